@@ -1,0 +1,1 @@
+//! Which address a request counts as coming from.

@@ -1,0 +1,82 @@
+//! Network addresses: the customer's, and the one form every address is compared in.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::Invalid;
+
+/// The customer's address as the merchant wrote it: exactly one IPv4 or IPv6 address
+/// (merchant-api-v2, `fields.merchant_user_ip`). Retries compare it as text, so the text is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CustomerIp {
+    text: Box<str>,
+    address: IpAddr,
+}
+
+impl CustomerIp {
+    /// Reads one address: no whitespace, port, prefix length, zone or list.
+    ///
+    /// # Errors
+    /// Anything else, the empty string included.
+    pub fn new(text: &str) -> Result<Self, Invalid> {
+        let address = text
+            .parse::<Ipv4Addr>()
+            .map(IpAddr::V4)
+            .or_else(|_| text.parse::<Ipv6Addr>().map(IpAddr::V6))
+            .map_err(|_| Invalid::new("must be exactly one IPv4 or IPv6 address"))?;
+        Ok(Self { text: text.into(), address })
+    }
+
+    /// The text as sent.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The address it names, IPv4-mapped IPv6 as IPv4.
+    #[must_use]
+    pub fn address(&self) -> IpAddr {
+        canonical_ip(self.address)
+    }
+}
+
+/// The form in which addresses are compared: IPv4-mapped IPv6 counts as IPv4 (contract section 3, step 4).
+#[must_use]
+pub fn canonical_ip(address: IpAddr) -> IpAddr {
+    address.to_canonical()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_address_and_nothing_around_it() {
+        for text in ["203.0.113.7", "::1", "2001:db8::1", "::ffff:203.0.113.7"] {
+            assert_eq!(CustomerIp::new(text).unwrap().as_str(), text);
+        }
+        for text in [
+            "",
+            " 203.0.113.7",
+            "203.0.113.7 ",
+            "203.0.113.7:80",
+            "203.0.113.0/24",
+            "203.0.113.7,203.0.113.8",
+            "[::1]",
+            "fe80::1%eth0",
+            "203.0.113",
+            "0203.0.113.7",
+            "localhost",
+            "1",
+            "203.0.113.256",
+            "203.0.113.7\n",
+        ] {
+            assert!(CustomerIp::new(text).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn mapped_addresses_compare_as_ipv4() {
+        let mapped = CustomerIp::new("::ffff:203.0.113.7").unwrap();
+        assert_eq!(mapped.address(), "203.0.113.7".parse::<IpAddr>().unwrap());
+    }
+}

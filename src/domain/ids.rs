@@ -1,0 +1,305 @@
+//! Names of things: merchants, shops, orders, transactions, currencies.
+
+use std::fmt;
+use std::num::NonZeroU64;
+
+use super::Invalid;
+
+/// How many buckets merchants are spread over. Every table is keyed so that it can be partitioned by bucket.
+pub const BUCKETS: u16 = 1024;
+
+/// A hash of the merchant, 0 to 1023; part of every [`TransactionId`], so that an id alone finds its partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bucket(u16);
+
+impl Bucket {
+    /// The bucket of a merchant. The hash (FNV-1a) is part of the stored format and never changes.
+    #[must_use]
+    pub fn of(merchant: &MerchantId) -> Self {
+        let hash = merchant
+            .as_str()
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+        let folded = (hash ^ (hash >> 32)) % u64::from(BUCKETS);
+        Self(u16::try_from(folded).unwrap_or(0))
+    }
+
+    /// The bucket as a number below [`BUCKETS`].
+    #[must_use]
+    pub const fn number(self) -> u16 {
+        self.0
+    }
+}
+
+/// Names an operation for the service: 1 to 19 digits without a leading zero, unique across nodes, not a plain counter
+/// (contract section 7). From high to low: 41 bits of milliseconds since 2025-01-01, 10 bits of bucket, 12 random bits;
+/// a clash is found by the store's unique key and drawn again. Ids ascend with time, so that an index of them grows at
+/// its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TransactionId(NonZeroU64);
+
+impl TransactionId {
+    /// 2025-01-01T00:00:00Z in milliseconds since the Unix epoch: the origin of the time in an id.
+    const ORIGIN_MILLIS: i64 = 1_735_689_600_000;
+
+    /// A new id for an operation of a merchant in `bucket`, made at `now`, with 12 bits taken from `random`.
+    #[must_use]
+    pub fn compose(now: super::UnixMillis, bucket: Bucket, random: u64) -> Self {
+        let since_origin = now.0.saturating_sub(Self::ORIGIN_MILLIS).clamp(1, (1 << 41) - 1);
+        let millis = u64::try_from(since_origin).unwrap_or(1);
+        let value = (millis << 22) | (u64::from(bucket.0) << 12) | (random & 0xfff);
+        Self(NonZeroU64::new(value).unwrap_or(NonZeroU64::MIN))
+    }
+
+    /// Reads an id as a caller wrote it.
+    ///
+    /// # Errors
+    /// Anything but 1 to 19 digits without a leading zero within 63 bits. Callers answer all of these like an unknown id.
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        const MALFORMED: Invalid = Invalid::new("must be a transaction id");
+        let digits = (1..=19).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+        if !digits || text.starts_with('0') {
+            return Err(MALFORMED);
+        }
+        let value = text.parse::<i64>().map_err(|_| MALFORMED)?;
+        Self::from_stored(value).ok_or(MALFORMED)
+    }
+
+    /// The id of a stored row; `None` when the number is not positive.
+    #[must_use]
+    pub fn from_stored(value: i64) -> Option<Self> {
+        u64::try_from(value).ok().and_then(NonZeroU64::new).map(Self)
+    }
+
+    /// The id as the store keeps it, always positive.
+    #[must_use]
+    pub const fn to_stored(self) -> i64 {
+        self.0.get().cast_signed()
+    }
+
+    /// The bucket that the id names.
+    #[must_use]
+    pub fn bucket(self) -> Bucket {
+        let number = (self.0.get() >> 12) % u64::from(BUCKETS);
+        Bucket(u16::try_from(number).unwrap_or(0))
+    }
+}
+
+impl fmt::Display for TransactionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The merchant's name for an operation: 1 to 255 Unicode characters without U+0000 (contract section 7, `order_id`).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct OrderId(Box<str>);
+
+impl OrderId {
+    /// Takes the text of an order id.
+    ///
+    /// # Errors
+    /// Empty text, more than 255 characters, or U+0000.
+    pub fn new(text: &str) -> Result<Self, Invalid> {
+        if text.is_empty() {
+            return Err(Invalid::new("must not be empty"));
+        }
+        // A character is at most four bytes: only texts between 256 and 1,020 bytes have to be counted.
+        if text.len() > 255 && (text.len() > 1020 || text.chars().count() > 255) {
+            return Err(Invalid::new("must be at most 255 characters"));
+        }
+        if text.contains('\0') {
+            return Err(Invalid::new("must not contain U+0000"));
+        }
+        Ok(Self(text.into()))
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Three ASCII letters, kept in upper case (contract section 7, `currency`).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Currency([u8; 3]);
+
+impl Currency {
+    /// Reads a currency code in any case.
+    ///
+    /// # Errors
+    /// Anything but exactly three ASCII letters.
+    pub fn new(text: &str) -> Result<Self, Invalid> {
+        match <[u8; 3]>::try_from(text.as_bytes()) {
+            Ok(code) if code.iter().all(u8::is_ascii_alphabetic) => Ok(Self(code.map(|b| b.to_ascii_uppercase()))),
+            _ => Err(Invalid::new("must be exactly 3 letters")),
+        }
+    }
+
+    /// The code in upper case.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or("???")
+    }
+}
+
+impl fmt::Debug for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+macro_rules! file_name_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(std::sync::Arc<str>);
+
+        impl $name {
+            /// Takes a name: 1 to 64 of `A-Z a-z 0-9 . _ -`, not starting with a dot (it is also a file's name).
+            ///
+            /// # Errors
+            /// Any other text.
+            pub fn new(text: &str) -> Result<Self, Invalid> {
+                let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+                if !(1..=64).contains(&text.len()) || text.starts_with('.') || !text.bytes().all(allowed) {
+                    return Err(Invalid::new("must be 1 to 64 letters, digits, `.`, `_` or `-`, not starting with `.`"));
+                }
+                Ok(Self(text.into()))
+            }
+
+            /// The text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        /// Lets maps keyed by this name be asked with plain text.
+        impl std::borrow::Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+file_name_id! {
+    /// A merchant: the name of its rule file.
+    MerchantId
+}
+
+file_name_id! {
+    /// A shop: the name of its rule file, `method` in v2 and `shop_code` in v1.
+    ShopCode
+}
+
+/// The merchant's number for its customer: a signed 64-bit integer (contract section 7, `customer_account_id`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CustomerAccountId(pub i64);
+
+impl CustomerAccountId {
+    /// Reads the text of a JSON number that is written as an integer: `1.0` and `1e3` are not.
+    ///
+    /// # Errors
+    /// Any other spelling, or a value outside 64 bits.
+    pub fn from_json_number(text: &str) -> Result<Self, Invalid> {
+        text.parse::<i64>().map(Self).map_err(|_| Invalid::new("must be a JSON integer within 64 bits"))
+    }
+
+    /// Reads a v1 `merchant_user_id`: digits without a significant leading zero; `"0"` is 0 (contract section 5). Never
+    /// truncated and never hashed: text without an equivalent is refused.
+    ///
+    /// # Errors
+    /// Any other text.
+    pub fn from_v1_text(text: &str) -> Result<Self, Invalid> {
+        const NO_EQUIVALENT: Invalid =
+            Invalid::new("must be digits without a leading zero, within a signed 64-bit integer");
+        let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        if !digits || (text.len() > 1 && text.starts_with('0')) {
+            return Err(NO_EQUIVALENT);
+        }
+        text.parse::<i64>().map(Self).map_err(|_| NO_EQUIVALENT)
+    }
+}
+
+impl fmt::Display for CustomerAccountId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::UnixMillis;
+
+    #[test]
+    fn order_ids_are_counted_in_characters() {
+        assert!(OrderId::new(&"é".repeat(255)).is_ok());
+        assert!(OrderId::new(&"😀".repeat(255)).is_ok());
+        assert!(OrderId::new(&"é".repeat(256)).is_err());
+        assert!(OrderId::new(&"a".repeat(256)).is_err());
+        assert!(OrderId::new("").is_err());
+        assert!(OrderId::new("a\0b").is_err());
+    }
+
+    #[test]
+    fn currencies_ignore_case() {
+        assert_eq!(Currency::new("eUr").unwrap().as_str(), "EUR");
+        for text in ["", "EU", "EURO", "E1R", "ÄUR", " EUR"] {
+            assert!(Currency::new(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn customer_account_ids() {
+        assert_eq!(CustomerAccountId::from_v1_text("0"), Ok(CustomerAccountId(0)));
+        assert_eq!(CustomerAccountId::from_v1_text("9223372036854775807"), Ok(CustomerAccountId(i64::MAX)));
+        for text in ["", "00", "007", "-1", "+1", "9223372036854775808", "1.0", "user", " 1", "١"] {
+            assert!(CustomerAccountId::from_v1_text(text).is_err(), "{text}");
+        }
+        assert_eq!(CustomerAccountId::from_json_number("-5"), Ok(CustomerAccountId(-5)));
+        for text in ["1.0", "1e3", "9223372036854775808"] {
+            assert!(CustomerAccountId::from_json_number(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn malformed_transaction_ids() {
+        for text in ["", "0", "01", "-1", "1 ", "9223372036854775808", "99999999999999999999", "1a", "+1"] {
+            assert!(TransactionId::parse(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_id_finds_its_bucket(
+            millis in 1_735_689_600_001_i64..3_900_000_000_000,
+            name in "[a-z]{1,20}",
+            random: u64,
+        ) {
+            let bucket = Bucket::of(&MerchantId::new(&name).unwrap());
+            let id = TransactionId::compose(UnixMillis(millis), bucket, random);
+            prop_assert_eq!(id.bucket(), bucket);
+            prop_assert_eq!(TransactionId::parse(&id.to_string()), Ok(id));
+            prop_assert_eq!(TransactionId::from_stored(id.to_stored()), Some(id));
+            prop_assert!(id.to_string().len() <= 19);
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The words of the payment domain as types that refuse bad values.
+//!
+//! Everything here is `std` only: no serde, no HTTP, no runtime. A value of one of these types was checked by its one
+//! constructor and cannot change afterwards, so the layers above never ask again.
+
+mod account;
+mod address;
+mod amount;
+mod ids;
+mod invalid;
+mod operation;
+mod time;
+mod url;
+
+pub use account::{AccountNumber, masked};
+pub use address::{CustomerIp, canonical_ip};
+pub use amount::{Amount, AmountNumber};
+pub use ids::{BUCKETS, Bucket, Currency, CustomerAccountId, MerchantId, OrderId, ShopCode, TransactionId};
+pub use invalid::Invalid;
+pub use operation::{
+    Contradiction, Deposit, Direction, Kind, Operation, Outcome, RedirectUrl, State, Status, Withdrawal,
+};
+pub use time::UnixMillis;
+pub use url::{BrowserUrl, CallbackUrl};

@@ -1,0 +1,261 @@
+//! The life of an operation: PENDING to SUCCESS or FAILED, once.
+
+use std::fmt;
+
+use super::{
+    AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, MerchantId, OrderId, ShopCode,
+    TransactionId, UnixMillis,
+};
+
+/// Which way money goes. `order_id` is unique per merchant and direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    /// A deposit: the customer pays the merchant.
+    Payin,
+    /// A withdrawal: the merchant pays the customer.
+    Payout,
+}
+
+impl Direction {
+    /// `payin` or `payout`, as rule files and v1 filters write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Payin => "payin",
+            Self::Payout => "payout",
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The status that status endpoints show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// No result yet.
+    Pending,
+    /// The money moved.
+    Success,
+    /// The money did not move and will not.
+    Failed,
+}
+
+impl Status {
+    /// The v2 word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "PENDING",
+            Self::Success => "SUCCESS",
+            Self::Failed => "FAILED",
+        }
+    }
+}
+
+/// A terminal result of an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The money moved; for deposits with the payer's account when the provider reported one.
+    Success {
+        /// The account a deposit was paid from.
+        payer: Option<AccountNumber>,
+    },
+    /// The money did not move and will not.
+    Failed,
+}
+
+/// Where an operation stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// No result yet.
+    Pending,
+    /// Finished, for ever.
+    Finished {
+        /// What came out.
+        outcome: Outcome,
+        /// When it was booked.
+        at: UnixMillis,
+    },
+}
+
+/// A report that contradicts the booked result: refused and logged, never booked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Contradiction {
+    /// The result that stands.
+    pub booked: Status,
+}
+
+impl State {
+    /// The status this state shows.
+    #[must_use]
+    pub const fn status(&self) -> Status {
+        match self {
+            Self::Pending => Status::Pending,
+            Self::Finished { outcome: Outcome::Success { .. }, .. } => Status::Success,
+            Self::Finished { outcome: Outcome::Failed, .. } => Status::Failed,
+        }
+    }
+
+    /// Books a result. `Ok(Err(state))` is the same result reported again, with the state unchanged.
+    ///
+    /// # Errors
+    /// The operation already has the other result.
+    pub fn finish(self, outcome: Outcome, at: UnixMillis) -> Result<Result<Self, Self>, Contradiction> {
+        match (&self, &outcome) {
+            (Self::Pending, _) => Ok(Ok(Self::Finished { outcome, at })),
+            (Self::Finished { outcome: Outcome::Success { .. }, .. }, Outcome::Success { .. })
+            | (Self::Finished { outcome: Outcome::Failed, .. }, Outcome::Failed) => Ok(Err(self)),
+            (Self::Finished { .. }, _) => Err(Contradiction { booked: self.status() }),
+        }
+    }
+}
+
+/// What only deposits have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deposit {
+    /// Browser destination for SUCCESS.
+    pub success_url: BrowserUrl,
+    /// Browser destination for PENDING.
+    pub pending_url: BrowserUrl,
+    /// Browser destination for FAILED.
+    pub fail_url: BrowserUrl,
+    /// The signed customer entry link, stored and returned verbatim for ever (contract section 7, "links").
+    pub redirect_url: RedirectUrl,
+}
+
+/// A signed link: a secret of its customer's, so `Debug` hides it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RedirectUrl(Box<str>);
+
+impl RedirectUrl {
+    /// Takes a link made by this service.
+    #[must_use]
+    pub fn new(text: String) -> Self {
+        Self(text.into())
+    }
+
+    /// The whole link.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for RedirectUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RedirectUrl(..)")
+    }
+}
+
+/// What only withdrawals have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Withdrawal {
+    /// The recipient.
+    pub account_number: AccountNumber,
+    /// The optional `account_channel`, 1 to 64 characters.
+    pub account_channel: Option<Box<str>>,
+}
+
+/// The part of an operation that depends on its direction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A payin.
+    Deposit(Deposit),
+    /// A payout.
+    Withdrawal(Withdrawal),
+}
+
+impl Kind {
+    /// The direction of this kind.
+    #[must_use]
+    pub const fn direction(&self) -> Direction {
+        match self {
+            Self::Deposit(_) => Direction::Payin,
+            Self::Withdrawal(_) => Direction::Payout,
+        }
+    }
+}
+
+/// A deposit or a withdrawal. Its `fields` are not here: they stay sealed in the store until the provider needs them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// The service's name for it.
+    pub id: TransactionId,
+    /// Who created it and who alone may see it.
+    pub merchant: MerchantId,
+    /// The merchant's name for it.
+    pub order_id: OrderId,
+    /// How much.
+    pub amount: Amount,
+    /// Of what.
+    pub currency: Currency,
+    /// The shop code that the create request named, if it named one.
+    pub method: Option<ShopCode>,
+    /// The shop that serves it.
+    pub shop: ShopCode,
+    /// The shop's payment-method code at creation.
+    pub payment_method: Option<Box<str>>,
+    /// The merchant's number for its customer.
+    pub customer_account_id: Option<CustomerAccountId>,
+    /// Where results are told.
+    pub callback_url: CallbackUrl,
+    /// What depends on the direction.
+    pub kind: Kind,
+    /// Where it stands.
+    pub state: State,
+    /// When it was made.
+    pub created_at: UnixMillis,
+}
+
+impl Operation {
+    /// The direction of its kind.
+    #[must_use]
+    pub const fn direction(&self) -> Direction {
+        self.kind.direction()
+    }
+
+    /// The status record's `method`: the code supplied at creation, else the shop's payment-method code, else `unknown`
+    /// (merchant-api-v2, status record).
+    #[must_use]
+    pub fn shown_method(&self) -> &str {
+        match (&self.method, &self.payment_method) {
+            (Some(named), _) => named.as_str(),
+            (None, Some(payment_method)) => payment_method,
+            (None, None) => "unknown",
+        }
+    }
+
+    /// The status record's `account_number`, masked: a withdrawal's recipient, or a deposit's payer when reported.
+    #[must_use]
+    pub fn shown_account(&self) -> Option<String> {
+        match (&self.kind, &self.state) {
+            (Kind::Withdrawal(withdrawal), _) => Some(withdrawal.account_number.masked()),
+            (Kind::Deposit(_), State::Finished { outcome: Outcome::Success { payer }, .. }) => {
+                payer.as_ref().map(AccountNumber::masked)
+            }
+            (Kind::Deposit(_), _) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_booked_once() {
+        let (early, late) = (UnixMillis(1), UnixMillis(2));
+        let success = || Outcome::Success { payer: None };
+        let booked = State::Pending.finish(success(), early).unwrap().unwrap();
+        assert_eq!(booked.status(), Status::Success);
+        let again = booked.clone().finish(success(), late).unwrap();
+        assert_eq!(again, Err(booked.clone()), "the first time stands");
+        assert_eq!(booked.finish(Outcome::Failed, late), Err(Contradiction { booked: Status::Success }));
+        let failed = State::Pending.finish(Outcome::Failed, early).unwrap().unwrap();
+        assert_eq!(failed.finish(success(), late), Err(Contradiction { booked: Status::Failed }));
+    }
+}

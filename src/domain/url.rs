@@ -1,0 +1,286 @@
+//! URLs that merchants name, checked on the raw string.
+//!
+//! URL parsers of the WHATWG kind repair what they read: they drop tabs and newlines, turn backslashes around, decode
+//! percent signs in hosts and read `0x7f.1` as an address. Here nothing is repaired: text that is not RFC 3986 as it
+//! stands is refused (contract section 7, "URLs"), and what was accepted is kept byte for byte.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use super::Invalid;
+
+/// The longest URL in bytes.
+const MAX_BYTES: usize = 2048;
+
+/// An absolute `https` URL without credentials: where callbacks go.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct CallbackUrl(Box<str>);
+
+impl CallbackUrl {
+    /// Takes an absolute HTTPS URL.
+    ///
+    /// # Errors
+    /// Anything that is not an absolute RFC 3986 `https` URL with a host and without credentials.
+    pub fn new(text: &str) -> Result<Self, Invalid> {
+        match scheme(checked(text)?) {
+            Scheme::Https => Ok(Self(text.into())),
+            Scheme::Http => Err(Invalid::new("must be an https:// URL")),
+        }
+    }
+
+    /// Takes the address of a v1 callback, which may be plain `http` where the merchant's rules say so.
+    ///
+    /// # Errors
+    /// As [`CallbackUrl::new`], but `http` is accepted.
+    pub fn new_allowing_http(text: &str) -> Result<Self, Invalid> {
+        checked(text).map(|text| Self(text.into()))
+    }
+
+    /// The URL as it was sent.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it is plain `http`.
+    #[must_use]
+    pub fn is_plain_http(&self) -> bool {
+        matches!(scheme(&self.0), Scheme::Http)
+    }
+}
+
+/// An absolute `http` or `https` URL without credentials: where a customer's browser goes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct BrowserUrl(Box<str>);
+
+impl BrowserUrl {
+    /// Takes an absolute HTTP(S) URL.
+    ///
+    /// # Errors
+    /// Anything that is not an absolute RFC 3986 `http` or `https` URL with a host and without credentials.
+    pub fn new(text: &str) -> Result<Self, Invalid> {
+        checked(text).map(|text| Self(text.into()))
+    }
+
+    /// The URL as it was sent.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+enum Scheme {
+    Http,
+    Https,
+}
+
+/// The scheme of text that [`checked`] let pass.
+fn scheme(text: &str) -> Scheme {
+    if text.as_bytes().get(4) == Some(&b':') { Scheme::Http } else { Scheme::Https }
+}
+
+const NOT_ABSOLUTE: Invalid = Invalid::new("must be an absolute URL (https://host/...)");
+const BAD_CHARACTER: Invalid =
+    Invalid::new("must not contain whitespace, control characters, backslashes or characters outside RFC 3986");
+const BAD_HOST: Invalid = Invalid::new("must name a host (RFC 3986)");
+const BAD_PORT: Invalid = Invalid::new("must name a port from 1 to 65535, or none");
+const CREDENTIALS: Invalid = Invalid::new("must not contain credentials");
+
+/// An absolute `http` or `https` URL by RFC 3986, or why not.
+fn checked(text: &str) -> Result<&str, Invalid> {
+    if text.is_empty() {
+        return Err(Invalid::new("must not be empty"));
+    }
+    if text.len() > MAX_BYTES {
+        return Err(Invalid::new("must be at most 2048 characters"));
+    }
+    if !text.bytes().all(is_url_byte) {
+        return Err(BAD_CHARACTER);
+    }
+    let rest = without_scheme(text).ok_or(NOT_ABSOLUTE)?;
+    let authority_end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(authority_end);
+    check_authority(authority)?;
+    check_tail(tail)?;
+    Ok(text)
+}
+
+fn without_scheme(text: &str) -> Option<&str> {
+    let (scheme, rest) = text.split_once("://")?;
+    (scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")).then_some(rest)
+}
+
+/// RFC 3986 unreserved, reserved and `%`: all a URL may consist of.
+const fn is_url_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'%' | b'#' | b'[' | b']')
+        || matches!(
+            byte,
+            b':' | b'/' | b'?' | b'@' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'='
+        )
+}
+
+fn check_authority(authority: &str) -> Result<(), Invalid> {
+    if authority.contains('@') {
+        return Err(CREDENTIALS);
+    }
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (literal, after) = rest.split_once(']').ok_or(BAD_HOST)?;
+            literal.parse::<Ipv6Addr>().map_err(|_| BAD_HOST)?;
+            (None, if after.is_empty() { None } else { Some(after.strip_prefix(':').ok_or(BAD_HOST)?) })
+        }
+        None => match authority.split_once(':') {
+            Some((host, port)) => (Some(host), Some(port)),
+            None => (Some(authority), None),
+        },
+    };
+    if let Some(host) = host {
+        check_name(host)?;
+    }
+    port.map_or(Ok(()), check_port)
+}
+
+/// A registered name or a dotted IPv4 address. Where the last label is numeric, a WHATWG parser would read the whole as
+/// an address; then it has to be one in its plain spelling.
+fn check_name(host: &str) -> Result<(), Invalid> {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~');
+    if host.is_empty() || host.len() > 253 || !host.bytes().all(allowed) {
+        return Err(BAD_HOST);
+    }
+    let name = host.strip_suffix('.').unwrap_or(host);
+    if name.is_empty() || name.split('.').any(|label| label.is_empty() || label.len() > 63) {
+        return Err(BAD_HOST);
+    }
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let hexadecimal = last.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("0x"))
+        && last[2..].bytes().all(|b| b.is_ascii_hexdigit());
+    let numeric = last.bytes().all(|b| b.is_ascii_digit()) || hexadecimal;
+    if numeric && host.parse::<Ipv4Addr>().is_err() {
+        return Err(BAD_HOST);
+    }
+    Ok(())
+}
+
+fn check_port(port: &str) -> Result<(), Invalid> {
+    let digits = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) && !port.starts_with('0');
+    if digits && port.parse::<u16>().is_ok() { Ok(()) } else { Err(BAD_PORT) }
+}
+
+/// Path, query and fragment: percent signs introduce two hexadecimal digits, brackets stay in the authority, and there
+/// is one `#` at most.
+fn check_tail(tail: &str) -> Result<(), Invalid> {
+    let bytes = tail.as_bytes();
+    let mut fragment = false;
+    for (at, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'%' => {
+                let encoded = bytes.get(at + 1..at + 3).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
+                if !encoded {
+                    return Err(Invalid::new("must have two hexadecimal digits after every %"));
+                }
+            }
+            b'[' | b']' => return Err(BAD_CHARACTER),
+            b'#' if fragment => return Err(BAD_CHARACTER),
+            b'#' => fragment = true,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn urls_that_stand_as_they_are() {
+        for text in [
+            "https://acme.example/cb",
+            "HTTPS://ACME.example",
+            "https://acme.example:8443/cb?order=1&x=%20#done",
+            "https://127.0.0.1/cb",
+            "https://[::1]:8443/cb",
+            "https://xn--bcher-kva.example/",
+            "https://a_b.example./~x;y=1,2/(z)!*'",
+            "https://acme.example/?next=https://other.example/@me",
+        ] {
+            assert!(CallbackUrl::new(text).is_ok(), "{text}");
+            assert_eq!(BrowserUrl::new(text).unwrap().as_str(), text);
+        }
+        assert!(BrowserUrl::new("http://acme.example/").is_ok());
+        assert!(CallbackUrl::new("http://acme.example/").is_err());
+        assert!(CallbackUrl::new_allowing_http("http://acme.example/").unwrap().is_plain_http());
+    }
+
+    #[test]
+    fn urls_that_would_have_to_be_repaired() {
+        for text in [
+            "",
+            "/cb",
+            "acme.example/cb",
+            "//acme.example/cb",
+            "https:/acme.example",
+            "https:acme.example",
+            "https://",
+            "https:///cb",
+            "https://?x",
+            "https://user@acme.example/",
+            "https://user:pw@acme.example/",
+            "https://@acme.example/",
+            "https://acme.example/a b",
+            " https://acme.example/",
+            "https://acme.example/\n",
+            "https://acme.example/\t",
+            "https://acme.example\\cb",
+            "https://acme.example/%2",
+            "https://acme.example/%zz",
+            "https://acme.example:/",
+            "https://acme.example:0/",
+            "https://acme.example:65536/",
+            "https://acme.example:080/",
+            "https://acme.example:x/",
+            "https://0x7f.1/",
+            "https://127.1/",
+            "https://2130706433/",
+            "https://1.2.3.4.5/",
+            "https://256.1.1.1/",
+            "https://a.0x/",
+            "https://a%2eb/",
+            "https://bücher.example/",
+            "https://acme..example/",
+            "https://.example/",
+            "https://[::1/",
+            "https://[::1]x/",
+            "https://[v1.x]/",
+            "https://[fe80::1%25eth0]/",
+            "https://acme.example/[x]",
+            "https://acme.example/#a#b",
+            "https://acme.example/\u{a0}",
+            "https://acme.example/\u{7f}",
+            "https://acme.example/\"",
+            "https://acme.example/<x>",
+            "https://acme.example/{x}",
+            "https://acme.example/|",
+            "https://acme.example/^",
+            "https://acme.example/`",
+            "javascript:alert(1)",
+            "ftp://acme.example/",
+            "https://a,b/",
+            "\u{feff}https://acme.example/",
+        ] {
+            assert!(CallbackUrl::new_allowing_http(text).is_err(), "{text:?}");
+            assert!(BrowserUrl::new(text).is_err(), "{text:?}");
+        }
+        assert!(BrowserUrl::new(&format!("https://a.example/{}", "x".repeat(2048 - 18))).is_ok());
+        assert!(BrowserUrl::new(&format!("https://a.example/{}", "x".repeat(2049 - 18))).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "(https?://)?\\PC{0,60}") {
+            let _ = BrowserUrl::new(&text);
+        }
+    }
+}

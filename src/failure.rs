@@ -1,0 +1,181 @@
+//! Everything that can stop a request, sorted by who must react. Nothing here knows HTTP: `http::reply` turns each of
+//! these into its status in one exhaustive match.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use crate::domain::Invalid;
+
+/// What stopped a request.
+#[derive(Debug)]
+pub enum Failure {
+    /// The caller must change how it calls: it did not get past admission.
+    Refused(Refusal),
+    /// The caller must change what it says.
+    Invalid(Complaint),
+    /// The caller sent other data under an `order_id` that exists.
+    Conflict(Complaint),
+    /// The caller asked for something that does not exist for it. One sentence for every kind of absence.
+    NotFound,
+    /// The caller may send the same request again: the store or the engine cannot take it now.
+    Unavailable,
+    /// The engine must be looked at by the platform: it answered what the gateway cannot pass on.
+    BadEngineReply {
+        /// For the log.
+        cause: String,
+    },
+    /// The engine could not be reached; the same request may be sent again.
+    EngineUnreachable,
+    /// The engine did not answer in time; the same request may be sent again.
+    EngineTimeout,
+    /// We must be looked at.
+    Internal {
+        /// For the log.
+        cause: String,
+    },
+}
+
+/// Why admission refused a request (contract section 3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// No such path.
+    UnknownPath,
+    /// The path exists, but not with this method.
+    WrongMethod {
+        /// The value of the `Allow` header.
+        allow: String,
+    },
+    /// A POST without `Content-Type: application/json`.
+    NotJson,
+    /// A `Content-Encoding`.
+    Encoded,
+    /// The body is over the limit.
+    BodyTooLarge,
+    /// The head is over the limit.
+    HeadTooLarge,
+    /// The body did not arrive in time.
+    BodyTooSlow,
+    /// HTTP that is not allowed here, in words for the caller: a missing or doubled `Host`, a body on GET, ...
+    Malformed(&'static str),
+    /// Query parameters on a POST.
+    QueryOnPost,
+    /// An unknown key, a wrong or stale signature, missing credentials: all the same to the caller.
+    Unauthenticated(AuthenticationFailure),
+    /// The key is known, the address is not on its list.
+    AddressNotAllowed,
+    /// Too many requests, or too many failed authentications.
+    RateLimited {
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// The gateway has no room for this request now.
+    Overloaded,
+}
+
+/// Which check failed; for the log and the metrics only, never for the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AuthenticationFailure {
+    /// A header that authentication needs is missing or malformed.
+    MissingCredentials,
+    /// No such key, or the key has no secret for this interface.
+    UnknownKey,
+    /// The signature does not match.
+    WrongSignature,
+    /// The v1 timestamp is outside the window.
+    StaleTimestamp,
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// A sentence for the caller about what it sent: the member in the caller's own words and what is wrong with it. It
+/// never holds a value that was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Complaint {
+    member: Option<Cow<'static, str>>,
+    reason: Cow<'static, str>,
+}
+
+impl Complaint {
+    /// About the body as a whole.
+    #[must_use]
+    pub fn body(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { member: None, reason: reason.into() }
+    }
+
+    /// About one member, named by its path: `amount`, `fields.bank_code`.
+    #[must_use]
+    pub fn member(path: impl Into<Cow<'static, str>>, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { member: Some(path.into()), reason: reason.into() }
+    }
+
+    /// About one member whose value a domain type refused.
+    #[must_use]
+    pub fn invalid(path: impl Into<Cow<'static, str>>, invalid: &Invalid) -> Self {
+        Self::member(path, invalid.reason().to_owned())
+    }
+
+    /// The path of the member, when it is about one.
+    #[must_use]
+    pub fn path(&self) -> Option<&str> {
+        self.member.as_deref()
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// The same complaint with its member renamed, as a dialect wants it.
+    #[must_use]
+    pub fn renamed(self, rename: impl FnOnce(&str) -> Cow<'static, str>) -> Self {
+        let member = self.member.map(|path| rename(&path));
+        Self { member, reason: self.reason }
+    }
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.member {
+            Some(path) => write!(f, "{}: {}", Nameable(path), self.reason),
+            None => f.write_str(&self.reason),
+        }
+    }
+}
+
+impl From<Complaint> for Failure {
+    fn from(complaint: Complaint) -> Self {
+        Self::Invalid(complaint)
+    }
+}
+
+/// A member's name that a caller made up, fit to be shown back: overlong names, names with characters outside visible
+/// ASCII and names that could hold a card number are described instead of echoed.
+#[derive(Debug, Clone, Copy)]
+pub struct Nameable<'a>(pub &'a str);
+
+impl fmt::Display for Nameable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.0;
+        let plain = (1..=128).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic() && b != b'"');
+        let digits = name.bytes().filter(u8::is_ascii_digit).count();
+        if plain && digits < 12 { f.write_str(name) } else { f.write_str("(a member whose name cannot be shown)") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_could_hold_a_card_are_not_echoed() {
+        let complaint = Complaint::member("fields.4111111111111111", "is not known");
+        assert_eq!(complaint.to_string(), "(a member whose name cannot be shown): is not known");
+        assert_eq!(Complaint::member("fields.bank_code", "is required").to_string(), "fields.bank_code: is required");
+    }
+}

@@ -1,0 +1,177 @@
+//! A dialect: the v1 wire format of some merchants (contract section 4).
+
+use std::fmt;
+use std::time::Duration;
+
+use http::{HeaderName, Method};
+
+use crate::domain::Status;
+
+/// A v1 wire format.
+#[derive(Debug)]
+pub struct Dialect {
+    /// Its name: the file's name.
+    pub name: Box<str>,
+    /// How requests and callbacks are signed.
+    pub signature: Recipe,
+    /// Method and path of each endpoint.
+    pub routes: Vec<(Endpoint, Method, Box<str>)>,
+    /// Its words for statuses.
+    pub statuses: StatusWords,
+    /// Its reply shapes.
+    pub replies: Replies,
+    /// PHP's empty array: `paymentData` `[]` is `{}`.
+    pub empty_list_is_object: bool,
+}
+
+/// How v1 requests are signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recipe {
+    /// The header with the API key.
+    pub api_key: HeaderName,
+    /// The header with the signature.
+    pub signature: HeaderName,
+    /// The header with the timestamp.
+    pub timestamp: HeaderName,
+    /// How the timestamp is written.
+    pub timestamp_format: TimestampFormat,
+    /// How far the timestamp may be from now, either side.
+    pub window: Duration,
+    /// What is signed.
+    pub payload: Vec<Segment>,
+    /// With which hash.
+    pub algorithm: Algorithm,
+    /// How the signature is written.
+    pub encoding: Encoding,
+}
+
+/// A piece of the signing payload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Segment {
+    /// Text between placeholders.
+    Literal(Box<str>),
+    /// `{timestamp}`: the header's text.
+    Timestamp,
+    /// `{method}`: upper case.
+    Method,
+    /// `{path}`: without the query.
+    Path,
+    /// `{query}`: without `?`; empty when there is none.
+    Query,
+    /// `{target}`: path and query as sent.
+    Target,
+    /// `{body}`: the raw bytes.
+    Body,
+    /// `{body_sha256}`: the body's SHA-256 in lowercase hex.
+    BodySha256,
+    /// `{api_key}`.
+    ApiKey,
+}
+
+/// How a timestamp is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimestampFormat {
+    /// Seconds since the epoch.
+    Unix,
+    /// Milliseconds since the epoch.
+    UnixMillis,
+    /// RFC 3339.
+    Rfc3339,
+}
+
+/// The keyed hash of a recipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Algorithm {
+    /// HMAC-SHA256.
+    HmacSha256,
+    /// HMAC-SHA512.
+    HmacSha512,
+}
+
+/// How a signature is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Encoding {
+    /// Hexadecimal, written in lowercase, read in either case.
+    Hex,
+    /// Base64 with padding.
+    Base64,
+}
+
+/// An endpoint of v1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Endpoint {
+    /// Creates a deposit.
+    Payin,
+    /// Creates a withdrawal.
+    Payout,
+    /// Shows a deposit.
+    PayinStatus,
+    /// Shows a withdrawal.
+    PayoutStatus,
+    /// Shows balances.
+    Balance,
+    /// Lists operations.
+    Transactions,
+}
+
+impl Endpoint {
+    /// The key of `[routes]`, also the route's name in logs and metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Payin => "payin",
+            Self::Payout => "payout",
+            Self::PayinStatus => "payin_status",
+            Self::PayoutStatus => "payout_status",
+            Self::Balance => "balance",
+            Self::Transactions => "transactions",
+        }
+    }
+}
+
+/// The dialect's words for statuses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusWords {
+    /// For PENDING.
+    pub pending: Box<str>,
+    /// For SUCCESS.
+    pub success: Box<str>,
+    /// For FAILED.
+    pub failed: Box<str>,
+}
+
+impl StatusWords {
+    /// The word for a status.
+    #[must_use]
+    pub const fn word(&self, status: Status) -> &str {
+        match status {
+            Status::Pending => &self.pending,
+            Status::Success => &self.success,
+            Status::Failed => &self.failed,
+        }
+    }
+}
+
+/// Reply templates that replace the default shapes; a reply without a template has its default shape.
+#[derive(Default)]
+pub struct Replies {
+    /// Templates by reply name (`payin`, `payout`, `status`, `balance`, `transactions`, `error`, `callback`).
+    pub environment: minijinja::Environment<'static>,
+}
+
+impl Replies {
+    /// Renders a reply by its template; `None` when the dialect has none for it.
+    ///
+    /// # Errors
+    /// The template failed for these values; the text names the template, never a value.
+    pub fn render(&self, name: &str, values: &impl serde::Serialize) -> Option<Result<String, String>> {
+        let template = self.environment.get_template(name).ok()?;
+        Some(template.render(values).map_err(|error| format!("reply template {name}: {:?}", error.kind())))
+    }
+}
+
+impl fmt::Debug for Replies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.environment.templates().map(|(name, _)| name)).finish()
+    }
+}

@@ -1,0 +1,219 @@
+//! A merchant: keys, allow-lists, shops, and how its v1 traffic is completed.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use governor::DefaultDirectRateLimiter;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use prefix_trie::PrefixSet;
+
+use super::{Dialect, Quota, Secrets, Shop};
+use crate::domain::{Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Direction, MerchantId, ShopCode, canonical_ip};
+
+/// A merchant (contract section 2, `merchants/<id>.toml`).
+#[derive(Debug)]
+pub struct Merchant {
+    /// Its id: the file's name.
+    pub id: MerchantId,
+    /// The bucket of its id.
+    pub bucket: Bucket,
+    /// For people.
+    pub name: Box<str>,
+    /// The shop of requests that name none; one of `shops`.
+    pub default_shop: Option<ShopCode>,
+    /// Its API keys.
+    pub api_keys: Vec<ApiKey>,
+    /// The shops it may use.
+    pub shops: HashMap<ShopCode, ShopAccess>,
+    /// How v1 traffic is completed.
+    pub v1: V1Rules,
+    /// What its balances obey.
+    pub balance: BalanceRules,
+}
+
+/// One API key of a merchant.
+#[derive(Debug)]
+pub struct ApiKey {
+    /// What callers send as `X-Api-Key`.
+    pub key: Box<str>,
+    /// Verifies v1 requests; absent: the key cannot call v1.
+    pub v1_secrets: Option<Secrets>,
+    /// Verifies v2 requests and signs forwarded ones; absent: the key cannot call v2.
+    pub v2_secrets: Option<Secrets>,
+    /// Where it may be used from.
+    pub allowed_ips: AllowList,
+    /// How fast it may be used; the limiter outlives reloads that leave the quota as it is.
+    pub rate_limit: Option<RateLimit>,
+    /// The shops it may use; absent: all of the merchant's.
+    pub shops: Option<HashSet<ShopCode>>,
+}
+
+impl ApiKey {
+    /// Whether this key may use a shop of its merchant.
+    #[must_use]
+    pub fn may_use(&self, shop: &ShopCode) -> bool {
+        self.shops.as_ref().is_none_or(|shops| shops.contains(shop))
+    }
+}
+
+/// A key's rate limit with its state.
+#[derive(Debug, Clone)]
+pub struct RateLimit {
+    /// What the rule file says.
+    pub quota: Quota,
+    /// What was used of it.
+    pub limiter: Arc<DefaultDirectRateLimiter>,
+}
+
+/// The addresses a key may be used from: a prefix trie for each family. Empty: nobody.
+#[derive(Default)]
+pub struct AllowList {
+    v4: PrefixSet<Ipv4Net>,
+    v6: PrefixSet<Ipv6Net>,
+}
+
+impl AllowList {
+    /// Takes prefixes; IPv4-mapped IPv6 prefixes count as IPv4.
+    #[must_use]
+    pub fn new(prefixes: impl IntoIterator<Item = IpNet>) -> Self {
+        let mut list = Self::default();
+        for prefix in prefixes {
+            match canonical_prefix(prefix) {
+                IpNet::V4(prefix) => list.v4.insert(prefix),
+                IpNet::V6(prefix) => list.v6.insert(prefix),
+            };
+        }
+        list
+    }
+
+    /// Whether an address is on the list.
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match canonical_ip(address) {
+            IpAddr::V4(address) => self.v4.get_lpm(&Ipv4Net::from(address)).is_some(),
+            IpAddr::V6(address) => self.v6.get_lpm(&Ipv6Net::from(address)).is_some(),
+        }
+    }
+}
+
+fn canonical_prefix(prefix: IpNet) -> IpNet {
+    let IpNet::V6(v6) = prefix else { return prefix };
+    match (v6.addr().to_ipv4_mapped(), v6.prefix_len().checked_sub(96)) {
+        (Some(address), Some(length)) => Ipv4Net::new(address, length).map_or(prefix, IpNet::V4),
+        _ => prefix,
+    }
+}
+
+impl fmt::Debug for AllowList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AllowList({} IPv4, {} IPv6 prefixes)", self.v4.iter().count(), self.v6.iter().count())
+    }
+}
+
+/// A shop as a merchant may use it.
+#[derive(Debug, Clone)]
+pub struct ShopAccess {
+    /// The shop.
+    pub shop: Arc<Shop>,
+    /// v2 deposits are enabled.
+    pub payin: bool,
+    /// v2 withdrawals are enabled.
+    pub payout: bool,
+}
+
+impl ShopAccess {
+    /// Whether a direction is enabled.
+    #[must_use]
+    pub const fn enabled(&self, direction: Direction) -> bool {
+        match direction {
+            Direction::Payin => self.payin,
+            Direction::Payout => self.payout,
+        }
+    }
+}
+
+/// How a merchant's v1 traffic is completed (`[v1]`).
+#[derive(Debug)]
+pub struct V1Rules {
+    /// Its wire format.
+    pub dialect: Arc<Dialect>,
+    /// Which callbacks it gets.
+    pub callbacks: CallbackStyle,
+    /// Where callbacks go when the request names no address. With `allow_http_callbacks` it may be plain http.
+    pub callback_url: Option<CallbackUrl>,
+    /// Where browsers go when `paymentData.return_user_url` is missing.
+    pub return_url: Option<BrowserUrl>,
+    /// What becomes of a `merchant_user_id` without equivalent.
+    pub non_numeric_user_id: IdPolicy,
+    /// What becomes of unknown top-level members.
+    pub unknown_fields: UnknownFields,
+    /// Whether a v1 request may name a plain http callback address.
+    pub allow_http_callbacks: bool,
+    /// Ready-made header values for v1 replies: name and value of `Deprecation`, `Sunset` and `Link`, where set.
+    pub notices: Vec<(&'static str, Box<str>)>,
+}
+
+/// Which callbacks a v1 merchant gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallbackStyle {
+    /// Relayed in the dialect's shape.
+    V1,
+    /// Sent to the merchant as v2 sends them.
+    V2,
+}
+
+/// What becomes of a `merchant_user_id` that no integer equals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdPolicy {
+    /// 400.
+    Reject,
+    /// The member is left out.
+    Omit,
+}
+
+/// What becomes of unknown top-level members of a v1 body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnknownFields {
+    /// 400.
+    Reject,
+    /// They are dropped.
+    Ignore,
+}
+
+/// What a merchant's balances obey (`[balance]`).
+#[derive(Debug, Default)]
+pub struct BalanceRules {
+    /// Whether a withdrawal over the available balance is created FAILED.
+    pub enforce: bool,
+    /// Booked once, when the merchant is first seen.
+    pub opening: BTreeMap<Currency, Amount>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(prefixes: &[&str]) -> AllowList {
+        AllowList::new(prefixes.iter().map(|text| text.parse::<IpNet>().unwrap()))
+    }
+
+    #[test]
+    fn addresses_are_matched_by_prefix() {
+        let list = list(&["203.0.113.0/24", "198.51.100.7/32", "2001:db8::/32", "::ffff:192.0.2.0/120"]);
+        for inside in ["203.0.113.255", "198.51.100.7", "2001:db8:1::1", "::ffff:203.0.113.9", "192.0.2.44"] {
+            assert!(list.contains(inside.parse().unwrap()), "{inside}");
+        }
+        for outside in ["203.0.114.0", "198.51.100.8", "2001:db9::", "::ffff:10.0.0.1", "::1"] {
+            assert!(!list.contains(outside.parse().unwrap()), "{outside}");
+        }
+    }
+
+    #[test]
+    fn an_empty_list_lets_nobody_in() {
+        assert!(!list(&[]).contains("127.0.0.1".parse().unwrap()));
+        assert!(list(&["0.0.0.0/0"]).contains("127.0.0.1".parse().unwrap()));
+        assert!(!list(&["0.0.0.0/0"]).contains("::1".parse().unwrap()));
+    }
+}

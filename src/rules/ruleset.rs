@@ -1,0 +1,222 @@
+//! The snapshot: what all rule files mean together.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderName, Method};
+use ipnet::IpNet;
+
+use super::{ApiKey, Dialect, Endpoint, Merchant, Secret, Secrets, Shop};
+use crate::domain::{MerchantId, ShopCode, UnixMillis};
+
+/// All rules of one moment. A request fetches it once and keeps it to its reply.
+#[derive(Debug)]
+pub struct RuleSet {
+    /// The first 16 hexadecimal digits of a hash over all files.
+    pub version: Box<str>,
+    /// When it was read.
+    pub loaded_at: UnixMillis,
+    /// The process.
+    pub gateway: Gateway,
+    /// By id.
+    pub merchants: HashMap<MerchantId, Arc<Merchant>>,
+    /// By code.
+    pub shops: HashMap<ShopCode, Arc<Shop>>,
+    /// By name; there is always `v1`.
+    pub dialects: HashMap<Box<str>, Arc<Dialect>>,
+    /// By API key.
+    pub api_keys: HashMap<Box<str>, KeyEntry>,
+    /// The paths of all dialects.
+    pub v1_routes: HashMap<Box<str>, Vec<V1Route>>,
+}
+
+impl RuleSet {
+    /// Finds the merchant and key that an `X-Api-Key` names.
+    #[must_use]
+    pub fn api_key(&self, key: &str) -> Option<&KeyEntry> {
+        self.api_keys.get(key)
+    }
+}
+
+/// Where an API key stands: its merchant, and its place in the merchant's list.
+#[derive(Debug, Clone)]
+pub struct KeyEntry {
+    /// Whose it is.
+    pub merchant: Arc<Merchant>,
+    /// Its index in [`Merchant::api_keys`].
+    pub index: usize,
+}
+
+impl KeyEntry {
+    /// The key itself.
+    #[must_use]
+    pub fn api_key(&self) -> &ApiKey {
+        &self.merchant.api_keys[self.index]
+    }
+}
+
+/// A method on a path of v1. Dialects that share a route share header names, so that the caller is found before its
+/// dialect is known.
+#[derive(Debug, Clone)]
+pub struct V1Route {
+    /// The method.
+    pub method: Method,
+    /// The header with the API key, the same in all of `endpoints`.
+    pub api_key: HeaderName,
+    /// What the route is in each dialect that has it, by dialect name.
+    pub endpoints: Vec<(Box<str>, Endpoint)>,
+}
+
+/// `gateway.toml`.
+#[derive(Debug)]
+pub struct Gateway {
+    /// `[server]`.
+    pub server: ServerRules,
+    /// `[tls]`.
+    pub tls: TlsRules,
+    /// `[admin] listen`.
+    pub admin_listen: SocketAddr,
+    /// `[admin] token`; required when `admin_listen` is not on loopback.
+    pub admin_token: Option<Secrets>,
+    /// `[store]`.
+    pub store: StoreRules,
+    /// `[engine]`.
+    pub engine: EngineRules,
+    /// `[pages]`.
+    pub pages: PageRules,
+    /// `[callbacks]`.
+    pub callbacks: CallbackRules,
+    /// `[limits]`.
+    pub limits: Limits,
+    /// `[clients]`.
+    pub clients: ClientRules,
+}
+
+/// `[server]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerRules {
+    /// The public listener.
+    pub listen: SocketAddr,
+    /// How customers and engines reach it: `https://host[:port]`, without a trailing slash.
+    pub public_url: Box<str>,
+    /// How long requests in flight may take after SIGTERM.
+    pub shutdown_grace: Duration,
+    /// Between `/readyz` 503 and closing the listeners.
+    pub drain_delay: Duration,
+}
+
+/// `[tls]`. Paths are absolute or relative to the working directory, already resolved against the rule file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsRules {
+    /// PEM chain.
+    pub certificate: PathBuf,
+    /// PEM key.
+    pub key: PathBuf,
+    /// Make a local CA and this pair when both are missing.
+    pub generate: bool,
+    /// When set, callers must present a certificate that it signed.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// `[store]`.
+#[derive(Debug)]
+pub struct StoreRules {
+    /// Where the store is.
+    pub url: StoreUrl,
+    /// The keys that wrap the store's data keys.
+    pub keys: StoreKeys,
+}
+
+/// Where the store is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreUrl {
+    /// A SQLite file, resolved.
+    Sqlite(PathBuf),
+}
+
+/// The keys that wrap the store's data keys: the first wraps, all unwrap.
+#[derive(Debug)]
+pub struct StoreKeys {
+    /// Where the first key is to be made when it is missing and the store is new.
+    pub create_at: Option<PathBuf>,
+    /// The keys, 32 bytes each. Empty only when `create_at` names a file that does not exist yet.
+    pub keys: Vec<Secret>,
+}
+
+/// `[engine]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EngineRules {
+    /// In the same process.
+    Embedded,
+}
+
+/// `[pages]`.
+#[derive(Debug)]
+pub struct PageRules {
+    /// Signs links; `None`: the file `pages.key` beside the store's key, made when it is missing.
+    pub secret: Option<Secrets>,
+    /// Where the secret is kept when the rules name none.
+    pub default_secret: PathBuf,
+    /// Entry links, from creation.
+    pub link_lifetime: Duration,
+    /// Return links, from creation.
+    pub return_lifetime: Duration,
+}
+
+/// `[callbacks]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallbackRules {
+    /// Of one try.
+    pub timeout: Duration,
+    /// After the first try; doubles.
+    pub first_retry: Duration,
+    /// The longest wait between tries.
+    pub max_retry: Duration,
+    /// From the first try.
+    pub give_up_after: Duration,
+    /// Loopback and private targets are allowed.
+    pub allow_private_addresses: bool,
+    /// Extra roots, PEM.
+    pub trust: Vec<PathBuf>,
+}
+
+/// `[limits]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Of a request body, in bytes.
+    pub body: usize,
+    /// Of a request head, in bytes.
+    pub head: usize,
+    /// From the first byte of a head (or the handshake) to its last.
+    pub head_timeout: Duration,
+    /// For a whole body.
+    pub body_timeout: Duration,
+    /// Between requests.
+    pub idle_timeout: Duration,
+    /// Open at once.
+    pub connections: usize,
+    /// Failed authentications of an address.
+    pub unauthenticated_per_ip: Quota,
+}
+
+/// A rate: so many a second, and so many at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quota {
+    /// Refill.
+    pub per_second: NonZeroU32,
+    /// Capacity.
+    pub burst: NonZeroU32,
+}
+
+/// `[clients]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientRules {
+    /// Connections begin with a PROXY header, v1 or v2.
+    pub proxy_protocol: bool,
+    /// Whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+}

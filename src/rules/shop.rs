@@ -1,0 +1,94 @@
+//! A shop: one currency, one payment method, a schema for each direction, a provider behind it.
+
+use std::time::Duration;
+
+use crate::domain::{AccountNumber, Currency, Direction, Invalid, ShopCode};
+
+pub use super::schema::{FieldProblem, FieldsSchema};
+
+/// A shop (contract section 2, `shops/<code>.toml`).
+#[derive(Debug)]
+pub struct Shop {
+    /// Its code: the file's name.
+    pub code: ShopCode,
+    /// The one currency it takes.
+    pub currency: Currency,
+    /// Whether it takes operations now.
+    pub active: bool,
+    /// The status record's `method` when the create request named none.
+    pub payment_method: Option<Box<str>>,
+    /// Deposits.
+    pub payin: ShopSide,
+    /// Withdrawals.
+    pub payout: ShopSide,
+    /// What a withdrawal's `account_number` must look like.
+    pub account: AccountRule,
+    /// What moves the money.
+    pub provider: ProviderRules,
+}
+
+impl Shop {
+    /// The rules of one direction.
+    #[must_use]
+    pub const fn side(&self, direction: Direction) -> &ShopSide {
+        match direction {
+            Direction::Payin => &self.payin,
+            Direction::Payout => &self.payout,
+        }
+    }
+}
+
+/// The rules of a shop for one direction.
+#[derive(Debug, Default)]
+pub struct ShopSide {
+    /// The input schema of `fields`; without one, any object passes.
+    pub schema: Option<FieldsSchema>,
+    /// Whether pages offer the signed return link (deposits).
+    pub browser_return: bool,
+}
+
+/// What a recipient's account must look like (merchant-api-v2, "POST /api/v2/withdrawals").
+#[derive(Debug)]
+pub enum AccountRule {
+    /// 12 to 19 digits.
+    Card,
+    /// `+` and 8 to 15 digits.
+    Mobile,
+    /// As agreed for the shop.
+    Pattern(regex::Regex),
+    /// No rule beyond [`AccountNumber`]'s own.
+    Any,
+}
+
+impl AccountRule {
+    /// Checks an account by this rule.
+    ///
+    /// # Errors
+    /// What the account must look like.
+    pub fn check(&self, account: &AccountNumber) -> Result<(), Invalid> {
+        let text = account.expose();
+        let digits = |text: &str, length: std::ops::RangeInclusive<usize>| {
+            length.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
+        };
+        let (holds, reason) = match self {
+            Self::Card => (digits(text, 12..=19), "must be 12 to 19 digits"),
+            Self::Mobile => (
+                text.strip_prefix('+').is_some_and(|rest| digits(rest, 8..=15)),
+                "must be a + followed by 8 to 15 digits",
+            ),
+            Self::Pattern(pattern) => (pattern.is_match(text), "must have the format agreed for this shop"),
+            Self::Any => (true, ""),
+        };
+        if holds { Ok(()) } else { Err(Invalid::new(reason)) }
+    }
+}
+
+/// What moves the money behind a shop (contract section 8).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProviderRules {
+    /// The built-in one, for development, demonstrations and tests.
+    Sandbox {
+        /// How long it takes to come to a result.
+        delay: Duration,
+    },
+}
