@@ -166,7 +166,7 @@ impl Replies {
     /// The template failed for these values; the text names the template, never a value.
     pub fn render(&self, name: &str, values: &impl serde::Serialize) -> Option<Result<String, String>> {
         let template = self.environment.get_template(name).ok()?;
-        Some(template.render(values).map_err(|error| format!("reply template {name}: {:?}", error.kind())))
+        Some(template.render(minijinja::value::Serde(values)).map_err(|error| format!("reply template {name}: {:?}", error.kind())))
     }
 }
 

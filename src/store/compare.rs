@@ -23,7 +23,7 @@ impl Comparer {
     /// Uses `key` from now on.
     #[must_use]
     pub fn new(key: &[u8; 32]) -> Self {
-        Self(Hmac::new(&(*key).into()))
+        Self(Hmac::new_from_slice(key).expect("HMAC takes keys of any length"))
     }
 
     /// Begins a hash; `purpose` keeps hashes of different things apart.
