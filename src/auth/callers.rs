@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::signatures;
+use crate::failure::AuthenticationFailure;
 use crate::rules::{ApiKey, KeyEntry, Merchant, RuleSet};
 
 /// A caller whose key is known, whose address is allowed and whose signature was verified, with the rule set that its
@@ -57,5 +59,18 @@ impl SignedBody {
 impl std::fmt::Debug for SignedBody {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "SignedBody({} bytes)", self.0.len())
+    }
+}
+
+/// Verifies the v2 signature of a body that the gateway forwards for a caller.
+///
+/// # Errors
+/// The key has no v2 secret, or none of its secrets made the signature.
+pub fn verify_forwarded(caller: &Caller, body: Bytes, signature: &str) -> Result<SignedBody, AuthenticationFailure> {
+    let secrets = caller.api_key().v2_secrets.as_ref().ok_or(AuthenticationFailure::UnknownKey)?;
+    if secrets.verifying().any(|secret| signatures::verify_v2(secret, &body, signature)) {
+        Ok(SignedBody(body))
+    } else {
+        Err(AuthenticationFailure::WrongSignature)
     }
 }

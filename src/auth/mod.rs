@@ -2,6 +2,7 @@
 
 pub mod addresses;
 pub mod callers;
+pub mod links;
 pub mod signatures;
 
 pub use callers::{Caller, SignedBody};

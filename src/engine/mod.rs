@@ -1,13 +1,113 @@
-//! The v2 engine: decides what becomes of a create, a status question or a result. No HTTP, no JSON, no SQL.
+//! The v2 engine: decides what becomes of a create, a status question or a result. No HTTP, no SQL; the only JSON it
+//! touches is the opaque `fields` object.
+
+mod compare;
+mod create;
+mod decide;
+mod links;
+mod query;
 
 use std::sync::Arc;
 
+pub use create::Created;
+pub use links::PageSecret;
+pub use query::V1Repeat;
+
 use crate::clock::{Clock, Random};
-use crate::store::Store;
+use crate::domain::{Amount, Direction, UnixMillis};
+use crate::failure::{Complaint, Failure};
+use crate::rules::Shop;
+use crate::store::{Store, StoreError};
+use crate::telemetry::Metrics;
 
 /// The embedded v2 engine.
 pub struct Engine {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) random: Arc<dyn Random>,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+    provider: Arc<dyn Provider>,
+    page_secret: PageSecret,
+    metrics: Arc<Metrics>,
+}
+
+impl Engine {
+    /// An engine over a store. `page_secret` signs links where the rules name no secret of their own.
+    #[must_use]
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+        provider: Arc<dyn Provider>,
+        page_secret: PageSecret,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        Self { store, clock, random, provider, page_secret, metrics }
+    }
+
+    /// The store behind it.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// The process's metrics.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+}
+
+/// What the engine asks of the providers behind the shops; they stand above it.
+pub trait Provider: Send + Sync + 'static {
+    /// What a provider makes of an operation about to be created.
+    fn at_creation(&self, shop: &Shop, direction: Direction, amount: Amount, now: UnixMillis) -> AtCreation;
+
+    /// Called after a commit that stored a provider job, so that it need not be waited for.
+    fn job_stored(&self);
+}
+
+/// What a provider makes of a new operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtCreation {
+    /// It fails at once: the operation is created FAILED.
+    Fail,
+    /// It has to be asked, from the durable queue, at this time.
+    AskAt(UnixMillis),
+    /// It waits for the customer or for a report.
+    Wait,
+}
+
+/// Why the engine did not create an operation.
+#[derive(Debug)]
+pub enum Refused {
+    /// A rule refuses it.
+    Invalid(Complaint),
+    /// The `order_id` names an operation with other data. The members that differ, as v2 paths, where they are known.
+    Differs(Vec<String>),
+    /// Nothing was decided.
+    Failed(Failure),
+}
+
+impl From<Complaint> for Refused {
+    fn from(complaint: Complaint) -> Self {
+        Self::Invalid(complaint)
+    }
+}
+
+impl From<StoreError> for Refused {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Unavailable(cause) => {
+                tracing::warn!(%cause, "the store is unavailable");
+                Self::Unavailable
+            }
+            StoreError::Corrupt(cause) => Self::Internal { cause },
+        }
+    }
 }

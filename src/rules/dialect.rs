@@ -160,13 +160,23 @@ pub struct Replies {
 }
 
 impl Replies {
+    /// Whether the dialect has a template for a reply.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.environment.get_template(name).is_ok()
+    }
+
     /// Renders a reply by its template; `None` when the dialect has none for it.
     ///
     /// # Errors
     /// The template failed for these values; the text names the template, never a value.
     pub fn render(&self, name: &str, values: &impl serde::Serialize) -> Option<Result<String, String>> {
         let template = self.environment.get_template(name).ok()?;
-        Some(template.render(minijinja::value::Serde(values)).map_err(|error| format!("reply template {name}: {:?}", error.kind())))
+        Some(
+            template
+                .render(minijinja::value::Serde(values))
+                .map_err(|error| format!("reply template {name}: {:?}", error.kind())),
+        )
     }
 }
 

@@ -4,9 +4,11 @@
 use bytes::Bytes;
 
 use crate::auth::{Caller, SignedBody};
-use crate::domain::Direction;
-use crate::engine::Engine;
-use crate::failure::Failure;
+use crate::domain::{Direction, TransactionId};
+use crate::engine::{Created, Engine, Refused};
+use crate::failure::{Complaint, Failure, Nameable};
+use crate::store::V1Part;
+use crate::wire::v2 as wire;
 
 /// Answers `POST /api/v2/deposits` and `/withdrawals`: the body of the 200 reply.
 ///
@@ -18,15 +20,62 @@ pub async fn create(
     direction: Direction,
     body: &SignedBody,
 ) -> Result<Bytes, Failure> {
-    let _ = (engine, caller, direction, body);
-    Err(Failure::NotFound)
+    let created = create_operation(engine, caller, direction, body, None).await.map_err(failure)?;
+    Ok(match &created.redirect_url {
+        Some(redirect_url) => wire::deposit_reply(created.id, redirect_url.expose()),
+        None => wire::withdrawal_reply(created.id),
+    }
+    .into())
+}
+
+/// Creates an operation from a signed v2 body. `v1` comes with bodies that the gateway translated.
+///
+/// # Errors
+/// Why nothing was created.
+pub async fn create_operation(
+    engine: &Engine,
+    caller: &Caller,
+    direction: Direction,
+    body: &SignedBody,
+    v1: Option<V1Part>,
+) -> Result<Created, Refused> {
+    let request = wire::read_create(direction, body.bytes())?;
+    engine.create(caller, &request, v1).await
 }
 
 /// Answers `GET /api/v2/transactions/{transaction_id}`: the status record.
 ///
 /// # Errors
-/// [`Failure::NotFound`] for every id that is not an operation of this merchant.
+/// [`Failure::NotFound`] for every id that is not an operation of this merchant: unknown, foreign, malformed.
 pub async fn status(engine: &Engine, caller: &Caller, transaction_id: &str) -> Result<Bytes, Failure> {
-    let _ = (engine, caller, transaction_id);
-    Err(Failure::NotFound)
+    let id = TransactionId::parse(transaction_id).map_err(|_| Failure::NotFound)?;
+    let operation = engine.operation(&caller.merchant().id, id).await?;
+    Ok(wire::status_reply(&operation).into())
+}
+
+fn failure(refused: Refused) -> Failure {
+    match refused {
+        Refused::Invalid(complaint) => Failure::Invalid(complaint),
+        Refused::Differs(paths) => Failure::Conflict(conflict("order_id", paths)),
+        Refused::Failed(failure) => failure,
+    }
+}
+
+/// The complaint about an order id that exists with other data. It names members, never values.
+#[must_use]
+pub fn conflict(order_id_name: &'static str, mut paths: Vec<String>) -> Complaint {
+    /// A body may differ in thousands of members; the first few say enough.
+    const NAMED: usize = 12;
+    if paths.is_empty() {
+        return Complaint::member(order_id_name, "exists already and was created from other data");
+    }
+    paths.dedup();
+    let rest = paths.len().saturating_sub(NAMED);
+    paths.truncate(NAMED);
+    let names = paths.iter().map(|path| Nameable(path).to_string()).collect::<Vec<_>>().join(", ");
+    let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+    Complaint::member(
+        order_id_name,
+        format!("exists already and was created from other data; differs in: {names}{more}"),
+    )
 }

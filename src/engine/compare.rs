@@ -1,0 +1,93 @@
+//! Whether a create repeats one that is stored (contract section 7, "repeat").
+
+use crate::domain::{Deposit, Kind, ShopCode, Withdrawal};
+use crate::store::{Comparer, Digest, Kept, Stored, V1Part};
+use crate::wire::json::{self, Node, Object};
+use crate::wire::v2::{CreateRequest, RequestKind};
+
+/// The keyed hash of what a request says, reduced to the `fields` that `kept` keeps.
+pub fn digest(comparer: &Comparer, request: &CreateRequest<'_>, kept: &Kept) -> Digest {
+    let mut hashing = comparer.start("v2 create");
+    hashing.part(request.kind.direction().as_str().as_bytes());
+    hashing.part(&request.amount.hundredths().to_le_bytes());
+    hashing.part(request.currency.as_str().as_bytes());
+    hashing.optional(request.method.as_deref().map(str::as_bytes));
+    hashing.optional(request.customer_account_id.map(|id| id.0.to_le_bytes()).as_ref().map(|bytes| &bytes[..]));
+    hashing.part(request.callback_url.as_str().as_bytes());
+    match &request.kind {
+        RequestKind::Deposit { success_url, pending_url, fail_url } => {
+            for url in [success_url, pending_url, fail_url] {
+                hashing.part(url.as_str().as_bytes());
+            }
+        }
+        RequestKind::Withdrawal { account_number, account_channel } => {
+            hashing.part(account_number.expose().as_bytes());
+            hashing.optional(account_channel.as_deref().map(str::as_bytes));
+        }
+    }
+    request.fields.hash(&mut hashing, kept);
+    hashing.finish()
+}
+
+/// Whether a request, of v1 origin when `v1` is given, says what a stored operation was created from. A v1 request is
+/// compared by what the v1 body said, which no rule can change between the two.
+pub fn is_repeat(comparer: &Comparer, request: &CreateRequest<'_>, v1: Option<&V1Part>, stored: &Stored) -> bool {
+    match (v1, &stored.v1) {
+        (Some(sent), Some(kept)) => sent.digest == kept.digest,
+        _ => digest(comparer, request, &stored.comparison.kept) == stored.comparison.digest,
+    }
+}
+
+/// The members in which a request differs from a stored operation, as v2 paths; never their values. `sent_fields` is the
+/// JSON text of the stored `fields`.
+pub fn differences(
+    request: &CreateRequest<'_>,
+    v1: Option<&V1Part>,
+    stored: &Stored,
+    sent_fields: &str,
+) -> Vec<String> {
+    let operation = &stored.operation;
+    let mut paths = Vec::new();
+    let mut note = |same: bool, path: &str| {
+        if !same {
+            paths.push(path.to_owned());
+        }
+    };
+    note(request.amount == operation.amount, "amount");
+    note(request.currency == operation.currency, "currency");
+    note(request.method.as_deref() == operation.method.as_ref().map(ShopCode::as_str), "method");
+    note(request.customer_account_id == operation.customer_account_id, "customer_account_id");
+    note(same_callback(request, v1, stored), "callback_url");
+    match (&request.kind, &operation.kind) {
+        (RequestKind::Deposit { success_url, pending_url, fail_url }, Kind::Deposit(deposit)) => {
+            let Deposit { success_url: success, pending_url: pending, fail_url: fail, .. } = deposit;
+            note(success_url == success, "success_url");
+            note(pending_url == pending, "pending_url");
+            note(fail_url == fail, "fail_url");
+        }
+        (RequestKind::Withdrawal { account_number, account_channel }, Kind::Withdrawal(withdrawal)) => {
+            let Withdrawal { account_number: account, account_channel: channel } = withdrawal;
+            note(account_number == account, "account_number");
+            note(account_channel == channel, "account_channel");
+        }
+        // The two directions have separate order ids, so that a request is only compared with its own kind.
+        _ => {}
+    }
+    paths.extend(request.fields.differences(&stored.comparison.kept, &stored_object(sent_fields)));
+    paths
+}
+
+/// The callback address of a relayed v1 operation is this gateway's own; there the merchant's addresses are compared.
+fn same_callback(request: &CreateRequest<'_>, v1: Option<&V1Part>, stored: &Stored) -> bool {
+    match (v1, &stored.v1) {
+        (Some(sent), Some(kept)) => sent.callback_url == kept.callback_url,
+        _ => request.callback_url == stored.operation.callback_url,
+    }
+}
+
+fn stored_object(text: &str) -> Object<'_> {
+    match json::read(text.as_bytes()) {
+        Ok(json::Value { node: Node::Object(object), .. }) => object,
+        _ => Object::default(),
+    }
+}

@@ -1,0 +1,176 @@
+//! Creating an operation: what stands already is answered before any rule that may have changed.
+
+use super::{AtCreation, Engine, Refused, compare, decide};
+use crate::auth::Caller;
+use crate::domain::{
+    Deposit, Kind, Operation, OrderId, Outcome, RedirectUrl, State, TransactionId, UnixMillis, Withdrawal,
+};
+use crate::failure::{Complaint, Failure};
+use crate::store::{Comparison, Creation, Draft, Stored, V1Part};
+use crate::wire::v2::{CreateRequest, RequestKind};
+
+/// How often another id is drawn when one is taken. Twelve random bits a millisecond and merchant bucket make a second
+/// draw rare and a third one absurd.
+const ID_DRAWS: usize = 8;
+
+/// An operation that exists, made now or earlier.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Created {
+    /// The service's name for it.
+    pub id: TransactionId,
+    /// The merchant's name for it.
+    pub order_id: OrderId,
+    /// A deposit's customer entry link.
+    pub redirect_url: Option<RedirectUrl>,
+}
+
+impl Created {
+    pub(super) fn of(operation: &Operation) -> Self {
+        let redirect_url = match &operation.kind {
+            Kind::Deposit(deposit) => Some(deposit.redirect_url.clone()),
+            Kind::Withdrawal(_) => None,
+        };
+        Self { id: operation.id, order_id: operation.order_id.clone(), redirect_url }
+    }
+}
+
+impl Engine {
+    /// Creates an operation, or finds the one that the same request created before. `v1` comes with requests that were
+    /// translated from v1.
+    ///
+    /// The order of guards is: an existing order (same data: its reply; other: refused), then today's rules, then the
+    /// commit. Looking for the order first would cost every new operation a read, so the rules are tried first and their
+    /// verdict is held back until the order is known not to exist: by the commit itself where they accept, by a read
+    /// where they refuse.
+    ///
+    /// # Errors
+    /// Why nothing was created.
+    pub async fn create(
+        &self,
+        caller: &Caller,
+        request: &CreateRequest<'_>,
+        v1: Option<V1Part>,
+    ) -> Result<Created, Refused> {
+        match decide::by_todays_rules(caller, request) {
+            Ok(accepted) => self.commit(caller, request, accepted, v1).await,
+            Err(complaint) => self.refuse_unless_repeated(caller, request, complaint, v1.as_ref()).await,
+        }
+    }
+
+    async fn refuse_unless_repeated(
+        &self,
+        caller: &Caller,
+        request: &CreateRequest<'_>,
+        complaint: Complaint,
+        v1: Option<&V1Part>,
+    ) -> Result<Created, Refused> {
+        let direction = request.kind.direction();
+        match self.store.by_order(&caller.merchant().id, direction, &request.order_id).await? {
+            Some(stored) => self.answer_existing(request, v1, &stored).await,
+            None => Err(Refused::Invalid(complaint)),
+        }
+    }
+
+    async fn commit(
+        &self,
+        caller: &Caller,
+        request: &CreateRequest<'_>,
+        accepted: decide::Accepted,
+        v1: Option<V1Part>,
+    ) -> Result<Created, Refused> {
+        let now = self.clock.now();
+        let digest = compare::digest(self.store.comparer(), request, &accepted.kept);
+        for _ in 0..ID_DRAWS {
+            let draft = self.draft(caller, request, &accepted, digest, v1.clone(), now);
+            let created = Created::of(&draft.operation);
+            let asks_provider = draft.provider_job.is_some();
+            match self.store.create(draft).await? {
+                Creation::Created => {
+                    if asks_provider {
+                        self.provider.job_stored();
+                    }
+                    return Ok(created);
+                }
+                Creation::Existing(stored) => return self.answer_existing(request, v1.as_ref(), &stored).await,
+                Creation::IdTaken => {}
+            }
+        }
+        Err(Refused::Failed(Failure::Internal { cause: format!("{ID_DRAWS} transaction ids in a row were taken") }))
+    }
+
+    fn draft(
+        &self,
+        caller: &Caller,
+        request: &CreateRequest<'_>,
+        accepted: &decide::Accepted,
+        digest: crate::store::Digest,
+        v1: Option<V1Part>,
+        now: UnixMillis,
+    ) -> Draft {
+        let merchant = caller.merchant();
+        let shop = &accepted.shop;
+        let id = TransactionId::compose(now, merchant.bucket, self.random.number());
+        let at_creation = self.provider.at_creation(shop, request.kind.direction(), request.amount, now);
+        let state = match at_creation {
+            AtCreation::Fail => State::Finished { outcome: Outcome::Failed, at: now },
+            AtCreation::AskAt(_) | AtCreation::Wait => State::Pending,
+        };
+        let provider_job = match at_creation {
+            AtCreation::AskAt(due) => Some(due),
+            AtCreation::Fail | AtCreation::Wait => None,
+        };
+        let operation = Operation {
+            id,
+            merchant: merchant.id.clone(),
+            order_id: request.order_id.clone(),
+            amount: request.amount,
+            currency: request.currency,
+            method: request.method.as_ref().map(|_| shop.code.clone()),
+            shop: shop.code.clone(),
+            payment_method: shop.payment_method.clone(),
+            customer_account_id: request.customer_account_id,
+            callback_url: request.callback_url.clone(),
+            kind: self.kind(caller, request, id, now),
+            state,
+            created_at: now,
+        };
+        Draft {
+            operation,
+            api_key: caller.api_key().key.clone(),
+            fields: accepted.fields.clone(),
+            comparison: Comparison { digest, kept: accepted.kept.clone() },
+            v1,
+            provider_job,
+        }
+    }
+
+    fn kind(&self, caller: &Caller, request: &CreateRequest<'_>, id: TransactionId, now: UnixMillis) -> Kind {
+        match &request.kind {
+            RequestKind::Deposit { success_url, pending_url, fail_url } => Kind::Deposit(Deposit {
+                success_url: success_url.clone(),
+                pending_url: pending_url.clone(),
+                fail_url: fail_url.clone(),
+                redirect_url: self.page_secret.entry_link(&caller.rules().gateway, id, now),
+            }),
+            RequestKind::Withdrawal { account_number, account_channel } => Kind::Withdrawal(Withdrawal {
+                account_number: account_number.clone(),
+                account_channel: account_channel.clone(),
+            }),
+        }
+    }
+
+    /// The reply to a request whose order exists: the same operation for the same data, else what differs.
+    async fn answer_existing(
+        &self,
+        request: &CreateRequest<'_>,
+        v1: Option<&V1Part>,
+        stored: &Stored,
+    ) -> Result<Created, Refused> {
+        if compare::is_repeat(self.store.comparer(), request, v1, stored) {
+            return Ok(Created::of(&stored.operation));
+        }
+        let fields = self.store.fields(stored.operation.id).await?;
+        let sent = fields.as_ref().map_or("{}", |fields| &fields.sent);
+        Err(Refused::Differs(compare::differences(request, v1, stored, sent)))
+    }
+}

@@ -1,0 +1,76 @@
+//! Today's rules for a create, as a pure function from a request and a snapshot of the rules to what it may become.
+
+use std::sync::Arc;
+
+use crate::auth::Caller;
+use crate::domain::Direction;
+use crate::failure::Complaint;
+use crate::rules::{FieldProblem, Shop};
+use crate::store::{Fields, Kept};
+use crate::wire::v2::{CreateRequest, RequestKind};
+
+/// A request that today's rules accept.
+#[derive(Debug)]
+pub struct Accepted {
+    /// The shop that serves it.
+    pub shop: Arc<Shop>,
+    /// Which members of `fields` the shop's schema keeps.
+    pub kept: Kept,
+    /// The `fields` to be stored.
+    pub fields: Fields,
+}
+
+/// Applies today's rules to a request, in this order: shop, currency, account, `fields`.
+///
+/// # Errors
+/// The first rule that refuses it, named by its v2 member.
+pub fn by_todays_rules(caller: &Caller, request: &CreateRequest<'_>) -> Result<Accepted, Complaint> {
+    let direction = request.kind.direction();
+    let shop = select_shop(caller, direction, request.method.as_deref())?;
+    if request.currency != shop.currency {
+        return Err(Complaint::member("currency", "must be the currency of the shop"));
+    }
+    if let RequestKind::Withdrawal { account_number, .. } = &request.kind {
+        shop.account.check(account_number).map_err(|invalid| Complaint::invalid("account_number", &invalid))?;
+    }
+    let (kept, fields) = check_fields(caller, request, &shop)?;
+    Ok(Accepted { shop, kept, fields })
+}
+
+/// The shop that a request names, or the merchant's default. Unknown, inactive and not enabled shops are the same to the
+/// caller.
+fn select_shop(caller: &Caller, direction: Direction, method: Option<&str>) -> Result<Arc<Shop>, Complaint> {
+    let merchant = caller.merchant();
+    let (code, reason) = match (method, &merchant.default_shop) {
+        (Some(named), _) => (named, "must be the code of an active shop that is enabled for this operation"),
+        (None, Some(default)) => {
+            (default.as_str(), "must be given: the default shop is not enabled for this operation")
+        }
+        (None, None) => return Err(Complaint::member("method", "is required: there is no default shop")),
+    };
+    merchant
+        .shops
+        .get(code)
+        .filter(|access| access.enabled(direction) && access.shop.active && caller.api_key().may_use(&access.shop.code))
+        .map(|access| Arc::clone(&access.shop))
+        .ok_or_else(|| Complaint::member("method", reason))
+}
+
+/// Applies the shop's schema to `fields` and reduces them to what it keeps.
+fn check_fields(caller: &Caller, request: &CreateRequest<'_>, shop: &Shop) -> Result<(Kept, Fields), Complaint> {
+    let Some(schema) = &shop.side(request.kind.direction()).schema else {
+        let sent = request.fields.text(&Kept::Everything).into();
+        return Ok((Kept::Everything, Fields { sent, defaults: "{}".into() }));
+    };
+    let kept = Kept::Names(Arc::clone(schema.kept()));
+    let members = request.fields.to_map(&kept)?;
+    let defaults = schema.check(&caller.merchant().id, &members).map_err(complaint)?;
+    let defaults = if defaults.is_empty() { "{}".into() } else { serde_json::Value::Object(defaults).to_string() };
+    let sent = request.fields.text(&kept).into();
+    Ok((kept, Fields { sent, defaults: defaults.into() }))
+}
+
+fn complaint(problem: FieldProblem) -> Complaint {
+    let path = if problem.path.is_empty() { "fields".to_owned() } else { format!("fields.{}", problem.path) };
+    Complaint::member(path, problem.reason)
+}

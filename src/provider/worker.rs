@@ -1,0 +1,127 @@
+//! Works through the durable queue of provider jobs. A job stays in the queue until its result is booked, so that the
+//! work of a process that died is taken up again when its lease is over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::sandbox;
+use crate::clock::Clock;
+use crate::domain::{Amount, Direction, UnixMillis};
+use crate::engine::{AtCreation, Provider};
+use crate::rules::{ProviderRules, Shop};
+use crate::store::{ProviderJob, Settlement, Store, StoreError};
+use crate::telemetry::Metrics;
+
+/// How long a claimed job is hidden from other claims.
+const LEASE: Duration = Duration::from_secs(30);
+/// How many jobs are claimed at once.
+const BATCH: usize = 128;
+/// The longest the queue is left unwatched: jobs of other nodes and expired leases are found after this.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// All providers, as the engine asks them.
+#[derive(Debug, Default)]
+pub struct Providers {
+    stored: Notify,
+}
+
+impl Provider for Providers {
+    fn at_creation(&self, shop: &Shop, direction: Direction, amount: Amount, now: UnixMillis) -> AtCreation {
+        match &shop.provider {
+            ProviderRules::Sandbox { delay } => sandbox::at_creation(direction, amount, *delay, now),
+        }
+    }
+
+    fn job_stored(&self) {
+        self.stored.notify_one();
+    }
+}
+
+/// Does provider jobs, one process's share of them.
+pub struct Worker {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    providers: Arc<Providers>,
+    metrics: Arc<Metrics>,
+}
+
+impl Worker {
+    /// A worker on a store's queue.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, providers: Arc<Providers>, metrics: Arc<Metrics>) -> Self {
+        Self { store, clock, providers, metrics }
+    }
+
+    /// Works until the task is dropped. Dropping it at any await leaves the queue sound.
+    pub async fn run(self) {
+        loop {
+            let wait = match self.work_once().await {
+                Ok(BATCH..) => Duration::ZERO,
+                Ok(_) => self.until_next().await,
+                Err(error) => {
+                    tracing::warn!(%error, "provider jobs are waiting for the store");
+                    LONGEST_WAIT
+                }
+            };
+            if !wait.is_zero() {
+                // Either may wake it; the next round looks at the queue anyway.
+                let _ = tokio::time::timeout(wait, self.providers.stored.notified()).await;
+            }
+        }
+    }
+
+    /// Does the jobs that are due now, up to a batch of them. Returns how many there were.
+    ///
+    /// # Errors
+    /// The store could not answer; nothing is lost.
+    pub async fn work_once(&self) -> Result<usize, StoreError> {
+        let now = self.clock.now();
+        let jobs = self.store.claim_provider_jobs(now, now.plus(LEASE), BATCH).await?;
+        let count = jobs.len();
+        // The results of a batch are booked together: the store shares their commit.
+        let mut bookings = tokio::task::JoinSet::new();
+        for job in jobs {
+            let (store, at) = (Arc::clone(&self.store), self.clock.now());
+            bookings.spawn(async move { book(&*store, &job, at).await });
+        }
+        while let Some(booking) = bookings.join_next().await {
+            match booking {
+                Ok(outcome) => self.metrics.provider_job(outcome?),
+                Err(panic) => tracing::error!(%panic, "a provider job failed; it is tried again"),
+            }
+        }
+        Ok(count)
+    }
+
+    async fn until_next(&self) -> Duration {
+        match self.store.next_provider_job().await {
+            Ok(Some(due)) => self.clock.now().until(due).min(LONGEST_WAIT).max(Duration::from_millis(1)),
+            Ok(None) | Err(_) => LONGEST_WAIT,
+        }
+    }
+}
+
+/// Books the result of a sandbox withdrawal; the name of what came out, for the metrics.
+async fn book(store: &dyn Store, job: &ProviderJob, at: UnixMillis) -> Result<&'static str, StoreError> {
+    let id = job.operation.id;
+    if job.operation.direction() == Direction::Payin {
+        store.end_provider_job(id).await?;
+        return Ok("nothing");
+    }
+    let outcome = sandbox::withdrawal_result(job.operation.amount);
+    match store.settle(id, outcome, at).await? {
+        Settlement::Booked => Ok("booked"),
+        Settlement::AlreadyBooked => Ok("repeated"),
+        Settlement::Contradicts(booked) => {
+            tracing::warn!(transaction_id = %id, booked = booked.as_str(), "a contradicting result was refused");
+            store.end_provider_job(id).await?;
+            Ok("contradicted")
+        }
+        Settlement::Unknown => {
+            store.end_provider_job(id).await?;
+            Ok("unknown")
+        }
+    }
+}

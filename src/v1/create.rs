@@ -1,0 +1,93 @@
+//! v1 creates: read, translate, forward, answer in the dialect.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use super::{relay_url, reply, translate};
+use crate::auth::{Caller, SignedBody};
+use crate::domain::Direction;
+use crate::engine::{Created, Refused, V1Repeat};
+use crate::failure::{Complaint, Failure};
+use crate::store::{Digest, V1Part};
+use crate::telemetry::Stage;
+use crate::upstream::Upstream;
+use crate::v2::conflict;
+use crate::wire::v1::{V1Create, read_create, v1_name};
+
+/// Answers a v1 create: the body of the 200 reply in the caller's dialect. Complaints are in v1 words.
+///
+/// # Errors
+/// Why nothing was created.
+pub async fn create(
+    upstream: &Upstream,
+    caller: &Caller,
+    direction: Direction,
+    body: &SignedBody,
+) -> Result<Bytes, Failure> {
+    let dialect = &caller.merchant().v1.dialect;
+    let create = read_create(direction, body.bytes(), dialect.empty_list_is_object).inspect_err(|_| {
+        upstream.metrics().translation_refused("shape");
+    })?;
+    let digest = create.digest(upstream.comparer());
+    let created = match forwarded(upstream, caller, &create, digest) {
+        Ok((body, v1)) => {
+            let created = upstream.create(caller, direction, body, v1).await;
+            created.map_err(|refused| in_v1_words(refused, &create))?
+        }
+        Err(untranslatable) => answer_untranslatable(upstream, caller, &create, digest, untranslatable).await?,
+    };
+    reply::created(dialect, direction, &created)
+}
+
+/// The v2 body that a create becomes, and what is kept of the v1 one.
+fn forwarded(
+    upstream: &Upstream,
+    caller: &Caller,
+    create: &V1Create<'_>,
+    digest: Digest,
+) -> Result<(Bytes, V1Part), translate::Untranslatable> {
+    let started = Instant::now();
+    let merchant = caller.merchant();
+    let public_url = &caller.rules().gateway.server.public_url;
+    let relay = relay_url(public_url, upstream.comparer(), &merchant.id, create.direction, &create.external_id);
+    let translation = translate::translate(create, &merchant.v1, &relay)?;
+    let body = translation.to_body().into();
+    upstream.metrics().stage(Stage::Translate, started.elapsed());
+    Ok((body, V1Part { digest, callback_url: translation.relayed_to }))
+}
+
+/// A rule of the merchant's stands in the way: that matters only if the order is new.
+async fn answer_untranslatable(
+    upstream: &Upstream,
+    caller: &Caller,
+    create: &V1Create<'_>,
+    digest: Digest,
+    untranslatable: translate::Untranslatable,
+) -> Result<Created, Failure> {
+    match upstream.v1_repeat(caller, create.direction, &create.external_id, digest).await? {
+        V1Repeat::Same(created) => Ok(created),
+        V1Repeat::Other => Err(Failure::Conflict(conflict("external_id", Vec::new()))),
+        V1Repeat::New => {
+            upstream.metrics().translation_refused(untranslatable.reason);
+            Err(Failure::Invalid(untranslatable.complaint))
+        }
+    }
+}
+
+/// What the engine refused, told in the names of the v1 body.
+fn in_v1_words(refused: Refused, create: &V1Create<'_>) -> Failure {
+    let outside = create.names_user_ip_outside();
+    match refused {
+        Refused::Invalid(complaint) => Failure::Invalid(renamed(complaint, outside)),
+        Refused::Differs(paths) => {
+            let paths = paths.iter().map(|path| v1_name(path, outside).into_owned()).collect();
+            Failure::Conflict(conflict("external_id", paths))
+        }
+        Refused::Failed(failure) => failure,
+    }
+}
+
+fn renamed(complaint: Complaint, outside: bool) -> Complaint {
+    complaint.renamed(|path| v1_name(path, outside))
+}

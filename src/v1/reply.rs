@@ -1,0 +1,70 @@
+//! v1 replies: the dialect's template where it has one, else the default shape.
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use crate::domain::{Direction, Operation, RedirectUrl};
+use crate::engine::Created;
+use crate::failure::Failure;
+use crate::rules::Dialect;
+use crate::wire::v1 as wire;
+
+#[derive(Serialize)]
+struct CreatedValues<'a> {
+    transaction_id: String,
+    external_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redirect_url: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct StatusValues<'a> {
+    transaction_id: String,
+    external_id: &'a str,
+    status: &'a str,
+    amount: String,
+    currency: &'a str,
+    shop_code: &'a str,
+    account_number: Option<String>,
+}
+
+/// The body of a create's 200 reply.
+pub fn created(dialect: &Dialect, direction: Direction, created: &Created) -> Result<Bytes, Failure> {
+    let external_id = created.order_id.as_str();
+    let redirect_url = created.redirect_url.as_ref().map(RedirectUrl::expose);
+    let values = || CreatedValues { transaction_id: created.id.to_string(), external_id, redirect_url };
+    if let Some(body) = rendered(dialect, direction.as_str(), values)? {
+        return Ok(body);
+    }
+    Ok(match redirect_url {
+        Some(redirect_url) => wire::payin_reply(created.id, external_id, redirect_url),
+        None => wire::payout_reply(created.id, external_id),
+    }
+    .into())
+}
+
+/// The body of a status reply.
+pub fn status(dialect: &Dialect, operation: &Operation) -> Result<Bytes, Failure> {
+    let word = dialect.statuses.word(operation.state.status());
+    let values = || StatusValues {
+        transaction_id: operation.id.to_string(),
+        external_id: operation.order_id.as_str(),
+        status: word,
+        amount: operation.amount.to_string(),
+        currency: operation.currency.as_str(),
+        shop_code: operation.shop.as_str(),
+        account_number: operation.shown_account(),
+    };
+    match rendered(dialect, "status", values)? {
+        Some(body) => Ok(body),
+        None => Ok(wire::status_reply(operation, word).into()),
+    }
+}
+
+fn rendered<T: Serialize>(dialect: &Dialect, name: &str, values: impl FnOnce() -> T) -> Result<Option<Bytes>, Failure> {
+    if !dialect.replies.has(name) {
+        return Ok(None);
+    }
+    let body = dialect.replies.render(name, &values()).transpose().map_err(|cause| Failure::Internal { cause })?;
+    Ok(body.map(Bytes::from))
+}

@@ -1,0 +1,31 @@
+//! v1 status: by `external_id`, with an optional `shop_code` (contract section 4).
+
+use bytes::Bytes;
+
+use super::{query, reply};
+use crate::auth::Caller;
+use crate::domain::{Direction, OrderId};
+use crate::failure::{Complaint, Failure};
+use crate::upstream::Upstream;
+
+/// Answers a v1 status question, whose query string (without `?`) is given as sent. Parameters that v1 does not know are
+/// ignored, as merchants' clients are used to adding some.
+///
+/// # Errors
+/// A malformed parameter, or no such operation.
+pub async fn status(
+    upstream: &Upstream,
+    caller: &Caller,
+    direction: Direction,
+    query: Option<&str>,
+) -> Result<Bytes, Failure> {
+    let external_id = query::parameter(query, "external_id")?
+        .ok_or_else(|| Complaint::member("external_id", "is required as a query parameter"))?;
+    let external_id = OrderId::new(&external_id).map_err(|invalid| Complaint::invalid("external_id", &invalid))?;
+    let shop_code = query::parameter(query, "shop_code")?;
+    let stored = upstream.v1_operation(caller, direction, &external_id).await?;
+    if shop_code.is_some_and(|code| code != stored.operation.shop.as_str()) {
+        return Err(Failure::NotFound);
+    }
+    reply::status(&caller.merchant().v1.dialect, &stored.operation)
+}

@@ -1,0 +1,243 @@
+//! A v1 create body to the v2 body it becomes: a pure function of the body and the merchant's rules (contract section 5).
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::domain::{BrowserUrl, CallbackUrl, Direction};
+use crate::failure::Complaint;
+use crate::rules::{CallbackStyle, IdPolicy, UnknownFields, V1Rules};
+use crate::wire::json::write_string;
+use crate::wire::v1::{UserId, V1Create};
+use crate::wire::v2::MERCHANT_USER_IP;
+
+/// A translation: the members of the v2 body in order, each with where it came from.
+#[derive(Debug)]
+pub struct Translation<'a> {
+    /// The members outside `fields`.
+    pub members: Vec<Translated<'a>>,
+    /// The members of `fields`; empty: there is no `fields`.
+    pub fields: Vec<Translated<'a>>,
+    /// v1 members that have no place in v2, and why.
+    pub dropped: Vec<(Cow<'a, str>, &'static str)>,
+    /// The merchant's own callback address, when v2 is given the relay's.
+    pub relayed_to: Option<CallbackUrl>,
+}
+
+/// A member of the v2 body.
+pub struct Translated<'a> {
+    /// Its name as JSON text, with quotes.
+    pub raw_name: Cow<'a, str>,
+    /// Its value as JSON text.
+    pub raw_value: Cow<'a, str>,
+    /// Where it came from.
+    pub source: Source<'a>,
+}
+
+impl fmt::Debug for Translated<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} from {}", self.raw_name, self.source)
+    }
+}
+
+/// Where a member of the v2 body came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source<'a> {
+    /// A member of the v1 body.
+    Body(&'static str),
+    /// A member of `paymentData`, moved as it is.
+    PaymentData(Cow<'a, str>),
+    /// A key of the merchant's `[v1]` rules.
+    MerchantRule(&'static str),
+    /// This gateway's relay.
+    Relay,
+}
+
+impl fmt::Display for Source<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Body(name) => write!(f, "{name}"),
+            Self::PaymentData(name) => write!(f, "paymentData.{name}"),
+            Self::MerchantRule(key) => write!(f, "the merchant's [v1] {key}"),
+            Self::Relay => f.write_str("this gateway's relay"),
+        }
+    }
+}
+
+/// Why a body cannot be translated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Untranslatable {
+    /// For the caller, in v1 words.
+    pub complaint: Complaint,
+    /// For the metrics.
+    pub reason: &'static str,
+}
+
+/// Translates a v1 create by a merchant's rules; `relay_url` is where v2 is to send callbacks that are relayed.
+///
+/// # Errors
+/// The first rule of the merchant's that stands in the way.
+pub fn translate<'a>(
+    create: &'a V1Create<'a>,
+    rules: &'a V1Rules,
+    relay_url: &str,
+) -> Result<Translation<'a>, Untranslatable> {
+    let mut translation =
+        Translation { members: Vec::with_capacity(10), fields: Vec::new(), dropped: Vec::new(), relayed_to: None };
+    translation.drop_unknown(create, rules)?;
+    translation.add_order(create);
+    translation.add_user_id(create, rules)?;
+    translation.add_callback(create, rules, relay_url)?;
+    translation.add_destinations(create, rules)?;
+    translation.add_fields(create);
+    Ok(translation)
+}
+
+impl<'a> Translation<'a> {
+    /// The v2 body: exactly the bytes that are signed and forwarded.
+    #[must_use]
+    pub fn to_body(&self) -> String {
+        let mut body = String::with_capacity(768);
+        body.push('{');
+        write_members(&mut body, &self.members);
+        if !self.fields.is_empty() {
+            body.push_str(",\"fields\":{");
+            write_members(&mut body, &self.fields);
+            body.push('}');
+        }
+        body.push('}');
+        body
+    }
+
+    fn drop_unknown(&mut self, create: &'a V1Create<'a>, rules: &V1Rules) -> Result<(), Untranslatable> {
+        for name in create.unknown_members() {
+            if rules.unknown_fields == UnknownFields::Reject {
+                let complaint = Complaint::member(name.to_owned(), "is not a known field");
+                return Err(Untranslatable { complaint, reason: "unknown_field" });
+            }
+            self.dropped
+                .push((name.into(), "unknown to v1; dropped by the merchant's [v1] unknown_fields = \"ignore\""));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, name: &'static str, raw_value: impl Into<Cow<'a, str>>, source: Source<'a>) {
+        let raw_name = Cow::Borrowed(name);
+        self.members.push(Translated { raw_name, raw_value: raw_value.into(), source });
+    }
+
+    fn add_order(&mut self, create: &'a V1Create<'a>) {
+        self.add("\"order_id\"", quoted(create.external_id.as_str()), Source::Body("external_id"));
+        self.add("\"amount\"", create.amount.as_number().to_string(), Source::Body("amount"));
+        self.add("\"currency\"", quoted(&create.currency), Source::Body("currency"));
+        if let Some(shop_code) = &create.shop_code {
+            self.add("\"method\"", quoted(shop_code), Source::Body("shop_code"));
+        }
+        if let Some(card_number) = &create.card_number {
+            self.add("\"account_number\"", quoted(card_number.expose()), Source::Body("card_number"));
+        }
+    }
+
+    fn add_user_id(&mut self, create: &V1Create<'_>, rules: &V1Rules) -> Result<(), Untranslatable> {
+        const NAME: &str = "merchant_user_id";
+        match (create.merchant_user_id, rules.non_numeric_user_id) {
+            (UserId::Absent, _) => {}
+            (UserId::Number(id), _) => self.add("\"customer_account_id\"", id.to_string(), Source::Body(NAME)),
+            (UserId::NoEquivalent, IdPolicy::Omit) => {
+                let why = "no integer equals it; left out by the merchant's [v1] non_numeric_user_id = \"omit\"";
+                self.dropped.push((NAME.into(), why));
+            }
+            (UserId::NoEquivalent, IdPolicy::Reject) => {
+                let reason = "must be digits without a leading zero, within a signed 64-bit integer";
+                let complaint = Complaint::member(NAME, reason);
+                return Err(Untranslatable { complaint, reason: "user_id" });
+            }
+        }
+        Ok(())
+    }
+
+    /// Where v2 sends callbacks: to the relay, which keeps the merchant's address, or to the merchant itself.
+    fn add_callback(
+        &mut self,
+        create: &'a V1Create<'a>,
+        rules: &'a V1Rules,
+        relay_url: &str,
+    ) -> Result<(), Untranslatable> {
+        const NAME: &str = "callback_url";
+        let refuse = |why| Untranslatable { complaint: Complaint::member(NAME, why), reason: "callback_url" };
+        let (url, source) = match (&create.callback_url, &rules.callback_url) {
+            (Some(named), _) => (Some(named), Source::Body(NAME)),
+            (None, default) => (default.as_ref(), Source::MerchantRule(NAME)),
+        };
+        match rules.callbacks {
+            CallbackStyle::V1 => {
+                let named_http = create.callback_url.as_ref().is_some_and(CallbackUrl::is_plain_http);
+                if named_http && !rules.allow_http_callbacks {
+                    return Err(refuse("must be an https:// URL"));
+                }
+                self.relayed_to = url.cloned();
+                self.add("\"callback_url\"", quoted(relay_url), Source::Relay);
+            }
+            CallbackStyle::V2 => {
+                let url = url.ok_or_else(|| refuse("is required: the merchant has no default"))?;
+                if url.is_plain_http() {
+                    return Err(refuse("must be an https:// URL"));
+                }
+                self.add("\"callback_url\"", quoted(url.as_str()), source);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the customer's browser goes: one return address for all three results.
+    fn add_destinations(&mut self, create: &'a V1Create<'a>, rules: &'a V1Rules) -> Result<(), Untranslatable> {
+        if create.direction == Direction::Payout {
+            return Ok(());
+        }
+        let named = create.return_user_url.as_ref().map(|url| (url, Source::PaymentData("return_user_url".into())));
+        let default = rules.return_url.as_ref().map(|url| (url, Source::MerchantRule("return_url")));
+        let (url, source): (&BrowserUrl, _) = named.or(default).ok_or_else(|| Untranslatable {
+            complaint: Complaint::member("paymentData.return_user_url", "is required: the merchant has no default"),
+            reason: "return_user_url",
+        })?;
+        for name in ["\"success_url\"", "\"pending_url\"", "\"fail_url\""] {
+            self.add(name, quoted(url.as_str()), source.clone());
+        }
+        Ok(())
+    }
+
+    fn add_fields(&mut self, create: &'a V1Create<'a>) {
+        for member in create.moved_members() {
+            self.fields.push(Translated {
+                raw_name: member.raw_name.into(),
+                raw_value: member.value.raw.into(),
+                source: Source::PaymentData(Cow::Borrowed(&member.name)),
+            });
+        }
+        if let Some(address) = &create.merchant_user_ip {
+            let source = if create.names_user_ip_outside() {
+                Source::Body(MERCHANT_USER_IP)
+            } else {
+                Source::PaymentData(MERCHANT_USER_IP.into())
+            };
+            let raw_value = quoted(address.as_str()).into();
+            self.fields.push(Translated { raw_name: "\"merchant_user_ip\"".into(), raw_value, source });
+        }
+    }
+}
+
+fn write_members(body: &mut String, members: &[Translated<'_>]) {
+    for (index, member) in members.iter().enumerate() {
+        if index > 0 {
+            body.push(',');
+        }
+        body.push_str(&member.raw_name);
+        body.push(':');
+        body.push_str(&member.raw_value);
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    write_string(&mut out, text);
+    out
+}

@@ -1,0 +1,166 @@
+//! Values as they are compared: key order, escapes and the spelling of numbers aside (contract section 7, "repeat").
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::json::{Member, Node, Object, Value};
+use crate::store::Hashing;
+
+/// Adds what a value says to a hash.
+pub fn hash_value(hashing: &mut Hashing, value: &Value<'_>) {
+    match &value.node {
+        Node::Null => hashing.part(b"null"),
+        Node::Bool(truth) => hashing.part(if *truth { b"true" } else { b"false" }),
+        Node::Number => {
+            hashing.part(b"number");
+            hashing.part(canonical_number(value.raw).as_bytes());
+        }
+        Node::String(text) => {
+            hashing.part(b"string");
+            hashing.part(text.as_bytes());
+        }
+        Node::Array(items) => {
+            hashing.part(b"array");
+            hashing.part(&(items.len() as u64).to_le_bytes());
+            for item in items {
+                hash_value(hashing, item);
+            }
+        }
+        Node::Object(object) => hash_members(hashing, object, |_| true),
+    }
+}
+
+/// Adds those members of an object that `keep` names to a hash, whatever their order.
+pub fn hash_members(hashing: &mut Hashing, object: &Object<'_>, keep: impl Fn(&str) -> bool) {
+    let mut members = by_name(object);
+    members.retain(|member| keep(&member.name));
+    hashing.part(b"object");
+    hashing.part(&(members.len() as u64).to_le_bytes());
+    for member in members {
+        hashing.part(member.name.as_bytes());
+        hash_value(hashing, &member.value);
+    }
+}
+
+/// The members of an object, sorted by name.
+fn by_name<'o, 'a>(object: &'o Object<'a>) -> Vec<&'o Member<'a>> {
+    let mut members: Vec<_> = object.0.iter().collect();
+    members.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    members
+}
+
+/// The names of members, out of those that `keep` names, in which two objects differ, sorted. Members of one that the
+/// other lacks are among them.
+pub fn differing_names(left: &Object<'_>, right: &Object<'_>, keep: impl Fn(&Member<'_>) -> bool) -> Vec<String> {
+    let kept = |object| -> BTreeMap<String, &Value<'_>> {
+        let members = by_name(object).into_iter().filter(|member| keep(member));
+        members.map(|member| (member.name.clone().into_owned(), &member.value)).collect()
+    };
+    let (left, right) = (kept(left), kept(right));
+    let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+    let same_in_both = |name: &String| match (left.get(name), right.get(name)) {
+        (Some(left), Some(right)) => same(left, right),
+        _ => false,
+    };
+    names.into_iter().filter(|name| !same_in_both(name)).cloned().collect()
+}
+
+/// Whether two values say the same.
+#[must_use]
+pub fn same(left: &Value<'_>, right: &Value<'_>) -> bool {
+    match (&left.node, &right.node) {
+        (Node::Null, Node::Null) => true,
+        (Node::Bool(left), Node::Bool(right)) => left == right,
+        (Node::Number, Node::Number) => canonical_number(left.raw) == canonical_number(right.raw),
+        (Node::String(left), Node::String(right)) => left == right,
+        (Node::Array(left), Node::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+        }
+        (Node::Object(left), Node::Object(right)) => {
+            let (left, right) = (by_name(left), by_name(right));
+            let pairs = left.iter().zip(&right);
+            left.len() == right.len() && pairs.into_iter().all(|(l, r)| l.name == r.name && same(&l.value, &r.value))
+        }
+        _ => false,
+    }
+}
+
+/// One spelling for every JSON number of the same value: `-12.50e3` is `-125e2`, every zero is `0`. A number whose
+/// exponent no computer could mean keeps its own spelling, so that the work is bounded by the text.
+fn canonical_number(raw: &str) -> String {
+    let (mantissa, exponent) = raw.split_once(['e', 'E']).unwrap_or((raw, "0"));
+    let (sign, mantissa) = match mantissa.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", mantissa),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all = [whole, fraction].concat();
+    let digits = all.trim_start_matches('0');
+    let significant = digits.trim_end_matches('0');
+    if significant.is_empty() {
+        return "0".to_owned();
+    }
+    let Ok(exponent) = exponent.parse::<i64>() else { return raw.to_owned() };
+    let dropped = i64::try_from(digits.len() - significant.len()).unwrap_or(i64::MAX);
+    let shifted = i64::try_from(fraction.len()).unwrap_or(i64::MAX);
+    match exponent.checked_add(dropped).and_then(|sum| sum.checked_sub(shifted)) {
+        Some(exponent) => format!("{sign}{significant}e{exponent}"),
+        None => raw.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::store::{Comparer, Digest};
+    use crate::wire::json::read;
+
+    fn digest(text: &str) -> Digest {
+        let mut hashing = Comparer::new(&[7; 32]).start("test");
+        hash_value(&mut hashing, &read(text.as_bytes()).unwrap());
+        hashing.finish()
+    }
+
+    #[test]
+    fn equal_by_value_and_nothing_else() {
+        for (left, right) in [
+            ("1", "1.0"),
+            ("1", "1e0"),
+            ("100", "1E2"),
+            ("0.1", "1e-1"),
+            ("-0", "0"),
+            ("0e99999999999999999999", "0"),
+            (r#"{"a":1,"b":[2,"x"]}"#, r#"{ "b":[2.0,"\u0078"], "a":1.00 }"#),
+            (r#""\/""#, r#""/""#),
+        ] {
+            assert_eq!(digest(left), digest(right), "{left} {right}");
+            assert!(same(&read(left.as_bytes()).unwrap(), &read(right.as_bytes()).unwrap()), "{left} {right}");
+        }
+        for (left, right) in [
+            ("1", "\"1\""),
+            ("1", "-1"),
+            ("1", "10"),
+            ("null", "false"),
+            ("[]", "{}"),
+            ("[1,2]", "[2,1]"),
+            ("[[1],2]", "[[1,2]]"),
+            (r#"{"a":null}"#, "{}"),
+            (r#"{"a":"b"}"#, r#"{"b":"a"}"#),
+            ("\"a\"", "\"A\""),
+            ("1e999999999999999999999", "1e9999999999999999999999"),
+            ("9007199254740993", "9007199254740992"),
+        ] {
+            assert_ne!(digest(left), digest(right), "{left} {right}");
+            assert!(!same(&read(left.as_bytes()).unwrap(), &read(right.as_bytes()).unwrap()), "{left} {right}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn moving_the_point_changes_nothing(digits in 1_u64..1_000_000_000, exponent in -30_i64..30, zeros in 0_usize..9) {
+            let padded = format!("{digits}{}e{}", "0".repeat(zeros), exponent - i64::try_from(zeros).unwrap());
+            prop_assert_eq!(canonical_number(&padded), canonical_number(&format!("{digits}e{exponent}")));
+        }
+    }
+}

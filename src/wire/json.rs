@@ -1,0 +1,585 @@
+//! A strict JSON reader that keeps what it read: strings decoded, numbers as their text, every value's own bytes.
+//!
+//! It refuses what readers commonly let pass and what therefore two readers understand differently: duplicate keys at
+//! any depth (escaped spellings included), lone surrogates, a byte order mark, text that is not UTF-8, nesting over
+//! [`MAX_DEPTH`] (contract section 7). Numbers are never turned into binary floats.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+/// The deepest nesting: the body's own object is level 1.
+pub const MAX_DEPTH: usize = 32;
+
+/// Up to here duplicate keys are found by comparing; above, by a set, so that a large object costs no more a member.
+const COMPARED_MEMBERS: usize = 16;
+
+/// Why text is no JSON document for us, in words for the caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonError {
+    /// The bytes are not UTF-8.
+    NotUtf8,
+    /// The text starts with a byte order mark.
+    ByteOrderMark,
+    /// The text is not JSON, at this byte.
+    Malformed(usize),
+    /// Something follows the document.
+    Trailing(usize),
+    /// A key stands twice in one object.
+    DuplicateKey(usize),
+    /// A `\u` escape names half a character.
+    LoneSurrogate(usize),
+    /// Arrays and objects are nested too deep.
+    TooDeep(usize),
+}
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotUtf8 => f.write_str("the body is not UTF-8"),
+            Self::ByteOrderMark => f.write_str("the body starts with a byte order mark"),
+            Self::Malformed(at) => write!(f, "the body is not valid JSON (at byte {at})"),
+            Self::Trailing(at) => write!(f, "the body has something after its JSON value (at byte {at})"),
+            Self::DuplicateKey(at) => write!(f, "the body names a key twice in one object (at byte {at})"),
+            Self::LoneSurrogate(at) => write!(f, "the body has a lone surrogate in a string (at byte {at})"),
+            Self::TooDeep(at) => write!(f, "the body is nested more than {MAX_DEPTH} levels deep (at byte {at})"),
+        }
+    }
+}
+
+/// A value with the bytes it was read from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Value<'a> {
+    /// Its text as sent, without surrounding whitespace.
+    pub raw: &'a str,
+    /// What it says.
+    pub node: Node<'a>,
+}
+
+/// What a value says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Node<'a> {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number; its text is the value's `raw`.
+    Number,
+    /// A string, decoded.
+    String(Cow<'a, str>),
+    /// An array.
+    Array(Vec<Value<'a>>),
+    /// An object.
+    Object(Object<'a>),
+}
+
+/// The members of an object in the order sent; names are unique.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Object<'a>(pub Vec<Member<'a>>);
+
+/// A member of an object.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Member<'a> {
+    /// Its name, decoded.
+    pub name: Cow<'a, str>,
+    /// Its name as sent, with quotes.
+    pub raw_name: &'a str,
+    /// Its value.
+    pub value: Value<'a>,
+}
+
+impl<'a> Object<'a> {
+    /// The value of a member.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Value<'a>> {
+        self.0.iter().find(|member| member.name == name).map(|member| &member.value)
+    }
+}
+
+impl Value<'_> {
+    /// What kind of value this is, for messages.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self.node {
+            Node::Null => "null",
+            Node::Bool(_) => "a boolean",
+            Node::Number => "a number",
+            Node::String(_) => "a string",
+            Node::Array(_) => "an array",
+            Node::Object(_) => "an object",
+        }
+    }
+}
+
+/// Reads one JSON document.
+///
+/// # Errors
+/// The first thing that makes it no document for us.
+pub fn read(bytes: &[u8]) -> Result<Value<'_>, JsonError> {
+    let text = std::str::from_utf8(bytes).map_err(|_| JsonError::NotUtf8)?;
+    if text.starts_with('\u{feff}') {
+        return Err(JsonError::ByteOrderMark);
+    }
+    let mut reader = Reader { text, at: 0 };
+    reader.skip_whitespace();
+    let value = reader.value(0)?;
+    reader.skip_whitespace();
+    if reader.at == text.len() { Ok(value) } else { Err(JsonError::Trailing(reader.at)) }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn malformed<T>(&self) -> Result<T, JsonError> {
+        Err(JsonError::Malformed(self.at))
+    }
+
+    fn skip_whitespace(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), JsonError> {
+        if self.peek() == Some(byte) {
+            self.at += 1;
+            Ok(())
+        } else {
+            self.malformed()
+        }
+    }
+
+    fn value(&mut self, depth: usize) -> Result<Value<'a>, JsonError> {
+        let start = self.at;
+        let node = match self.peek() {
+            Some(b'"') => Node::String(self.string()?),
+            Some(b'{') => Node::Object(self.object(depth + 1)?),
+            Some(b'[') => Node::Array(self.array(depth + 1)?),
+            Some(b't') => self.word("true", Node::Bool(true))?,
+            Some(b'f') => self.word("false", Node::Bool(false))?,
+            Some(b'n') => self.word("null", Node::Null)?,
+            Some(b'-' | b'0'..=b'9') => {
+                self.number()?;
+                Node::Number
+            }
+            _ => return self.malformed(),
+        };
+        Ok(Value { raw: &self.text[start..self.at], node })
+    }
+
+    fn word(&mut self, word: &str, node: Node<'a>) -> Result<Node<'a>, JsonError> {
+        if self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            self.at += word.len();
+            Ok(node)
+        } else {
+            self.malformed()
+        }
+    }
+
+    fn number(&mut self) -> Result<(), JsonError> {
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        match self.peek() {
+            Some(b'0') => self.at += 1,
+            Some(b'1'..=b'9') => self.digits()?,
+            _ => return self.malformed(),
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), JsonError> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at > start { Ok(()) } else { self.malformed() }
+    }
+
+    fn array(&mut self, depth: usize) -> Result<Vec<Value<'a>>, JsonError> {
+        self.enter(depth)?;
+        let mut items = Vec::new();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(items);
+        }
+        loop {
+            items.push(self.value(depth)?);
+            if self.ends_after_item(b']')? {
+                return Ok(items);
+            }
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Result<Object<'a>, JsonError> {
+        self.enter(depth)?;
+        let mut members = Members::default();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(Object(members.list));
+        }
+        loop {
+            let start = self.at;
+            if self.peek() != Some(b'"') {
+                return self.malformed();
+            }
+            let name = self.string()?;
+            let raw_name = &self.text[start..self.at];
+            if !members.is_new(&name) {
+                return Err(JsonError::DuplicateKey(start));
+            }
+            self.skip_whitespace();
+            self.expect(b':')?;
+            self.skip_whitespace();
+            let value = self.value(depth)?;
+            members.list.push(Member { name, raw_name, value });
+            if self.ends_after_item(b'}')? {
+                return Ok(Object(members.list));
+            }
+        }
+    }
+
+    /// Steps into an array or object and over the whitespace behind its bracket.
+    fn enter(&mut self, depth: usize) -> Result<(), JsonError> {
+        if depth > MAX_DEPTH {
+            return Err(JsonError::TooDeep(self.at));
+        }
+        self.at += 1;
+        self.skip_whitespace();
+        Ok(())
+    }
+
+    /// Behind an item: whether the list ends here; otherwise stands before the next item.
+    fn ends_after_item(&mut self, end: u8) -> Result<bool, JsonError> {
+        self.skip_whitespace();
+        match self.peek() {
+            Some(b',') => {
+                self.at += 1;
+                self.skip_whitespace();
+                Ok(false)
+            }
+            Some(byte) if byte == end => {
+                self.at += 1;
+                Ok(true)
+            }
+            _ => self.malformed(),
+        }
+    }
+
+    fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
+        self.expect(b'"')?;
+        let start = self.at;
+        loop {
+            match self.peek() {
+                Some(b'"') => {
+                    let text = &self.text[start..self.at];
+                    self.at += 1;
+                    return Ok(Cow::Borrowed(text));
+                }
+                Some(b'\\') => return self.escaped_string(start).map(Cow::Owned),
+                Some(byte) if byte >= 0x20 => self.at += 1,
+                _ => return self.malformed(),
+            }
+        }
+    }
+
+    /// Continues a string at its first escape.
+    fn escaped_string(&mut self, start: usize) -> Result<String, JsonError> {
+        let mut decoded = String::with_capacity(self.at - start + 16);
+        let mut plain_from = start;
+        loop {
+            match self.peek() {
+                Some(b'"') => {
+                    decoded.push_str(&self.text[plain_from..self.at]);
+                    self.at += 1;
+                    return Ok(decoded);
+                }
+                Some(b'\\') => {
+                    decoded.push_str(&self.text[plain_from..self.at]);
+                    decoded.push(self.escape()?);
+                    plain_from = self.at;
+                }
+                Some(byte) if byte >= 0x20 => self.at += 1,
+                _ => return self.malformed(),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<char, JsonError> {
+        let start = self.at;
+        self.at += 1;
+        let Some(kind) = self.peek() else { return self.malformed() };
+        self.at += 1;
+        Ok(match kind {
+            b'"' => '"',
+            b'\\' => '\\',
+            b'/' => '/',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => return self.unicode_escape(start),
+            _ => return Err(JsonError::Malformed(start)),
+        })
+    }
+
+    fn unicode_escape(&mut self, start: usize) -> Result<char, JsonError> {
+        let first = self.hexadecimal()?;
+        let code = match first {
+            0xd800..=0xdbff => {
+                if !self.text.as_bytes()[self.at..].starts_with(b"\\u") {
+                    return Err(JsonError::LoneSurrogate(start));
+                }
+                self.at += 2;
+                let second = self.hexadecimal()?;
+                if !(0xdc00..=0xdfff).contains(&second) {
+                    return Err(JsonError::LoneSurrogate(start));
+                }
+                0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00)
+            }
+            other => other,
+        };
+        char::from_u32(code).ok_or(JsonError::LoneSurrogate(start))
+    }
+
+    fn hexadecimal(&mut self) -> Result<u32, JsonError> {
+        let mut code = 0;
+        for _ in 0..4 {
+            let Some(digit) = self.peek().and_then(|byte| char::from(byte).to_digit(16)) else {
+                return self.malformed();
+            };
+            code = code * 16 + digit;
+            self.at += 1;
+        }
+        Ok(code)
+    }
+}
+
+/// Members being read, with what is needed to find a name that stands twice.
+#[derive(Default)]
+struct Members<'a> {
+    list: Vec<Member<'a>>,
+    seen: HashSet<Box<str>>,
+}
+
+impl Members<'_> {
+    fn is_new(&mut self, name: &str) -> bool {
+        if self.list.len() < COMPARED_MEMBERS {
+            return !self.list.iter().any(|member| member.name == name);
+        }
+        if self.seen.is_empty() {
+            self.seen.extend(self.list.iter().map(|member| Box::from(member.name.as_ref())));
+        }
+        self.seen.insert(name.into())
+    }
+}
+
+/// Appends `text` to `out` as a JSON string with quotes.
+pub fn write_string(out: &mut String, text: &str) {
+    out.push('"');
+    let mut plain_from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let escape = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0..=0x1f => "",
+            _ => continue,
+        };
+        out.push_str(&text[plain_from..at]);
+        plain_from = at + 1;
+        if escape.is_empty() {
+            out.push_str("\\u00");
+            out.push(char::from(b'0' + (byte >> 4)));
+            out.push(char::from_digit(u32::from(byte & 0xf), 16).unwrap_or('0'));
+        } else {
+            out.push_str(escape);
+        }
+    }
+    out.push_str(&text[plain_from..]);
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn error(text: &str) -> JsonError {
+        read(text.as_bytes()).unwrap_err()
+    }
+
+    #[test]
+    fn values_keep_their_text() {
+        let body = r#" {"a" : 1.50e0, "b":"x\u00e9\n", "\u0063":[true,null ,{}] } "#;
+        let value = read(body.as_bytes()).unwrap();
+        let Node::Object(object) = &value.node else { panic!("an object") };
+        assert_eq!(object.get("a").unwrap().raw, "1.50e0");
+        assert_eq!(object.get("b").unwrap().node, Node::String("xé\n".into()));
+        assert_eq!(object.get("c").unwrap().raw, "[true,null ,{}]");
+        assert_eq!(object.0[2].raw_name, r#""\u0063""#);
+        assert!(matches!(object.0[1].name, Cow::Borrowed("b")));
+    }
+
+    #[test]
+    fn duplicate_keys_at_any_depth_and_in_any_spelling() {
+        for text in [
+            r#"{"a":1,"a":1}"#,
+            r#"{"a":1,"\u0061":1}"#,
+            r#"[{"x":{"y":[{"k":1,"k":2}]}}]"#,
+            r#"{"":1,"":2}"#,
+            r#"{"é":1,"\u00e9":2}"#,
+            r#"{"😀":1,"\ud83d\ude00":2}"#,
+        ] {
+            assert!(matches!(error(text), JsonError::DuplicateKey(_)), "{text}");
+        }
+        let mut many: Vec<String> = (0..100).map(|n| format!("\"k{n}\":{n}")).collect();
+        assert!(read(format!("{{{}}}", many.join(",")).as_bytes()).is_ok());
+        many.push("\"k0\":1".into());
+        assert!(matches!(error(&format!("{{{}}}", many.join(","))), JsonError::DuplicateKey(_)));
+    }
+
+    #[test]
+    fn what_readers_commonly_let_pass() {
+        assert_eq!(read(b"\xff{}").unwrap_err(), JsonError::NotUtf8);
+        assert_eq!(read(b"\xed\xa0\x80").unwrap_err(), JsonError::NotUtf8);
+        assert_eq!(error("\u{feff}{}"), JsonError::ByteOrderMark);
+        for text in [r#""\ud800""#, r#""\ud800x""#, r#""\udc00""#, r#""\ud800\u0041""#, r#"{"\ud800":1}"#] {
+            assert!(matches!(error(text), JsonError::LoneSurrogate(_)), "{text}");
+        }
+        for text in ["{} {}", "1 2", "{}x", "null,"] {
+            assert!(matches!(error(text), JsonError::Trailing(_)), "{text}");
+        }
+        for text in [
+            "",
+            " ",
+            "{",
+            "}",
+            "[1,]",
+            "{\"a\":1,}",
+            "{a:1}",
+            "{'a':1}",
+            "01",
+            "1.",
+            ".5",
+            "+1",
+            "-",
+            "1e",
+            "1e+",
+            "0x1",
+            "NaN",
+            "Infinity",
+            "tru",
+            "nul",
+            "\"",
+            "\"\\x\"",
+            "\"\\u12\"",
+            "\"a\nb\"",
+            "\"\t\"",
+            "[1 2]",
+            "{\"a\" 1}",
+            "// c",
+            "{\"a\":1}/**/",
+            "\u{a0}1",
+            "\"\\ud800\\u\"",
+            "[",
+            "[1",
+            "{\"a\"",
+            "{\"a\":",
+        ] {
+            assert!(matches!(error(text), JsonError::Malformed(_) | JsonError::Trailing(_)), "{text:?}");
+        }
+        let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(read(deep(MAX_DEPTH).as_bytes()).is_ok());
+        assert!(matches!(error(&deep(MAX_DEPTH + 1)), JsonError::TooDeep(_)));
+        assert!(matches!(error(&"[".repeat(100_000)), JsonError::TooDeep(_)));
+    }
+
+    #[test]
+    fn nul_and_escapes_are_decoded() {
+        let value = read(br#""a\u0000\/\b\f\"\\""#).unwrap();
+        assert_eq!(value.node, Node::String("a\0/\u{8}\u{c}\"\\".into()));
+    }
+
+    fn json() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            "\\PC{0,8}|[\\x00-\\x7f]{0,8}".prop_map(Into::into),
+        ];
+        leaf.prop_recursive(4, 32, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
+                prop::collection::btree_map("\\PC{0,4}", inner, 0..6)
+                    .prop_map(|map| map.into_iter().collect::<serde_json::Map<_, _>>().into()),
+            ]
+        })
+    }
+
+    fn says(value: &Value<'_>) -> serde_json::Value {
+        match &value.node {
+            Node::Null => serde_json::Value::Null,
+            Node::Bool(truth) => (*truth).into(),
+            Node::Number => serde_json::from_str(value.raw).unwrap(),
+            Node::String(text) => text.as_ref().into(),
+            Node::Array(items) => items.iter().map(says).collect::<Vec<_>>().into(),
+            Node::Object(object) => {
+                let members = object.0.iter().map(|member| (member.name.to_string(), says(&member.value)));
+                members.collect::<serde_json::Map<_, _>>().into()
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_serde_json(document in json(), pretty: bool) {
+            let text = if pretty { serde_json::to_string_pretty(&document) } else { serde_json::to_string(&document) };
+            let text = text.unwrap();
+            prop_assert_eq!(says(&read(text.as_bytes()).unwrap()), document);
+        }
+
+        #[test]
+        fn accepts_nothing_that_serde_json_refuses(text in "[\\[\\]{}:,\"a0-9eE.+\\-\\\\u tfn]{0,24}") {
+            if read(text.as_bytes()).is_ok() {
+                let accepted = serde_json::from_str::<serde_json::Value>(&text);
+                let out_of_range = accepted.as_ref().is_err_and(|error| error.to_string().contains("out of range"));
+                prop_assert!(accepted.is_ok() || out_of_range, "{}", text);
+            }
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let _ = read(&bytes);
+        }
+
+        #[test]
+        fn written_strings_are_read_back(text in "\\PC{0,20}|[\\x00-\\x7f]{0,20}") {
+            let mut out = String::new();
+            write_string(&mut out, &text);
+            prop_assert_eq!(read(out.as_bytes()).unwrap().node, Node::String(text.into()));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Reading members of a request body: presence and type, with complaints that name the member.
+
+use std::borrow::Cow;
+
+use super::json::{self, Node, Object, Value};
+use crate::domain::Invalid;
+use crate::failure::Complaint;
+
+/// Reads a body that must be one JSON object.
+///
+/// # Errors
+/// A body that is no JSON document for us, or not an object.
+pub fn read_object(body: &[u8]) -> Result<Object<'_>, Complaint> {
+    match json::read(body) {
+        Ok(Value { node: Node::Object(object), .. }) => Ok(object),
+        Ok(other) => Err(Complaint::body(format!("the body must be a JSON object, not {}", other.kind()))),
+        Err(error) => Err(Complaint::body(error.to_string())),
+    }
+}
+
+/// The complaint about a member that must be there.
+#[must_use]
+pub fn required(path: &'static str) -> Complaint {
+    Complaint::member(path, "is required")
+}
+
+/// The string of a member.
+///
+/// # Errors
+/// The value is not a string.
+pub fn string<'v>(path: impl Into<Cow<'static, str>>, value: &'v Value<'_>) -> Result<&'v str, Complaint> {
+    match &value.node {
+        Node::String(text) => Ok(text),
+        _ => Err(Complaint::member(path, format!("must be a string, not {}", value.kind()))),
+    }
+}
+
+/// The object of a member.
+///
+/// # Errors
+/// The value is not an object.
+pub fn object<'v, 'a>(path: &'static str, value: &'v Value<'a>) -> Result<&'v Object<'a>, Complaint> {
+    match &value.node {
+        Node::Object(object) => Ok(object),
+        _ => Err(Complaint::member(path, format!("must be a JSON object, not {}", value.kind()))),
+    }
+}
+
+/// Reads a string member by a domain type's constructor.
+///
+/// # Errors
+/// The member is no string, or the constructor refuses it.
+pub fn parsed<T>(
+    path: &'static str,
+    value: &Value<'_>,
+    parse: impl FnOnce(&str) -> Result<T, Invalid>,
+) -> Result<T, Complaint> {
+    parse(string(path, value)?).map_err(|invalid| Complaint::invalid(path, &invalid))
+}
+
+/// Reads a string member that must be there by a domain type's constructor.
+///
+/// # Errors
+/// The member is missing, no string, or the constructor refuses it.
+pub fn required_parsed<T>(
+    path: &'static str,
+    object: &Object<'_>,
+    parse: impl FnOnce(&str) -> Result<T, Invalid>,
+) -> Result<T, Complaint> {
+    let value = object.get(path).ok_or_else(|| required(path))?;
+    parsed(path, value, parse)
+}
+
+/// A member that is there and not `null`.
+#[must_use]
+pub fn present<'v, 'a>(object: &'v Object<'a>, name: &str) -> Option<&'v Value<'a>> {
+    object.get(name).filter(|value| value.node != Node::Null)
+}

@@ -1,0 +1,423 @@
+//! The v1 shapes: create bodies in (contract section 5), default replies out (section 4).
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use super::canonical;
+use super::json::{Member, Node, Object, Value, write_string};
+use super::members::{parsed, present, read_object, required, required_parsed, string};
+use crate::domain::{
+    AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, CustomerIp, Direction, Invalid,
+    Operation, OrderId, TransactionId,
+};
+use crate::failure::Complaint;
+use crate::store::{Comparer, Digest};
+
+/// A v1 create body that keeps every rule which needs no rule file.
+#[derive(Debug)]
+pub struct V1Create<'a> {
+    /// Payin or payout.
+    pub direction: Direction,
+    /// `external_id`.
+    pub external_id: OrderId,
+    /// `amount`.
+    pub amount: Amount,
+    /// `currency`, as sent.
+    pub currency: Box<str>,
+    /// `shop_code`.
+    pub shop_code: Option<Box<str>>,
+    /// `callback_url`; whether plain http is allowed is the merchant's rule.
+    pub callback_url: Option<CallbackUrl>,
+    /// `merchant_user_id`.
+    pub merchant_user_id: UserId,
+    /// `merchant_user_ip`, of the body or of `paymentData`.
+    pub merchant_user_ip: Option<CustomerIp>,
+    /// `paymentData.return_user_url`.
+    pub return_user_url: Option<BrowserUrl>,
+    /// `card_number`, in payouts.
+    pub card_number: Option<AccountNumber>,
+    /// The whole body.
+    body: Object<'a>,
+}
+
+/// What a v1 body says as `merchant_user_id`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserId {
+    /// Absent or `null`.
+    Absent,
+    /// Has an equivalent.
+    Number(CustomerAccountId),
+    /// Has none; the merchant's rule decides.
+    NoEquivalent,
+}
+
+/// The v1 members, in the order in which translations are explained.
+pub const MEMBERS: [&str; 9] = [
+    "external_id",
+    "amount",
+    "currency",
+    "shop_code",
+    "callback_url",
+    "merchant_user_id",
+    "merchant_user_ip",
+    "card_number",
+    "paymentData",
+];
+
+const PAYMENT_DATA: &str = "paymentData";
+const USER_IP: &str = "merchant_user_ip";
+const RETURN_URL: &str = "return_user_url";
+
+/// Reads a v1 create body.
+///
+/// # Errors
+/// The first rule that the body breaks, as far as no rule file is needed to tell. `empty_list_is_object` is the dialect's
+/// word on how PHP writes an empty object.
+pub fn read_create(direction: Direction, body: &[u8], empty_list_is_object: bool) -> Result<V1Create<'_>, Complaint> {
+    let body = read_object(body)?;
+    check_payment_data(direction, &body, empty_list_is_object)?;
+    Ok(V1Create {
+        direction,
+        external_id: required_parsed("external_id", &body, OrderId::new)?,
+        amount: required_parsed("amount", &body, Amount::from_decimal_string)?,
+        currency: required_parsed("currency", &body, |text| Currency::new(text).map(|_| text.into()))?,
+        shop_code: present(&body, "shop_code").map(|value| parsed("shop_code", value, read_shop_code)).transpose()?,
+        callback_url: present(&body, "callback_url")
+            .map(|value| parsed("callback_url", value, CallbackUrl::new_allowing_http))
+            .transpose()?,
+        merchant_user_id: read_user_id(&body)?,
+        merchant_user_ip: read_user_ip(&body)?,
+        return_user_url: read_return_url(direction, &body)?,
+        card_number: read_card_number(direction, &body)?,
+        body,
+    })
+}
+
+fn read_shop_code(text: &str) -> Result<Box<str>, Invalid> {
+    if text.is_empty() || text.trim() != text {
+        return Err(Invalid::new("must be an exact shop code without surrounding spaces"));
+    }
+    Ok(text.into())
+}
+
+fn check_payment_data(direction: Direction, body: &Object<'_>, empty_list_is_object: bool) -> Result<(), Complaint> {
+    let Some(value) = body.get(PAYMENT_DATA) else { return Ok(()) };
+    let fields = match &value.node {
+        Node::Object(fields) => fields,
+        Node::Array(items) if items.is_empty() && empty_list_is_object => return Ok(()),
+        _ => return Err(Complaint::member(PAYMENT_DATA, format!("must be a JSON object, not {}", value.kind()))),
+    };
+    let reserved = super::v2::reserved_names(direction);
+    let taken = fields.0.iter().find(|member| {
+        let moved = direction == Direction::Payin && member.name == RETURN_URL;
+        reserved.contains(&member.name.as_ref()) && !moved
+    });
+    match taken {
+        Some(member) => Err(Complaint::member(
+            format!("{PAYMENT_DATA}.{}", member.name),
+            "is a reserved name and cannot appear inside paymentData",
+        )),
+        None => Ok(()),
+    }
+}
+
+fn payment_data<'v, 'a>(body: &'v Object<'a>) -> Option<&'v Object<'a>> {
+    match body.get(PAYMENT_DATA).map(|value| &value.node) {
+        Some(Node::Object(fields)) => Some(fields),
+        _ => None,
+    }
+}
+
+fn read_user_id(body: &Object<'_>) -> Result<UserId, Complaint> {
+    const NAME: &str = "merchant_user_id";
+    let Some(value) = present(body, NAME) else { return Ok(UserId::Absent) };
+    let text = match &value.node {
+        Node::String(text) => text.as_ref(),
+        Node::Number => value.raw,
+        _ => return Err(Complaint::member(NAME, format!("must be a string, not {}", value.kind()))),
+    };
+    Ok(CustomerAccountId::from_v1_text(text).map_or(UserId::NoEquivalent, UserId::Number))
+}
+
+/// The customer's address, which may stand in the body, in `paymentData`, or in both if they agree.
+fn read_user_ip(body: &Object<'_>) -> Result<Option<CustomerIp>, Complaint> {
+    let read = |path: Cow<'static, str>, value: &Value<'_>| {
+        let text = string(path.clone(), value)?;
+        CustomerIp::new(text).map_err(|invalid| Complaint::invalid(path, &invalid))
+    };
+    let outer = present(body, USER_IP).map(|value| read(USER_IP.into(), value)).transpose()?;
+    let inner = payment_data(body)
+        .and_then(|fields| present(fields, USER_IP))
+        .map(|value| read(format!("{PAYMENT_DATA}.{USER_IP}").into(), value))
+        .transpose()?;
+    match (outer, inner) {
+        (Some(outer), Some(inner)) if outer != inner => {
+            Err(Complaint::member(USER_IP, "must be the same as paymentData.merchant_user_ip"))
+        }
+        (outer, inner) => Ok(outer.or(inner)),
+    }
+}
+
+fn read_return_url(direction: Direction, body: &Object<'_>) -> Result<Option<BrowserUrl>, Complaint> {
+    if direction == Direction::Payout {
+        return Ok(None);
+    }
+    let Some(value) = payment_data(body).and_then(|fields| fields.get(RETURN_URL)) else { return Ok(None) };
+    parsed("paymentData.return_user_url", value, BrowserUrl::new).map(Some)
+}
+
+fn read_card_number(direction: Direction, body: &Object<'_>) -> Result<Option<AccountNumber>, Complaint> {
+    if direction == Direction::Payin {
+        return Ok(None);
+    }
+    let value = body.get("card_number").ok_or_else(|| required("card_number"))?;
+    parsed("card_number", value, AccountNumber::new).map(Some)
+}
+
+impl<'a> V1Create<'a> {
+    /// The names of top-level members that v1 does not know for this direction.
+    pub fn unknown_members(&self) -> impl Iterator<Item = &str> {
+        let known = |name: &str| match name {
+            "card_number" => self.direction == Direction::Payout,
+            other => MEMBERS.contains(&other),
+        };
+        self.body.0.iter().map(|member| member.name.as_ref()).filter(move |name| !known(name))
+    }
+
+    /// The members of `paymentData` that move to `fields` as they are: all but the return address and the customer's
+    /// address, which have places of their own.
+    pub fn moved_members(&self) -> impl Iterator<Item = &Member<'a>> {
+        let direction = self.direction;
+        payment_data(&self.body)
+            .into_iter()
+            .flat_map(|fields| &fields.0)
+            .filter(move |member| member.name != USER_IP)
+            .filter(move |member| direction == Direction::Payout || member.name != RETURN_URL)
+    }
+
+    /// Whether the customer's address stands in the body itself rather than in `paymentData` alone.
+    #[must_use]
+    pub fn names_user_ip_outside(&self) -> bool {
+        present(&self.body, USER_IP).is_some()
+    }
+
+    /// The keyed hash of what the body says: decoded values, the order of keys and the spelling of the amount aside
+    /// (contract section 2, "Live reload"). `null` is like absent where the contract says so.
+    #[must_use]
+    pub fn digest(&self, comparer: &Comparer) -> Digest {
+        let mut hashing = comparer.start("v1 create");
+        hashing.part(self.direction.as_str().as_bytes());
+        hashing.part(&self.amount.hundredths().to_le_bytes());
+        let optional = ["shop_code", "callback_url", "merchant_user_id", USER_IP];
+        canonical::hash_members(&mut hashing, &self.body, |name| {
+            let absent = optional.contains(&name) && present(&self.body, name).is_none();
+            name != "amount" && !absent
+        });
+        hashing.finish()
+    }
+}
+
+/// What a v2 member is called in v1, for complaints of the engine.
+#[must_use]
+pub fn v1_name(path: &str, user_ip_outside: bool) -> Cow<'static, str> {
+    match path {
+        "order_id" => "external_id".into(),
+        "method" => "shop_code".into(),
+        "customer_account_id" => "merchant_user_id".into(),
+        "account_number" => "card_number".into(),
+        "success_url" | "pending_url" | "fail_url" => "paymentData.return_user_url".into(),
+        "fields" => PAYMENT_DATA.into(),
+        "fields.merchant_user_ip" if user_ip_outside => USER_IP.into(),
+        other => match other.strip_prefix("fields.") {
+            Some(rest) => format!("{PAYMENT_DATA}.{rest}").into(),
+            None => other.to_owned().into(),
+        },
+    }
+}
+
+/// The default body of a payin's 200 reply.
+#[must_use]
+pub fn payin_reply(id: TransactionId, external_id: &str, redirect_url: &str) -> String {
+    let mut body = create_reply(id, external_id);
+    body.push_str(",\"redirect_url\":");
+    write_string(&mut body, redirect_url);
+    body.push('}');
+    body
+}
+
+/// The default body of a payout's 200 reply.
+#[must_use]
+pub fn payout_reply(id: TransactionId, external_id: &str) -> String {
+    let mut body = create_reply(id, external_id);
+    body.push('}');
+    body
+}
+
+fn create_reply(id: TransactionId, external_id: &str) -> String {
+    let mut body = format!("{{\"transaction_id\":\"{id}\",\"external_id\":");
+    write_string(&mut body, external_id);
+    body
+}
+
+/// The default body of a status reply, the status in the dialect's word.
+#[must_use]
+pub fn status_reply(operation: &Operation, status_word: &str) -> String {
+    let mut body = create_reply(operation.id, operation.order_id.as_str());
+    body.push_str(",\"status\":");
+    write_string(&mut body, status_word);
+    // Writing to a String cannot fail.
+    let _ = write!(
+        body,
+        ",\"amount\":\"{}\",\"currency\":\"{}\",\"shop_code\":\"{}\"",
+        operation.amount, operation.currency, operation.shop
+    );
+    if let Some(account) = operation.shown_account() {
+        body.push_str(",\"account_number\":");
+        write_string(&mut body, &account);
+    }
+    body.push('}');
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAYIN: &str = r#"{"external_id":"o1","amount":"10.50","currency":"EUR","shop_code":"card-eur",
+        "callback_url":"https://a.example/cb","merchant_user_id":"42","merchant_user_ip":"203.0.113.7",
+        "paymentData":{"return_user_url":"https://a.example/r","mobile_number":"0712","n":1.50}}"#;
+
+    fn complaint(direction: Direction, body: &str) -> String {
+        read_create(direction, body.as_bytes(), false).unwrap_err().to_string()
+    }
+
+    fn replaced(name: &str, value: Option<&str>) -> String {
+        let mut object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(PAYIN).unwrap();
+        match value {
+            Some(value) => object.insert(name.into(), serde_json::from_str(value).unwrap()),
+            None => object.remove(name),
+        };
+        serde_json::to_string(&object).unwrap()
+    }
+
+    #[test]
+    fn a_payin_is_read() {
+        let create = read_create(Direction::Payin, PAYIN.as_bytes(), false).unwrap();
+        assert_eq!(create.amount.hundredths(), 1050);
+        assert_eq!(create.merchant_user_id, UserId::Number(CustomerAccountId(42)));
+        assert_eq!(create.return_user_url.as_ref().map(BrowserUrl::as_str), Some("https://a.example/r"));
+        let moved: Vec<_> = create.moved_members().map(|member| (member.raw_name, member.value.raw)).collect();
+        assert_eq!(moved, [("\"mobile_number\"", "\"0712\""), ("\"n\"", "1.50")]);
+        assert_eq!(create.unknown_members().count(), 0);
+    }
+
+    #[test]
+    fn complaints_speak_v1() {
+        for (name, value, expected) in [
+            ("external_id", None, "external_id: is required"),
+            ("external_id", Some("\"\""), "external_id: must not be empty"),
+            ("external_id", Some("5"), "external_id: must be a string, not a number"),
+            ("amount", Some("10.5"), "amount: must be a string, not a number"),
+            ("amount", Some("\"1.234\""), "amount: must have at most two decimal places"),
+            ("currency", Some("\"EU\""), "currency: must be exactly 3 letters"),
+            ("merchant_user_id", Some("true"), "merchant_user_id: must be a string, not a boolean"),
+            ("merchant_user_ip", Some("\"\""), "merchant_user_ip: must be exactly one IPv4 or IPv6 address"),
+            ("paymentData", Some("[]"), "paymentData: must be a JSON object, not an array"),
+            ("paymentData", Some("null"), "paymentData: must be a JSON object, not null"),
+            (
+                "paymentData",
+                Some(r#"{"success_url":"x"}"#),
+                "paymentData.success_url: is a reserved name and cannot appear inside paymentData",
+            ),
+            (
+                "paymentData",
+                Some(r#"{"return_user_url":"/x"}"#),
+                "paymentData.return_user_url: must be an absolute URL (https://host/...)",
+            ),
+            (
+                "paymentData",
+                Some(r#"{"merchant_user_ip":"203.0.113.8"}"#),
+                "merchant_user_ip: must be the same as paymentData.merchant_user_ip",
+            ),
+        ] {
+            assert_eq!(complaint(Direction::Payin, &replaced(name, value)), expected);
+        }
+        assert_eq!(complaint(Direction::Payout, &replaced("paymentData", None)), "card_number: is required");
+    }
+
+    #[test]
+    fn phps_empty_list_where_the_dialect_says_so() {
+        let body = replaced("paymentData", Some("[]"));
+        assert!(read_create(Direction::Payin, body.as_bytes(), true).is_ok());
+        let body = replaced("paymentData", Some("[1]"));
+        assert!(read_create(Direction::Payin, body.as_bytes(), true).is_err());
+    }
+
+    #[test]
+    fn user_ids_without_equivalent() {
+        for (value, expected) in [
+            ("\"0\"", UserId::Number(CustomerAccountId(0))),
+            ("7", UserId::Number(CustomerAccountId(7))),
+            ("null", UserId::Absent),
+            ("\"007\"", UserId::NoEquivalent),
+            ("\"user-7\"", UserId::NoEquivalent),
+            ("-7", UserId::NoEquivalent),
+            ("1.0", UserId::NoEquivalent),
+            ("\"\"", UserId::NoEquivalent),
+            ("\"9223372036854775808\"", UserId::NoEquivalent),
+        ] {
+            let body = replaced("merchant_user_id", Some(value));
+            assert_eq!(read_create(Direction::Payin, body.as_bytes(), false).unwrap().merchant_user_id, expected);
+        }
+    }
+
+    #[test]
+    fn unknown_members_depend_on_the_direction() {
+        let body = PAYIN.replacen('{', r#"{"card_number":"4111111111111111","extra":1,"#, 1);
+        let payin = read_create(Direction::Payin, body.as_bytes(), false).unwrap();
+        assert_eq!(payin.unknown_members().collect::<Vec<_>>(), ["card_number", "extra"]);
+        let body = body.replace("\"return_user_url\":\"https://a.example/r\",", "");
+        let payout = read_create(Direction::Payout, body.as_bytes(), false).unwrap();
+        assert_eq!(payout.unknown_members().collect::<Vec<_>>(), ["extra"]);
+    }
+
+    #[test]
+    fn equal_bodies_hash_alike() {
+        let comparer = Comparer::new(&[3; 32]);
+        let digest = |body: &str| read_create(Direction::Payin, body.as_bytes(), false).unwrap().digest(&comparer);
+        let first = digest(PAYIN);
+        assert_eq!(first, digest(&replaced("amount", Some("\"10.5\""))));
+        assert_eq!(first, digest(&replaced("amount", Some("\"010.50\""))));
+        let respelt = r#"{"paymentData":{"n":1.5,"mobile_\u006eumber":"0712","return_user_url":"https://a.example/r"},
+            "merchant_user_ip":"203.0.113.7","merchant_user_id":"42","callback_url":"https:\/\/a.example\/cb",
+            "shop_code":"card-eur","currency":"EUR","amount":"10.5","external_id":"o1"}"#;
+        assert_eq!(first, digest(respelt));
+        for (name, value) in [
+            ("amount", Some("\"10.51\"")),
+            ("callback_url", Some("\"https://a.example/cb2\"")),
+            ("callback_url", None),
+            ("shop_code", None),
+            ("merchant_user_id", Some("\"43\"")),
+            ("paymentData", None),
+            ("extra", Some("1")),
+        ] {
+            assert_ne!(first, digest(&replaced(name, value)), "{name}");
+        }
+        assert_eq!(digest(&replaced("shop_code", None)), digest(&replaced("shop_code", Some("null"))));
+    }
+
+    #[test]
+    fn v2_names_become_v1_names() {
+        for (v2, v1) in [
+            ("order_id", "external_id"),
+            ("method", "shop_code"),
+            ("fields.bank_code", "paymentData.bank_code"),
+            ("fields.merchant_user_ip", "merchant_user_ip"),
+            ("account_number", "card_number"),
+            ("amount", "amount"),
+        ] {
+            assert_eq!(v1_name(v2, true), v1);
+        }
+        assert_eq!(v1_name("fields.merchant_user_ip", false), "paymentData.merchant_user_ip");
+    }
+}

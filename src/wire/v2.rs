@@ -1,0 +1,417 @@
+//! The v2 shapes: create requests in, replies out (merchant-api-v2, "Endpoints").
+
+use std::fmt::Write as _;
+
+use super::canonical;
+use super::json::{Node, Object, Value, write_string};
+use super::members::{object, parsed, present, read_object, required, required_parsed, string};
+use crate::domain::{
+    AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, CustomerIp, Direction, Invalid,
+    Operation, OrderId, TransactionId,
+};
+use crate::failure::Complaint;
+use crate::store::{Hashing, Kept};
+
+/// A create request that keeps every rule of the interface which needs no rule file.
+#[derive(Debug)]
+pub struct CreateRequest<'a> {
+    /// The idempotency key.
+    pub order_id: OrderId,
+    /// How much.
+    pub amount: Amount,
+    /// Of what.
+    pub currency: Currency,
+    /// The shop code as sent.
+    pub method: Option<Box<str>>,
+    /// The merchant's number for its customer.
+    pub customer_account_id: Option<CustomerAccountId>,
+    /// Where results are told.
+    pub callback_url: CallbackUrl,
+    /// What depends on the direction.
+    pub kind: RequestKind,
+    /// Shop-defined data.
+    pub fields: RequestFields<'a>,
+}
+
+/// The part of a create request that depends on its direction.
+#[derive(Debug)]
+pub enum RequestKind {
+    /// A deposit.
+    Deposit {
+        /// Browser destination for SUCCESS.
+        success_url: BrowserUrl,
+        /// Browser destination for PENDING.
+        pending_url: BrowserUrl,
+        /// Browser destination for FAILED.
+        fail_url: BrowserUrl,
+    },
+    /// A withdrawal.
+    Withdrawal {
+        /// The recipient.
+        account_number: AccountNumber,
+        /// 1 to 64 characters.
+        account_channel: Option<Box<str>>,
+    },
+}
+
+impl RequestKind {
+    /// The direction of this kind.
+    #[must_use]
+    pub const fn direction(&self) -> Direction {
+        match self {
+            Self::Deposit { .. } => Direction::Payin,
+            Self::Withdrawal { .. } => Direction::Payout,
+        }
+    }
+}
+
+/// The `fields` object of a create request, after the checks that need no rule file. `Debug` shows no value.
+pub struct RequestFields<'a> {
+    object: Object<'a>,
+    /// `fields.merchant_user_ip`, when it is there and not `null`.
+    pub customer_ip: Option<CustomerIp>,
+}
+
+impl std::fmt::Debug for RequestFields<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RequestFields({} members)", self.object.0.len())
+    }
+}
+
+const COMMON: [&str; 7] = ["order_id", "amount", "currency", "method", "customer_account_id", "callback_url", "fields"];
+const DEPOSIT: [&str; 3] = ["success_url", "pending_url", "fail_url"];
+const WITHDRAWAL: [&str; 2] = ["account_number", "account_channel"];
+
+/// Names that cannot appear inside `fields` (merchant-api-v2, "Reserved names").
+#[must_use]
+pub const fn reserved_names(direction: Direction) -> &'static [&'static str] {
+    match direction {
+        Direction::Payin => {
+            &["method", "customer_account_id", "success_url", "pending_url", "fail_url", "return_user_url"]
+        }
+        Direction::Payout => {
+            &["method", "customer_account_id", "account_channel", "recipient_account", "account_number"]
+        }
+    }
+}
+
+/// `fields` keys with which every shop can be given customer details.
+const CUSTOMER_FIELDS: [&str; 5] = ["first_name", "last_name", "middle_name", "email", "phone"];
+
+/// The member of `fields` that holds the customer's address.
+pub const MERCHANT_USER_IP: &str = "merchant_user_ip";
+
+/// Reads a create request.
+///
+/// # Errors
+/// The first rule of the interface that the body breaks, as far as no rule file is needed to tell.
+pub fn read_create(direction: Direction, body: &[u8]) -> Result<CreateRequest<'_>, Complaint> {
+    let mut members = read_object(body)?;
+    refuse_unknown(direction, &members)?;
+    let order_id = required_parsed("order_id", &members, OrderId::new)?;
+    let amount = read_amount(&members)?;
+    let currency = required_parsed("currency", &members, Currency::new)?;
+    let method = members.get("method").map(|value| parsed("method", value, read_method)).transpose()?;
+    let customer_account_id = read_customer_account_id(&members)?;
+    let callback_url = required_parsed("callback_url", &members, CallbackUrl::new)?;
+    let kind = read_kind(direction, &members)?;
+    let fields = read_fields(direction, &mut members)?;
+    Ok(CreateRequest { order_id, amount, currency, method, customer_account_id, callback_url, kind, fields })
+}
+
+fn refuse_unknown(direction: Direction, members: &Object<'_>) -> Result<(), Complaint> {
+    let own: &[&str] = match direction {
+        Direction::Payin => &DEPOSIT,
+        Direction::Payout => &WITHDRAWAL,
+    };
+    let unknown = members.0.iter().find(|member| {
+        let name = member.name.as_ref();
+        !COMMON.contains(&name) && !own.contains(&name)
+    });
+    match unknown {
+        Some(member) => Err(Complaint::member(member.name.clone().into_owned(), "is not a known field")),
+        None => Ok(()),
+    }
+}
+
+fn read_amount(members: &Object<'_>) -> Result<Amount, Complaint> {
+    let value = members.get("amount").ok_or_else(|| required("amount"))?;
+    if value.node != Node::Number {
+        return Err(Complaint::member("amount", format!("must be a JSON number, not {}", value.kind())));
+    }
+    Amount::from_json_number(value.raw).map_err(|invalid| Complaint::invalid("amount", &invalid))
+}
+
+fn read_method(text: &str) -> Result<Box<str>, Invalid> {
+    if text.is_empty() || text.trim() != text {
+        return Err(Invalid::new("must be an exact shop code without surrounding spaces"));
+    }
+    Ok(text.into())
+}
+
+fn read_customer_account_id(members: &Object<'_>) -> Result<Option<CustomerAccountId>, Complaint> {
+    const NAME: &str = "customer_account_id";
+    let Some(value) = present(members, NAME) else { return Ok(None) };
+    if value.node != Node::Number {
+        return Err(Complaint::member(NAME, format!("must be a JSON integer, not {}", value.kind())));
+    }
+    let id = CustomerAccountId::from_json_number(value.raw);
+    id.map(Some).map_err(|invalid| Complaint::invalid(NAME, &invalid))
+}
+
+fn read_kind(direction: Direction, members: &Object<'_>) -> Result<RequestKind, Complaint> {
+    match direction {
+        Direction::Payin => Ok(RequestKind::Deposit {
+            success_url: required_parsed("success_url", members, BrowserUrl::new)?,
+            pending_url: required_parsed("pending_url", members, BrowserUrl::new)?,
+            fail_url: required_parsed("fail_url", members, BrowserUrl::new)?,
+        }),
+        Direction::Payout => Ok(RequestKind::Withdrawal {
+            account_number: required_parsed("account_number", members, AccountNumber::new)?,
+            account_channel: members
+                .get("account_channel")
+                .map(|value| parsed("account_channel", value, read_channel))
+                .transpose()?,
+        }),
+    }
+}
+
+fn read_channel(text: &str) -> Result<Box<str>, Invalid> {
+    if (1..=64).contains(&text.chars().count()) && !text.contains('\0') {
+        Ok(text.into())
+    } else {
+        Err(Invalid::new("must be 1 to 64 characters without U+0000"))
+    }
+}
+
+fn read_fields<'a>(direction: Direction, members: &mut Object<'a>) -> Result<RequestFields<'a>, Complaint> {
+    let Some(at) = members.0.iter().position(|member| member.name == "fields") else {
+        return Ok(RequestFields { object: Object::default(), customer_ip: None });
+    };
+    object("fields", &members.0[at].value)?;
+    let Node::Object(fields) = members.0.swap_remove(at).value.node else { return Err(required("fields")) };
+    let customer_ip = check_fields(direction, &fields)?;
+    Ok(RequestFields { object: fields, customer_ip })
+}
+
+/// The rules for `fields` that need no schema; yields the customer's address.
+fn check_fields(direction: Direction, fields: &Object<'_>) -> Result<Option<CustomerIp>, Complaint> {
+    let path = |name: &str| format!("fields.{name}");
+    for member in &fields.0 {
+        let name = member.name.as_ref();
+        if reserved_names(direction).contains(&name) {
+            return Err(Complaint::member(path(name), "is reserved and cannot appear inside fields"));
+        }
+        let empty = match &member.value.node {
+            Node::Null => true,
+            Node::String(_) => continue,
+            _ => false,
+        };
+        if CUSTOMER_FIELDS.contains(&name) && !empty {
+            return Err(Complaint::member(path(name), format!("must be a string, not {}", member.value.kind())));
+        }
+    }
+    let Some(value) = present(fields, MERCHANT_USER_IP) else { return Ok(None) };
+    let text = string(path(MERCHANT_USER_IP), value)?;
+    CustomerIp::new(text).map(Some).map_err(|invalid| Complaint::invalid(path(MERCHANT_USER_IP), &invalid))
+}
+
+impl RequestFields<'_> {
+    /// The members that `kept` keeps, a `null` `merchant_user_ip` left out (it is like absent).
+    fn members<'s>(&'s self, kept: &'s Kept) -> impl Iterator<Item = &'s super::json::Member<'s>> {
+        self.object.0.iter().filter(move |member| is_compared(&member.name, &member.value, kept))
+    }
+
+    /// The kept members as `serde_json` values, for the schema.
+    ///
+    /// # Errors
+    /// A number that the schema's validator cannot hold.
+    pub fn to_map(&self, kept: &Kept) -> Result<serde_json::Map<String, serde_json::Value>, Complaint> {
+        let mut map = serde_json::Map::new();
+        for member in self.members(kept) {
+            let value = serde_json::from_str(member.value.raw).map_err(|_| {
+                Complaint::member(format!("fields.{}", member.name), "holds a number that is out of range")
+            })?;
+            map.insert(member.name.clone().into_owned(), value);
+        }
+        Ok(map)
+    }
+
+    /// The kept members as JSON text, every value byte for byte as sent.
+    #[must_use]
+    pub fn text(&self, kept: &Kept) -> String {
+        let mut text = String::from("{");
+        for member in self.members(kept) {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(member.raw_name);
+            text.push(':');
+            text.push_str(member.value.raw);
+        }
+        text.push('}');
+        text
+    }
+
+    /// Adds the kept members to a hash.
+    pub fn hash(&self, hashing: &mut Hashing, kept: &Kept) {
+        let absent = present(&self.object, MERCHANT_USER_IP).is_none();
+        canonical::hash_members(hashing, &self.object, |name| {
+            kept.keeps(name) && !(absent && name == MERCHANT_USER_IP)
+        });
+    }
+
+    /// The names of kept members in which these fields differ from stored ones, as paths.
+    #[must_use]
+    pub fn differences(&self, kept: &Kept, stored: &Object<'_>) -> Vec<String> {
+        let names =
+            canonical::differing_names(&self.object, stored, |member| is_compared(&member.name, &member.value, kept));
+        names.into_iter().map(|name| format!("fields.{name}")).collect()
+    }
+}
+
+fn is_compared(name: &str, value: &Value<'_>, kept: &Kept) -> bool {
+    kept.keeps(name) && !(name == MERCHANT_USER_IP && value.node == Node::Null)
+}
+
+/// The body of a deposit's 200 reply.
+#[must_use]
+pub fn deposit_reply(id: TransactionId, redirect_url: &str) -> String {
+    let mut body = format!("{{\"transaction_id\":\"{id}\",\"redirect_url\":");
+    write_string(&mut body, redirect_url);
+    body.push('}');
+    body
+}
+
+/// The body of a withdrawal's 200 reply.
+#[must_use]
+pub fn withdrawal_reply(id: TransactionId) -> String {
+    format!("{{\"transaction_id\":\"{id}\"}}")
+}
+
+/// The status record (merchant-api-v2, "Transaction status record").
+#[must_use]
+pub fn status_reply(operation: &Operation) -> String {
+    let mut body = String::with_capacity(256);
+    body.push_str("{\"order_id\":");
+    write_string(&mut body, operation.order_id.as_str());
+    // Writing to a String cannot fail.
+    let _ = write!(
+        body,
+        ",\"transaction_id\":\"{}\",\"status\":\"{}\",\"amount\":{},\"currency\":\"{}\",\"method\":",
+        operation.id,
+        operation.state.status().as_str(),
+        operation.amount.as_number(),
+        operation.currency,
+    );
+    write_string(&mut body, operation.shown_method());
+    if let Some(account) = operation.shown_account() {
+        body.push_str(",\"account_number\":");
+        write_string(&mut body, &account);
+    }
+    body.push('}');
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::store::Comparer;
+
+    const DEPOSIT_BODY: &str = r#"{"order_id":"o1","amount":10.5,"currency":"EUR","callback_url":"https://a.example/cb",
+        "success_url":"https://a.example/s","pending_url":"https://a.example/p","fail_url":"https://a.example/f"}"#;
+
+    fn with(member: &str) -> String {
+        format!("{},{member}}}", DEPOSIT_BODY.trim_end_matches('}'))
+    }
+
+    fn replaced(name: &str, value: &str) -> String {
+        let mut object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(DEPOSIT_BODY).unwrap();
+        object.insert(name.into(), serde_json::from_str(value).unwrap());
+        serde_json::to_string(&object).unwrap()
+    }
+
+    fn complaint(direction: Direction, body: &str) -> String {
+        read_create(direction, body.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_deposit_is_read() {
+        let body = with(r#""method":"card-eur","customer_account_id":0,"fields":{"merchant_user_ip":"::1","x":1.50}"#);
+        let request = read_create(Direction::Payin, body.as_bytes()).unwrap();
+        assert_eq!(request.amount.hundredths(), 1050);
+        assert_eq!(request.method.as_deref(), Some("card-eur"));
+        assert_eq!(request.customer_account_id, Some(CustomerAccountId(0)));
+        assert_eq!(request.fields.customer_ip.as_ref().map(CustomerIp::as_str), Some("::1"));
+        assert_eq!(request.fields.text(&Kept::Everything), r#"{"merchant_user_ip":"::1","x":1.50}"#);
+    }
+
+    #[test]
+    fn complaints_name_the_member() {
+        for (member, expected) in [
+            (r#""amount2":1"#, "amount2: is not a known field"),
+            (r#""return_user_url":"https://a.example""#, "return_user_url: is not a known field"),
+            (r#""merchant_user_ip":"::1""#, "merchant_user_ip: is not a known field"),
+            (r#""account_number":"4111111111111111""#, "account_number: is not a known field"),
+            (r#""method":null"#, "method: must be a string, not null"),
+            (r#""method":" card""#, "method: must be an exact shop code without surrounding spaces"),
+            (r#""fields":[]"#, "fields: must be a JSON object, not an array"),
+            (r#""fields":null"#, "fields: must be a JSON object, not null"),
+            (r#""fields":{"method":"x"}"#, "fields.method: is reserved and cannot appear inside fields"),
+            (
+                r#""fields":{"return_user_url":""}"#,
+                "fields.return_user_url: is reserved and cannot appear inside fields",
+            ),
+            (r#""fields":{"email":5}"#, "fields.email: must be a string, not a number"),
+            (r#""fields":{"phone":false}"#, "fields.phone: must be a string, not a boolean"),
+            (
+                r#""fields":{"merchant_user_ip":""}"#,
+                "fields.merchant_user_ip: must be exactly one IPv4 or IPv6 address",
+            ),
+            (r#""fields":{"merchant_user_ip":7}"#, "fields.merchant_user_ip: must be a string, not a number"),
+            (r#""customer_account_id":"5""#, "customer_account_id: must be a JSON integer, not a string"),
+            (r#""customer_account_id":1.0"#, "customer_account_id: must be a JSON integer within 64 bits"),
+        ] {
+            assert_eq!(complaint(Direction::Payin, &with(member)), expected);
+        }
+        for (name, value, expected) in [
+            ("amount", "\"10\"", "amount: must be a JSON number, not a string"),
+            ("amount", "-1", "amount: must be greater than 0"),
+            ("currency", "\"EURO\"", "currency: must be exactly 3 letters"),
+            ("order_id", "7", "order_id: must be a string, not a number"),
+            ("callback_url", "\"http://a.example\"", "callback_url: must be an https:// URL"),
+            ("success_url", "\"/x\"", "success_url: must be an absolute URL (https://host/...)"),
+        ] {
+            assert_eq!(complaint(Direction::Payin, &replaced(name, value)), expected);
+        }
+        assert_eq!(complaint(Direction::Payin, "{}"), "order_id: is required");
+        assert_eq!(complaint(Direction::Payin, "[]"), "the body must be a JSON object, not an array");
+        assert_eq!(complaint(Direction::Payout, DEPOSIT_BODY), "success_url: is not a known field");
+    }
+
+    #[test]
+    fn empty_customer_fields_pass() {
+        let body = with(r#""fields":{"email":"","phone":null,"merchant_user_ip":null}"#);
+        let request = read_create(Direction::Payin, body.as_bytes()).unwrap();
+        assert_eq!(request.fields.customer_ip, None);
+        assert_eq!(request.fields.text(&Kept::Everything), r#"{"email":"","phone":null}"#);
+    }
+
+    #[test]
+    fn kept_members_alone_are_compared() {
+        let comparer = Comparer::new(&[1; 32]);
+        let kept = Kept::Names(Arc::from(vec![Box::from("a"), Box::from("merchant_user_ip")]));
+        let digest = |fields: &str, kept: &Kept| {
+            let body = with(&format!("\"fields\":{fields}"));
+            let request = read_create(Direction::Payin, body.as_bytes()).unwrap();
+            let mut hashing = comparer.start("test");
+            request.fields.hash(&mut hashing, kept);
+            hashing.finish()
+        };
+        assert_eq!(digest(r#"{"a":1,"z":2}"#, &kept), digest(r#"{"z":3,"a":1.0,"merchant_user_ip":null}"#, &kept));
+        assert_ne!(digest(r#"{"a":1,"z":2}"#, &Kept::Everything), digest(r#"{"z":3,"a":1.0}"#, &Kept::Everything));
+        assert_eq!(digest("{}", &kept), digest(r#"{"merchant_user_ip":null}"#, &kept));
+    }
+}
