@@ -1,6 +1,7 @@
 //! Paybridge: a TLS reverse proxy that lets v1 merchants use a v2 payments API, with a durable v2 engine inside.
 
 pub mod auth;
+pub mod cli;
 pub mod clock;
 pub mod domain;
 pub mod engine;

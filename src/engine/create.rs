@@ -51,7 +51,7 @@ impl Engine {
         request: &CreateRequest<'_>,
         v1: Option<V1Part>,
     ) -> Result<Created, Refused> {
-        match decide::by_todays_rules(caller, request) {
+        match decide::by_todays_rules(caller.merchant(), caller.api_key(), request) {
             Ok(accepted) => self.commit(caller, request, accepted, v1).await,
             Err(complaint) => self.refuse_unless_repeated(caller, request, complaint, v1.as_ref()).await,
         }

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::auth::Caller;
 use crate::domain::Direction;
 use crate::failure::Complaint;
-use crate::rules::{FieldProblem, Shop};
+use crate::rules::{ApiKey, FieldProblem, Merchant, Shop};
 use crate::store::{Fields, Kept};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
@@ -24,23 +23,31 @@ pub struct Accepted {
 ///
 /// # Errors
 /// The first rule that refuses it, named by its v2 member.
-pub fn by_todays_rules(caller: &Caller, request: &CreateRequest<'_>) -> Result<Accepted, Complaint> {
+pub fn by_todays_rules(
+    merchant: &Merchant,
+    api_key: &ApiKey,
+    request: &CreateRequest<'_>,
+) -> Result<Accepted, Complaint> {
     let direction = request.kind.direction();
-    let shop = select_shop(caller, direction, request.method.as_deref())?;
+    let shop = select_shop(merchant, api_key, direction, request.method.as_deref())?;
     if request.currency != shop.currency {
         return Err(Complaint::member("currency", "must be the currency of the shop"));
     }
     if let RequestKind::Withdrawal { account_number, .. } = &request.kind {
         shop.account.check(account_number).map_err(|invalid| Complaint::invalid("account_number", &invalid))?;
     }
-    let (kept, fields) = check_fields(caller, request, &shop)?;
+    let (kept, fields) = check_fields(merchant, request, &shop)?;
     Ok(Accepted { shop, kept, fields })
 }
 
 /// The shop that a request names, or the merchant's default. Unknown, inactive and not enabled shops are the same to the
 /// caller.
-fn select_shop(caller: &Caller, direction: Direction, method: Option<&str>) -> Result<Arc<Shop>, Complaint> {
-    let merchant = caller.merchant();
+fn select_shop(
+    merchant: &Merchant,
+    api_key: &ApiKey,
+    direction: Direction,
+    method: Option<&str>,
+) -> Result<Arc<Shop>, Complaint> {
     let (code, reason) = match (method, &merchant.default_shop) {
         (Some(named), _) => (named, "must be the code of an active shop that is enabled for this operation"),
         (None, Some(default)) => {
@@ -51,20 +58,20 @@ fn select_shop(caller: &Caller, direction: Direction, method: Option<&str>) -> R
     merchant
         .shops
         .get(code)
-        .filter(|access| access.enabled(direction) && access.shop.active && caller.api_key().may_use(&access.shop.code))
+        .filter(|access| access.enabled(direction) && access.shop.active && api_key.may_use(&access.shop.code))
         .map(|access| Arc::clone(&access.shop))
         .ok_or_else(|| Complaint::member("method", reason))
 }
 
 /// Applies the shop's schema to `fields` and reduces them to what it keeps.
-fn check_fields(caller: &Caller, request: &CreateRequest<'_>, shop: &Shop) -> Result<(Kept, Fields), Complaint> {
+fn check_fields(merchant: &Merchant, request: &CreateRequest<'_>, shop: &Shop) -> Result<(Kept, Fields), Complaint> {
     let Some(schema) = &shop.side(request.kind.direction()).schema else {
         let sent = request.fields.text(&Kept::Everything).into();
         return Ok((Kept::Everything, Fields { sent, defaults: "{}".into() }));
     };
     let kept = Kept::Names(Arc::clone(schema.kept()));
     let members = request.fields.to_map(&kept)?;
-    let defaults = schema.check(&caller.merchant().id, &members).map_err(complaint)?;
+    let defaults = schema.check(&merchant.id, &members).map_err(complaint)?;
     let defaults = if defaults.is_empty() { "{}".into() } else { serde_json::Value::Object(defaults).to_string() };
     let sent = request.fields.text(&kept).into();
     Ok((kept, Fields { sent, defaults: defaults.into() }))

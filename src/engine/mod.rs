@@ -10,6 +10,7 @@ mod query;
 use std::sync::Arc;
 
 pub use create::Created;
+pub use decide::by_todays_rules;
 pub use links::PageSecret;
 pub use query::V1Repeat;
 

@@ -1,0 +1,3 @@
+//! The command line (contract section 12).
+
+pub mod translate;
