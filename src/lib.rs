@@ -1,6 +1,63 @@
 //! Paybridge: a TLS reverse proxy that lets v1 merchants use a v2 payments API, with a durable v2 engine inside.
+//!
+//! # Map
+//!
+//! A module imports only from rows below its own; a test of the repository keeps this true.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`cli`] | one file a subcommand |
+//! | [`app`] | composition root: rules, store, engine, clock, listeners, drain |
+//! | [`http`] | listener (TCP, PROXY, TLS, message framing, limits), router (one table), admission, reply (errors to HTTP, one match), admin |
+//! | [`v1`] | the gateway's front: create, status, translate (pure), relay address, reply |
+//! | [`upstream`] | the v2 service behind the gateway: embedded |
+//! | [`v2`] | a v2 request in, a v2 reply out |
+//! | [`provider`] | what moves the money: the sandbox, and the worker of the durable queue |
+//! | [`engine`] | create, decide (pure), compare, query: no HTTP, no SQL |
+//! | [`auth`] | signatures of requests and links, callers (the only place that makes a [`auth::Caller`]), addresses |
+//! | [`wire`] | the strict JSON reader, canonical comparison, the shapes of both dialects |
+//! | [`rules`] | raw (what files say), compile (what they mean), the snapshot, live reload (the only `ArcSwap` of rules) |
+//! | [`store`] | the trait [`store::Store`], its SQLite backend, sealing at rest |
+//! | [`failure`] | everything that can stop a request, knowing no HTTP |
+//! | [`domain`] | amounts, ids, URLs, accounts, operations: `std` only |
+//! | [`certs`], [`telemetry`], [`clock`] | a local CA; logs and metrics; time and randomness, injected |
+//!
+//! # The straight line of a v1 create
+//!
+//! `http::listener` (bytes, framing, TLS) → `http::router` (one table) → `http::admission` (gives a [`auth::Caller`]
+//! and a [`auth::SignedBody`]) → [`v1::create`] → [`v1::translate`] → signed v2 bytes → [`upstream::Upstream::create`] →
+//! [`v2::create_operation`] (the function that native callers reach: the signature was verified, the shape is read) →
+//! [`engine::Engine::create`] → [`store::Store::create`] (one commit, shared with whoever waits), and back up the same
+//! modules, typed, to `http::reply`. From the end of the body read it runs in a task of its own, so that a caller who
+//! hangs up cannot abandon a commit half way.
+//!
+//! # Order inside a create
+//!
+//! Shape (every rule that needs no rule file) → an existing order (same data: its reply; other: 409) → today's rules →
+//! commit. What identifies "the same" is what the merchant sent, canonical, compared by a keyed hash and never by
+//! today's rules. A unique key (merchant, direction, `order_id`) settles races, and the loser reads the winner. The
+//! engine tries today's rules first and holds their verdict back until the order is known to be new, so that a new order
+//! costs no extra read; what the caller sees is the order above.
+//!
+//! # Invariants
+//!
+//! - A 200 is sent only after the commit that holds its operation is on disk.
+//! - Money is a whole number of hundredths ([`domain::Amount`]); no binary float is on its way.
+//! - A rejected request stores nothing.
+//! - A state is terminal once ([`domain::State`]).
+//! - One immutable [`rules::RuleSet`] serves a request from its first byte to its reply.
+//! - Account numbers, payers and `fields` are sealed at rest; secrets, signatures and links reach no log.
+//! - Everything has a bound.
+//!
+//! # Absences
+//!
+//! Customer pages, callbacks and the relay, balances and history, PostgreSQL, a remote engine, HTTP providers, modes
+//! `shadow` and `legacy`: their seams are here ([`engine::Provider`], [`upstream::Upstream`], [`store::Store`], the rows
+//! of the router's table), they are not. A rule set that asks for one of them is refused when it is loaded.
 
+pub mod app;
 pub mod auth;
+pub mod certs;
 pub mod cli;
 pub mod clock;
 pub mod domain;
