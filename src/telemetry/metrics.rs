@@ -1,6 +1,54 @@
 //! Prometheus metrics, names `paybridge_*` (contract section 13).
+//!
+//! Base units (seconds), and no label whose values merchants can multiply: labels are routes, statuses and reasons that
+//! the code names, in tables of fixed size ([`Slots`]).
 
+use std::fmt::{self, Debug};
 use std::time::Duration;
+
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::slots::Slots;
+use crate::domain::UnixMillis;
+
+/// The media type of [`Metrics::render`].
+pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The label of what came after a table was full.
+const OTHER: &str = "other";
+
+/// From 100 microseconds (a durable create over loopback takes a few hundred) to 10 seconds (the longest time-out).
+const REQUEST_SECONDS: [f64; 15] =
+    [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+
+/// From a microsecond (a signature takes less) to 10 seconds (a body's deadline).
+const STAGE_SECONDS: [f64; 15] = [
+    0.000_001,
+    0.000_002_5,
+    0.000_01,
+    0.000_025,
+    0.000_1,
+    0.000_25,
+    0.001,
+    0.002_5,
+    0.01,
+    0.025,
+    0.1,
+    0.25,
+    1.0,
+    2.5,
+    10.0,
+];
+
+const COMMIT_SECONDS: [f64; 12] = [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
+
+const BATCH_SIZES: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
 
 /// A stage of a request whose latency is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -17,63 +65,367 @@ pub enum Stage {
     Engine,
 }
 
+impl Stage {
+    const ALL: [Self; 5] = [Self::Admission, Self::Body, Self::Signature, Self::Translate, Self::Engine];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Admission => "admission",
+            Self::Body => "body",
+            Self::Signature => "signature",
+            Self::Translate => "translate",
+            Self::Engine => "engine",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RouteStatus {
+    route: &'static str,
+    status: u16,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Route {
+    route: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StageName {
+    stage: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Reason {
+    reason: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Outcome {
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReloadResult {
+    result: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Version {
+    version: String,
+}
+
+type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
+
+/// What is counted for a route.
+#[derive(Debug)]
+struct RouteHandles {
+    duration: Histogram,
+    statuses: Slots<u16, Counter, 24>,
+}
+
+/// A family of counters by a word of the code's.
+#[derive(Debug)]
+struct Words<L> {
+    label: fn(&'static str) -> L,
+    family: Family<L, Counter>,
+    handles: Slots<&'static str, Counter, 32>,
+}
+
+impl<L: Clone + Eq + std::hash::Hash> Words<L> {
+    fn new(label: fn(&'static str) -> L) -> Self {
+        Self { label, family: Family::default(), handles: Slots::new() }
+    }
+
+    fn count(&self, word: &'static str) {
+        self.handles.find(word, OTHER, |word| self.family.get_or_create_owned(&(self.label)(word))).inc();
+    }
+}
+
 /// All metrics of the process.
-#[derive(Debug, Default)]
-pub struct Metrics {}
+pub struct Metrics {
+    registry: Registry,
+    requests: Family<RouteStatus, Counter>,
+    request_duration: Histograms<Route>,
+    routes: Slots<&'static str, RouteHandles, 24>,
+    stages: [Histogram; Stage::ALL.len()],
+    refusals: Words<Reason>,
+    translations_refused: Words<Reason>,
+    connections_open: Gauge,
+    connections: Counter,
+    connections_refused: Words<Reason>,
+    commits: Counter,
+    commit_batch: Histogram,
+    commit_duration: Histogram,
+    commit_failures: Counter,
+    provider_jobs: Words<Outcome>,
+    reloads: Words<ReloadResult>,
+    rules: Family<Version, Gauge>,
+    rules_loaded: Gauge,
+    started: Gauge,
+    log_lines_dropped: Counter,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let stage_family: Histograms<StageName> = Family::new_with_constructor(|| Histogram::new(STAGE_SECONDS));
+        let mut metrics = Self {
+            registry: Registry::with_prefix("paybridge"),
+            requests: Family::default(),
+            request_duration: Family::new_with_constructor(|| Histogram::new(REQUEST_SECONDS)),
+            routes: Slots::new(),
+            stages: Stage::ALL.map(|stage| stage_family.get_or_create_owned(&StageName { stage: stage.as_str() })),
+            refusals: Words::new(|reason| Reason { reason }),
+            translations_refused: Words::new(|reason| Reason { reason }),
+            connections_open: Gauge::default(),
+            connections: Counter::default(),
+            connections_refused: Words::new(|reason| Reason { reason }),
+            commits: Counter::default(),
+            commit_batch: Histogram::new(BATCH_SIZES),
+            commit_duration: Histogram::new(COMMIT_SECONDS),
+            commit_failures: Counter::default(),
+            provider_jobs: Words::new(|outcome| Outcome { outcome }),
+            reloads: Words::new(|result| ReloadResult { result }),
+            rules: Family::default(),
+            rules_loaded: Gauge::default(),
+            started: Gauge::default(),
+            log_lines_dropped: Counter::default(),
+        };
+        metrics.register(stage_family);
+        metrics
+    }
+}
 
 impl Metrics {
+    /// Gives every metric its name; the order here is the order of the text.
+    fn register(&mut self, stages: Histograms<StageName>) {
+        let registry = &mut self.registry;
+        registry.register("build", "What is running", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+        let help = "When the process started, since the Unix epoch";
+        registry.register_with_unit("process_start_time", help, Unit::Seconds, self.started.clone());
+        registry.register("requests", "Requests answered, by route and status", self.requests.clone());
+        let help = "From a request's head to its reply, by route";
+        registry.register_with_unit("request_duration", help, Unit::Seconds, self.request_duration.clone());
+        registry.register_with_unit("stage_duration", "Parts of requests, by stage", Unit::Seconds, stages);
+        registry.register("refusals", "Requests that admission refused, by reason", self.refusals.family.clone());
+        let help = "v1 bodies that have no v2 equivalent, by reason";
+        registry.register("translations_refused", help, self.translations_refused.family.clone());
+        registry.register("connections_open", "Connections open now", self.connections_open.clone());
+        registry.register("connections", "Connections opened", self.connections.clone());
+        let help = "Connections closed before they served a request, by reason";
+        registry.register("connections_refused", help, self.connections_refused.family.clone());
+        registry.register("commits", "Commits of the store", self.commits.clone());
+        registry.register("commit_batch_size", "Commands that shared a commit", self.commit_batch.clone());
+        let help = "How long commits took, until they were on disk";
+        registry.register_with_unit("commit_duration", help, Unit::Seconds, self.commit_duration.clone());
+        registry.register("commit_failures", "Commits that failed", self.commit_failures.clone());
+        registry.register("provider_jobs", "Provider jobs finished, by outcome", self.provider_jobs.family.clone());
+        registry.register("reloads", "Rule sets read, by result", self.reloads.family.clone());
+        registry.register("rules_info", "The content hash of the rule set in force", self.rules.clone());
+        let help = "When the rule set in force was read, since the Unix epoch";
+        registry.register_with_unit("rules_loaded_timestamp", help, Unit::Seconds, self.rules_loaded.clone());
+        let help = "Access log lines dropped because the log was not read fast enough";
+        registry.register("log_lines_dropped", help, self.log_lines_dropped.clone());
+    }
+
+    /// The process started at `now`.
+    pub fn started(&self, now: UnixMillis) {
+        self.started.set(now.seconds());
+    }
+
     /// A request was answered.
     pub fn request(&self, route: &'static str, status: u16, duration: Duration) {
-        let _ = (route, status, duration);
+        let handles = self.routes.find(route, OTHER, |route| RouteHandles {
+            duration: self.request_duration.get_or_create_owned(&Route { route }),
+            statuses: Slots::new(),
+        });
+        handles.duration.observe(duration.as_secs_f64());
+        // The status that stands for all beyond the table is 0; the gateway answers fewer than the table holds.
+        let count = |status| self.requests.get_or_create_owned(&RouteStatus { route, status });
+        handles.statuses.find(status, 0, count).inc();
     }
 
     /// A stage of a request took so long.
     pub fn stage(&self, stage: Stage, duration: Duration) {
-        let _ = (stage, duration);
+        self.stages[stage as usize].observe(duration.as_secs_f64());
     }
 
     /// A request was refused for this reason (`signature`, `unknown_key`, `address`, `rate_limit`, ...).
     pub fn refused(&self, reason: &'static str) {
-        let _ = reason;
+        self.refusals.count(reason);
     }
 
     /// A v1 body could not be translated, by reason.
     pub fn translation_refused(&self, reason: &'static str) {
-        let _ = reason;
+        self.translations_refused.count(reason);
     }
 
     /// A connection was opened.
-    pub fn connection_opened(&self) {}
+    pub fn connection_opened(&self) {
+        self.connections.inc();
+        self.connections_open.inc();
+    }
 
     /// A connection was closed.
-    pub fn connection_closed(&self) {}
+    pub fn connection_closed(&self) {
+        self.connections_open.dec();
+    }
 
     /// A connection ended before it served: `limit`, `proxy_header`, `tls`, `timeout`.
     pub fn connection_refused(&self, reason: &'static str) {
-        let _ = reason;
+        self.connections_refused.count(reason);
     }
 
     /// The store committed a batch of so many commands.
     pub fn commit(&self, batch: usize, duration: Duration) {
-        let _ = (batch, duration);
+        self.commits.inc();
+        self.commit_batch.observe(f64::from(u32::try_from(batch).unwrap_or(u32::MAX)));
+        self.commit_duration.observe(duration.as_secs_f64());
     }
 
     /// A commit failed.
-    pub fn commit_failed(&self) {}
+    pub fn commit_failed(&self) {
+        self.commit_failures.inc();
+    }
 
     /// The provider worker finished a job, by outcome.
     pub fn provider_job(&self, outcome: &'static str) {
-        let _ = outcome;
+        self.provider_jobs.count(outcome);
     }
 
-    /// A rule set was loaded or refused.
+    /// A rule set was loaded or refused; `version` names the accepted one and is not looked at otherwise.
     pub fn reload(&self, accepted: bool, version: &str) {
-        let _ = (accepted, version);
+        self.reloads.count(if accepted { "accepted" } else { "refused" });
+        if accepted {
+            // One series at a time: an old version's would stay for ever.
+            self.rules.clear();
+            self.rules.get_or_create_owned(&Version { version: version.to_owned() }).set(1);
+        }
     }
 
-    /// The Prometheus text of all metrics.
+    /// The rule set in force was read at `at`.
+    pub fn rules_loaded(&self, at: UnixMillis) {
+        self.rules_loaded.set(at.seconds());
+    }
+
+    /// The counter of access log lines that were dropped.
+    pub(super) fn log_lines_dropped(&self) -> Counter {
+        self.log_lines_dropped.clone()
+    }
+
+    /// The text of all metrics, of the media type [`CONTENT_TYPE`].
     #[must_use]
     pub fn render(&self) -> String {
-        String::new()
+        let mut page = String::with_capacity(16 * 1024);
+        let rendered = text::encode(&mut page, &self.registry);
+        debug_assert!(rendered.is_ok(), "writing to a String does not fail");
+        page
+    }
+}
+
+impl Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines of the page that start with `prefix`.
+    fn lines(metrics: &Metrics, prefix: &str) -> Vec<String> {
+        metrics.render().lines().filter(|line| line.starts_with(prefix)).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn requests_are_counted_by_route_and_status() {
+        let metrics = Metrics::default();
+        metrics.request("payin", 200, Duration::from_micros(300));
+        metrics.request("payin", 200, Duration::from_millis(3));
+        metrics.request("payin", 409, Duration::from_millis(3));
+        let mut counted = lines(&metrics, "paybridge_requests_total");
+        counted.sort();
+        assert_eq!(
+            counted,
+            [
+                r#"paybridge_requests_total{route="payin",status="200"} 2"#,
+                r#"paybridge_requests_total{route="payin",status="409"} 1"#,
+            ]
+        );
+        let buckets = lines(&metrics, "paybridge_request_duration_seconds_bucket");
+        assert!(
+            buckets.contains(&r#"paybridge_request_duration_seconds_bucket{le="0.0005",route="payin"} 1"#.to_owned())
+        );
+        assert_eq!(
+            lines(&metrics, "paybridge_request_duration_seconds_count"),
+            [r#"paybridge_request_duration_seconds_count{route="payin"} 3"#]
+        );
+    }
+
+    #[test]
+    fn every_metric_has_its_name_and_unit() {
+        let metrics = Metrics::default();
+        metrics.started(UnixMillis(1_800_000_000_123));
+        metrics.stage(Stage::Engine, Duration::from_micros(700));
+        metrics.refused("signature");
+        metrics.translation_refused("amount");
+        metrics.connection_opened();
+        metrics.connection_opened();
+        metrics.connection_closed();
+        metrics.connection_refused("tls");
+        metrics.commit(3, Duration::from_millis(1));
+        metrics.commit_failed();
+        metrics.provider_job("settled");
+        metrics.reload(true, "00aa");
+        metrics.rules_loaded(UnixMillis(1_800_000_001_000));
+        let page = metrics.render();
+        for line in [
+            r#"paybridge_build_info{version="0.1.0"} 1"#,
+            "paybridge_process_start_time_seconds 1800000000",
+            r#"paybridge_stage_duration_seconds_count{stage="engine"} 1"#,
+            r#"paybridge_stage_duration_seconds_count{stage="body"} 0"#,
+            r#"paybridge_refusals_total{reason="signature"} 1"#,
+            r#"paybridge_translations_refused_total{reason="amount"} 1"#,
+            "paybridge_connections_open 1",
+            "paybridge_connections_total 2",
+            r#"paybridge_connections_refused_total{reason="tls"} 1"#,
+            "paybridge_commits_total 1",
+            r#"paybridge_commit_batch_size_bucket{le="2.0"} 0"#,
+            r#"paybridge_commit_batch_size_bucket{le="4.0"} 1"#,
+            "paybridge_commit_duration_seconds_count 1",
+            "paybridge_commit_failures_total 1",
+            r#"paybridge_provider_jobs_total{outcome="settled"} 1"#,
+            r#"paybridge_reloads_total{result="accepted"} 1"#,
+            r#"paybridge_rules_info{version="00aa"} 1"#,
+            "paybridge_rules_loaded_timestamp_seconds 1800000001",
+            "paybridge_log_lines_dropped_total 0",
+            "# EOF",
+        ] {
+            assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+        }
+    }
+
+    #[test]
+    fn a_reload_replaces_the_version_and_a_refused_one_does_not() {
+        let metrics = Metrics::default();
+        metrics.reload(true, "old");
+        metrics.reload(true, "new");
+        metrics.reload(false, "bad");
+        assert_eq!(lines(&metrics, "paybridge_rules_info"), [r#"paybridge_rules_info{version="new"} 1"#]);
+        assert!(
+            lines(&metrics, "paybridge_reloads").contains(&r#"paybridge_reloads_total{result="refused"} 1"#.to_owned())
+        );
+    }
+
+    #[test]
+    fn series_are_bounded_whatever_statuses_come() {
+        let metrics = Metrics::default();
+        for status in 200..400 {
+            metrics.request("payin", status, Duration::ZERO);
+        }
+        let counted = lines(&metrics, "paybridge_requests_total");
+        assert_eq!(counted.len(), 25);
+        assert!(counted.contains(&r#"paybridge_requests_total{route="payin",status="0"} 176"#.to_owned()));
     }
 }

@@ -1,5 +1,10 @@
 //! What operators see: logs and metrics.
 
+pub mod access;
+pub mod logs;
 pub mod metrics;
+mod slots;
 
+pub use access::{AccessLine, AccessLog, LogFormat};
+pub use logs::Logs;
 pub use metrics::{Metrics, Stage};

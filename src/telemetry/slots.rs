@@ -1,0 +1,56 @@
+//! Handles of labelled metrics, found without a lock or a hash.
+//!
+//! The label values of hot metrics are few and known to the code (routes, statuses, reasons): a scan over a handful of
+//! them is cheaper than hashing one, and the table's size is a bound on how many series there can ever be.
+
+use std::sync::OnceLock;
+
+/// A table of `N` handles that fills as names come up and is only read afterwards. Names that come after it is full share
+/// one handle.
+#[derive(Debug)]
+pub struct Slots<K, T, const N: usize> {
+    named: [OnceLock<(K, T)>; N],
+    others: OnceLock<T>,
+}
+
+impl<K: Copy + Eq, T, const N: usize> Slots<K, T, N> {
+    /// An empty table.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { named: [const { OnceLock::new() }; N], others: OnceLock::new() }
+    }
+
+    /// The handle of `name`, made on first use. In a full table every other name is given the handle of `other`.
+    pub fn find(&self, name: K, other: K, make: impl Fn(K) -> T) -> &T {
+        for slot in &self.named {
+            // A slot that another thread just took for another name is passed over like any taken one.
+            let (taken, handle) = slot.get_or_init(|| (name, make(name)));
+            if *taken == name {
+                return handle;
+            }
+        }
+        self.others.get_or_init(|| make(other))
+    }
+}
+
+impl<K: Copy + Eq, T, const N: usize> Default for Slots<K, T, N> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_keep_their_handle_and_a_full_table_shares_one() {
+        let slots: Slots<&'static str, String, 2> = Slots::new();
+        let find = |name| slots.find(name, "other", str::to_owned);
+        let first = find("a");
+        assert_eq!(find("b"), "b");
+        assert!(std::ptr::eq(find("a"), first));
+        assert_eq!(find("c"), "other");
+        assert!(std::ptr::eq(find("d"), find("c")));
+    }
+}
