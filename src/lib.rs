@@ -59,7 +59,6 @@ pub mod app;
 pub mod auth;
 pub mod certs;
 pub mod cli;
-pub mod certs;
 pub mod clock;
 pub mod domain;
 pub mod engine;

@@ -1,5 +1,7 @@
 //! HTTP: from the socket to a handler and back.
 
+pub mod admin;
+
 use std::net::IpAddr;
 
 /// The other end of a connection, as the listener knows it before any request is read.
