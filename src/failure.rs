@@ -56,6 +56,8 @@ pub enum Refusal {
     HeadTooLarge,
     /// The body did not arrive in time.
     BodyTooSlow,
+    /// The head did not arrive in time.
+    HeadTooSlow,
     /// HTTP that is not allowed here, in words for the caller: a missing or doubled `Host`, a body on GET, ...
     Malformed(&'static str),
     /// Query parameters on a POST.

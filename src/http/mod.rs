@@ -1,8 +1,11 @@
 //! HTTP: from the socket to a handler and back.
 
 pub mod admin;
+pub mod listener;
 
 use std::net::IpAddr;
+
+use crate::failure::Refusal;
 
 /// The other end of a connection, as the listener knows it before any request is read.
 #[derive(Debug, Clone)]
@@ -22,10 +25,45 @@ pub enum Protocol {
     Http2,
 }
 
-/// What the watcher of an HTTP/1 connection saw in a request's head and hyper does not tell (contract section 3, "What
-/// hyper leaves to its user"). The listener puts it into the request's extensions.
+/// What the listener saw in a request's head and hyper does not tell (contract section 3, "What hyper leaves to its
+/// user"). The listener puts it into the request's extensions.
+///
+/// A request with a violation is answered with its refusal before anything else is looked at: over HTTP/1 its remaining
+/// head is a substitute without a body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HeadFacts {
-    /// Why the head is refused, in words for the caller; the connection closes after the reply.
+    /// Why the head is refused, in words for the caller; an HTTP/1 connection closes after the reply.
     pub violation: Option<&'static str>,
+    /// Which kind of violation it is, when there is one.
+    pub fault: HeadFault,
+}
+
+/// The kinds of violation of a head.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HeadFault {
+    /// It is not HTTP as it is allowed here.
+    #[default]
+    Malformed,
+    /// It is over `limits.head`, or has too many header lines.
+    TooLarge,
+    /// It did not arrive within `limits.head_timeout`.
+    TooSlow,
+}
+
+impl HeadFacts {
+    /// The facts of a refused head.
+    #[must_use]
+    pub const fn violating(fault: HeadFault, violation: &'static str) -> Self {
+        Self { violation: Some(violation), fault }
+    }
+
+    /// How the request has to be refused, if its head is.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.violation.map(|violation| match self.fault {
+            HeadFault::Malformed => Refusal::Malformed(violation),
+            HeadFault::TooLarge => Refusal::HeadTooLarge,
+            HeadFault::TooSlow => Refusal::HeadTooSlow,
+        })
+    }
 }

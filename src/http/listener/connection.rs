@@ -1,0 +1,285 @@
+//! One connection: PROXY header, TLS, then HTTP/1 or HTTP/2 until it ends.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_rustls::TlsAcceptor;
+
+use super::accept::Slot;
+use super::transport::{Stream, Transport};
+use super::watch_io::{Watch, WatchIo};
+use super::workers::Lifecycle;
+use super::{ConnectionRules, Service, Shared, head, proxy_header, tls};
+use crate::domain::canonical_ip;
+use crate::http::{HeadFacts, Peer, Protocol};
+use crate::rules::Limits;
+
+/// Streams that one HTTP/2 connection may have open.
+const STREAMS: u32 = 128;
+/// How much of a body may be under way, in bytes: a stream's share holds a whole body of the default limit.
+const STREAM_WINDOW: u32 = 64 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// How much of replies may wait for one client, in bytes.
+const SEND_BUFFER: usize = 256 * 1024;
+/// Streams that a client may open and reset before it is answered, and that we may have to reset ourselves.
+const RESET_STREAMS: usize = 32;
+/// How often a silent HTTP/2 peer is asked whether it is there, and how long it may take to answer.
+const PING: Duration = Duration::from_secs(20);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// What an HTTP/2 head may exceed `limits.head` by and still be answered in our own words instead of h2's, in bytes.
+const HTTP2_HEAD_SLACK: usize = 16 * 1024;
+
+/// Serves a connection to its end. Never fails: what goes wrong concerns nobody but this client.
+pub(super) async fn serve<S: Service>(
+    socket: TcpStream,
+    from: SocketAddr,
+    shared: Arc<Shared<S>>,
+    mut lifecycle: Lifecycle,
+    slot: Slot,
+) {
+    let rules = (shared.settings.rules)();
+    let opened = {
+        let opening = timeout(rules.limits.head_timeout, open(socket, from, &rules, &shared.settings.clients));
+        tokio::select! {
+            opened = opening => opened,
+            () = lifecycle.draining() => return,
+        }
+    };
+    let (transport, peer) = match opened {
+        Ok(Ok(opened)) => opened,
+        Ok(Err(refused)) => return refused.record(from, &shared),
+        Err(_elapsed) => return Refused::Timeout.record(from, &shared),
+    };
+    let ended = match peer.protocol {
+        Protocol::Http1 => serve_http1(transport, peer, &rules.limits, shared, lifecycle).await,
+        Protocol::Http2 => serve_http2(transport, peer, &rules.limits, shared, lifecycle).await,
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%from, %error, "a connection ended early");
+    }
+    drop(slot);
+}
+
+/// Why a connection ended before HTTP.
+enum Refused {
+    ProxyHeader(io::Error),
+    Tls(io::Error),
+    Timeout,
+}
+
+impl Refused {
+    fn record<S: Service>(&self, from: SocketAddr, shared: &Shared<S>) {
+        let (reason, error) = match self {
+            Self::ProxyHeader(error) => ("proxy_header", Some(error)),
+            Self::Tls(error) => ("tls", Some(error)),
+            Self::Timeout => ("timeout", None),
+        };
+        shared.settings.metrics.connection_refused(reason);
+        tracing::debug!(%from, reason, error = error.map(tracing::field::display), "a connection was refused");
+    }
+}
+
+async fn open(
+    mut socket: TcpStream,
+    from: SocketAddr,
+    rules: &ConnectionRules,
+    clients: &crate::rules::ClientRules,
+) -> Result<(Transport, Peer), Refused> {
+    let mut address = canonical_ip(from.ip());
+    if clients.proxy_protocol {
+        address = proxied(&mut socket, address, clients).await.map_err(Refused::ProxyHeader)?;
+    }
+    let (stream, protocol) = match &rules.tls {
+        None => (Stream::Plain(socket), Protocol::Http1),
+        Some(config) => {
+            let stream = TlsAcceptor::from(Arc::clone(config)).accept(socket).await.map_err(Refused::Tls)?;
+            let http2 = stream.get_ref().1.alpn_protocol() == Some(tls::ALPN_HTTP2);
+            (Stream::Tls(Box::new(stream)), if http2 { Protocol::Http2 } else { Protocol::Http1 })
+        }
+    };
+    Ok((Transport::new(stream, rules.limits.body_timeout), Peer { address, protocol }))
+}
+
+/// The address that the PROXY header names. With `trusted_proxies`, only they may send one: whoever else reaches this port
+/// could claim any address.
+async fn proxied(socket: &mut TcpStream, address: IpAddr, clients: &crate::rules::ClientRules) -> io::Result<IpAddr> {
+    let trusted = &clients.trusted_proxies;
+    if !trusted.is_empty() && !trusted.iter().any(|network| network.contains(&address)) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "not a trusted proxy"));
+    }
+    Ok(proxy_header::read(socket).await?.map_or(address, canonical_ip))
+}
+
+async fn serve_http1<S: Service>(
+    transport: Transport,
+    peer: Peer,
+    limits: &Limits,
+    shared: Arc<Shared<S>>,
+    mut lifecycle: Lifecycle,
+) -> Result<(), hyper::Error> {
+    let watch = Arc::new(Watch::default());
+    let io = WatchIo::new(transport, Arc::clone(&watch), limits);
+    let service = service_fn(|request| answer_http1(request, peer.clone(), Arc::clone(&watch), Arc::clone(&shared)));
+    let connection = http1::Builder::new()
+        // A client that has sent all it wants to say still gets its replies.
+        .half_close(true)
+        // A replaced head is a little longer than the one it stands for.
+        .max_buf_size((limits.head + 1024).max(16 * 1024))
+        .serve_connection(io, service);
+    let mut connection = pin!(connection);
+    tokio::select! {
+        ended = connection.as_mut() => return ended,
+        () = lifecycle.draining() => connection.as_mut().graceful_shutdown(),
+    }
+    connection.await
+}
+
+async fn answer_http1<S: Service>(
+    mut request: Request<Incoming>,
+    peer: Peer,
+    watch: Arc<Watch>,
+    shared: Arc<Shared<S>>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let facts = watch.take_facts();
+    introduce(&mut request, peer, facts);
+    let mut response = shared.service.call(request).await;
+    if facts.violation.is_some() || watch.body_open() {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    Ok(response)
+}
+
+fn introduce(request: &mut Request<Incoming>, peer: Peer, facts: HeadFacts) {
+    request.extensions_mut().insert(peer);
+    request.extensions_mut().insert(facts);
+}
+
+async fn serve_http2<S: Service>(
+    transport: Transport,
+    peer: Peer,
+    limits: &Limits,
+    shared: Arc<Shared<S>>,
+    mut lifecycle: Lifecycle,
+) -> Result<(), hyper::Error> {
+    let activity = Arc::new(Activity::new());
+    let head_limit = limits.head;
+    let service = service_fn(|request| {
+        answer_http2(request, peer.clone(), head_limit, OpenRequest::new(&activity), Arc::clone(&shared))
+    });
+    let connection = http2_builder(limits).serve_connection(TokioIo::new(transport), service);
+    let mut connection = pin!(connection);
+    tokio::select! {
+        ended = connection.as_mut() => return ended,
+        () = activity.idle(limits) => {}
+        () = lifecycle.draining() => {
+            connection.as_mut().graceful_shutdown();
+            return connection.await;
+        }
+    }
+    // A stream whose reply the client does not read is no reason to keep an idle connection for long.
+    connection.as_mut().graceful_shutdown();
+    timeout(limits.body_timeout, connection).await.unwrap_or(Ok(()))
+}
+
+fn http2_builder(limits: &Limits) -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buf_size(SEND_BUFFER)
+        .max_pending_accept_reset_streams(RESET_STREAMS)
+        .max_local_error_reset_streams(RESET_STREAMS * 4)
+        .max_header_list_size(u32::try_from(limits.head + HTTP2_HEAD_SLACK).unwrap_or(u32::MAX))
+        .keep_alive_interval(PING)
+        .keep_alive_timeout(PING_TIMEOUT);
+    builder
+}
+
+async fn answer_http2<S: Service>(
+    mut request: Request<Incoming>,
+    peer: Peer,
+    head_limit: usize,
+    open: OpenRequest,
+    shared: Arc<Shared<S>>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let facts = head::judge_http2(&request, head_limit);
+    introduce(&mut request, peer, facts);
+    let response = shared.service.call(request).await;
+    drop(open);
+    Ok(response)
+}
+
+/// The requests of an HTTP/2 connection, for its idle time.
+#[derive(Debug)]
+struct Activity(Mutex<Requests>);
+
+#[derive(Debug)]
+struct Requests {
+    open: usize,
+    /// Since when none is open; `None` before the first.
+    idle_since: Option<Instant>,
+}
+
+impl Activity {
+    const fn new() -> Self {
+        Self(Mutex::new(Requests { open: 0, idle_since: None }))
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&mut Requests) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Ready when the first request has not come within `head_timeout`, or none was open for `idle_timeout`.
+    async fn idle(&self, limits: &Limits) {
+        let mut check_at = Instant::now() + limits.head_timeout;
+        loop {
+            sleep_until(check_at).await;
+            let now = Instant::now();
+            let idle_until = self.with(|requests| match (requests.open, requests.idle_since) {
+                (0, None) => now,
+                (0, Some(since)) => since + limits.idle_timeout,
+                // One that ends from here on is idle for long enough at this time at the earliest.
+                _ => now + limits.idle_timeout,
+            });
+            if idle_until <= now {
+                return;
+            }
+            check_at = idle_until;
+        }
+    }
+}
+
+/// Counts a request while it lives.
+struct OpenRequest(Arc<Activity>);
+
+impl OpenRequest {
+    fn new(activity: &Arc<Activity>) -> Self {
+        activity.with(|requests| requests.open += 1);
+        Self(Arc::clone(activity))
+    }
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        self.0.with(|requests| {
+            requests.open -= 1;
+            requests.idle_since = Some(Instant::now());
+        });
+    }
+}

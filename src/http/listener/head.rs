@@ -1,0 +1,437 @@
+//! Judges a request's head before hyper sees it: what hyper would repair, drop or answer in its own words is found here
+//! (contract section 3, "What hyper leaves to its user").
+
+use std::mem::MaybeUninit;
+
+use http::{HeaderMap, Method, Request, Uri, Version, header};
+
+use super::authority;
+use super::framing::Framing;
+use crate::http::{HeadFacts, HeadFault};
+
+/// How many header lines a request may have. Below hyper's own bound, so that this one decides.
+pub(super) const MAX_HEADERS: usize = 96;
+
+const BARE_LINE_END: &str = "the lines of a head must end in CRLF";
+const HOST_ONCE: &str = "exactly one Host is required";
+const HOST_MALFORMED: &str = "Host must be one host with an optional port";
+const TARGET: &str = "the request target is malformed";
+
+/// Finds the end of a head as its bytes arrive, looking at each byte once.
+#[derive(Debug, Default)]
+pub(super) struct Scanner {
+    line_start: usize,
+    scanned: usize,
+}
+
+/// What a [`Scanner`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scan {
+    /// The head goes on.
+    Partial,
+    /// The head ends after so many bytes.
+    Complete(usize),
+    /// A line does not end in CRLF.
+    BareLineEnd,
+}
+
+impl Scanner {
+    /// Looks on through `input`, which starts with the head's first byte.
+    pub(super) fn scan(&mut self, input: &[u8]) -> Scan {
+        while let Some(offset) = input[self.scanned..].iter().position(|byte| *byte == b'\n') {
+            let at = self.scanned + offset;
+            self.scanned = at + 1;
+            if !input[self.line_start..at].ends_with(b"\r") {
+                return Scan::BareLineEnd;
+            }
+            if at == self.line_start + 1 {
+                return Scan::Complete(at + 1);
+            }
+            self.line_start = at + 1;
+        }
+        self.scanned = input.len();
+        Scan::Partial
+    }
+}
+
+/// A refused head: why, and the harmless head that hyper gets in its place, so that the refusal is answered, logged and
+/// counted on the same way as any other reply, in its turn.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) facts: HeadFacts,
+    pub(super) replacement: Vec<u8>,
+}
+
+/// Judges a complete head: the framing of its body, or why it is refused.
+pub(super) fn judge(bytes: &[u8]) -> Result<Framing, Refused> {
+    let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let mut request = httparse::Request::new(&mut []);
+    let facts = match request.parse_with_uninit_headers(bytes, &mut headers) {
+        Ok(httparse::Status::Complete(length)) if length == bytes.len() => match inspect(&request) {
+            Ok(framing) => return Ok(framing),
+            Err(violation) => HeadFacts::violating(HeadFault::Malformed, violation),
+        },
+        Ok(_) => HeadFacts::violating(HeadFault::Malformed, BARE_LINE_END),
+        Err(httparse::Error::TooManyHeaders) => too_large(),
+        Err(error) => HeadFacts::violating(HeadFault::Malformed, wording(error)),
+    };
+    Err(Refused { facts, replacement: replacement(&request) })
+}
+
+/// Refuses a head that is not complete: too long, too slow, or with a bare line end.
+pub(super) fn refuse_partial(bytes: &[u8], facts: HeadFacts) -> Refused {
+    let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let mut request = httparse::Request::new(&mut []);
+    // Only what it could read of the request line is wanted, for the log.
+    let _ = request.parse_with_uninit_headers(bytes, &mut headers);
+    Refused { facts, replacement: replacement(&httparse::Request { headers: &mut [], ..request }) }
+}
+
+/// The facts of a head over the limits.
+pub(super) const fn too_large() -> HeadFacts {
+    HeadFacts::violating(HeadFault::TooLarge, "the request's head is too large")
+}
+
+/// The facts of a head that did not arrive in time.
+pub(super) const fn too_slow() -> HeadFacts {
+    HeadFacts::violating(HeadFault::TooSlow, "the request's head did not arrive in time")
+}
+
+/// The facts of a head with a line that does not end in CRLF.
+pub(super) const fn bare_line_end() -> HeadFacts {
+    HeadFacts::violating(HeadFault::Malformed, BARE_LINE_END)
+}
+
+const fn wording(error: httparse::Error) -> &'static str {
+    match error {
+        httparse::Error::HeaderName => "a header name is malformed",
+        httparse::Error::HeaderValue => "a header value is malformed",
+        httparse::Error::NewLine => BARE_LINE_END,
+        httparse::Error::Version => "the HTTP version is not supported",
+        _ => "the request line is malformed",
+    }
+}
+
+fn inspect(request: &httparse::Request<'_, '_>) -> Result<Framing, &'static str> {
+    let (mut host, mut length, mut chunked) = (None, None, false);
+    for header in request.headers.iter() {
+        if header.name.eq_ignore_ascii_case("host") {
+            if host.replace(header.value).is_some() {
+                return Err(HOST_ONCE);
+            }
+        } else if header.name.eq_ignore_ascii_case("content-length") {
+            let announced = content_length(header.value).ok_or("Content-Length must be one number")?;
+            if length.replace(announced).is_some() {
+                return Err("Content-Length must be given once");
+            }
+        } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+            let alone = !chunked && request.version == Some(1);
+            if !alone || !header.value.eq_ignore_ascii_case(b"chunked") {
+                return Err("Transfer-Encoding must be chunked, once");
+            }
+            chunked = true;
+        }
+    }
+    let host = host.ok_or(HOST_ONCE)?;
+    check_target(request.method.unwrap_or_default(), request.path.unwrap_or_default(), host)?;
+    match (length, chunked) {
+        (Some(_), true) => Err("Content-Length and Transfer-Encoding exclude each other"),
+        (None, true) => Ok(Framing::chunked()),
+        (Some(length), false) => Ok(Framing::Length(length)),
+        (None, false) => Ok(Framing::NONE),
+    }
+}
+
+/// Digits only, few enough for every reader to agree on.
+fn content_length(value: &[u8]) -> Option<u64> {
+    let digits = (1..=18).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
+    if !digits {
+        return None;
+    }
+    std::str::from_utf8(value).ok()?.parse().ok()
+}
+
+fn check_target(method: &str, target: &str, host: &[u8]) -> Result<(), &'static str> {
+    if !authority::is_valid(host) {
+        return Err(HOST_MALFORMED);
+    }
+    // A fragment would be dropped silently by the URI type, and is never part of a target.
+    if !target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
+        return Err(TARGET);
+    }
+    let uri = Uri::try_from(target).map_err(|_| TARGET)?;
+    if target.starts_with('/') || (target == "*" && method == "OPTIONS") {
+        return Ok(());
+    }
+    if !matches!(uri.scheme_str(), Some("https" | "http")) {
+        return Err(TARGET);
+    }
+    let same = uri.authority().is_some_and(|authority| authority.as_str().as_bytes().eq_ignore_ascii_case(host));
+    if same { Ok(()) } else { Err("the request target and Host name different hosts") }
+}
+
+/// A head that hyper reads as one request without a body and with the last word on its connection: the refused one
+/// without what it is refused for.
+fn replacement(request: &httparse::Request<'_, '_>) -> Vec<u8> {
+    const DROPPED: [&str; 7] =
+        ["host", "content-length", "transfer-encoding", "connection", "expect", "upgrade", "trailer"];
+    let method = request.method.filter(|method| Method::from_bytes(method.as_bytes()).is_ok()).unwrap_or("GET");
+    let target = request.path.filter(|path| path.starts_with('/') && Uri::try_from(*path).is_ok()).unwrap_or("/");
+    let mut head = Vec::with_capacity(512);
+    for part in [method, " ", target, " HTTP/1.1\r\nHost: refused.invalid\r\nConnection: close\r\n"] {
+        head.extend_from_slice(part.as_bytes());
+    }
+    for header in request.headers.iter() {
+        if !DROPPED.iter().any(|name| header.name.eq_ignore_ascii_case(name)) {
+            for part in [header.name.as_bytes(), b": ", header.value, b"\r\n"] {
+                head.extend_from_slice(part);
+            }
+        }
+    }
+    head.extend_from_slice(b"\r\n");
+    head
+}
+
+/// Judges the head of an HTTP/2 request, whose framing is h2's affair: `limit` bounds its size as HTTP/1 would write it.
+pub(super) fn judge_http2<B>(request: &Request<B>, limit: usize) -> HeadFacts {
+    debug_assert_eq!(request.version(), Version::HTTP_2);
+    let headers = request.headers();
+    let written: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    let target = request.uri().path_and_query().map_or(0, |target| target.as_str().len());
+    if headers.len() > MAX_HEADERS || written + target > limit {
+        return too_large();
+    }
+    match inspect_http2(request) {
+        Ok(()) => HeadFacts::default(),
+        Err(violation) => HeadFacts::violating(HeadFault::Malformed, violation),
+    }
+}
+
+fn inspect_http2<B>(request: &Request<B>) -> Result<(), &'static str> {
+    let (uri, headers) = (request.uri(), request.headers());
+    if headers.values().any(|value| has_edge_space(value.as_bytes())) {
+        return Err("a header value begins or ends with a space");
+    }
+    if headers.get_all(header::CONTENT_LENGTH).iter().count() > 1 {
+        return Err("Content-Length must be given once");
+    }
+    if request.method() == Method::CONNECT {
+        return Err("CONNECT is not served here");
+    }
+    if uri.scheme_str().is_some_and(|scheme| !matches!(scheme, "https" | "http")) {
+        return Err(":scheme must be https");
+    }
+    let target = uri.path_and_query().map_or("", |target| target.as_str());
+    let asterisk = target == "*" && request.method() == Method::OPTIONS;
+    if !(target.starts_with('/') || asterisk) || !target.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(TARGET);
+    }
+    check_authority(uri, headers)
+}
+
+fn check_authority(uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let (host, more) = (hosts.next().map(header::HeaderValue::as_bytes), hosts.next());
+    let authority = uri.authority().map(|authority| authority.as_str().as_bytes());
+    match (authority, host) {
+        _ if more.is_some() => Err(HOST_ONCE),
+        (None, None) => Err(HOST_ONCE),
+        (Some(authority), Some(host)) if !authority.eq_ignore_ascii_case(host) => {
+            Err(":authority and Host name different hosts")
+        }
+        (Some(name), _) | (None, Some(name)) if !authority::is_valid(name) => Err(HOST_MALFORMED),
+        _ => Ok(()),
+    }
+}
+
+fn has_edge_space(value: &[u8]) -> bool {
+    let is_space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    is_space(value.first()) || is_space(value.last())
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn violation(head: &str) -> Option<&'static str> {
+        judge(head.as_bytes()).err().and_then(|refused| refused.facts.violation)
+    }
+
+    fn with_lines(lines: &str) -> String {
+        format!("POST /a?b=c HTTP/1.1\r\nHost: localhost:8443\r\n{lines}\r\n")
+    }
+
+    #[test]
+    fn a_head_ends_at_its_empty_line_however_it_arrives() {
+        let head = b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET";
+        let mut scanner = Scanner::default();
+        for end in 0..26 {
+            assert_eq!(scanner.scan(&head[..end]), Scan::Partial, "{end}");
+        }
+        assert_eq!(scanner.scan(head), Scan::Complete(27));
+        for head in [
+            "GET / HTTP/1.1\nHost: a\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\n\n",
+            "\n",
+        ] {
+            assert_eq!(Scanner::default().scan(head.as_bytes()), Scan::BareLineEnd, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn framings() {
+        for (lines, framing) in [
+            ("", Framing::NONE),
+            ("Content-Length: 0\r\n", Framing::NONE),
+            ("content-length:  12 \r\n", Framing::Length(12)),
+            ("Transfer-Encoding: chunked\r\n", Framing::chunked()),
+            ("transfer-encoding: CHUNKED\r\n", Framing::chunked()),
+        ] {
+            assert_eq!(judge(with_lines(lines).as_bytes()).unwrap(), framing, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn framings_that_two_readers_could_read_differently() {
+        for lines in [
+            "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked\r\nContent-Length: 1\r\n",
+            "Content-Length: 1\r\nContent-Length: 1\r\n",
+            "Content-Length: 1\r\nContent-Length: 2\r\n",
+            "Content-Length: 1, 1\r\n",
+            "Content-Length: +1\r\n",
+            "Content-Length: -1\r\n",
+            "Content-Length: 0x1\r\n",
+            "Content-Length: 1 1\r\n",
+            "Content-Length:\r\n",
+            "Content-Length: 99999999999999999999\r\n",
+            "Transfer-Encoding: gzip\r\n",
+            "Transfer-Encoding: gzip, chunked\r\n",
+            "Transfer-Encoding: chunked, chunked\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: identity\r\n",
+            "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n",
+            "Transfer-Encoding: chunked;q=1\r\n",
+            "Transfer-Encoding: \"chunked\"\r\n",
+            "Transfer-Encoding: xchunked\r\n",
+            "Transfer-Encoding: \u{b}chunked\r\n",
+            "Transfer-Encoding:\r\n",
+            "Transfer-Encoding : chunked\r\n",
+            "Content-Length : 1\r\n",
+            " Content-Length: 1\r\n",
+            "X: a\r\n b\r\n",
+            "X: a\r\n\tTransfer-Encoding: chunked\r\n",
+            "X: a\rb\r\n",
+            "X: a\0b\r\n",
+            "X\0: a\r\n",
+            ": a\r\n",
+            "X\r\n",
+        ] {
+            assert!(violation(&with_lines(lines)).is_some(), "{lines:?}");
+        }
+        assert!(violation("POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n").is_some());
+    }
+
+    #[test]
+    fn exactly_one_host() {
+        for (head, valid) in [
+            ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", true),
+            ("GET / HTTP/1.0\r\nHost: a\r\n\r\n", true),
+            ("GET / HTTP/1.0\r\n\r\n", false),
+            ("GET / HTTP/1.1\r\n\r\n", false),
+            ("GET / HTTP/1.1\r\nHost:\r\n\r\n", false),
+            ("GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", false),
+            ("GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n", false),
+            ("GET / HTTP/1.1\r\nHost: u@a\r\n\r\n", false),
+            ("GET / HTTP/1.1\r\nHost: a, b\r\n\r\n", false),
+            ("GET https://A/x HTTP/1.1\r\nHost: a\r\n\r\n", true),
+            ("GET https://b/x HTTP/1.1\r\nHost: a\r\n\r\n", false),
+            ("GET https://u@a/x HTTP/1.1\r\nHost: a\r\n\r\n", false),
+            ("GET ftp://a/x HTTP/1.1\r\nHost: a\r\n\r\n", false),
+        ] {
+            assert_eq!(violation(head).is_none(), valid, "{head:?}");
+        }
+    }
+
+    #[test]
+    fn request_lines() {
+        for (line, valid) in [
+            ("GET /a%20b?c=d&e HTTP/1.1", true),
+            ("OPTIONS * HTTP/1.1", true),
+            ("BREW / HTTP/1.1", true),
+            ("GET * HTTP/1.1", false),
+            ("GET a HTTP/1.1", false),
+            ("GET /a#b HTTP/1.1", false),
+            ("GET /\u{e9} HTTP/1.1", false),
+            ("GET /a b HTTP/1.1", false),
+            ("GET  / HTTP/1.1", false),
+            ("CONNECT a:443 HTTP/1.1", false),
+            ("GET / HTTP/1.2", false),
+            ("GET / HTTP/2.0", false),
+            ("GET /", false),
+            ("PRI * HTTP/2.0", false),
+            ("G\u{e9}T / HTTP/1.1", false),
+        ] {
+            assert_eq!(violation(&format!("{line}\r\nHost: a\r\n\r\n")).is_none(), valid, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn too_many_lines() {
+        let lines = |count| with_lines(&"A: b\r\n".repeat(count));
+        assert!(judge(lines(MAX_HEADERS - 1).as_bytes()).is_ok());
+        assert_eq!(judge(lines(MAX_HEADERS).as_bytes()).unwrap_err().facts, too_large());
+    }
+
+    #[test]
+    fn a_replacement_is_harmless_and_keeps_what_the_log_needs() {
+        let head = "POST /a?b HTTP/1.1\r\nX-Request-Id: r1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\
+                    Expect: 100-continue\r\nConnection: keep-alive\r\nHost: a\r\nHost: b\r\n\r\n";
+        let refused = judge(head.as_bytes()).unwrap_err();
+        assert_eq!(
+            String::from_utf8(refused.replacement.clone()).unwrap(),
+            "POST /a?b HTTP/1.1\r\nHost: refused.invalid\r\nConnection: close\r\nX-Request-Id: r1\r\n\r\n"
+        );
+        assert_eq!(judge(&refused.replacement).unwrap(), Framing::NONE);
+        for partial in ["", "G", "\0\0", "POST /a", "POST /a HTTP/1.1\r\nX: y\n", "GET a HTTP/1.1\r\n"] {
+            let refused = refuse_partial(partial.as_bytes(), bare_line_end());
+            assert_eq!(judge(&refused.replacement).unwrap(), Framing::NONE, "{partial:?}");
+        }
+    }
+
+    fn http2(uri: &str, headers: &[(&str, &[u8])]) -> HeadFacts {
+        let mut request = Request::builder().version(Version::HTTP_2).uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, HeaderValue::from_bytes(value).unwrap());
+        }
+        judge_http2(&request.body(()).unwrap(), 16 * 1024)
+    }
+
+    #[test]
+    fn http2_heads() {
+        let many: Vec<(&str, &[u8])> = vec![("a", b"b"); MAX_HEADERS + 1];
+        let long = [b'a'; 20_000];
+        for (uri, headers, expected) in [
+            ("https://a/x", &[][..], None),
+            ("https://a:443/x", &[("host", &b"A:443"[..])], None),
+            ("/x", &[("host", b"a")], None),
+            ("/x", &[], Some(HeadFault::Malformed)),
+            ("https://u@a/x", &[], Some(HeadFault::Malformed)),
+            ("https://a/x", &[("host", b"b")], Some(HeadFault::Malformed)),
+            ("https://a/x", &[("host", b"a"), ("host", b"a")], Some(HeadFault::Malformed)),
+            ("ftp://a/x", &[], Some(HeadFault::Malformed)),
+            ("https://a/x", &[("x", b" y")], Some(HeadFault::Malformed)),
+            ("https://a/x", &[("x", b"y\t")], Some(HeadFault::Malformed)),
+            ("https://a/x", &[("x", b"")], None),
+            ("https://a/x", &[("content-length", b"1"), ("content-length", b"1")], Some(HeadFault::Malformed)),
+            ("https://a/x", &many, Some(HeadFault::TooLarge)),
+            ("https://a/x", &[("x", &long)], Some(HeadFault::TooLarge)),
+        ] {
+            let facts = http2(uri, headers);
+            assert_eq!(facts.violation.map(|_| facts.fault), expected, "{uri} {}", headers.len());
+        }
+    }
+}

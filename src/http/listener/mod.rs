@@ -1,0 +1,179 @@
+//! The way from a TCP socket to a request, and back (contract sections 1 to 3).
+//!
+//! `accept` (limit, back-off) -> `workers` (one thread, one runtime each) -> `connection` (PROXY header, TLS, time-outs)
+//! -> hyper -> [`Service`]. Over HTTP/1, hyper reads through `watch_io`, which judges every head (`head`, `authority`) and
+//! follows every body (`framing`) before hyper does; over HTTP/2 the head is judged after h2. Either way the verdict
+//! reaches the service as [`HeadFacts`](super::HeadFacts) beside the [`Peer`](super::Peer), so that one place refuses.
+
+mod accept;
+mod authority;
+mod connection;
+mod deadline;
+mod framing;
+mod head;
+mod proxy_header;
+pub mod tls;
+mod transport;
+mod watch_io;
+mod workers;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use rustls::ServerConfig;
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+use crate::rules::{ClientRules, Limits};
+use crate::telemetry::Metrics;
+use workers::{Life, Lifecycle};
+
+/// Connections that may wait in the kernel to be accepted.
+const BACKLOG: i32 = 1024;
+/// How long the threads may take to end when requests are cut off.
+const CUT_TIME: Duration = Duration::from_secs(1);
+
+/// Answers requests. Every request carries [`Peer`](super::Peer) and [`HeadFacts`](super::HeadFacts) in its extensions; one
+/// whose facts hold a violation has to be refused for it.
+pub trait Service: Send + Sync + 'static {
+    /// Answers one request. It runs on the worker thread of its connection and may spawn tasks there. It is dropped when
+    /// the client goes away; what must not stop half way belongs into a task of its own, which a drain waits for.
+    fn call(&self, request: Request<Incoming>) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+}
+
+/// What the rules in force say to a new connection.
+#[derive(Debug, Clone)]
+pub struct ConnectionRules {
+    /// `[limits]`.
+    pub limits: Limits,
+    /// The server's side of TLS, from [`tls::server_config`]; `None`: plain HTTP/1.
+    pub tls: Option<Arc<ServerConfig>>,
+}
+
+/// How a listener serves.
+#[derive(Clone)]
+pub struct ListenerSettings {
+    /// Asked for every connection, so that a reload is live.
+    pub rules: Arc<dyn Fn() -> Arc<ConnectionRules> + Send + Sync>,
+    /// `[clients]`. With `proxy_protocol` and `trusted_proxies`, only those may connect.
+    pub clients: ClientRules,
+    /// Counts connections.
+    pub metrics: Arc<Metrics>,
+    /// Threads that serve; [`available_workers`] unless there is a reason.
+    pub workers: NonZeroUsize,
+}
+
+/// One worker for each core that the process may use.
+#[must_use]
+pub fn available_workers() -> NonZeroUsize {
+    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// What all connections share.
+struct Shared<S> {
+    service: S,
+    settings: ListenerSettings,
+}
+
+/// A bound address. The kernel queues connections from here on; they are accepted once it serves.
+#[derive(Debug)]
+pub struct Listener {
+    socket: std::net::TcpListener,
+    address: SocketAddr,
+}
+
+impl Listener {
+    /// Binds `address`; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// An address that is in use or not this machine's, in one line that names it.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let bound = || {
+            let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+            // A restart need not wait for the last connections of the one before.
+            socket.set_reuse_address(true)?;
+            socket.set_nonblocking(true)?;
+            socket.bind(&address.into())?;
+            socket.listen(BACKLOG)?;
+            let socket = std::net::TcpListener::from(socket);
+            Ok(Self { address: socket.local_addr()?, socket })
+        };
+        bound().map_err(|error: io::Error| {
+            let why = match error.kind() {
+                io::ErrorKind::AddrInUse => "the port is in use".to_owned(),
+                _ => error.to_string(),
+            };
+            io::Error::new(error.kind(), format!("cannot listen on {address}: {why}"))
+        })
+    }
+
+    /// The bound address, with the port that was taken.
+    #[must_use]
+    pub const fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Starts to serve, on threads of its own.
+    ///
+    /// # Errors
+    /// No room for a thread or its runtime.
+    pub fn serve(self, service: impl Service, settings: ListenerSettings) -> io::Result<Handle> {
+        let (life, receiver) = watch::channel(Life::Serving);
+        let (running, ended) = mpsc::channel(1);
+        let lifecycle = Lifecycle::new(receiver);
+        let count = settings.workers;
+        let shared = Arc::new(Shared { service, settings });
+        let workers = workers::start(count, &shared, &lifecycle, &running)?;
+
+        let (runtime, socket) = (workers::runtime()?, self.socket);
+        thread::Builder::new().name("accept".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                match tokio::net::TcpListener::from_std(socket) {
+                    Ok(listener) => accept::run(listener, workers, shared, lifecycle).await,
+                    Err(error) => tracing::error!(%error, "the listener cannot be watched"),
+                }
+            });
+            drop(running);
+        })?;
+        Ok(Handle { address: self.address, life, ended })
+    }
+}
+
+/// A serving listener. Dropping it ends everything at once.
+#[derive(Debug)]
+pub struct Handle {
+    address: SocketAddr,
+    life: watch::Sender<Life>,
+    ended: mpsc::Receiver<Infallible>,
+}
+
+impl Handle {
+    /// The bound address.
+    #[must_use]
+    pub const fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops to accept, lets every connection finish what it has begun (HTTP/1: the current request, HTTP/2: the open
+    /// streams) and every task that the service spawned, and drops what is left after `grace`. True: nothing was left.
+    pub async fn drain(mut self, grace: Duration) -> bool {
+        self.life.send_replace(Life::Draining);
+        if timeout(grace, self.ended.recv()).await.is_ok() {
+            return true;
+        }
+        self.life.send_replace(Life::Cut);
+        let _ = timeout(CUT_TIME, self.ended.recv()).await;
+        false
+    }
+}

@@ -1,0 +1,170 @@
+//! The server's side of TLS: 1.2 and 1.3 with aws-lc-rs, HTTP/2 and HTTP/1.1 by ALPN, session tickets.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ClientHello, NoClientAuth, ResolvesServerCert, WebPkiClientVerifier};
+use rustls::sign::CertifiedKey;
+use rustls::{RootCertStore, ServerConfig};
+
+use crate::rules::TlsRules;
+
+/// ALPN of HTTP/2.
+pub(super) const ALPN_HTTP2: &[u8] = b"h2";
+const ALPN_HTTP1: &[u8] = b"http/1.1";
+
+/// Why the TLS files cannot be used: one line that names the file.
+#[derive(Debug)]
+pub struct TlsError(String);
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TlsError {}
+
+/// Reads the certificate, the key and the clients' CA that `rules` name (contract section 2, `[tls]`). With a `client_ca`,
+/// a caller without a certificate that it signed does not get past the handshake.
+///
+/// # Errors
+/// A file that cannot be read or holds nothing usable, or a key that does not belong to the certificate.
+pub fn server_config(rules: &TlsRules) -> Result<ServerConfig, TlsError> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let chain = certificates(&rules.certificate)?;
+    let key = private_key(&rules.key)?;
+    let certified = CertifiedKey::from_der(chain, key, &provider).map_err(|error| match error {
+        rustls::Error::InconsistentKeys(_) => TlsError(format!(
+            "the key in {} does not belong to the certificate in {}",
+            rules.key.display(),
+            rules.certificate.display()
+        )),
+        rustls::Error::InvalidCertificate(_) => unusable(&rules.certificate, &error),
+        _ => unusable(&rules.key, &error),
+    })?;
+    let verifier: Arc<dyn ClientCertVerifier> = match &rules.client_ca {
+        Some(path) => client_verifier(path, &provider)?,
+        None => Arc::new(NoClientAuth),
+    };
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
+        .map_err(|error| TlsError(format!("TLS cannot be set up: {error}")))?
+        .with_client_cert_verifier(verifier)
+        .with_cert_resolver(Arc::new(OnlyCertificate(Arc::new(certified))));
+    config.alpn_protocols = vec![ALPN_HTTP2.to_vec(), ALPN_HTTP1.to_vec()];
+    // Stateless: no memory for each session. The tickets' key lives as long as this configuration.
+    config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new()
+        .map_err(|error| TlsError(format!("session tickets cannot be set up: {error}")))?;
+    Ok(config)
+}
+
+/// One certificate for every caller, whatever name it asks for.
+#[derive(Debug)]
+struct OnlyCertificate(Arc<CertifiedKey>);
+
+impl ResolvesServerCert for OnlyCertificate {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.0))
+    }
+}
+
+fn client_verifier(
+    path: &Path,
+    provider: &Arc<rustls::crypto::CryptoProvider>,
+) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(path)? {
+        roots.add(certificate).map_err(|error| unusable(path, &error))?;
+    }
+    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+        .build()
+        .map_err(|error| unusable(path, &error))
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let certificates = CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(|error| unreadable(path, "certificate", error))?;
+    if certificates.is_empty() {
+        return Err(unreadable(path, "certificate", pem::Error::NoItemsFound));
+    }
+    Ok(certificates)
+}
+
+fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_file(path).map_err(|error| unreadable(path, "private key", error))
+}
+
+fn unreadable(path: &Path, what: &str, error: pem::Error) -> TlsError {
+    let path = path.display();
+    TlsError(match error {
+        pem::Error::Io(error) => format!("cannot read {path}: {error}"),
+        pem::Error::NoItemsFound => format!("{path} holds no PEM {what}"),
+        // The parser's own words may quote the file.
+        _ => format!("{path} is not well-formed PEM"),
+    })
+}
+
+fn unusable(path: &Path, error: &dyn fmt::Display) -> TlsError {
+    TlsError(format!("{} cannot be used: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn rules(directory: &Path) -> TlsRules {
+        TlsRules {
+            certificate: directory.join("server.pem"),
+            key: directory.join("server.key"),
+            generate: false,
+            client_ca: None,
+        }
+    }
+
+    #[test]
+    fn errors_are_one_line_that_names_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let rules = rules(directory.path());
+        let pair = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let (certificate, key) = (pair.cert.pem(), pair.signing_key.serialize_pem());
+        let other_key = other.signing_key.serialize_pem();
+
+        let broken = "-----BEGIN CERTIFICATE-----\n%%%\n-----END CERTIFICATE-----\n";
+        let not_a_certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        for (certificate, key, culprit) in [
+            (None, Some(key.as_str()), "cannot read"),
+            (Some(certificate.as_str()), None, "cannot read"),
+            (Some(""), Some(&key), "server.pem holds no PEM certificate"),
+            (Some(&key), Some(&key), "server.pem holds no PEM certificate"),
+            (Some(&certificate), Some(&certificate), "server.key holds no PEM private key"),
+            (Some(broken), Some(&key), "server.pem is not well-formed PEM"),
+            (Some(not_a_certificate), Some(&key), "server.pem"),
+            (Some(&certificate), Some(&other_key), "server.key does not belong to the certificate in"),
+        ] {
+            for (path, content) in [(&rules.certificate, certificate), (&rules.key, key)] {
+                match content {
+                    Some(content) => fs::write(path, content).unwrap(),
+                    None => drop(fs::remove_file(path)),
+                }
+            }
+            let error = server_config(&rules).unwrap_err().to_string();
+            assert!(error.contains(culprit), "{culprit}: {error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+        fs::write(&rules.certificate, &certificate).unwrap();
+        fs::write(&rules.key, &key).unwrap();
+        assert!(server_config(&rules).is_ok());
+
+        let missing_ca = TlsRules { client_ca: Some(directory.path().join("clients.pem")), ..rules };
+        assert!(server_config(&missing_ca).unwrap_err().to_string().contains("clients.pem"));
+    }
+}

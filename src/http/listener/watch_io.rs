@@ -1,0 +1,282 @@
+//! What hyper reads of an HTTP/1 connection. Every head is held back until it is complete and judged; a refused one is
+//! replaced by a harmless one, and nothing that came behind it is read as HTTP. The head's time-outs and the idle one are
+//! kept here too: hyper's own would count a connection between two requests as a slow head.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use hyper::rt::ReadBufCursor;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
+
+use super::deadline::Deadline;
+use super::framing::Framing;
+use super::head::{self, Refused, Scan, Scanner};
+use super::transport::Transport;
+use crate::http::{HeadFacts, HeadFault};
+use crate::rules::Limits;
+
+/// How much is asked of the transport at once, in bytes.
+const READ_SIZE: usize = 8 * 1024;
+
+/// What the watcher tells the service of its connection. There is never more than one request between the two: hyper reads
+/// the next head when the last reply is written.
+#[derive(Debug, Default)]
+pub(super) struct Watch(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    facts: Option<HeadFacts>,
+    body_open: bool,
+}
+
+impl Watch {
+    /// The facts of the head that hyper was last given.
+    pub(super) fn take_facts(&self) -> HeadFacts {
+        let unwatched = HeadFacts::violating(HeadFault::Malformed, "the request could not be read");
+        self.lock().facts.take().unwrap_or(unwatched)
+    }
+
+    /// Whether bytes of the last request's body have not been handed on: after a reply now, the connection cannot be used
+    /// again.
+    pub(super) fn body_open(&self) -> bool {
+        self.lock().body_open
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The reading side is watched, the writing side passed through.
+pub(super) struct WatchIo {
+    transport: Transport,
+    watch: Arc<Watch>,
+    head_limit: usize,
+    head_timeout: Duration,
+    idle_timeout: Duration,
+    /// Read and not handed on yet. Holds no memory between requests.
+    input: BytesMut,
+    /// How many bytes at the front of `input` may be handed on.
+    cleared: usize,
+    phase: Phase,
+    timer: Deadline,
+}
+
+/// What `input` holds behind its cleared bytes.
+enum Phase {
+    /// A head, or nothing yet.
+    Head { scanner: Scanner, waiting: Waiting, deadline: Option<Instant> },
+    /// A body.
+    Body(Framing),
+    /// Nothing that counts: a head was refused, or a body's framing is broken.
+    Refused,
+    /// The client, or a time-out, has ended the connection.
+    Ended,
+}
+
+/// What the connection waits for; decides its deadline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    /// The first byte after the handshake.
+    First,
+    /// The first byte of another request.
+    Idle,
+    /// The rest of a head.
+    Rest,
+}
+
+/// What has to happen before hyper can read.
+enum Next {
+    /// Nothing: bytes are cleared.
+    Cleared,
+    /// More has to come from the client.
+    Fill,
+    /// Nothing ever will: hyper answers what it has, and closes.
+    Never,
+    /// The connection has ended.
+    End,
+}
+
+impl Phase {
+    fn head(waiting: Waiting) -> Self {
+        Self::Head { scanner: Scanner::default(), waiting, deadline: None }
+    }
+}
+
+impl WatchIo {
+    pub(super) fn new(transport: Transport, watch: Arc<Watch>, limits: &Limits) -> Self {
+        Self {
+            transport,
+            watch,
+            head_limit: limits.head,
+            head_timeout: limits.head_timeout,
+            idle_timeout: limits.idle_timeout,
+            input: BytesMut::new(),
+            cleared: 0,
+            phase: Phase::head(Waiting::First),
+            timer: Deadline::at(Instant::now() + limits.head_timeout),
+        }
+    }
+
+    /// Looks at what has been read, and clears what hyper may have of it.
+    fn advance(&mut self) -> io::Result<Next> {
+        match self.phase {
+            Phase::Head { .. } => self.advance_head(),
+            Phase::Body(_) => self.advance_body()?,
+            Phase::Refused => return Ok(Next::Never),
+            Phase::Ended => return Ok(Next::End),
+        }
+        Ok(if self.cleared > 0 { Next::Cleared } else { Next::Fill })
+    }
+
+    fn advance_body(&mut self) -> io::Result<()> {
+        let Phase::Body(framing) = &mut self.phase else { return Ok(()) };
+        let Ok(taken) = framing.follow(&self.input) else {
+            self.phase = Phase::Refused;
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "malformed chunked body"));
+        };
+        self.cleared = taken;
+        if framing.is_done() {
+            self.watch.lock().body_open = false;
+            self.phase = Phase::head(Waiting::Idle);
+        }
+        Ok(())
+    }
+
+    fn advance_head(&mut self) {
+        let Phase::Head { scanner, waiting, deadline } = &mut self.phase else { return };
+        // Empty lines before a request are ignored (RFC 9112, section 2.2) and are not its first byte.
+        while *waiting != Waiting::Rest && self.input.starts_with(b"\r\n") {
+            self.input.advance(2);
+        }
+        if self.input.is_empty() || *self.input == *b"\r" {
+            return;
+        }
+        if *waiting != Waiting::Rest {
+            // For the first request the time runs from the end of the handshake.
+            if *waiting == Waiting::Idle {
+                *deadline = None;
+            }
+            *waiting = Waiting::Rest;
+        }
+        match scanner.scan(&self.input) {
+            Scan::Complete(length) if length <= self.head_limit => match head::judge(&self.input[..length]) {
+                Ok(framing) => self.clear_head(length, framing),
+                Err(refused) => self.refuse(&refused),
+            },
+            Scan::Partial if self.input.len() <= self.head_limit => {}
+            Scan::Complete(_) | Scan::Partial => self.refuse_partial(head::too_large()),
+            Scan::BareLineEnd => self.refuse_partial(head::bare_line_end()),
+        }
+    }
+
+    fn clear_head(&mut self, length: usize, framing: Framing) {
+        self.cleared = length;
+        let body_open = !framing.is_done();
+        *self.watch.lock() = Seen { facts: Some(HeadFacts::default()), body_open };
+        self.phase = if body_open { Phase::Body(framing) } else { Phase::head(Waiting::Idle) };
+    }
+
+    fn refuse_partial(&mut self, facts: HeadFacts) {
+        let seen = self.input.len().min(self.head_limit);
+        let refused = head::refuse_partial(&self.input[..seen], facts);
+        self.refuse(&refused);
+    }
+
+    fn refuse(&mut self, refused: &Refused) {
+        self.input = BytesMut::from(refused.replacement.as_slice());
+        self.cleared = self.input.len();
+        *self.watch.lock() = Seen { facts: Some(refused.facts), body_open: false };
+        self.phase = Phase::Refused;
+    }
+
+    /// Reads on, or ends what has waited for too long. Ready with false: the connection has ended.
+    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        let start = self.input.len();
+        self.input.resize(start + READ_SIZE, 0);
+        let mut buffer = ReadBuf::new(&mut self.input[start..]);
+        let result = Pin::new(&mut self.transport).poll_read(cx, &mut buffer);
+        let filled = buffer.filled().len();
+        self.input.truncate(start + filled);
+        if self.input.is_empty() {
+            self.input = BytesMut::new();
+        }
+        match result {
+            Poll::Ready(result) => Poll::Ready(result.map(|()| filled > 0)),
+            Poll::Pending => self.poll_waiting(cx),
+        }
+    }
+
+    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        let Phase::Head { waiting, deadline, .. } = &mut self.phase else { return Poll::Pending };
+        let waiting = *waiting;
+        let span = if waiting == Waiting::Idle { self.idle_timeout } else { self.head_timeout };
+        let deadline = *deadline.get_or_insert_with(|| Instant::now() + span);
+        ready!(self.timer.poll(cx, deadline));
+        if waiting == Waiting::Rest {
+            self.refuse_partial(head::too_slow());
+            Poll::Ready(Ok(true))
+        } else {
+            self.transport.close_quickly();
+            Poll::Ready(Ok(false))
+        }
+    }
+
+    fn poll_cleared(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.cleared == 0 {
+            match self.advance()? {
+                Next::Cleared | Next::End => break,
+                Next::Never => return Poll::Pending,
+                Next::Fill => {
+                    if !ready!(self.poll_fill(cx))? {
+                        self.phase = Phase::Ended;
+                    }
+                }
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl hyper::rt::Read for WatchIo {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, mut into: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        ready!(this.poll_cleared(cx))?;
+        let length = this.cleared.min(into.remaining());
+        into.put_slice(&this.input[..length]);
+        this.input.advance(length);
+        this.cleared -= length;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl hyper::rt::Write for WatchIo {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().transport).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().transport).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.transport.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().transport).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().transport).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,111 @@
+//! The threads that serve connections, each with a runtime of its own: a connection and all its requests stay on one
+//! thread, which costs less than moving them between threads.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::{mpsc, watch};
+
+use super::accept::Slot;
+use super::{Service, Shared, connection};
+
+/// Connections that may wait for one worker.
+const QUEUE: usize = 1024;
+/// How often a draining worker looks whether its tasks have ended.
+const DRAIN_POLL: Duration = Duration::from_millis(5);
+
+/// Where the listener is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Life {
+    /// Accepting.
+    Serving,
+    /// Finishing what is in flight.
+    Draining,
+    /// Dropping what is left.
+    Cut,
+}
+
+/// Watches for the next [`Life`]. A listener whose handle is gone is over.
+#[derive(Debug, Clone)]
+pub(super) struct Lifecycle(watch::Receiver<Life>);
+
+impl Lifecycle {
+    pub(super) const fn new(receiver: watch::Receiver<Life>) -> Self {
+        Self(receiver)
+    }
+
+    /// Ready when no new request may be taken.
+    pub(super) async fn draining(&mut self) {
+        let _ = self.0.wait_for(|life| *life >= Life::Draining).await;
+    }
+
+    /// Ready when everything has to end.
+    async fn cut(&mut self) {
+        let _ = self.0.wait_for(|life| *life == Life::Cut).await;
+    }
+}
+
+/// A connection on its way to a worker.
+pub(super) struct Accepted {
+    pub(super) socket: std::net::TcpStream,
+    pub(super) from: SocketAddr,
+    pub(super) slot: Slot,
+}
+
+/// A runtime for one thread.
+pub(super) fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+/// Starts the workers. `ended` carries no value: every worker holds it until its thread ends.
+pub(super) fn start<S: Service>(
+    count: NonZeroUsize,
+    shared: &Arc<Shared<S>>,
+    lifecycle: &Lifecycle,
+    ended: &mpsc::Sender<Infallible>,
+) -> io::Result<Vec<mpsc::Sender<Accepted>>> {
+    (0..count.get())
+        .map(|index| {
+            let (sender, receiver) = mpsc::channel(QUEUE);
+            let (runtime, shared, lifecycle, ended) =
+                (runtime()?, Arc::clone(shared), lifecycle.clone(), ended.clone());
+            thread::Builder::new().name(format!("http-{index}")).spawn(move || {
+                runtime.block_on(work(receiver, shared, lifecycle));
+                // Tasks that were cut are dropped before the end is told.
+                drop(runtime);
+                drop(ended);
+            })?;
+            Ok(sender)
+        })
+        .collect()
+}
+
+async fn work<S: Service>(mut queue: mpsc::Receiver<Accepted>, shared: Arc<Shared<S>>, mut lifecycle: Lifecycle) {
+    while let Some(Accepted { socket, from, slot }) = queue.recv().await {
+        match TcpStream::from_std(socket) {
+            Ok(socket) => {
+                tokio::spawn(connection::serve(socket, from, Arc::clone(&shared), lifecycle.clone(), slot));
+            }
+            Err(error) => tracing::warn!(%error, "a connection could not be taken over"),
+        }
+    }
+    tokio::select! {
+        () = all_tasks_ended() => {}
+        () = lifecycle.cut() => {}
+    }
+}
+
+/// Connections are tasks, and so is what the service goes on with after its caller has hung up: both are waited for.
+async fn all_tasks_ended() {
+    let metrics = Handle::current().metrics();
+    while metrics.num_alive_tasks() > 0 {
+        tokio::time::sleep(DRAIN_POLL).await;
+    }
+}
