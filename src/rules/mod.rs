@@ -1,17 +1,26 @@
 //! The rule set: all rule files, parsed and checked together, one immutable snapshot a request
 //! (contract section 2).
 
+mod compile;
 mod dialect;
+mod files;
+mod json_places;
+mod load;
 mod merchant;
+mod problems;
+mod raw;
 mod ruleset;
 mod schema;
+mod schema_shape;
 mod secret;
 mod shop;
 
 pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
+pub use load::{LoadOptions, load};
 pub use merchant::{
     AllowList, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
 };
+pub use problems::{Problem, Problems};
 pub use ruleset::{
     CallbackRules, ClientRules, EngineRules, Gateway, KeyEntry, Limits, PageRules, Quota, RuleSet, ServerRules,
     StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,

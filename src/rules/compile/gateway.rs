@@ -1,0 +1,243 @@
+//! `gateway.toml`.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use toml::Spanned;
+
+use super::template::payload;
+use super::{Context, Here};
+use crate::domain::BrowserUrl;
+use crate::rules::files::Role;
+use crate::rules::raw::{
+    Field, List, Prefix, RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages, RawQuota,
+    RawSecret, RawServer, RawStore, RawTls, Size,
+};
+use crate::rules::{
+    CallbackRules, ClientRules, EngineRules, Gateway, Limits, PageRules, Quota, Secrets, ServerRules, StoreRules,
+    StoreUrl, TlsRules,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_mins(1);
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
+
+const fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), port)
+}
+
+impl Context<'_> {
+    pub(super) fn gateway(&mut self, directory: &Path) -> Option<Gateway> {
+        let Some(file) = self.files.get(&Role::Gateway) else {
+            if directory.is_dir() && !directory.join("gateway.toml").exists() {
+                let message = "gateway.toml is missing (an empty file takes every default)";
+                self.findings.add_unreadable(&directory.join("gateway.toml"), message);
+            }
+            return None;
+        };
+        let (here, raw) = self.read::<RawGateway>(file)?;
+        let (admin_listen, admin_token) = self.admin(here, raw.admin.get().unwrap_or(&RawAdmin::default()));
+        let store = self.store(here, raw.store.get().unwrap_or(&RawStore::default()));
+        Some(Gateway {
+            server: self.server(here, raw.server.get().unwrap_or(&RawServer::default())),
+            tls: tls(here, raw.tls.get().unwrap_or(&RawTls::default())),
+            admin_listen,
+            admin_token,
+            engine: self.engine(here, raw.engine.get().unwrap_or(&RawEngine::default())),
+            pages: self.pages(here, raw.pages.get().unwrap_or(&RawPages::default()), &store),
+            store,
+            callbacks: self.callbacks(here, raw.callbacks.get().unwrap_or(&RawCallbacks::default())),
+            limits: self.limits(here, raw.limits.get().unwrap_or(&RawLimits::default())),
+            clients: clients(raw.clients.get().unwrap_or(&RawClients::default())),
+        })
+    }
+
+    fn server(&mut self, here: Here<'_>, raw: &RawServer) -> ServerRules {
+        let public_url = match raw.public_url.given() {
+            Some(url) => self.origin(here, url).unwrap_or_default(),
+            None => "https://localhost:8443".into(),
+        };
+        ServerRules {
+            listen: raw.listen.or(loopback(8443)),
+            public_url,
+            shutdown_grace: raw.shutdown_grace.or(30 * SECOND),
+            drain_delay: raw.drain_delay.or(Duration::ZERO),
+        }
+    }
+
+    /// `https://host[:port]`; a trailing slash is dropped.
+    fn origin(&mut self, here: Here<'_>, url: &Spanned<String>) -> Option<Box<str>> {
+        let text = url.get_ref().strip_suffix('/').unwrap_or(url.get_ref());
+        let reason = match BrowserUrl::new(text) {
+            Err(invalid) => invalid.reason().to_owned(),
+            Ok(_) => match text.split_once("://") {
+                Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") && !rest.contains(['/', '?', '#']) => {
+                    return Some(text.into());
+                }
+                _ => "must be an https:// URL without a path, such as \"https://pay.example.com\"".to_owned(),
+            },
+        };
+        self.problem(here, url.span(), format!("`server.public_url` {reason}"));
+        None
+    }
+
+    fn admin(&mut self, here: Here<'_>, raw: &RawAdmin) -> (SocketAddr, Option<Secrets>) {
+        let listen = raw.listen.or(loopback(9090));
+        if let Some(given) = raw.listen.given()
+            && !listen.ip().to_canonical().is_loopback()
+            && raw.token.is_absent()
+        {
+            self.problem(here, given.span(), "`admin.token` is required when `admin.listen` is not on loopback");
+        }
+        (listen, self.secrets(here, &raw.token))
+    }
+
+    fn store(&mut self, here: Here<'_>, raw: &RawStore) -> StoreRules {
+        const DEFAULT_KEY: &str = "../secrets/store.key";
+        let url = match raw.url.given() {
+            Some(url) => self.store_url(here, url),
+            None => Some(StoreUrl::Sqlite(here.relative("../data/paybridge.db"))),
+        };
+        let default = [Spanned::new(0..0, RawSecret::File(DEFAULT_KEY.into()))];
+        let keys = match &raw.keys {
+            Field::Given(keys) => keys.get_ref().0.as_slice(),
+            Field::Absent | Field::Wrong => &default,
+        };
+        let keys = self.store_keys(here, keys);
+        StoreRules { url: url.unwrap_or(StoreUrl::Sqlite(PathBuf::new())), keys }
+    }
+
+    fn store_url(&mut self, here: Here<'_>, url: &Spanned<String>) -> Option<StoreUrl> {
+        let text = url.get_ref();
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            // It may hold a password.
+            self.findings.hide(here.file, url.span());
+            self.problem(here, url.span(), "`store.url`: PostgreSQL is not supported by this version");
+            return None;
+        }
+        match text.strip_prefix("sqlite:") {
+            Some(path) if !path.is_empty() && !path.starts_with("//") && path != ":memory:" && !path.contains('\0') => {
+                Some(StoreUrl::Sqlite(here.relative(path)))
+            }
+            _ => {
+                self.findings.hide(here.file, url.span());
+                self.problem(here, url.span(), "`store.url` must be \"sqlite:\" and the path of a file");
+                None
+            }
+        }
+    }
+
+    fn engine(&mut self, here: Here<'_>, raw: &RawEngine) -> EngineRules {
+        if let Some(url) = raw.url.given()
+            && url.get_ref() != "embedded"
+        {
+            let message = "`engine.url`: a remote engine is not supported by this version; it must be \"embedded\"";
+            self.problem(here, url.span(), message);
+        }
+        if let Some(url) = raw.legacy_url.given() {
+            self.problem(here, url.span(), "`engine.legacy_url` is not supported by this version");
+        }
+        paths(here, &raw.trust);
+        if let Some(text) = raw.callback_signature.get().and_then(|signature| signature.payload.given())
+            && let Err(reason) = payload(text.get_ref())
+        {
+            self.problem(here, text.span(), format!("`engine.callback_signature.payload` {reason}"));
+        }
+        EngineRules::Embedded
+    }
+
+    fn pages(&mut self, here: Here<'_>, raw: &RawPages, store: &StoreRules) -> PageRules {
+        let beside = store.keys.create_at.clone().unwrap_or_else(|| here.relative("../secrets/store.key"));
+        PageRules {
+            secret: self.secrets(here, &raw.secret),
+            default_secret: beside.with_file_name("pages.key"),
+            link_lifetime: self.positive(here, "pages.link_lifetime", &raw.link_lifetime, 30 * MINUTE),
+            return_lifetime: self.positive(here, "pages.return_lifetime", &raw.return_lifetime, 7 * DAY),
+        }
+    }
+
+    fn callbacks(&mut self, here: Here<'_>, raw: &RawCallbacks) -> CallbackRules {
+        let first_retry = self.positive(here, "callbacks.first_retry", &raw.first_retry, 5 * SECOND);
+        let max_retry = self.positive(here, "callbacks.max_retry", &raw.max_retry, HOUR);
+        if let (true, Some(given)) = (first_retry > max_retry, raw.max_retry.given().or(raw.first_retry.given())) {
+            self.problem(here, given.span(), "`callbacks.max_retry` must not be shorter than `callbacks.first_retry`");
+        }
+        CallbackRules {
+            timeout: self.positive(here, "callbacks.timeout", &raw.timeout, 10 * SECOND),
+            first_retry,
+            max_retry,
+            give_up_after: self.positive(here, "callbacks.give_up_after", &raw.give_up_after, 3 * DAY),
+            allow_private_addresses: raw.allow_private_addresses.or(false),
+            trust: paths(here, &raw.trust),
+        }
+    }
+
+    fn limits(&mut self, here: Here<'_>, raw: &RawLimits) -> Limits {
+        let default = Quota { per_second: number(50), burst: number(100) };
+        Limits {
+            body: raw.body.or(Size(64 << 10)).0,
+            head: raw.head.or(Size(16 << 10)).0,
+            head_timeout: self.positive(here, "limits.head_timeout", &raw.head_timeout, 10 * SECOND),
+            body_timeout: self.positive(here, "limits.body_timeout", &raw.body_timeout, 10 * SECOND),
+            idle_timeout: self.positive(here, "limits.idle_timeout", &raw.idle_timeout, 75 * SECOND),
+            connections: raw.connections.or(10_000) as usize,
+            unauthenticated_per_ip: self
+                .quota(here, "limits.unauthenticated_per_ip", &raw.unauthenticated_per_ip)
+                .unwrap_or(default),
+        }
+    }
+
+    /// A span of time that may not be zero.
+    pub(super) fn positive(
+        &mut self,
+        here: Here<'_>,
+        key: &str,
+        field: &Field<Duration>,
+        default: Duration,
+    ) -> Duration {
+        if let Some(given) = field.given()
+            && given.get_ref().is_zero()
+        {
+            self.problem(here, given.span(), format!("`{key}` must be longer than 0"));
+        }
+        field.or(default)
+    }
+
+    /// A rate; without `burst` it may be used up as fast as a second refills it.
+    pub(super) fn quota(&mut self, here: Here<'_>, key: &str, field: &Field<RawQuota>) -> Option<Quota> {
+        let given = field.given()?;
+        let raw = given.get_ref();
+        if raw.per_second.is_absent() {
+            self.problem(here, given.span(), format!("`{key}` must say `per_second`"));
+        }
+        let per_second = *raw.per_second.get()?;
+        Some(Quota { per_second: number(per_second), burst: number(raw.burst.or(per_second)) })
+    }
+}
+
+/// Numbers that were read are at least 1.
+fn number(number: u32) -> NonZeroU32 {
+    NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)
+}
+
+fn tls(here: Here<'_>, raw: &RawTls) -> TlsRules {
+    TlsRules {
+        certificate: here.relative(&raw.certificate.or("../certs/server.pem".into())),
+        key: here.relative(&raw.key.or("../certs/server.key".into())),
+        generate: raw.generate.or(false),
+        client_ca: raw.client_ca.get().map(|path| here.relative(path)),
+    }
+}
+
+fn clients(raw: &RawClients) -> ClientRules {
+    let prefixes = raw.trusted_proxies.get().map_or(&[][..], |list| list.0.as_slice());
+    let prefix = |prefix: &Spanned<Prefix>| prefix.get_ref().0;
+    ClientRules { proxy_protocol: raw.proxy_protocol.or(false), trusted_proxies: prefixes.iter().map(prefix).collect() }
+}
+
+fn paths(here: Here<'_>, field: &Field<List<String>>) -> Vec<PathBuf> {
+    field.get().map_or_else(Vec::new, |list| list.0.iter().map(|path| here.relative(path.get_ref())).collect())
+}

@@ -1,0 +1,252 @@
+//! What rule files say: one plain struct for each kind of table, one field for each key, with its place.
+//!
+//! Reading never stops at a problem: a key that is wrong is noted and counts as [`Field::Wrong`], so that one run shows
+//! everything that is wrong. What the values mean together is `compile`'s.
+
+mod dialect;
+mod gateway;
+mod leaf;
+mod merchant;
+mod shop;
+
+use std::fmt;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+pub(super) use dialect::{RawDialect, RawReplies, RawRoutes, RawSignature};
+pub(super) use gateway::{
+    RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages, RawServer, RawStore, RawTls,
+};
+pub(super) use leaf::{Date, Entries, List, Prefix, RawSecret, RawSecrets, Route, Size, Words};
+pub(super) use merchant::{Mode, RawApiKey, RawBalance, RawMerchant, RawQuota, RawShopAccess, RawV1};
+pub(super) use shop::{ProviderKind, RawAccount, RawPayout, RawProvider, RawShop};
+
+use super::problems::{FileId, Findings, Span, did_you_mean, quoted};
+
+/// Keys whose lines may be shown of a file that could not be read: known ones that hold no secret.
+pub(super) const HARMLESS_KEYS: &[&str] = &[
+    "account",
+    "active",
+    "allow_http_callbacks",
+    "allow_private_addresses",
+    "allowed_ips",
+    "api_key",
+    "body",
+    "browser_return",
+    "burst",
+    "callback_url",
+    "callbacks",
+    "certificate",
+    "connections",
+    "currency",
+    "default_shop",
+    "delay",
+    "deprecated_since",
+    "dialect",
+    "enforce",
+    "first_retry",
+    "generate",
+    "give_up_after",
+    "head",
+    "kind",
+    "link_lifetime",
+    "listen",
+    "max_retry",
+    "migration_url",
+    "mode",
+    "name",
+    "payin",
+    "payment_method",
+    "payout",
+    "per_second",
+    "proxy_protocol",
+    "public_url",
+    "rate_limit",
+    "return_lifetime",
+    "return_url",
+    "schema",
+    "shops",
+    "shutdown_grace",
+    "sunset",
+    "timeout",
+    "trusted_proxies",
+    "unknown_fields",
+    "url",
+    "window",
+];
+
+/// A key of a table: not there, there but wrong (and noted), or there.
+#[derive(Debug, Default)]
+pub(super) enum Field<T> {
+    /// The file does not say it.
+    #[default]
+    Absent,
+    /// The file says something else; the problem is noted.
+    Wrong,
+    /// The file says this, here.
+    Given(Spanned<T>),
+}
+
+impl<T> Field<T> {
+    fn read(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Self
+    where
+        T: FromToml,
+    {
+        T::from_toml(value, reader).map_or(Self::Wrong, |meant| Self::Given(Spanned::new(value.span(), meant)))
+    }
+
+    /// The value with its place, when there is one.
+    pub const fn given(&self) -> Option<&Spanned<T>> {
+        match self {
+            Self::Given(value) => Some(value),
+            Self::Absent | Self::Wrong => None,
+        }
+    }
+
+    /// The value, when there is one.
+    pub fn get(&self) -> Option<&T> {
+        self.given().map(Spanned::get_ref)
+    }
+
+    /// Whether the file says nothing about it.
+    pub const fn is_absent(&self) -> bool {
+        matches!(self, Self::Absent)
+    }
+
+    /// The value, or the default of the key.
+    pub fn or(&self, default: T) -> T
+    where
+        T: Clone,
+    {
+        self.get().cloned().unwrap_or(default)
+    }
+}
+
+/// Something that can be read from a TOML value.
+pub(super) trait FromToml: Sized {
+    /// Reads a value; what is wrong is told to the reader.
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self>;
+}
+
+/// Reads one file and notes what is wrong with it.
+pub(super) struct Reader<'a> {
+    findings: &'a mut Findings,
+    file: FileId,
+    /// The keys above the value that is being read.
+    path: Vec<String>,
+}
+
+impl Reader<'_> {
+    /// Notes that the value being read is wrong; `reason` follows the key's name: "must be ...".
+    fn wrong(&mut self, span: Span, reason: impl fmt::Display) {
+        self.wrong_with(span, reason, None);
+    }
+
+    fn wrong_with(&mut self, span: Span, reason: impl fmt::Display, suggestion: Option<String>) {
+        let message = format!("{} {reason}", quoted(&self.path.concat()));
+        self.findings.add_with(self.file, span, message, suggestion);
+    }
+
+    /// Reads something below a key.
+    fn under<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+        let dot = if self.path.is_empty() { "" } else { "." };
+        self.path.push(format!("{dot}{key}"));
+        let value = read(self);
+        self.path.pop();
+        value
+    }
+
+    /// Reads an element of a list.
+    fn element<T>(&mut self, index: usize, read: impl FnOnce(&mut Self) -> T) -> T {
+        self.path.push(format!("[{index}]"));
+        let value = read(self);
+        self.path.pop();
+        value
+    }
+
+    fn table<'v, 'i>(&mut self, value: &'v Spanned<DeValue<'i>>) -> Option<&'v DeTable<'i>> {
+        let table = value.get_ref().as_table();
+        if table.is_none() {
+            self.wrong(value.span(), format_args!("must be a table, not {}", kind(value.get_ref())));
+        }
+        table
+    }
+
+    fn text<'v>(&mut self, value: &'v Spanned<DeValue<'_>>, expected: &str) -> Option<&'v str> {
+        let text = value.get_ref().as_str();
+        if text.is_none() {
+            self.wrong(value.span(), format_args!("must be {expected}, not {}", kind(value.get_ref())));
+        }
+        text
+    }
+
+    /// Notes a key that its table does not have. Its value is not shown: the key may be a misspelt secret.
+    fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, value: Span, known: &[&str]) {
+        let name = key.get_ref().as_ref();
+        self.findings.hide(self.file, value);
+        let place = if self.path.is_empty() { String::new() } else { format!(" in {}", quoted(&self.path.concat())) };
+        let suggestion =
+            did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("known here: {}", known.join(", ")));
+        self.findings.add_with(self.file, key.span(), format!("unknown key {}{place}", quoted(name)), Some(suggestion));
+    }
+}
+
+/// What a value is, in words.
+const fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "an integer",
+        DeValue::Float(_) => "a float",
+        DeValue::Boolean(_) => "a boolean",
+        DeValue::Datetime(_) => "a date or time",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// Reads a whole file. A file that is no TOML gives nothing but its problems.
+pub(super) fn read<T: FromToml>(text: &str, file: FileId, findings: &mut Findings) -> Option<T> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        findings.distrust(file);
+        for error in errors {
+            findings.add(file, error.span().unwrap_or(0..0), format!("not valid TOML: {}", error.message()));
+        }
+        return None;
+    }
+    let document = Spanned::new(0..0, DeValue::Table(table.into_inner()));
+    T::from_toml(&document, &mut Reader { findings, file, path: Vec::new() })
+}
+
+/// Declares a table: a struct with one [`Field`] for each key, read by the keys' names.
+macro_rules! raw_table {
+    ($(#[$about:meta])* struct $name:ident { $($(#[$key_about:meta])* $key:ident: $type:ty,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Default)]
+        pub(in crate::rules) struct $name {
+            $($(#[$key_about])* pub $key: crate::rules::raw::Field<$type>,)*
+        }
+
+        impl crate::rules::raw::FromToml for $name {
+            fn from_toml(
+                value: &toml::Spanned<toml::de::DeValue<'_>>,
+                reader: &mut crate::rules::raw::Reader<'_>,
+            ) -> Option<Self> {
+                let mut raw = Self::default();
+                for (key, value) in reader.table(value)? {
+                    match key.get_ref().as_ref() {
+                        $(stringify!($key) => {
+                            raw.$key = reader.under(stringify!($key), |reader| {
+                                crate::rules::raw::Field::read(value, reader)
+                            });
+                        })*
+                        _ => reader.unknown_key(key, value.span(), &[$(stringify!($key)),*]),
+                    }
+                }
+                Some(raw)
+            }
+        }
+    };
+}
+use raw_table;

@@ -1,0 +1,112 @@
+//! `shops/<code>.toml` as it is written.
+
+use std::time::Duration;
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::{Field, FromToml, List, RawSecrets, Reader, raw_table};
+use crate::domain::Currency;
+
+raw_table! {
+    /// `shops/<code>.toml`.
+    struct RawShop {
+        /// The one currency it takes.
+        currency: Currency,
+        /// Whether it takes operations now.
+        active: bool,
+        /// The status record's `method` when the create request named none.
+        payment_method: String,
+        /// Deposits.
+        payin: RawPayin,
+        /// Withdrawals.
+        payout: RawPayout,
+        /// What moves the money.
+        provider: RawProvider,
+    }
+}
+
+raw_table! {
+    /// `[payin]`.
+    struct RawPayin {
+        /// The JSON Schema of `fields`, a file beside this one.
+        schema: String,
+        /// Whether pages offer the signed return link.
+        browser_return: bool,
+    }
+}
+
+raw_table! {
+    /// `[payout]`.
+    struct RawPayout {
+        /// The JSON Schema of `fields`, a file beside this one.
+        schema: String,
+        /// What a recipient's account must look like.
+        account: RawAccount,
+    }
+}
+
+/// `[payout] account`.
+#[derive(Debug, Clone)]
+pub(in crate::rules) enum RawAccount {
+    /// 12 to 19 digits.
+    Card,
+    /// `+` and 8 to 15 digits.
+    Mobile,
+    /// As agreed for the shop.
+    Pattern(Spanned<String>),
+}
+
+raw_table! {
+    /// `account = { pattern = "..." }`.
+    struct RawPattern {
+        /// A regular expression.
+        pattern: String,
+    }
+}
+
+impl FromToml for RawAccount {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+        match value.get_ref() {
+            DeValue::String(text) if text == "card" => Some(Self::Card),
+            DeValue::String(text) if text == "mobile" => Some(Self::Mobile),
+            DeValue::Table(_) => match RawPattern::from_toml(value, reader)?.pattern {
+                Field::Given(pattern) => Some(Self::Pattern(pattern)),
+                Field::Wrong => None,
+                Field::Absent => {
+                    reader.wrong(value.span(), "must have the key `pattern`");
+                    None
+                }
+            },
+            _ => {
+                reader.wrong(value.span(), "must be `card`, `mobile` or { pattern = \"...\" }");
+                None
+            }
+        }
+    }
+}
+
+raw_table! {
+    /// `[provider]`.
+    struct RawProvider {
+        /// `sandbox`.
+        kind: ProviderKind,
+        /// How long the sandbox takes to come to a result.
+        delay: Duration,
+        /// Of an HTTP provider.
+        url: String,
+        /// Of an HTTP provider.
+        secret: RawSecrets,
+        /// Of an HTTP provider: extra roots, PEM files.
+        trust: List<String>,
+    }
+}
+
+/// `[provider] kind`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::rules) enum ProviderKind {
+    /// The built-in one.
+    Sandbox,
+    /// A service of its own.
+    Http,
+}

@@ -1,0 +1,148 @@
+//! What a schema of `fields` must look like before it is compiled: what it may refer to, and no recursion, so that
+//! checking a request always ends.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::problems::quoted;
+use super::schema::{ALLOWED_LIST, SchemaProblem};
+
+/// Keywords that this service does not support: they move what a reference means.
+const UNSUPPORTED: &[&str] =
+    &["$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor", "$vocabulary"];
+
+/// Keywords whose values are data, not schemas.
+const DATA: &[&str] = &["const", "default", "enum", "examples"];
+
+/// Keywords whose values are objects of schemas by name: the names are no keywords.
+const BY_NAME: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+
+/// The lists that a schema uses, each with the place of its name.
+pub(super) type UsedLists = Vec<(Vec<String>, String)>;
+
+/// Checks a schema's outline and finds the lists it uses.
+pub(super) fn check(schema: &Value) -> Result<UsedLists, Vec<SchemaProblem>> {
+    let Some(top) = schema.as_object() else {
+        return Err(vec![problem(&[], "must be a JSON object")]);
+    };
+    let mut outline = Outline::default();
+    outline.top(top);
+    outline.schema(schema, &mut Vec::new());
+    outline.references(schema);
+    if outline.problems.is_empty() { Ok(outline.lists) } else { Err(outline.problems) }
+}
+
+fn problem(at: &[String], message: impl Into<String>) -> SchemaProblem {
+    SchemaProblem { at: at.to_vec(), message: message.into(), suggestion: None }
+}
+
+#[derive(Default)]
+struct Outline {
+    problems: Vec<SchemaProblem>,
+    lists: UsedLists,
+    /// Places and targets of `$ref`.
+    references: Vec<(Vec<String>, String)>,
+}
+
+impl Outline {
+    fn top(&mut self, top: &Map<String, Value>) {
+        const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+        if let Some(dialect) = top.get("$schema")
+            && dialect.as_str().map(|text| text.trim_end_matches('#')) != Some(DIALECT)
+        {
+            self.problems.push(problem(&["$schema".into()], format!("must be \"{DIALECT}\"")));
+        }
+        if top.get("type").is_some_and(|kind| kind != "object") {
+            self.problems.push(problem(&["type".into()], "must be \"object\": the schema describes all of `fields`"));
+        }
+    }
+
+    fn schema(&mut self, schema: &Value, at: &mut Vec<String>) {
+        match schema {
+            Value::Object(members) => {
+                for (key, value) in members {
+                    at.push(key.clone());
+                    self.keyword(key, value, at);
+                    at.pop();
+                }
+            }
+            Value::Array(elements) => {
+                for (index, element) in elements.iter().enumerate() {
+                    at.push(index.to_string());
+                    self.schema(element, at);
+                    at.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn keyword(&mut self, key: &str, value: &Value, at: &mut Vec<String>) {
+        if DATA.contains(&key) {
+            return;
+        }
+        if UNSUPPORTED.contains(&key) {
+            self.problems.push(problem(at, format!("{} is not supported here", quoted(key))));
+        } else if key == "$ref" {
+            self.reference(value, at);
+        } else if key == ALLOWED_LIST {
+            match value.as_str() {
+                Some(name) => self.lists.push((at.clone(), name.to_owned())),
+                None => self.problems.push(problem(at, "must be the name of a list, a string")),
+            }
+        } else if BY_NAME.contains(&key)
+            && let Some(schemas) = value.as_object()
+        {
+            for (name, schema) in schemas {
+                at.push(name.clone());
+                self.schema(schema, at);
+                at.pop();
+            }
+        } else {
+            self.schema(value, at);
+        }
+    }
+
+    fn reference(&mut self, value: &Value, at: &[String]) {
+        match value.as_str() {
+            Some(target) if target.starts_with("#/") => self.references.push((at.to_vec(), target.to_owned())),
+            _ => self.problems.push(problem(at, "must point into this file, such as \"#/$defs/name\"")),
+        }
+    }
+
+    /// References must lead somewhere, and never back to where they started.
+    fn references(&mut self, schema: &Value) {
+        let mut finished = HashSet::new();
+        for (at, target) in self.references.clone() {
+            if schema.pointer(&target[1..]).is_none() {
+                self.problems.push(problem(&at, "points at nothing in this file"));
+            } else if self.returns(&target, &mut Vec::new(), &mut finished) {
+                self.problems.push(problem(&at, "leads back to itself: recursive schemas are not supported"));
+            }
+        }
+    }
+
+    /// Whether following references from inside `target` comes back to a target above it.
+    fn returns(&self, target: &str, above: &mut Vec<String>, finished: &mut HashSet<String>) -> bool {
+        if above.iter().any(|earlier| earlier == target) {
+            return true;
+        }
+        if finished.contains(target) {
+            return false;
+        }
+        above.push(target.to_owned());
+        let inside = |at: &[String]| format!("#/{}/", pointer(at)).starts_with(&format!("{target}/"));
+        let back =
+            self.references.iter().filter(|(at, _)| inside(at)).any(|(_, next)| self.returns(next, above, finished));
+        above.pop();
+        if !back {
+            finished.insert(target.to_owned());
+        }
+        back
+    }
+}
+
+fn pointer(at: &[String]) -> String {
+    at.iter().map(|key| key.replace('~', "~0").replace('/', "~1")).collect::<Vec<_>>().join("/")
+}
