@@ -1,3 +1,4 @@
 //! The command line (contract section 12).
 
+pub mod check;
 pub mod translate;

@@ -5,6 +5,7 @@ mod compile;
 mod dialect;
 mod files;
 mod json_places;
+mod live;
 mod load;
 mod merchant;
 mod problems;
@@ -14,8 +15,10 @@ mod schema;
 mod schema_shape;
 mod secret;
 mod shop;
+mod watch;
 
 pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
+pub use live::{LiveRules, ReloadOutcome};
 pub use load::{LoadOptions, load};
 pub use merchant::{
     AllowList, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
@@ -27,3 +30,4 @@ pub use ruleset::{
 };
 pub use secret::{Secret, Secrets};
 pub use shop::{AccountRule, FieldProblem, FieldsSchema, ProviderRules, Shop, ShopSide};
+pub use watch::{Watched, Watcher};

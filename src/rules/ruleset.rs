@@ -123,7 +123,7 @@ pub struct TlsRules {
 }
 
 /// `[store]`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct StoreRules {
     /// Where the store is.
     pub url: StoreUrl,
@@ -139,7 +139,7 @@ pub enum StoreUrl {
 }
 
 /// The keys that wrap the store's data keys: the first wraps, all unwrap.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct StoreKeys {
     /// Where the first key is to be made when it is missing and the store is new.
     pub create_at: Option<PathBuf>,

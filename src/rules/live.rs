@@ -1,0 +1,146 @@
+//! The rules that serve now: the only place where a rule set is exchanged.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+
+use super::{Gateway, LoadOptions, Problems, RuleSet, Secrets, load};
+use crate::clock::Clock;
+
+/// The rule set in force, and how to exchange it (contract section 2, "Live reload").
+pub struct LiveRules {
+    directory: PathBuf,
+    clock: Arc<dyn Clock>,
+    current: ArcSwap<RuleSet>,
+    /// The set that the process was started with: what only a restart changes stays as it says.
+    started: Arc<RuleSet>,
+    /// Why the last reload failed; nothing since a good set was loaded.
+    failure: ArcSwapOption<Problems>,
+    /// Held during a reload: there is one at a time.
+    reloading: Mutex<()>,
+}
+
+/// What a reload came to.
+#[derive(Debug, Clone)]
+pub enum ReloadOutcome {
+    /// New requests are served by the new set.
+    Loaded {
+        /// The version before.
+        previous: Box<str>,
+        /// The version now.
+        version: Box<str>,
+        /// The sections of `gateway.toml` that differ from those the process runs with: they need a restart, and until
+        /// then the running ones stay in force.
+        needs_restart: Vec<&'static str>,
+    },
+    /// The files are wrong; the last good set keeps serving.
+    Refused(Arc<Problems>),
+}
+
+impl LiveRules {
+    /// Serves a first rule set that was loaded from `directory`.
+    #[must_use]
+    pub fn new(directory: &Path, first: RuleSet, clock: Arc<dyn Clock>) -> Self {
+        let started = Arc::new(first);
+        Self {
+            directory: directory.into(),
+            clock,
+            current: ArcSwap::new(Arc::clone(&started)),
+            started,
+            failure: ArcSwapOption::empty(),
+            reloading: Mutex::new(()),
+        }
+    }
+
+    /// The rule set in force. A request calls this once and keeps the answer to its reply.
+    #[must_use]
+    pub fn current(&self) -> Arc<RuleSet> {
+        self.current.load_full()
+    }
+
+    /// The rules directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Why the last reload failed; `None` since a good set was loaded.
+    #[must_use]
+    pub fn last_error(&self) -> Option<Arc<Problems>> {
+        self.failure.load_full()
+    }
+
+    /// Reads the files anew, all or nothing. Reads files and may block: call it where that is allowed. Calls at the same
+    /// time wait for each other.
+    pub fn reload(&self) -> ReloadOutcome {
+        // A reload that panicked left the last good set in force, so that its lock is as good as any.
+        let _one = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let previous = self.current();
+        let loaded = load(&self.directory, self.clock.now(), Some(&previous), LoadOptions::default());
+        let (error, outcome) = match loaded {
+            Ok(mut rules) => {
+                let needs_restart = changed_sections(&self.started.gateway, &rules.gateway);
+                keep_running_sections(&mut rules.gateway, &self.started.gateway);
+                let version = rules.version.clone();
+                self.current.store(Arc::new(rules));
+                let previous = previous.version.clone();
+                (None, ReloadOutcome::Loaded { previous, version, needs_restart })
+            }
+            Err(problems) => {
+                let problems = Arc::new(problems);
+                (Some(Arc::clone(&problems)), ReloadOutcome::Refused(problems))
+            }
+        };
+        self.failure.store(error);
+        outcome
+    }
+}
+
+impl std::fmt::Debug for LiveRules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LiveRules")
+            .field("directory", &self.directory)
+            .field("version", &self.current().version)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The sections that need a restart and differ.
+fn changed_sections(running: &Gateway, new: &Gateway) -> Vec<&'static str> {
+    let store = |gateway: &Gateway| {
+        let keys: Vec<Box<[u8]>> = gateway.store.keys.keys.iter().map(|key| key.expose().into()).collect();
+        (gateway.store.url.clone(), gateway.store.keys.create_at.clone(), keys)
+    };
+    // A key that the process itself made at start is no change of the rules.
+    let same_store = store(running) == store(new)
+        || (running.store.url == new.store.url
+            && running.store.keys.create_at == new.store.keys.create_at
+            && running.store.keys.keys.is_empty());
+    let sections = [
+        ("server", running.server == new.server),
+        (
+            "admin",
+            running.admin_listen == new.admin_listen
+                && exposed(running.admin_token.as_ref()) == exposed(new.admin_token.as_ref()),
+        ),
+        ("store", same_store),
+        ("engine", running.engine == new.engine),
+        ("clients", running.clients == new.clients),
+    ];
+    sections.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()
+}
+
+fn exposed(secrets: Option<&Secrets>) -> Vec<Vec<u8>> {
+    secrets.into_iter().flat_map(Secrets::verifying).map(|secret| secret.expose().to_vec()).collect()
+}
+
+/// What only a restart changes stays as the process runs with it, so that a reload never leaves the two at odds.
+fn keep_running_sections(new: &mut Gateway, running: &Gateway) {
+    new.server = running.server.clone();
+    new.admin_listen = running.admin_listen;
+    new.admin_token.clone_from(&running.admin_token);
+    new.store = running.store.clone();
+    new.engine = running.engine.clone();
+    new.clients = running.clients.clone();
+}
