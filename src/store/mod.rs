@@ -5,12 +5,21 @@
 //! hashes (contract section 11); the engine hands over and receives plain domain values.
 
 mod compare;
+#[cfg(test)]
+mod conformance;
+mod open;
+mod secret_file;
+pub mod sqlite;
+mod vault;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
 pub use compare::{Comparer, Digest, Hashing};
+pub use open::{OpenError, open_store};
+pub use secret_file::secret_file;
+pub use vault::VaultError;
 
 use crate::domain::{
     CallbackUrl, Direction, MerchantId, Operation, OrderId, Outcome, Status, TransactionId, UnixMillis,

@@ -1,0 +1,144 @@
+//! What every backend has to do. [`conformance!`] makes one test of each case for a backend; a backend adds only what
+//! is its own (files, connections, failing disks).
+
+mod create;
+mod jobs;
+mod settle;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::domain::{
+    AccountNumber, Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, Kind, MerchantId, Operation, OrderId,
+    RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
+};
+use crate::store::{Comparison, Creation, Digest, Draft, Fields, Kept, Store, Stored};
+
+pub(super) use create::*;
+pub(super) use jobs::*;
+pub(super) use settle::*;
+
+/// A place for one store.
+pub(super) trait Backend: Send + Sync {
+    /// Opens the store of this place, the same data every time.
+    fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>>;
+}
+
+/// Makes the tests of a backend; the argument is an expression that gives a fresh one.
+macro_rules! conformance {
+    ($backend:expr) => {
+        conformance!(@cases $backend;
+            every_member_comes_back,
+            optional_members_may_be_absent,
+            a_failed_deposit_is_created_failed,
+            an_order_exists_once,
+            one_of_many_concurrent_creates_wins,
+            orders_are_scoped_by_merchant_and_direction,
+            a_taken_id_is_reported,
+            kept_names_come_back_after_reopening,
+            everything_survives_reopening,
+            unknown_operations_are_absent,
+            a_result_is_booked_once_and_for_ever,
+            an_unknown_operation_is_not_settled,
+            a_payer_comes_back,
+            concurrent_results_book_one,
+            jobs_are_claimed_in_order_and_leased,
+            a_result_ends_its_job,
+            a_job_can_be_ended,
+            jobs_survive_reopening,
+            a_job_is_claimed_once_by_many,
+            a_closed_store_says_so
+        );
+    };
+    (@cases $backend:expr; $($case:ident),*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                $crate::store::conformance::$case(&$backend).await;
+            }
+        )*
+    };
+}
+pub(super) use conformance;
+
+pub(super) const CARD: &str = "4929420573595709";
+pub(super) const PAYER: &str = "5425233430109903";
+pub(super) const NOW: UnixMillis = UnixMillis(1_790_000_000_000);
+
+/// A new id of a merchant, unlike all before.
+pub(super) fn fresh_id(merchant: &MerchantId) -> TransactionId {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let millis = i64::try_from(number >> 12).unwrap();
+    TransactionId::compose(UnixMillis(NOW.0 + millis), Bucket::of(merchant), number)
+}
+
+pub(super) fn merchant(name: &str) -> MerchantId {
+    MerchantId::new(name).unwrap()
+}
+
+pub(super) fn order(text: &str) -> OrderId {
+    OrderId::new(text).unwrap()
+}
+
+/// A deposit with nothing optional.
+pub(super) fn deposit(merchant_name: &str, order_text: &str) -> Draft {
+    let merchant = merchant(merchant_name);
+    let done = BrowserUrl::new("https://acme.example/done").unwrap();
+    let id = fresh_id(&merchant);
+    Draft {
+        operation: Operation {
+            id,
+            merchant,
+            order_id: order(order_text),
+            amount: Amount::from_hundredths(1050).unwrap(),
+            currency: Currency::new("EUR").unwrap(),
+            method: None,
+            shop: ShopCode::new("card-eur").unwrap(),
+            payment_method: None,
+            customer_account_id: None,
+            callback_url: CallbackUrl::new("https://acme.example/callback").unwrap(),
+            kind: Kind::Deposit(Deposit {
+                success_url: done.clone(),
+                pending_url: done.clone(),
+                fail_url: done,
+                redirect_url: RedirectUrl::new(format!("https://localhost:8443/pay/{id}?expires=1&signature=ab")),
+            }),
+            state: State::Pending,
+            created_at: NOW,
+        },
+        api_key: "acme-live".into(),
+        fields: Fields { sent: "{}".into(), defaults: "{}".into() },
+        comparison: Comparison { digest: Digest([7; 16]), kept: Kept::Everything },
+        v1: None,
+        provider_job: None,
+    }
+}
+
+/// A withdrawal to [`CARD`] with nothing optional.
+pub(super) fn withdrawal(merchant_name: &str, order_text: &str) -> Draft {
+    let mut draft = deposit(merchant_name, order_text);
+    draft.operation.kind =
+        Kind::Withdrawal(Withdrawal { account_number: AccountNumber::new(CARD).unwrap(), account_channel: None });
+    draft
+}
+
+/// What a stored draft has to come back as.
+pub(super) fn stored(draft: &Draft) -> Stored {
+    Stored {
+        operation: draft.operation.clone(),
+        api_key: draft.api_key.clone(),
+        comparison: draft.comparison.clone(),
+        v1: draft.v1.clone(),
+    }
+}
+
+/// Stores a draft that has to be new, and gives its id.
+pub(super) async fn created(store: &dyn Store, draft: Draft) -> TransactionId {
+    let id = draft.operation.id;
+    let creation = store.create(draft).await.unwrap();
+    assert!(matches!(creation, Creation::Created), "{creation:?}");
+    id
+}

@@ -1,0 +1,106 @@
+//! Opening the store that the rules name.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::vault::VaultError;
+use super::{Store, sqlite};
+use crate::clock::Random;
+use crate::rules::{StoreRules, StoreUrl};
+use crate::telemetry::Metrics;
+
+/// Opens the store that the rules name, making and migrating it as needed.
+///
+/// # Errors
+/// One clear line for the operator: what was tried, on which path, and what to do.
+pub fn open_store(
+    rules: &StoreRules,
+    random: Arc<dyn Random>,
+    metrics: Arc<Metrics>,
+) -> Result<Arc<dyn Store>, OpenError> {
+    match &rules.url {
+        StoreUrl::Sqlite(path) => Ok(Arc::new(sqlite::open(path, &rules.keys, random, metrics)?)),
+    }
+}
+
+/// Why a store or a secret's file cannot be opened: one line, with the path and what to do; it holds no secret.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The operating system refused.
+    #[error("{path}: cannot {action}: {source}")]
+    Io {
+        /// What was touched.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The file of a key is gone that must not be replaced by another.
+    #[error("{path}: the key file is missing, and a new key could not open what exists: restore it from a backup")]
+    KeyMissing {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// The rules name no key and no place to make one.
+    #[error("{path}: the store needs a key: name one in store.keys")]
+    NoKey {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The file of a key holds something else.
+    #[error("{path}: does not hold 32 bytes in base64: restore the file, or remove it if the store is new")]
+    KeyFile {
+        /// The file.
+        path: PathBuf,
+    },
+    /// `store.keys` do not fit the store.
+    #[error("{path}: {source}: name the key that the store was made with in store.keys")]
+    Keys {
+        /// The store.
+        path: PathBuf,
+        /// What does not fit.
+        source: VaultError,
+    },
+    /// A newer release has written the store.
+    #[error("{path}: has schema version {found}, this paybridge knows {known} at most: start the newer release")]
+    Newer {
+        /// The store.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The newest version known.
+        known: i64,
+    },
+    /// A database of something else.
+    #[error("{path}: is not a Paybridge store: name another file in store.url")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file system cannot carry a write-ahead log.
+    #[error("{path}: the file system does not support SQLite's write-ahead log: use a local disk")]
+    NoWal {
+        /// The store.
+        path: PathBuf,
+    },
+    /// SQLite refused.
+    #[error("{path}: cannot open the store: {source}")]
+    Sqlite {
+        /// The store.
+        path: PathBuf,
+        /// SQLite's own words.
+        source: rusqlite::Error,
+    },
+}
+
+impl OpenError {
+    pub(super) fn io(path: &Path, action: &'static str, source: io::Error) -> Self {
+        Self::Io { path: path.into(), action, source }
+    }
+
+    pub(super) fn sqlite(path: &Path) -> impl FnOnce(rusqlite::Error) -> Self {
+        move |source| Self::Sqlite { path: path.into(), source }
+    }
+}

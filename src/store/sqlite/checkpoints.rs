@@ -1,0 +1,83 @@
+//! Moving the log into the file, off the way of commits: a thread with its own connection.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode};
+
+use super::connection::{Checkpoint, Log, Role, Source, checkpoint};
+
+/// The checkpointer is woken when so many pages of the log are not in the file yet (4 MiB).
+const PENDING_PAGES: i64 = 1000;
+
+/// It looks after the log this often in any case.
+const INTERVAL: Duration = Duration::from_secs(3);
+
+/// The writer's hold on the checkpointing thread.
+pub(super) struct Checkpointer {
+    wake: Option<SyncSender<()>>,
+    failed: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Checkpointer {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The system has no more threads.
+    pub(super) fn start(source: Arc<Source>) -> std::io::Result<Self> {
+        // One waiting signal is as good as many.
+        let (wake, signals) = sync_channel(1);
+        let failed = Arc::new(AtomicBool::new(false));
+        let failure = Arc::clone(&failed);
+        let thread = std::thread::Builder::new()
+            .name("store-checkpoint".to_owned())
+            .spawn(move || run(&source, &signals, &failure))?;
+        Ok(Self { wake: Some(wake), failed, thread: Some(thread) })
+    }
+
+    /// Tells how long the log is after a commit.
+    pub(super) fn log_is(&self, log: Log) {
+        if let (true, Some(wake)) = (log.pending >= PENDING_PAGES, &self.wake) {
+            let _ = wake.try_send(());
+        }
+    }
+
+    /// Whether the disk failed under a checkpoint since this was asked last: a failed fsync, which the writer has to
+    /// treat like one of its own.
+    pub(super) fn take_failure(&self) -> bool {
+        self.failed.load(Ordering::Relaxed) && self.failed.swap(false, Ordering::AcqRel)
+    }
+
+    /// Ends the thread.
+    pub(super) fn stop(&mut self) {
+        self.wake = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(source: &Source, signals: &Receiver<()>, failed: &AtomicBool) {
+    let mut connection: Option<Connection> = None;
+    while !matches!(signals.recv_timeout(INTERVAL), Err(RecvTimeoutError::Disconnected)) {
+        if let Err(error) = pass(&mut connection, source) {
+            tracing::warn!(%error, "the store's log could not be moved into its file");
+            connection = None;
+            if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
+                failed.store(true, Ordering::Release);
+            }
+        }
+    }
+}
+
+fn pass(connection: &mut Option<Connection>, source: &Source) -> rusqlite::Result<Log> {
+    let connection = match connection {
+        Some(connection) => connection,
+        None => connection.insert(source.connect(Role::Checkpointer)?),
+    };
+    checkpoint(connection, Checkpoint::Passive)
+}

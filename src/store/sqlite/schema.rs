@@ -1,0 +1,121 @@
+//! Versioned migrations, run at start, and the vault that the first of them makes room for.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use crate::clock::Random;
+use crate::rules::{Secret, StoreKeys};
+use crate::store::OpenError;
+use crate::store::secret_file::secret_file;
+use crate::store::vault::{Purpose, Vault, VaultError, WrappedKey};
+
+/// Marks a SQLite file as ours (`PBrg`).
+const APPLICATION_ID: i64 = 0x5042_7267;
+
+/// Each brings a store from the version of its index to the next. Released ones never change.
+const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
+
+/// Refuses files of other applications and of newer releases; nothing is written.
+///
+/// # Errors
+/// The file is foreign, newer, or no database.
+pub(super) fn recognize(connection: &Connection, path: &Path) -> Result<i64, OpenError> {
+    let failed = || OpenError::sqlite(path);
+    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    let version = pragma("user_version").map_err(failed())?;
+    let application = pragma("application_id").map_err(failed())?;
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).map_err(failed())?;
+    let ours = application == APPLICATION_ID && version > 0;
+    if !ours && (application != 0 || version != 0 || tables != 0) {
+        return Err(OpenError::Foreign { path: path.into() });
+    }
+    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    if version > known {
+        return Err(OpenError::Newer { path: path.into(), found: version, known });
+    }
+    Ok(version)
+}
+
+/// Brings the store to the newest version and unlocks its vault, in one transaction: a store without data keys is never
+/// left behind.
+///
+/// # Errors
+/// As [`recognize`]; the disk fails; `keys` do not fit.
+pub(super) fn prepare(
+    connection: &mut Connection,
+    path: &Path,
+    keys: &StoreKeys,
+    random: Arc<dyn Random>,
+) -> Result<Vault, OpenError> {
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(OpenError::sqlite(path))?;
+    let version = recognize(&transaction, path)?;
+    migrate(&transaction, version).map_err(OpenError::sqlite(path))?;
+    let vault = unlock(&transaction, path, keys, random)?;
+    transaction.commit().map_err(OpenError::sqlite(path))?;
+    Ok(vault)
+}
+
+fn migrate(transaction: &Transaction<'_>, version: i64) -> rusqlite::Result<()> {
+    let done = usize::try_from(version).unwrap_or(0);
+    for (version, migration) in (1_i64..).zip(MIGRATIONS).skip(done) {
+        transaction.execute_batch(migration)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", version)?;
+    }
+    Ok(())
+}
+
+fn unlock(
+    transaction: &Transaction<'_>,
+    path: &Path,
+    keys: &StoreKeys,
+    random: Arc<dyn Random>,
+) -> Result<Vault, OpenError> {
+    let misfit = |source| OpenError::Keys { path: path.into(), source };
+    let mut stored = stored_keys(transaction, path)?;
+    let new = stored.is_empty();
+    let keys = available(path, keys, new, &*random)?;
+    if new {
+        let operations: bool = transaction
+            .query_row("SELECT EXISTS (SELECT 1 FROM operations)", [], |row| row.get(0))
+            .map_err(OpenError::sqlite(path))?;
+        if operations {
+            return Err(misfit(VaultError::Incomplete));
+        }
+        stored = Vault::draw(&keys, &*random).map_err(misfit)?;
+        for key in &stored {
+            transaction
+                .execute("INSERT INTO data_keys VALUES (?1, ?2, ?3)", (key.id, key.purpose.as_str(), &key.wrapped))
+                .map_err(OpenError::sqlite(path))?;
+        }
+    }
+    Vault::unlock(&keys, &stored, random).map_err(misfit)
+}
+
+/// The keys of the rules, or the key file that the rules say to make when the store is new (contract section 2).
+fn available(path: &Path, keys: &StoreKeys, new: bool, random: &dyn Random) -> Result<Vec<Secret>, OpenError> {
+    match &keys.create_at {
+        _ if !keys.keys.is_empty() => Ok(keys.keys.clone()),
+        Some(file) => Ok(vec![Secret::new(&secret_file(file, new, random)?)]),
+        None => Err(OpenError::NoKey { path: path.into() }),
+    }
+}
+
+fn stored_keys(transaction: &Transaction<'_>, path: &Path) -> Result<Vec<WrappedKey>, OpenError> {
+    let mut statement =
+        transaction.prepare("SELECT id, purpose, wrapped FROM data_keys").map_err(OpenError::sqlite(path))?;
+    let mut rows = statement.query([]).map_err(OpenError::sqlite(path))?;
+    let mut keys = Vec::new();
+    while let Some(row) = rows.next().map_err(OpenError::sqlite(path))? {
+        let read = || -> rusqlite::Result<(u16, String, Vec<u8>)> { Ok((row.get(0)?, row.get(1)?, row.get(2)?)) };
+        let (id, purpose, wrapped) = read().map_err(OpenError::sqlite(path))?;
+        let purpose = Purpose::from_stored(&purpose)
+            .ok_or_else(|| OpenError::Keys { path: path.into(), source: VaultError::Incomplete })?;
+        keys.push(WrappedKey { id, purpose, wrapped });
+    }
+    Ok(keys)
+}

@@ -1,0 +1,326 @@
+//! The conformance suite over SQLite, and what only a file can show: keys, modes, sealing, failing disks.
+
+use std::fs;
+use std::future::Future;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+use super::faults::Faults;
+use super::*;
+use crate::clock::SystemRandomness;
+use crate::domain::AccountNumber;
+use crate::rules::Secret;
+use crate::store::conformance::{
+    Backend, CARD, NOW, PAYER, conformance, created, deposit, merchant, order, stored, withdrawal,
+};
+
+/// A store in a directory of its own.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("data/paybridge.db")
+    }
+
+    fn key_file(&self) -> PathBuf {
+        self.0.path().join("secrets/store.key")
+    }
+
+    fn open_with(&self, keys: &StoreKeys) -> Result<SqliteStore, OpenError> {
+        open(&self.path(), keys, Arc::new(SystemRandomness::default()), Arc::default())
+    }
+
+    fn open_made(&self) -> Result<SqliteStore, OpenError> {
+        self.open_with(&StoreKeys { create_at: Some(self.key_file()), keys: Vec::new() })
+    }
+
+    /// Opens the store on a disk that can be made to fail.
+    fn open_faulty(&self) -> (SqliteStore, Arc<Faults>) {
+        let source = Source::new(&self.path());
+        let faults = Arc::clone(&source.faults);
+        let random = Arc::new(SystemRandomness::default());
+        (open_source(source, &named(&[1]), random, Arc::default()).unwrap(), faults)
+    }
+
+    /// All bytes of the store's files.
+    fn bytes(&self) -> Vec<u8> {
+        let files = fs::read_dir(self.path().parent().unwrap()).unwrap();
+        files.flat_map(|file| fs::read(file.unwrap().path()).unwrap()).collect()
+    }
+}
+
+impl Backend for Place {
+    fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>> {
+        Box::pin(async { Arc::new(self.open_made().unwrap()) as Arc<dyn Store> })
+    }
+}
+
+fn named(bytes: &[u8]) -> StoreKeys {
+    StoreKeys { create_at: None, keys: bytes.iter().map(|byte| Secret::new(&[*byte; 32])).collect() }
+}
+
+fn contains(haystack: &[u8], needle: &str) -> bool {
+    haystack.windows(needle.len()).any(|window| window == needle.as_bytes())
+}
+
+conformance!(Place::new());
+
+#[test]
+fn files_are_made_for_their_owner_only() {
+    let place = Place::new();
+    let store = place.open_made().unwrap();
+    let permissions = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(permissions(&place.key_file()), 0o600);
+    assert_eq!(permissions(place.key_file().parent().unwrap()), 0o700);
+    assert_eq!(permissions(&place.path()), 0o600);
+    assert_eq!(permissions(&place.path().with_extension("db-wal")), 0o600);
+    drop(store);
+    assert!(!place.path().with_extension("db-wal").exists(), "closing leaves one file");
+}
+
+#[tokio::test]
+async fn a_missing_key_is_never_replaced() {
+    let place = Place::new();
+    let store = place.open_made().unwrap();
+    created(&store, deposit("acme", "1")).await;
+    drop(store);
+    let key = fs::read(place.key_file()).unwrap();
+    fs::remove_file(place.key_file()).unwrap();
+    let error = place.open_made().unwrap_err();
+    assert!(matches!(&error, OpenError::KeyMissing { path } if *path == place.key_file()), "{error}");
+    assert!(!place.key_file().exists());
+    fs::write(place.key_file(), key).unwrap();
+    assert!(place.open_made().is_ok());
+}
+
+#[test]
+fn a_new_store_needs_a_key_or_a_place_for_one() {
+    let place = Place::new();
+    assert!(matches!(place.open_with(&named(&[])), Err(OpenError::NoKey { .. })));
+    assert!(place.open_with(&named(&[1])).is_ok(), "a refused start leaves nothing in the way");
+}
+
+#[tokio::test]
+async fn keys_rotate_and_wrong_keys_are_refused() {
+    let place = Place::new();
+    let store = place.open_with(&named(&[1])).unwrap();
+    let draft = withdrawal("acme", "1");
+    let expected = stored(&draft);
+    let id = created(&store, draft).await;
+    drop(store);
+    let error = place.open_with(&named(&[2])).unwrap_err();
+    assert!(matches!(error, OpenError::Keys { source: crate::store::VaultError::WrongKey, .. }), "{error}");
+    let store = place.open_with(&named(&[2, 1])).unwrap();
+    assert_eq!(store.by_id(id).await.unwrap(), Some(expected));
+}
+
+#[test]
+fn foreign_and_newer_files_are_refused_untouched() {
+    let place = Place::new();
+    drop(place.open_with(&named(&[1])).unwrap());
+    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    drop(connection);
+    let error = place.open_with(&named(&[1])).unwrap_err();
+    assert!(matches!(error, OpenError::Newer { found: 99, .. }), "{error}");
+
+    let place = Place::new();
+    fs::create_dir_all(place.path().parent().unwrap()).unwrap();
+    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    connection.execute_batch("CREATE TABLE theirs (x)").unwrap();
+    drop(connection);
+    let before = fs::read(place.path()).unwrap();
+    assert!(matches!(place.open_with(&named(&[1])), Err(OpenError::Foreign { .. })));
+    assert_eq!(fs::read(place.path()).unwrap(), before);
+
+    fs::write(place.path(), "no database at all, but long enough to be looked at as one".repeat(20)).unwrap();
+    let error = place.open_with(&named(&[1])).unwrap_err().to_string();
+    assert!(error.contains("paybridge.db") && !error.contains('\n'), "{error}");
+}
+
+#[test]
+fn an_unusable_path_is_one_clear_line() {
+    let place = Place::new();
+    fs::write(place.path().parent().unwrap(), "a file where the directory should be").unwrap();
+    let error = place.open_with(&named(&[1])).unwrap_err().to_string();
+    assert!(error.contains("data: cannot create the directory"), "{error}");
+    assert!(!error.contains('\n'));
+}
+
+#[tokio::test]
+async fn nothing_sealed_is_found_in_any_file() {
+    let place = Place::new();
+    let store = place.open_made().unwrap();
+    for number in 0..50 {
+        let mut draft = withdrawal("acme", &format!("w{number}"));
+        draft.fields = Fields {
+            sent: format!(r#"{{"holder":"Ada Lovelace","card":"{CARD}"}}"#).into(),
+            defaults: r#"{"bank":"secret-default"}"#.into(),
+        };
+        created(&store, draft).await;
+        let id = created(&store, deposit("acme", &format!("d{number}"))).await;
+        let payer = Some(AccountNumber::new(PAYER).unwrap());
+        store.settle(id, Outcome::Success { payer }, NOW).await.unwrap();
+    }
+    let assert_sealed = || {
+        let bytes = place.bytes();
+        for secret in [CARD, PAYER, "Ada Lovelace", "holder", "secret-default"] {
+            assert!(!contains(&bytes, secret), "{secret} is readable");
+        }
+        assert!(contains(&bytes, "w49"), "the search finds what is there");
+    };
+    assert!(place.path().with_extension("db-wal").exists());
+    assert_sealed();
+    drop(store);
+    assert_sealed();
+}
+
+#[tokio::test]
+async fn a_tampered_row_is_corrupt_and_names_no_value() {
+    let place = Place::new();
+    let store = place.open_made().unwrap();
+    let first = created(&store, withdrawal("acme", "1")).await;
+    let second = created(&store, withdrawal("acme", "2")).await;
+    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    connection
+        .execute(
+            "UPDATE operations SET account = (SELECT account FROM operations WHERE transaction_id = ?1), \
+             fields = x'01' WHERE transaction_id = ?2",
+            (first.to_stored(), second.to_stored()),
+        )
+        .unwrap();
+    let error = store.by_id(second).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Corrupt(text) if text.contains("account")), "{error}");
+    assert!(matches!(store.fields(second).await, Err(StoreError::Corrupt(_))));
+    assert!(store.by_id(first).await.is_ok());
+}
+
+/// Creates until the disk refuses; gives what was acknowledged and what was not.
+async fn create_until_refused(store: &SqliteStore) -> (Vec<Stored>, Stored) {
+    let mut acknowledged = Vec::new();
+    for number in 0..100_000 {
+        let draft = deposit("acme", &format!("full {number}"));
+        let expected = stored(&draft);
+        match store.create(draft).await {
+            Ok(_) => acknowledged.push(expected),
+            Err(StoreError::Unavailable(_)) => return (acknowledged, expected),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("the disk never filled");
+}
+
+/// Tries until the store takes operations again.
+async fn recovered(store: &SqliteStore) {
+    for number in 0..1_000_000 {
+        match store.create(deposit("acme", &format!("recovered {number}"))).await {
+            Ok(_) => return,
+            Err(StoreError::Unavailable(_)) => tokio::task::yield_now().await,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("the store did not recover");
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_and_recovers() {
+    let place = Place::new();
+    let (store, faults) = place.open_faulty();
+    faults.disk_full(true);
+    let (acknowledged, refused) = create_until_refused(&store).await;
+    assert_eq!(store.by_id(refused.operation.id).await.unwrap(), None);
+    for expected in &acknowledged {
+        assert_eq!(store.by_id(expected.operation.id).await.unwrap().as_ref(), Some(expected), "reads go on");
+    }
+    faults.disk_full(false);
+    recovered(&store).await;
+    drop(store);
+    let store = place.open_with(&named(&[1])).unwrap();
+    for expected in &acknowledged {
+        assert_eq!(store.by_id(expected.operation.id).await.unwrap().as_ref(), Some(expected));
+    }
+    assert_eq!(store.by_id(refused.operation.id).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn nothing_is_acknowledged_between_a_failed_fsync_and_a_commit_that_works() {
+    let place = Place::new();
+    let (store, faults) = place.open_faulty();
+    let before = created(&store, deposit("acme", "before")).await;
+    faults.failing_commits(true);
+    for number in 0..20 {
+        let draft = deposit("acme", &format!("failing {number}"));
+        assert!(matches!(store.create(draft).await, Err(StoreError::Unavailable(_))));
+        assert!(matches!(store.probe().await, Err(StoreError::Unavailable(_))));
+    }
+    assert!(store.by_id(before).await.unwrap().is_some(), "reads go on");
+    assert_eq!(store.by_order(&merchant("acme"), Direction::Payin, &order("failing 0")).await.unwrap(), None);
+    faults.failing_commits(false);
+    recovered(&store).await;
+    store.probe().await.unwrap();
+    created(&store, deposit("acme", "failing 0")).await;
+}
+
+#[tokio::test]
+async fn another_process_that_writes_for_long_makes_it_busy_not_broken() {
+    let place = Place::new();
+    let store = place.open_made().unwrap();
+    let other = rusqlite::Connection::open(place.path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let refused = store.create(deposit("acme", "busy")).await;
+    assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+    other.execute_batch("COMMIT").unwrap();
+    created(&store, deposit("acme", "busy")).await;
+}
+
+#[tokio::test]
+async fn a_command_at_fault_does_not_stop_its_batch() {
+    let place = Place::new();
+    let store = Arc::new(place.open_made().unwrap());
+    let mut tasks = Vec::new();
+    for number in 0..100 {
+        let (good, bad) = (Arc::clone(&store), Arc::clone(&store));
+        let draft = deposit("acme", &number.to_string());
+        let id = draft.operation.id;
+        tasks.push(tokio::spawn(async move { good.create(draft).await.map(|_| Some(id)) }));
+        tasks.push(tokio::spawn(async move {
+            let refused = bad
+                .writer
+                .submit(move |connection| {
+                    connection.execute("INSERT INTO provider_jobs VALUES (9, 0, 0)", [])?;
+                    connection.execute("INSERT INTO probe VALUES (2, 0)", [])
+                })
+                .await;
+            assert!(matches!(refused, Err(StoreError::Corrupt(_))), "{refused:?}");
+            Ok(None)
+        }));
+    }
+    for task in tasks {
+        if let Some(id) = task.await.unwrap().unwrap() {
+            assert!(store.by_id(id).await.unwrap().is_some());
+        }
+    }
+    assert_eq!(store.next_provider_job().await.unwrap(), None, "nothing of the refused is stored");
+}
+
+#[tokio::test]
+async fn the_kept_names_are_stored_once() {
+    let place = Place::new();
+    let store = place.open_made().unwrap();
+    for number in 0..20 {
+        let mut draft = deposit("acme", &number.to_string());
+        draft.comparison.kept = Kept::Names(["a".into(), "b".into()].into());
+        created(&store, draft).await;
+    }
+    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    let lists: i64 = connection.query_row("SELECT count(*) FROM kept_names", [], |row| row.get(0)).unwrap();
+    assert_eq!(lists, 1);
+}

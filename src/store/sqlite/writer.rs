@@ -1,0 +1,368 @@
+//! The one thread that writes: group commit.
+//!
+//! It takes what is waiting, up to [`MAX_BATCH`] commands, runs them in one transaction, commits, and only then answers
+//! everyone. Nothing waits for company: an idle store commits a lone command at once, and while the disk is busy the
+//! next batch fills by itself.
+//!
+//! After a failed commit nothing is acknowledged before the file was opened anew, the whole log was moved into it and
+//! a commit went through (contract section 11). That is tried again whenever there is work, so that the process recovers
+//! when the disk does.
+
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use super::checkpoints::Checkpointer;
+use super::connection::{self, Checkpoint, Role, Source};
+use crate::store::StoreError;
+use crate::telemetry::Metrics;
+
+/// The most commands in one commit.
+const MAX_BATCH: usize = 256;
+
+/// The most commands waiting; one more is refused at once. Above the default limit of connections.
+const QUEUE: usize = 16 * 1024;
+
+/// The log is restarted by the writer itself at this many pages (64 MiB): only a load without a pause gets there.
+const LOG_BOUND_PAGES: i64 = 16 * 1024;
+
+/// How long restarting the log may wait for readers of other processes.
+const RESTART_WAIT: Duration = Duration::from_millis(50);
+
+/// Between tries to open a failed file.
+const REOPEN_INTERVAL: Duration = Duration::from_millis(100);
+
+/// A command: statements, and someone who waits for their result.
+trait Command: Send {
+    /// Runs the statements within the batch's transaction. Runs again when the batch was rolled back for another's fault.
+    fn run(&mut self, connection: &Connection) -> rusqlite::Result<()>;
+
+    /// Tells the outcome of the commit.
+    fn answer(self: Box<Self>, outcome: Result<(), StoreError>);
+}
+
+struct Task<F, T> {
+    statements: F,
+    result: Option<T>,
+    reply: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<F, T> Command for Task<F, T>
+where
+    F: FnMut(&Connection) -> rusqlite::Result<T> + Send,
+    T: Send,
+{
+    fn run(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        self.result = Some((self.statements)(connection)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
+        let Self { result, reply, .. } = *self;
+        // Whoever asked may have gone; the commit stands.
+        let _ = reply.send(outcome.and_then(|()| result.ok_or_else(closed)));
+    }
+}
+
+fn closed() -> StoreError {
+    StoreError::Unavailable("the store is closed".to_owned())
+}
+
+/// The way to the writer's thread.
+pub(super) struct Writer {
+    queue: RwLock<Option<SyncSender<Box<dyn Command>>>>,
+    thread: Mutex<Option<(JoinHandle<()>, oneshot::Receiver<()>)>>,
+}
+
+impl Writer {
+    /// Starts the thread on an open connection.
+    ///
+    /// # Errors
+    /// The system has no more threads.
+    pub(super) fn start(
+        connection: Connection,
+        source: Arc<Source>,
+        checkpointer: Checkpointer,
+        metrics: Arc<Metrics>,
+    ) -> std::io::Result<Self> {
+        let (queue, commands) = sync_channel(QUEUE);
+        let (ended, end) = oneshot::channel();
+        let writing = Writing {
+            commands,
+            source,
+            metrics,
+            checkpointer,
+            state: State::Open(connection),
+            log_bound: LOG_BOUND_PAGES,
+        };
+        let thread = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
+            writing.run();
+            let _ = ended.send(());
+        })?;
+        Ok(Self { queue: RwLock::new(Some(queue)), thread: Mutex::new(Some((thread, end))) })
+    }
+
+    /// Runs statements in the next batch; resolves after its commit.
+    ///
+    /// # Errors
+    /// The queue is full, the store is closed, the statements or the commit failed: nothing was stored.
+    pub(super) async fn submit<T, F>(&self, statements: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    {
+        let (reply, result) = oneshot::channel();
+        self.enqueue(Box::new(Task { statements, result: None, reply }))?;
+        result.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    fn enqueue(&self, command: Box<dyn Command>) -> Result<(), StoreError> {
+        let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
+        match queue.as_ref().ok_or_else(closed)?.try_send(command) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(_)) => Err(StoreError::Unavailable("too many commands are waiting".to_owned())),
+            Err(TrySendError::Disconnected(_)) => Err(closed()),
+        }
+    }
+
+    /// Takes no more commands, finishes those that wait, and ends the thread.
+    pub(super) async fn close(&self) {
+        self.refuse_commands();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((thread, end)) = thread {
+            let _ = end.await;
+            let _ = thread.join();
+        }
+    }
+
+    fn refuse_commands(&self) {
+        *self.queue.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// The same as [`Writer::close`], but the dropping thread waits.
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.refuse_commands();
+        let thread = self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((thread, _)) = thread {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread owns.
+struct Writing {
+    commands: Receiver<Box<dyn Command>>,
+    source: Arc<Source>,
+    metrics: Arc<Metrics>,
+    checkpointer: Checkpointer,
+    state: State,
+    /// The log is restarted when it is longer, in pages.
+    log_bound: i64,
+}
+
+enum State {
+    Open(Connection),
+    /// A commit failed; the file has to be opened anew, not before this moment.
+    Failed {
+        retry_at: Instant,
+    },
+}
+
+/// What stopped a batch.
+enum Stopped {
+    /// One command, by its place; the others can go on.
+    Command(usize, rusqlite::Error),
+    /// The transaction.
+    Batch(rusqlite::Error),
+}
+
+impl Writing {
+    fn run(mut self) {
+        let mut batch = Vec::with_capacity(MAX_BATCH);
+        // Ends when the store was closed and everything that waited is done.
+        while let Ok(first) = self.commands.recv() {
+            batch.push(first);
+            batch.extend(self.commands.try_iter().take(MAX_BATCH - 1));
+            self.commit(&mut batch);
+        }
+        self.checkpointer.stop();
+        if let State::Open(connection) = self.state
+            && let Err(error) = connection::checkpoint(&connection, Checkpoint::Truncate)
+        {
+            tracing::warn!(%error, "the store's log stays for the next start");
+        }
+    }
+
+    /// Commits what can be committed of the batch, answers everyone and leaves the batch empty.
+    fn commit(&mut self, batch: &mut Vec<Box<dyn Command>>) {
+        if let Err(error) = self.reopen_if_failed() {
+            return answer(batch, &Err(error));
+        }
+        while !batch.is_empty() {
+            let State::Open(connection) = &self.state else { break };
+            match transact(connection, batch, &self.source, &self.metrics) {
+                Ok(()) => {
+                    answer(batch, &Ok(()));
+                    self.tend_log();
+                }
+                Err(Stopped::Command(place, error)) => {
+                    batch.remove(place).answer(Err(connection::store_error(&error)));
+                }
+                Err(Stopped::Batch(error)) => {
+                    self.fail(&error);
+                    answer(batch, &Err(connection::store_error(&error)));
+                }
+            }
+        }
+    }
+
+    fn fail(&mut self, error: &rusqlite::Error) {
+        self.metrics.commit_failed();
+        tracing::error!(%error, "a commit failed; nothing of it was acknowledged");
+        let usable = matches!(&self.state, State::Open(connection) if connection.is_autocommit());
+        if !usable || !connection::is_busy(error) {
+            self.state = State::Failed { retry_at: Instant::now() };
+        }
+    }
+
+    /// Opens the file anew after a failure.
+    fn reopen_if_failed(&mut self) -> Result<(), StoreError> {
+        if self.checkpointer.take_failure() && matches!(self.state, State::Open(_)) {
+            self.state = State::Failed { retry_at: Instant::now() };
+        }
+        let State::Failed { retry_at } = self.state else { return Ok(()) };
+        if Instant::now() < retry_at {
+            return Err(StoreError::Unavailable("a commit failed, and the store is being opened anew".to_owned()));
+        }
+        match reopen(&self.source) {
+            Ok(connection) => {
+                tracing::info!("the store was opened anew after a failure");
+                self.state = State::Open(connection);
+                Ok(())
+            }
+            Err(error) => {
+                self.metrics.commit_failed();
+                tracing::error!(%error, "the store cannot be opened anew yet");
+                self.state = State::Failed { retry_at: Instant::now() + REOPEN_INTERVAL };
+                Err(connection::store_error(&error))
+            }
+        }
+    }
+
+    /// Wakes the checkpointer when there is enough for it; bounds the log when it cannot keep up. Everyone was answered.
+    fn tend_log(&mut self) {
+        let State::Open(connection) = &self.state else { return };
+        let Ok(log) = connection::checkpoint(connection, Checkpoint::Look) else { return };
+        self.checkpointer.log_is(log);
+        if log.pages <= self.log_bound {
+            self.log_bound = if log.pages < LOG_BOUND_PAGES { LOG_BOUND_PAGES } else { self.log_bound };
+            return;
+        }
+        match restart_log(connection) {
+            Ok(log) if log.busy => {
+                // Someone reads for long: come back when as much again was written.
+                self.log_bound = log.pages + LOG_BOUND_PAGES;
+                tracing::warn!(pages = log.pages, "the store's log cannot be restarted while it is being read");
+            }
+            Ok(_) => self.log_bound = LOG_BOUND_PAGES,
+            Err(error) => self.fail(&error),
+        }
+    }
+}
+
+fn answer(batch: &mut Vec<Box<dyn Command>>, outcome: &Result<(), StoreError>) {
+    for command in batch.drain(..) {
+        command.answer(outcome.clone());
+    }
+}
+
+/// Runs a batch and commits it. After an error nothing of it is stored.
+fn transact(
+    connection: &Connection,
+    batch: &mut [Box<dyn Command>],
+    source: &Source,
+    metrics: &Metrics,
+) -> Result<(), Stopped> {
+    let started = Instant::now();
+    let changes = connection.total_changes();
+    let result = run(connection, batch, source);
+    if result.is_err() && !connection.is_autocommit() && connection.execute_batch("ROLLBACK").is_err() {
+        // The connection is beyond use; the caller must not go on with it, whoever's fault it was.
+        return result.map_err(|stopped| match stopped {
+            Stopped::Command(_, error) | Stopped::Batch(error) => Stopped::Batch(error),
+        });
+    }
+    if result.is_ok() && connection.total_changes() != changes {
+        metrics.commit(batch.len(), started.elapsed());
+    }
+    result
+}
+
+fn run(connection: &Connection, batch: &mut [Box<dyn Command>], source: &Source) -> Result<(), Stopped> {
+    before_batch(connection, source).map_err(Stopped::Batch)?;
+    execute(connection, "BEGIN IMMEDIATE").map_err(Stopped::Batch)?;
+    for (place, command) in batch.iter_mut().enumerate() {
+        command.run(connection).map_err(|error| {
+            if connection::is_own_fault(&error) { Stopped::Command(place, error) } else { Stopped::Batch(error) }
+        })?;
+    }
+    before_commit(source).map_err(Stopped::Batch)?;
+    execute(connection, "COMMIT").map_err(Stopped::Batch)
+}
+
+fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(drop)
+}
+
+/// A connection that has proved itself: all that was committed before is in the file and on disk, and a commit went
+/// through. Only the kernel's cache may know what a failed fsync lost, so what it shows is written once more.
+fn reopen(source: &Source) -> rusqlite::Result<Connection> {
+    let connection = source.connect(Role::Writer)?;
+    let log = connection::checkpoint(&connection, Checkpoint::Truncate)?;
+    if log.busy {
+        return Err(rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY),
+            Some("the store's log is being read".to_owned()),
+        ));
+    }
+    before_commit(source)?;
+    connection::write_probe(&connection)?;
+    Ok(connection)
+}
+
+fn restart_log(connection: &Connection) -> rusqlite::Result<connection::Log> {
+    connection.busy_timeout(RESTART_WAIT)?;
+    let log = connection::checkpoint(connection, Checkpoint::Restart);
+    connection.busy_timeout(connection::BUSY)?;
+    log
+}
+
+#[cfg(test)]
+fn before_batch(connection: &Connection, source: &Source) -> rusqlite::Result<()> {
+    source.faults.before_batch(connection)
+}
+
+#[cfg(test)]
+fn before_commit(source: &Source) -> rusqlite::Result<()> {
+    source.faults.before_commit()
+}
+
+/// Where tests let the disk fail.
+#[cfg(not(test))]
+#[expect(clippy::unnecessary_wraps, reason = "its twin in tests fails")]
+fn before_batch(_: &Connection, _: &Source) -> rusqlite::Result<()> {
+    Ok(())
+}
+
+/// Where tests let the disk fail.
+#[cfg(not(test))]
+#[expect(clippy::unnecessary_wraps, reason = "its twin in tests fails")]
+fn before_commit(_: &Source) -> rusqlite::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,305 @@
+//! The store's data keys, and what is sealed with them (contract section 11).
+//!
+//! A store has two kinds of data keys, drawn when it is made: `seal` keys encrypt account numbers, payer accounts and
+//! `fields`; the one `compare` key feeds the [`Comparer`] and never changes. They live in the store, wrapped by the
+//! first key of `store.keys`; any key of that list unwraps them, so that `store.keys` is rotated without touching a row.
+//!
+//! Both formats begin with a format byte and use AES-256-GCM with a random 96-bit nonce:
+//!
+//! ```text
+//! wrapped key   1 | nonce 12 | ciphertext 32 | tag 16      authenticated with: purpose, key id
+//! sealed value  1 | key id 2 | nonce 12 | ciphertext | tag 16      with: format, key id, column, transaction id
+//! ```
+//!
+//! Random nonces allow 2^32 values under one key; the key id lets a store have further `seal` keys before that. The
+//! newest seals, all of them open.
+
+use std::sync::Arc;
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+
+use super::Comparer;
+use crate::clock::Random;
+use crate::domain::TransactionId;
+use crate::rules::Secret;
+
+const FORMAT: u8 = 1;
+const NONCE_BYTES: usize = 12;
+const TAG_BYTES: usize = 16;
+const SEALED_HEADER_BYTES: usize = 3;
+
+/// What a data key is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Encrypts values.
+    Seal,
+    /// Keys the hashes that comparisons use.
+    Compare,
+}
+
+impl Purpose {
+    /// As the store writes it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Seal => "seal",
+            Self::Compare => "compare",
+        }
+    }
+
+    /// Reads what [`Purpose::as_str`] wrote.
+    #[must_use]
+    pub fn from_stored(text: &str) -> Option<Self> {
+        [Self::Seal, Self::Compare].into_iter().find(|purpose| purpose.as_str() == text)
+    }
+}
+
+/// A data key as the store keeps it.
+#[derive(Debug, Clone)]
+pub struct WrappedKey {
+    /// Its number, from 1; never reused.
+    pub id: u16,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The key, encrypted.
+    pub wrapped: Vec<u8>,
+}
+
+/// Where a sealed value stands. It is authenticated with the value, so that a value moved to another column or row does
+/// not open. The numbers are part of the stored format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// A withdrawal's recipient: `operations.account`.
+    Account = 1,
+    /// A deposit's payer: `operations.payer`.
+    Payer = 2,
+    /// `operations.fields`.
+    Fields = 3,
+}
+
+/// Why a vault cannot be opened. Names no key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum VaultError {
+    /// `store.keys` holds something that is no key.
+    #[error("a key of store.keys does not have 32 bytes")]
+    KeyLength,
+    /// None of `store.keys` unwraps a data key.
+    #[error("no key of store.keys opens this store")]
+    WrongKey,
+    /// A data key is missing or has an unknown form.
+    #[error("the store's data keys are incomplete")]
+    Incomplete,
+}
+
+/// A sealed value that does not open: it was changed or moved, or its key is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unsealable;
+
+/// The unwrapped data keys of an open store.
+pub struct Vault {
+    /// By id, ascending; the last one seals.
+    seal: Vec<(u16, LessSafeKey)>,
+    comparer: Comparer,
+    random: Arc<dyn Random>,
+}
+
+impl std::fmt::Debug for Vault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Vault(..)")
+    }
+}
+
+impl Vault {
+    /// Draws the data keys of a new store, wrapped by the first of `keys`.
+    ///
+    /// # Errors
+    /// There is no key, or the first has another length than 32 bytes.
+    pub fn draw(keys: &[Secret], random: &dyn Random) -> Result<Vec<WrappedKey>, VaultError> {
+        let wrapping = aes(keys.first().ok_or(VaultError::WrongKey)?.expose())?;
+        [(1, Purpose::Compare), (2, Purpose::Seal)]
+            .into_iter()
+            .map(|(id, purpose)| {
+                let mut key = [0; 32];
+                random.fill(&mut key);
+                let mut wrapped = vec![FORMAT];
+                encrypt(&wrapping, random, &wrapping_context(id, purpose), &key, &mut wrapped)?;
+                Ok(WrappedKey { id, purpose, wrapped })
+            })
+            .collect()
+    }
+
+    /// Unwraps the data keys of a store.
+    ///
+    /// # Errors
+    /// No key fits, or a data key is missing.
+    pub fn unlock(keys: &[Secret], stored: &[WrappedKey], random: Arc<dyn Random>) -> Result<Self, VaultError> {
+        let wrapping = keys.iter().map(|key| aes(key.expose())).collect::<Result<Vec<_>, _>>()?;
+        let mut seal = Vec::new();
+        let mut comparer = None;
+        for key in stored {
+            let plain = unwrap(&wrapping, key)?;
+            match key.purpose {
+                Purpose::Seal => seal.push((key.id, aes(&plain)?)),
+                Purpose::Compare => comparer = Some(Comparer::new(&plain)),
+            }
+        }
+        seal.sort_unstable_by_key(|(id, _)| *id);
+        match comparer {
+            Some(comparer) if !seal.is_empty() => Ok(Self { seal, comparer, random }),
+            _ => Err(VaultError::Incomplete),
+        }
+    }
+
+    /// The hash that comparisons use.
+    #[must_use]
+    pub const fn comparer(&self) -> &Comparer {
+        &self.comparer
+    }
+
+    /// Encrypts a value for its place.
+    ///
+    /// # Panics
+    /// Never: a vault has a seal key, and AES-GCM takes values of any length that fits in memory.
+    #[must_use]
+    pub fn seal(&self, column: Column, id: TransactionId, plain: &[u8]) -> Vec<u8> {
+        let (key_id, key) = self.seal.last().expect("a vault has a seal key");
+        let mut sealed = Vec::with_capacity(SEALED_HEADER_BYTES + NONCE_BYTES + plain.len() + TAG_BYTES);
+        sealed.push(FORMAT);
+        sealed.extend_from_slice(&key_id.to_le_bytes());
+        encrypt(key, &*self.random, &sealing_context(*key_id, column, id), plain, &mut sealed)
+            .expect("AES-GCM encrypts values of this length");
+        sealed
+    }
+
+    /// Decrypts what [`Vault::seal`] made for the same place.
+    ///
+    /// # Errors
+    /// The value was changed or moved, or its key is not in this store.
+    pub fn open(&self, column: Column, id: TransactionId, sealed: &[u8]) -> Result<Vec<u8>, Unsealable> {
+        let (header, body) = sealed.split_first_chunk::<SEALED_HEADER_BYTES>().ok_or(Unsealable)?;
+        let key_id = u16::from_le_bytes([header[1], header[2]]);
+        let (_, key) = self.seal.iter().find(|(id, _)| *id == key_id).ok_or(Unsealable)?;
+        if header[0] != FORMAT {
+            return Err(Unsealable);
+        }
+        decrypt(key, &sealing_context(key_id, column, id), body).ok_or(Unsealable)
+    }
+}
+
+fn aes(key: &[u8]) -> Result<LessSafeKey, VaultError> {
+    UnboundKey::new(&AES_256_GCM, key).map(LessSafeKey::new).map_err(|_| VaultError::KeyLength)
+}
+
+fn unwrap(wrapping: &[LessSafeKey], key: &WrappedKey) -> Result<[u8; 32], VaultError> {
+    let (&FORMAT, body) = key.wrapped.split_first().ok_or(VaultError::Incomplete)? else {
+        return Err(VaultError::Incomplete);
+    };
+    let context = wrapping_context(key.id, key.purpose);
+    let plain = wrapping.iter().find_map(|wrapping| decrypt(wrapping, &context, body)).ok_or(VaultError::WrongKey)?;
+    plain.try_into().map_err(|_| VaultError::Incomplete)
+}
+
+fn wrapping_context(id: u16, purpose: Purpose) -> Vec<u8> {
+    format!("paybridge data key {id} {}", purpose.as_str()).into_bytes()
+}
+
+fn sealing_context(key_id: u16, column: Column, id: TransactionId) -> [u8; 12] {
+    let mut context = [0; 12];
+    context[0] = FORMAT;
+    context[1..3].copy_from_slice(&key_id.to_le_bytes());
+    context[3] = column as u8;
+    context[4..].copy_from_slice(&id.to_stored().to_le_bytes());
+    context
+}
+
+/// Appends nonce, ciphertext and tag to `out`.
+fn encrypt(
+    key: &LessSafeKey,
+    random: &dyn Random,
+    context: &[u8],
+    plain: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), VaultError> {
+    let mut nonce = [0; NONCE_BYTES];
+    random.fill(&mut nonce);
+    out.extend_from_slice(&nonce);
+    let start = out.len();
+    out.extend_from_slice(plain);
+    let nonce = Nonce::assume_unique_for_key(nonce);
+    let tag = key
+        .seal_in_place_separate_tag(nonce, Aad::from(context), &mut out[start..])
+        .map_err(|_| VaultError::KeyLength)?;
+    out.extend_from_slice(tag.as_ref());
+    Ok(())
+}
+
+/// The plain text of nonce, ciphertext and tag; `None` when they are not authentic.
+fn decrypt(key: &LessSafeKey, context: &[u8], body: &[u8]) -> Option<Vec<u8>> {
+    let (nonce, sealed) = body.split_first_chunk::<NONCE_BYTES>()?;
+    let nonce = Nonce::assume_unique_for_key(*nonce);
+    let mut plain = sealed.to_vec();
+    let length = key.open_in_place(nonce, Aad::from(context), &mut plain).ok()?.len();
+    plain.truncate(length);
+    Some(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemRandomness;
+
+    fn key(byte: u8) -> Secret {
+        Secret::new(&[byte; 32])
+    }
+
+    fn random() -> Arc<dyn Random> {
+        Arc::new(SystemRandomness::default())
+    }
+
+    fn id(number: i64) -> TransactionId {
+        TransactionId::from_stored(number).unwrap()
+    }
+
+    #[test]
+    fn a_value_opens_only_where_it_was_sealed() {
+        let stored = Vault::draw(&[key(1)], &*random()).unwrap();
+        let vault = Vault::unlock(&[key(1)], &stored, random()).unwrap();
+        let sealed = vault.seal(Column::Account, id(7), b"4111111111111111");
+        assert_eq!(vault.open(Column::Account, id(7), &sealed).unwrap(), b"4111111111111111");
+        assert_eq!(vault.open(Column::Payer, id(7), &sealed), Err(Unsealable));
+        assert_eq!(vault.open(Column::Account, id(8), &sealed), Err(Unsealable));
+        for at in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[at] ^= 1;
+            assert_eq!(vault.open(Column::Account, id(7), &changed), Err(Unsealable), "byte {at}");
+        }
+        for length in 0..sealed.len() {
+            assert_eq!(vault.open(Column::Account, id(7), &sealed[..length]), Err(Unsealable));
+        }
+        assert_ne!(sealed, vault.seal(Column::Account, id(7), b"4111111111111111"), "every seal has its own nonce");
+    }
+
+    #[test]
+    fn any_key_of_the_list_unlocks() {
+        let stored = Vault::draw(&[key(1)], &*random()).unwrap();
+        let vault = Vault::unlock(&[key(1)], &stored, random()).unwrap();
+        let rotated = Vault::unlock(&[key(2), key(1)], &stored, random()).unwrap();
+        let sealed = vault.seal(Column::Fields, id(7), b"{}");
+        assert_eq!(rotated.open(Column::Fields, id(7), &sealed).unwrap(), b"{}");
+        assert_eq!(rotated.comparer().start("x").finish(), vault.comparer().start("x").finish());
+    }
+
+    #[test]
+    fn what_does_not_unlock() {
+        let stored = Vault::draw(&[key(1)], &*random()).unwrap();
+        let failure = |keys: &[Secret], stored: &[WrappedKey]| Vault::unlock(keys, stored, random()).unwrap_err();
+        assert_eq!(failure(&[key(2)], &stored), VaultError::WrongKey);
+        assert_eq!(failure(&[], &stored), VaultError::WrongKey);
+        assert_eq!(failure(&[Secret::new(b"short")], &stored), VaultError::KeyLength);
+        assert_eq!(failure(&[key(1)], &stored[..1]), VaultError::Incomplete);
+        assert_eq!(failure(&[key(1)], &stored[1..]), VaultError::Incomplete);
+        let mut swapped = stored.clone();
+        swapped[0].purpose = Purpose::Seal;
+        assert_eq!(failure(&[key(1)], &swapped), VaultError::WrongKey);
+    }
+}
