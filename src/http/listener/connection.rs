@@ -59,14 +59,14 @@ pub(super) async fn serve<S: Service>(
             () = lifecycle.draining() => return,
         }
     };
-    let (transport, peer) = match opened {
+    let opened = match opened {
         Ok(Ok(opened)) => opened,
         Ok(Err(refused)) => return refused.record(from, &shared),
         Err(_elapsed) => return Refused::Timeout.record(from, &shared),
     };
-    let ended = match peer.protocol {
-        Protocol::Http1 => serve_http1(transport, peer, &rules.limits, shared, lifecycle).await,
-        Protocol::Http2 => serve_http2(transport, peer, &rules.limits, shared, lifecycle).await,
+    let ended = match opened.peer.protocol {
+        Protocol::Http1 => serve_http1(opened, &rules.limits, shared, lifecycle).await,
+        Protocol::Http2 => serve_http2(opened, &rules.limits, shared, lifecycle).await,
     };
     if let Err(error) = ended {
         tracing::debug!(%from, %error, "a connection ended early");
@@ -93,25 +93,43 @@ impl Refused {
     }
 }
 
+/// A connection that HTTP can begin on.
+struct Opened {
+    transport: Transport,
+    peer: Peer,
+    /// The client speaks plain HTTP where TLS is spoken: it is told so, and nothing else.
+    plain_by_mistake: bool,
+}
+
 async fn open(
     mut socket: TcpStream,
     from: SocketAddr,
     rules: &ConnectionRules,
     clients: &crate::rules::ClientRules,
-) -> Result<(Transport, Peer), Refused> {
+) -> Result<Opened, Refused> {
     let mut address = canonical_ip(from.ip());
     if clients.proxy_protocol {
         address = proxied(&mut socket, address, clients).await.map_err(Refused::ProxyHeader)?;
     }
-    let (stream, protocol) = match &rules.tls {
-        None => (Stream::Plain(socket), Protocol::Http1),
-        Some(config) => {
-            let stream = TlsAcceptor::from(Arc::clone(config)).accept(socket).await.map_err(Refused::Tls)?;
-            let http2 = stream.get_ref().1.alpn_protocol() == Some(tls::ALPN_HTTP2);
-            (Stream::Tls(Box::new(stream)), if http2 { Protocol::Http2 } else { Protocol::Http1 })
-        }
+    let opened = |stream, protocol, plain_by_mistake| Opened {
+        transport: Transport::new(stream, rules.limits.body_timeout),
+        peer: Peer { address, protocol },
+        plain_by_mistake,
     };
-    Ok((Transport::new(stream, rules.limits.body_timeout), Peer { address, protocol }))
+    let Some(config) = &rules.tls else { return Ok(opened(Stream::Plain(socket), Protocol::Http1, false)) };
+    if speaks_plain_http(&socket).await.map_err(Refused::Tls)? {
+        return Ok(opened(Stream::Plain(socket), Protocol::Http1, true));
+    }
+    let stream = TlsAcceptor::from(Arc::clone(config)).accept(socket).await.map_err(Refused::Tls)?;
+    let http2 = stream.get_ref().1.alpn_protocol() == Some(tls::ALPN_HTTP2);
+    let protocol = if http2 { Protocol::Http2 } else { Protocol::Http1 };
+    Ok(opened(Stream::Tls(Box::new(stream)), protocol, false))
+}
+
+/// Whether the first byte begins a method: no TLS record begins with a capital letter.
+async fn speaks_plain_http(socket: &TcpStream) -> io::Result<bool> {
+    let mut first = [0];
+    Ok(socket.peek(&mut first).await? == 1 && first[0].is_ascii_uppercase())
 }
 
 /// The address that the PROXY header names. With `trusted_proxies`, only they may send one: whoever else reaches this port
@@ -125,14 +143,17 @@ async fn proxied(socket: &mut TcpStream, address: IpAddr, clients: &crate::rules
 }
 
 async fn serve_http1<S: Service>(
-    transport: Transport,
-    peer: Peer,
+    opened: Opened,
     limits: &Limits,
     shared: Arc<Shared<S>>,
     mut lifecycle: Lifecycle,
 ) -> Result<(), hyper::Error> {
+    let Opened { transport, peer, plain_by_mistake } = opened;
     let watch = Arc::new(Watch::default());
-    let io = WatchIo::new(transport, Arc::clone(&watch), limits);
+    let mut io = WatchIo::new(transport, Arc::clone(&watch), limits);
+    if plain_by_mistake {
+        io = io.refusing("this port speaks TLS: use https");
+    }
     let service = service_fn(|request| answer_http1(request, peer.clone(), Arc::clone(&watch), Arc::clone(&shared)));
     let connection = http1::Builder::new()
         // A client that has sent all it wants to say still gets its replies.
@@ -141,11 +162,17 @@ async fn serve_http1<S: Service>(
         .max_buf_size((limits.head + 1024).max(16 * 1024))
         .serve_connection(io, service);
     let mut connection = pin!(connection);
-    tokio::select! {
-        ended = connection.as_mut() => return ended,
-        () = lifecycle.draining() => connection.as_mut().graceful_shutdown(),
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = lifecycle.draining() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if watch.was_silent() {
+        shared.settings.metrics.connection_refused("timeout");
     }
-    connection.await
+    ended
 }
 
 async fn answer_http1<S: Service>(
@@ -169,8 +196,7 @@ fn introduce(request: &mut Request<Incoming>, peer: Peer, facts: HeadFacts) {
 }
 
 async fn serve_http2<S: Service>(
-    transport: Transport,
-    peer: Peer,
+    Opened { transport, peer, .. }: Opened,
     limits: &Limits,
     shared: Arc<Shared<S>>,
     mut lifecycle: Lifecycle,
@@ -189,6 +215,9 @@ async fn serve_http2<S: Service>(
             connection.as_mut().graceful_shutdown();
             return connection.await;
         }
+    }
+    if activity.with(|requests| requests.idle_since.is_none()) {
+        shared.settings.metrics.connection_refused("timeout");
     }
     // A stream whose reply the client does not read is no reason to keep an idle connection for long.
     connection.as_mut().graceful_shutdown();
@@ -247,20 +276,21 @@ impl Activity {
 
     /// Ready when the first request has not come within `head_timeout`, or none was open for `idle_timeout`.
     async fn idle(&self, limits: &Limits) {
-        let mut check_at = Instant::now() + limits.head_timeout;
+        let first_until = Instant::now() + limits.head_timeout;
+        let mut now = Instant::now();
         loop {
-            sleep_until(check_at).await;
-            let now = Instant::now();
+            // A connection that falls idle after this look cannot have been so for long enough before the next one.
+            let next_look = now + limits.idle_timeout;
             let idle_until = self.with(|requests| match (requests.open, requests.idle_since) {
-                (0, None) => now,
+                (0, None) => first_until,
                 (0, Some(since)) => since + limits.idle_timeout,
-                // One that ends from here on is idle for long enough at this time at the earliest.
-                _ => now + limits.idle_timeout,
+                _ => next_look,
             });
             if idle_until <= now {
                 return;
             }
-            check_at = idle_until;
+            sleep_until(idle_until.min(next_look)).await;
+            now = Instant::now();
         }
     }
 }

@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn http2_heads() {
         let many: Vec<(&str, &[u8])> = vec![("a", b"b"); MAX_HEADERS + 1];
-        let long = [b'a'; 20_000];
+        let long = vec![b'a'; 20_000];
         for (uri, headers, expected) in [
             ("https://a/x", &[][..], None),
             ("https://a:443/x", &[("host", &b"A:443"[..])], None),

@@ -22,6 +22,8 @@ use crate::rules::Limits;
 
 /// How much is asked of the transport at once, in bytes.
 const READ_SIZE: usize = 8 * 1024;
+/// How many empty lines may precede a request.
+const EMPTY_LINES: u8 = 4;
 
 /// What the watcher tells the service of its connection. There is never more than one request between the two: hyper reads
 /// the next head when the last reply is written.
@@ -32,6 +34,7 @@ pub(super) struct Watch(Mutex<Seen>);
 struct Seen {
     facts: Option<HeadFacts>,
     body_open: bool,
+    silent: bool,
 }
 
 impl Watch {
@@ -45,6 +48,17 @@ impl Watch {
     /// again.
     pub(super) fn body_open(&self) -> bool {
         self.lock().body_open
+    }
+
+    /// Whether the connection was ended because its first request did not come.
+    pub(super) fn was_silent(&self) -> bool {
+        self.lock().silent
+    }
+
+    fn show(&self, facts: HeadFacts, body_open: bool) {
+        let mut seen = self.lock();
+        seen.facts = Some(facts);
+        seen.body_open = body_open;
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
@@ -65,6 +79,10 @@ pub(super) struct WatchIo {
     cleared: usize,
     phase: Phase,
     timer: Deadline,
+    /// Empty lines seen since the last request.
+    empty_lines: u8,
+    /// Every head is refused for this, whatever it says.
+    refusing: Option<&'static str>,
 }
 
 /// What `input` holds behind its cleared bytes.
@@ -120,7 +138,15 @@ impl WatchIo {
             cleared: 0,
             phase: Phase::head(Waiting::First),
             timer: Deadline::at(Instant::now() + limits.head_timeout),
+            empty_lines: 0,
+            refusing: None,
         }
+    }
+
+    /// Refuses whatever the client asks, in these words.
+    pub(super) const fn refusing(mut self, violation: &'static str) -> Self {
+        self.refusing = Some(violation);
+        self
     }
 
     /// Looks at what has been read, and clears what hyper may have of it.
@@ -151,8 +177,9 @@ impl WatchIo {
     fn advance_head(&mut self) {
         let Phase::Head { scanner, waiting, deadline } = &mut self.phase else { return };
         // Empty lines before a request are ignored (RFC 9112, section 2.2) and are not its first byte.
-        while *waiting != Waiting::Rest && self.input.starts_with(b"\r\n") {
+        while *waiting != Waiting::Rest && self.empty_lines < EMPTY_LINES && self.input.starts_with(b"\r\n") {
             self.input.advance(2);
+            self.empty_lines += 1;
         }
         if self.input.is_empty() || *self.input == *b"\r" {
             return;
@@ -165,6 +192,9 @@ impl WatchIo {
             *waiting = Waiting::Rest;
         }
         match scanner.scan(&self.input) {
+            Scan::Complete(_) if let Some(violation) = self.refusing => {
+                self.refuse_partial(HeadFacts::violating(HeadFault::Malformed, violation));
+            }
             Scan::Complete(length) if length <= self.head_limit => match head::judge(&self.input[..length]) {
                 Ok(framing) => self.clear_head(length, framing),
                 Err(refused) => self.refuse(&refused),
@@ -177,8 +207,9 @@ impl WatchIo {
 
     fn clear_head(&mut self, length: usize, framing: Framing) {
         self.cleared = length;
+        self.empty_lines = 0;
         let body_open = !framing.is_done();
-        *self.watch.lock() = Seen { facts: Some(HeadFacts::default()), body_open };
+        self.watch.show(HeadFacts::default(), body_open);
         self.phase = if body_open { Phase::Body(framing) } else { Phase::head(Waiting::Idle) };
     }
 
@@ -191,7 +222,7 @@ impl WatchIo {
     fn refuse(&mut self, refused: &Refused) {
         self.input = BytesMut::from(refused.replacement.as_slice());
         self.cleared = self.input.len();
-        *self.watch.lock() = Seen { facts: Some(refused.facts), body_open: false };
+        self.watch.show(refused.facts, false);
         self.phase = Phase::Refused;
     }
 
@@ -222,6 +253,7 @@ impl WatchIo {
             self.refuse_partial(head::too_slow());
             Poll::Ready(Ok(true))
         } else {
+            self.watch.lock().silent = waiting == Waiting::First;
             self.transport.close_quickly();
             Poll::Ready(Ok(false))
         }
