@@ -18,6 +18,8 @@ pub enum Failure {
     Conflict(Complaint),
     /// The caller asked for something that does not exist for it. One sentence for every kind of absence.
     NotFound,
+    /// The caller asked for something that this gateway does not offer: its name, for the caller.
+    NotOffered(&'static str),
     /// The caller may send the same request again: the store or the engine cannot take it now.
     Unavailable,
     /// The engine must be looked at by the platform: it answered what the gateway cannot pass on.
@@ -66,13 +68,42 @@ pub enum Refusal {
     Unauthenticated(AuthenticationFailure),
     /// The key is known, the address is not on its list.
     AddressNotAllowed,
-    /// Too many requests, or too many failed authentications.
+    /// Too many requests with this key.
     RateLimited {
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// Too many failed authentications from this address.
+    FailedTooOften {
         /// When to try again.
         retry_after: Duration,
     },
     /// The gateway has no room for this request now.
     Overloaded,
+}
+
+impl Refusal {
+    /// The refusal as metrics count it.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::UnknownPath => "unknown_path",
+            Self::WrongMethod { .. } => "wrong_method",
+            Self::NotJson => "content_type",
+            Self::Encoded => "content_encoding",
+            Self::BodyTooLarge => "body_too_large",
+            Self::HeadTooLarge => "head_too_large",
+            Self::BodyTooSlow => "body_timeout",
+            Self::HeadTooSlow => "head_timeout",
+            Self::Malformed(_) => "malformed",
+            Self::QueryOnPost => "query_on_post",
+            Self::Unauthenticated(failure) => failure.reason(),
+            Self::AddressNotAllowed => "address",
+            Self::RateLimited { .. } => "rate_limit",
+            Self::FailedTooOften { .. } => "failed_authentications",
+            Self::Overloaded => "overloaded",
+        }
+    }
 }
 
 /// Which check failed; for the log and the metrics only, never for the caller.
@@ -86,6 +117,19 @@ pub enum AuthenticationFailure {
     WrongSignature,
     /// The v1 timestamp is outside the window.
     StaleTimestamp,
+}
+
+impl AuthenticationFailure {
+    /// The failure as metrics count it.
+    #[must_use]
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::MissingCredentials => "missing_credentials",
+            Self::UnknownKey => "unknown_key",
+            Self::WrongSignature => "signature",
+            Self::StaleTimestamp => "timestamp",
+        }
+    }
 }
 
 impl From<Refusal> for Failure {

@@ -1,13 +1,149 @@
-//! The proof types of authentication.
+//! The proof types of authentication, in the order in which a request earns them (contract section 3, steps 4 to 6):
+//! [`KnownKey`], [`AdmittedKey`], [`Caller`] with [`SignedBody`]. Each is made from the one before and nowhere else.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use governor::clock::Clock as _;
 
-use super::signatures;
-use crate::failure::AuthenticationFailure;
-use crate::rules::{ApiKey, KeyEntry, Merchant, RuleSet};
+use super::signatures::{self, V1Input};
+use super::timestamps;
+use crate::domain::{UnixMillis, canonical_ip};
+use crate::failure::{AuthenticationFailure, Refusal};
+use crate::rules::{ApiKey, KeyEntry, Merchant, RuleSet, Secrets};
+
+/// Which of a key's secrets a request has to be signed with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interface {
+    /// By the recipe of the merchant's dialect.
+    V1,
+    /// By v2's recipe.
+    V2,
+}
+
+/// A key that exists and may call an interface; nothing is proven of who sent it.
+#[derive(Debug)]
+pub struct KnownKey {
+    rules: Arc<RuleSet>,
+    entry: KeyEntry,
+    secrets: Secrets,
+}
+
+impl KnownKey {
+    /// Finds the key that a request names.
+    ///
+    /// # Errors
+    /// No such key, or it has no secret for this interface.
+    pub fn find(rules: &Arc<RuleSet>, interface: Interface, key: &str) -> Result<Self, AuthenticationFailure> {
+        let entry = rules.api_key(key).ok_or(AuthenticationFailure::UnknownKey)?;
+        let secrets = match interface {
+            Interface::V1 => &entry.api_key().v1_secrets,
+            Interface::V2 => &entry.api_key().v2_secrets,
+        };
+        let secrets = secrets.clone().ok_or(AuthenticationFailure::UnknownKey)?;
+        Ok(Self { rules: Arc::clone(rules), entry: entry.clone(), secrets })
+    }
+
+    /// Whose key it is. Nobody has proven to be this merchant yet.
+    #[must_use]
+    pub fn merchant(&self) -> &Arc<Merchant> {
+        &self.entry.merchant
+    }
+
+    /// Lets a request from `address` go on with this key, and counts it against the key's rate limit.
+    ///
+    /// # Errors
+    /// The address is not on the key's allow-list, or the key is used too fast.
+    pub fn admit(self, address: IpAddr) -> Result<AdmittedKey, Refusal> {
+        let key = self.entry.api_key();
+        if !key.allowed_ips.contains(address) {
+            return Err(Refusal::AddressNotAllowed);
+        }
+        if let Some(rate) = &key.rate_limit {
+            rate.limiter.check().map_err(|not_until| Refusal::RateLimited {
+                retry_after: not_until.wait_time_from(rate.limiter.clock().now()),
+            })?;
+        }
+        Ok(AdmittedKey { key: self, address: canonical_ip(address) })
+    }
+}
+
+/// A known key, used from an allowed address, within its rate.
+#[derive(Debug)]
+pub struct AdmittedKey {
+    key: KnownKey,
+    address: IpAddr,
+}
+
+impl AdmittedKey {
+    /// Whose key it is. Nobody has proven to be this merchant yet.
+    #[must_use]
+    pub fn merchant(&self) -> &Arc<Merchant> {
+        self.key.merchant()
+    }
+
+    /// Proves the caller by a v2 signature over the raw body.
+    ///
+    /// # Errors
+    /// None of the key's v2 secrets made the signature.
+    pub fn verify_v2(self, body: Bytes, signature: &[u8]) -> Result<(Caller, SignedBody), AuthenticationFailure> {
+        if signatures::verify_v2(&self.key.secrets, &body, signature) {
+            Ok(self.proven(body))
+        } else {
+            Err(AuthenticationFailure::WrongSignature)
+        }
+    }
+
+    /// Proves the caller by a v1 signature, by the recipe of its merchant's dialect.
+    ///
+    /// # Errors
+    /// The timestamp is outside the window around `now`, or none of the key's v1 secrets made the signature.
+    pub fn verify_v1(
+        self,
+        head: &V1Head<'_>,
+        body: Bytes,
+        now: UnixMillis,
+    ) -> Result<(Caller, SignedBody), AuthenticationFailure> {
+        let recipe = &self.key.entry.merchant.v1.dialect.signature;
+        if !timestamps::is_fresh(recipe, head.timestamp.as_bytes(), now) {
+            return Err(AuthenticationFailure::StaleTimestamp);
+        }
+        let input = V1Input {
+            timestamp: head.timestamp,
+            method: head.method,
+            path: head.path,
+            query: head.query,
+            api_key: &self.key.entry.api_key().key,
+            body: &body,
+        };
+        if signatures::verify_v1(recipe, &self.key.secrets, &input, head.signature) {
+            Ok(self.proven(body))
+        } else {
+            Err(AuthenticationFailure::WrongSignature)
+        }
+    }
+
+    fn proven(self, body: Bytes) -> (Caller, SignedBody) {
+        let Self { key, address } = self;
+        (Caller { rules: key.rules, entry: key.entry, address }, SignedBody(body))
+    }
+}
+
+/// What a v1 signature covers of a request's head, and the signature.
+#[derive(Clone, Copy)]
+pub struct V1Head<'a> {
+    /// The text of the timestamp header.
+    pub timestamp: &'a str,
+    /// The text of the signature header.
+    pub signature: &'a [u8],
+    /// The method, in upper case.
+    pub method: &'a str,
+    /// The path as sent.
+    pub path: &'a str,
+    /// The query as sent, without `?`.
+    pub query: Option<&'a str>,
+}
 
 /// A caller whose key is known, whose address is allowed and whose signature was verified, with the rule set that its
 /// request is served by.
@@ -68,7 +204,7 @@ impl std::fmt::Debug for SignedBody {
 /// The key has no v2 secret, or none of its secrets made the signature.
 pub fn verify_forwarded(caller: &Caller, body: Bytes, signature: &str) -> Result<SignedBody, AuthenticationFailure> {
     let secrets = caller.api_key().v2_secrets.as_ref().ok_or(AuthenticationFailure::UnknownKey)?;
-    if secrets.verifying().any(|secret| signatures::verify_v2(secret, &body, signature)) {
+    if signatures::verify_v2(secrets, &body, signature.as_bytes()) {
         Ok(SignedBody(body))
     } else {
         Err(AuthenticationFailure::WrongSignature)

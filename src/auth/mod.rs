@@ -2,7 +2,10 @@
 
 pub mod addresses;
 pub mod callers;
+pub mod failures;
 pub mod links;
 pub mod signatures;
+pub mod timestamps;
 
-pub use callers::{Caller, SignedBody};
+pub use callers::{AdmittedKey, Caller, Interface, KnownKey, SignedBody, V1Head};
+pub use failures::FailedAuthentications;

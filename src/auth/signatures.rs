@@ -1,8 +1,18 @@
-//! Signatures over requests and links.
+//! Signatures over requests: v2's one recipe (merchant-api-v2, "Authentication") and the recipes of v1 dialects
+//! (contract section 4, `[signature]`).
+//!
+//! What was received is decoded and compared in constant time; what a recipe signs is fed to the hash piece by piece and
+//! never assembled.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use hmac::Mac;
+use sha2::{Digest as _, Sha256};
 
-use crate::rules::Secret;
+use crate::rules::{Algorithm, Encoding, Recipe, Secret, Secrets, Segment};
+
+/// The length of the longest hash that signs: HMAC-SHA512, in bytes.
+const LONGEST_HASH: usize = 64;
 
 /// The v2 signature: lowercase hexadecimal HMAC-SHA256 of the raw body (merchant-api-v2, "Authentication").
 #[must_use]
@@ -12,19 +22,100 @@ pub fn sign_v2(secret: &Secret, body: &[u8]) -> String {
     lower_hex(&mac.finalize().into_bytes())
 }
 
-/// Whether `signature` is the v2 signature of `body`, in constant time.
+/// Whether `signature` is the v2 signature of `body` by any of the secrets. Only 64 lowercase hexadecimal digits are one.
 #[must_use]
-pub fn verify_v2(secret: &Secret, body: &[u8], signature: &str) -> bool {
-    let mut mac = secret.sha256();
-    mac.update(body);
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
+pub fn verify_v2(secrets: &Secrets, body: &[u8], signature: &[u8]) -> bool {
+    verifies_lower_hex(secrets.verifying(), body, signature)
+}
+
+/// Whether `signature` is the lowercase hexadecimal HMAC-SHA256 of `message` by any of the secrets.
+pub(super) fn verifies_lower_hex<'a>(
+    secrets: impl IntoIterator<Item = &'a Secret>,
+    message: &[u8],
+    signature: &[u8],
+) -> bool {
+    let Some(received) = Received::hex(signature, 32, HexCase::Lower) else { return false };
+    secrets.into_iter().any(|secret| {
+        let mut mac = secret.sha256();
+        mac.update(message);
+        mac.verify_slice(received.bytes()).is_ok()
+    })
+}
+
+/// What a v1 recipe can sign of a request, or of a callback.
+#[derive(Clone, Copy)]
+pub struct V1Input<'a> {
+    /// The text of the timestamp header, as sent.
+    pub timestamp: &'a str,
+    /// The method, in upper case.
+    pub method: &'a str,
+    /// The path as sent, without the query.
+    pub path: &'a str,
+    /// What follows the first `?` of the target as sent; `None` when there is no `?`.
+    pub query: Option<&'a str>,
+    /// The API key.
+    pub api_key: &'a str,
+    /// The raw body.
+    pub body: &'a [u8],
+}
+
+/// The v1 signature by a dialect's recipe, written in its encoding (hexadecimal in lowercase).
+#[must_use]
+pub fn sign_v1(recipe: &Recipe, secret: &Secret, input: &V1Input<'_>) -> String {
+    match recipe.algorithm {
+        Algorithm::HmacSha256 => written(recipe.encoding, &fed(secret.sha256(), recipe, input).finalize().into_bytes()),
+        Algorithm::HmacSha512 => written(recipe.encoding, &fed(secret.sha512(), recipe, input).finalize().into_bytes()),
+    }
+}
+
+/// Whether `signature` is the v1 signature of `input` by any of the secrets. Hexadecimal counts in either case, base64 only
+/// in its one spelling with padding.
+#[must_use]
+pub fn verify_v1(recipe: &Recipe, secrets: &Secrets, input: &V1Input<'_>, signature: &[u8]) -> bool {
+    let length = match recipe.algorithm {
+        Algorithm::HmacSha256 => 32,
+        Algorithm::HmacSha512 => LONGEST_HASH,
     };
-    let bytes: Option<Vec<u8>> =
-        signature.as_bytes().chunks(2).map(|pair| Some(digit(pair[0])? << 4 | digit(*pair.get(1)?)?)).collect();
-    bytes.is_some_and(|bytes| mac.verify_slice(&bytes).is_ok())
+    let received = match recipe.encoding {
+        Encoding::Hex => Received::hex(signature, length, HexCase::Either),
+        Encoding::Base64 => Received::base64(signature, length),
+    };
+    let Some(received) = received else { return false };
+    secrets.verifying().any(|secret| match recipe.algorithm {
+        Algorithm::HmacSha256 => fed(secret.sha256(), recipe, input).verify_slice(received.bytes()).is_ok(),
+        Algorithm::HmacSha512 => fed(secret.sha512(), recipe, input).verify_slice(received.bytes()).is_ok(),
+    })
+}
+
+/// The keyed hash with the whole signing payload in it.
+fn fed<M: Mac>(mut mac: M, recipe: &Recipe, input: &V1Input<'_>) -> M {
+    for segment in &recipe.payload {
+        match segment {
+            Segment::Literal(text) => mac.update(text.as_bytes()),
+            Segment::Timestamp => mac.update(input.timestamp.as_bytes()),
+            Segment::Method => mac.update(input.method.as_bytes()),
+            Segment::Path => mac.update(input.path.as_bytes()),
+            Segment::Query => mac.update(input.query.unwrap_or_default().as_bytes()),
+            Segment::Target => {
+                mac.update(input.path.as_bytes());
+                if let Some(query) = input.query {
+                    mac.update(b"?");
+                    mac.update(query.as_bytes());
+                }
+            }
+            Segment::Body => mac.update(input.body),
+            Segment::BodySha256 => mac.update(lower_hex(&Sha256::digest(input.body)).as_bytes()),
+            Segment::ApiKey => mac.update(input.api_key.as_bytes()),
+        }
+    }
+    mac
+}
+
+fn written(encoding: Encoding, bytes: &[u8]) -> String {
+    match encoding {
+        Encoding::Hex => lower_hex(bytes),
+        Encoding::Base64 => STANDARD.encode(bytes),
+    }
 }
 
 /// Lowercase hexadecimal text of bytes.
@@ -37,4 +128,210 @@ pub fn lower_hex(bytes: &[u8]) -> String {
         text.push(char::from(DIGITS[usize::from(byte & 0xf)]));
     }
     text
+}
+
+/// Which hexadecimal digits count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HexCase {
+    Lower,
+    Either,
+}
+
+/// A signature as received, decoded.
+struct Received {
+    bytes: [u8; LONGEST_HASH],
+    length: usize,
+}
+
+impl Received {
+    /// Hexadecimal text of exactly `length` bytes.
+    fn hex(text: &[u8], length: usize, case: HexCase) -> Option<Self> {
+        if text.len() != length * 2 || length > LONGEST_HASH {
+            return None;
+        }
+        let mut bytes = [0; LONGEST_HASH];
+        for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+            *byte = hex_digit(pair[0], case)? << 4 | hex_digit(pair[1], case)?;
+        }
+        Some(Self { bytes, length })
+    }
+
+    /// Base64 text of exactly `length` bytes.
+    fn base64(text: &[u8], length: usize) -> Option<Self> {
+        // Longer text is refused before it is decoded.
+        if text.len() != length.div_ceil(3) * 4 {
+            return None;
+        }
+        let decoded = STANDARD.decode(text).ok()?;
+        let mut bytes = [0; LONGEST_HASH];
+        bytes.get_mut(..decoded.len())?.copy_from_slice(&decoded);
+        (decoded.len() == length).then_some(Self { bytes, length })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+const fn hex_digit(byte: u8, case: HexCase) -> Option<u8> {
+    match (byte, case) {
+        (b'0'..=b'9', _) => Some(byte - b'0'),
+        (b'a'..=b'f', _) => Some(byte - b'a' + 10),
+        (b'A'..=b'F', HexCase::Either) => Some(byte - b'A' + 10),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::HeaderName;
+
+    use super::*;
+    use crate::rules::TimestampFormat;
+
+    fn secrets(list: &[&str]) -> Secrets {
+        Secrets::new(list.iter().map(|text| Secret::new(text.as_bytes())).collect()).unwrap()
+    }
+
+    fn recipe(payload: Vec<Segment>, algorithm: Algorithm, encoding: Encoding) -> Recipe {
+        Recipe {
+            api_key: HeaderName::from_static("x-api-key"),
+            signature: HeaderName::from_static("x-signature"),
+            timestamp: HeaderName::from_static("x-timestamp"),
+            timestamp_format: TimestampFormat::Unix,
+            window: Duration::from_mins(5),
+            payload,
+            algorithm,
+            encoding,
+        }
+    }
+
+    fn dot() -> Segment {
+        Segment::Literal(".".into())
+    }
+
+    fn default_payload() -> Vec<Segment> {
+        vec![Segment::Timestamp, dot(), Segment::Method, dot(), Segment::Path, dot(), Segment::Body]
+    }
+
+    const BODY: &[u8] = br#"{"external_id":"o-1","amount":"10.50"}"#;
+
+    fn input<'a>() -> V1Input<'a> {
+        V1Input {
+            timestamp: "1735689600",
+            method: "POST",
+            path: "/api/v1/payin",
+            query: Some("a=1&b=%20"),
+            api_key: "acme-live",
+            body: BODY,
+        }
+    }
+
+    // The expected signatures of this module were computed with Python's hmac, hashlib and base64.
+
+    #[test]
+    fn v2_signs_the_raw_body() {
+        let secret = Secret::new(b"v2-secret");
+        assert_eq!(
+            sign_v2(&secret, br#"{"order_id":"o-1"}"#),
+            "643b38509eaf1015025054f35cfb233558bfbfbd9faf8610c444b59319e36c6c"
+        );
+        assert_eq!(sign_v2(&secret, b""), "c8de7a2e2bb6aa0ea5dfdf4577fb2e9b8b2de9fc86bfb5b706bf6c4425521ce6");
+    }
+
+    #[test]
+    fn v2_takes_64_lowercase_digits_by_any_of_the_secrets() {
+        let body = br#"{"order_id":"o-1"}"#;
+        let signature = sign_v2(&Secret::new(b"old"), body);
+        let rotated = secrets(&["new", "old"]);
+        assert!(verify_v2(&rotated, body, signature.as_bytes()));
+        assert!(verify_v2(&rotated, body, sign_v2(&Secret::new(b"new"), body).as_bytes()));
+        assert!(!verify_v2(&secrets(&["new"]), body, signature.as_bytes()), "a secret that is not listed");
+        assert!(!verify_v2(&rotated, br#"{"order_id": "o-1"}"#, signature.as_bytes()), "another body");
+        for wrong in [
+            String::new(),
+            signature.to_uppercase(),
+            signature[..63].to_owned(),
+            format!("{signature}0"),
+            format!("{signature}00"),
+            format!(" {}", &signature[1..]),
+            format!("0x{}", &signature[2..]),
+            signature.replace(|digit: char| digit.is_ascii_digit(), "g"),
+        ] {
+            assert!(!verify_v2(&rotated, body, wrong.as_bytes()), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn v1_signs_by_recipe() {
+        let secret = Secret::new(b"v1-secret");
+        let everything = || {
+            vec![
+                Segment::ApiKey,
+                Segment::Literal("\n".into()),
+                Segment::Query,
+                Segment::Literal("|".into()),
+                Segment::Target,
+                Segment::Literal("|".into()),
+                Segment::BodySha256,
+                Segment::Literal("|".into()),
+                Segment::Timestamp,
+            ]
+        };
+        let sign = |payload, algorithm, encoding| sign_v1(&recipe(payload, algorithm, encoding), &secret, &input());
+        for (got, expected) in [
+            (
+                sign(default_payload(), Algorithm::HmacSha256, Encoding::Hex),
+                "185caccee1610673214d9bbcbfad857968d63f40b2bb254208b5ee93cde2701f",
+            ),
+            (
+                sign(everything(), Algorithm::HmacSha256, Encoding::Base64),
+                "r8kiPfWsBNTn6j226OY7+Jdt98b9PKs8kCWdyBoXE1A=",
+            ),
+            (
+                sign(default_payload(), Algorithm::HmacSha512, Encoding::Hex),
+                "aec61aac4b5f51f5108dd7cd2c3394682fcc4dfb653704d260c52d873994e921fe39f2f21d5d5af8f8b6e5a724f4697893162c00015a03459334edd65bd78482",
+            ),
+            (
+                sign(everything(), Algorithm::HmacSha512, Encoding::Base64),
+                "cR6lUE3TGDf25kBcL4kfP95UdhPZhMxwI39u9B0erKGtllhDZEdps8LP/vasMJwXmdrGf7+H3PagXnCjH4mfng==",
+            ),
+        ] {
+            assert_eq!(got, expected);
+        }
+    }
+
+    #[test]
+    fn the_target_is_signed_as_sent() {
+        let secret = Secret::new(b"v1-secret");
+        let recipe = recipe(vec![Segment::Target], Algorithm::HmacSha256, Encoding::Hex);
+        let signed = |query| sign_v1(&recipe, &secret, &V1Input { query, ..input() });
+        assert_eq!(signed(None), sign_v2(&secret, b"/api/v1/payin"));
+        assert_eq!(signed(Some("")), sign_v2(&secret, b"/api/v1/payin?"));
+        assert_eq!(signed(Some("a=1")), sign_v2(&secret, b"/api/v1/payin?a=1"));
+    }
+
+    #[test]
+    fn v1_verifies_what_it_signed() {
+        let rotated = secrets(&["new", "old"]);
+        for algorithm in [Algorithm::HmacSha256, Algorithm::HmacSha512] {
+            for encoding in [Encoding::Hex, Encoding::Base64] {
+                let recipe = recipe(default_payload(), algorithm, encoding);
+                let signature = sign_v1(&recipe, &Secret::new(b"old"), &input());
+                let verifies = |input: &V1Input<'_>, text: &str| verify_v1(&recipe, &rotated, input, text.as_bytes());
+                assert!(verifies(&input(), &signature));
+                assert_eq!(verifies(&input(), &signature.to_uppercase()), encoding == Encoding::Hex);
+                assert!(!verify_v1(&recipe, &secrets(&["new"]), &input(), signature.as_bytes()));
+                assert!(!verifies(&V1Input { timestamp: "1735689601", ..input() }, &signature));
+                assert!(!verifies(&V1Input { path: "/api/v1/payout", ..input() }, &signature));
+                assert!(!verifies(&V1Input { method: "GET", ..input() }, &signature));
+                assert!(!verifies(&V1Input { body: b"{}", ..input() }, &signature));
+                for wrong in ["", "=", &signature[1..], signature.trim_end_matches('='), &format!("{signature}=")] {
+                    assert_eq!(verifies(&input(), wrong), wrong == signature, "{wrong}");
+                }
+            }
+        }
+    }
 }

@@ -2,6 +2,12 @@
 
 pub mod admin;
 pub mod listener;
+pub mod admission;
+pub mod body;
+pub mod correlation;
+pub mod gateway;
+pub mod reply;
+pub mod router;
 
 use std::net::IpAddr;
 

@@ -1,0 +1,189 @@
+//! How often an address may fail to authenticate (contract section 2, `unauthenticated_per_ip`).
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use governor::RateLimiter;
+use governor::clock::{Clock, DefaultClock, Reference};
+use governor::middleware::NoOpMiddleware;
+use governor::state::keyed::DashMapStateStore;
+use governor::state::{InMemoryState, NotKeyed};
+
+use crate::domain::canonical_ip;
+use crate::rules::Quota;
+
+type Limiter<K, S, C> = RateLimiter<K, S, C, NoOpMiddleware<<C as Clock>::Instant>>;
+
+/// How many addresses are counted apart. Each takes some 50 bytes.
+const TRACKED: usize = 65_536;
+
+/// How often addresses that have recovered are dropped, at most, once there are too many.
+const BETWEEN_CLEANUPS: Duration = Duration::from_secs(1);
+
+/// Counts failed authentications by address and says when an address has had too many. Only requests that failed are
+/// counted and only they are held up, so that nobody can lock out a merchant by failing from its address.
+///
+/// Memory is bounded: when too many addresses failed lately, those beyond the bound share one quota until some of the
+/// others recover. IPv6 addresses count by their /64, which is what one subscriber has.
+#[derive(Debug)]
+pub struct FailedAuthentications<C: Clock = DefaultClock> {
+    clock: C,
+    tracked: usize,
+    counts: Mutex<Arc<Counts<C>>>,
+}
+
+#[derive(Debug)]
+struct Counts<C: Clock> {
+    quota: Quota,
+    by_source: Limiter<Source, DashMapStateStore<Source>, C>,
+    overflow: Limiter<NotKeyed, InMemoryState, C>,
+    cleaned_at: Mutex<C::Instant>,
+}
+
+/// What is counted as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Source {
+    V4(Ipv4Addr),
+    /// The upper half of an IPv6 address.
+    V6Network(u64),
+}
+
+impl FailedAuthentications {
+    /// Begins with nobody having failed.
+    #[must_use]
+    pub fn new(quota: Quota) -> Self {
+        Self::with_clock(quota, DefaultClock::default(), TRACKED)
+    }
+}
+
+impl<C: Clock + Clone> FailedAuthentications<C> {
+    fn with_clock(quota: Quota, clock: C, tracked: usize) -> Self {
+        let counts = Mutex::new(Arc::new(Counts::new(quota, &clock)));
+        Self { clock, tracked, counts }
+    }
+
+    /// An authentication from `address` failed. `quota` is today's; when the rules changed it, counting begins anew.
+    ///
+    /// # Errors
+    /// The address has failed too often: how long until it may fail again.
+    pub fn count(&self, address: IpAddr, quota: Quota) -> Result<(), Duration> {
+        let counts = self.counts(quota);
+        let now = self.clock.now();
+        let checked = if counts.has_room(self.tracked, now) {
+            counts.by_source.check_key(&Source::of(address))
+        } else {
+            counts.overflow.check()
+        };
+        checked.map_err(|not_until| not_until.wait_time_from(now))
+    }
+
+    fn counts(&self, quota: Quota) -> Arc<Counts<C>> {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        if counts.quota != quota {
+            *counts = Arc::new(Counts::new(quota, &self.clock));
+        }
+        Arc::clone(&counts)
+    }
+}
+
+impl<C: Clock + Clone> Counts<C> {
+    fn new(quota: Quota, clock: &C) -> Self {
+        let rate = governor::Quota::per_second(quota.per_second).allow_burst(quota.burst);
+        Self {
+            quota,
+            by_source: RateLimiter::new(rate, DashMapStateStore::default(), clock.clone()),
+            overflow: RateLimiter::direct_with_clock(rate, clock.clone()),
+            cleaned_at: Mutex::new(clock.now()),
+        }
+    }
+
+    /// Whether another address can be counted by itself.
+    fn has_room(&self, tracked: usize, now: C::Instant) -> bool {
+        if self.by_source.len() < tracked {
+            return true;
+        }
+        let mut cleaned_at = self.cleaned_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if Duration::from(now.duration_since(*cleaned_at)) < BETWEEN_CLEANUPS {
+            return false;
+        }
+        *cleaned_at = now;
+        self.by_source.retain_recent();
+        self.by_source.len() < tracked
+    }
+}
+
+impl Source {
+    fn of(address: IpAddr) -> Self {
+        match canonical_ip(address) {
+            IpAddr::V4(address) => Self::V4(address),
+            IpAddr::V6(address) => Self::V6Network((address.to_bits() >> 64) as u64),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use governor::clock::FakeRelativeClock;
+
+    use super::*;
+
+    fn quota(per_second: u32, burst: u32) -> Quota {
+        Quota { per_second: NonZeroU32::new(per_second).unwrap(), burst: NonZeroU32::new(burst).unwrap() }
+    }
+
+    fn fails(failures: &FailedAuthentications<FakeRelativeClock>, address: &str) -> bool {
+        failures.count(address.parse().unwrap(), quota(1, 2)).is_err()
+    }
+
+    #[test]
+    fn an_address_recovers_as_the_quota_says() {
+        let clock = FakeRelativeClock::default();
+        let failures = FailedAuthentications::with_clock(quota(1, 2), clock.clone(), TRACKED);
+        assert!(!fails(&failures, "192.0.2.1"));
+        assert!(!fails(&failures, "::ffff:192.0.2.1"));
+        let wait = failures.count("192.0.2.1".parse().unwrap(), quota(1, 2)).unwrap_err();
+        assert!(wait > Duration::ZERO && wait <= Duration::from_secs(1), "{wait:?}");
+        assert!(!fails(&failures, "192.0.2.2"), "another address");
+        clock.advance(Duration::from_secs(1));
+        assert!(!fails(&failures, "192.0.2.1"));
+        assert!(fails(&failures, "192.0.2.1"));
+    }
+
+    #[test]
+    fn an_ipv6_network_counts_as_one() {
+        let failures = FailedAuthentications::with_clock(quota(1, 2), FakeRelativeClock::default(), TRACKED);
+        assert!(!fails(&failures, "2001:db8::1"));
+        assert!(!fails(&failures, "2001:db8::2"));
+        assert!(fails(&failures, "2001:db8::3"));
+        assert!(!fails(&failures, "2001:db8:0:1::1"));
+    }
+
+    #[test]
+    fn addresses_beyond_the_bound_share_a_quota_until_others_recover() {
+        let clock = FakeRelativeClock::default();
+        let failures = FailedAuthentications::with_clock(quota(1, 2), clock.clone(), 2);
+        for address in ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"] {
+            assert!(!fails(&failures, address), "{address}");
+        }
+        assert!(fails(&failures, "192.0.2.5"), "the shared quota is used up");
+        assert_eq!(failures.counts(quota(1, 2)).by_source.len(), 2);
+        clock.advance(Duration::from_secs(10));
+        assert!(!fails(&failures, "192.0.2.5"));
+        assert!(!fails(&failures, "192.0.2.5"));
+        assert!(fails(&failures, "192.0.2.5"), "it is counted by itself now");
+        assert!(!fails(&failures, "192.0.2.6"));
+    }
+
+    #[test]
+    fn a_changed_quota_counts_anew() {
+        let failures = FailedAuthentications::with_clock(quota(1, 1), FakeRelativeClock::default(), TRACKED);
+        let address = "192.0.2.1".parse().unwrap();
+        assert!(failures.count(address, quota(1, 1)).is_ok());
+        assert!(failures.count(address, quota(1, 1)).is_err());
+        assert!(failures.count(address, quota(1, 3)).is_ok());
+        assert!(failures.count(address, quota(1, 3)).is_ok());
+    }
+}

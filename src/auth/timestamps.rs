@@ -1,0 +1,123 @@
+//! The timestamps of v1 requests: within a window either side of now (contract section 4, `window`).
+
+use std::time::Duration;
+
+use crate::domain::UnixMillis;
+use crate::rules::{Recipe, TimestampFormat};
+
+/// Whether the text of a timestamp header names a time within the recipe's window around `now`, its ends included.
+/// Malformed text names none.
+#[must_use]
+pub fn is_fresh(recipe: &Recipe, text: &[u8], now: UnixMillis) -> bool {
+    let Some(text) = std::str::from_utf8(text).ok() else { return false };
+    // Whole seconds are compared with whole seconds: a caller that truncates is not up to a second closer to the end of
+    // its window than one that does not.
+    let distance = match recipe.timestamp_format {
+        TimestampFormat::Unix => digits(text).map(|seconds| apart(seconds, now.seconds(), Duration::from_secs)),
+        TimestampFormat::UnixMillis => digits(text).map(|millis| apart(millis, now.0, Duration::from_millis)),
+        TimestampFormat::Rfc3339 => rfc3339(text).map(|millis| apart(millis, now.0, Duration::from_millis)),
+    };
+    distance.is_some_and(|distance| distance <= recipe.window)
+}
+
+fn apart(one: i64, other: i64, unit: fn(u64) -> Duration) -> Duration {
+    unit(one.abs_diff(other))
+}
+
+/// Digits and nothing else, at most 18 of them: no sign, no fraction, no spaces.
+fn digits(text: &str) -> Option<i64> {
+    let plain = (1..=18).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    if plain { text.parse().ok() } else { None }
+}
+
+/// Milliseconds since the epoch of an RFC 3339 time. The parser knows more spellings than RFC 3339 has: ISO 8601's basic
+/// format, a space for the `T`, annotations in brackets. They are no timestamps here.
+fn rfc3339(text: &str) -> Option<i64> {
+    let bytes = text.as_bytes();
+    let separated = |at: usize, separators: &[u8]| bytes.get(at).is_some_and(|byte| separators.contains(byte));
+    let shaped = (20..=40).contains(&bytes.len())
+        && separated(4, b"-")
+        && separated(7, b"-")
+        && separated(10, b"Tt")
+        && separated(13, b":")
+        && separated(16, b":")
+        && bytes.iter().all(|byte| byte.is_ascii_digit() || b"-+:.TtZz".contains(byte));
+    if !shaped {
+        return None;
+    }
+    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderName;
+
+    use super::*;
+    use crate::rules::{Algorithm, Encoding};
+
+    /// 2025-01-01T00:00:00.900Z.
+    const NOW: UnixMillis = UnixMillis(1_735_689_600_900);
+
+    fn fresh(timestamp_format: TimestampFormat, text: &str) -> bool {
+        let recipe = Recipe {
+            api_key: HeaderName::from_static("x-api-key"),
+            signature: HeaderName::from_static("x-signature"),
+            timestamp: HeaderName::from_static("x-timestamp"),
+            timestamp_format,
+            window: Duration::from_mins(5),
+            payload: Vec::new(),
+            algorithm: Algorithm::HmacSha256,
+            encoding: Encoding::Hex,
+        };
+        is_fresh(&recipe, text.as_bytes(), NOW)
+    }
+
+    #[test]
+    fn the_window_lies_either_side_of_now() {
+        for (format, inside, outside) in [
+            (
+                TimestampFormat::Unix,
+                ["1735689600", "1735689300", "1735689900"],
+                ["1735689299", "1735689901", "1735689600900"],
+            ),
+            (
+                TimestampFormat::UnixMillis,
+                ["1735689600900", "1735689300900", "1735689900900"],
+                ["1735689300899", "1735689900901", "1735689600"],
+            ),
+            (
+                TimestampFormat::Rfc3339,
+                ["2025-01-01T00:00:00Z", "2025-01-01T02:04:00.5+02:00", "2024-12-31t23:55:00.900z"],
+                ["2024-12-31T23:55:00.899Z", "2025-01-01T00:05:00.901Z", "2025-01-01T00:00:00+01:00"],
+            ),
+        ] {
+            for text in inside {
+                assert!(fresh(format, text), "{format:?} {text}");
+            }
+            for text in outside {
+                assert!(!fresh(format, text), "{format:?} {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_text_names_no_time() {
+        for text in ["", " 1735689600", "+1735689600", "1735689600.0", "1.7356896e9", "0x67748580", "now", "١٧٣٥٦٨٩٦٠٠"]
+        {
+            assert!(!fresh(TimestampFormat::Unix, text), "{text}");
+        }
+        assert!(!fresh(TimestampFormat::Unix, "9999999999999999999"));
+        for text in [
+            "2025-01-01",
+            "2025-01-01T00:00:00",
+            "2025-01-01 00:00:00Z",
+            "20250101T000000Z0000",
+            "2025-01-01T00:00Z00000",
+            "2025-01-01T00:00:00Z[UTC]",
+            "2025-13-01T00:00:00Z",
+            "1735689600",
+        ] {
+            assert!(!fresh(TimestampFormat::Rfc3339, text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What a request must bring before its body is looked at (contract section 3, steps 3 to 6), as functions that the gateway
+//! calls in the contract's order.
+//!
+//! Where the contract names no place in that order:
+//!
+//! - `Content-Encoding` is refused beside the other header that describes a body, in step 3; `identity` too, which nobody
+//!   has to send.
+//! - A body on GET and a repeated authentication header are refused before step 4: a request that may be read in two ways
+//!   has no key to look up. Both are 400.
+//! - A missing signature or timestamp is refused with the wrong ones, in step 6, and like them.
+//! - A query on POST is refused first thing after step 6: what is wrong with a request is told to nobody but its merchant.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use http_body::Body;
+
+use super::router::Route;
+use crate::auth::{AdmittedKey, Caller, Interface, KnownKey, SignedBody, V1Head};
+use crate::domain::UnixMillis;
+use crate::failure::{AuthenticationFailure, Refusal};
+use crate::rules::{Limits, RuleSet};
+
+const V2_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const V2_SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
+
+const BODY_ON_GET: Refusal = Refusal::Malformed("a GET request must not have a body");
+const REPEATED: Refusal = Refusal::Malformed("an authentication header was sent more than once");
+const MISSING: Refusal = Refusal::Unauthenticated(AuthenticationFailure::MissingCredentials);
+
+/// Step 3: the body that the head announces.
+///
+/// # Errors
+/// It is not JSON as it is, it is too long, or it belongs to a GET.
+pub fn announced_body<B: Body>(head: &Parts, body: &B, limits: &Limits) -> Result<(), Refusal> {
+    let is_post = head.method == Method::POST;
+    if is_post && !is_json(&head.headers) {
+        return Err(Refusal::NotJson);
+    }
+    if head.headers.contains_key(header::CONTENT_ENCODING) {
+        return Err(Refusal::Encoded);
+    }
+    if !is_post && !body.is_end_stream() {
+        return Err(BODY_ON_GET);
+    }
+    let limit = u64::try_from(limits.body).unwrap_or(u64::MAX);
+    if body.size_hint().lower() > limit { Err(Refusal::BodyTooLarge) } else { Ok(()) }
+}
+
+/// Exactly one `Content-Type`: `application/json` in any case, with any parameters.
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return false };
+    let media_type = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+    media_type.trim_ascii().eq_ignore_ascii_case(b"application/json")
+}
+
+/// The authentication headers of a request, none of them repeated.
+#[derive(Debug, Clone, Copy)]
+pub struct Credentials<'a> {
+    interface: Interface,
+    api_key: Option<&'a HeaderValue>,
+    signature: Option<&'a HeaderValue>,
+    timestamp: Option<&'a HeaderValue>,
+}
+
+impl<'a> Credentials<'a> {
+    /// Takes the headers that the route authenticates by.
+    ///
+    /// # Errors
+    /// One of them was sent more than once.
+    pub fn of(rules: &RuleSet, route: &Route<'_>, headers: &'a HeaderMap) -> Result<Self, Refusal> {
+        let one = |name| at_most_one(headers, name);
+        let interface = route.interface();
+        let Route::V1(v1) = route else {
+            return Ok(Self { interface, api_key: one(&V2_API_KEY)?, signature: one(&V2_SIGNATURE)?, timestamp: None });
+        };
+        // Dialects that share a route share header names, so that any of them knows the others' too.
+        let dialect = v1.endpoints.first().and_then(|(dialect, _)| rules.dialects.get(dialect));
+        let (signature, timestamp) = match dialect {
+            Some(dialect) => (one(&dialect.signature.signature)?, one(&dialect.signature.timestamp)?),
+            None => (None, None),
+        };
+        Ok(Self { interface, api_key: one(&v1.api_key)?, signature, timestamp })
+    }
+
+    /// Step 4, first half: the key.
+    ///
+    /// # Errors
+    /// There is none, or it is not known for this interface.
+    pub fn known_key(&self, rules: &Arc<RuleSet>) -> Result<KnownKey, Refusal> {
+        let key = self.api_key.and_then(|value| value.to_str().ok()).ok_or(MISSING)?;
+        KnownKey::find(rules, self.interface, key).map_err(Refusal::Unauthenticated)
+    }
+
+    /// Step 6: the signature over the body that was read.
+    ///
+    /// # Errors
+    /// A header is missing, the timestamp is outside the window, or the signature is not one of the key's.
+    pub fn prove(
+        &self,
+        key: AdmittedKey,
+        head: &Parts,
+        body: Bytes,
+        now: UnixMillis,
+    ) -> Result<(Caller, SignedBody), Refusal> {
+        let signature = self.signature.ok_or(MISSING)?.as_bytes();
+        let proven = match self.interface {
+            Interface::V2 => key.verify_v2(body, signature),
+            Interface::V1 => {
+                let timestamp = self.timestamp.and_then(|value| value.to_str().ok()).ok_or(MISSING)?;
+                let (method, path, query) = (head.method.as_str(), head.uri.path(), head.uri.query());
+                key.verify_v1(&V1Head { timestamp, signature, method, path, query }, body, now)
+            }
+        };
+        proven.map_err(Refusal::Unauthenticated)
+    }
+}
+
+fn at_most_one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a HeaderValue>, Refusal> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next();
+    if values.next().is_some() { Err(REPEATED) } else { Ok(value) }
+}
+
+/// Step 7 begins: no query on POST, whose parameters might be taken for members of the body.
+///
+/// # Errors
+/// The target has a `?`.
+pub fn no_query_on_post(head: &Parts) -> Result<(), Refusal> {
+    if head.method == Method::POST && head.uri.query().is_some() { Err(Refusal::QueryOnPost) } else { Ok(()) }
+}

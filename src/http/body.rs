@@ -1,0 +1,121 @@
+//! Reads a request's body: whole, bounded, in time.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body::Body;
+use http_body_util::BodyExt as _;
+use tokio::time::timeout;
+
+use crate::failure::Refusal;
+
+const TRAILERS: Refusal = Refusal::Malformed("trailers are not accepted");
+const BROKEN: Refusal = Refusal::Malformed("the body could not be read");
+
+/// Reads the body. `deadline` is for the whole of it, however it is dripped.
+///
+/// # Errors
+/// The body is longer than `limit` bytes, late, broken off, or followed by trailers.
+pub async fn read<B>(body: B, limit: usize, deadline: Duration) -> Result<Bytes, Refusal>
+where
+    B: Body<Data = Bytes>,
+{
+    timeout(deadline, collect(body, limit)).await.map_err(|_| Refusal::BodyTooSlow)?
+}
+
+/// A body that came in one piece, as most do, is not copied.
+async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Refusal>
+where
+    B: Body<Data = Bytes>,
+{
+    let mut body = pin!(body);
+    let mut first = Bytes::new();
+    let mut joined = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let data = frame.map_err(|_| BROKEN)?.into_data().map_err(|_| TRAILERS)?;
+        if first.len() + joined.len() + data.len() > limit {
+            return Err(Refusal::BodyTooLarge);
+        }
+        if first.is_empty() && joined.is_empty() {
+            first = data;
+            continue;
+        }
+        if joined.is_empty() {
+            joined.extend_from_slice(&std::mem::take(&mut first));
+        }
+        joined.extend_from_slice(&data);
+    }
+    Ok(if joined.is_empty() { first } else { joined.freeze() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use http::HeaderMap;
+    use http_body::Frame;
+
+    use super::*;
+
+    /// Gives its frames, then ends, breaks off or stays silent.
+    struct Script {
+        frames: VecDeque<Frame<Bytes>>,
+        end: End,
+    }
+
+    enum End {
+        Clean,
+        Broken,
+        Silent,
+    }
+
+    impl Body for Script {
+        type Data = Bytes;
+        type Error = &'static str;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, &'static str>>> {
+            match (self.frames.pop_front(), &self.end) {
+                (Some(frame), _) => Poll::Ready(Some(Ok(frame))),
+                (None, End::Clean) => Poll::Ready(None),
+                (None, End::Broken) => Poll::Ready(Some(Err("broken off"))),
+                (None, End::Silent) => Poll::Pending,
+            }
+        }
+    }
+
+    fn script(pieces: &[&'static str], end: End) -> Script {
+        Script { frames: pieces.iter().map(|piece| Frame::data(Bytes::from_static(piece.as_bytes()))).collect(), end }
+    }
+
+    async fn outcome(body: Script) -> Result<Bytes, Refusal> {
+        read(body, 8, Duration::from_secs(10)).await
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_is_read_whole() {
+        for pieces in [&[][..], &["1234"], &["12", "34"], &["", "12", "", "34", "", "5678"], &["12345678"]] {
+            assert_eq!(outcome(script(pieces, End::Clean)).await.unwrap(), pieces.concat(), "{pieces:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_is_bounded_in_size_and_time() {
+        assert_eq!(outcome(script(&["123456789"], End::Clean)).await, Err(Refusal::BodyTooLarge));
+        assert_eq!(outcome(script(&["1234", "56789"], End::Silent)).await, Err(Refusal::BodyTooLarge));
+        assert_eq!(outcome(script(&["1234"], End::Silent)).await, Err(Refusal::BodyTooSlow));
+    }
+
+    #[tokio::test]
+    async fn a_broken_body_and_trailers_are_refused() {
+        assert_eq!(outcome(script(&["1234"], End::Broken)).await, Err(BROKEN));
+        let mut body = script(&["1234"], End::Clean);
+        body.frames.push_back(Frame::trailers(HeaderMap::new()));
+        assert_eq!(outcome(body).await, Err(TRAILERS));
+    }
+}

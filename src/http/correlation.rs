@@ -1,0 +1,110 @@
+//! What ties a request to the log lines of others: `X-Request-Id` and the trace of `traceparent`.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::auth::signatures::lower_hex;
+use crate::clock::Random;
+
+/// `X-Request-Id`, which every reply carries.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// The caller's request id, if it sent one of 1 to 128 visible ASCII characters, else a new one of 32 hexadecimal digits
+/// (contract section 3).
+#[must_use]
+pub fn request_id(headers: &HeaderMap, random: &dyn Random) -> HeaderValue {
+    if let Some(sent) = only(headers, &REQUEST_ID)
+        && (1..=128).contains(&sent.len())
+        && sent.as_bytes().iter().all(u8::is_ascii_graphic)
+    {
+        return sent.clone();
+    }
+    let mut bytes = [0; 16];
+    random.fill(&mut bytes);
+    HeaderValue::try_from(lower_hex(&bytes)).unwrap_or(HeaderValue::from_static("unknown"))
+}
+
+/// The trace id of a valid W3C `traceparent`, 32 lowercase hexadecimal digits. Versions after 00 may add fields behind
+/// the four that are known.
+#[must_use]
+pub fn trace_id(headers: &HeaderMap) -> Option<&str> {
+    let text = only(headers, &TRACEPARENT)?.to_str().ok()?;
+    let mut fields = text.split('-');
+    let (version, trace, parent, flags) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    let version_fits = version != "ff" && (version != "00" || fields.next().is_none());
+    let shaped = hex(version, 2) && hex(trace, 32) && hex(parent, 16) && hex(flags, 2);
+    let named = [trace, parent].iter().all(|id| id.bytes().any(|digit| digit != b'0'));
+    (version_fits && shaped && named).then_some(trace)
+}
+
+fn hex(text: &str, length: usize) -> bool {
+    text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The value of a header that was sent once.
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?;
+    values.next().is_none().then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Sevens;
+
+    impl Random for Sevens {
+        fn fill(&self, bytes: &mut [u8]) {
+            bytes.fill(0x77);
+        }
+    }
+
+    const NEW: &str = "77777777777777777777777777777777";
+
+    fn headers(name: &HeaderName, values: &[&[u8]]) -> HeaderMap {
+        values.iter().map(|value| (name.clone(), HeaderValue::from_bytes(value).unwrap())).collect()
+    }
+
+    #[test]
+    fn a_fitting_request_id_is_kept() {
+        let longest = "x".repeat(128);
+        for kept in ["1", "req-42/a:b\"~!", &longest] {
+            assert_eq!(request_id(&headers(&REQUEST_ID, &[kept.as_bytes()]), &Sevens), kept);
+        }
+    }
+
+    #[test]
+    fn any_other_request_id_is_replaced() {
+        let too_long = "x".repeat(129);
+        for values in
+            [&[][..], &[&b""[..]], &[b"a b"], &[b"a\tb"], &["\u{e9}".as_bytes()], &[too_long.as_bytes()], &[b"a", b"b"]]
+        {
+            assert_eq!(request_id(&headers(&REQUEST_ID, values), &Sevens), NEW, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_valid_traceparent_names_a_trace() {
+        let trace = |values: &[&[u8]]| trace_id(&headers(&TRACEPARENT, values)).map(str::to_owned);
+        let id = "4bf92f3577b34da6a3ce929d0e0e4736";
+        assert_eq!(trace(&[b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"]).as_deref(), Some(id));
+        assert_eq!(trace(&[b"cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more"]).as_deref(), Some(id));
+        for invalid in [
+            &b""[..],
+            b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
+            b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
+            b"ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            b"00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
+            b"00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+            b"00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+            b"00-4bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7-01",
+            b"0-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        ] {
+            assert_eq!(trace(&[invalid]), None, "{invalid:?}");
+        }
+        let good = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        assert_eq!(trace(&[good, good]), None, "sent twice");
+    }
+}

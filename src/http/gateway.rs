@@ -1,0 +1,347 @@
+//! The way of a request through the gateway: route, admission, handler, reply, one line in the log.
+
+use std::any::Any;
+use std::future::poll_fn;
+use std::net::{IpAddr, Ipv4Addr};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderValue, Method, Request};
+use http_body::Body;
+use ipnet::IpNet;
+
+use super::admission::{self, Credentials};
+use super::reply::{self, Envelope, Reply};
+use super::router::{self, Route};
+use super::{HeadFacts, Peer, Protocol, body, correlation};
+use crate::auth::addresses::client_address;
+use crate::auth::{Caller, FailedAuthentications, Interface, SignedBody};
+use crate::clock::{Clock, Random};
+use crate::domain::Direction;
+use crate::engine::Engine;
+use crate::failure::{Failure, Refusal};
+use crate::rules::{Endpoint, Merchant, RuleSet, V1Route};
+use crate::telemetry::{AccessLine, AccessLog, Metrics, Stage};
+use crate::upstream::Upstream;
+use crate::{v1, v2};
+
+/// Where the rules of the moment come from.
+pub trait RuleSource: Send + Sync + 'static {
+    /// The rules in force now. A request asks once.
+    fn current(&self) -> Arc<RuleSet>;
+}
+
+impl<F: Fn() -> Arc<RuleSet> + Send + Sync + 'static> RuleSource for F {
+    fn current(&self) -> Arc<RuleSet> {
+        self()
+    }
+}
+
+/// What a gateway is made of.
+#[derive(Clone)]
+pub struct Wiring {
+    /// The rules.
+    pub rules: Arc<dyn RuleSource>,
+    /// Serves native v2 requests.
+    pub engine: Arc<Engine>,
+    /// Serves translated v1 requests.
+    pub upstream: Upstream,
+    /// Tells whether v1 timestamps are fresh.
+    pub clock: Arc<dyn Clock>,
+    /// Draws request ids.
+    pub random: Arc<dyn Random>,
+    /// Counts.
+    pub metrics: Arc<Metrics>,
+    /// Takes a line for each request.
+    pub access_log: Arc<dyn AccessLog>,
+}
+
+/// Answers requests. Clones are the same gateway.
+#[derive(Clone)]
+pub struct Gateway(Arc<Core>);
+
+struct Core {
+    wiring: Wiring,
+    /// As they were at the start: a change of `[clients]` needs a restart.
+    trusted_proxies: Vec<IpNet>,
+    failed_authentications: FailedAuthentications,
+}
+
+impl Gateway {
+    /// A gateway; `[clients]` is read now, everything else with each request.
+    #[must_use]
+    pub fn new(wiring: Wiring) -> Self {
+        let rules = wiring.rules.current();
+        let trusted_proxies = rules.gateway.clients.trusted_proxies.clone();
+        let failed_authentications = FailedAuthentications::new(rules.gateway.limits.unauthenticated_per_ip);
+        Self(Arc::new(Core { wiring, trusted_proxies, failed_authentications }))
+    }
+
+    /// Answers a request, whose extensions hold the listener's [`Peer`] and [`HeadFacts`].
+    ///
+    /// Dropping the future abandons a request only up to the end of its body: then it runs in a task of its own, so that a
+    /// caller who hangs up cannot abandon a commit half way.
+    pub async fn handle<B>(&self, request: Request<B>) -> Reply
+    where
+        B: Body<Data = Bytes> + Send,
+    {
+        let (head, body) = request.into_parts();
+        let rules = self.0.wiring.rules.current();
+        let mut exchange = Exchange::begin(&self.0, rules, &head, !body.is_end_stream());
+        match self.0.admit(&mut exchange, &head, body).await {
+            Ok((caller, work)) => self.perform(exchange, caller, work).await,
+            Err(failure) => exchange.finish(&self.0, Err(failure)),
+        }
+    }
+
+    async fn perform(&self, exchange: Exchange, caller: Caller, work: Work) -> Reply {
+        let core = Arc::clone(&self.0);
+        let request_id = exchange.request_id.clone();
+        let task = tokio::spawn(async move {
+            let started = Instant::now();
+            let outcome = without_panic(core.work(&caller, work)).await;
+            core.wiring.metrics.stage(Stage::Engine, started.elapsed());
+            exchange.finish(&core, outcome)
+        });
+        task.await.unwrap_or_else(|_| {
+            // The runtime is going away, and with it the connection that would read this.
+            let envelope = Envelope { request_id: &request_id, v1_merchant: None, close: true };
+            reply::failure(&Failure::Unavailable, &envelope)
+        })
+    }
+}
+
+/// A handler's work with everything it needs of the request, so that it can outlive the connection.
+enum Work {
+    V1Create(Direction, SignedBody),
+    V1Status(Direction, Option<Box<str>>),
+    V2Create(Direction, SignedBody),
+    V2Status(Box<str>),
+    NotOffered(&'static str),
+}
+
+impl Work {
+    fn of(target: Target, head: &Parts, body: SignedBody) -> Self {
+        match target {
+            Target::V2Create(direction) => Self::V2Create(direction, body),
+            Target::V2Status(transaction_id) => Self::V2Status(transaction_id),
+            Target::V1(Endpoint::Payin) => Self::V1Create(Direction::Payin, body),
+            Target::V1(Endpoint::Payout) => Self::V1Create(Direction::Payout, body),
+            Target::V1(Endpoint::PayinStatus) => Self::V1Status(Direction::Payin, head.uri.query().map(Into::into)),
+            Target::V1(Endpoint::PayoutStatus) => Self::V1Status(Direction::Payout, head.uri.query().map(Into::into)),
+            Target::V1(Endpoint::Balance) => Self::NotOffered("the balance"),
+            Target::V1(Endpoint::Transactions) => Self::NotOffered("the list of transactions"),
+        }
+    }
+}
+
+/// What a route is for its caller.
+enum Target {
+    V2Create(Direction),
+    V2Status(Box<str>),
+    V1(Endpoint),
+}
+
+impl Target {
+    /// `None` when the merchant's dialect does not have this path: for it, there is none.
+    fn of(route: &Route<'_>, merchant: &Merchant) -> Option<Self> {
+        match route {
+            Route::V2Create(direction) => Some(Self::V2Create(*direction)),
+            Route::V2Status(transaction_id) => Some(Self::V2Status((*transaction_id).into())),
+            Route::V1(V1Route { endpoints, .. }) => {
+                let dialect = &merchant.v1.dialect.name;
+                endpoints.iter().find(|(name, _)| name == dialect).map(|(_, endpoint)| Self::V1(*endpoint))
+            }
+        }
+    }
+
+    /// Its name in logs and metrics, where it is more exact than the route's.
+    const fn name(&self) -> Option<&'static str> {
+        match self {
+            Self::V1(endpoint) => Some(endpoint.as_str()),
+            Self::V2Create(_) | Self::V2Status(_) => None,
+        }
+    }
+}
+
+impl Core {
+    /// Steps 2 to 7 of the contract's section 3. What is learnt of the request on the way is noted in the exchange.
+    async fn admit<B>(&self, exchange: &mut Exchange, head: &Parts, body: B) -> Result<(Caller, Work), Failure>
+    where
+        B: Body<Data = Bytes>,
+    {
+        let started = Instant::now();
+        if let Some(refusal) = head.extensions.get::<HeadFacts>().and_then(HeadFacts::refusal) {
+            exchange.close = exchange.http1;
+            return Err(refusal.into());
+        }
+        let Some(address) = exchange.address else {
+            return Err(Failure::Internal { cause: "the listener named no peer".to_owned() });
+        };
+        let rules = Arc::clone(&exchange.rules);
+        let limits = &rules.gateway.limits;
+        let route = router::find(&rules, &head.method, head.uri.path())?;
+        exchange.route = route.name();
+        admission::announced_body(head, &body, limits)?;
+        let credentials = Credentials::of(&rules, &route, &head.headers)?;
+        let held_up = |refusal| self.held_up(refusal, address, &rules);
+
+        let key = credentials.known_key(&rules).map_err(held_up)?;
+        exchange.merchant = Some(Arc::clone(key.merchant()));
+        exchange.is_v1 = route.interface() == Interface::V1;
+        let key = key.admit(address).map_err(held_up)?;
+        let target = Target::of(&route, key.merchant()).ok_or(Refusal::UnknownPath)?;
+        exchange.route = target.name().unwrap_or(exchange.route);
+        self.wiring.metrics.stage(Stage::Admission, started.elapsed());
+
+        let started = Instant::now();
+        let body = body::read(body, limits.body, limits.body_timeout).await?;
+        self.wiring.metrics.stage(Stage::Body, started.elapsed());
+
+        let started = Instant::now();
+        let (caller, body) = credentials.prove(key, head, body, self.wiring.clock.now()).map_err(held_up)?;
+        self.wiring.metrics.stage(Stage::Signature, started.elapsed());
+        exchange.close = false;
+        admission::no_query_on_post(head)?;
+        Ok((caller, Work::of(target, head, body)))
+    }
+
+    /// Counts a failed authentication against its address, and turns it into a 429 when there were too many.
+    fn held_up(&self, refusal: Refusal, address: IpAddr, rules: &RuleSet) -> Refusal {
+        if !matches!(refusal, Refusal::Unauthenticated(_) | Refusal::AddressNotAllowed) {
+            return refusal;
+        }
+        match self.failed_authentications.count(address, rules.gateway.limits.unauthenticated_per_ip) {
+            Ok(()) => refusal,
+            Err(retry_after) => Refusal::FailedTooOften { retry_after },
+        }
+    }
+
+    async fn work(&self, caller: &Caller, work: Work) -> Result<Bytes, Failure> {
+        let Wiring { engine, upstream, .. } = &self.wiring;
+        match work {
+            Work::V1Create(direction, body) => v1::create(upstream, caller, direction, &body).await,
+            Work::V1Status(direction, query) => v1::status(upstream, caller, direction, query.as_deref()).await,
+            Work::V2Create(direction, body) => v2::create(engine, caller, direction, &body).await,
+            Work::V2Status(transaction_id) => v2::status(engine, caller, &transaction_id).await,
+            Work::NotOffered(what) => Err(Failure::NotOffered(what)),
+        }
+    }
+}
+
+/// A request and what was learnt of it, until it is answered.
+struct Exchange {
+    rules: Arc<RuleSet>,
+    request_id: HeaderValue,
+    trace: Option<Box<str>>,
+    method: Method,
+    route: &'static str,
+    /// Where the request counts as coming from; `None` when the listener failed to say.
+    address: Option<IpAddr>,
+    http1: bool,
+    /// Whose key was used, proven or not.
+    merchant: Option<Arc<Merchant>>,
+    is_v1: bool,
+    /// Whether the connection has to close after the reply. An early refusal leaves a body unread; and a wrong signature
+    /// closes like an unknown key does, so that the two replies are the same.
+    close: bool,
+    started: Instant,
+}
+
+impl Exchange {
+    fn begin(core: &Core, rules: Arc<RuleSet>, head: &Parts, has_body: bool) -> Self {
+        let peer = head.extensions.get::<Peer>();
+        let forwarded = head.headers.get_all("x-forwarded-for");
+        let http1 = peer.is_none_or(|peer| peer.protocol == Protocol::Http1);
+        Self {
+            rules,
+            request_id: correlation::request_id(&head.headers, core.wiring.random.as_ref()),
+            trace: correlation::trace_id(&head.headers).map(Into::into),
+            method: head.method.clone(),
+            route: router::NO_ROUTE,
+            address: peer.map(|peer| {
+                client_address(peer.address, &core.trusted_proxies, forwarded.iter().map(HeaderValue::as_bytes))
+            }),
+            http1,
+            merchant: None,
+            is_v1: false,
+            close: http1 && has_body,
+            started: Instant::now(),
+        }
+    }
+
+    /// Replies, counts and logs.
+    fn finish(self, core: &Core, outcome: Result<Bytes, Failure>) -> Reply {
+        let v1_merchant = self.merchant.as_deref().filter(|_| self.is_v1);
+        let envelope = Envelope { request_id: &self.request_id, v1_merchant, close: self.close };
+        let reply = match outcome {
+            Ok(body) => reply::success(body, &envelope),
+            Err(failure) => {
+                self.note(core, &failure);
+                reply::failure(&failure, &envelope)
+            }
+        };
+        let (status, duration) = (reply.status().as_u16(), self.started.elapsed());
+        core.wiring.metrics.request(self.route, status, duration);
+        core.wiring.access_log.line(&AccessLine {
+            request_id: self.request_id.to_str().unwrap_or_default(),
+            merchant: self.merchant.as_ref().map(|merchant| merchant.id.as_str()),
+            route: self.route,
+            method: method_name(&self.method),
+            status,
+            duration,
+            rules_version: &self.rules.version,
+            peer: self.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+            trace: self.trace.as_deref(),
+            time: core.wiring.clock.now(),
+        });
+        reply
+    }
+
+    /// Counts refusals, and tells the operator what the caller is not told.
+    fn note(&self, core: &Core, failure: &Failure) {
+        let request_id = self.request_id.to_str().unwrap_or_default();
+        match failure {
+            Failure::Refused(refusal) => core.wiring.metrics.refused(refusal.reason()),
+            Failure::BadEngineReply { cause } => {
+                tracing::error!(request_id, route = self.route, %cause, "the engine's answer cannot be passed on");
+            }
+            Failure::Internal { cause } => {
+                tracing::error!(request_id, route = self.route, %cause, "the gateway failed");
+            }
+            Failure::EngineUnreachable | Failure::EngineTimeout => {
+                tracing::warn!(request_id, route = self.route, ?failure, "the engine did not answer");
+            }
+            Failure::Invalid(_)
+            | Failure::Conflict(_)
+            | Failure::NotFound
+            | Failure::NotOffered(_)
+            | Failure::Unavailable => {}
+        }
+    }
+}
+
+/// The method for the log: a caller can invent methods of any length.
+fn method_name(method: &Method) -> &str {
+    let name = method.as_str();
+    if name.len() <= 16 { name } else { "other" }
+}
+
+/// Runs a handler; its panic becomes our failure, told to the operator and not to the caller.
+async fn without_panic(work: impl Future<Output = Result<Bytes, Failure>>) -> Result<Bytes, Failure> {
+    let mut work = pin!(work);
+    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+        Ok(poll) => poll,
+        Err(panic) => std::task::Poll::Ready(Err(Failure::Internal { cause: panic_text(panic.as_ref()) })),
+    })
+    .await
+}
+
+/// What is said of a panic. Its text may hold what it stumbled over, so only a literal's is shown.
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    panic.downcast_ref::<&'static str>().map_or_else(|| "a panic".to_owned(), |text| format!("a panic: {text}"))
+}

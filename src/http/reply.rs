@@ -1,0 +1,194 @@
+//! Replies: the only place where failures become HTTP.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use http_body_util::Full;
+use serde::Serialize;
+
+use super::correlation::REQUEST_ID;
+use crate::failure::{Failure, Refusal};
+use crate::rules::{Dialect, Merchant};
+
+/// A finished reply.
+pub type Reply = Response<Full<Bytes>>;
+
+/// What the replies to a request have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Envelope<'a> {
+    /// `X-Request-Id`.
+    pub request_id: &'a HeaderValue,
+    /// The merchant of a v1 request, once its key is known: its replies have its dialect's shape and notices.
+    pub v1_merchant: Option<&'a Merchant>,
+    /// Whether the connection closes after this reply, because of what is left unread on it.
+    pub close: bool,
+}
+
+/// 200 with a JSON body.
+#[must_use]
+pub fn success(body: Bytes, envelope: &Envelope<'_>) -> Reply {
+    let mut reply = json(StatusCode::OK, body, envelope);
+    add_notices(&mut reply, envelope.v1_merchant);
+    reply
+}
+
+/// The reply to a request that something stopped.
+#[must_use]
+pub fn failure(failure: &Failure, envelope: &Envelope<'_>) -> Reply {
+    let order_id = if envelope.v1_merchant.is_some() { "external_id" } else { "order_id" };
+    let told = told(failure, order_id);
+    // A wrong signature is answered exactly like an unknown key, which has no dialect.
+    let merchant = envelope.v1_merchant.filter(|_| told.status != StatusCode::UNAUTHORIZED);
+    let body = error_body(told.status, &told.message, merchant.map(|merchant| merchant.v1.dialect.as_ref()));
+    let mut reply = json(told.status, body, envelope);
+    if let Some(allow) = told.allow.and_then(|allow| HeaderValue::from_str(allow).ok()) {
+        reply.headers_mut().insert(header::ALLOW, allow);
+    }
+    if let Some(after) = told.retry_after {
+        reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
+    }
+    add_notices(&mut reply, merchant);
+    reply
+}
+
+/// What a caller is told.
+struct Told<'a> {
+    status: StatusCode,
+    message: Cow<'a, str>,
+    allow: Option<&'a str>,
+    retry_after: Option<Duration>,
+}
+
+/// When to try again after a failure that passes by itself.
+const SOON: Duration = Duration::from_secs(1);
+
+/// The one match from failures to HTTP (contract sections 3, 5 and 7). `order_id` is the caller's word for what makes a
+/// repeat safe.
+fn told<'a>(failure: &'a Failure, order_id: &str) -> Told<'a> {
+    let again = |what| format!("{what}; the same request, with the same {order_id}, may be sent again");
+    match failure {
+        Failure::Refused(refusal) => told_refusal(refusal),
+        Failure::Invalid(complaint) => Told::new(StatusCode::BAD_REQUEST, complaint.to_string()),
+        Failure::Conflict(complaint) => Told::new(StatusCode::CONFLICT, complaint.to_string()),
+        Failure::NotFound => Told::new(StatusCode::NOT_FOUND, NOT_FOUND),
+        Failure::NotOffered(what) => {
+            Told::new(StatusCode::NOT_IMPLEMENTED, format!("{what} is not offered by this gateway"))
+        }
+        Failure::Unavailable => {
+            Told::new(StatusCode::SERVICE_UNAVAILABLE, again("the service cannot take this now")).after(SOON)
+        }
+        Failure::BadEngineReply { .. } => {
+            Told::new(StatusCode::BAD_GATEWAY, again("the payment engine gave no usable answer"))
+        }
+        Failure::EngineUnreachable => {
+            Told::new(StatusCode::BAD_GATEWAY, again("the payment engine could not be reached"))
+        }
+        Failure::EngineTimeout => {
+            Told::new(StatusCode::GATEWAY_TIMEOUT, again("the payment engine did not answer in time"))
+        }
+        Failure::Internal { .. } => Told::new(StatusCode::INTERNAL_SERVER_ERROR, again("the gateway failed")),
+    }
+}
+
+/// One sentence for every kind of absence, of paths and of operations.
+const NOT_FOUND: &str = "not found";
+
+fn told_refusal(refusal: &Refusal) -> Told<'_> {
+    match refusal {
+        Refusal::UnknownPath => Told::new(StatusCode::NOT_FOUND, NOT_FOUND),
+        Refusal::WrongMethod { allow } => Told {
+            allow: Some(allow),
+            ..Told::new(StatusCode::METHOD_NOT_ALLOWED, format!("this path is served with {allow} only"))
+        },
+        Refusal::NotJson => {
+            Told::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be sent with Content-Type: application/json")
+        }
+        Refusal::Encoded => Told::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Encoding is not accepted"),
+        Refusal::BodyTooLarge => Told::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
+        Refusal::HeadTooLarge => {
+            Told::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the request line and headers are too large")
+        }
+        Refusal::BodyTooSlow => Told::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
+        Refusal::HeadTooSlow => Told::new(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time"),
+        Refusal::Malformed(what) => Told::new(StatusCode::BAD_REQUEST, *what),
+        Refusal::QueryOnPost => Told::new(StatusCode::BAD_REQUEST, "query parameters are not accepted on POST"),
+        Refusal::Unauthenticated(_) => Told::new(
+            StatusCode::UNAUTHORIZED,
+            "authentication failed: the API key is unknown, or the signature or its timestamp is not valid",
+        ),
+        Refusal::AddressNotAllowed => {
+            Told::new(StatusCode::FORBIDDEN, "this API key may not be used from the address of this request")
+        }
+        Refusal::RateLimited { retry_after } => {
+            Told::new(StatusCode::TOO_MANY_REQUESTS, "too many requests with this API key").after(*retry_after)
+        }
+        Refusal::FailedTooOften { retry_after } => {
+            Told::new(StatusCode::TOO_MANY_REQUESTS, "too many failed authentications").after(*retry_after)
+        }
+        Refusal::Overloaded => {
+            Told::new(StatusCode::SERVICE_UNAVAILABLE, "the service is busy; the same request may be sent again")
+                .after(SOON)
+        }
+    }
+}
+
+impl<'a> Told<'a> {
+    fn new(status: StatusCode, message: impl Into<Cow<'a, str>>) -> Self {
+        Self { status, message: message.into(), allow: None, retry_after: None }
+    }
+
+    fn after(self, retry_after: Duration) -> Self {
+        Self { retry_after: Some(retry_after), ..self }
+    }
+}
+
+/// Seconds for `Retry-After`, never too early: rounded up, at least 1.
+fn whole_seconds(span: Duration) -> u64 {
+    span.as_secs().saturating_add(u64::from(span.subsec_nanos() > 0)).max(1)
+}
+
+#[derive(Serialize)]
+struct ErrorValues<'a> {
+    code: u16,
+    message: &'a str,
+}
+
+#[derive(Serialize)]
+struct DefaultError<'a> {
+    error: ErrorValues<'a>,
+}
+
+/// The dialect's shape of an error where it has one, else the default (contract sections 3 and 4).
+fn error_body(status: StatusCode, message: &str, dialect: Option<&Dialect>) -> Bytes {
+    let values = ErrorValues { code: status.as_u16(), message };
+    match dialect.and_then(|dialect| dialect.replies.render("error", &values)) {
+        Some(Ok(body)) => return body.into(),
+        Some(Err(cause)) => tracing::error!(%cause, "an error reply has its default shape"),
+        None => {}
+    }
+    serde_json::to_vec(&DefaultError { error: values }).unwrap_or_default().into()
+}
+
+fn json(status: StatusCode, body: Bytes, envelope: &Envelope<'_>) -> Reply {
+    let mut reply = Response::new(Full::new(body));
+    *reply.status_mut() = status;
+    let headers = reply.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(REQUEST_ID, envelope.request_id.clone());
+    if envelope.close {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    reply
+}
+
+/// `Deprecation`, `Sunset` and `Link`, where the merchant's rules announce the end of v1.
+fn add_notices(reply: &mut Reply, v1_merchant: Option<&Merchant>) {
+    for (name, value) in v1_merchant.iter().flat_map(|merchant| &merchant.v1.notices) {
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) {
+            reply.headers_mut().append(name, value);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Which path and method is what: one table, and the dialects' own paths.
+
+use http::Method;
+
+use crate::auth::Interface;
+use crate::domain::Direction;
+use crate::failure::Refusal;
+use crate::rules::{RuleSet, V1Route};
+
+/// The name of requests that found no route, in logs and metrics.
+pub const NO_ROUTE: &str = "none";
+
+/// The table: paths of the gateway's own, with the methods each is served with. `HEAD` and `OPTIONS` are served nowhere:
+/// what is read here is read by programs that sign their requests, and no browser of another origin has business with it.
+const TABLE: &[Row] = &[
+    Row { path: Path::Exactly("/api/v2/deposits"), served: &[(Method::POST, Served::Deposits)] },
+    Row { path: Path::Exactly("/api/v2/withdrawals"), served: &[(Method::POST, Served::Withdrawals)] },
+    Row { path: Path::SegmentBelow("/api/v2/transactions/"), served: &[(Method::GET, Served::Transaction)] },
+];
+
+struct Row {
+    path: Path,
+    served: &'static [(Method, Served)],
+}
+
+enum Path {
+    /// This path and no other.
+    Exactly(&'static str),
+    /// One segment, the empty one included, after this prefix.
+    SegmentBelow(&'static str),
+}
+
+#[derive(Clone, Copy)]
+enum Served {
+    Deposits,
+    Withdrawals,
+    Transaction,
+}
+
+/// What a request asks for.
+#[derive(Debug, Clone, Copy)]
+pub enum Route<'a> {
+    /// `POST /api/v2/deposits` and `/withdrawals`.
+    V2Create(Direction),
+    /// `GET /api/v2/transactions/{transaction_id}`: the segment as sent.
+    V2Status(&'a str),
+    /// A path of v1. Which endpoint it is depends on the caller's dialect.
+    V1(&'a V1Route),
+}
+
+impl Route<'_> {
+    /// How its requests are signed.
+    #[must_use]
+    pub const fn interface(&self) -> Interface {
+        match self {
+            Self::V2Create(_) | Self::V2Status(_) => Interface::V2,
+            Self::V1(_) => Interface::V1,
+        }
+    }
+
+    /// Its name in logs and metrics; of a v1 path, what it is in the first dialect that has it.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::V2Create(Direction::Payin) => "v2_deposits",
+            Self::V2Create(Direction::Payout) => "v2_withdrawals",
+            Self::V2Status(_) => "v2_transactions",
+            Self::V1(route) => route.endpoints.first().map_or(NO_ROUTE, |(_, endpoint)| endpoint.as_str()),
+        }
+    }
+}
+
+/// Finds the route of a request. Paths are compared as sent: nothing is decoded, and a trailing slash is another path.
+///
+/// # Errors
+/// [`Refusal::UnknownPath`], or [`Refusal::WrongMethod`] with all methods that the path has.
+pub fn find<'a>(rules: &'a RuleSet, method: &Method, path: &'a str) -> Result<Route<'a>, Refusal> {
+    if let Some((row, segment)) = TABLE.iter().find_map(|row| row.path.segment(path).map(|segment| (row, segment))) {
+        let served = row.served.iter().find(|(served, _)| served == method);
+        return match served {
+            Some((_, Served::Deposits)) => Ok(Route::V2Create(Direction::Payin)),
+            Some((_, Served::Withdrawals)) => Ok(Route::V2Create(Direction::Payout)),
+            Some((_, Served::Transaction)) => Ok(Route::V2Status(segment)),
+            None => Err(wrong_method(row.served.iter().map(|(method, _)| method))),
+        };
+    }
+    let routes = rules.v1_routes.get(path).ok_or(Refusal::UnknownPath)?;
+    match routes.iter().find(|route| route.method == *method) {
+        Some(route) => Ok(Route::V1(route)),
+        None => Err(wrong_method(routes.iter().map(|route| &route.method))),
+    }
+}
+
+impl Path {
+    /// The variable segment of a path that matches; the empty text where there is none.
+    fn segment<'a>(&self, path: &'a str) -> Option<&'a str> {
+        match self {
+            Self::Exactly(text) => (path == *text).then_some(""),
+            Self::SegmentBelow(prefix) => path.strip_prefix(prefix).filter(|segment| !segment.contains('/')),
+        }
+    }
+}
+
+fn wrong_method<'a>(methods: impl Iterator<Item = &'a Method>) -> Refusal {
+    let mut names: Vec<&str> = methods.map(Method::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    Refusal::WrongMethod { allow: names.join(", ") }
+}
