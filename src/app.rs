@@ -1,1 +1,244 @@
-//! The composition root.
+//! The composition root: rules, store, engine, clock, listeners, signals, drain.
+
+mod live_tls;
+mod operations;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::certs;
+use crate::clock::{Clock, Random, SystemClock, SystemRandomness};
+use crate::engine::{Engine, PageSecret};
+use crate::http::admin::Admin;
+use crate::http::gateway::{Gateway, Wiring};
+use crate::http::listener::{self, Handle, Listener, ListenerSettings, available_workers};
+use crate::provider::{Providers, Worker};
+use crate::rules::{LiveRules, LoadOptions, Problems, RuleSet, Secret, load};
+use crate::store::{Store, open_store, secret_file};
+use crate::telemetry::{AccessLog, Metrics};
+use crate::upstream::Upstream;
+use live_tls::LiveTls;
+use operations::Operations;
+
+/// What a process is started with.
+pub struct Start<'a> {
+    /// The rules directory.
+    pub rules: &'a Path,
+    /// The metrics of the process.
+    pub metrics: Arc<Metrics>,
+    /// Where a line for each request goes.
+    pub access: Arc<dyn AccessLog>,
+}
+
+/// How a process that served has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Every request in flight was answered.
+    Drained,
+    /// `shutdown_grace` was over, or a second signal came, while requests were in flight. What was acknowledged is on
+    /// disk all the same.
+    Cut,
+}
+
+/// Why a process does not start: one clear line each, but for the rules, which have all their problems told.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The rule files are wrong.
+    #[error("the rules are wrong")]
+    Rules(Box<Problems>),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl StartError {
+    fn other(error: impl std::fmt::Display) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+/// Runs the gateway until a signal ends it. `announce` is called once, when every listener accepts.
+///
+/// # Errors
+/// What keeps the process from starting.
+pub fn run(start: Start<'_>, announce: impl FnOnce(&RuleSet)) -> Result<Ended, StartError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartError::other)?;
+    let ended = runtime.block_on(async {
+        let signals = Signals::new().map_err(StartError::other)?;
+        let process = Process::start(start).await?;
+        announce(&process.rules.current());
+        Ok(process.serve(signals).await)
+    });
+    // A reload or a probe that still runs must not hold up the exit.
+    runtime.shutdown_background();
+    ended
+}
+
+/// The parts of a running process.
+struct Process {
+    rules: Arc<LiveRules>,
+    store: Arc<dyn Store>,
+    operations: Arc<Operations>,
+    listener: Handle,
+    tasks: tokio::task::JoinSet<()>,
+    _watcher: Option<crate::rules::Watcher>,
+}
+
+impl Process {
+    async fn start(start: Start<'_>) -> Result<Self, StartError> {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let random: Arc<dyn Random> = Arc::new(SystemRandomness::default());
+        let metrics = start.metrics;
+        metrics.started(clock.now());
+        let first = load(start.rules, clock.now(), None, LoadOptions::default())
+            .map_err(|problems| StartError::Rules(Box::new(problems)))?;
+        metrics.reload(true, &first.version);
+        metrics.rules_loaded(first.loaded_at);
+        // Both ports are taken before anything is written, so that a second start beside a running one changes nothing.
+        let socket = Listener::bind(first.gateway.server.listen).map_err(StartError::other)?;
+        let admin = Admin::bind(first.gateway.admin_listen).await.map_err(StartError::other)?;
+        make_certificates(&first, &*clock)?;
+        let tls = Arc::new(LiveTls::new(&first.gateway).map_err(StartError::other)?);
+        let (store, page_secret) = open(&first, &random, &metrics)?;
+        let token = first.gateway.admin_token.clone();
+        let clients = first.gateway.clients.clone();
+        let rules = Arc::new(LiveRules::new(start.rules, first, Arc::clone(&clock)));
+
+        let providers = Arc::new(Providers::default());
+        let worker = Worker::new(Arc::clone(&store), Arc::clone(&clock), Arc::clone(&providers), Arc::clone(&metrics));
+        let engine = Arc::new(Engine::new(
+            Arc::clone(&store),
+            Arc::clone(&clock),
+            Arc::clone(&random),
+            providers,
+            page_secret,
+            Arc::clone(&metrics),
+        ));
+        let snapshot = Arc::clone(&rules);
+        let gateway = Gateway::new(Wiring {
+            rules: Arc::new(move || snapshot.current()),
+            engine: Arc::clone(&engine),
+            upstream: Upstream::Embedded(engine),
+            clock,
+            random,
+            metrics: Arc::clone(&metrics),
+            access_log: start.access,
+        });
+        let settings = ListenerSettings {
+            rules: tls.settings(),
+            clients,
+            metrics: Arc::clone(&metrics),
+            workers: available_workers(),
+        };
+        let listener = socket.serve(Public(gateway), settings).map_err(StartError::other)?;
+        let operations = Arc::new(Operations::new(Arc::clone(&rules), tls, Arc::clone(&store), metrics));
+        let watcher = operations.watch();
+        let mut tasks = tokio::task::JoinSet::new();
+        tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token));
+        tasks.spawn(worker.run());
+        Ok(Self { rules, store, operations, listener, tasks, _watcher: watcher })
+    }
+
+    /// Serves until a signal, then drains (contract section 1).
+    async fn serve(self, mut signals: Signals) -> Ended {
+        while let Received::Reload = signals.next().await {
+            self.operations.reload().await;
+        }
+        tracing::info!("draining: a second signal ends the process at once");
+        self.operations.start_draining();
+        tokio::select! {
+            ended = self.drain() => ended,
+            () = signals.next_ending() => {
+                tracing::warn!("a second signal: requests in flight are cut off");
+                Ended::Cut
+            }
+        }
+    }
+
+    async fn drain(mut self) -> Ended {
+        let server = self.rules.current().gateway.server.clone();
+        tokio::time::sleep(server.drain_delay).await;
+        let drained = self.listener.drain(server.shutdown_grace).await;
+        self.tasks.shutdown().await;
+        if let Err(error) = self.store.close().await {
+            tracing::warn!(%error, "the store could not be closed in order; nothing that was acknowledged is lost");
+        }
+        if drained { Ended::Drained } else { Ended::Cut }
+    }
+}
+
+/// Makes a local authority and a server pair where the rules ask for it and both files are missing.
+fn make_certificates(rules: &RuleSet, clock: &dyn Clock) -> Result<(), StartError> {
+    let names = certs::names_of(&rules.gateway.server);
+    let made = certs::ensure(&rules.gateway.tls, &names, clock.now()).map_err(StartError::other)?;
+    if let Some(made) = made {
+        tracing::info!(certificate = %made.files.certificate.display(), "made a server certificate");
+    }
+    Ok(())
+}
+
+/// Opens the store, and the secret that signs links where the rules name none.
+fn open(
+    rules: &RuleSet,
+    random: &Arc<dyn Random>,
+    metrics: &Arc<Metrics>,
+) -> Result<(Arc<dyn Store>, PageSecret), StartError> {
+    let gateway = &rules.gateway;
+    let store = open_store(&gateway.store, Arc::clone(random), Arc::clone(metrics)).map_err(StartError::other)?;
+    let secret = match &gateway.pages.secret {
+        Some(secrets) => secrets.signing().clone(),
+        None => Secret::new(&secret_file(&gateway.pages.default_secret, true, &**random).map_err(StartError::other)?),
+    };
+    Ok((store, PageSecret(secret)))
+}
+
+/// The public listener's service.
+struct Public(Gateway);
+
+impl listener::Service for Public {
+    async fn call(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        self.0.handle(request).await
+    }
+}
+
+/// The signals that a process obeys.
+struct Signals {
+    hangup: Signal,
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+/// What a signal asks for.
+enum Received {
+    Reload,
+    End,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            hangup: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) -> Received {
+        tokio::select! {
+            _ = self.hangup.recv() => Received::Reload,
+            _ = self.interrupt.recv() => Received::End,
+            _ = self.terminate.recv() => Received::End,
+        }
+    }
+
+    async fn next_ending(&mut self) {
+        while let Received::Reload = self.next().await {}
+    }
+}

@@ -6,6 +6,8 @@ mod create;
 mod decide;
 mod links;
 mod query;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
