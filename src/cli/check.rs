@@ -56,9 +56,8 @@ mod tests {
         }
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let valid = run(directory.path(), true, &mut out, &mut err).unwrap();
-        let shown = |bytes: Vec<u8>| {
-            String::from_utf8(bytes).unwrap().replace(directory.path().to_str().unwrap(), "rules")
-        };
+        let shown =
+            |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(directory.path().to_str().unwrap(), "rules");
         (valid, shown(out), shown(err))
     }
 

@@ -64,8 +64,10 @@ pub(super) fn read(directory: &Path, findings: &mut Findings) -> RuleFiles {
         if reading < READINGS && listing(directory, &mut Vec::new()) != before {
             continue;
         }
-        for (path, message) in noted {
-            findings.add_unreadable(&path, message);
+        for Note { path, before, message } in noted {
+            let file = findings.file(&path, &before);
+            findings.distrust(file);
+            findings.add(file, before.len()..before.len(), message);
         }
         return files;
     }
@@ -83,7 +85,8 @@ pub(super) fn version(directory: &Path, files: &RuleFiles) -> Box<str> {
         }
     }
     let digest = hash.finalize();
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<String>().into()
+    let number = digest.iter().take(8).fold(0_u64, |number, byte| (number << 8) | u64::from(*byte));
+    format!("{number:016x}").into()
 }
 
 /// What a file's content is told apart by without reading it.
@@ -96,9 +99,22 @@ struct Stamp {
 }
 
 type Listing = BTreeMap<Role, (PathBuf, Stamp)>;
-type Noted = Vec<(PathBuf, String)>;
 
-fn listing(directory: &Path, noted: &mut Noted) -> Listing {
+/// What is wrong with a file as such.
+struct Note {
+    path: PathBuf,
+    /// The text before the place that is wrong.
+    before: String,
+    message: String,
+}
+
+impl Note {
+    fn new(path: &Path, message: impl Into<String>) -> Self {
+        Self { path: path.into(), before: String::new(), message: message.into() }
+    }
+}
+
+fn listing(directory: &Path, noted: &mut Vec<Note>) -> Listing {
     let mut listing = Listing::new();
     let mut take = |path: PathBuf, role: Role| {
         if let Ok(meta) = fs::metadata(&path)
@@ -110,7 +126,7 @@ fn listing(directory: &Path, noted: &mut Noted) -> Listing {
         }
     };
     if !directory.is_dir() {
-        noted.push((directory.into(), "the rules directory is missing, or is no directory".into()));
+        noted.push(Note::new(directory, "the rules directory is missing, or is no directory"));
         return listing;
     }
     take(directory.join("gateway.toml"), Role::Gateway);
@@ -138,7 +154,7 @@ fn listing(directory: &Path, noted: &mut Noted) -> Listing {
     listing
 }
 
-fn take_lists(lists: &Path, noted: &mut Noted, take: &mut impl FnMut(PathBuf, Role)) {
+fn take_lists(lists: &Path, noted: &mut Vec<Note>, take: &mut impl FnMut(PathBuf, Role)) {
     for name in names(lists, noted) {
         let path = lists.join(&name);
         if let Some(stem) = stem(&name, ".txt") {
@@ -160,12 +176,12 @@ fn stem<'a>(name: &'a str, ending: &str) -> Option<&'a str> {
 }
 
 /// The names in a directory that are text; a missing directory has none.
-fn names(directory: &Path, noted: &mut Noted) -> Vec<String> {
+fn names(directory: &Path, noted: &mut Vec<Note>) -> Vec<String> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) => {
             if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
-                noted.push((directory.into(), format!("cannot be read: {error}")));
+                noted.push(Note::new(directory, format!("cannot be read: {error}")));
             }
             return Vec::new();
         }
@@ -174,27 +190,27 @@ fn names(directory: &Path, noted: &mut Noted) -> Vec<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-fn contents(listing: &Listing, noted: &mut Noted) -> RuleFiles {
+fn contents(listing: &Listing, noted: &mut Vec<Note>) -> RuleFiles {
     let mut files = RuleFiles::new();
     for (role, (path, _)) in listing {
         match text(path) {
             Ok(text) => {
                 files.insert(role.clone(), RuleFile { path: path.clone(), text });
             }
-            Err(message) => noted.push((path.clone(), message)),
+            Err(note) => noted.push(note),
         }
     }
     files
 }
 
-fn text(path: &Path) -> Result<String, String> {
-    let bytes = read_bounded(path, LARGEST_FILE).map_err(|error| format!("cannot be read: {error}"))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..valid].iter().filter(|byte| **byte == b'\n').count() + 1;
-        format!("is not UTF-8: the first wrong byte is in line {line}")
-    })?;
-    Ok(text)
+fn text(path: &Path) -> Result<String, Note> {
+    let bytes =
+        read_bounded(path, LARGEST_FILE).map_err(|error| Note::new(path, format!("cannot be read: {error}")))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let before = String::from_utf8_lossy(valid).into_owned();
+        Note { path: path.into(), before, message: "is not UTF-8 from here".into() }
+    })
 }
 
 /// Reads a file of at most `most` bytes.

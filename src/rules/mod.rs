@@ -15,6 +15,8 @@ mod schema;
 mod schema_shape;
 mod secret;
 mod shop;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};

@@ -279,6 +279,8 @@ fn segment_text(segment: &LocationSegment<'_>) -> String {
     }
 }
 
+const OTHER_MEMBERS: &str = "must have no other members than those agreed for this shop";
+
 /// What was refused, in words of our own: the library's would repeat the value.
 fn field_problem(error: &ValidationError<'_>) -> FieldProblem {
     let mut path: Vec<String> = error.instance_path().segments().map(|segment| segment_text(&segment)).collect();
@@ -287,7 +289,12 @@ fn field_problem(error: &ValidationError<'_>) -> FieldProblem {
     {
         path.push(name.to_owned());
     }
-    FieldProblem { path: path.join("."), reason: reason(error.kind()) }
+    // A closed object is told by the place of the `false` that closes it.
+    let closed = error.schema_path().segments().last().is_some_and(|segment| {
+        matches!(&segment, LocationSegment::Property(name) if name == "additionalProperties" || name == "unevaluatedProperties")
+    });
+    let reason = if closed { OTHER_MEMBERS.into() } else { reason(error.kind()) };
+    FieldProblem { path: path.join("."), reason }
 }
 
 fn reason(kind: &ValidationErrorKind) -> String {
@@ -313,7 +320,7 @@ fn reason(kind: &ValidationErrorKind) -> String {
         ValidationErrorKind::MinProperties { limit } => format!("must have at least {limit} members"),
         ValidationErrorKind::MaxProperties { limit } => format!("must have at most {limit} members"),
         ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::UnevaluatedProperties { .. } => {
-            "must have no other members than those agreed for this shop".into()
+            OTHER_MEMBERS.into()
         }
         ValidationErrorKind::FalseSchema => "is not accepted by this shop".into(),
         _ => "must be as agreed for this shop".into(),

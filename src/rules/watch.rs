@@ -131,6 +131,5 @@ fn concerns(event: &DebouncedEvent, target: &Path) -> bool {
         _ => true,
     };
     change
-        && (event.need_rescan()
-            || event.paths.iter().any(|path| path.starts_with(target) || target.starts_with(path)))
+        && (event.need_rescan() || event.paths.iter().any(|path| path.starts_with(target) || target.starts_with(path)))
 }

@@ -91,6 +91,7 @@ impl Context<'_> {
         if headers.iter().enumerate().any(|(at, name)| headers[..at].contains(name)) {
             let span = given.into_iter().flatten().next().map_or(0..0, Spanned::span);
             self.problem(here, span, "`api_key`, `signature` and `timestamp` must be three different headers");
+            return None;
         }
         Some(recipe)
     }

@@ -110,11 +110,10 @@ fn folded(path: &Path) -> PathBuf {
     let mut folded = PathBuf::new();
     for component in path.components() {
         match (component, folded.components().next_back()) {
-            (Component::CurDir, _) => {}
+            (Component::CurDir, _) | (Component::ParentDir, Some(Component::RootDir)) => {}
             (Component::ParentDir, Some(Component::Normal(_))) => {
                 folded.pop();
             }
-            (Component::ParentDir, Some(Component::RootDir)) => {}
             (component, _) => folded.push(component),
         }
     }

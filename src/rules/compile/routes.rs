@@ -1,6 +1,6 @@
 //! The paths of all dialects together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::dialect::DialectPlaces;
@@ -30,6 +30,8 @@ impl Context<'_> {
             .filter(|(name, _)| serves(name))
             .collect();
         let mut table: HashMap<Box<str>, Vec<V1Route>> = HashMap::new();
+        // Dialects that share all their routes are told once.
+        let mut conflicts: HashSet<(Box<str>, &str)> = HashSet::new();
         for (name, dialect) in &dialects {
             for (endpoint, method, path) in &dialect.routes {
                 let routes = table.entry(path.clone()).or_default();
@@ -44,10 +46,13 @@ impl Context<'_> {
                 if let Some((other, _)) = route.endpoints.first()
                     && let Some(first) = dialects.get(&**other)
                     && !same_headers(&first.signature, &dialect.signature)
+                    && conflicts.insert((other.clone(), *name))
                 {
                     let message = format!(
-                        "{method} {path} is a route of the dialect {} too, whose `[signature]` names other headers",
-                        quoted(other)
+                        "the dialects {} and {} share the route {method} {path}, so that their `[signature]` must \
+                         name the same headers",
+                        quoted(other),
+                        quoted(name)
                     );
                     self.route_problem(places, [name, other], *endpoint, message);
                 }

@@ -85,15 +85,12 @@ impl Context<'_> {
     }
 
     fn pattern(&mut self, here: Here<'_>, pattern: &Spanned<String>) -> AccountRule {
-        match regex::RegexBuilder::new(pattern.get_ref()).size_limit(LARGEST_PATTERN).build() {
-            Ok(regex) => AccountRule::Pattern(regex),
-            Err(_) => {
-                let message = "`payout.account.pattern` must be a regular expression without look-around or \
-                               back-references";
-                self.problem(here, pattern.span(), message);
-                AccountRule::Any
-            }
+        if let Ok(regex) = regex::RegexBuilder::new(pattern.get_ref()).size_limit(LARGEST_PATTERN).build() {
+            return AccountRule::Pattern(regex);
         }
+        let message = "`payout.account.pattern` must be a regular expression without look-around or back-references";
+        self.problem(here, pattern.span(), message);
+        AccountRule::Any
     }
 
     fn provider(&mut self, here: Here<'_>, field: &Field<RawProvider>) -> Option<ProviderRules> {

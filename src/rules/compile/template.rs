@@ -210,7 +210,7 @@ mod tests {
     fn optional_values_may_be_asked_for() {
         let source = r#"{"s": {{ status }}{% if account_number %}, "a": {{ account_number }}{% endif %}}"#;
         assert!(added("status", source).unwrap().contains("411111******1111"));
-        let list = r#"[{% for t in transactions %}{{ t.type }}{% if not loop.last %},{% endif %}{% endfor %}]"#;
+        let list = r"[{% for t in transactions %}{{ t.type }}{% if not loop.last %},{% endif %}{% endfor %}]";
         assert!(added("transactions", list).is_ok());
     }
 

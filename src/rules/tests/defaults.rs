@@ -1,0 +1,143 @@
+//! Every key has the default that the contract shows.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::*;
+use crate::domain::Currency;
+use crate::rules::{AccountRule, CallbackStyle, EngineRules, IdPolicy, ProviderRules, StoreUrl, UnknownFields};
+
+#[test]
+fn of_the_gateway() {
+    let rules = Rules::bare();
+    let base = rules.0.path();
+    let gateway = rules.load().gateway;
+    let seconds = Duration::from_secs;
+    assert_eq!(gateway.server.listen, "127.0.0.1:8443".parse().unwrap());
+    assert_eq!(&*gateway.server.public_url, "https://localhost:8443");
+    assert_eq!((gateway.server.shutdown_grace, gateway.server.drain_delay), (seconds(30), seconds(0)));
+    assert_eq!(gateway.tls.certificate, base.join("certs/server.pem"));
+    assert_eq!(gateway.tls.key, base.join("certs/server.key"));
+    assert!(!gateway.tls.generate && gateway.tls.client_ca.is_none());
+    assert_eq!(gateway.admin_listen, "127.0.0.1:9090".parse().unwrap());
+    assert!(gateway.admin_token.is_none());
+    assert_eq!(gateway.store.url, StoreUrl::Sqlite(base.join("data/paybridge.db")));
+    assert_eq!(gateway.store.keys.create_at.as_deref(), Some(&*base.join("secrets/store.key")));
+    assert!(gateway.store.keys.keys.is_empty());
+    assert_eq!(gateway.engine, EngineRules::Embedded);
+    assert!(gateway.pages.secret.is_none());
+    assert_eq!(gateway.pages.default_secret, base.join("secrets/pages.key"));
+    assert_eq!(gateway.pages.link_lifetime, seconds(30 * 60));
+    assert_eq!(gateway.pages.return_lifetime, seconds(7 * 86400));
+    let callbacks = &gateway.callbacks;
+    assert_eq!((callbacks.timeout, callbacks.first_retry), (seconds(10), seconds(5)));
+    assert_eq!((callbacks.max_retry, callbacks.give_up_after), (seconds(3600), seconds(3 * 86400)));
+    assert!(!callbacks.allow_private_addresses && callbacks.trust.is_empty());
+    let limits = &gateway.limits;
+    assert_eq!((limits.body, limits.head, limits.connections), (65536, 16384, 10_000));
+    assert_eq!(
+        (limits.head_timeout, limits.body_timeout, limits.idle_timeout),
+        (seconds(10), seconds(10), seconds(75))
+    );
+    let quota = limits.unauthenticated_per_ip;
+    assert_eq!((quota.per_second.get(), quota.burst.get()), (50, 100));
+    assert!(!gateway.clients.proxy_protocol && gateway.clients.trusted_proxies.is_empty());
+}
+
+#[test]
+fn of_a_shop() {
+    let rules = Rules::small().load();
+    let shop = &rules.shops["s"];
+    assert_eq!(shop.currency, Currency::new("EUR").unwrap());
+    assert!(shop.active && shop.payment_method.is_none());
+    assert!(shop.payin.schema.is_none() && shop.payout.schema.is_none());
+    assert!(shop.payin.browser_return);
+    assert!(matches!(shop.account, AccountRule::Any));
+    assert_eq!(shop.provider, ProviderRules::Sandbox { delay: Duration::from_secs(1) });
+}
+
+#[test]
+fn of_a_merchant() {
+    let rules = Rules::small().load();
+    let merchant = &rules.merchants["m"];
+    assert_eq!(&*merchant.name, "m");
+    assert!(merchant.default_shop.is_none());
+    let access = &merchant.shops["s"];
+    assert!(access.payin && access.payout);
+    let v1 = &merchant.v1;
+    assert_eq!(&*v1.dialect.name, "v1");
+    assert_eq!(v1.callbacks, CallbackStyle::V1);
+    assert!(v1.callback_url.is_none() && v1.return_url.is_none() && v1.notices.is_empty());
+    assert_eq!((v1.non_numeric_user_id, v1.unknown_fields), (IdPolicy::Reject, UnknownFields::Reject));
+    assert!(!v1.allow_http_callbacks);
+    assert!(!merchant.balance.enforce && merchant.balance.opening.is_empty());
+    let key = rules.api_key("k").unwrap().api_key();
+    assert!(key.rate_limit.is_none() && key.shops.is_none());
+    assert!(rules.api_key("K").is_none());
+}
+
+#[test]
+fn what_is_said_counts() {
+    let gateway = "\
+        [server]\nlisten = \"[::1]:0\"\npublic_url = \"https://pay.example.com/\"\nshutdown_grace = \"250ms\"\n\
+        [tls]\ncertificate = \"/etc/x.pem\"\nclient_ca = \"clients.pem\"\n\
+        [admin]\nlisten = \"0.0.0.0:1\"\ntoken = [\"a\", \"b\"]\n\
+        [store]\nurl = \"sqlite:/var/x.db\"\n\
+        [pages]\nsecret = \"p\"\n\
+        [limits]\nbody = 100\nhead = \"1MiB\"\nunauthenticated_per_ip = { per_second = 7 }\n\
+        [clients]\nproxy_protocol = true\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\"]\n";
+    let rules = Rules::bare().with("gateway.toml", gateway);
+    let gateway = rules.load().gateway;
+    assert_eq!(&*gateway.server.public_url, "https://pay.example.com");
+    assert_eq!(gateway.server.shutdown_grace, Duration::from_millis(250));
+    assert_eq!(gateway.tls.certificate, Path::new("/etc/x.pem"));
+    assert_eq!(gateway.tls.client_ca.unwrap(), rules.path().join("clients.pem"));
+    assert_eq!(gateway.admin_token.unwrap().verifying().count(), 2);
+    assert_eq!(gateway.store.url, StoreUrl::Sqlite("/var/x.db".into()));
+    assert_eq!(gateway.pages.secret.unwrap().signing().expose(), b"p");
+    assert_eq!((gateway.limits.body, gateway.limits.head), (100, 1 << 20));
+    let quota = gateway.limits.unauthenticated_per_ip;
+    assert_eq!((quota.per_second.get(), quota.burst.get()), (7, 7));
+    assert_eq!(gateway.clients.trusted_proxies.len(), 2);
+}
+
+#[test]
+fn of_v1_traffic_said() {
+    let merchant = "name = \"M\"\ndefault_shop = \"s\"\n[shops.s]\npayout = false\n\
+        [v1]\ncallbacks = \"v1\"\ncallback_url = \"http://a.example/cb\"\nallow_http_callbacks = true\n\
+        return_url = \"http://a.example/\"\nnon_numeric_user_id = \"omit\"\nunknown_fields = \"ignore\"\n\
+        deprecated_since = \"2026-06-30\"\nsunset = 2027-06-30\nmigration_url = \"https://docs.example/v2\"\n\
+        [balance]\nenforce = true\nopening = { EUR = \"10000.00\", kes = \"5\" }\n";
+    let rules = Rules::small().with("merchants/m.toml", merchant).load();
+    let merchant = &rules.merchants["m"];
+    assert!(merchant.shops["s"].payin && !merchant.shops["s"].payout);
+    assert!(merchant.v1.callback_url.as_ref().unwrap().is_plain_http());
+    let notices: Vec<(&str, &str)> = merchant.v1.notices.iter().map(|(name, value)| (*name, &**value)).collect();
+    assert_eq!(
+        notices,
+        [
+            ("deprecation", "@1782777600"),
+            ("sunset", "Wed, 30 Jun 2027 00:00:00 GMT"),
+            ("link", "<https://docs.example/v2>; rel=\"deprecation\", <https://docs.example/v2>; rel=\"sunset\""),
+        ]
+    );
+    let opening: Vec<String> = merchant.balance.opening.iter().map(|(c, a)| format!("{c} {a}")).collect();
+    assert_eq!(opening, ["EUR 10000.00", "KES 5.00"]);
+}
+
+#[test]
+fn the_payment_method_decides_the_account_unless_said() {
+    for (lines, account, fits) in [
+        ("payment_method = \"card\"", "", "4111111111111111"),
+        ("payment_method = \"mobile\"", "", "+254712345678"),
+        ("payment_method = \"card\"", "account = \"mobile\"", "+254712345678"),
+        ("", "account = \"card\"", "4111111111111111"),
+        ("", "account = { pattern = \"^[A-Z]{2}[0-9]{10,32}$\" }", "DE44500105175407324931"),
+    ] {
+        let shop = format!("{lines}\n{SHOP}[payout]\n{account}");
+        let rules = Rules::bare().with("shops/s.toml", shop).load();
+        let check = |text: &str| rules.shops["s"].account.check(&crate::domain::AccountNumber::new(text).unwrap());
+        assert!(check(fits).is_ok(), "{lines} {account}");
+        assert!(check("no account").is_err(), "{lines} {account}");
+    }
+}

@@ -1,0 +1,85 @@
+//! Dialects, and dialects beside each other.
+
+use http::Method;
+
+use super::*;
+use crate::rules::{Algorithm, Encoding, Endpoint, Segment, TimestampFormat};
+
+#[track_caller]
+fn dialect(text: &str, place: &str, message: &str) {
+    Rules::small().with("dialects/d.toml", text).one_problem(&format!("dialects/d.toml:{place}"), message);
+}
+
+#[test]
+fn said_in_full() {
+    let text = "[signature]\napi_key = \"Key\"\nsignature = \"Sign\"\ntimestamp = \"Time\"\ntimestamp_format = \"unix-ms\"\n\
+        window = \"30s\"\npayload = \"{body}\"\nalgorithm = \"hmac-sha512\"\nencoding = \"base64\"\n\
+        [routes]\npayin = \"POST /shop/in\"\npayout = \"POST /shop/out\"\npayin_status = \"GET /shop/in\"\n\
+        payout_status = \"GET /shop/out\"\nbalance = \"GET /shop/balance\"\ntransactions = \"GET /shop/list\"\n\
+        [statuses]\nPENDING = \"new\"\nSUCCESS = \"done\"\nFAILED = \"failed\"\n\
+        [replies]\npayin = '{\"id\": {{ transaction_id }}}'\n[requests]\nempty_list_is_object = true\n";
+    let rules = Rules::small().with("dialects/d.toml", text).load();
+    let dialect = &rules.dialects["d"];
+    let recipe = &dialect.signature;
+    assert_eq!((recipe.api_key.as_str(), recipe.timestamp.as_str()), ("key", "time"));
+    assert_eq!((recipe.timestamp_format, recipe.algorithm), (TimestampFormat::UnixMillis, Algorithm::HmacSha512));
+    assert_eq!((recipe.encoding, &*recipe.payload), (Encoding::Base64, &[Segment::Body][..]));
+    assert_eq!(&*dialect.statuses.success, "done");
+    assert!(dialect.empty_list_is_object);
+    let values = serde_json::json!({ "transaction_id": "7" });
+    assert_eq!(dialect.replies.render("payin", &values).unwrap().unwrap(), "{\"id\": \"7\"}");
+    assert!(dialect.replies.render("payout", &values).is_none());
+    let routes = &rules.v1_routes["/shop/in"];
+    assert_eq!(routes.len(), 2);
+    let get = routes.iter().find(|route| route.method == Method::GET).unwrap();
+    assert_eq!(get.endpoints, [("d".into(), Endpoint::PayinStatus)]);
+    assert_eq!(get.api_key.as_str(), "key");
+    assert!(rules.v1_routes.contains_key("/api/v1/payin"), "the merchant speaks v1");
+}
+
+#[test]
+fn that_share_routes_share_headers() {
+    let rules = Rules::small().with("dialects/d.toml", "[statuses]\nPENDING = \"new\"").load();
+    let endpoints = &rules.v1_routes["/api/v1/payin"][0].endpoints;
+    assert_eq!(endpoints, &[("d".into(), Endpoint::Payin), ("v1".into(), Endpoint::Payin)]);
+    Rules::small()
+        .with("dialects/d.toml", "[signature]\nsignature = \"Sign\"")
+        .one_problem("dialects/d.toml:1:1", "the dialects `d` and `v1` share the route POST /api/v1/payin");
+    // A v1 that nobody wrote down or uses takes no paths.
+    let merchant = format!("{MERCHANT}[v1]\ndialect = \"d\"");
+    let rules = Rules::small().with("dialects/d.toml", "[signature]\nsignature = \"Sign\"");
+    assert_eq!(rules.with("merchants/m.toml", merchant).load().v1_routes.len(), 6);
+}
+
+#[test]
+fn wrong_in_themselves() {
+    dialect("[signature]\napi_key = \"X Key\"", "2:11", "must be a header name");
+    dialect("[signature]\ntimestamp = \"x-signature\"", "2:13", "must be three different headers");
+    dialect("[signature]\npayload = \"{timestamp}\"", "2:11", "must hold `{body}`");
+    dialect("[signature]\npayload = \"{body}{x}\"", "2:11", "unknown placeholder");
+    dialect("[signature]\nwindow = \"0s\"", "2:10", "must be longer than 0");
+    dialect("[signature]\nalgorithm = \"md5\"", "2:13", "must be `hmac-sha256` or `hmac-sha512`");
+    dialect("[routes]\npayin = \"PUT /x\"", "2:9", "must be a method and a path");
+    dialect("[routes]\npayin = \"GET /x\"", "2:9", "`routes.payin` must be a POST route");
+    dialect("[routes]\nbalance = \"POST /x\"", "2:11", "`routes.balance` must be a GET route");
+    dialect("[routes]\nbalance = \"GET /x/\"", "2:11", "must be a method and a path");
+    dialect("[routes]\nbalance = \"GET /x?y\"", "2:11", "must be a method and a path");
+    for own in ["/api/v2", "/api/v2/x", "/pay/1", "/return", "/relay/x", "/sandbox/1", "/providers/x"] {
+        let text = format!("[routes]\nbalance = \"GET {own}\"");
+        dialect(&text, "2:11", "belongs to the gateway itself");
+    }
+    dialect(
+        "[routes]\npayin = \"POST /a\"\npayout = \"POST /a\"",
+        "3:10",
+        "`routes.payout` is the same as `routes.payin`",
+    );
+    dialect("[statuses]\nPENDNG = \"x\"", "2:1", "did you mean `PENDING`?");
+    dialect("[statuses]\nPENDING = \"FAILED\"", "1:1", "must differ");
+    dialect("[statuses]\nPENDING = \"\"", "2:11", "1 to 64 bytes");
+    dialect("[replies]\npayin = \"{{ x }}\"", "2:13", "undefined");
+    dialect("[replies]\npayin = '''\n{\n  \"a\": {{ x }}\n}'''", "4:11", "undefined");
+    dialect("[replies]\npayin = \"{{\"", "2:10", "is no usable template");
+    dialect("[replies]\npayin = \"ok\"", "2:9", "does not render JSON");
+    dialect("[replies]\nrefund = \"1\"", "2:1", "unknown key `refund` in `replies`");
+    assert!(Rules::small().with("dialects/d.toml", "[routes]\nbalance = \"GET /api/v20\"").try_load().is_ok());
+}

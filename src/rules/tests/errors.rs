@@ -1,0 +1,134 @@
+//! Every way a file can be wrong, with its place.
+
+use super::*;
+
+#[test]
+fn everything_wrong_is_shown_in_one_run() {
+    let rules = Rules::bare()
+        .with("gateway.toml", "[server]\nlisten = 5\nshutdown_grace = \"30\"\n\n[limit]\nbody = 1\n")
+        .with("shops/s.toml", "curency = \"EUR\"\n[provider]\nkind = \"sandbx\"\n")
+        .with("merchants/m.toml", "default_shop = \"t\"\n[shops.q]\n[v1]\ndialect = \"v2\"\nmode = 1\n");
+    insta::assert_snapshot!(rules.problems().join("\n"));
+}
+
+#[track_caller]
+fn gateway(text: &str, place: &str, message: &str) {
+    Rules::small().with("gateway.toml", text).one_problem(&format!("gateway.toml:{place}"), message);
+}
+
+#[test]
+fn in_the_gateway() {
+    gateway("server = 1", "1:10", "`server` must be a table, not an integer");
+    gateway("[server]\nlisten = \"localhost:1\"", "2:10", "`server.listen` must be an IP address and port");
+    gateway("[server]\nlisten = \"127.0.0.1\"", "2:10", "`server.listen` must be an IP address and port");
+    gateway("[server]\nshutdown_grace = 30", "2:18", "must be a span of time such as \"250ms\"");
+    gateway("[server]\npublic_url = \"http://a.example\"", "2:14", "must be an https:// URL without a path");
+    gateway("[server]\npublic_url = \"https://a.example/x\"", "2:14", "must be an https:// URL without a path");
+    gateway("[server]\npublic_url = \"a.example\"", "2:14", "must be an absolute URL");
+    gateway("[tls]\ngenerate = \"yes\"", "2:12", "`tls.generate` must be true or false, not a string");
+    gateway("[admin]\nlisten = \"0.0.0.0:9\"", "2:10", "`admin.token` is required");
+    gateway("[admin]\ntoken = \"\"", "2:9", "must not be empty");
+    gateway("[admin]\ntoken = []", "2:9", "must name at least one secret");
+    gateway("[store]\nurl = \"postgres://u@h/db\"", "2:7", "PostgreSQL is not supported by this version");
+    gateway("[store]\nurl = \"sqlite://h/db\"", "2:7", "must be \"sqlite:\" and the path of a file");
+    gateway("[store]\nurl = \"sqlite:\"", "2:7", "must be \"sqlite:\" and the path of a file");
+    gateway("[store]\nkeys = [\"c2hvcnQ=\"]", "2:9", "32 bytes in base64");
+    gateway("[engine]\nurl = \"https://v2.example\"", "2:7", "a remote engine is not supported by this version");
+    gateway("[engine]\nlegacy_url = \"https://v1.example\"", "2:14", "is not supported by this version");
+    gateway("[engine]\ncallback_signature = { payload = \"{bdy}\" }", "2:34", "unknown placeholder");
+    gateway("[engine]\ncallback_signature = { encoding = \"hx\" }", "2:35", "did you mean `hex`?");
+    gateway("[engine]\ntrust = \"x\"", "2:9", "`engine.trust` must be a list, not a string");
+    gateway("[pages]\nlink_lifetime = \"0s\"", "2:17", "`pages.link_lifetime` must be longer than 0");
+    gateway("[callbacks]\nfirst_retry = \"2h\"", "2:15", "must not be shorter than");
+    gateway("[limits]\nbody = \"64KB\"", "2:8", "must be a size such as \"64KiB\"");
+    gateway("[limits]\nbody = 0", "2:8", "must be a size");
+    gateway("[limits]\nbody = \"65MiB\"", "2:8", "must be a size");
+    gateway("[limits]\nconnections = -1", "2:15", "must be a whole number from 1 to 1000000");
+    gateway("[limits]\nconnections = 1.5", "2:15", "must be a whole number from 1 to 1000000");
+    gateway("[limits]\nunauthenticated_per_ip = { burst = 5 }", "2:26", "must say `per_second`");
+    gateway("[clients]\ntrusted_proxies = [\"10.0.0.1/8\"]", "2:20", "the network is `10.0.0.0/8`");
+    gateway("[clients]\ntrusted_proxies = [\"::1\", \"x\"]", "2:27", "`clients.trusted_proxies[1]` must be an address");
+    gateway("[sevrer]\nlisten = 1", "1:2", "did you mean `server`?");
+    gateway("[server]\ncolour = 1", "2:1", "unknown key `colour` in `server` (known here: listen, public_url");
+    gateway("[server\nlisten = 1", "1:8", "not valid TOML");
+    gateway("[server]\n[server]", "2:2", "not valid TOML: duplicate key");
+}
+
+#[track_caller]
+fn shop(text: &str, place: &str, message: &str) {
+    Rules::bare().with("shops/s.toml", text).one_problem(&format!("shops/s.toml:{place}"), message);
+}
+
+#[test]
+fn in_shops() {
+    shop("[provider]\nkind = \"sandbox\"", "1:1", "`currency` is required");
+    shop("currency = \"EURO\"\n[provider]\nkind = \"sandbox\"", "1:12", "`currency` must be exactly 3 letters");
+    shop("currency = \"EUR\"", "1:1", "a shop needs a `[provider]`");
+    shop("currency = \"EUR\"\n[provider]\ndelay = \"1s\"", "2:1", "`provider.kind` is required");
+    shop(
+        "currency = \"EUR\"\n[provider]\nkind = \"http\"\nurl = \"https://x\"\nsecret = \"s\"",
+        "3:8",
+        "\"http\" is not supported by this version",
+    );
+    shop(&format!("{SHOP}url = \"https://x\""), "4:7", "`provider.url` is no key of the sandbox");
+    shop(&format!("{SHOP}[payout]\naccount = \"iban\""), "5:11", "must be `card`, `mobile` or { pattern");
+    shop(&format!("{SHOP}[payout]\naccount = {{}}"), "5:11", "must have the key `pattern`");
+    shop(&format!("{SHOP}[payout]\naccount = {{ pattern = \"(?=x)\" }}"), "5:23", "must be a regular expression");
+    shop(&format!("{SHOP}[payout]\naccount = {{ pattern = \"(a{{999}}){{999}}\" }}"), "5:23", "regular expression");
+    shop(&format!("payment_method = \"two words\"\n{SHOP}"), "1:18", "visible ASCII");
+    shop(&format!("{SHOP}[payin]\nschema = \"x.json\""), "5:10", "must be the name of a .json file beside this one");
+    shop(&format!("{SHOP}[payin]\nschema = \"../x.json\""), "5:10", "must be the name of a .json file");
+    shop(&format!("{SHOP}[payout]\nbrowser_return = true"), "5:1", "unknown key `browser_return` in `payout`");
+}
+
+#[track_caller]
+fn merchant(text: &str, place: &str, message: &str) {
+    Rules::small().with("merchants/m.toml", text).one_problem(&format!("merchants/m.toml:{place}"), message);
+}
+
+#[test]
+fn in_merchants() {
+    let key = "[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\n";
+    merchant("", "1:1", "the merchant's file is empty");
+    merchant("default_shop = \"s\"", "1:16", "`s` is not one of the merchant's `[shops]`");
+    merchant("[shops.x]", "1:8", "there is no shop `x`");
+    merchant("[shops.s]\npayin = 1", "2:9", "`shops.s.payin` must be true or false");
+    merchant("[[api_keys]]\nv2_secret = \"x\"", "1:1", "must say its `key`");
+    merchant("[[api_keys]]\nkey = \"k\"", "2:7", "must have a `v2_secret`");
+    merchant("[[api_keys]]\nkey = \"\"\nv2_secret = \"x\"", "2:7", "1 to 255 visible ASCII");
+    merchant(&format!("{key}shops = [\"s\"]"), "4:10", "`api_keys.shops`: `s` is not one of");
+    merchant(&format!("{key}allowed_ips = [\"1.2.3.4/24\"]"), "4:16", "`api_keys[0].allowed_ips[0]` has address bits");
+    merchant(&format!("{key}allowed_ips = [\"fe80::1%1\"]"), "4:16", "must be an address or a network");
+    merchant(&format!("{key}rate_limit = {{ per_second = 0 }}"), "4:29", "from 1 to 1000000");
+    merchant(&format!("{key}{key}"), "5:7", "m.toml:2:7 too");
+    merchant("[v1]\ndialect = \"v2\"", "2:11", "there is no dialect `v2` (did you mean `v1`?)");
+    merchant("[v1]\nmode = \"legacy\"", "2:8", "\"legacy\" is not supported by this version");
+    merchant("[v1]\nmode = \"shadow\"", "2:8", "\"shadow\" is not supported by this version");
+    merchant("[v1]\ncallbacks = \"v3\"", "2:13", "must be `v1` or `v2`");
+    merchant("[v1]\ncallback_url = \"http://a.example\"", "2:16", "`v1.callback_url` must be an https:// URL");
+    merchant(
+        "[v1]\ncallbacks = \"v2\"\nallow_http_callbacks = true\ncallback_url = \"http://a.example\"",
+        "4:16",
+        "must be an https:// URL",
+    );
+    merchant("[v1]\nreturn_url = \"/done\"", "2:14", "must be an absolute URL");
+    merchant("[v1]\nsunset = \"soon\"", "2:10", "must be a date such as");
+    merchant("[v1]\nsunset = \"2027-02-30\"", "2:10", "must be a date such as");
+    merchant("[v1]\nsunset = \"2026-01-01\"\ndeprecated_since = \"2026-01-02\"", "2:10", "must not be before");
+    merchant("[balance]\nopening = { EUR = 10.0 }", "2:19", "must be an amount as a string");
+    merchant("[balance]\nopening = { EUR = \"0\" }", "2:19", "must be greater than 0");
+    merchant("[balance]\nopening = { EUROS = \"1\" }", "2:13", "must be exactly 3 letters");
+    merchant("[balance]\nopening = { EUR = \"1\", eur = \"2\" }", "2:24", "names EUR twice");
+}
+
+#[test]
+fn api_keys_are_unique_across_merchants() {
+    let rules = Rules::small().with("merchants/n.toml", MERCHANT);
+    rules.one_problem("merchants/n.toml:2:7", "merchants/m.toml:2:7 too");
+}
+
+#[test]
+fn a_wrong_shop_is_no_missing_shop() {
+    let rules = Rules::small().with("shops/s.toml", "currency = 5\n[provider]\nkind = \"sandbox\"");
+    rules.one_problem("shops/s.toml:1:12", "`currency` must be a string, not an integer");
+}

@@ -1,0 +1,223 @@
+//! Tests of the rule files as a whole: directories in, rule sets or problems out.
+
+mod defaults;
+mod dialects;
+mod errors;
+mod reload;
+mod schemas;
+mod secrets;
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use super::{LoadOptions, Problems, RuleSet, load};
+use crate::domain::{MerchantId, UnixMillis};
+
+/// A rules directory in the making, below a temporary one.
+struct Rules(TempDir);
+
+const SHOP: &str = "currency = \"EUR\"\n[provider]\nkind = \"sandbox\"\n";
+
+const MERCHANT: &str = "\
+[[api_keys]]
+key = \"k\"
+v1_secret = \"one\"
+v2_secret = \"two\"
+allowed_ips = [\"203.0.113.0/24\"]
+[shops.s]
+";
+
+impl Rules {
+    /// An empty `gateway.toml`, a store key beside the directory, and nothing else.
+    fn bare() -> Self {
+        let rules = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(rules.0.path().join("rules")).unwrap();
+        rules.with("gateway.toml", "")
+    }
+
+    /// A shop `s` and a merchant `m` with the key `k`.
+    fn small() -> Self {
+        Self::bare().with("shops/s.toml", SHOP).with("merchants/m.toml", MERCHANT)
+    }
+
+    fn with(self, name: &str, text: impl AsRef<[u8]>) -> Self {
+        self.put(name, text);
+        self
+    }
+
+    fn put(&self, name: &str, text: impl AsRef<[u8]>) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.0.path().join("rules")
+    }
+
+    fn try_load(&self) -> Result<RuleSet, Problems> {
+        load(&self.path(), UnixMillis(0), None, LoadOptions::default())
+    }
+
+    #[track_caller]
+    fn load(&self) -> RuleSet {
+        self.try_load().unwrap_or_else(|problems| panic!("{problems}"))
+    }
+
+    #[track_caller]
+    fn refused(&self) -> Problems {
+        self.try_load().expect_err("the rules are wrong")
+    }
+
+    /// The problems, one line each, with paths below the rules directory.
+    #[track_caller]
+    fn problems(&self) -> Vec<String> {
+        let shown = self.refused().to_string();
+        shown.lines().map(|line| line.replace(&format!("{}/", self.path().display()), "")).collect()
+    }
+
+    /// Expects exactly one problem, which starts with `place` and has `message` in it.
+    #[track_caller]
+    fn one_problem(&self, place: &str, message: &str) {
+        let problems = self.problems();
+        assert!(problems.len() == 1, "one problem expected: {problems:#?}");
+        assert!(problems[0].starts_with(&format!("{place}: ")), "{place} expected: {}", problems[0]);
+        assert!(problems[0].contains(message), "{message:?} expected: {}", problems[0]);
+    }
+}
+
+fn merchant_id(text: &str) -> MerchantId {
+    MerchantId::new(text).unwrap()
+}
+
+#[test]
+fn the_shipped_rules_load() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
+    let options = LoadOptions { check_secrets: false };
+    let rules = load(&directory, UnixMillis(0), None, options).unwrap_or_else(|problems| panic!("{problems}"));
+    let demo = &rules.merchants["demo"];
+    assert_eq!(demo.default_shop.as_ref().unwrap().as_str(), "card-eur");
+    assert!(rules.api_key("demo-v1").unwrap().api_key().v1_secrets.is_some());
+    assert!(rules.api_key("demo-v2").unwrap().api_key().v1_secrets.is_none());
+    assert!(rules.gateway.tls.generate && rules.gateway.callbacks.allow_private_addresses);
+    let payin = rules.shops["card-eur"].payin.schema.as_ref().unwrap();
+    assert!(payin.check(&demo.id, &serde_json::Map::new()).is_ok(), "a deposit without fields passes");
+}
+
+#[test]
+fn the_shipped_dialect_is_the_built_in_one() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
+    let written = load(&directory, UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap();
+    let built_in = Rules::bare().load();
+    assert_eq!(format!("{:?}", written.dialects["v1"]), format!("{:?}", built_in.dialects["v1"]));
+}
+
+#[test]
+fn only_names_of_the_contracts_forms_count() {
+    let wrong = "this is no TOML";
+    let rules = Rules::small()
+        .with("merchants/.hidden.toml", wrong)
+        .with("merchants/m.toml~", wrong)
+        .with("merchants/#m.toml#", wrong)
+        .with("merchants/.m.toml.swp", wrong)
+        .with("merchants/two words.toml", wrong)
+        .with("merchants/m.toml.bak", wrong)
+        .with("merchants/deep/er.toml", wrong)
+        .with("merchants/directory.toml/x", wrong)
+        .with("shops/..data/s.toml", wrong)
+        .with("shops/unused.json", "{")
+        .with("other.toml", wrong)
+        .with("README.md", wrong)
+        .with("lists/.hidden.txt", "")
+        .with("lists/m/deeper/x.txt", "")
+        .load();
+    assert_eq!((rules.merchants.len(), rules.shops.len(), rules.dialects.len()), (1, 1, 1));
+}
+
+#[test]
+fn the_version_covers_every_file() {
+    let rules = Rules::small().with("shops/x.json", "{}").with("lists/l.txt", "a");
+    let mut versions = vec![rules.load().version];
+    assert_eq!(rules.load().version, versions[0]);
+    for (name, text) in [
+        ("gateway.toml", "# x"),
+        ("shops/x.json", "{ }"),
+        ("lists/l.txt", "b"),
+        ("lists/m/l.txt", "b"),
+        ("dialects/d.toml", ""),
+        ("shops/t.toml", SHOP),
+    ] {
+        rules.put(name, text);
+        let version = rules.load().version;
+        assert!(version.len() == 16 && !versions.contains(&version), "{name}");
+        versions.push(version);
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    let rules = Rules::small().with("merchants/bad.toml", b"name = \"\xff\"\n");
+    rules.one_problem("merchants/bad.toml:1:9", "is not UTF-8 from here");
+    let rules = Rules::small().with("lists/big.txt", vec![b'a'; (4 << 20) + 1]);
+    rules.one_problem("lists/big.txt:1:1", "larger than 4194304 bytes");
+    let missing = load(Path::new("/no/such/rules"), UnixMillis(0), None, LoadOptions::default()).unwrap_err();
+    assert_eq!(missing.to_string(), "/no/such/rules:1:1: the rules directory is missing, or is no directory");
+    let rules = Rules(tempfile::tempdir().unwrap());
+    fs::create_dir(rules.path()).unwrap();
+    rules.one_problem("gateway.toml:1:1", "gateway.toml is missing");
+}
+
+mod any_bytes {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Pieces that rule files are made of, so that random files get past the parser.
+    fn piece() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "[a-z_.]{1,9} = ",
+            "\"[a-z0-9:./{}$-]{0,9}\"",
+            "[0-9]{1,4}",
+            Just("[[api_keys]]\n".to_owned()),
+            Just("[v1]\n".to_owned()),
+            Just("[provider]\nkind = \"sandbox\"".to_owned()),
+            Just("[replies]\nstatus = '''{{ a }}'''".to_owned()),
+            Just("{ a = [1, {".to_owned()),
+            Just("} ]".to_owned()),
+            Just("\n".to_owned()),
+            Just("\"\"\"".to_owned()),
+            "\\PC{0,5}",
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_bytes_panic_the_loader(
+            bytes in proptest::collection::vec(any::<u8>(), 0..200),
+            pieces in proptest::collection::vec(piece(), 0..20),
+            cut in 0..400_usize,
+        ) {
+            let text = pieces.concat();
+            let whole = [SHOP, MERCHANT].concat();
+            let cut = whole.get(..cut).unwrap_or(&whole);
+            for content in [bytes.as_slice(), text.as_bytes(), cut.as_bytes()] {
+                let rules = Rules::small();
+                for name in ["gateway.toml", "dialects/v1.toml", "shops/s.toml", "merchants/m.toml", "lists/l.txt"] {
+                    rules.put(name, content);
+                    if let Err(problems) = rules.try_load() {
+                        prop_assert!(!problems.rendered().is_empty());
+                    }
+                }
+                let rules = Rules::small().with("shops/s.toml", format!("{SHOP}[payin]\nschema = \"s.json\""));
+                rules.put("shops/s.json", content);
+                if let Err(problems) = rules.try_load() {
+                    prop_assert!(!problems.rendered().is_empty());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Live reload: all or nothing, and what stays.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::*;
+use crate::clock::ManualClock;
+use crate::rules::{LiveRules, ReloadOutcome, Watched, Watcher};
+
+fn live(rules: &Rules) -> Arc<LiveRules> {
+    let clock = Arc::new(ManualClock::at(UnixMillis(7)));
+    Arc::new(LiveRules::new(&rules.path(), rules.load(), clock))
+}
+
+fn limited(per_second: u32) -> String {
+    MERCHANT.replace("[shops.s]", &format!("rate_limit = {{ per_second = {per_second}, burst = 5 }}\n[shops.s]"))
+}
+
+#[test]
+fn all_or_nothing() {
+    let rules = Rules::small();
+    let live = live(&rules);
+    let first = live.current();
+    rules.put("merchants/m.toml", "nmae = 1");
+    rules.put("merchants/n.toml", "name = \"N\"");
+    let ReloadOutcome::Refused(problems) = live.reload() else { panic!("the rules are wrong") };
+    assert_eq!(problems.count(), 1);
+    assert!(Arc::ptr_eq(&first, &live.current()), "the last good set keeps serving");
+    assert!(live.last_error().unwrap().to_string().contains("did you mean `name`?"));
+    rules.put("merchants/m.toml", MERCHANT);
+    let ReloadOutcome::Loaded { previous, version, needs_restart } = live.reload() else { panic!("they are good") };
+    assert_eq!((previous, &version), (first.version.clone(), &live.current().version));
+    assert!(needs_restart.is_empty() && live.last_error().is_none());
+    assert_eq!(live.current().loaded_at, UnixMillis(7));
+    assert_eq!((first.merchants.len(), live.current().merchants.len()), (1, 2));
+}
+
+#[test]
+fn what_needs_a_restart_is_named_and_stays() {
+    let rules = Rules::small();
+    let live = live(&rules);
+    rules.put(
+        "gateway.toml",
+        "[server]\npublic_url = \"https://b.example\"\n[admin]\ntoken = \"x\"\n[store]\nurl = \"sqlite:x.db\"\n\
+         [clients]\nproxy_protocol = true\n[limits]\nbody = 7\n",
+    );
+    let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("the rules are good") };
+    assert_eq!(needs_restart, ["server", "admin", "store", "clients"]);
+    let now = live.current();
+    assert_eq!(&*now.gateway.server.public_url, "https://localhost:8443");
+    assert!(now.gateway.admin_token.is_none() && !now.gateway.clients.proxy_protocol);
+    assert_eq!(now.gateway.limits.body, 7, "the rest is live");
+}
+
+#[test]
+fn a_store_key_made_at_start_is_no_change() {
+    let rules = Rules::small();
+    let live = live(&rules);
+    fs::create_dir(rules.0.path().join("secrets")).unwrap();
+    let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    fs::write(rules.0.path().join("secrets/store.key"), key).unwrap();
+    let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("the rules are good") };
+    assert!(needs_restart.is_empty());
+}
+
+#[test]
+fn rate_limiters_keep_what_was_used() {
+    let rules = Rules::small().with("merchants/m.toml", limited(5));
+    let live = live(&rules);
+    let limiter =
+        |rules: &RuleSet| Arc::clone(&rules.api_key("k").unwrap().api_key().rate_limit.as_ref().unwrap().limiter);
+    let first = limiter(&live.current());
+    rules.put("merchants/m.toml", limited(5).replace("\"one\"", "\"other\""));
+    assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }));
+    assert!(Arc::ptr_eq(&first, &limiter(&live.current())), "the quota is as it was");
+    rules.put("merchants/m.toml", limited(6));
+    assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }));
+    assert!(!Arc::ptr_eq(&first, &limiter(&live.current())), "another quota starts anew");
+}
+
+/// Waits until something holds; fails when it does not for much longer than it ever takes.
+#[track_caller]
+fn eventually(what: &str, holds: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("never: {what}");
+}
+
+fn watched(rules: &Rules) -> (Arc<LiveRules>, Arc<AtomicUsize>, Watcher) {
+    let live = live(rules);
+    let reloads = Arc::new(AtomicUsize::new(0));
+    let (reloaded, counted) = (Arc::clone(&live), Arc::clone(&reloads));
+    let on_change = Box::new(move || {
+        reloaded.reload();
+        counted.fetch_add(1, Ordering::SeqCst);
+    });
+    let watcher = Watcher::start(vec![Watched { path: rules.path(), on_change }]).unwrap();
+    (live, reloads, watcher)
+}
+
+fn names(live: &LiveRules) -> String {
+    live.current().merchants["m"].name.to_string()
+}
+
+#[test]
+fn saves_of_every_kind_are_noticed() {
+    let rules = Rules::small();
+    let (live, _, _watcher) = watched(&rules);
+    let path = rules.path();
+    let named = |name: &str| format!("name = \"{name}\"\n{MERCHANT}");
+    fs::write(path.join("merchants/m.toml"), named("written")).unwrap();
+    eventually("written", || names(&live) == "written");
+    fs::write(path.join("merchants/.m.new"), named("renamed")).unwrap();
+    fs::rename(path.join("merchants/.m.new"), path.join("merchants/m.toml")).unwrap();
+    eventually("renamed", || names(&live) == "renamed");
+    fs::create_dir(path.join("dialects")).unwrap();
+    fs::write(path.join("dialects/d.toml"), "").unwrap();
+    eventually("a new directory", || live.current().dialects.len() == 2);
+    fs::write(path.join("dialects/d.toml"), "[requests]\nempty_list_is_object = true").unwrap();
+    eventually("a file in it", || live.current().dialects["d"].empty_list_is_object);
+    fs::remove_file(path.join("dialects/d.toml")).unwrap();
+    eventually("removed", || live.current().dialects.len() == 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn exchanged_links_are_noticed() {
+    use std::os::unix::fs::symlink;
+    let rules = Rules::small();
+    let path = rules.path();
+    let generation = |number: u32| {
+        let directory = path.join(format!("..{number}/merchants"));
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("m.toml"), format!("name = \"{number}\"\n{MERCHANT}")).unwrap();
+    };
+    generation(1);
+    symlink("..1", path.join("..data")).unwrap();
+    fs::remove_dir_all(path.join("merchants")).unwrap();
+    symlink("..data/merchants", path.join("merchants")).unwrap();
+    let (live, _, _watcher) = watched(&rules);
+    assert_eq!(names(&live), "1");
+    for number in 2..4 {
+        generation(number);
+        symlink(format!("..{number}"), path.join("..data_tmp")).unwrap();
+        fs::rename(path.join("..data_tmp"), path.join("..data")).unwrap();
+        fs::remove_dir_all(path.join(format!("..{}", number - 1))).unwrap();
+        eventually("the next generation", || names(&live) == number.to_string());
+    }
+}
+
+#[test]
+fn an_exchanged_directory_is_watched_again() {
+    let rules = Rules::small();
+    let (live, _, _watcher) = watched(&rules);
+    let path = rules.path();
+    let next = rules.0.path().join("next");
+    for round in 0..2 {
+        fs::create_dir_all(next.join("shops")).unwrap();
+        fs::create_dir_all(next.join("merchants")).unwrap();
+        fs::write(next.join("gateway.toml"), "").unwrap();
+        fs::write(next.join("shops/s.toml"), SHOP).unwrap();
+        fs::write(next.join("merchants/m.toml"), format!("name = \"next {round}\"\n{MERCHANT}")).unwrap();
+        fs::rename(&path, rules.0.path().join(format!("old {round}"))).unwrap();
+        fs::rename(&next, &path).unwrap();
+        eventually("exchanged", || names(&live) == format!("next {round}"));
+    }
+    eventually("a save in the new directory", || {
+        fs::write(path.join("merchants/m.toml"), format!("name = \"saved\"\n{MERCHANT}")).unwrap();
+        names(&live) == "saved"
+    });
+}
+
+#[test]
+fn reading_is_no_change() {
+    let rules = Rules::small();
+    let (live, reloads, _watcher) = watched(&rules);
+    rules.put("merchants/m.toml", format!("name = \"one\"\n{MERCHANT}"));
+    eventually("the save is noticed", || names(&live) == "one");
+    // A reload that its own reading set off would never stop: after another file's save there are few.
+    rules.put("lists/l.txt", "a");
+    let version = live.current().version.clone();
+    eventually("the second save is noticed", || live.current().version != version);
+    assert!(reloads.load(Ordering::SeqCst) <= 6, "{}", reloads.load(Ordering::SeqCst));
+}

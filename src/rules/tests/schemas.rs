@@ -1,0 +1,181 @@
+//! The schemas of `fields`: what they keep, add and refuse, and in which words.
+
+use serde_json::{Map, Value, json};
+
+use super::*;
+use crate::rules::{FieldProblem, FieldsSchema};
+
+fn with_schema(schema: &str) -> Rules {
+    let shop = format!("{SHOP}[payin]\nschema = \"s.json\"");
+    Rules::small().with("shops/s.toml", shop).with("shops/s.json", schema)
+}
+
+#[track_caller]
+fn checked(rules: &Rules, merchant: &str, members: &Value) -> Result<Map<String, Value>, FieldProblem> {
+    let rules = rules.load();
+    let schema: &FieldsSchema = rules.shops["s"].payin.schema.as_ref().unwrap();
+    schema.check(&merchant_id(merchant), members.as_object().unwrap())
+}
+
+#[track_caller]
+fn refused(schema: &Value, members: &Value, path: &str, reason: &str) {
+    let problem = checked(&with_schema(&schema.to_string()), "m", members).unwrap_err();
+    assert_eq!((problem.path.as_str(), problem.reason.as_str()), (path, reason));
+}
+
+#[test]
+fn refusals_are_in_words_of_our_own() {
+    let property = |property: Value| json!({ "type": "object", "properties": { "a": property } });
+    let required = json!({ "type": "object", "required": ["a"], "properties": { "a": {} } });
+    refused(&required, &json!({}), "a", "is required");
+    for (schema, value, path, reason) in [
+        (json!({ "type": "string" }), json!(4111), "a", "must be a string"),
+        (json!({ "type": ["string", "integer"] }), json!(true), "a", "must be an integer or a string"),
+        (json!({ "enum": ["x", "y"] }), json!("z"), "a", "must be one of the values agreed for this shop"),
+        (json!({ "const": "x" }), json!("z"), "a", "must be one of the values agreed for this shop"),
+        (json!({ "format": "email" }), json!("z"), "a", "must be an email address"),
+        (json!({ "format": "date" }), json!("2026-02-30"), "a", "must be a date (YYYY-MM-DD)"),
+        (json!({ "format": "ipv4" }), json!("1.2.3"), "a", "must be an IPv4 address"),
+        (json!({ "pattern": "^x$" }), json!("z"), "a", "must have the format agreed for this shop"),
+        (json!({ "minLength": 2 }), json!("z"), "a", "must be at least 2 characters"),
+        (json!({ "maxLength": 2 }), json!("zzz"), "a", "must be at most 2 characters"),
+        (json!({ "minimum": 2 }), json!(1), "a", "must be at least 2"),
+        (json!({ "anyOf": [{ "type": "null" }] }), json!(1), "a", "must be as agreed for this shop"),
+        (json!(false), json!(1), "a", "is not accepted by this shop"),
+        (json!({ "properties": { "city": { "type": "string" } } }), json!({ "city": 1 }), "a.city", "must be a string"),
+        (json!({ "required": ["city"] }), json!({}), "a.city", "is required"),
+        (json!({ "items": { "type": "string" } }), json!(["x", 1]), "a.1", "must be a string"),
+        (
+            json!({ "additionalProperties": false }),
+            json!({ "4111111111111111": 1 }),
+            "a",
+            "must have no other members than those agreed for this shop",
+        ),
+    ] {
+        refused(&property(schema), &json!({ "a": value }), path, reason);
+    }
+}
+
+#[test]
+fn names_are_kept_sorted_and_once() {
+    let payin = r#"{ "properties": { "b": {}, "a": {} } }"#;
+    let rules = with_schema(payin).with("shops/t.toml", format!("{SHOP}[payout]\nschema = \"s.json\"")).load();
+    let first = rules.shops["s"].payin.schema.as_ref().unwrap().kept();
+    let second = rules.shops["t"].payout.schema.as_ref().unwrap().kept();
+    assert_eq!(first.iter().map(|name| &**name).collect::<Vec<_>>(), ["a", "b", "merchant_user_ip"]);
+    assert!(std::sync::Arc::ptr_eq(first, second));
+}
+
+#[test]
+fn defaults_are_added_and_checked_with_the_rest() {
+    let schema = r#"{ "required": ["a"], "properties": {
+        "a": { "type": "string", "default": "x" },
+        "b": { "properties": { "deep": { "default": 1 } } },
+        "c": { "type": "integer" } } }"#;
+    let added = |members: &Value| Value::Object(checked(&with_schema(schema), "m", members).unwrap());
+    assert_eq!(added(&json!({})), json!({ "a": "x" }));
+    assert_eq!(added(&json!({ "a": "y", "b": {} })), json!({}));
+    let problem = checked(&with_schema(schema), "m", &json!({ "a": null })).unwrap_err();
+    assert_eq!(problem.reason, "must be a string", "null is no absence");
+    let wrong = r#"{ "properties": { "a": { "type": "string", "default": 5 } } }"#;
+    with_schema(wrong).one_problem("shops/s.json:1:44", "the default must be a string");
+}
+
+#[test]
+fn merchant_user_ip_is_always_accepted_and_never_filled_in() {
+    let ip = json!({ "merchant_user_ip": "203.0.113.7" });
+    for silent in [r#"{ "additionalProperties": false }"#, r#"{ "maxProperties": 0 }"#, "{}"] {
+        assert!(checked(&with_schema(silent), "m", &ip).unwrap().is_empty(), "{silent}");
+        assert!(checked(&with_schema(silent), "m", &json!({})).is_ok(), "{silent}");
+    }
+    let required = r#"{ "required": ["merchant_user_ip"] }"#;
+    assert!(checked(&with_schema(required), "m", &ip).is_ok());
+    let problem = checked(&with_schema(required), "m", &json!({})).unwrap_err();
+    assert_eq!((problem.path.as_str(), problem.reason.as_str()), ("merchant_user_ip", "is required"));
+    let default = r#"{ "required": ["merchant_user_ip"],
+        "properties": { "merchant_user_ip": { "type": "string", "default": "127.0.0.1" } } }"#;
+    assert!(checked(&with_schema(default), "m", &json!({})).is_err(), "a schema default is ignored");
+    let narrow = r#"{ "properties": { "merchant_user_ip": { "format": "ipv4" } } }"#;
+    assert!(checked(&with_schema(narrow), "m", &json!({ "merchant_user_ip": "::1" })).is_err());
+    assert!(checked(&with_schema(narrow), "m", &json!({})).unwrap().is_empty());
+}
+
+#[test]
+fn lists_are_the_merchants_own_where_there_are_any() {
+    let schema = r##"{ "properties": {
+        "bank": { "x-allowed-list": "banks" },
+        "deep": { "properties": { "bank": { "$ref": "#/properties/bank" } } } } }"##;
+    let rules = with_schema(schema).with("lists/banks.txt", "# c\nalpha\n42\n").with("lists/m/banks.txt", "beta");
+    let fits = |merchant: &str, members: Value| checked(&rules, merchant, &members).is_ok();
+    assert!(fits("other", json!({ "bank": "alpha" })));
+    assert!(fits("other", json!({ "bank": 42 })));
+    assert!(!fits("other", json!({ "bank": "beta" })));
+    assert!(!fits("other", json!({ "bank": null })));
+    assert!(!fits("other", json!({ "bank": "# c" })));
+    assert!(fits("m", json!({ "bank": "beta" })));
+    assert!(!fits("m", json!({ "bank": "alpha" })));
+    assert!(!fits("m", json!({ "deep": { "bank": "alpha" } })));
+    let problem = checked(&rules, "m", &json!({ "deep": { "bank": "alpha" } })).unwrap_err();
+    assert_eq!(problem.path, "deep.bank");
+    assert_eq!(problem.reason, "must be one of the values agreed for this shop");
+    with_schema(schema).with("lists/bank.txt", "alpha").one_problem(
+        "shops/s.json:2:19",
+        "there is no list lists/banks.txt (the payin schema of a shop) (did you mean `bank`?)",
+    );
+    with_schema("{}").with("lists/banks.txt", "# nothing").one_problem("lists/banks.txt:1:1", "has no values");
+}
+
+#[test]
+fn schemas_that_cannot_be_used_are_refused_with_their_place() {
+    for (schema, place, message) in [
+        ("{ \"a\": 1,\n  ]", "2:3", "not valid JSON"),
+        ("", "1:1", "not valid JSON: EOF"),
+        ("true", "1:1", "must be a JSON object"),
+        ("{ \"a\": 1, \"a\": 2 }", "1:11", "the key `a` is there twice"),
+        ("{ \"type\": \"array\" }", "1:3", "must be \"object\""),
+        ("{ \"type\": 5 }", "1:3", "must be \"object\""),
+        ("{ \"$schema\": \"http://json-schema.org/draft-07/schema#\" }", "1:3", "draft/2020-12"),
+        ("{ \"properties\": { \"a\": { \"type\": \"strng\" } } }", "1:26", "not a usable JSON Schema"),
+        ("{ \"properties\": { \"a\": { \"format\": \"emial\" } } }", "1:26", "not a usable JSON Schema"),
+        ("{ \"properties\": { \"a\": { \"pattern\": \"(?=x)\" } } }", "1:26", "not a usable JSON Schema"),
+        ("{ \"properties\": { \"a\": { \"$ref\": \"https://x.example/s\" } } }", "1:26", "must point into this file"),
+        ("{ \"properties\": { \"a\": { \"$ref\": \"file:///etc/passwd\" } } }", "1:26", "must point into this file"),
+        ("{ \"properties\": { \"a\": { \"$ref\": \"#/$defs/x\" } } }", "1:26", "points at nothing"),
+        ("{ \"properties\": { \"a\": { \"$ref\": \"#/properties/a\" } } }", "1:26", "leads back to itself"),
+        ("{ \"properties\": { \"a\": { \"$ref\": \"#/properties\" } } }", "1:26", "leads back to itself"),
+        ("{ \"$ref\": \"#\" }", "1:3", "must point into this file"),
+        ("{ \"$id\": \"https://x\" }", "1:3", "`$id` is not supported here"),
+        ("{ \"$dynamicRef\": \"#x\" }", "1:3", "`$dynamicRef` is not supported here"),
+        ("{ \"properties\": { \"a\": {} }, \"required\": [\"aa\"] }", "1:43", "`properties` does not name it"),
+        ("{ \"properties\": { \"method\": {} } }", "1:19", "`method` is reserved by v2"),
+        ("{ \"properties\": { \"success_url\": {} } }", "1:19", "`success_url` is reserved by v2"),
+        ("{ \"properties\": { \"a\": { \"x-allowed-list\": 5 } } }", "1:26", "must be the name of a list"),
+    ] {
+        with_schema(schema).one_problem(&format!("shops/s.json:{place}"), message);
+    }
+    let payout = format!("{SHOP}[payout]\nschema = \"s.json\"");
+    let schema = "{ \"properties\": { \"account_number\": {} }, \"required\": [\"account_number\"] }";
+    let problems = Rules::small().with("shops/s.toml", payout).with("shops/s.json", schema).problems();
+    assert_eq!(problems.len(), 2, "{problems:#?}");
+    assert!(
+        with_schema("{ \"properties\": { \"account_number\": {} } }").try_load().is_ok(),
+        "not reserved for deposits"
+    );
+}
+
+#[test]
+fn references_that_end_are_followed() {
+    let schema = r##"{ "properties": { "a": { "$ref": "#/$defs/word" }, "b": { "items": { "$ref": "#/$defs/word" } } },
+        "$defs": { "word": { "$ref": "#/$defs/text", "minLength": 2 }, "text": { "type": "string" } } }"##;
+    assert!(checked(&with_schema(schema), "m", &json!({ "a": "xx", "b": ["xx"] })).is_ok());
+    assert!(checked(&with_schema(schema), "m", &json!({ "a": "x" })).is_err());
+}
+
+#[test]
+fn deep_schemas_do_not_overflow() {
+    let deep = format!("{}{{}}{}", "{\"allOf\":[".repeat(60), "]}".repeat(60));
+    let schema = format!("{{ \"properties\": {{ \"a\": {deep} }} }}");
+    assert!(checked(&with_schema(&schema), "m", &json!({ "a": 1 })).is_ok());
+    let deeper = "{\"allOf\":[".repeat(100_000);
+    with_schema(&deeper).one_problem("shops/s.json:1:640", "not valid JSON: recursion limit exceeded");
+}

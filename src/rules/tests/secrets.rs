@@ -1,0 +1,102 @@
+//! Where secrets come from, and that they go nowhere else.
+
+use std::fs;
+
+use super::*;
+
+fn with_secret(secret: &str) -> Rules {
+    let merchant = format!("[[api_keys]]\nkey = \"k\"\nv2_secret = {secret}\n");
+    Rules::small().with("merchants/m.toml", merchant)
+}
+
+#[track_caller]
+fn secrets(rules: &Rules) -> Vec<Vec<u8>> {
+    let rules = rules.load();
+    let key = rules.api_key("k").unwrap();
+    key.api_key().v2_secrets.as_ref().unwrap().verifying().map(|secret| secret.expose().to_vec()).collect()
+}
+
+#[test]
+fn from_everywhere_in_order() {
+    // Cargo sets this variable for every test.
+    let name = std::env::var("CARGO_PKG_NAME").unwrap();
+    assert_eq!(secrets(&with_secret("\"env:CARGO_PKG_NAME\"")), [name.as_bytes()]);
+    let rules = with_secret("[\"literal\", \"file:../../secrets/a\", \"env:CARGO_PKG_NAME\"]");
+    fs::create_dir(rules.0.path().join("secrets")).unwrap();
+    fs::write(rules.0.path().join("secrets/a"), "from file\n\n").unwrap();
+    assert_eq!(secrets(&rules), [b"literal".as_slice(), b"from file\n", name.as_bytes()]);
+}
+
+#[test]
+fn one_trailing_newline_is_dropped() {
+    for (content, expected) in [("x", "x"), ("x\n", "x"), ("x\r\n", "x"), ("x\n\n", "x\n"), (" x ", " x ")] {
+        let rules = with_secret("\"file:secret\"").with("merchants/secret", content);
+        assert_eq!(secrets(&rules), [expected.as_bytes()], "{content:?}");
+    }
+}
+
+#[test]
+fn that_cannot_be_had_are_problems() {
+    let place = "merchants/m.toml:3:13";
+    with_secret("\"env:PAYBRIDGE_NO_SUCH_VARIABLE\"").one_problem(place, "`PAYBRIDGE_NO_SUCH_VARIABLE` is not set");
+    with_secret("\"file:nowhere\"").one_problem(place, "nowhere does not exist");
+    with_secret("\"file:empty\"").with("merchants/empty", "\n").one_problem(place, "the secret is empty");
+    with_secret("\"file:\"").one_problem(place, "must not be empty");
+    with_secret("\"env:\"").one_problem(place, "must not be empty");
+    with_secret("5").one_problem(place, "must be a secret");
+    with_secret("[\"a\", \"env:PAYBRIDGE_NO_SUCH_VARIABLE\"]").one_problem("merchants/m.toml:3:19", "is not set");
+}
+
+#[test]
+fn are_not_asked_for_without_being_checked() {
+    let rules = with_secret("[\"env:PAYBRIDGE_NO_SUCH_VARIABLE\", \"file:nowhere\"]");
+    let loaded = load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap();
+    let key = loaded.api_key("k").unwrap();
+    let first = key.api_key().v2_secrets.as_ref().unwrap().signing().expose().to_vec();
+    assert!(first.len() == 32 && first != [0; 32], "a placeholder is nothing that anybody knows");
+}
+
+#[test]
+fn never_appear_in_problems() {
+    const SECRET: &str = "TOPSECRET";
+    let files = [
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = { x = \"TOPSECRET\" }"),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secert = \"TOPSECRET\"\nv2_secret = \"TOPSECRET\""),
+        ("merchants/m.toml", "api_keys = [{ key = \"\", v2_secret = \"TOPSECRET\", x = \"TOPSECRET\" }]"),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"TOPSECRET\nx = 1"),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = TOPSECRET"),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secert = TOPSECRET"),
+        ("merchants/m.toml", "[[api_keys]]\nv2_secret = [\n\"TOPSECRET\"\n\"TOPSECRET\"\n]"),
+        ("merchants/m.toml", "[[api_keys]]\nv2_secret = \"\"\"\nTOPSECRET\nTOPSECRET\"\"\"\"\"\" x\n"),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"TOPSECRET\"\nv2_secret = \"TOPSECRET\""),
+        ("merchants/m.toml", "v2_secret = \"TOPSECRET\""),
+        ("merchants/m.toml", "api_keys = [\"TOPSECRET\", \"TOPSECRET\" x]"),
+        ("gateway.toml", "[store]\nkeys = [\"TOPSECRET\"]"),
+        ("gateway.toml", "[store]\nurl = \"postgres://u:TOPSECRET@h/db\""),
+        ("gateway.toml", "[admin]\nlisten = \"x\"\ntoken = [5, \"TOPSECRET\"]"),
+        ("gateway.toml", "[pages]\nsecret = [[\"TOPSECRET\"]]"),
+        ("gateway.toml", "secret = \"TOPSECRET\""),
+    ];
+    for (name, text) in files {
+        let problems = Rules::small().with(name, text).refused();
+        assert!(!problems.to_string().contains(SECRET), "{text}\n{problems}");
+        assert!(!problems.rendered().contains(SECRET), "{text}\n{}", problems.rendered());
+        assert!(!format!("{problems:?}").contains(SECRET), "{text}");
+    }
+    let rules = with_secret("\"TOPSECRET\"").load();
+    assert!(!format!("{rules:?}").contains(SECRET));
+}
+
+#[test]
+fn store_keys_are_32_bytes_in_base64() {
+    const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    let keys = |rules: &Rules| rules.load().gateway.store.keys;
+    let rules = Rules::bare();
+    fs::create_dir(rules.0.path().join("secrets")).unwrap();
+    fs::write(rules.0.path().join("secrets/store.key"), format!("{KEY}\n")).unwrap();
+    assert_eq!(keys(&rules).keys[0].expose(), (0..32).collect::<Vec<u8>>());
+    let rules = Rules::bare().with("gateway.toml", format!("[store]\nkeys = [\"{KEY}\"]"));
+    assert!(keys(&rules).create_at.is_none() && keys(&rules).keys.len() == 1);
+    let rules = Rules::bare().with("gateway.toml", format!("[store]\nkeys = [\"file:new\", \"{KEY}\"]"));
+    rules.one_problem("gateway.toml:2:9", "does not exist");
+}
