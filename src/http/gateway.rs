@@ -345,3 +345,8 @@ async fn without_panic(work: impl Future<Output = Result<Bytes, Failure>>) -> Re
 fn panic_text(panic: &(dyn Any + Send)) -> String {
     panic.downcast_ref::<&'static str>().map_or_else(|| "a panic".to_owned(), |text| format!("a panic: {text}"))
 }
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;

@@ -192,3 +192,74 @@ fn add_notices(reply: &mut Reply, v1_merchant: Option<&Merchant>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::{AuthenticationFailure, Complaint};
+
+    #[test]
+    fn failures_have_their_statuses() {
+        let cause = String::new;
+        let second = Duration::from_secs(1);
+        for (failure, status) in [
+            (Refusal::UnknownPath.into(), 404),
+            (Refusal::WrongMethod { allow: "GET".to_owned() }.into(), 405),
+            (Refusal::NotJson.into(), 415),
+            (Refusal::Encoded.into(), 415),
+            (Refusal::BodyTooLarge.into(), 413),
+            (Refusal::HeadTooLarge.into(), 431),
+            (Refusal::BodyTooSlow.into(), 408),
+            (Refusal::HeadTooSlow.into(), 408),
+            (Refusal::Malformed("two Host headers").into(), 400),
+            (Refusal::QueryOnPost.into(), 400),
+            (Refusal::Unauthenticated(AuthenticationFailure::UnknownKey).into(), 401),
+            (Refusal::AddressNotAllowed.into(), 403),
+            (Refusal::RateLimited { retry_after: second }.into(), 429),
+            (Refusal::FailedTooOften { retry_after: second }.into(), 429),
+            (Refusal::Overloaded.into(), 503),
+            (Failure::Invalid(Complaint::member("amount", "is required")), 400),
+            (Failure::Conflict(Complaint::member("order_id", "exists already")), 409),
+            (Failure::NotFound, 404),
+            (Failure::NotOffered("the balance"), 501),
+            (Failure::Unavailable, 503),
+            (Failure::BadEngineReply { cause: cause() }, 502),
+            (Failure::EngineUnreachable, 502),
+            (Failure::EngineTimeout, 504),
+            (Failure::Internal { cause: cause() }, 500),
+        ] {
+            let told = told(&failure, "external_id");
+            assert_eq!(told.status.as_u16(), status, "{failure:?}");
+            assert_eq!(told.retry_after.is_some(), matches!(status, 429 | 503), "{failure:?}");
+            assert_eq!(told.allow.is_some(), status == 405, "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn failures_of_the_engine_say_that_a_repeat_is_safe() {
+        for failure in [Failure::Unavailable, Failure::EngineUnreachable, Failure::EngineTimeout] {
+            let told = told(&failure, "external_id");
+            assert!(told.message.ends_with("with the same external_id, may be sent again"), "{}", told.message);
+        }
+    }
+
+    #[test]
+    fn what_went_wrong_inside_is_not_told() {
+        let failure = Failure::Internal { cause: "the key is 42".to_owned() };
+        assert!(!told(&failure, "order_id").message.contains("42"));
+    }
+
+    #[test]
+    fn retry_after_is_never_too_early() {
+        for (millis, seconds) in [(0, 1), (1, 1), (1000, 1), (1001, 2), (59_999, 60)] {
+            assert_eq!(whole_seconds(Duration::from_millis(millis)), seconds);
+        }
+        assert_eq!(whole_seconds(Duration::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn the_default_error_is_what_the_contract_shows() {
+        let body = error_body(StatusCode::BAD_REQUEST, "amount: \"x\" is not one", None);
+        assert_eq!(body, r#"{"error":{"code":400,"message":"amount: \"x\" is not one"}}"#);
+    }
+}

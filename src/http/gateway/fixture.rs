@@ -1,0 +1,527 @@
+//! A gateway over a store in memory, and requests to it.
+
+use std::collections::{HashMap, VecDeque};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use governor::RateLimiter;
+use http::request::Builder;
+use http::{HeaderMap, HeaderName};
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use tokio::sync::Notify;
+
+use super::*;
+use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
+use crate::clock::ManualClock;
+use crate::domain::{Amount, Bucket, Currency, MerchantId, OrderId, Outcome, ShopCode, TransactionId, UnixMillis};
+use crate::engine::{AtCreation, PageSecret, Provider};
+use crate::rules::{
+    AccountRule, Algorithm, AllowList, ApiKey, BalanceRules, CallbackRules, CallbackStyle, ClientRules, Dialect,
+    Encoding, EngineRules, Gateway as GatewayRules, IdPolicy, KeyEntry, Limits, PageRules, ProviderRules, Quota,
+    RateLimit, Recipe, Replies, Secret, Secrets, Segment, ServerRules, Shop, ShopAccess, ShopSide, StatusWords,
+    StoreKeys, StoreRules, StoreUrl, TimestampFormat, TlsRules, UnknownFields, V1Rules,
+};
+use crate::store::{Answer, Comparer, Creation, Draft, Fields, ProviderJob, Settlement, Store, StoreError, Stored};
+
+pub const NOW: UnixMillis = UnixMillis(1_735_689_600_000);
+pub const V1_SECRET: &[u8] = b"the-v1-secret";
+pub const V2_SECRET: &[u8] = b"the-v2-secret";
+pub const BODY_LIMIT: usize = 1024;
+
+/// An id whose lookup panics, and one whose lookup finds the store away.
+pub const PANICS: &str = "13";
+pub const AWAY: &str = "14";
+
+pub const DEPOSIT: &str = r#"{"order_id":"o-1","amount":10.5,"currency":"EUR","callback_url":"https://a.example/cb","success_url":"https://a.example/s","pending_url":"https://a.example/p","fail_url":"https://a.example/f"}"#;
+pub const PAYIN: &str = r#"{"external_id":"o-1","amount":"10.50","currency":"EUR"}"#;
+
+/// Keeps nothing: every create is new, no operation is found.
+pub struct EmptyStore {
+    comparer: Comparer,
+    pub created: AtomicU64,
+    /// Creates wait for `go_on` while this is set.
+    pub holds: AtomicBool,
+    pub entered: Notify,
+    pub go_on: Notify,
+}
+
+fn answer<'a, T: Send + 'a>(value: Result<T, StoreError>) -> Answer<'a, T> {
+    Box::pin(async { value })
+}
+
+impl Store for EmptyStore {
+    fn comparer(&self) -> &Comparer {
+        &self.comparer
+    }
+
+    fn create(&self, _: Draft) -> Answer<'_, Creation> {
+        Box::pin(async {
+            if self.holds.load(Ordering::SeqCst) {
+                self.entered.notify_one();
+                self.go_on.notified().await;
+            }
+            self.created.fetch_add(1, Ordering::SeqCst);
+            Ok(Creation::Created)
+        })
+    }
+
+    fn by_order<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Option<Stored>> {
+        answer(Ok(None))
+    }
+
+    fn by_id(&self, id: TransactionId) -> Answer<'_, Option<Stored>> {
+        match id.to_string().as_str() {
+            PANICS => panic!("looked up {id}"),
+            AWAY => answer(Err(StoreError::Unavailable("the disk is full".to_owned()))),
+            _ => answer(Ok(None)),
+        }
+    }
+
+    fn fields(&self, _: TransactionId) -> Answer<'_, Option<Fields>> {
+        answer(Ok(None))
+    }
+
+    fn settle(&self, _: TransactionId, _: Outcome, _: UnixMillis) -> Answer<'_, Settlement> {
+        answer(Ok(Settlement::Unknown))
+    }
+
+    fn claim_provider_jobs(&self, _: UnixMillis, _: UnixMillis, _: usize) -> Answer<'_, Vec<ProviderJob>> {
+        answer(Ok(Vec::new()))
+    }
+
+    fn end_provider_job(&self, _: TransactionId) -> Answer<'_, ()> {
+        answer(Ok(()))
+    }
+
+    fn next_provider_job(&self) -> Answer<'_, Option<UnixMillis>> {
+        answer(Ok(None))
+    }
+
+    fn probe(&self) -> Answer<'_, ()> {
+        answer(Ok(()))
+    }
+
+    fn close(&self) -> Answer<'_, ()> {
+        answer(Ok(()))
+    }
+}
+
+struct PatientProvider;
+
+impl Provider for PatientProvider {
+    fn at_creation(&self, _: &Shop, _: Direction, _: Amount, _: UnixMillis) -> AtCreation {
+        AtCreation::Wait
+    }
+
+    fn job_stored(&self) {}
+}
+
+/// Every number once.
+#[derive(Default)]
+struct Counting(AtomicU64);
+
+impl Random for Counting {
+    fn fill(&self, bytes: &mut [u8]) {
+        let next = self.0.fetch_add(1, Ordering::SeqCst).to_be_bytes();
+        bytes.fill(0);
+        for (byte, digit) in bytes.iter_mut().rev().zip(next.iter().rev()) {
+            *byte = *digit;
+        }
+    }
+}
+
+/// What was logged of each request, as text.
+#[derive(Default)]
+pub struct Lines(Mutex<Vec<String>>);
+
+impl Lines {
+    pub fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl AccessLog for Lines {
+    fn line(&self, line: &AccessLine<'_>) {
+        self.0.lock().unwrap().push(format!("{line:?}"));
+    }
+}
+
+pub struct Fixture {
+    pub gateway: Gateway,
+    pub store: Arc<EmptyStore>,
+    pub lines: Arc<Lines>,
+    pub metrics: Arc<Metrics>,
+}
+
+impl Fixture {
+    pub fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    pub fn with(change: impl FnOnce(&mut RuleSet)) -> Self {
+        let mut rules = rule_set();
+        change(&mut rules);
+        let rules = Arc::new(rules);
+        let store = Arc::new(EmptyStore {
+            comparer: Comparer::new(&[7; 32]),
+            created: AtomicU64::new(0),
+            holds: AtomicBool::new(false),
+            entered: Notify::new(),
+            go_on: Notify::new(),
+        });
+        let (lines, metrics) = (Arc::<Lines>::default(), Arc::<Metrics>::default());
+        let (clock, random) = (Arc::new(ManualClock::at(NOW)), Arc::<Counting>::default());
+        let engine = Arc::new(Engine::new(
+            Arc::clone(&store) as Arc<dyn Store>,
+            Arc::clone(&clock) as Arc<dyn Clock>,
+            Arc::clone(&random) as Arc<dyn Random>,
+            Arc::new(PatientProvider),
+            PageSecret(Secret::new(b"the-page-secret")),
+            Arc::clone(&metrics),
+        ));
+        let gateway = Gateway::new(Wiring {
+            rules: Arc::new(move || Arc::clone(&rules)),
+            upstream: Upstream::Embedded(Arc::clone(&engine)),
+            engine,
+            clock,
+            random,
+            metrics: Arc::clone(&metrics),
+            access_log: Arc::clone(&lines) as Arc<dyn AccessLog>,
+        });
+        Self { gateway, store, lines, metrics }
+    }
+
+    pub async fn send(&self, call: Call) -> Answered {
+        let (head, body) = self.gateway.handle(call.into_request()).await.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        Answered {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body: String::from_utf8(body.to_vec()).unwrap(),
+        }
+    }
+}
+
+/// A reply, read.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Answered {
+    pub status: u16,
+    pub headers: HeaderMap,
+    pub body: String,
+}
+
+impl Answered {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// The message of an error in the default shape.
+    pub fn message(&self) -> String {
+        let error: serde_json::Value = serde_json::from_str(&self.body).unwrap();
+        assert_eq!(error["error"]["code"], self.status, "{self:?}");
+        assert_eq!((error.as_object().unwrap().len(), error["error"].as_object().unwrap().len()), (1, 2), "{self:?}");
+        error["error"]["message"].as_str().unwrap().to_owned()
+    }
+}
+
+/// A request to be sent; a good one until it is changed.
+#[derive(Clone)]
+pub struct Call {
+    pub method: Method,
+    pub target: String,
+    pub headers: Vec<(&'static str, String)>,
+    pub body: Pieces,
+    pub peer: Peer,
+    pub facts: HeadFacts,
+}
+
+impl Call {
+    pub fn v2(method: Method, target: &str, body: &'static str) -> Self {
+        let mut headers = vec![
+            ("x-api-key", "acme-live".to_owned()),
+            ("x-signature", sign_v2(&Secret::new(V2_SECRET), body.as_bytes())),
+        ];
+        if method == Method::POST {
+            headers.push(("content-type", "application/json".to_owned()));
+        }
+        let peer = Peer { address: "127.0.0.1".parse().unwrap(), protocol: Protocol::Http1 };
+        Self { method, target: target.to_owned(), headers, body: Pieces::of(body), peer, facts: HeadFacts::default() }
+    }
+
+    pub fn v1(method: Method, target: &str, body: &'static str) -> Self {
+        let mut call = Self::v2(method, target, body);
+        let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+        let timestamp = NOW.seconds().to_string();
+        let input = V1Input {
+            timestamp: &timestamp,
+            method: call.method.as_str(),
+            path,
+            query,
+            api_key: "acme-live",
+            body: body.as_bytes(),
+        };
+        let signature = sign_v1(&recipe("x-api-key"), &Secret::new(V1_SECRET), &input);
+        call.set("x-signature", &signature);
+        call.set("x-timestamp", &timestamp);
+        call
+    }
+
+    pub fn deposit() -> Self {
+        Self::v2(Method::POST, "/api/v2/deposits", DEPOSIT)
+    }
+
+    pub fn payin() -> Self {
+        Self::v1(Method::POST, "/api/v1/payin", PAYIN)
+    }
+
+    pub fn set(&mut self, name: &'static str, value: &str) {
+        self.headers.retain(|(header, _)| *header != name);
+        self.add(name, value);
+    }
+
+    pub fn add(&mut self, name: &'static str, value: &str) {
+        self.headers.push((name, value.to_owned()));
+    }
+
+    pub fn but(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    pub fn into_request(self) -> Request<Pieces> {
+        let builder = Builder::new().method(self.method).uri(self.target).extension(self.peer).extension(self.facts);
+        let builder = self.headers.into_iter().fold(builder, |builder, (name, value)| builder.header(name, value));
+        builder.body(self.body).unwrap()
+    }
+}
+
+/// A body in pieces, whose length may be announced.
+#[derive(Clone, Default)]
+pub struct Pieces {
+    pub data: VecDeque<Bytes>,
+    pub announced: Option<u64>,
+    pub trailers: bool,
+    /// It never ends.
+    pub stalls: bool,
+}
+
+impl Pieces {
+    pub fn of(text: &'static str) -> Self {
+        let data: VecDeque<Bytes> = [text].into_iter().filter(|text| !text.is_empty()).map(Bytes::from).collect();
+        Self { data, announced: Some(text.len() as u64), ..Self::default() }
+    }
+}
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        match self.data.pop_front() {
+            Some(data) => Poll::Ready(Some(Ok(Frame::data(data)))),
+            None if self.stalls => Poll::Pending,
+            None if std::mem::take(&mut self.trailers) => Poll::Ready(Some(Ok(Frame::trailers(HeaderMap::new())))),
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.data.is_empty() && self.announced == Some(0) && !self.trailers && !self.stalls
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.announced.map_or_else(SizeHint::default, SizeHint::with_exact)
+    }
+}
+
+fn secrets(bytes: &[u8]) -> Option<Secrets> {
+    Secrets::new(vec![Secret::new(b"a-newer-secret"), Secret::new(bytes)])
+}
+
+fn api_key(key: &str, allowed: &str) -> ApiKey {
+    ApiKey {
+        key: key.into(),
+        v1_secrets: secrets(V1_SECRET),
+        v2_secrets: secrets(V2_SECRET),
+        allowed_ips: AllowList::new([allowed.parse().unwrap()]),
+        rate_limit: None,
+        shops: None,
+    }
+}
+
+fn quota(per_second: u32, burst: u32) -> Quota {
+    Quota { per_second: NonZeroU32::new(per_second).unwrap(), burst: NonZeroU32::new(burst).unwrap() }
+}
+
+/// A limit of one request an hour, so that no test depends on how fast it runs.
+fn one_an_hour() -> RateLimit {
+    let slow = governor::Quota::with_period(Duration::from_hours(1)).unwrap();
+    RateLimit { quota: quota(1, 1), limiter: Arc::new(RateLimiter::direct(slow)) }
+}
+
+pub fn recipe(api_key: &'static str) -> Recipe {
+    let dot = || Segment::Literal(".".into());
+    Recipe {
+        api_key: HeaderName::from_static(api_key),
+        signature: HeaderName::from_static("x-signature"),
+        timestamp: HeaderName::from_static("x-timestamp"),
+        timestamp_format: TimestampFormat::Unix,
+        window: Duration::from_mins(5),
+        payload: vec![Segment::Timestamp, dot(), Segment::Method, dot(), Segment::Path, dot(), Segment::Body],
+        algorithm: Algorithm::HmacSha256,
+        encoding: Encoding::Hex,
+    }
+}
+
+fn dialect(name: &str, api_key: &'static str, error: Option<&'static str>) -> Arc<Dialect> {
+    let mut replies = Replies { environment: minijinja::Environment::new() };
+    if let Some(error) = error {
+        replies.environment.add_template("error", error).unwrap();
+    }
+    Arc::new(Dialect {
+        name: name.into(),
+        signature: recipe(api_key),
+        routes: Vec::new(),
+        statuses: StatusWords { pending: "PENDING".into(), success: "SUCCESS".into(), failed: "FAILED".into() },
+        replies,
+        empty_list_is_object: false,
+    })
+}
+
+fn merchant(id: &str, dialect: &Arc<Dialect>, shop: &Arc<Shop>, api_keys: Vec<ApiKey>) -> Arc<Merchant> {
+    let id = MerchantId::new(id).unwrap();
+    let access = ShopAccess { shop: Arc::clone(shop), payin: true, payout: true };
+    Arc::new(Merchant {
+        bucket: Bucket::of(&id),
+        name: id.as_str().into(),
+        id,
+        default_shop: Some(shop.code.clone()),
+        api_keys,
+        shops: HashMap::from([(shop.code.clone(), access)]),
+        v1: V1Rules {
+            dialect: Arc::clone(dialect),
+            callbacks: CallbackStyle::V1,
+            callback_url: None,
+            return_url: Some(crate::domain::BrowserUrl::new("https://acme.example/done").unwrap()),
+            non_numeric_user_id: IdPolicy::Reject,
+            unknown_fields: UnknownFields::Reject,
+            allow_http_callbacks: false,
+            notices: vec![("Deprecation", "@1782777600".into()), ("Link", "<https://docs.example/v2>".into())],
+        },
+        balance: BalanceRules::default(),
+    })
+}
+
+fn v1_route(method: Method, api_key: &'static str, endpoints: &[(&str, Endpoint)]) -> V1Route {
+    V1Route {
+        method,
+        api_key: HeaderName::from_static(api_key),
+        endpoints: endpoints.iter().map(|(dialect, endpoint)| (Box::from(*dialect), *endpoint)).collect(),
+    }
+}
+
+fn v1_routes() -> HashMap<Box<str>, Vec<V1Route>> {
+    use Endpoint::{Balance, Payin, PayinStatus, Payout, PayoutStatus, Transactions};
+    let key = "x-api-key";
+    HashMap::from([
+        ("/api/v1/payin".into(), vec![v1_route(Method::POST, key, &[("v1", Payin), ("shaped", Payin)])]),
+        ("/api/v1/payout".into(), vec![v1_route(Method::POST, key, &[("v1", Payout)])]),
+        ("/api/v1/payin/status".into(), vec![v1_route(Method::GET, key, &[("v1", PayinStatus)])]),
+        ("/api/v1/balance".into(), vec![v1_route(Method::GET, key, &[("v1", Balance)])]),
+        ("/api/v1/transactions".into(), vec![v1_route(Method::GET, key, &[("v1", Transactions)])]),
+        (
+            "/shaped".into(),
+            vec![
+                v1_route(Method::POST, key, &[("shaped", Payout)]),
+                v1_route(Method::GET, key, &[("shaped", PayoutStatus)]),
+            ],
+        ),
+    ])
+}
+
+fn gateway_rules() -> GatewayRules {
+    GatewayRules {
+        server: ServerRules {
+            listen: "127.0.0.1:8443".parse().unwrap(),
+            public_url: "https://pay.example".into(),
+            shutdown_grace: Duration::from_secs(30),
+            drain_delay: Duration::ZERO,
+        },
+        tls: TlsRules { certificate: PathBuf::new(), key: PathBuf::new(), generate: false, client_ca: None },
+        admin_listen: "127.0.0.1:9090".parse().unwrap(),
+        admin_token: None,
+        store: StoreRules {
+            url: StoreUrl::Sqlite(PathBuf::new()),
+            keys: StoreKeys { create_at: None, keys: Vec::new() },
+        },
+        engine: EngineRules::Embedded,
+        pages: PageRules {
+            secret: None,
+            default_secret: PathBuf::new(),
+            link_lifetime: Duration::from_mins(30),
+            return_lifetime: Duration::from_hours(168),
+        },
+        callbacks: CallbackRules {
+            timeout: Duration::from_secs(10),
+            first_retry: Duration::from_secs(5),
+            max_retry: Duration::from_hours(1),
+            give_up_after: Duration::from_hours(72),
+            allow_private_addresses: false,
+            trust: Vec::new(),
+        },
+        limits: Limits {
+            body: BODY_LIMIT,
+            head: 16 * 1024,
+            head_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(75),
+            connections: 100,
+            unauthenticated_per_ip: quota(100_000, 100_000),
+        },
+        clients: ClientRules { proxy_protocol: false, trusted_proxies: Vec::new() },
+    }
+}
+
+/// Merchant `acme` (dialect `v1`) with keys `acme-live`, `acme-far` (another network) and `acme-slow` (one request an
+/// hour); merchant `shaped`, whose dialect has its own error shape.
+pub fn rule_set() -> RuleSet {
+    let shop = Arc::new(Shop {
+        code: ShopCode::new("card-eur").unwrap(),
+        currency: Currency::new("EUR").unwrap(),
+        active: true,
+        payment_method: None,
+        payin: ShopSide::default(),
+        payout: ShopSide::default(),
+        account: AccountRule::Any,
+        provider: ProviderRules::Sandbox { delay: Duration::from_secs(1) },
+    });
+    let v1 = dialect("v1", "x-api-key", None);
+    let shaped = dialect("shaped", "x-api-key", Some(r#"{"oops":{{ message|tojson }},"no":{{ code }}}"#));
+    let slow = ApiKey { rate_limit: Some(one_an_hour()), ..api_key("acme-slow", "127.0.0.1/32") };
+    let only_v2 = ApiKey { v1_secrets: None, ..api_key("acme-v2", "127.0.0.1/32") };
+    let keys = vec![api_key("acme-live", "127.0.0.1/32"), api_key("acme-far", "203.0.113.0/24"), slow, only_v2];
+    let merchants = [
+        merchant("acme", &v1, &shop, keys),
+        merchant("shaped", &shaped, &shop, vec![api_key("shaped-live", "127.0.0.1/32")]),
+    ];
+    let api_keys = merchants.iter().flat_map(|merchant| {
+        let entry = |index| KeyEntry { merchant: Arc::clone(merchant), index };
+        merchant.api_keys.iter().enumerate().map(move |(index, key)| (key.key.clone(), entry(index)))
+    });
+    RuleSet {
+        version: "0123456789abcdef".into(),
+        loaded_at: NOW,
+        gateway: gateway_rules(),
+        api_keys: api_keys.collect(),
+        merchants: merchants.iter().map(|merchant| (merchant.id.clone(), Arc::clone(merchant))).collect(),
+        shops: HashMap::from([(shop.code.clone(), shop)]),
+        dialects: [v1, shaped].map(|dialect| (dialect.name.clone(), dialect)).into_iter().collect(),
+        v1_routes: v1_routes(),
+    }
+}

@@ -1,0 +1,349 @@
+//! The order of admission and the shape of replies, pinned. Bodies are scripted; sockets belong to the listener's tests.
+
+use std::sync::atomic::Ordering;
+
+use super::fixture::{AWAY, Answered, BODY_LIMIT, Call, Fixture, NOW, PANICS, PAYIN, Pieces};
+use super::*;
+use crate::http::HeadFault;
+
+/// A fault, the status and a word of the message that tell it, and how to make it.
+type Fault = (&'static str, u16, &'static str, fn(&mut Call));
+
+/// What may be wrong with a `POST`, in the order in which it is told.
+const FAULTS: &[Fault] = &[
+    ("head", 400, "Host", |call| call.facts = HeadFacts::violating(HeadFault::Malformed, "two Host headers")),
+    ("path", 404, "not found", |call| call.target = call.target.replace("/api/", "/ipa/")),
+    ("method", 405, "POST only", |call| call.method = Method::PUT),
+    ("content type", 415, "Content-Type", |call| call.set("content-type", "text/json")),
+    ("content encoding", 415, "Content-Encoding", |call| call.set("content-encoding", "gzip")),
+    ("announced length", 413, "too large", |call| call.body.announced = Some(BODY_LIMIT as u64 + 1)),
+    ("repeated header", 400, "more than once", |call| call.add("x-signature", "00")),
+    ("unknown key", 401, "authentication", |call| call.set("x-api-key", "nobody")),
+    ("address", 403, "address", |call| call.set("x-api-key", "acme-far")),
+    ("rate", 429, "this API key", |call| call.set("x-api-key", "acme-slow")),
+    ("body length", 413, "too large", |call| {
+        call.body.announced = None;
+        call.body.data.push_back(vec![b' '; BODY_LIMIT].into());
+    }),
+    ("body time", 408, "body", |call| call.body.stalls = true),
+    ("trailers", 400, "trailers", |call| call.body.trailers = true),
+    ("signature", 401, "authentication", |call| call.set("x-signature", &"0".repeat(64))),
+    ("query", 400, "query", |call| call.target.push_str("?order_id=o-2")),
+];
+
+async fn first_fault_wins(good: fn() -> Call) {
+    let fixture = Fixture::new();
+    // The hourly request of the slow key.
+    fixture.send(good().but(|call| call.set("x-api-key", "acme-slow"))).await;
+    for (at, (name, status, word, _)) in FAULTS.iter().enumerate() {
+        let mut call = good();
+        for (_, _, _, apply) in FAULTS[at..].iter().rev() {
+            apply(&mut call);
+        }
+        let answered = fixture.send(call).await;
+        assert_eq!(answered.status, *status, "{name}: {answered:?}");
+        assert!(answered.message().contains(word), "{name}: {answered:?}");
+    }
+    let created = fixture.store.created.load(Ordering::SeqCst);
+    let answered = fixture.send(good()).await;
+    assert_eq!(answered.status, 200, "{answered:?}");
+    assert_eq!(fixture.store.created.load(Ordering::SeqCst), created + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_fault_of_a_v2_request_wins() {
+    first_fault_wins(Call::deposit).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_fault_of_a_v1_request_wins() {
+    first_fault_wins(Call::payin).await;
+}
+
+#[tokio::test]
+async fn only_one_json_content_type_is_taken() {
+    let fixture = Fixture::new();
+    for good in ["application/json", "Application/JSON", "application/json; charset=utf-8", "application/json ;x=y"] {
+        assert_eq!(
+            fixture.send(Call::deposit().but(|call| call.set("content-type", good))).await.status,
+            200,
+            "{good}"
+        );
+    }
+    for bad in
+        ["", "text/plain", "application/jsonp", "application/json, text/plain", "application/x-www-form-urlencoded"]
+    {
+        assert_eq!(fixture.send(Call::deposit().but(|call| call.set("content-type", bad))).await.status, 415, "{bad}");
+    }
+    let twice = Call::deposit().but(|call| call.add("content-type", "application/json"));
+    assert_eq!(fixture.send(twice).await.status, 415);
+    let missing = Call::deposit().but(|call| call.headers.retain(|(name, _)| *name != "content-type"));
+    assert_eq!(fixture.send(missing).await.status, 415);
+    let identity = Call::deposit().but(|call| call.set("content-encoding", "identity"));
+    assert_eq!(fixture.send(identity).await.status, 415);
+}
+
+#[tokio::test]
+async fn paths_and_methods() {
+    let fixture = Fixture::new();
+    for (method, target, status, allow) in [
+        (Method::GET, "/", 404, None),
+        (Method::POST, "/api/v2/deposits/", 404, None),
+        (Method::POST, "/api/v2/Deposits", 404, None),
+        (Method::POST, "/api/v2/%64eposits", 404, None),
+        (Method::GET, "/api/v2/transactions", 404, None),
+        (Method::GET, "/api/v2/transactions/1/2", 404, None),
+        (Method::GET, "/api/v2/transactions/", 404, None),
+        (Method::GET, "/pay/1", 404, None),
+        (Method::GET, "/api/v2/deposits", 405, Some("POST")),
+        (Method::HEAD, "/api/v2/transactions/1", 405, Some("GET")),
+        (Method::OPTIONS, "/api/v2/withdrawals", 405, Some("POST")),
+        (Method::DELETE, "/api/v2/transactions/1", 405, Some("GET")),
+        (Method::GET, "/api/v1/payin", 405, Some("POST")),
+        (Method::PUT, "/shaped", 405, Some("GET, POST")),
+    ] {
+        let answered = fixture.send(Call::v2(method.clone(), target, "")).await;
+        assert_eq!((answered.status, answered.header("allow")), (status, allow), "{method} {target}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_key_and_a_wrong_signature_get_the_same_reply() {
+    let fixture = Fixture::new();
+    for good in [Call::deposit(), Call::payin(), Call::v2(Method::GET, "/api/v2/transactions/1", "")] {
+        let good = good.but(|call| call.set("x-request-id", "same"));
+        let unknown = fixture.send(good.clone().but(|call| call.set("x-api-key", "nobody"))).await;
+        assert_eq!(unknown.status, 401);
+        let has_body = !good.body.is_end_stream();
+        assert_eq!(unknown.header("connection"), has_body.then_some("close"));
+        for other in [
+            good.clone().but(|call| call.set("x-signature", &"0".repeat(64))),
+            good.clone().but(|call| call.set("x-signature", "")),
+            good.clone().but(|call| call.headers.retain(|(name, _)| *name != "x-signature")),
+            good.clone().but(|call| call.headers.retain(|(name, _)| *name != "x-api-key")),
+            good.clone().but(|call| call.set("x-api-key", "shaped-live")).but(|call| call.set("x-signature", "00")),
+        ] {
+            assert_eq!(fixture.send(other).await, unknown);
+        }
+    }
+    let no_v1 = fixture.send(Call::payin().but(|call| call.set("x-api-key", "acme-v2"))).await;
+    assert_eq!(no_v1.status, 401);
+}
+
+#[tokio::test]
+async fn a_stale_v1_timestamp_is_unauthenticated() {
+    let fixture = Fixture::new();
+    for timestamp in [(NOW.seconds() - 301).to_string(), (NOW.seconds() + 301).to_string(), "now".to_owned()] {
+        let answered = fixture.send(Call::payin().but(|call| call.set("x-timestamp", &timestamp))).await;
+        assert_eq!(answered.status, 401, "{timestamp}");
+    }
+    let missing = Call::payin().but(|call| call.headers.retain(|(name, _)| *name != "x-timestamp"));
+    assert_eq!(fixture.send(missing).await.status, 401);
+    let twice = Call::payin().but(|call| call.add("x-timestamp", "1"));
+    assert_eq!(fixture.send(twice).await.status, 400);
+}
+
+#[tokio::test]
+async fn a_get_has_no_body() {
+    let fixture = Fixture::new();
+    let good = || Call::v2(Method::GET, "/api/v2/transactions/1?ignored=1", "");
+    assert_eq!(fixture.send(good()).await.status, 404);
+    for body in [Pieces::of("{}"), Pieces { announced: None, ..Pieces::default() }] {
+        let answered = fixture.send(good().but(|call| call.body = body)).await;
+        assert_eq!((answered.status, answered.header("connection")), (400, Some("close")));
+    }
+}
+
+#[tokio::test]
+async fn every_absence_has_the_same_bytes() {
+    let fixture = Fixture::new();
+    let lookup = |id: &str| Call::v2(Method::GET, &format!("/api/v2/transactions/{id}"), "");
+    let unknown = fixture.send(lookup("123456789")).await.body;
+    assert_eq!(unknown, r#"{"error":{"code":404,"message":"not found"}}"#);
+    for id in ["0", "01", "x", "%31", "99999999999999999999", &"9".repeat(300)] {
+        assert_eq!(fixture.send(lookup(id)).await.body, unknown, "{id}");
+    }
+}
+
+#[tokio::test]
+async fn early_refusals_close_http_1_connections_only() {
+    let fixture = Fixture::new();
+    let early = |protocol| {
+        Call::deposit().but(|call| {
+            call.set("x-api-key", "acme-far");
+            call.peer.protocol = protocol;
+        })
+    };
+    assert_eq!(fixture.send(early(Protocol::Http1)).await.header("connection"), Some("close"));
+    assert_eq!(fixture.send(early(Protocol::Http2)).await.header("connection"), None);
+    let late = Call::v2(Method::POST, "/api/v2/deposits", "{}");
+    let answered = fixture.send(late).await;
+    assert_eq!((answered.status, answered.header("connection")), (400, None));
+    let violating = Call::v2(Method::GET, "/", "")
+        .but(|call| call.facts = HeadFacts::violating(HeadFault::TooLarge, "the head is too large"));
+    let answered = fixture.send(violating).await;
+    assert_eq!((answered.status, answered.header("connection")), (431, Some("close")));
+}
+
+#[tokio::test]
+async fn every_reply_has_its_headers() {
+    let fixture = Fixture::new();
+    let mut seen = std::collections::HashSet::new();
+    for call in [
+        Call::deposit(),
+        Call::payin(),
+        Call::v2(Method::GET, "/nowhere", ""),
+        Call::deposit().but(|call| call.set("x-api-key", "nobody")),
+    ] {
+        let kept = fixture.send(call.clone().but(|call| call.set("x-request-id", "req-1"))).await;
+        assert_eq!(kept.header("x-request-id"), Some("req-1"));
+        assert_eq!(kept.header("content-type"), Some("application/json"));
+        assert_eq!(kept.header("cache-control"), Some("no-store"));
+        let made = fixture.send(call.but(|call| call.set("x-request-id", "not one"))).await;
+        let id = made.header("x-request-id").unwrap().to_owned();
+        assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
+        assert!(seen.insert(id));
+    }
+}
+
+#[tokio::test]
+async fn v1_replies_carry_notices_once_the_merchant_is_known() {
+    let fixture = Fixture::new();
+    let notices =
+        |answered: &Answered| (answered.headers.contains_key("deprecation"), answered.headers.contains_key("link"));
+    assert_eq!(notices(&fixture.send(Call::payin()).await), (true, true));
+    let bad = fixture.send(Call::v1(Method::POST, "/api/v1/payin", "{}")).await;
+    assert_eq!((bad.status, notices(&bad)), (400, (true, true)));
+    assert_eq!(notices(&fixture.send(Call::payin().but(|call| call.set("x-signature", "00"))).await), (false, false));
+    assert_eq!(notices(&fixture.send(Call::deposit()).await), (false, false));
+}
+
+#[tokio::test]
+async fn errors_have_the_dialects_shape_once_the_merchant_is_known() {
+    let fixture = Fixture::new();
+    let shaped = |call: &mut Call| call.set("x-api-key", "shaped-live");
+    let far =
+        fixture.send(Call::payin().but(shaped).but(|call| call.peer.address = "192.0.2.1".parse().unwrap())).await;
+    assert_eq!(far.status, 403);
+    assert!(far.body.starts_with(r#"{"oops":"this API key"#) && far.body.ends_with(r#","no":403}"#), "{far:?}");
+    let elsewhere = fixture.send(Call::v1(Method::POST, "/api/v1/payout", PAYIN).but(shaped)).await;
+    assert_eq!((elsewhere.status, elsewhere.body.as_str()), (404, r#"{"oops":"not found","no":404}"#));
+    assert!(
+        !fixture.send(Call::deposit().but(shaped).but(|call| call.set("x-signature", "0"))).await.body.contains("oops")
+    );
+}
+
+#[tokio::test]
+async fn what_is_not_offered_says_so() {
+    let fixture = Fixture::new();
+    for target in ["/api/v1/balance", "/api/v1/transactions"] {
+        let answered = fixture.send(Call::v1(Method::GET, target, "")).await;
+        assert_eq!(answered.status, 501);
+        assert!(answered.message().contains("not offered"), "{answered:?}");
+    }
+}
+
+#[tokio::test]
+async fn failures_that_pass_say_that_a_repeat_is_safe() {
+    let fixture = Fixture::new();
+    let answered = fixture.send(Call::v2(Method::GET, &format!("/api/v2/transactions/{AWAY}"), "")).await;
+    assert_eq!((answered.status, answered.header("retry-after")), (503, Some("1")));
+    assert!(answered.message().contains("may be sent again"), "{answered:?}");
+}
+
+#[tokio::test]
+async fn a_panic_is_a_500_without_detail() {
+    let fixture = Fixture::new();
+    let answered = fixture.send(Call::v2(Method::GET, &format!("/api/v2/transactions/{PANICS}"), "")).await;
+    assert_eq!(answered.status, 500);
+    assert!(!answered.body.contains("looked up"), "{answered:?}");
+    assert_eq!(fixture.send(Call::deposit()).await.status, 200);
+    assert_eq!(fixture.lines.all().len(), 2);
+}
+
+#[tokio::test]
+async fn failed_authentications_are_held_up_and_valid_requests_never() {
+    let fixture = Fixture::with(|rules| {
+        let one = std::num::NonZeroU32::MIN;
+        rules.gateway.limits.unauthenticated_per_ip = crate::rules::Quota { per_second: one, burst: one };
+    });
+    let failing = [
+        Call::deposit().but(|call| call.set("x-api-key", "nobody")),
+        Call::deposit().but(|call| call.set("x-api-key", "acme-far")),
+        Call::deposit().but(|call| call.set("x-signature", "00")),
+    ];
+    let mut held_up = 0;
+    // One failure a second is allowed, and nobody knows how fast this runs.
+    for call in failing.iter().cycle().take(300) {
+        let answered = fixture.send(call.clone()).await;
+        if answered.status == 429 {
+            held_up += 1;
+            assert_eq!((answered.header("retry-after"), answered.header("connection")), (Some("1"), Some("close")));
+            assert!(answered.message().contains("failed authentications"));
+        }
+        assert_eq!(fixture.send(Call::deposit()).await.status, 200);
+    }
+    assert!(held_up > 0);
+}
+
+#[tokio::test]
+async fn a_keys_rate_limit_tells_when_to_come_back() {
+    let fixture = Fixture::new();
+    let slow = || Call::deposit().but(|call| call.set("x-api-key", "acme-slow"));
+    assert_eq!(fixture.send(slow()).await.status, 200);
+    let answered = fixture.send(slow()).await;
+    let seconds: u64 = answered.header("retry-after").unwrap().parse().unwrap();
+    assert!(answered.status == 429 && (1..=3600).contains(&seconds), "{answered:?}");
+}
+
+#[tokio::test]
+async fn the_caller_is_behind_trusted_proxies() {
+    let fixture = Fixture::with(|rules| {
+        rules.gateway.clients.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    });
+    let far = |call: &mut Call| call.set("x-api-key", "acme-far");
+    let through = Call::deposit().but(far).but(|call| call.set("x-forwarded-for", "198.51.100.1, 203.0.113.9"));
+    assert_eq!(fixture.send(through.clone()).await.status, 200);
+    let direct = through.but(|call| call.peer.address = "192.0.2.1".parse().unwrap());
+    assert_eq!(fixture.send(direct).await.status, 403);
+    assert!(fixture.lines.all()[0].contains("203.0.113.9"));
+}
+
+#[tokio::test]
+async fn a_caller_who_hangs_up_abandons_nothing() {
+    let fixture = Fixture::new();
+    fixture.store.holds.store(true, Ordering::SeqCst);
+    let gateway = fixture.gateway.clone();
+    let connection = tokio::spawn(async move { gateway.handle(Call::deposit().into_request()).await });
+    fixture.store.entered.notified().await;
+    connection.abort();
+    assert!(connection.await.unwrap_err().is_cancelled());
+    fixture.store.go_on.notify_one();
+    while fixture.lines.all().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(fixture.store.created.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn requests_are_logged_and_counted_without_secrets() {
+    let fixture = Fixture::new();
+    let traced = Call::payin().but(|call| {
+        call.set("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+        call.set("x-request-id", "req-1");
+    });
+    fixture.send(traced).await;
+    fixture.send(Call::deposit().but(|call| call.set("x-signature", "00"))).await;
+    let lines = fixture.lines.all();
+    for word in ["req-1", "acme", "\"payin\"", "POST", "200", "0123456789abcdef", "127.0.0.1", "4bf92f3577b34da6"] {
+        assert!(lines[0].contains(word), "{word}: {}", lines[0]);
+    }
+    assert!(lines[1].contains("v2_deposits") && lines[1].contains("401") && lines[1].contains("acme"), "{}", lines[1]);
+    let metrics = fixture.metrics.render();
+    for sample in [r#"route="payin",status="200""#, r#"route="v2_deposits",status="401""#, r#"reason="signature""#] {
+        assert!(metrics.contains(sample), "{sample}\n{metrics}");
+    }
+    for secret in ["o-1", "acme-live", "the-v1-secret", "x-signature"] {
+        assert!(!lines.concat().contains(secret), "{secret}");
+    }
+}
