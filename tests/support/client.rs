@@ -1,0 +1,170 @@
+//! A client over real TLS sockets that writes the bytes it is told to and checks every reply it reads.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::reply::{Reply, take_reply};
+use super::request::{Protocol, Request};
+
+/// How long any one answer may take before the test fails.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where to connect and whom to trust.
+#[derive(Clone)]
+pub struct Client {
+    address: SocketAddr,
+    roots: Arc<RootCertStore>,
+    versions: &'static [&'static SupportedProtocolVersion],
+    identity: Option<Arc<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>>,
+    preface: Vec<u8>,
+}
+
+impl Client {
+    /// A client that trusts the certificates of a file.
+    pub fn new(address: SocketAddr, ca: &Path) -> Self {
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_file_iter(ca).expect("the CA's file") {
+            roots.add(certificate.unwrap()).unwrap();
+        }
+        Self { address, roots: Arc::new(roots), versions: rustls::ALL_VERSIONS, identity: None, preface: Vec::new() }
+    }
+
+    /// The same with one TLS version.
+    #[must_use]
+    pub fn version(mut self, version: &'static [&'static SupportedProtocolVersion]) -> Self {
+        self.versions = version;
+        self
+    }
+
+    /// The same with a client certificate.
+    #[must_use]
+    pub fn identity(mut self, chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> Self {
+        self.identity = Some(Arc::new((chain, key)));
+        self
+    }
+
+    /// The same with bytes sent before TLS starts.
+    #[must_use]
+    pub fn preface(mut self, bytes: &[u8]) -> Self {
+        self.preface = bytes.to_vec();
+        self
+    }
+
+    fn connector(&self, alpn: &[&str]) -> TlsConnector {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(self.versions)
+            .unwrap()
+            .with_root_certificates(self.roots.clone());
+        let mut config = match &self.identity {
+            None => builder.with_no_client_auth(),
+            Some(identity) => builder.with_client_auth_cert(identity.0.clone(), identity.1.clone_key()).unwrap(),
+        };
+        config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+        TlsConnector::from(Arc::new(config))
+    }
+
+    /// A TLS connection that offers these protocols.
+    ///
+    /// # Errors
+    /// The connection or the handshake failed.
+    pub async fn tls(&self, alpn: &[&str]) -> std::io::Result<TlsStream<TcpStream>> {
+        let mut socket = TcpStream::connect(self.address).await?;
+        socket.set_nodelay(true)?;
+        socket.write_all(&self.preface).await?;
+        let name = ServerName::try_from("localhost").unwrap();
+        tokio::time::timeout(PATIENCE, self.connector(alpn).connect(name, socket)).await.expect("a handshake in time")
+    }
+
+    /// A connection that speaks HTTP/1.1.
+    pub async fn connect(&self) -> Connection {
+        Connection { stream: self.tls(&["http/1.1"]).await.expect("a TLS connection"), received: Vec::new() }
+    }
+
+    /// Sends one request over a connection of its own and checks the reply.
+    pub async fn send(&self, request: &Request) -> Reply {
+        self.connect().await.send(request).await
+    }
+
+    /// The same by either protocol.
+    pub async fn send_by(&self, protocol: Protocol, request: &Request) -> Reply {
+        match protocol {
+            Protocol::Http1 => self.send(request).await,
+            Protocol::Http2 => super::http2::Http2::connect(self).await.send(request).await,
+        }
+    }
+
+    /// Sends bytes and gives every reply until the other side closes.
+    pub async fn raw(&self, bytes: &[u8]) -> Vec<Reply> {
+        let mut connection = self.connect().await;
+        connection.write(bytes).await;
+        connection.rest().await
+    }
+}
+
+/// A connection that speaks HTTP/1.1.
+pub struct Connection {
+    stream: TlsStream<TcpStream>,
+    received: Vec<u8>,
+}
+
+impl Connection {
+    /// Writes bytes; a peer that has closed is not an error here, what it said counts.
+    pub async fn write(&mut self, bytes: &[u8]) -> bool {
+        self.stream.write_all(bytes).await.is_ok() && self.stream.flush().await.is_ok()
+    }
+
+    /// Sends one request, checks its reply and gives it.
+    pub async fn send(&mut self, request: &Request) -> Reply {
+        self.write(&request.bytes()).await;
+        let reply = self.reply().await.unwrap_or_else(|| panic!("closed without a reply to {request:?}"));
+        reply.check(Some(request));
+        reply
+    }
+
+    /// The next reply, checked but for the request's own words; `None` when the other side closed.
+    pub async fn reply(&mut self) -> Option<Reply> {
+        loop {
+            if let Some(reply) = take_reply(&mut self.received) {
+                reply.check(None);
+                return Some(reply);
+            }
+            if !self.fill().await {
+                assert!(self.received.is_empty(), "closed inside a reply: {:?}", String::from_utf8_lossy(&self.received));
+                return None;
+            }
+        }
+    }
+
+    /// Every reply until the other side closes.
+    pub async fn rest(&mut self) -> Vec<Reply> {
+        let mut replies = Vec::new();
+        while let Some(reply) = self.reply().await {
+            replies.push(reply);
+        }
+        replies
+    }
+
+    /// Waits until the other side closes, without a reply.
+    pub async fn closed(&mut self) {
+        assert!(self.reply().await.is_none(), "a reply where none was due");
+    }
+
+    async fn fill(&mut self) -> bool {
+        let mut chunk = [0; 4096];
+        let read = tokio::time::timeout(PATIENCE, self.stream.read(&mut chunk)).await.expect("an answer in time");
+        let length = read.unwrap_or(0);
+        self.received.extend_from_slice(&chunk[..length]);
+        length > 0
+    }
+}

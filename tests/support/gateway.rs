@@ -1,0 +1,227 @@
+//! A gateway process on free ports, in a directory of its own.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::client::Client;
+use super::rules::Rules;
+
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A directory with rules, store, keys and certificates, and the process that serves it.
+pub struct Gateway {
+    /// Holds `rules/`, `data/`, `secrets/` and `certs/`.
+    pub root: TempDir,
+    /// The TLS listener.
+    pub public: SocketAddr,
+    /// The admin listener.
+    pub admin: SocketAddr,
+    process: Option<Process>,
+    log: Arc<Mutex<Vec<u8>>>,
+}
+
+struct Process {
+    child: Child,
+    readers: Vec<JoinHandle<()>>,
+}
+
+impl Gateway {
+    /// A ready gateway with these rules.
+    #[track_caller]
+    pub fn start(rules: &Rules) -> Self {
+        // Another process may take a port between the choice and the bind.
+        for _ in 0..3 {
+            let mut gateway = Self::prepare(rules);
+            gateway.spawn();
+            if gateway.wait_ready() {
+                return gateway;
+            }
+            let log = gateway.log();
+            assert!(log.contains("in use"), "the gateway did not start:\n{log}");
+        }
+        panic!("no free ports");
+    }
+
+    /// The directory of a gateway that was not started yet.
+    pub fn prepare(rules: &Rules) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let [public, admin] = [free_port(), free_port()];
+        rules.write(root.path(), public, admin);
+        let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let log = Arc::default();
+        Self { root, public: address(public), admin: address(admin), process: None, log }
+    }
+
+    /// The rules directory.
+    pub fn rules_dir(&self) -> PathBuf {
+        self.root.path().join("rules")
+    }
+
+    /// Starts the process on the directory as it is.
+    pub fn spawn(&mut self) {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_paybridge"))
+            .args(["serve", "--rules"])
+            .arg(self.rules_dir())
+            .current_dir(self.root.path())
+            .env_remove("PAYBRIDGE_RULES")
+            .env_remove("PAYBRIDGE_PAGE_SECRET")
+            .env("RUST_LOG", "debug,h2=info,hyper=info,rustls=info")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let readers = vec![
+            capture(child.stdout.take().unwrap(), self.log.clone()),
+            capture(child.stderr.take().unwrap(), self.log.clone()),
+        ];
+        self.process = Some(Process { child, readers });
+    }
+
+    /// Starts it again after it ended, on the same directory and ports, and waits until it is ready.
+    #[track_caller]
+    pub fn restart(&mut self) {
+        assert!(self.process.is_none(), "still running");
+        self.spawn();
+        assert!(self.wait_ready(), "the gateway did not start again:\n{}", self.log());
+    }
+
+    /// Polls `/readyz`; false when the process ended instead.
+    fn wait_ready(&mut self) -> bool {
+        let deadline = Instant::now() + PATIENCE;
+        while self.admin_get("/readyz").is_none_or(|(status, _)| status != 200) {
+            let child = &mut self.process.as_mut().unwrap().child;
+            if child.try_wait().unwrap().is_some() {
+                self.reap();
+                return false;
+            }
+            assert!(Instant::now() < deadline, "not ready in time:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        true
+    }
+
+    /// Kills the process without a word.
+    pub fn kill(&mut self) {
+        self.process.as_mut().expect("running").child.kill().unwrap();
+        self.reap();
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    /// The process.
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.process.as_ref().expect("running").child)
+    }
+
+    /// Waits for the end of the process.
+    #[track_caller]
+    pub fn wait(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        while self.process.as_mut().expect("running").child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < deadline, "did not end in time:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        self.reap()
+    }
+
+    fn reap(&mut self) -> ExitStatus {
+        let mut process = self.process.take().unwrap();
+        let status = process.child.wait().unwrap();
+        process.readers.into_iter().for_each(|reader| reader.join().unwrap());
+        status
+    }
+
+    /// A client of the public listener, which trusts the CA that the gateway made.
+    pub fn client(&self) -> Client {
+        Client::new(self.public, &self.root.path().join("certs/ca.pem"))
+    }
+
+    /// Everything written to stdout and stderr so far.
+    pub fn log(&self) -> String {
+        String::from_utf8_lossy(&self.log.lock().unwrap()).into_owned()
+    }
+
+    /// Asks the admin listener: status and body; `None` when there was no reply.
+    pub fn admin_get(&self, path: &str) -> Option<(u16, String)> {
+        self.admin_request(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.admin))
+    }
+
+    /// Sends a whole request to the admin listener.
+    pub fn admin_request(&self, request: &str) -> Option<(u16, String)> {
+        let mut socket = TcpStream::connect(self.admin).ok()?;
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.write_all(request.as_bytes()).ok()?;
+        let mut reply = String::new();
+        socket.read_to_string(&mut reply).ok()?;
+        let (head, body) = reply.split_once("\r\n\r\n")?;
+        Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+    }
+
+    /// The files of the store, with their contents.
+    pub fn store_files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        files_below(&self.root.path().join("data"))
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            let _ = process.child.kill();
+            let _ = process.child.wait();
+        }
+        if std::thread::panicking() {
+            let log = self.log();
+            let tail = log.char_indices().rev().nth(4000).map_or(0, |(at, _)| at);
+            let _ = writeln!(std::io::stderr(), "--- the gateway's last words ---\n{}", &log[tail..]);
+        }
+    }
+}
+
+/// Every file below a directory.
+pub fn files_below(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push((path.clone(), std::fs::read(&path).unwrap()));
+        }
+    }
+    files
+}
+
+fn capture(pipe: impl Read + Send + 'static, log: Arc<Mutex<Vec<u8>>>) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        let mut lines = BufReader::new(pipe);
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+            log.lock().unwrap().append(&mut line);
+        }
+    })
+}
+
+/// A port that nobody listens on, outside the range from which outgoing connections take theirs.
+pub fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let start = u16::try_from(std::process::id() % 20_000).unwrap();
+    loop {
+        let port = 11_000 + (start + NEXT.fetch_add(7, Ordering::Relaxed)) % 20_000;
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return port;
+        }
+    }
+}
