@@ -149,13 +149,25 @@ async fn every_row_of_the_translation_refuses_what_it_cannot_carry() {
         (Create::Payout, "shop_code", &[json!("half-eur"), json!("mobile-kes")]),
         (Create::Payin, "callback_url", &[json!(7), json!("acme.example/cb"), json!("http://acme.example/cb")]),
         (Create::Payin, "callback_url", &[json!("https://u:p@acme.example/"), json!("https://acme.example/a b")]),
-        (Create::Payin, "callback_url", &[json!("https://acme.example/\n"), json!("https:///x"), json!("https:\\\\a.b")]),
+        (
+            Create::Payin,
+            "callback_url",
+            &[json!("https://acme.example/\n"), json!("https:///x"), json!("https:\\\\a.b")],
+        ),
         (Create::Payin, "merchant_user_id", &[json!("u-42"), json!("007"), json!("-"), json!(""), json!("4 2")]),
         (Create::Payin, "merchant_user_id", &[json!("9223372036854775808"), json!(1.0), json!(true), json!({})]),
         (Create::Payin, "merchant_user_ip", &[json!(""), json!("203.0.113.9:80"), json!("203.0.113.0/24"), json!(1)]),
-        (Create::Payin, "merchant_user_ip", &[json!(" 203.0.113.9"), json!("203.0.113.9, 10.0.0.1"), json!("01.2.3.4")]),
+        (
+            Create::Payin,
+            "merchant_user_ip",
+            &[json!(" 203.0.113.9"), json!("203.0.113.9, 10.0.0.1"), json!("01.2.3.4")],
+        ),
         (Create::Payin, "paymentData", &[json!("x"), json!(["x"]), json!(1), json!(true)]),
-        (Create::Payin, "paymentData.return_user_url", &[json!(null), json!(7), json!("ftp://a.b/"), json!("acme.example")]),
+        (
+            Create::Payin,
+            "paymentData.return_user_url",
+            &[json!(null), json!(7), json!("ftp://a.b/"), json!("acme.example")],
+        ),
         (Create::Payin, "paymentData.return_user_url", &[json!(""), json!("https://u@acme.example/")]),
         (Create::Payin, "paymentData.email", &[json!("no address"), json!(7)]),
         (Create::Payin, "paymentData.bank_code", &[json!("BANK-C"), json!("BANK-G"), json!("bank-a")]),
@@ -210,11 +222,12 @@ async fn every_row_of_the_translation_refuses_what_it_cannot_carry() {
 }
 
 fn bad_amounts() -> Vec<Value> {
-    let mut bad: Vec<Value> = ["", "0", "0.00", "-1", "+1", "1e1", "1.", ".5", "10.555", " 10", "10 ", "1,5", "1_0", "٣"]
-        .into_iter()
-        .chain(["10000000000000.00", "9999999999999.999", "NaN", "Infinity", "0x10", "1.0.0"])
-        .map(Value::from)
-        .collect();
+    let mut bad: Vec<Value> =
+        ["", "0", "0.00", "-1", "+1", "1e1", "1.", ".5", "10.555", " 10", "10 ", "1,5", "1_0", "٣"]
+            .into_iter()
+            .chain(["10000000000000.00", "9999999999999.999", "NaN", "Infinity", "0x10", "1.0.0"])
+            .map(Value::from)
+            .collect();
     bad.extend([json!(10.5), json!(10), json!(null), json!(true), json!([]), json!({})]);
     bad
 }
@@ -290,16 +303,16 @@ async fn a_merchants_rules_complete_its_requests() {
 async fn shops_have_their_own_accounts_and_keys_their_own_shops() {
     let gateway = Gateway::start(&Rules::default());
     let client = gateway.client();
-    let base = |id: &str, shop: &str, currency: &str, account: &str| {
-        json!({ "external_id": id, "amount": "5", "currency": currency, "shop_code": shop, "card_number": account })
-    };
+    let base = |id: &str, shop: &str, currency: &str, account: &str| json!({ "external_id": id, "amount": "5", "currency": currency, "shop_code": shop, "card_number": account });
     for (shop, currency, account) in [
         ("mobile-kes", "KES", "+254712345678"),
         ("plain-usd", "USD", "KE0123456789"),
         ("card-eur", "EUR", "400012341234"),
         ("card-eur", "EUR", "4000123412341234567"),
     ] {
-        Create::Payout.create(&client, &ACME, &base(&format!("{shop}{}", account.len()), shop, currency, account)).await;
+        Create::Payout
+            .create(&client, &ACME, &base(&format!("{shop}{}", account.len()), shop, currency, account))
+            .await;
     }
     for (number, (shop, currency, account)) in [
         ("mobile-kes", "KES", "254712345678"),
@@ -352,7 +365,8 @@ async fn malformed_json_is_400_and_stores_nothing() {
     .into_iter()
     .map(String::into_bytes)
     .collect();
-    bodies.push(good.replace("ann@", "\u{1}").into_bytes().into_iter().map(|b| if b == 1 { 0xff } else { b }).collect());
+    bodies
+        .push(good.replace("ann@", "\u{1}").into_bytes().into_iter().map(|b| if b == 1 { 0xff } else { b }).collect());
     for body in bodies {
         let shown = String::from_utf8_lossy(&body).into_owned();
         let reply = client.send(&Request::v1_post(&ACME, "/api/v1/payin", body)).await;
@@ -452,9 +466,11 @@ async fn a_rule_change_between_a_create_and_its_repeat_changes_nothing() {
     let gateway = Gateway::start(&Rules::default());
     let client = gateway.client();
     let first = Create::Payin.create(&client, &ACME, &payin("before")).await;
-    let rules = Rules::default()
-        .edit("shops/card-eur.toml", "currency", "active = false\ncurrency")
-        .edit("merchants/acme.toml", "name =", "v1.unknown_fields = \"ignore\"\nname =");
+    let rules = Rules::default().edit("shops/card-eur.toml", "currency", "active = false\ncurrency").edit(
+        "merchants/acme.toml",
+        "name =",
+        "v1.unknown_fields = \"ignore\"\nname =",
+    );
     rules.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
     let mut tries = 0;
     eventually("the shop closes", async || {

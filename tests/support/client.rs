@@ -140,7 +140,11 @@ impl Connection {
                 return Some(reply);
             }
             if !self.fill().await {
-                assert!(self.received.is_empty(), "closed inside a reply: {:?}", String::from_utf8_lossy(&self.received));
+                assert!(
+                    self.received.is_empty(),
+                    "closed inside a reply: {:?}",
+                    String::from_utf8_lossy(&self.received)
+                );
                 return None;
             }
         }

@@ -129,7 +129,8 @@ pub fn assert_same(one: &Reply, other: &Reply) {
     assert_eq!(one.status, other.status);
     assert_eq!(one.text(), other.text());
     let names = |reply: &Reply| {
-        let mut rest: Vec<_> = reply.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())).collect();
+        let mut rest: Vec<_> =
+            reply.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())).collect();
         rest.retain(|(name, _)| name != "x-request-id" && name != "date");
         rest.sort();
         rest

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::bodies::with;
 use super::client::Client;
-use super::request::{Key, Request};
 use super::reply::Reply;
+use super::request::{Key, Request};
 
 /// A kind of create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,14 @@ impl Create {
     }
 
     /// Asserts a refusal with this status, and that nothing was stored under the id.
-    pub async fn assert_refused(self, client: &Client, key: &Key, id: &str, body: impl Into<Vec<u8>>, status: u16) -> Reply {
+    pub async fn assert_refused(
+        self,
+        client: &Client,
+        key: &Key,
+        id: &str,
+        body: impl Into<Vec<u8>>,
+        status: u16,
+    ) -> Reply {
         let reply = client.send(&self.request(key, body)).await.expect(status);
         self.assert_nothing_stored(client, key, id).await;
         reply
