@@ -159,8 +159,7 @@ async fn every_member_is_checked() {
     ] {
         rows.push((kind, member, &stray));
     }
-    let accounts =
-        [json!(""), json!(null), json!(4_000_123_412_341_i64), json!("40001234123"), json!("+254712345678")];
+    let accounts = [json!(""), json!(null), json!(4_000_123_412_341_i64), json!("40001234123"), json!("+254712345678")];
     let more_accounts = vec![json!("40001234123412341234"), json!("4000 1234 1234"), json!("4000123412341234\n")];
     rows.extend([
         (Create::Withdrawal, "account_number", &accounts[..]),

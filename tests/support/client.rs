@@ -24,7 +24,7 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Client {
     address: SocketAddr,
     roots: Arc<RootCertStore>,
-    versions: &'static [&'static SupportedProtocolVersion],
+    versions: Vec<&'static SupportedProtocolVersion>,
     identity: Option<Arc<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>>,
     preface: Vec<u8>,
 }
@@ -36,13 +36,19 @@ impl Client {
         for certificate in CertificateDer::pem_file_iter(ca).expect("the CA's file") {
             roots.add(certificate.unwrap()).unwrap();
         }
-        Self { address, roots: Arc::new(roots), versions: rustls::ALL_VERSIONS, identity: None, preface: Vec::new() }
+        Self {
+            address,
+            roots: Arc::new(roots),
+            versions: rustls::ALL_VERSIONS.to_vec(),
+            identity: None,
+            preface: Vec::new(),
+        }
     }
 
     /// The same with one TLS version.
     #[must_use]
-    pub fn version(mut self, version: &'static [&'static SupportedProtocolVersion]) -> Self {
-        self.versions = version;
+    pub fn version(mut self, version: &'static SupportedProtocolVersion) -> Self {
+        self.versions = vec![version];
         self
     }
 
@@ -63,7 +69,7 @@ impl Client {
     fn connector(&self, alpn: &[&str]) -> TlsConnector {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(self.versions)
+            .with_protocol_versions(&self.versions)
             .unwrap()
             .with_root_certificates(self.roots.clone());
         let mut config = match &self.identity {

@@ -96,7 +96,7 @@ impl Gateway {
     }
 
     /// Polls `/readyz`; false when the process ended instead.
-    fn wait_ready(&mut self) -> bool {
+    pub fn wait_ready(&mut self) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while self.admin_get("/readyz").is_none_or(|(status, _)| status != 200) {
             let child = &mut self.process.as_mut().unwrap().child;
