@@ -94,7 +94,13 @@ impl Client {
 
     /// A connection that speaks HTTP/1.1.
     pub async fn connect(&self) -> Connection {
-        Connection { stream: self.tls(&["http/1.1"]).await.expect("a TLS connection"), received: Vec::new() }
+        self.try_connect().await.expect("a TLS connection")
+    }
+
+    /// The same where nobody may listen.
+    pub async fn try_connect(&self) -> Option<Connection> {
+        let stream = self.tls(&["http/1.1"]).await.ok()?;
+        Some(Connection { stream, received: Vec::new() })
     }
 
     /// Sends one request over a connection of its own and checks the reply.
@@ -136,6 +142,20 @@ impl Connection {
         let reply = self.reply().await.unwrap_or_else(|| panic!("closed without a reply to {request:?}"));
         reply.check(Some(request));
         reply
+    }
+
+    /// The same against a process that may die at any moment: `None` when no whole reply came.
+    pub async fn try_send(&mut self, request: &Request) -> Option<Reply> {
+        self.write(&request.bytes()).await;
+        loop {
+            if let Some(reply) = take_reply(&mut self.received) {
+                reply.check(Some(request));
+                return Some(reply);
+            }
+            if !self.fill().await {
+                return None;
+            }
+        }
     }
 
     /// The next reply, checked but for the request's own words; `None` when the other side closed.

@@ -1,0 +1,289 @@
+//! The command line: what is printed where, and the exit codes.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod support;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use support::request::ACME;
+use support::rules::write_file;
+use support::{Client, Gateway, Reply, Request, Rules, deposit, payin, text};
+
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+/// Runs a command in a directory, with this on its stdin.
+fn run_in(directory: &Path, arguments: &[&str], stdin: &str) -> Ran {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_paybridge"))
+        .args(arguments)
+        .current_dir(directory)
+        .env_remove("PAYBRIDGE_RULES")
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that reads no stdin may be gone already.
+    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+fn world(rules: &Rules) -> tempfile::TempDir {
+    let root = tempfile::tempdir().unwrap();
+    rules.write(root.path(), 8443, 9090);
+    root
+}
+
+#[test]
+fn check_is_content_with_good_rules() {
+    let root = world(&Rules::default());
+    let ran = run_in(root.path(), &["check"], "");
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let rules = root.path().join("rules");
+    assert_eq!(run_in(elsewhere.path(), &["check", "--rules", rules.to_str().unwrap()], "").code, Some(0));
+    assert_eq!(run_in(elsewhere.path(), &["check"], "").code, Some(1), "no rules here");
+    let by_environment = Command::new(env!("CARGO_BIN_EXE_paybridge"))
+        .arg("check")
+        .current_dir(elsewhere.path())
+        .env("PAYBRIDGE_RULES", &rules)
+        .output()
+        .unwrap();
+    assert_eq!(by_environment.status.code(), Some(0));
+    assert!(!root.path().join("data").exists() && !root.path().join("certs").exists(), "a check makes nothing");
+}
+
+#[test]
+fn the_shipped_rules_are_good() {
+    let ran = run_in(Path::new(env!("CARGO_MANIFEST_DIR")), &["check"], "");
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn check_names_every_problem_with_its_place() {
+    let rules = Rules::default()
+        .edit("merchants/acme.toml", "name = \"Acme Ltd\"", "name = \"Acme Ltd\"\nnaem = 1")
+        .edit("merchants/acme.toml", "\"127.0.0.0/8\"", "\"127.0.0.1/8\"")
+        .edit("merchants/gamma.toml", "callbacks = \"v2\"", "callbacks = \"v3\"\nmode = \"shadow\"")
+        .edit("shops/card-eur.toml", "currency = \"EUR\"", "currency = \"EURO\"")
+        .edit("shops/half-eur.toml", "[provider]\nkind = \"sandbox\"", "[payout]\naccount = 7")
+        .edit("shops/mobile.json", "\"type\":\"object\"", "\"type\":\"objekt\"")
+        .edit("shops/card-eur.payout.json", "\"holder\"", "\"account_number\"")
+        .with("limits", "body = \"64 KB!\"\nbodies = 3")
+        .with("engine", "url = \"https://v2.example.com\"")
+        .file("shops/torn.toml", "currency = \"EUR\nactive = true\n")
+        .file("dialects/odd.toml", "[signature]\npayload = \"{nonsense}\"\nwindow = \"5 fortnights\"\n")
+        .file("merchants/delta.toml", "name = \"Delta\"\ndefault_shop = \"nowhere\"\n[shops.nowhere]\npayin = true\n");
+    let root = world(&rules);
+    let ran = run_in(root.path(), &["check"], "");
+    assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
+    let said = ran.out + &ran.err;
+    for place in [
+        "merchants/acme.toml:2:1",
+        "merchants/acme.toml:",
+        "merchants/gamma.toml:",
+        "shops/card-eur.toml:1:12",
+        "shops/half-eur.toml:",
+        "shops/mobile.json:1:",
+        "shops/card-eur.payout.json:1:",
+        "gateway.toml:",
+        "shops/torn.toml:1:",
+        "dialects/odd.toml:2:",
+        "dialects/odd.toml:3:",
+        "merchants/delta.toml:2:",
+    ] {
+        assert!(said.contains(place), "{place} is not named:\n{said}");
+    }
+    for word in ["naem", "EURO", "127.0.0.1/8", "bodies", "https://v2.example.com", "nonsense", "shadow"] {
+        assert!(said.contains(word), "{word} is not shown:\n{said}");
+    }
+    for secret in support::request::KEYS.iter().flat_map(|key| [key.v1, key.v2]).flatten() {
+        assert!(!said.contains(secret), "a secret is shown:\n{said}");
+    }
+}
+
+#[test]
+fn secrets_come_from_files_and_the_environment_and_are_never_shown() {
+    let rules = Rules::default()
+        .edit("merchants/acme.toml", "\"acme-v1-hush-7Wq\"", "\"file:../../secrets/acme\"")
+        .edit("merchants/acme.toml", "\"acme-v2-hush-9Xz\"", "\"env:PAYBRIDGE_TEST_SECRET_THAT_IS_NOT_SET\"");
+    let root = world(&rules);
+    write_file(&root.path().join("secrets/acme"), "from-a-file-hush\n");
+    let ran = run_in(root.path(), &["check"], "");
+    assert_eq!(ran.code, Some(1));
+    let said = ran.out + &ran.err;
+    assert!(said.contains("PAYBRIDGE_TEST_SECRET_THAT_IS_NOT_SET") && !said.contains("from-a-file"), "{said}");
+    let ran = Command::new(env!("CARGO_BIN_EXE_paybridge"))
+        .arg("check")
+        .current_dir(root.path())
+        .env("PAYBRIDGE_TEST_SECRET_THAT_IS_NOT_SET", "from-the-environment-hush")
+        .output()
+        .unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
+fn other_names_in_the_rules_directory_are_ignored() {
+    let rules = Rules::default()
+        .file("merchants/.acme.toml.swp", "garbage")
+        .file("merchants/acme.toml~", "garbage")
+        .file("merchants/#acme.toml#", "garbage")
+        .file("merchants/notes.md", "garbage")
+        .file("shops/.hidden.toml", "garbage")
+        .file("README.md", "garbage")
+        .file("..data/merchants/x.toml", "garbage");
+    let ran = run_in(world(&rules).path(), &["check"], "");
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn translate_prints_the_v2_body_or_why_not() {
+    let root = world(&Rules::default());
+    let arguments = ["translate", "--merchant", "acme", "--kind", "payin"];
+    let ran = run_in(root.path(), &arguments, &payin("piped").to_string());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let v2: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(text(&v2, "order_id"), "piped");
+    let ran = run_in(root.path(), &arguments, "{}");
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{}", ran.err);
+    assert!(ran.err.contains("external_id") || ran.err.contains("amount"), "{}", ran.err);
+    for (arguments, code) in [
+        (&["translate", "--kind", "payin"][..], 2),
+        (&["translate", "--merchant", "acme"], 2),
+        (&["translate", "--merchant", "acme", "--kind", "refund"], 2),
+        (&["translate", "--merchant", "nobody", "--kind", "payin"], 1),
+        (&["translate", "--merchant", "acme", "--kind", "payin", "no-such-file.json"], 1),
+    ] {
+        let ran = run_in(root.path(), arguments, "{}");
+        assert_eq!((ran.code, ran.out.as_str()), (Some(code), ""), "{arguments:?}: {}", ran.err);
+        assert!(!ran.err.is_empty() && !ran.err.contains("panicked"), "{arguments:?}: {}", ran.err);
+    }
+}
+
+/// Sends a request with exactly the headers that `sign` printed.
+async fn send_signed(client: &Client, method: &str, target: &str, headers: &str, body: &str) -> Reply {
+    let mut request = Request::new(method, target, body);
+    for line in headers.lines() {
+        let (name, value) = line.split_once(": ").unwrap_or_else(|| panic!("no header: {line}"));
+        request = request.header(name, value);
+    }
+    if method == "POST" && request.value("content-type").is_none() {
+        request = request.header("Content-Type", "application/json");
+    }
+    client.send(&request).await
+}
+
+#[tokio::test]
+async fn what_sign_prints_is_let_in() {
+    let gateway = Gateway::start(&Rules::default());
+    let (client, root) = (gateway.client(), gateway.root.path());
+    let sign = |arguments: &[&str], body: &str| {
+        let ran = run_in(root, &[&["sign"], arguments].concat(), body);
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.err);
+        assert!(!(ran.out.clone() + &ran.err).contains("hush"), "a secret is shown");
+        ran.out
+    };
+    let v1 = payin("signed").to_string();
+    let headers = sign(&["v1", "--key", "acme-live", "--method", "POST", "--target", "/api/v1/payin"], &v1);
+    send_signed(&client, "POST", "/api/v1/payin", &headers, &v1).await.expect(200);
+    write_file(&root.join("body.json"), &v1);
+    let headers = sign(&["v1", "--key", "acme-live", "--target", "/api/v1/payin", "body.json"], "");
+    send_signed(&client, "POST", "/api/v1/payin", &headers, &v1).await.expect(200);
+    let target = "/api/v1/payin/status?external_id=signed";
+    let headers = sign(&["v1", "--key", "acme-live", "--method", "GET", "--target", target], "");
+    send_signed(&client, "GET", target, &headers, "").await.expect(200);
+    let v2 = deposit("signed-2").to_string();
+    let headers = sign(&["v2", "--key", "acme-live"], &v2);
+    let reply = send_signed(&client, "POST", "/api/v2/deposits", &headers, &v2).await.expect(200).json();
+    let target = format!("/api/v2/transactions/{}", text(&reply, "transaction_id"));
+    let headers = sign(&["v2", "--key", "acme-live", "--method", "GET", "--target", &target], "");
+    send_signed(&client, "GET", &target, &headers, "").await.expect(200);
+    for (arguments, code) in [
+        (&["sign", "v1", "--key", "nobody"][..], 1),
+        (&["sign", "v1", "--key", "acme-native"], 1),
+        (&["sign", "v2", "--key", "acme-old"], 1),
+        (&["sign", "v3", "--key", "acme-live"], 2),
+        (&["sign", "v1"], 2),
+    ] {
+        let ran = run_in(root, arguments, "{}");
+        assert_eq!((ran.code, ran.out.as_str()), (Some(code), ""), "{arguments:?}: {}", ran.err);
+    }
+}
+
+#[tokio::test]
+async fn certs_are_made_and_served() {
+    let gateway = Gateway::prepare(&Rules::default().with("tls", "generate = false"));
+    let ran =
+        run_in(gateway.root.path(), &["certs", "--dir", "certs", "--name", "localhost", "--name", "pay.example"], "");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let before = std::fs::read(gateway.root.path().join("certs/server.key")).unwrap();
+    let mut gateway = gateway;
+    gateway.spawn();
+    assert!(gateway.wait_ready(), "{}", gateway.log());
+    gateway.client().send(&Request::status(&ACME, "1")).await.expect(404);
+    run_in(gateway.root.path(), &["certs", "--dir", "certs"], "");
+    assert_eq!(std::fs::read(gateway.root.path().join("certs/server.key")).unwrap(), before, "nothing is overwritten");
+}
+
+#[tokio::test]
+async fn serve_prints_a_curl_line_that_creates_a_deposit() {
+    let rules = Rules::default();
+    let gateway = Gateway::start(&rules);
+    let log = support::eventually("the banner", async || Some(gateway.log()).filter(|log| log.contains("curl "))).await;
+    let line = log.lines().find(|line| line.trim_start().starts_with("curl ")).unwrap().trim();
+    assert!(line.contains("--cacert"), "{line}");
+    let arguments = shell_words(line);
+    let value = |name: &str| arguments.iter().position(|word| word == name).map(|at| arguments[at + 1].as_str());
+    let headers: Vec<_> = arguments.windows(2).filter(|pair| pair[0] == "-H").map(|pair| pair[1].clone()).collect();
+    let body = value("-d").or_else(|| value("--data-binary")).or_else(|| value("--data")).expect("a body");
+    let ca = gateway.root.path().join(value("--cacert").unwrap());
+    let client = Client::new(gateway.public, &ca);
+    let url = arguments.iter().find(|word| word.starts_with("https://")).expect("an address");
+    assert!(url.ends_with("/api/v1/payin"), "{url}");
+    send_signed(&client, "POST", "/api/v1/payin", &headers.join("\n"), body).await.expect(200);
+}
+
+/// The words of a line as a POSIX shell reads them, where only single quotes quote.
+fn shell_words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for character in line.chars() {
+        match character {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.push(String::new()),
+            _ => words.last_mut().unwrap().push(character),
+        }
+    }
+    words
+}
+
+#[test]
+fn help_completions_and_bad_usage() {
+    let root = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| run_in(root.path(), arguments, "");
+    for command in ["serve", "check", "translate", "sign", "certs", "completions"] {
+        let ran = run(&[command, "--help"]);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{command}");
+        assert!(ran.out.contains("Usage:") && ran.out.len() > 200, "{command} --help teaches nothing:\n{}", ran.out);
+        assert!(run(&["--help"]).out.contains(command), "{command} is not in --help");
+    }
+    assert!(run(&["--version"]).out.contains(env!("CARGO_PKG_VERSION")));
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = run(&["completions", shell]);
+        assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{shell}");
+        assert!(ran.out.contains("translate"), "{shell}");
+    }
+    for usage in [&[][..], &["nonsense"], &["serve", "--nonsense"], &["completions", "tcsh9"], &["check", "--rules"]] {
+        let ran = run(usage);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{usage:?}");
+        assert!(!ran.err.is_empty(), "{usage:?}");
+    }
+}

@@ -1,0 +1,109 @@
+//! Golden pairs: what a v1 body becomes. `golden/<merchant>.<kind>.<case>.v1.json` is what a merchant of the tests' rules
+//! sends; beside it lies the v2 body it becomes (`.v2.json`), or what the refusal names (`.refused.txt`).
+//!
+//! Values are compared byte for byte, members by name: their order means nothing in JSON. The amount is compared as a
+//! decimal, and the code at the end of the relay's address, which only a running store can make, is not looked at.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use regex::Regex;
+use serde_json::value::RawValue;
+
+use support::Rules;
+
+type Members = BTreeMap<String, Box<RawValue>>;
+
+/// The members of an object with their text as it stands, `fields.…` beside the top-level ones.
+fn members(body: &str) -> BTreeMap<String, String> {
+    let parse = |text: &str| serde_json::from_str::<Members>(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let mut all = BTreeMap::new();
+    for (name, value) in parse(body) {
+        match name.as_str() {
+            "fields" => all
+                .extend(parse(value.get()).into_iter().map(|(name, v)| (format!("fields.{name}"), v.get().to_owned()))),
+            "amount" => drop(all.insert(name, decimal(value.get()))),
+            _ => drop(all.insert(name, value.get().to_owned())),
+        }
+    }
+    all
+}
+
+/// A JSON number without what does not count in it.
+fn decimal(number: &str) -> String {
+    assert!(!number.starts_with('"'), "a quoted amount: {number}");
+    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.').to_owned() } else { number.to_owned() }
+}
+
+fn translate(rules: &Path, merchant: &str, kind: &str, file: &Path, extra: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_paybridge"))
+        .args(["translate", "--merchant", merchant, "--kind", kind, "--rules"])
+        .arg(rules)
+        .args(extra)
+        .arg(file)
+        .output()
+        .unwrap()
+}
+
+fn cases() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let mut cases: Vec<_> = files.filter(|path| path.to_str().unwrap().ends_with(".v1.json")).collect();
+    cases.sort();
+    cases
+}
+
+#[test]
+fn v1_bodies_become_what_is_written_down() {
+    let root = tempfile::tempdir().unwrap();
+    Rules::default().write(root.path(), 8443, 9090);
+    let rules = root.path().join("rules");
+    let relay = Regex::new(r"(/relay/[^\x22]*?)[0-9a-f]{16,}").unwrap();
+    let cases = cases();
+    assert!(cases.len() >= 30, "the golden files are found");
+    for case in cases {
+        let name = case.file_name().unwrap().to_str().unwrap().trim_end_matches(".v1.json").to_owned();
+        let [merchant, kind, _] = name.split('.').collect::<Vec<_>>()[..] else { panic!("{name}") };
+        let output = translate(&rules, merchant, kind, &case, &[]);
+        let (said, complaint) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        let expected = |kind: &str| std::fs::read_to_string(case.with_file_name(format!("{name}.{kind}"))).ok();
+        match (expected("v2.json"), expected("refused.txt")) {
+            (Some(v2), None) => {
+                assert_eq!(output.status.code(), Some(0), "{name}: {complaint}");
+                let said = relay.replace(&said, "${1}CODE").into_owned();
+                assert_eq!(members(&said), members(&v2), "{name}");
+            }
+            (None, Some(names)) => {
+                assert_eq!(output.status.code(), Some(1), "{name} became {said}");
+                assert!(said.is_empty(), "{name}: {said}");
+                for word in names.split_whitespace() {
+                    assert!(complaint.contains(word), "{name}: {word} is not named: {complaint}");
+                }
+            }
+            _ => panic!("{name}: not exactly one of .v2.json and .refused.txt"),
+        }
+    }
+}
+
+#[test]
+fn every_member_is_explained() {
+    let root = tempfile::tempdir().unwrap();
+    Rules::default().write(root.path(), 8443, 9090);
+    let rules = root.path().join("rules");
+    for case in cases() {
+        let name = case.file_name().unwrap().to_str().unwrap().trim_end_matches(".v1.json").to_owned();
+        let Ok(v2) = std::fs::read_to_string(case.with_file_name(format!("{name}.v2.json"))) else { continue };
+        let [merchant, kind, _] = name.split('.').collect::<Vec<_>>()[..] else { panic!("{name}") };
+        let output = translate(&rules, merchant, kind, &case, &["--explain"]);
+        let said = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        for member in members(&v2).into_keys() {
+            let last = member.rsplit('.').next().unwrap();
+            let explained = said.lines().any(|line| !line.starts_with('{') && line.contains(last));
+            assert!(explained || !last.is_ascii(), "{name}: {member} is not explained:\n{said}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The process from outside: signals, draining, what stops it from starting, the admin listener.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod support;
+
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use support::request::ACME;
+use support::rules::write_file;
+use support::stored::Create;
+use support::{Connection, Gateway, Request, Rules, deposit, eventually, payin};
+
+/// A request whose body is half sent.
+async fn in_flight(gateway: &Gateway, id: &str) -> (Connection, Vec<u8>) {
+    let bytes = Request::deposit(&ACME, &deposit(id)).bytes();
+    let mut connection = gateway.client().connect().await;
+    connection.write(&bytes[..bytes.len() - 10]).await;
+    (connection, bytes[bytes.len() - 10..].to_vec())
+}
+
+#[tokio::test]
+async fn requests_in_flight_finish_before_the_process_ends() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let mut gateway = Gateway::start(&Rules::default());
+        let client = gateway.client();
+        let mut idle = client.connect().await;
+        idle.send(&Request::status(&ACME, "1")).await;
+        let (mut connection, rest) = in_flight(&gateway, "in-flight").await;
+        eventually("the head is read", async || connections_open(&gateway).filter(|open| *open >= 2.0)).await;
+        gateway.signal(signal);
+        eventually("no new connection", async || client.try_connect().await.is_none().then_some(())).await;
+        connection.write(&rest).await;
+        connection.reply().await.expect("the reply of a request in flight").expect(200);
+        connection.closed().await;
+        idle.closed().await;
+        assert_eq!(gateway.wait().code(), Some(0), "{}", gateway.log());
+        gateway.restart();
+        let other = support::bodies::with(deposit("in-flight"), "amount", Some(1.into()));
+        client.send(&Request::deposit(&ACME, &other)).await.expect(409);
+    }
+}
+
+fn connections_open(gateway: &Gateway) -> Option<f64> {
+    let (_, metrics) = gateway.admin_get("/metrics")?;
+    let line = metrics.lines().find(|line| line.starts_with("paybridge_connections") && line.contains("open"))?;
+    line.rsplit(' ').next()?.parse().ok()
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_the_process_at_once() {
+    let rules = Rules::default().with("limits", "body_timeout = \"1h\"").with("server", "shutdown_grace = \"1h\"");
+    let mut gateway = Gateway::start(&rules);
+    let (connection, _) = in_flight(&gateway, "never").await;
+    gateway.signal(Signal::TERM);
+    let client = gateway.client();
+    eventually("draining", async || client.try_connect().await.is_none().then_some(())).await;
+    gateway.signal(Signal::TERM);
+    gateway.wait();
+    drop(connection);
+}
+
+#[tokio::test]
+async fn shutdown_grace_bounds_the_drain() {
+    let rules = Rules::default().with("limits", "body_timeout = \"1h\"").with("server", "shutdown_grace = \"200ms\"");
+    let mut gateway = Gateway::start(&rules);
+    let (connection, _) = in_flight(&gateway, "never").await;
+    gateway.signal(Signal::TERM);
+    assert_eq!(gateway.wait().code(), Some(0), "{}", gateway.log());
+    drop(connection);
+}
+
+#[tokio::test]
+async fn readiness_turns_before_the_listener_closes() {
+    let mut gateway = Gateway::start(&Rules::default().with("server", "drain_delay = \"3s\""));
+    gateway.signal(Signal::TERM);
+    eventually("not ready", async || gateway.admin_get("/readyz").filter(|(status, _)| *status == 503)).await;
+    assert_eq!(gateway.admin_get("/healthz").unwrap().0, 200, "alive all the same");
+    gateway.client().send(&Request::payin(&ACME, &payin("late"))).await.expect(200);
+    assert_eq!(gateway.wait().code(), Some(0));
+}
+
+#[tokio::test]
+async fn sighup_and_saved_files_reload_all_or_nothing() {
+    let gateway = Gateway::start(&Rules::default());
+    let client = gateway.client();
+    let version = || {
+        let (status, body) = gateway.admin_get("/api/rules")?;
+        assert_eq!(status, 200);
+        Some(serde_json::from_str::<serde_json::Value>(&body).unwrap())
+    };
+    let first = version().unwrap();
+    let members: Vec<_> = first.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(members, ["error", "loaded_at", "version"]);
+    assert!(first["error"].is_null());
+
+    let write = |rules: &Rules| rules.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
+    write(&Rules::default().edit("shops/card-eur.toml", "currency = \"EUR\"", "currency = \"EURO\"\ncolour = 1"));
+    gateway.signal(Signal::HUP);
+    let failed = eventually("the error is shown", async || version().filter(|now| !now["error"].is_null())).await;
+    assert_eq!(failed["version"], first["version"], "the last good rules serve");
+    assert!(failed["error"].as_str().unwrap().contains("card-eur.toml"), "{failed}");
+    client.send(&Request::payin(&ACME, &payin("still"))).await.expect(200);
+
+    write(&Rules::default().edit("shops/card-eur.toml", "currency", "active = false\ncurrency"));
+    let now = eventually("good rules again", async || version().filter(|now| now["error"].is_null())).await;
+    assert_ne!(now["version"], first["version"]);
+    client.send(&Request::payin(&ACME, &payin("closed"))).await.expect(400);
+}
+
+#[tokio::test]
+async fn the_admin_listener_answers_probes_and_no_web_page() {
+    let gateway = Gateway::start(&Rules::default());
+    gateway.client().send(&Request::payin(&ACME, &payin("counted"))).await.expect(200);
+    let (status, metrics) = gateway.admin_get("/metrics").unwrap();
+    assert_eq!(status, 200);
+    for name in ["requests", "connections", "commit", "seconds"] {
+        assert!(metrics.lines().any(|line| line.starts_with("paybridge_") && line.contains(name)), "{name}: {metrics}");
+    }
+    assert_eq!(gateway.admin_get("/nope").unwrap().0, 404);
+    let host = gateway.admin.to_string();
+    for (header, allowed) in [
+        (format!("Host: {host}"), true),
+        ("Host: evil.example".to_owned(), false),
+        (format!("Host: {host}\r\nOrigin: https://evil.example"), false),
+        (format!("Host: {host}\r\nOrigin: null"), false),
+    ] {
+        let request = format!("GET /api/rules HTTP/1.1\r\n{header}\r\nConnection: close\r\n\r\n");
+        let (status, _) = gateway.admin_request(&request).unwrap();
+        assert_eq!(status == 200, allowed, "{header}: {status}");
+    }
+}
+
+#[tokio::test]
+async fn an_admin_token_is_asked_for() {
+    let gateway = Gateway::start(&Rules::default().with("admin", "token = \"admin-hush-8Yz\""));
+    let ask = |authorization: &str| {
+        let host = gateway.admin;
+        let request = format!("GET /api/rules HTTP/1.1\r\nHost: {host}\r\n{authorization}Connection: close\r\n\r\n");
+        gateway.admin_request(&request).unwrap().0
+    };
+    assert_eq!(ask("Authorization: Bearer admin-hush-8Yz\r\n"), 200);
+    for wrong in ["", "Authorization: Bearer x\r\n", "Authorization: Basic admin-hush-8Yz\r\n"] {
+        assert_eq!(ask(wrong), 401, "{wrong}");
+    }
+}
+
+/// Runs `serve` on a directory where it cannot, and gives what it said.
+fn fails_to_start(gateway: &Gateway) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_paybridge"))
+        .args(["serve", "--rules"])
+        .arg(gateway.rules_dir())
+        .current_dir(gateway.root.path())
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while child.try_wait().unwrap().is_none() {
+        if std::time::Instant::now() > deadline {
+            child.kill().unwrap();
+            panic!("still running");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.wait_with_output().unwrap()
+}
+
+/// Asserts exit 1 and one line that says what is wrong.
+#[track_caller]
+fn assert_one_line(output: &Output, about: &str) {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let about_it: Vec<_> = said.lines().filter(|line| line.contains(about)).collect();
+    assert_eq!(about_it.len(), 1, "one line about {about}: {said}");
+    assert!(!said.contains("panicked") && !said.contains("RUST_BACKTRACE"), "{said}");
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn what_stops_the_start_is_said_in_one_line() {
+    let gateway = Gateway::prepare(&Rules::default());
+    for taken in [gateway.public, gateway.admin] {
+        let holder = std::net::TcpListener::bind(taken).unwrap();
+        assert_one_line(&fails_to_start(&gateway), &taken.to_string());
+        drop(holder);
+    }
+
+    let missing = Gateway::prepare(&Rules::default());
+    std::fs::remove_dir_all(missing.rules_dir()).unwrap();
+    assert_one_line(&fails_to_start(&missing), &missing.rules_dir().display().to_string());
+
+    let unreadable_key = Gateway::prepare(&Rules::default().with("tls", "generate = false"));
+    write_file(&unreadable_key.root.path().join("certs/server.pem"), "no certificate\n");
+    write_file(&unreadable_key.root.path().join("certs/server.key"), "no key\n");
+    assert_one_line(&fails_to_start(&unreadable_key), "server.");
+
+    let no_store = Gateway::prepare(&Rules::default());
+    write_file(&no_store.root.path().join("data/paybridge.db"), &"this is no database at all. ".repeat(400));
+    assert_one_line(&fails_to_start(&no_store), "paybridge.db");
+
+    let in_the_way = Gateway::prepare(&Rules::default());
+    write_file(&in_the_way.root.path().join("data"), "a file where a directory should be");
+    assert_one_line(&fails_to_start(&in_the_way), "data");
+}
+
+#[tokio::test]
+async fn a_store_without_its_key_is_not_served() {
+    let mut gateway = Gateway::start(&Rules::default());
+    Create::Payin.create(&gateway.client(), &ACME, &payin("sealed")).await;
+    gateway.signal(Signal::TERM);
+    gateway.wait();
+    let key = gateway.root.path().join("secrets/store.key");
+    let kept = std::fs::read_to_string(&key).unwrap();
+    std::fs::remove_file(&key).unwrap();
+    assert_one_line(&fails_to_start(&gateway), "store.key");
+    assert!(!key.exists(), "no new key for an old store");
+    write_file(&key, "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n");
+    let output = fails_to_start(&gateway);
+    assert_eq!(output.status.code(), Some(1));
+    write_file(&key, &kept);
+    gateway.restart();
+    gateway.client().send(&Request::v1_status(&ACME, "payin", "sealed")).await.expect(200);
+}
+
+#[test]
+fn broken_rules_are_all_named_at_start() {
+    let rules = Rules::default().edit("shops/card-eur.toml", "currency = \"EUR\"", "currency = 7").edit(
+        "merchants/acme.toml",
+        "name = ",
+        "nme = ",
+    );
+    let output = fails_to_start(&Gateway::prepare(&rules));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("card-eur.toml:1:") && said.contains("acme.toml:1:"), "{said}");
+}
+
+#[tokio::test]
+async fn made_secrets_and_keys_are_for_the_owner_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let gateway = Gateway::start(&Rules::default());
+    for path in ["secrets/store.key", "certs/server.key", "certs/ca.key"] {
+        let mode = std::fs::metadata(gateway.root.path().join(path)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{path}");
+    }
+}
