@@ -101,7 +101,7 @@ async fn a_repeat_gets_the_first_reply_however_it_is_spelt() {
 async fn other_data_under_the_same_id_is_409_and_changes_nothing() {
     let gateway = Gateway::start(&Rules::default());
     let client = gateway.client();
-    let changes: &[(Create, &str, Option<Value>)] = &[
+    let rows: &[(Create, &str, Option<Value>)] = &[
         (Create::Payin, "amount", Some("10.51".into())),
         (Create::Payin, "currency", Some("USD".into())),
         (Create::Payin, "shop_code", Some("slow-eur".into())),
@@ -121,7 +121,7 @@ async fn other_data_under_the_same_id_is_409_and_changes_nothing() {
     for (kind, _) in KINDS {
         kind.create(&client, &ACME, &kind.body("fixed")).await;
     }
-    for (kind, member, value) in changes {
+    for (kind, member, value) in rows {
         let changed = with(kind.body("fixed"), member, value.clone()).to_string();
         let refused = client.send(&kind.request(&ACME, changed)).await.expect(409);
         for secret in ["10.51", "4000123412341299", "bob@", "elsewhere", "203.0.113.10", "order_id"] {

@@ -66,16 +66,21 @@ impl Gateway {
         self.root.path().join("rules")
     }
 
+    /// What starts the process.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_paybridge"));
+        command.args(["serve", "--rules"]).arg(self.rules_dir()).current_dir(self.root.path()).stdin(Stdio::null());
+        for name in ["PAYBRIDGE_RULES", "PAYBRIDGE_PAGE_SECRET", "RUST_LOG"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
     /// Starts the process on the directory as it is.
     pub fn spawn(&mut self) {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_paybridge"))
-            .args(["serve", "--rules"])
-            .arg(self.rules_dir())
-            .current_dir(self.root.path())
-            .env_remove("PAYBRIDGE_RULES")
-            .env_remove("PAYBRIDGE_PAGE_SECRET")
+        let mut child = self
+            .command()
             .env("RUST_LOG", "debug,h2=info,hyper=info,rustls=info")
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
