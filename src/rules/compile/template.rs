@@ -120,7 +120,8 @@ fn template_problem(error: &minijinja::Error) -> TemplateProblem {
 /// Values as replies have them, the optional ones present, `null` and absent, with text that must be escaped.
 fn samples(reply: &str) -> Vec<Value> {
     let text = "a\"b\\c\u{1}é";
-    let created = json!({ "transaction_id": "123", "external_id": text, "redirect_url": "https://a.example/?b=c&d" });
+    let withdrawal = json!({ "transaction_id": "123", "external_id": text });
+    let deposit = json!({ "transaction_id": "123", "external_id": text, "redirect_url": "https://a.example/?b=c&d" });
     let status = json!({
         "external_id": text, "transaction_id": "123", "status": "PENDING", "amount": "10.50", "currency": "EUR",
         "shop_code": "card-eur", "account_number": "411111******1111", "type": "payin",
@@ -133,7 +134,8 @@ fn samples(reply: &str) -> Vec<Value> {
     }
     let page = |list: Vec<Value>| json!({ "transactions": list, "page": 1, "per_page": 50, "has_more": false });
     match reply {
-        "payin" | "payout" => vec![created],
+        "payin" => vec![deposit],
+        "payout" => vec![withdrawal],
         "status" => vec![status, without_account, null_account],
         "balance" => {
             let balance = json!({ "currency": "EUR", "available": "120.00", "held": "10.00" });
@@ -219,6 +221,7 @@ mod tests {
         for (name, source, reason) in [
             ("payin", "{{ transaction_id", "is no usable template"),
             ("payin", "{{ no_such_value }}", "undefined"),
+            ("payout", r#"{"u": {{ redirect_url }}}"#, "undefined"),
             ("status", r#"{"a": {{ account_number }}}"#, "undefined"),
             ("payin", "", "does not render JSON"),
             ("payin", "OK {{ transaction_id }}", "does not render JSON"),
