@@ -1,1 +1,10 @@
-fn main() {}
+//! The `paybridge` command: arguments in, exit code out.
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    paybridge::cli::run(std::env::args_os())
+}

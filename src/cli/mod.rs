@@ -1,4 +1,169 @@
-//! The command line (contract section 12).
+//! The command line (contract section 12): results on stdout, messages on stderr, exit code 0 done, 1 failed, 2 wrong
+//! usage.
 
+pub mod args;
+pub mod certs;
 pub mod check;
+pub mod demo;
+pub mod input;
+pub mod serve;
+pub mod sign;
 pub mod translate;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::clock::{Clock, SystemClock};
+use crate::rules::{self, LoadOptions, Problems, RuleSet};
+use args::{Arguments, Command};
+
+/// Why a command did not come to its end.
+#[derive(Debug)]
+pub enum Stop {
+    /// The reason was written to stderr.
+    Told,
+    /// The reason, in one line.
+    Failed(String),
+    /// What is wrong with the arguments, which the parser cannot know.
+    Usage(String),
+    /// Nobody takes what is written.
+    Output(io::Error),
+}
+
+impl Stop {
+    /// Stops with a reason in one line.
+    pub fn failed(reason: impl fmt::Display) -> Self {
+        Self::Failed(reason.to_string())
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// How a command ends.
+pub type Outcome = Result<(), Stop>;
+
+/// Does what the arguments say; the first is the program's name.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    // Not locked: while the gateway serves, its log is written from another thread.
+    let (mut out, mut err) = (io::stdout(), io::stderr());
+    let arguments = match Arguments::try_parse_from(args) {
+        Ok(arguments) => arguments,
+        Err(usage) => {
+            // A help text that nobody takes is no failure.
+            let _ = usage.print();
+            return ExitCode::from(if usage.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let outcome = dispatch(arguments.command, &mut out, &mut err).and_then(|()| Ok(out.flush()?));
+    ExitCode::from(exit_code(outcome, &mut err))
+}
+
+fn exit_code(outcome: Outcome, err: &mut dyn Write) -> u8 {
+    let (code, message) = match outcome {
+        Ok(()) => return 0,
+        Err(Stop::Told) => return 1,
+        // The reader went away, as `head` does: it knows.
+        Err(Stop::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => return 1,
+        Err(Stop::Output(error)) => (1, format!("the output cannot be written: {error}")),
+        Err(Stop::Failed(message)) => (1, message),
+        Err(Stop::Usage(message)) => (2, message),
+    };
+    // Where this cannot be said, the exit code still can.
+    let _ = writeln!(err, "error: {message}");
+    code
+}
+
+fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+    match command {
+        Command::Serve(asked) => serve::run(&asked, out, err),
+        Command::Check(asked) => told_unless(check::run(&asked.rules.rules, asked.no_secrets, out, err)?),
+        Command::Translate(asked) => {
+            let rules = load(&asked.rules.rules, err)?;
+            let unknown = || Stop::failed(format!("there is no merchant {:?} in the rules", asked.merchant.as_str()));
+            let merchant = rules.merchants.get(&asked.merchant).ok_or_else(unknown)?;
+            let body = input::read(asked.file.as_deref(), rules.gateway.limits.body, err)?;
+            told_unless(translate::run(&rules, merchant, asked.kind.into(), asked.explain, &body, out, err)?)
+        }
+        Command::Sign(asked) => {
+            let rules = load(&asked.rules.rules, err)?;
+            sign::run(&rules, &asked, SystemClock.now(), out, err)
+        }
+        Command::Certs(asked) => certs::run(&asked, SystemClock.now(), out, err),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "paybridge", &mut script);
+            Ok(out.write_all(&script)?)
+        }
+    }
+}
+
+const fn told_unless(done: bool) -> Outcome {
+    if done { Ok(()) } else { Err(Stop::Told) }
+}
+
+/// Loads the rules, or tells everything that is wrong with them.
+fn load(directory: &Path, err: &mut dyn Write) -> Result<RuleSet, Stop> {
+    rules::load(directory, SystemClock.now(), None, LoadOptions::default())
+        .map_err(|problems| wrong_rules(directory, &problems, err))
+}
+
+/// Tells every problem of a rule set where it stands.
+fn wrong_rules(directory: &Path, problems: &Problems, err: &mut dyn Write) -> Stop {
+    let count = problems.count();
+    match writeln!(err, "{}\n", problems.rendered()) {
+        Ok(()) => Stop::Failed(format!(
+            "the rules in {} cannot be used: {count} problem{}",
+            directory.display(),
+            plural(count)
+        )),
+        Err(error) => Stop::Output(error),
+    }
+}
+
+const fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_become_exit_codes_and_one_line() {
+        let ended = |outcome| {
+            let mut err = Vec::new();
+            (exit_code(outcome, &mut err), String::from_utf8(err).unwrap())
+        };
+        assert_eq!(ended(Ok(())), (0, String::new()));
+        assert_eq!(ended(Err(Stop::Told)), (1, String::new()));
+        assert_eq!(ended(Err(Stop::failed("no"))), (1, "error: no\n".to_owned()));
+        assert_eq!(ended(Err(Stop::Usage("so".to_owned()))), (2, "error: so\n".to_owned()));
+        assert_eq!(ended(Err(Stop::Output(io::ErrorKind::BrokenPipe.into()))), (1, String::new()));
+        assert_eq!(ended(Err(Stop::Output(io::ErrorKind::StorageFull.into()))).0, 1);
+    }
+
+    #[test]
+    fn completions_are_printed() {
+        let mut out = Vec::new();
+        dispatch(Command::Completions { shell: clap_complete::Shell::Bash }, &mut out, &mut Vec::new()).unwrap();
+        assert!(String::from_utf8(out).unwrap().contains("translate"));
+    }
+
+    #[test]
+    fn rules_that_cannot_be_used_are_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut err = Vec::new();
+        let stop = load(&directory.path().join("none"), &mut err).unwrap_err();
+        assert!(matches!(stop, Stop::Failed(text) if text.contains("cannot be used: 1 problem")));
+        assert!(!err.is_empty());
+    }
+}

@@ -1,0 +1,292 @@
+//! What can be said on the command line (contract section 12).
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+
+use crate::domain::{Direction, MerchantId};
+use crate::telemetry::LogFormat;
+
+/// Serves the v1 payments API of merchants who have not moved to v2, and v2 itself.
+///
+/// A v1 order arrives over TLS, becomes a signed v2 request, and is on disk before it is answered.
+#[derive(Debug, Parser)]
+#[command(name = "paybridge", version, propagate_version = true, after_help = ROOT_EXAMPLES)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const ROOT_EXAMPLES: &str = "\
+Try it, in a clone of the repository:
+  paybridge serve                        starts on the shipped rules and prints a curl line to paste
+  paybridge check                        says whether the rules are right, and where they are not
+
+Results go to standard output, messages to standard error.
+Exit codes: 0 done, 1 failed, 2 wrong usage.";
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the gateway
+    Serve(Serve),
+    /// Check a rule set and show every problem where it stands
+    Check(Check),
+    /// Show the v2 body that a v1 body becomes, or why it cannot
+    Translate(Translate),
+    /// Print the headers that authenticate a request
+    Sign(Sign),
+    /// Make a local CA and a server certificate
+    Certs(Certs),
+    /// Print shell completions
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// For which shell
+        shell: Shell,
+    },
+}
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  paybridge completions bash > ~/.local/share/bash-completion/completions/paybridge
+  paybridge completions fish > ~/.config/fish/completions/paybridge.fish";
+
+/// Which rule files.
+#[derive(Debug, Args)]
+pub struct Rules {
+    /// The directory of the rule files: gateway.toml, dialects/, merchants/, shops/, lists/
+    #[arg(long, value_name = "DIR", env = "PAYBRIDGE_RULES", default_value = "rules", value_hint = ValueHint::DirPath)]
+    pub rules: PathBuf,
+}
+
+/// `paybridge serve`.
+#[derive(Debug, Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub struct Serve {
+    /// Which rule files.
+    #[command(flatten)]
+    pub rules: Rules,
+    /// How the log on standard error is written
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub log_format: LogFormat,
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  paybridge serve
+  paybridge serve --rules /etc/paybridge --log-format json
+  RUST_LOG=warn paybridge serve                            no access lines
+  RUST_LOG=info,paybridge::access=off paybridge serve      everything but access lines
+
+Signals: SIGTERM and SIGINT let requests in flight finish and exit 0, a second one exits at once;
+SIGHUP reads the rules again (they are watched as well).";
+
+/// `paybridge check`.
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_EXAMPLES)]
+pub struct Check {
+    /// Which rule files.
+    #[command(flatten)]
+    pub rules: Rules,
+    /// Do not look secrets up: for machines that do not have them, such as CI
+    #[arg(long)]
+    pub no_secrets: bool,
+}
+
+const CHECK_EXAMPLES: &str = "\
+Every problem is shown as file:line:column with its line. Exits 0 when there is none, else 1.
+
+Examples:
+  paybridge check
+  paybridge check --rules staging/rules --no-secrets";
+
+/// `paybridge translate`.
+#[derive(Debug, Args)]
+#[command(after_help = TRANSLATE_EXAMPLES)]
+pub struct Translate {
+    /// Which rule files.
+    #[command(flatten)]
+    pub rules: Rules,
+    /// Whose rules apply
+    #[arg(long, value_name = "ID", value_parser = merchant_id)]
+    pub merchant: MerchantId,
+    /// What the body creates
+    #[arg(long, value_enum)]
+    pub kind: Kind,
+    /// Say of every member where it came from, and what was dropped or filled in
+    #[arg(long)]
+    pub explain: bool,
+    /// The v1 body; standard input when missing or -
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+}
+
+const TRANSLATE_EXAMPLES: &str = r#"Nothing is sent or stored.
+
+Examples:
+  paybridge translate --merchant demo --kind payin order.json
+  echo '{"external_id":"o-1","amount":"10.50","currency":"EUR"}' |
+    paybridge translate --merchant demo --kind payin --explain"#;
+
+/// `paybridge sign`.
+#[derive(Debug, Args)]
+#[command(after_help = SIGN_EXAMPLES)]
+pub struct Sign {
+    /// Which interface the request is for
+    pub interface: Interface,
+    /// Which rule files.
+    #[command(flatten)]
+    pub rules: Rules,
+    /// The API key; its secret is taken from the rules
+    #[arg(long, value_name = "API_KEY")]
+    pub key: String,
+    /// The request method
+    #[arg(long, value_name = "METHOD", default_value = "POST", value_parser = method)]
+    pub method: http::Method,
+    /// Path and query of the request [default for v1: the merchant's path of payin]
+    #[arg(long, value_name = "TARGET", value_parser = target)]
+    pub target: Option<http::uri::PathAndQuery>,
+    /// The body, signed byte for byte; standard input when missing or -; a GET has none
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+}
+
+const SIGN_EXAMPLES: &str = "\
+Prints the authentication headers, one a line. A v1 signature holds for one method and path and
+only within the dialect's window (5 minutes by default); a v2 signature covers the body alone.
+
+Examples:
+  paybridge sign v1 --key demo-v1 order.json |
+    curl --cacert certs/ca.pem -H @- --json @order.json https://localhost:8443/api/v1/payin
+  paybridge sign v1 --key demo-v1 --method GET --target '/api/v1/payin/status?external_id=o-1'
+  paybridge sign v2 --key demo-v2 deposit.json
+  paybridge sign v2 --key demo-v2 --method GET";
+
+/// `paybridge certs`.
+#[derive(Debug, Args)]
+#[command(after_help = CERTS_EXAMPLES)]
+pub struct Certs {
+    /// Where the files are put
+    #[arg(long, value_name = "DIR", default_value = "certs", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+    /// A host name, *.name or IP address of the server; may be repeated [default: localhost, 127.0.0.1, `::1`]
+    #[arg(long = "name", value_name = "HOST", value_hint = ValueHint::Hostname)]
+    pub names: Vec<String>,
+    /// Make a new server pair in place of the one that exists; the CA stays
+    #[arg(long)]
+    pub force: bool,
+}
+
+const CERTS_EXAMPLES: &str = "\
+Makes ca.pem, ca.key, server.pem and server.key, for development: whoever holds ca.key can pose
+as any server to those who trust ca.pem. A CA that exists is used again. `serve` does the same by
+itself where the rules say generate = true.
+
+Examples:
+  paybridge certs
+  paybridge certs --dir /tmp/certs --name pay.test --name '*.pay.test' --name 192.0.2.7";
+
+/// What a body creates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// A deposit
+    Payin,
+    /// A withdrawal
+    Payout,
+}
+
+impl From<Kind> for Direction {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Payin => Self::Payin,
+            Kind::Payout => Self::Payout,
+        }
+    }
+}
+
+/// An interface of the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Interface {
+    /// By the dialect of the key's merchant
+    V1,
+    /// Over the raw body
+    V2,
+}
+
+fn merchant_id(text: &str) -> Result<MerchantId, String> {
+    MerchantId::new(text).map_err(|invalid| invalid.reason().to_owned())
+}
+
+fn method(text: &str) -> Result<http::Method, String> {
+    text.to_ascii_uppercase().parse().map_err(|_| "not an HTTP method".to_owned())
+}
+
+fn target(text: &str) -> Result<http::uri::PathAndQuery, String> {
+    let parsed = text.parse::<http::uri::PathAndQuery>().ok().filter(|target| target.as_str() == text);
+    parsed
+        .filter(|_| text.starts_with('/'))
+        .ok_or_else(|| "must be a path and perhaps a query: /api/v1/payin".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Command, clap::error::ErrorKind> {
+        let words = std::iter::once("paybridge").chain(line.split_whitespace());
+        Arguments::try_parse_from(words).map(|arguments| arguments.command).map_err(|error| error.kind())
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_help_with_examples() {
+        for name in ["serve", "check", "translate", "sign", "certs", "completions"] {
+            let mut root = Arguments::command();
+            let help = root.find_subcommand_mut(name).unwrap().render_long_help().to_string();
+            assert!(help.contains("Examples:"), "{help}");
+        }
+        assert!(Arguments::command().render_long_help().to_string().contains("paybridge serve"));
+    }
+
+    #[test]
+    fn lines_mean_what_they_say() {
+        let Ok(Command::Sign(sign)) = parsed("sign v1 --key k --method get --target /a?b=c") else { panic!() };
+        assert_eq!((sign.method, sign.target.unwrap().as_str()), (http::Method::GET, "/a?b=c"));
+        let Ok(Command::Sign(sign)) = parsed("sign v2 --key k body.json") else { panic!() };
+        assert_eq!((sign.interface, sign.method, sign.target), (Interface::V2, http::Method::POST, None));
+        let Ok(Command::Certs(certs)) = parsed("certs --name a --name b --force") else { panic!() };
+        assert_eq!((certs.names, certs.force), (vec!["a".to_owned(), "b".to_owned()], true));
+        let Ok(Command::Serve(serve)) = parsed("serve --rules r --log-format json") else { panic!() };
+        assert_eq!((serve.rules.rules, serve.log_format), (PathBuf::from("r"), LogFormat::Json));
+        assert!(matches!(parsed("completions zsh"), Ok(Command::Completions { shell: Shell::Zsh })));
+    }
+
+    #[test]
+    fn wrong_usage_is_refused() {
+        for line in [
+            "",
+            "serv",
+            "serve --log-format xml",
+            "translate --merchant a",
+            "translate --merchant a --kind refund",
+            "translate --merchant a/b --kind payin",
+            "sign v3 --key k",
+            "sign v1",
+            "sign v1 --key k --target api",
+            "sign v1 --key k --target https://localhost/api",
+            "sign v1 --key k --method G(ET",
+            "completions klingon",
+        ] {
+            let kind = parsed(line).unwrap_err();
+            assert!(kind != clap::error::ErrorKind::DisplayHelp, "{line}");
+        }
+    }
+}

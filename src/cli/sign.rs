@@ -1,0 +1,231 @@
+//! `paybridge sign`: the headers that authenticate a request.
+
+use std::io::Write;
+
+use http::{HeaderName, Method};
+
+use super::args::{Interface, Sign};
+use super::{Outcome, Stop, input};
+use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
+use crate::domain::UnixMillis;
+use crate::rules::{Endpoint, KeyEntry, RuleSet, TimestampFormat};
+
+/// Prints the authentication headers of a request, one a line. The body is read only where the method has one.
+///
+/// # Errors
+/// The key is unknown or has no secret for the interface, a GET is given a body or no target, or a file cannot be read.
+pub fn run(rules: &RuleSet, asked: &Sign, now: UnixMillis, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+    let key = asked.key.as_str();
+    let entry = rules.api_key(key).ok_or_else(|| Stop::failed(format!("no merchant has the API key {key:?}")))?;
+    let secrets = match asked.interface {
+        Interface::V1 => &entry.api_key().v1_secrets,
+        Interface::V2 => &entry.api_key().v2_secrets,
+    };
+    let Some(secrets) = secrets else {
+        let (name, merchant) = (name(asked.interface), &entry.merchant.id);
+        return Err(Stop::failed(format!("the API key {key:?} of {merchant} has no {name}_secret")));
+    };
+    let bodiless = matches!(asked.method, Method::GET | Method::HEAD);
+    let target = match asked.interface {
+        Interface::V1 => Some(v1_target(asked, entry)?),
+        Interface::V2 => None,
+    };
+    // Without a body, standard input is left alone; a file is looked at, to say so when it is not empty.
+    let body = if bodiless && asked.file.is_none() {
+        Vec::new()
+    } else {
+        input::read(asked.file.as_deref(), rules.gateway.limits.body, err)?
+    };
+    if bodiless && !body.is_empty() {
+        return Err(Stop::Usage(format!("a {} has no body: leave FILE out", asked.method)));
+    }
+    let Some(target) = target else {
+        writeln!(out, "X-Api-Key: {key}")?;
+        writeln!(out, "X-Signature: {}", sign_v2(secrets.signing(), &body))?;
+        return Ok(());
+    };
+    let headers = v1_headers(entry, secrets.signing(), now, &asked.method, &target, &body);
+    for (name, value) in headers {
+        writeln!(out, "{name}: {value}")?;
+    }
+    Ok(())
+}
+
+const fn name(interface: Interface) -> &'static str {
+    match interface {
+        Interface::V1 => "v1",
+        Interface::V2 => "v2",
+    }
+}
+
+/// The target as asked for, else the path of payin in the merchant's dialect.
+fn v1_target(asked: &Sign, entry: &KeyEntry) -> Result<String, Stop> {
+    if let Some(target) = &asked.target {
+        return Ok(target.as_str().to_owned());
+    }
+    payin_path(entry).filter(|(method, _)| **method == asked.method).map(|(_, path)| path.to_owned()).ok_or_else(|| {
+        let example = "--target '/api/v1/payin/status?external_id=o-1'";
+        Stop::Usage(format!("a v1 signature covers the target: say which, as in {example}"))
+    })
+}
+
+/// Method and path of a deposit in the dialect of a key's merchant.
+pub(super) fn payin_path(entry: &KeyEntry) -> Option<(&Method, &str)> {
+    let routes = &entry.merchant.v1.dialect.routes;
+    routes.iter().find(|(endpoint, ..)| *endpoint == Endpoint::Payin).map(|(_, method, path)| (method, path.as_ref()))
+}
+
+/// The v1 authentication headers of a request by the recipe of the key's merchant.
+pub(super) fn v1_headers(
+    entry: &KeyEntry,
+    secret: &crate::rules::Secret,
+    now: UnixMillis,
+    method: &Method,
+    target: &str,
+    body: &[u8],
+) -> [(String, String); 3] {
+    let recipe = &entry.merchant.v1.dialect.signature;
+    let api_key = entry.api_key().key.as_ref();
+    let timestamp = timestamp(recipe.timestamp_format, now);
+    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    let input = V1Input { timestamp: &timestamp, method: method.as_str(), path, query, api_key, body };
+    let signature = sign_v1(recipe, secret, &input);
+    [
+        (shown(&recipe.api_key), api_key.to_owned()),
+        (shown(&recipe.timestamp), timestamp),
+        (shown(&recipe.signature), signature),
+    ]
+}
+
+fn timestamp(format: TimestampFormat, now: UnixMillis) -> String {
+    match format {
+        TimestampFormat::Unix => now.seconds().to_string(),
+        TimestampFormat::UnixMillis => now.0.to_string(),
+        TimestampFormat::Rfc3339 => {
+            let time = jiff::Timestamp::from_millisecond(now.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+            format!("{time:.3}")
+        }
+    }
+}
+
+/// A header name as documents write it: `X-Api-Key`.
+fn shown(name: &HeaderName) -> String {
+    let capital = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())
+    };
+    name.as_str().split('-').map(capital).collect::<Vec<_>>().join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::rules::{LoadOptions, load};
+
+    const NOW: UnixMillis = UnixMillis(1_772_409_600_007);
+
+    struct Desk {
+        directory: tempfile::TempDir,
+        rules: RuleSet,
+    }
+
+    fn desk() -> Desk {
+        let directory = tempfile::tempdir().unwrap();
+        let files = [
+            ("gateway.toml", ""),
+            (
+                "dialects/odd.toml",
+                "[signature]\ntimestamp = \"X-Time\"\ntimestamp_format = \"rfc3339\"\napi_key = \"X-Key\"\n\
+                 [routes]\npayin = \"POST /odd/in\"\npayout = \"POST /odd/out\"\npayin_status = \"GET /odd/in\"\n\
+                 payout_status = \"GET /odd/out\"\nbalance = \"GET /odd/b\"\ntransactions = \"GET /odd/t\"",
+            ),
+            (
+                "merchants/acme.toml",
+                "[[api_keys]]\nkey = \"both\"\nv1_secret = \"v1-secret\"\nv2_secret = [\"v2-secret\", \"old\"]\n\
+                 [[api_keys]]\nkey = \"only-v2\"\nv2_secret = \"v2-secret\"",
+            ),
+            (
+                "merchants/odd.toml",
+                "[[api_keys]]\nkey = \"odd\"\nv1_secret = \"x\"\nv2_secret = \"y\"\n[v1]\ndialect = \"odd\"",
+            ),
+            ("../body.json", r#"{"a":1}"#),
+        ];
+        let root = directory.path().join("rules");
+        for (name, text) in files {
+            let path = root.join(name);
+            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let rules = load(&root, NOW, None, LoadOptions::default()).unwrap();
+        Desk { directory, rules }
+    }
+
+    impl Desk {
+        fn asked(&self, interface: Interface, key: &str) -> Sign {
+            let file = Some(self.directory.path().join("body.json"));
+            let rules = super::super::args::Rules { rules: PathBuf::new() };
+            Sign { interface, rules, key: key.to_owned(), method: Method::POST, target: None, file }
+        }
+
+        fn sign(&self, asked: &Sign) -> Result<String, Stop> {
+            let mut out = Vec::new();
+            run(&self.rules, asked, NOW, &mut out, &mut Vec::new()).map(|()| String::from_utf8(out).unwrap())
+        }
+    }
+
+    #[test]
+    fn v1_headers_follow_the_recipe() {
+        let desk = desk();
+        // Computed with Python's hmac over `1772409600.POST./api/v1/payin.{"a":1}`.
+        assert_eq!(
+            desk.sign(&desk.asked(Interface::V1, "both")).unwrap(),
+            "X-Api-Key: both\nX-Timestamp: 1772409600\n\
+             X-Signature: 49309dce672932d9dd244e357c41b7bddbabacb520f3b44918fba5389b7ef690\n"
+        );
+        let target = "/api/v1/payin/status?external_id=1".parse().ok();
+        let get = Sign { method: Method::GET, target, file: None, ..desk.asked(Interface::V1, "both") };
+        // Over `1772409600.GET./api/v1/payin/status.`.
+        assert!(
+            desk.sign(&get)
+                .unwrap()
+                .ends_with("X-Signature: 6eca1c3bc958160c0a9f94f85334c4ba17b71cc9d15b563baa0394977b708053\n")
+        );
+        let odd = desk.sign(&desk.asked(Interface::V1, "odd")).unwrap();
+        assert!(odd.starts_with("X-Key: odd\nX-Time: 2026-03-02T00:00:00.007Z\nX-Signature: "), "{odd}");
+    }
+
+    #[test]
+    fn v2_headers_cover_the_body_alone() {
+        let desk = desk();
+        let expected =
+            "X-Api-Key: both\nX-Signature: d6b5c48d5ac1b6ef050ff39e93ddce247c4c8155cc901178ff466612b0882ce1\n";
+        assert_eq!(desk.sign(&desk.asked(Interface::V2, "both")).unwrap(), expected);
+        let get = Sign { method: Method::GET, file: None, ..desk.asked(Interface::V2, "both") };
+        let of_nothing =
+            "X-Api-Key: both\nX-Signature: c8de7a2e2bb6aa0ea5dfdf4577fb2e9b8b2de9fc86bfb5b706bf6c4425521ce6\n";
+        assert_eq!(desk.sign(&get).unwrap(), of_nothing);
+        let empty = Sign { method: Method::GET, file: Some("/dev/null".into()), ..desk.asked(Interface::V2, "both") };
+        assert_eq!(desk.sign(&empty).unwrap(), of_nothing);
+    }
+
+    #[test]
+    fn what_cannot_be_signed_is_told_without_secrets() {
+        let desk = desk();
+        let post = |interface, key| desk.asked(interface, key);
+        let cases = [
+            (post(Interface::V1, "none"), false, "no merchant has the API key \"none\""),
+            (post(Interface::V1, "only-v2"), false, "the API key \"only-v2\" of acme has no v1_secret"),
+            (Sign { method: Method::GET, ..post(Interface::V2, "both") }, true, "a GET has no body: leave FILE out"),
+            (Sign { method: Method::GET, file: None, ..post(Interface::V1, "both") }, true, "say which"),
+        ];
+        for (asked, usage, expected) in cases {
+            let stop = desk.sign(&asked).unwrap_err();
+            assert_eq!(matches!(stop, Stop::Usage(_)), usage, "{stop:?}");
+            assert!(matches!(&stop, Stop::Usage(text) | Stop::Failed(text) if text.contains(expected)), "{stop:?}");
+            assert!(!format!("{stop:?}").contains("-secret"), "{stop:?}");
+        }
+    }
+}
