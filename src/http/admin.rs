@@ -32,6 +32,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use super::correlation::request_id;
+use crate::clock::SystemRandomness;
 use crate::domain::UnixMillis;
 use crate::rules::Secrets;
 use crate::telemetry::metrics;
@@ -121,7 +123,7 @@ impl Admin {
     /// Answers until the future is dropped, which closes every connection. `token` is the bearer token, when there is
     /// one.
     pub async fn serve(self, source: Arc<dyn AdminSource>, token: Option<Secrets>) {
-        let desk = Arc::new(Desk { source, token });
+        let desk = Arc::new(Desk { source, token, random: SystemRandomness::default() });
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let mut connections = JoinSet::new();
         loop {
@@ -149,7 +151,9 @@ async fn serve_connection(socket: TcpStream, desk: Arc<Desk>) {
         let desk = Arc::clone(&desk);
         async move {
             let (head, _body) = request.into_parts();
-            Ok::<_, std::convert::Infallible>(desk.answer(&head.method, &head.uri, &head.headers).await)
+            let mut reply = desk.answer(&head.method, &head.uri, &head.headers).await;
+            reply.headers_mut().insert("x-request-id", request_id(&head.headers, &desk.random));
+            Ok::<_, std::convert::Infallible>(reply)
         }
     });
     let connection = http1::Builder::new()
@@ -167,6 +171,7 @@ type Reply = Response<Full<Bytes>>;
 struct Desk {
     source: Arc<dyn AdminSource>,
     token: Option<Secrets>,
+    random: SystemRandomness,
 }
 
 /// What a path names.
@@ -434,6 +439,9 @@ mod tests {
         assert!(status == 405 && reply.contains("allow: GET, HEAD\r\n"), "{reply}");
         assert_eq!(admin.status("GET /api/rules/reload", &[LOCAL]).await, 405);
         assert_eq!(body(&admin.ask("HEAD /healthz", &[LOCAL]).await.1), "");
+        let (_, reply) = admin.ask("GET /healthz", &[LOCAL, "X-Request-Id: probe-7"]).await;
+        assert!(reply.contains("x-request-id: probe-7\r\n"), "{reply}");
+        assert!(admin.ask("GET /healthz", &[]).await.1.contains("x-request-id: "));
     }
 
     #[tokio::test]
