@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use super::OpenError;
 use crate::clock::Random;
 
-/// Reads the 32 bytes that `path` holds in base64 (one trailing newline is dropped). When the file is missing and
+/// Reads the 32 bytes that `path` holds in base64, space around it aside. When the file is missing and
 /// `may_create` is set, it is made with 32 random bytes and mode 0600, in one step that survives a crash and never
 /// replaces a file that another process made meanwhile.
 ///
@@ -43,8 +43,7 @@ pub(super) fn directory_of(path: &Path) -> &Path {
 }
 
 fn decode(path: &Path, text: &str) -> Result<[u8; 32], OpenError> {
-    let line = text.strip_suffix('\n').unwrap_or(text);
-    let bytes = STANDARD.decode(line).ok().and_then(|bytes| bytes.try_into().ok());
+    let bytes = STANDARD.decode(text.trim_ascii()).ok().and_then(|bytes| bytes.try_into().ok());
     bytes.ok_or_else(|| OpenError::KeyFile { path: path.into() })
 }
 

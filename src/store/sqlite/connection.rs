@@ -102,6 +102,11 @@ pub(super) fn write_probe(connection: &Connection) -> rusqlite::Result<()> {
     connection.prepare_cached("UPDATE probe SET count = count + 1 WHERE id = 1")?.execute([]).map(drop)
 }
 
+/// Reads something, so that the connection takes its place on the file and its log.
+pub(super) fn touch(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("SELECT count FROM probe WHERE id = 1", [], |_| Ok(()))
+}
+
 /// Whether a statement failed for what it said, not for the state of the disk: the other commands of its batch can go on.
 pub(super) fn is_own_fault(error: &rusqlite::Error) -> bool {
     match error.sqlite_error_code() {

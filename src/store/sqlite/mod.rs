@@ -15,6 +15,8 @@ mod connection;
 mod faults;
 mod jobs;
 mod kept;
+#[cfg(test)]
+mod measure;
 mod readers;
 mod row;
 mod schema;
@@ -90,9 +92,11 @@ fn open_source(
     if log.busy {
         tracing::warn!(path = %path.display(), "another process reads the store; its log is moved later");
     }
+    let anchor = source.connect(Role::Reader).map_err(OpenError::sqlite(path))?;
+    connection::touch(&anchor).map_err(OpenError::sqlite(path))?;
     let failed = |error| OpenError::io(path, "start a thread for", error);
     let checkpointer = Checkpointer::start(Arc::clone(&source)).map_err(failed)?;
-    let writer = Writer::start(connection, Arc::clone(&source), checkpointer, metrics).map_err(failed)?;
+    let writer = Writer::start(connection, anchor, Arc::clone(&source), checkpointer, metrics).map_err(failed)?;
     let kept = KeptLists::new(vault.comparer().clone());
     Ok(SqliteStore { writer, readers: Readers::new(source), vault, kept })
 }
@@ -277,8 +281,9 @@ impl Store for SqliteStore {
 
     fn close(&self) -> Answer<'_, ()> {
         Box::pin(async move {
-            self.readers.close();
+            // What the writer still answers may need a lookup.
             self.writer.close().await;
+            self.readers.close();
             Ok(())
         })
     }

@@ -85,6 +85,7 @@ impl Writer {
     /// The system has no more threads.
     pub(super) fn start(
         connection: Connection,
+        anchor: Connection,
         source: Arc<Source>,
         checkpointer: Checkpointer,
         metrics: Arc<Metrics>,
@@ -98,6 +99,7 @@ impl Writer {
             checkpointer,
             state: State::Open(connection),
             log_bound: LOG_BOUND_PAGES,
+            _anchor: anchor,
         };
         let thread = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
             writing.run();
@@ -164,6 +166,10 @@ struct Writing {
     state: State,
     /// The log is restarted when it is longer, in pages.
     log_bound: i64,
+    /// Never used, always open: while one connection is, SQLite keeps its index of the log in memory, which lists only
+    /// what was committed. Read again from the file, the log could show what a failed fsync left in the kernel's cache.
+    /// Declared last, it is also the last to close.
+    _anchor: Connection,
 }
 
 enum State {
