@@ -16,11 +16,13 @@
 //! | [`engine`] | create, decide (pure), compare, query: no HTTP, no SQL |
 //! | [`auth`] | signatures of requests and links, callers (the only place that makes a [`auth::Caller`]), addresses |
 //! | [`wire`] | the strict JSON reader, canonical comparison, the shapes of both dialects |
-//! | [`rules`] | raw (what files say), compile (what they mean), the snapshot, live reload (the only `ArcSwap` of rules) |
+//! | [`certs`] | a local CA and a server pair |
 //! | [`store`] | the trait [`store::Store`], its SQLite backend, sealing at rest |
+//! | [`rules`] | raw (what files say), compile (what they mean), the snapshot, live reload (the only `ArcSwap` of rules) |
 //! | [`failure`] | everything that can stop a request, knowing no HTTP |
+//! | [`telemetry`] | metrics, the log, access lines |
+//! | [`clock`] | time and randomness, injected |
 //! | [`domain`] | amounts, ids, URLs, accounts, operations: `std` only |
-//! | [`certs`], [`telemetry`], [`clock`] | a local CA; logs and metrics; time and randomness, injected |
 //!
 //! # The straight line of a v1 create
 //!

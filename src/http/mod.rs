@@ -1,11 +1,11 @@
 //! HTTP: from the socket to a handler and back.
 
 pub mod admin;
-pub mod listener;
 pub mod admission;
 pub mod body;
 pub mod correlation;
 pub mod gateway;
+pub mod listener;
 pub mod reply;
 pub mod router;
 
