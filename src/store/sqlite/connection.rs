@@ -77,7 +77,7 @@ pub(super) enum Checkpoint {
 pub(super) struct Log {
     /// Someone else stood in the way.
     pub(super) busy: bool,
-    /// In the log.
+    /// In the log; negative when another checkpoint was under way.
     pub(super) pages: i64,
     /// Of these, not yet in the file.
     pub(super) pending: i64,

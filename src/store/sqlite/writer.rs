@@ -271,6 +271,8 @@ impl Writing {
             return;
         }
         match restart_log(connection) {
+            // The checkpointer is at it, and SQLite lets nobody wait for that: the next commit tries again.
+            Ok(log) if log.busy && log.pages < 0 => {}
             Ok(log) if log.busy => {
                 // Someone reads for long: come back when as much again was written.
                 self.log_bound = log.pages + LOG_BOUND_PAGES;
