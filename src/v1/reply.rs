@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::domain::{Direction, Operation, RedirectUrl};
+use crate::domain::{Direction, Operation, RedirectUrl, UnixMillis};
 use crate::engine::Created;
 use crate::failure::Failure;
 use crate::rules::Dialect;
@@ -26,6 +26,9 @@ struct StatusValues<'a> {
     currency: &'a str,
     shop_code: &'a str,
     account_number: Option<String>,
+    #[serde(rename = "type")]
+    direction: &'a str,
+    created_at: String,
 }
 
 /// The body of a create's 200 reply.
@@ -54,11 +57,18 @@ pub fn status(dialect: &Dialect, operation: &Operation) -> Result<Bytes, Failure
         currency: operation.currency.as_str(),
         shop_code: operation.shop.as_str(),
         account_number: operation.shown_account(),
+        direction: operation.direction().as_str(),
+        created_at: rfc3339(operation.created_at),
     };
     match rendered(dialect, "status", values)? {
         Some(body) => Ok(body),
         None => Ok(wire::status_reply(operation, word).into()),
     }
+}
+
+/// A point in time as v1 writes it: RFC 3339 in UTC, to the second.
+fn rfc3339(at: UnixMillis) -> String {
+    jiff::Timestamp::from_second(at.seconds()).map_or_else(|_| String::new(), |at| at.to_string())
 }
 
 fn rendered<T: Serialize>(dialect: &Dialect, name: &str, values: impl FnOnce() -> T) -> Result<Option<Bytes>, Failure> {
