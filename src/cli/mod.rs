@@ -116,17 +116,17 @@ fn load(directory: &Path, err: &mut dyn Write) -> Result<RuleSet, Stop> {
         .map_err(|problems| wrong_rules(directory, &problems, err))
 }
 
-/// Tells every problem of a rule set where it stands.
+/// Tells every problem of a rule set where it stands. What is said in one line, such as a missing directory, is the
+/// reason itself.
 fn wrong_rules(directory: &Path, problems: &Problems, err: &mut dyn Write) -> Stop {
-    let count = problems.count();
-    match writeln!(err, "{}\n", problems.rendered()) {
-        Ok(()) => Stop::Failed(format!(
-            "the rules in {} cannot be used: {count} problem{}",
-            directory.display(),
-            plural(count)
-        )),
-        Err(error) => Stop::Output(error),
+    let (rendered, count) = (problems.rendered(), problems.count());
+    if count == 1 && !rendered.contains('\n') {
+        return Stop::Failed(rendered);
     }
+    if let Err(error) = writeln!(err, "{rendered}\n") {
+        return Stop::Output(error);
+    }
+    Stop::Failed(format!("the rules in {} cannot be used: {count} problem{}", directory.display(), plural(count)))
 }
 
 const fn plural(count: usize) -> &'static str {
@@ -163,7 +163,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut err = Vec::new();
         let stop = load(&directory.path().join("none"), &mut err).unwrap_err();
-        assert!(matches!(stop, Stop::Failed(text) if text.contains("cannot be used: 1 problem")));
-        assert!(!err.is_empty());
+        assert!(matches!(stop, Stop::Failed(text) if text.contains("is missing") && !text.contains('\n')));
+        assert!(err.is_empty());
+        std::fs::write(directory.path().join("gateway.toml"), "[limits]\nbodies = 1\n").unwrap();
+        let stop = load(directory.path(), &mut err).unwrap_err();
+        assert!(matches!(stop, Stop::Failed(text) if text.ends_with("cannot be used: 1 problem")));
+        assert!(String::from_utf8(err).unwrap().contains("gateway.toml:2:1: "));
     }
 }

@@ -18,7 +18,7 @@ use crate::telemetry::{Logs, Metrics};
 /// Serves until a signal ends it.
 ///
 /// # Errors
-/// What keeps it from starting, or requests in flight that had to be cut off at the end.
+/// What keeps it from starting.
 pub fn run(asked: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     let metrics = Arc::new(Metrics::default());
     let filter = std::env::var("RUST_LOG").ok();
@@ -38,7 +38,8 @@ pub fn run(asked: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     drop(logs);
     match ended {
         Ok(Ended::Drained) => Ok(()),
-        Ok(Ended::Cut) => Err(Stop::failed("requests in flight were cut off")),
+        // The process did what it was told: `shutdown_grace` is what requests in flight are given.
+        Ok(Ended::Cut) => Ok(writeln!(err, "requests in flight were cut off; what was acknowledged is stored")?),
         Err(StartError::Rules(problems)) => Err(wrong_rules(directory, &problems, err)),
         Err(error) => Err(Stop::failed(error)),
     }
