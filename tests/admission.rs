@@ -59,7 +59,7 @@ async fn a_post_is_json_and_not_encoded() {
     let client = gateway.client();
     for protocol in PROTOCOLS {
         for kind in CREATES {
-            let id = format!("{protocol:?}");
+            let id = format!("{kind:?}-{protocol:?}");
             let good = kind.request(&ACME, kind.body(&id).to_string());
             for bad in [
                 None,
@@ -90,7 +90,7 @@ async fn a_post_is_json_and_not_encoded() {
                     .into_iter()
                     .enumerate()
             {
-                let fine_id = format!("{id}-{number}-{}", kind.is_v1());
+                let fine_id = format!("{id}-{number}");
                 let request = kind.request(&ACME, kind.body(&fine_id).to_string()).replace("content-type", Some(fine));
                 client.send_by(protocol, &request).await.expect(200);
             }
@@ -205,7 +205,7 @@ async fn an_unknown_key_and_a_wrong_signature_get_the_same_reply() {
             let mut altered = good.clone();
             altered.body.push(b' ');
             client.send_by(protocol, &altered).await.expect(401);
-            kind.assert_nothing_stored(&client, &ACME, &format!("x-{protocol:?}")).await;
+            kind.assert_nothing_stored(&client, &ACME, &format!("x-{kind:?}-{protocol:?}")).await;
         }
         for question in [Request::v1_status(&STRANGER, "payin", "x"), Request::status(&STRANGER, "1")] {
             client.send_by(protocol, &question).await.expect(401);
@@ -275,7 +275,7 @@ async fn an_address_that_is_not_on_the_list_is_403() {
             ] {
                 client.send_by(protocol, &good.clone().header(header, claim)).await.expect(403);
             }
-            kind.assert_nothing_stored(&client, &ACME, &format!("far-{protocol:?}")).await;
+            kind.assert_nothing_stored(&client, &ACME, &format!("far-{kind:?}-{protocol:?}")).await;
         }
     }
 }
@@ -371,7 +371,7 @@ async fn repeated_authentication_headers_are_refused() {
                     assert!([400, 401].contains(&reply.status), "{name}: {}", reply.status);
                 }
             }
-            kind.assert_nothing_stored(&client, &ACME, &format!("twice-{protocol:?}")).await;
+            kind.assert_nothing_stored(&client, &ACME, &format!("twice-{kind:?}-{protocol:?}")).await;
         }
     }
 }

@@ -25,8 +25,6 @@ const fn key(name: &'static str, v1: Option<&'static str>, v2: Option<&'static s
 pub const ACME: Key = key("acme-live", Some("acme-v1-hush-7Wq"), Some("acme-v2-hush-9Xz"));
 /// Cannot call v1.
 pub const ACME_V2: Key = key("acme-native", None, Some("acme-native-hush-3Kd"));
-/// Cannot call v2.
-pub const ACME_V1_ONLY: Key = key("acme-old", Some("acme-old-hush-5Tr"), None);
 /// Is not allowed from here.
 pub const ACME_NOWHERE: Key = key("acme-far", Some("acme-far-v1-hush"), Some("acme-far-v2-hush"));
 /// Two requests, then one a second.
@@ -39,7 +37,7 @@ pub const BETA: Key = key("beta-live", Some("beta-v1-hush-1Lm"), Some("beta-v2-h
 pub const GAMMA: Key = key("gamma-live", Some("gamma-v1-hush-4Qs"), Some("gamma-v2-hush-6Uv"));
 
 /// Every key of the tests' rules.
-pub const KEYS: &[Key] = &[ACME, ACME_V2, ACME_V1_ONLY, ACME_NOWHERE, ACME_LIMITED, ACME_PLAIN_ONLY, BETA, GAMMA];
+pub const KEYS: &[Key] = &[ACME, ACME_V2, ACME_NOWHERE, ACME_LIMITED, ACME_PLAIN_ONLY, BETA, GAMMA];
 
 /// Which interface a request is signed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::request::{ACME, ACME_LIMITED, ACME_NOWHERE, ACME_PLAIN_ONLY, ACME_V1_ONLY, ACME_V2, BETA, GAMMA, Key};
+use super::request::{ACME, ACME_LIMITED, ACME_NOWHERE, ACME_PLAIN_ONLY, ACME_V2, BETA, GAMMA, Key};
 
 /// The rule files of one gateway, by their path inside the rules directory.
 #[derive(Clone)]
@@ -124,7 +124,6 @@ fn acme() -> String {
     let keys = [
         api_key(&ACME, LOOPBACK),
         api_key(&ACME_V2, LOOPBACK),
-        api_key(&ACME_V1_ONLY, LOOPBACK),
         api_key(&ACME_NOWHERE, "allowed_ips = [\"203.0.113.0/24\", \"2001:db8::/32\"]\n"),
         api_key(&ACME_LIMITED, &format!("{LOOPBACK}rate_limit = {{ per_second = 1, burst = 2 }}\n")),
         api_key(&ACME_PLAIN_ONLY, &format!("{LOOPBACK}shops = [\"plain-usd\"]\n")),
