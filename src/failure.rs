@@ -200,16 +200,17 @@ impl From<Complaint> for Failure {
     }
 }
 
-/// A member's name that a caller made up, fit to be shown back: overlong names, names with characters outside visible
-/// ASCII and names that could hold a card number are described instead of echoed.
+/// A member's name that a caller made up, fit to be shown back: overlong names, names with control
+/// characters or invisible ones and names that could hold a card number are described instead of echoed.
 #[derive(Debug, Clone, Copy)]
 pub struct Nameable<'a>(pub &'a str);
 
 impl fmt::Display for Nameable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.0;
-        let plain = (1..=128).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic() && b != b'"');
-        let digits = name.bytes().filter(u8::is_ascii_digit).count();
+        let shown = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() && c != '"' || c == ' ';
+        let plain = (1..=128).contains(&name.chars().count()) && name.chars().all(shown) && name.trim() == name;
+        let digits = name.chars().filter(|c| c.is_numeric()).count();
         if plain && digits < 12 { f.write_str(name) } else { f.write_str("(a member whose name cannot be shown)") }
     }
 }
@@ -222,6 +223,8 @@ mod tests {
     fn names_that_could_hold_a_card_are_not_echoed() {
         let complaint = Complaint::member("fields.4111111111111111", "is not known");
         assert_eq!(complaint.to_string(), "(a member whose name cannot be shown): is not known");
+        assert_eq!(Nameable("fields.имя").to_string(), "fields.имя");
+        assert_eq!(Nameable("a\u{202e}b").to_string(), "(a member whose name cannot be shown)");
         assert_eq!(Complaint::member("fields.bank_code", "is required").to_string(), "fields.bank_code: is required");
     }
 }

@@ -25,7 +25,7 @@ pub fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<bool> {
-    let create = match v1::read_create(direction, body, merchant.v1.dialect.empty_list_is_object) {
+    let create = match v1::read_create(direction, body) {
         Ok(create) => create,
         Err(complaint) => return refuse(err, &complaint.to_string()),
     };
@@ -71,7 +71,7 @@ fn engines_objection(
     let verdict =
         v2::read_create(direction, body).and_then(|request| by_todays_rules(merchant, api_key, &request).map(|_| ()));
     let complaint = verdict.err()?;
-    Some(complaint.renamed(|path| v1::v1_name(path, create.names_user_ip_outside())).to_string())
+    Some(complaint.renamed(|path| create.v1_name(path)).to_string())
 }
 
 fn explain_members(translation: &translate::Translation<'_>, out: &mut dyn Write) -> io::Result<()> {

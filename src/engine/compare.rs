@@ -30,11 +30,14 @@ pub fn digest(comparer: &Comparer, request: &CreateRequest<'_>, kept: &Kept) -> 
 }
 
 /// Whether a request, of v1 origin when `v1` is given, says what a stored operation was created from. A v1 request is
-/// compared by what the v1 body said, which no rule can change between the two.
+/// compared by what the v1 body said, which no rule can change between the two; it never repeats an operation that was
+/// not made through v1, since v1 could not show it afterwards (merchant-api-v2: "Switching shop or API version is not a
+/// way to retry").
 pub fn is_repeat(comparer: &Comparer, request: &CreateRequest<'_>, v1: Option<&V1Part>, stored: &Stored) -> bool {
     match (v1, &stored.v1) {
         (Some(sent), Some(kept)) => sent.digest == kept.digest,
-        _ => digest(comparer, request, &stored.comparison.kept) == stored.comparison.digest,
+        (Some(_), None) => false,
+        (None, _) => digest(comparer, request, &stored.comparison.kept) == stored.comparison.digest,
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Created, Engine, PageSecret};
+use super::{Created, Engine, PageSecret, Refused};
 use crate::auth::callers::{Interface, KnownKey};
 use crate::auth::{Caller, signatures};
 use crate::clock::{ManualClock, SystemRandomness};
@@ -15,7 +15,7 @@ use crate::domain::{Direction, UnixMillis};
 use crate::failure::Failure;
 use crate::provider::Providers;
 use crate::rules::{LoadOptions, RuleSet, Secret, load};
-use crate::store::open_store;
+use crate::store::{Digest, V1Part, open_store};
 use crate::telemetry::Metrics;
 use crate::v2;
 
@@ -224,6 +224,26 @@ async fn directions_have_separate_order_ids() {
     let short = withdrawal.replace("4111111111111111", "41111111111").replace("\"o\"", "\"o2\"");
     let refused = world.create(Direction::Payout, &short).await.unwrap_err();
     assert_eq!(refused, "400 account_number: must be 12 to 19 digits");
+}
+
+#[tokio::test]
+async fn a_v1_request_never_repeats_what_was_not_made_through_v1() {
+    let world = World::new();
+    world.deposit("").await.unwrap();
+    let caller = world.caller();
+    let body = Bytes::from(deposit(""));
+    let signature = signatures::sign_v2(&Secret::new(b"s"), &body);
+    let signed = crate::auth::callers::verify_forwarded(&caller, body, &signature).unwrap();
+    let v1 = || Some(V1Part { digest: Digest([1; 16]), callback_url: None });
+    let over_v2 = v2::create_operation(&world.engine, &caller, Direction::Payin, &signed, v1()).await;
+    assert!(matches!(over_v2, Err(Refused::Differs(_))), "its status would be unknown to v1: {over_v2:?}");
+
+    let other = Bytes::from(deposit("\"order_id\":\"o2\""));
+    let signature = signatures::sign_v2(&Secret::new(b"s"), &other);
+    let signed = crate::auth::callers::verify_forwarded(&caller, other.clone(), &signature).unwrap();
+    let made = v2::create_operation(&world.engine, &caller, Direction::Payin, &signed, v1()).await.unwrap();
+    let again = v2::create_operation(&world.engine, &caller, Direction::Payin, &signed, None).await.unwrap();
+    assert_eq!(made, again, "what was translated from v1 is a v2 operation");
 }
 
 #[test]

@@ -86,13 +86,16 @@ impl Worker {
             let (store, at) = (Arc::clone(&self.store), self.clock.now());
             bookings.spawn(async move { book(&*store, &job, at).await });
         }
+        let mut failure = None;
+        // All of them are waited for: a booking that is dropped would leave its job to the end of its lease.
         while let Some(booking) = bookings.join_next().await {
             match booking {
-                Ok(outcome) => self.metrics.provider_job(outcome?),
+                Ok(Ok(outcome)) => self.metrics.provider_job(outcome),
+                Ok(Err(error)) => failure = Some(error),
                 Err(panic) => tracing::error!(%panic, "a provider job failed; it is tried again"),
             }
         }
-        Ok(count)
+        failure.map_or(Ok(count), Err)
     }
 
     async fn until_next(&self) -> Duration {

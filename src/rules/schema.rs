@@ -48,7 +48,7 @@ pub(super) struct SchemaProblem {
 pub struct FieldsSchema {
     kept: Arc<[Box<str>]>,
     defaults: Map<String, Value>,
-    /// Whether the schema says anything about `merchant_user_ip`; if not, it is not shown to it.
+    /// Whether the schema says anything about `merchant_user_ip`, wherever; if not, it is not shown to it.
     names_ip: bool,
     common: Validator,
     /// For merchants with lists of their own.
@@ -78,7 +78,7 @@ impl FieldsSchema {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let names_ip = named.contains(MERCHANT_USER_IP) || required(schema).any(|name| name == MERCHANT_USER_IP);
+        let names_ip = mentions(schema, MERCHANT_USER_IP);
         let kept: BTreeSet<Box<str>> = named.into_iter().chain([MERCHANT_USER_IP]).map(Box::from).collect();
         let defaults = defaults(schema);
         let common = validator(schema, None, lists).map_err(|problem| vec![problem])?;
@@ -131,6 +131,16 @@ impl FieldsSchema {
         let validator = self.own.get(merchant).unwrap_or(&self.common);
         validator.validate(&whole).map_err(|error| field_problem(&error))?;
         Ok(added)
+    }
+}
+
+/// Whether a name stands anywhere in a schema, as a key or as a value.
+fn mentions(schema: &Value, name: &str) -> bool {
+    match schema {
+        Value::String(text) => text == name,
+        Value::Array(items) => items.iter().any(|item| mentions(item, name)),
+        Value::Object(members) => members.iter().any(|(key, value)| key == name || mentions(value, name)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

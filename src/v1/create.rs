@@ -8,12 +8,12 @@ use super::{relay_url, reply, translate};
 use crate::auth::{Caller, SignedBody};
 use crate::domain::Direction;
 use crate::engine::{Created, Refused, V1Repeat};
-use crate::failure::{Complaint, Failure};
+use crate::failure::Failure;
 use crate::store::{Digest, V1Part};
 use crate::telemetry::Stage;
 use crate::upstream::Upstream;
 use crate::v2::conflict;
-use crate::wire::v1::{V1Create, read_create, v1_name};
+use crate::wire::v1::{V1Create, read_create};
 
 /// Answers a v1 create: the body of the 200 reply in the caller's dialect. Complaints are in v1 words.
 ///
@@ -26,7 +26,7 @@ pub async fn create(
     body: &SignedBody,
 ) -> Result<Bytes, Failure> {
     let dialect = &caller.merchant().v1.dialect;
-    let create = read_create(direction, body.bytes(), dialect.empty_list_is_object).inspect_err(|_| {
+    let create = read_create(direction, body.bytes()).inspect_err(|_| {
         upstream.metrics().translation_refused("shape");
     })?;
     let digest = create.digest(upstream.comparer());
@@ -37,7 +37,7 @@ pub async fn create(
         }
         Err(untranslatable) => answer_untranslatable(upstream, caller, &create, digest, untranslatable).await?,
     };
-    reply::created(dialect, direction, &created)
+    Ok(reply::created(dialect, direction, &created))
 }
 
 /// The v2 body that a create becomes, and what is kept of the v1 one.
@@ -77,17 +77,9 @@ async fn answer_untranslatable(
 
 /// What the engine refused, told in the names of the v1 body.
 fn in_v1_words(refused: Refused, create: &V1Create<'_>) -> Failure {
-    let outside = create.names_user_ip_outside();
     match refused {
-        Refused::Invalid(complaint) => Failure::Invalid(renamed(complaint, outside)),
-        Refused::Differs(paths) => {
-            let paths = paths.iter().map(|path| v1_name(path, outside).into_owned()).collect();
-            Failure::Conflict(conflict("external_id", paths))
-        }
+        Refused::Invalid(complaint) => Failure::Invalid(complaint.renamed(|path| create.v1_name(path))),
+        Refused::Differs(paths) => Failure::Conflict(conflict("external_id", create.blamed(&paths))),
         Refused::Failed(failure) => failure,
     }
-}
-
-fn renamed(complaint: Complaint, outside: bool) -> Complaint {
-    complaint.renamed(|path| v1_name(path, outside))
 }

@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use crate::domain::{Direction, Operation, RedirectUrl, UnixMillis};
 use crate::engine::Created;
-use crate::failure::Failure;
 use crate::rules::Dialect;
 use crate::wire::v1 as wire;
 
@@ -32,22 +31,18 @@ struct StatusValues<'a> {
 }
 
 /// The body of a create's 200 reply.
-pub fn created(dialect: &Dialect, direction: Direction, created: &Created) -> Result<Bytes, Failure> {
+pub fn created(dialect: &Dialect, direction: Direction, created: &Created) -> Bytes {
     let external_id = created.order_id.as_str();
     let redirect_url = created.redirect_url.as_ref().map(RedirectUrl::expose);
     let values = || CreatedValues { transaction_id: created.id.to_string(), external_id, redirect_url };
-    if let Some(body) = rendered(dialect, direction.as_str(), values)? {
-        return Ok(body);
-    }
-    Ok(match redirect_url {
-        Some(redirect_url) => wire::payin_reply(created.id, external_id, redirect_url),
-        None => wire::payout_reply(created.id, external_id),
-    }
-    .into())
+    rendered(dialect, direction.as_str(), values).unwrap_or_else(|| match redirect_url {
+        Some(redirect_url) => wire::payin_reply(created.id, external_id, redirect_url).into(),
+        None => wire::payout_reply(created.id, external_id).into(),
+    })
 }
 
 /// The body of a status reply.
-pub fn status(dialect: &Dialect, operation: &Operation) -> Result<Bytes, Failure> {
+pub fn status(dialect: &Dialect, operation: &Operation) -> Bytes {
     let word = dialect.statuses.word(operation.state.status());
     let values = || StatusValues {
         transaction_id: operation.id.to_string(),
@@ -60,10 +55,7 @@ pub fn status(dialect: &Dialect, operation: &Operation) -> Result<Bytes, Failure
         direction: operation.direction().as_str(),
         created_at: rfc3339(operation.created_at),
     };
-    match rendered(dialect, "status", values)? {
-        Some(body) => Ok(body),
-        None => Ok(wire::status_reply(operation, word).into()),
-    }
+    rendered(dialect, "status", values).unwrap_or_else(|| wire::status_reply(operation, word).into())
 }
 
 /// A point in time as v1 writes it: RFC 3339 in UTC, to the second.
@@ -71,10 +63,18 @@ fn rfc3339(at: UnixMillis) -> String {
     jiff::Timestamp::from_second(at.seconds()).map_or_else(|_| String::new(), |at| at.to_string())
 }
 
-fn rendered<T: Serialize>(dialect: &Dialect, name: &str, values: impl FnOnce() -> T) -> Result<Option<Bytes>, Failure> {
+/// The reply by the dialect's template, if it has one. What a template cannot render is told in the default shape: the
+/// operation exists, and its merchant has to learn its id.
+fn rendered<T: Serialize>(dialect: &Dialect, name: &str, values: impl FnOnce() -> T) -> Option<Bytes> {
     if !dialect.replies.has(name) {
-        return Ok(None);
+        return None;
     }
-    let body = dialect.replies.render(name, &values()).transpose().map_err(|cause| Failure::Internal { cause })?;
-    Ok(body.map(Bytes::from))
+    match dialect.replies.render(name, &values()) {
+        Some(Ok(body)) => Some(body.into()),
+        Some(Err(cause)) => {
+            tracing::error!(%cause, dialect = %dialect.name, "a reply has its default shape");
+            None
+        }
+        None => None,
+    }
 }

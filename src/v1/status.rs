@@ -27,5 +27,5 @@ pub async fn status(
     if shop_code.is_some_and(|code| code != stored.operation.shop.as_str()) {
         return Err(Failure::NotFound);
     }
-    reply::status(&caller.merchant().v1.dialect, &stored.operation)
+    Ok(reply::status(&caller.merchant().v1.dialect, &stored.operation))
 }

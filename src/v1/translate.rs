@@ -83,6 +83,7 @@ pub fn translate<'a>(
 ) -> Result<Translation<'a>, Untranslatable> {
     let mut translation =
         Translation { members: Vec::with_capacity(10), fields: Vec::new(), dropped: Vec::new(), relayed_to: None };
+    refuse_empty_list(create, rules)?;
     translation.drop_unknown(create, rules)?;
     translation.add_order(create);
     translation.add_user_id(create, rules)?;
@@ -223,6 +224,15 @@ impl<'a> Translation<'a> {
             self.fields.push(Translated { raw_name: "\"merchant_user_ip\"".into(), raw_value, source });
         }
     }
+}
+
+/// PHP writes an empty object as an empty list; whether that is one, the dialect says.
+fn refuse_empty_list(create: &V1Create<'_>, rules: &V1Rules) -> Result<(), Untranslatable> {
+    if create.payment_data_is_empty_list() && !rules.dialect.empty_list_is_object {
+        let complaint = Complaint::member("paymentData", "must be a JSON object, not an array");
+        return Err(Untranslatable { complaint, reason: "payment_data" });
+    }
+    Ok(())
 }
 
 fn write_members(body: &mut String, members: &[Translated<'_>]) {

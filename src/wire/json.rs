@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
+use crate::failure::Nameable;
+
 /// The deepest nesting: the body's own object is level 1.
 pub const MAX_DEPTH: usize = 32;
 
@@ -15,7 +17,7 @@ pub const MAX_DEPTH: usize = 32;
 const COMPARED_MEMBERS: usize = 16;
 
 /// Why text is no JSON document for us, in words for the caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JsonError {
     /// The bytes are not UTF-8.
     NotUtf8,
@@ -25,8 +27,8 @@ pub enum JsonError {
     Malformed(usize),
     /// Something follows the document.
     Trailing(usize),
-    /// A key stands twice in one object.
-    DuplicateKey(usize),
+    /// This key stands twice in one object.
+    DuplicateKey(Box<str>),
     /// A `\u` escape names half a character.
     LoneSurrogate(usize),
     /// Arrays and objects are nested too deep.
@@ -40,7 +42,7 @@ impl fmt::Display for JsonError {
             Self::ByteOrderMark => f.write_str("the body starts with a byte order mark"),
             Self::Malformed(at) => write!(f, "the body is not valid JSON (at byte {at})"),
             Self::Trailing(at) => write!(f, "the body has something after its JSON value (at byte {at})"),
-            Self::DuplicateKey(at) => write!(f, "the body names a key twice in one object (at byte {at})"),
+            Self::DuplicateKey(name) => write!(f, "the body names {} twice in one object", Nameable(name)),
             Self::LoneSurrogate(at) => write!(f, "the body has a lone surrogate in a string (at byte {at})"),
             Self::TooDeep(at) => write!(f, "the body is nested more than {MAX_DEPTH} levels deep (at byte {at})"),
         }
@@ -244,7 +246,7 @@ impl<'a> Reader<'a> {
             let name = self.string()?;
             let raw_name = &self.text[start..self.at];
             if !members.is_new(&name) {
-                return Err(JsonError::DuplicateKey(start));
+                return Err(JsonError::DuplicateKey(name.into()));
             }
             self.skip_whitespace();
             self.expect(b':')?;

@@ -71,11 +71,10 @@ const RETURN_URL: &str = "return_user_url";
 /// Reads a v1 create body.
 ///
 /// # Errors
-/// The first rule that the body breaks, as far as no rule file is needed to tell. `empty_list_is_object` is the dialect's
-/// word on how PHP writes an empty object.
-pub fn read_create(direction: Direction, body: &[u8], empty_list_is_object: bool) -> Result<V1Create<'_>, Complaint> {
+/// The first rule that the body breaks, as far as no rule file is needed to tell.
+pub fn read_create(direction: Direction, body: &[u8]) -> Result<V1Create<'_>, Complaint> {
     let body = read_object(body)?;
-    check_payment_data(direction, &body, empty_list_is_object)?;
+    check_payment_data(direction, &body)?;
     Ok(V1Create {
         direction,
         external_id: required_parsed("external_id", &body, OrderId::new)?,
@@ -100,11 +99,12 @@ fn read_shop_code(text: &str) -> Result<Box<str>, Invalid> {
     Ok(text.into())
 }
 
-fn check_payment_data(direction: Direction, body: &Object<'_>, empty_list_is_object: bool) -> Result<(), Complaint> {
+fn check_payment_data(direction: Direction, body: &Object<'_>) -> Result<(), Complaint> {
     let Some(value) = body.get(PAYMENT_DATA) else { return Ok(()) };
     let fields = match &value.node {
         Node::Object(fields) => fields,
-        Node::Array(items) if items.is_empty() && empty_list_is_object => return Ok(()),
+        // Whether PHP's empty array is an object is the dialect's rule: the translation asks for it.
+        Node::Array(items) if items.is_empty() => return Ok(()),
         _ => return Err(Complaint::member(PAYMENT_DATA, format!("must be a JSON object, not {}", value.kind()))),
     };
     let reserved = super::v2::reserved_names(direction);
@@ -195,31 +195,59 @@ impl<'a> V1Create<'a> {
             .filter(move |member| direction == Direction::Payout || member.name != RETURN_URL)
     }
 
+    /// Whether `paymentData` is an empty list, as PHP writes an empty object.
+    #[must_use]
+    pub fn payment_data_is_empty_list(&self) -> bool {
+        matches!(self.body.get(PAYMENT_DATA), Some(Value { node: Node::Array(_), .. }))
+    }
+
     /// Whether the customer's address stands in the body itself rather than in `paymentData` alone.
     #[must_use]
     pub fn names_user_ip_outside(&self) -> bool {
         present(&self.body, USER_IP).is_some()
     }
 
+    /// What a v2 member is called in this body, for complaints of the engine.
+    #[must_use]
+    pub fn v1_name(&self, path: &str) -> Cow<'static, str> {
+        let in_payment_data = payment_data(&self.body).is_some_and(|fields| present(fields, USER_IP).is_some());
+        v1_name(path, in_payment_data && !self.names_user_ip_outside())
+    }
+
+    /// Those of the members in which a stored operation differs that this body can be blamed for, in v1 names: what the
+    /// merchant's rules filled in is not.
+    #[must_use]
+    pub fn blamed(&self, v2_paths: &[String]) -> Vec<String> {
+        let named = |path: &str| match path {
+            "callback_url" => self.callback_url.is_some(),
+            "success_url" | "pending_url" | "fail_url" => self.return_user_url.is_some(),
+            _ => true,
+        };
+        v2_paths.iter().filter(|path| named(path)).map(|path| self.v1_name(path).into_owned()).collect()
+    }
+
     /// The keyed hash of what the body says: decoded values, the order of keys and the spelling of the amount aside
-    /// (contract section 2, "Live reload"). `null` is like absent where the contract says so.
+    /// (contract section 2, "Live reload"). `null` is like absent where the contract says so, and PHP's empty list like
+    /// the empty object.
     #[must_use]
     pub fn digest(&self, comparer: &Comparer) -> Digest {
         let mut hashing = comparer.start("v1 create");
         hashing.part(self.direction.as_str().as_bytes());
         hashing.part(&self.amount.hundredths().to_le_bytes());
         let optional = ["shop_code", "callback_url", "merchant_user_id", USER_IP];
+        let empty = payment_data(&self.body).is_some_and(|fields| fields.0.is_empty());
+        let no_payment_data = empty || self.payment_data_is_empty_list();
         canonical::hash_members(&mut hashing, &self.body, |name| {
             let absent = optional.contains(&name) && present(&self.body, name).is_none();
-            name != "amount" && !absent
+            name != "amount" && !absent && !(name == PAYMENT_DATA && no_payment_data)
         });
+        hashing.optional(no_payment_data.then_some(b"{}"));
         hashing.finish()
     }
 }
 
-/// What a v2 member is called in v1, for complaints of the engine.
-#[must_use]
-pub fn v1_name(path: &str, user_ip_outside: bool) -> Cow<'static, str> {
+/// What a v2 member is called in v1. The customer's address has two places there.
+fn v1_name(path: &str, user_ip_in_payment_data: bool) -> Cow<'static, str> {
     match path {
         "order_id" => "external_id".into(),
         "method" => "shop_code".into(),
@@ -227,7 +255,7 @@ pub fn v1_name(path: &str, user_ip_outside: bool) -> Cow<'static, str> {
         "account_number" => "card_number".into(),
         "success_url" | "pending_url" | "fail_url" => "paymentData.return_user_url".into(),
         "fields" => PAYMENT_DATA.into(),
-        "fields.merchant_user_ip" if user_ip_outside => USER_IP.into(),
+        "fields.merchant_user_ip" if !user_ip_in_payment_data => USER_IP.into(),
         other => match other.strip_prefix("fields.") {
             Some(rest) => format!("{PAYMENT_DATA}.{rest}").into(),
             None => other.to_owned().into(),
@@ -288,7 +316,7 @@ mod tests {
         "paymentData":{"return_user_url":"https://a.example/r","mobile_number":"0712","n":1.50}}"#;
 
     fn complaint(direction: Direction, body: &str) -> String {
-        read_create(direction, body.as_bytes(), false).unwrap_err().to_string()
+        read_create(direction, body.as_bytes()).unwrap_err().to_string()
     }
 
     fn replaced(name: &str, value: Option<&str>) -> String {
@@ -302,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_payin_is_read() {
-        let create = read_create(Direction::Payin, PAYIN.as_bytes(), false).unwrap();
+        let create = read_create(Direction::Payin, PAYIN.as_bytes()).unwrap();
         assert_eq!(create.amount.hundredths(), 1050);
         assert_eq!(create.merchant_user_id, UserId::Number(CustomerAccountId(42)));
         assert_eq!(create.return_user_url.as_ref().map(BrowserUrl::as_str), Some("https://a.example/r"));
@@ -322,7 +350,7 @@ mod tests {
             ("currency", Some("\"EU\""), "currency: must be exactly 3 letters"),
             ("merchant_user_id", Some("true"), "merchant_user_id: must be a string, not a boolean"),
             ("merchant_user_ip", Some("\"\""), "merchant_user_ip: must be exactly one IPv4 or IPv6 address"),
-            ("paymentData", Some("[]"), "paymentData: must be a JSON object, not an array"),
+            ("paymentData", Some("[1]"), "paymentData: must be a JSON object, not an array"),
             ("paymentData", Some("null"), "paymentData: must be a JSON object, not null"),
             (
                 "paymentData",
@@ -346,11 +374,16 @@ mod tests {
     }
 
     #[test]
-    fn phps_empty_list_where_the_dialect_says_so() {
-        let body = replaced("paymentData", Some("[]"));
-        assert!(read_create(Direction::Payin, body.as_bytes(), true).is_ok());
-        let body = replaced("paymentData", Some("[1]"));
-        assert!(read_create(Direction::Payin, body.as_bytes(), true).is_err());
+    fn phps_empty_list_is_the_empty_object_to_comparisons() {
+        let comparer = Comparer::new(&[3; 32]);
+        let [list, object, absent] = [Some("[]"), Some("{}"), None].map(|value| replaced("paymentData", value));
+        let read = |body: &str| {
+            let create = read_create(Direction::Payin, body.as_bytes()).unwrap();
+            (create.payment_data_is_empty_list(), create.digest(&comparer))
+        };
+        assert!(read(&list).0);
+        assert_eq!(read(&list).1, read(&object).1);
+        assert_ne!(read(&list).1, read(&absent).1);
     }
 
     #[test]
@@ -367,24 +400,24 @@ mod tests {
             ("\"9223372036854775808\"", UserId::NoEquivalent),
         ] {
             let body = replaced("merchant_user_id", Some(value));
-            assert_eq!(read_create(Direction::Payin, body.as_bytes(), false).unwrap().merchant_user_id, expected);
+            assert_eq!(read_create(Direction::Payin, body.as_bytes()).unwrap().merchant_user_id, expected);
         }
     }
 
     #[test]
     fn unknown_members_depend_on_the_direction() {
         let body = PAYIN.replacen('{', r#"{"card_number":"4111111111111111","extra":1,"#, 1);
-        let payin = read_create(Direction::Payin, body.as_bytes(), false).unwrap();
+        let payin = read_create(Direction::Payin, body.as_bytes()).unwrap();
         assert_eq!(payin.unknown_members().collect::<Vec<_>>(), ["card_number", "extra"]);
         let body = body.replace("\"return_user_url\":\"https://a.example/r\",", "");
-        let payout = read_create(Direction::Payout, body.as_bytes(), false).unwrap();
+        let payout = read_create(Direction::Payout, body.as_bytes()).unwrap();
         assert_eq!(payout.unknown_members().collect::<Vec<_>>(), ["extra"]);
     }
 
     #[test]
     fn equal_bodies_hash_alike() {
         let comparer = Comparer::new(&[3; 32]);
-        let digest = |body: &str| read_create(Direction::Payin, body.as_bytes(), false).unwrap().digest(&comparer);
+        let digest = |body: &str| read_create(Direction::Payin, body.as_bytes()).unwrap().digest(&comparer);
         let first = digest(PAYIN);
         assert_eq!(first, digest(&replaced("amount", Some("\"10.5\""))));
         assert_eq!(first, digest(&replaced("amount", Some("\"010.50\""))));
@@ -416,8 +449,8 @@ mod tests {
             ("account_number", "card_number"),
             ("amount", "amount"),
         ] {
-            assert_eq!(v1_name(v2, true), v1);
+            assert_eq!(v1_name(v2, false), v1);
         }
-        assert_eq!(v1_name("fields.merchant_user_ip", false), "paymentData.merchant_user_ip");
+        assert_eq!(v1_name("fields.merchant_user_ip", true), "paymentData.merchant_user_ip");
     }
 }

@@ -98,7 +98,10 @@ pub(super) fn add_reply(
             let text = template.render(minijinja::value::Serde(&sample)).map_err(|error| template_problem(&error))?;
             let parsed: Result<Value, _> = serde_json::from_str(&text);
             parsed.map(drop).map_err(|error| TemplateProblem {
-                reason: format!("does not render JSON: {error} of what it renders for sample values"),
+                reason: format!(
+                    "does not render JSON: {error} of what it renders for sample values (values are written as JSON: no \
+                     quotes around them)"
+                ),
                 at: None,
             })
         })
@@ -136,7 +139,7 @@ fn samples(reply: &str) -> Vec<Value> {
     match reply {
         "payin" => vec![deposit],
         "payout" => vec![withdrawal],
-        "status" => vec![status, without_account, null_account],
+        "status" => vec![status, null_account],
         "balance" => {
             let balance = json!({ "currency": "EUR", "available": "120.00", "held": "10.00" });
             vec![
@@ -145,7 +148,7 @@ fn samples(reply: &str) -> Vec<Value> {
                 json!({ "balances": [balance.clone(), balance] }),
             ]
         }
-        "transactions" => vec![page(vec![]), page(vec![status.clone()]), page(vec![without_account, null_account])],
+        "transactions" => vec![page(vec![]), page(vec![status.clone()]), page(vec![status, null_account])],
         "error" => vec![json!({ "code": 400, "message": text })],
         _ => vec![without_account],
     }
@@ -222,10 +225,10 @@ mod tests {
             ("payin", "{{ transaction_id", "is no usable template"),
             ("payin", "{{ no_such_value }}", "undefined"),
             ("payout", r#"{"u": {{ redirect_url }}}"#, "undefined"),
-            ("status", r#"{"a": {{ account_number }}}"#, "undefined"),
+            ("status", r#"{"a": {{ redirect_url }}}"#, "undefined"),
             ("payin", "", "does not render JSON"),
             ("payin", "OK {{ transaction_id }}", "does not render JSON"),
-            ("error", r#"{"m": "{{ message }}"}"#, "does not render JSON"),
+            ("error", r#"{"m": "{{ message }}"}"#, "no quotes around them"),
             ("error", "{% for a in range(10000) %}{% for b in range(10000) %}{% endfor %}{% endfor %}1", "fuel"),
             ("error", "{{ message|nosuchfilter }}", "unknown filter"),
         ] {

@@ -79,7 +79,9 @@ pub(in crate::store) async fn jobs_survive_reopening(backend: &dyn Backend) {
     assert_eq!(store.claim_provider_jobs(at(0), at(10), 10).await.unwrap().len(), 1);
     drop(store);
     let store = backend.open().await;
-    assert_eq!(store.next_provider_job().await.unwrap(), Some(at(10)));
+    // A backend that only one process serves may end the lease at once.
+    let next = store.next_provider_job().await.unwrap();
+    assert!(next.is_some_and(|next| next <= at(10)), "{next:?}");
     let jobs = store.claim_provider_jobs(at(60), at(100), 10).await.unwrap();
     assert_eq!(summary(&jobs), [(claimed, 1), (waiting, 0)], "the work of a process that died is taken up again");
 }

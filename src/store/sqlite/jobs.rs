@@ -37,6 +37,11 @@ pub(super) fn claim(
     Ok(claimed)
 }
 
+/// Makes every claimed job due again. One gateway serves a file, so that whoever claimed them is gone when it opens.
+pub(super) fn release(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute("UPDATE provider_jobs SET due_at = 0 WHERE attempts > 0", []).map(drop)
+}
+
 /// Ends a job; nothing happens when there is none.
 pub(super) fn end(connection: &Connection, id: TransactionId) -> rusqlite::Result<()> {
     connection

@@ -88,6 +88,7 @@ fn open_source(
     schema::recognize(&connection, path)?;
     write_ahead(&connection, path)?;
     let vault = schema::prepare(&mut connection, path, keys, random)?;
+    jobs::release(&connection).map_err(OpenError::sqlite(path))?;
     let log = connection::checkpoint(&connection, Checkpoint::Truncate).map_err(OpenError::sqlite(path))?;
     if log.busy {
         tracing::warn!(path = %path.display(), "another process reads the store; its log is moved later");
