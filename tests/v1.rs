@@ -487,6 +487,48 @@ async fn a_rule_change_between_a_create_and_its_repeat_changes_nothing() {
     client.send(&Request::payin(&ACME, &other)).await.expect(409);
 }
 
+/// Whatever completed or excused the first request may be gone when it is repeated.
+#[tokio::test]
+async fn an_equal_repeat_is_answered_before_any_merchant_rule_is_looked_at() {
+    let mut gateway =
+        Gateway::start(&Rules::default().file("dialects/v1.toml", "requests.empty_list_is_object = true\n"));
+    let client = gateway.client();
+    let body = with(with(payin("lenient"), "surprise", Some(json!([1]))), "merchant_user_id", Some("u-42".into()));
+    let body = with(body, "callback_url", Some("http://beta.example/cb".into()));
+    let lenient = with(body, "paymentData", Some(json!({})));
+    let plain = with(with(payin("plain"), "shop_code", None), "callback_url", None);
+    let firsts = [
+        Create::Payin.create(&client, &BETA, &lenient).await.json(),
+        Create::Payin.create(&client, &ACME, &plain).await.json(),
+    ];
+    gateway.kill();
+    let strict = Rules::default()
+        .file("dialects/v1.toml", "signature.window = \"2m\"\n")
+        .edit("merchants/beta.toml", "return_url = \"https://beta.example/back\"\n", "")
+        .edit("merchants/beta.toml", "unknown_fields = \"ignore\"\n", "")
+        .edit("merchants/beta.toml", "non_numeric_user_id = \"omit\"\n", "")
+        .edit("merchants/beta.toml", "allow_http_callbacks = true\n", "callbacks = \"v2\"\n")
+        .edit("merchants/beta.toml", "[shops.card-eur]\npayin = true\npayout = true\n", "")
+        .edit("merchants/acme.toml", "default_shop = \"card-eur\"\n", "v1.callbacks = \"v2\"\n")
+        .edit("merchants/acme.toml", "[shops.card-eur]\npayin = true\npayout = true\n", "")
+        .edit("merchants/gamma.toml", "card-eur", "slow-eur")
+        .without("shops/card-eur.toml")
+        .with("server", "public_url = \"https://moved.example\"");
+    std::fs::remove_file(gateway.rules_dir().join("shops/card-eur.toml")).unwrap();
+    strict.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
+    gateway.restart();
+    for (key, body, first) in [(&BETA, &lenient, &firsts[0]), (&ACME, &plain, &firsts[1])] {
+        assert_eq!(&Create::Payin.create(&client, key, body).await.json(), first);
+        let other = with(body.clone(), "amount", Some("1".into()));
+        client.send(&Request::payin(key, &other)).await.expect(409);
+        let id = text(body, "external_id");
+        let status = client.send(&Request::v1_status(key, "payin", id)).await.expect(200).json();
+        assert_eq!(text(&status, "shop_code"), "card-eur");
+    }
+    let fresh = with(lenient, "external_id", Some("fresh".into()));
+    client.send(&Request::payin(&BETA, &fresh)).await.expect(400);
+}
+
 #[tokio::test]
 async fn a_key_without_a_v1_secret_is_refused_by_v1() {
     let gateway = Gateway::start(&Rules::default());
