@@ -119,7 +119,7 @@ async fn a_dialect_has_its_own_headers_routes_words_and_shapes() {
 }
 
 #[tokio::test]
-async fn errors_have_the_dialects_shape_once_the_merchant_is_known() {
+async fn errors_have_the_dialects_shape_once_the_merchant_is_proven() {
     let gateway = Gateway::start(&rules());
     let client = gateway.client();
     let bad = with(payin("bad"), "amount", Some("0".into())).to_string();

@@ -170,6 +170,9 @@ impl Target {
 
 impl Core {
     /// Steps 2 to 7 of the contract's section 3. What is learnt of the request on the way is noted in the exchange.
+    ///
+    /// Until the signature is proven, no reply depends on whose key was named: whoever only guesses keys learns neither
+    /// the dialect nor the paths nor the notices of a merchant, and every wrong guess is counted.
     async fn admit<B>(&self, exchange: &mut Exchange, head: &Parts, body: B) -> Result<(Caller, Work), Failure>
     where
         B: Body<Data = Bytes>,
@@ -192,10 +195,9 @@ impl Core {
 
         let key = credentials.known_key(&rules).map_err(held_up)?;
         exchange.merchant = Some(Arc::clone(key.merchant()));
-        exchange.is_v1 = route.interface() == Interface::V1;
         let key = key.admit(address).map_err(held_up)?;
-        let target = Target::of(&route, key.merchant()).ok_or(Refusal::UnknownPath)?;
-        exchange.route = target.name().unwrap_or(exchange.route);
+        let target = Target::of(&route, key.merchant());
+        exchange.route = target.as_ref().and_then(Target::name).unwrap_or(exchange.route);
         self.wiring.metrics.stage(Stage::Admission, started.elapsed());
 
         let started = Instant::now();
@@ -206,6 +208,8 @@ impl Core {
         let (caller, body) = credentials.prove(key, head, body, self.wiring.clock.now()).map_err(held_up)?;
         self.wiring.metrics.stage(Stage::Signature, started.elapsed());
         exchange.close = false;
+        exchange.v1_proven = route.interface() == Interface::V1;
+        let target = target.ok_or(Refusal::UnknownPath)?;
         admission::no_query_on_post(head)?;
         Ok((caller, Work::of(target, head, body)))
     }
@@ -245,7 +249,8 @@ struct Exchange {
     http1: bool,
     /// Whose key was used, proven or not.
     merchant: Option<Arc<Merchant>>,
-    is_v1: bool,
+    /// Whether it is proven by a v1 signature. Before that, no reply depends on the merchant.
+    v1_proven: bool,
     /// Whether the connection has to close after the reply. An early refusal leaves a body unread; and a wrong signature
     /// closes like an unknown key does, so that the two replies are the same.
     close: bool,
@@ -268,7 +273,7 @@ impl Exchange {
             }),
             http1,
             merchant: None,
-            is_v1: false,
+            v1_proven: false,
             close: http1 && has_body,
             started: Instant::now(),
         }
@@ -276,7 +281,7 @@ impl Exchange {
 
     /// Replies, counts and logs.
     fn finish(self, core: &Core, outcome: Result<Bytes, Failure>) -> Reply {
-        let v1_merchant = self.merchant.as_deref().filter(|_| self.is_v1);
+        let v1_merchant = self.merchant.as_deref().filter(|_| self.v1_proven);
         let envelope = Envelope { request_id: &self.request_id, v1_merchant, close: self.close };
         let reply = match outcome {
             Ok(body) => reply::success(body, &envelope),

@@ -20,7 +20,7 @@ pub type Reply = Response<Full<Bytes>>;
 pub struct Envelope<'a> {
     /// `X-Request-Id`.
     pub request_id: &'a HeaderValue,
-    /// The merchant of a v1 request, once its key is known: its replies have its dialect's shape and notices.
+    /// The merchant of a v1 request, once its signature is proven: its replies have its dialect's shape and notices.
     pub v1_merchant: Option<&'a Merchant>,
     /// Whether the connection closes after this reply, because of what is left unread on it.
     pub close: bool,
@@ -39,9 +39,8 @@ pub fn success(body: Bytes, envelope: &Envelope<'_>) -> Reply {
 pub fn failure(failure: &Failure, envelope: &Envelope<'_>) -> Reply {
     let order_id = if envelope.v1_merchant.is_some() { "external_id" } else { "order_id" };
     let told = told(failure, order_id);
-    // A wrong signature is answered exactly like an unknown key, which has no dialect.
-    let merchant = envelope.v1_merchant.filter(|_| told.status != StatusCode::UNAUTHORIZED);
-    let body = error_body(told.status, &told.message, merchant.map(|merchant| merchant.v1.dialect.as_ref()));
+    let dialect = envelope.v1_merchant.map(|merchant| merchant.v1.dialect.as_ref());
+    let body = error_body(told.status, &told.message, dialect);
     let mut reply = json(told.status, body, envelope);
     if let Some(allow) = told.allow.and_then(|allow| HeaderValue::from_str(allow).ok()) {
         reply.headers_mut().insert(header::ALLOW, allow);
@@ -49,7 +48,7 @@ pub fn failure(failure: &Failure, envelope: &Envelope<'_>) -> Reply {
     if let Some(after) = told.retry_after {
         reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
     }
-    add_notices(&mut reply, merchant);
+    add_notices(&mut reply, envelope.v1_merchant);
     reply
 }
 

@@ -207,7 +207,7 @@ async fn every_reply_has_its_headers() {
 }
 
 #[tokio::test]
-async fn v1_replies_carry_notices_once_the_merchant_is_known() {
+async fn v1_replies_carry_notices_once_the_merchant_is_proven() {
     let fixture = Fixture::new();
     let notices =
         |answered: &Answered| (answered.headers.contains_key("deprecation"), answered.headers.contains_key("link"));
@@ -218,19 +218,99 @@ async fn v1_replies_carry_notices_once_the_merchant_is_known() {
     assert_eq!(notices(&fixture.send(Call::deposit()).await), (false, false));
 }
 
+/// A request of the merchant whose dialect has its own error shape.
+fn shaped(method: Method, target: &str, body: &'static str) -> Call {
+    Call::v1(method, target, body).but(|call| call.set("x-api-key", "shaped-live"))
+}
+
 #[tokio::test]
-async fn errors_have_the_dialects_shape_once_the_merchant_is_known() {
+async fn errors_have_the_dialects_shape_once_the_merchant_is_proven() {
     let fixture = Fixture::new();
-    let shaped = |call: &mut Call| call.set("x-api-key", "shaped-live");
-    let far =
-        fixture.send(Call::payin().but(shaped).but(|call| call.peer.address = "192.0.2.1".parse().unwrap())).await;
-    assert_eq!(far.status, 403);
-    assert!(far.body.starts_with(r#"{"oops":"this API key"#) && far.body.ends_with(r#","no":403}"#), "{far:?}");
-    let elsewhere = fixture.send(Call::v1(Method::POST, "/api/v1/payout", PAYIN).but(shaped)).await;
+    let bad = fixture.send(shaped(Method::POST, "/api/v1/payin", "{}")).await;
+    assert!(bad.status == 400 && bad.body.starts_with(r#"{"oops":"#) && bad.body.ends_with(r#","no":400}"#), "{bad:?}");
+    let query = fixture.send(shaped(Method::POST, "/api/v1/payin?a=b", PAYIN)).await;
+    assert!(query.status == 400 && query.body.starts_with(r#"{"oops":"query"#), "{query:?}");
+    let elsewhere = fixture.send(shaped(Method::POST, "/api/v1/payout", PAYIN)).await;
     assert_eq!((elsewhere.status, elsewhere.body.as_str()), (404, r#"{"oops":"not found","no":404}"#));
-    assert!(
-        !fixture.send(Call::deposit().but(shaped).but(|call| call.set("x-signature", "0"))).await.body.contains("oops")
-    );
+    assert!(elsewhere.headers.contains_key("deprecation"));
+    assert!(fixture.lines.all().iter().all(|line| line.contains("\"shaped\"")), "{:?}", fixture.lines.all());
+}
+
+#[tokio::test(start_paused = true)]
+async fn before_the_signature_is_proven_no_reply_depends_on_the_merchant() {
+    let fixture = Fixture::new();
+    let same = |call: Call| call.but(|call| call.set("x-request-id", "same"));
+    let named = |key: &'static str| move |call: &mut Call| call.set("x-api-key", key);
+    let far = |call: &mut Call| call.peer.address = "192.0.2.1".parse().unwrap();
+    let long = |call: &mut Call| {
+        call.body = Pieces { announced: None, ..Pieces::default() };
+        call.body.data.push_back(vec![b' '; BODY_LIMIT + 1].into());
+    };
+    let stalled = |call: &mut Call| call.body.stalls = true;
+    let broken = |call: &mut Call| call.body.trailers = true;
+    for (status, fault) in [(403, far as fn(&mut Call)), (413, long), (408, stalled), (400, broken)] {
+        let mut seen = Vec::new();
+        for (key, path) in [
+            ("acme-live", "/api/v1/payin"),
+            ("shaped-live", "/api/v1/payin"),
+            ("shaped-live", "/api/v1/payout"),
+            ("acme-live", "/shaped"),
+        ] {
+            let call = same(Call::v1(Method::POST, path, PAYIN)).but(named(key)).but(fault);
+            seen.push(fixture.send(call).await);
+        }
+        assert_eq!(seen[0].status, status, "{:?}", seen[0]);
+        assert!(!seen[0].message().is_empty());
+        for name in ["deprecation", "sunset", "link"] {
+            assert_eq!(seen[0].header(name), None);
+        }
+        for other in &seen {
+            assert_eq!(other, &seen[0]);
+        }
+    }
+    // The key's own rate has its own waiting time, and nothing else of the merchant.
+    fixture.send(Call::payin().but(named("acme-slow"))).await;
+    let slow = fixture.send(Call::payin().but(named("acme-slow"))).await;
+    assert_eq!((slow.status, slow.header("deprecation")), (429, None));
+    slow.message();
+}
+
+#[tokio::test]
+async fn a_path_of_another_dialect_hides_behind_the_signature() {
+    let fixture = Fixture::new();
+    let call = |key: &'static str| {
+        Call::v1(Method::POST, "/api/v1/payout", PAYIN).but(|call| {
+            call.set("x-api-key", key);
+            call.set("x-signature", "00");
+            call.set("x-request-id", "same");
+        })
+    };
+    let unknown = fixture.send(call("nobody")).await;
+    assert_eq!(unknown.status, 401);
+    assert_eq!(fixture.send(call("shaped-live")).await, unknown);
+    assert_eq!(fixture.send(call("acme-live")).await, unknown);
+}
+
+#[tokio::test]
+async fn wrong_signatures_are_held_up_like_unknown_keys_whatever_the_path() {
+    for key in ["nobody", "acme-live", "shaped-live"] {
+        let fixture = Fixture::with(|rules| {
+            let one = std::num::NonZeroU32::MIN;
+            rules.gateway.limits.unauthenticated_per_ip = crate::rules::Quota { per_second: one, burst: one };
+        });
+        let wrong = Call::v1(Method::POST, "/api/v1/payout", PAYIN).but(|call| {
+            call.set("x-api-key", key);
+            call.set("x-signature", "00");
+        });
+        let mut held_up = 0;
+        for _ in 0..300 {
+            let answered = fixture.send(wrong.clone()).await;
+            assert!(answered.message().contains("failed"), "{answered:?}");
+            assert_eq!(answered.header("deprecation"), None);
+            held_up += usize::from(answered.status == 429);
+        }
+        assert!(held_up > 0, "{key}");
+    }
 }
 
 #[tokio::test]
