@@ -43,6 +43,8 @@ async fn framing_that_can_be_read_in_two_ways_is_refused_and_closed() {
         "Transfer-Encoding: chunked, chunked\r\n".to_owned(),
         "Transfer-Encoding: chunked, identity\r\n".to_owned(),
         "Transfer-Encoding: identity\r\n".to_owned(),
+        "Transfer-Encoding: Chunked\r\n".to_owned(),
+        "Transfer-Encoding: CHUNKED\r\n".to_owned(),
         "Transfer-Encoding: gzip\r\n".to_owned(),
         "Transfer-Encoding: xchunked\r\n".to_owned(),
         "Transfer-Encoding: chunked;q=1\r\n".to_owned(),

@@ -126,8 +126,9 @@ fn inspect(request: &httparse::Request<'_, '_>) -> Result<Framing, &'static str>
             }
         } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
             let alone = !chunked && request.version == Some(1);
-            if !alone || !header.value.eq_ignore_ascii_case(b"chunked") {
-                return Err("Transfer-Encoding must be chunked, once");
+            // Exactly this word: not every reader folds its case, and one that does not sees no chunks.
+            if !alone || header.value != b"chunked" {
+                return Err("Transfer-Encoding must be chunked, in lower case, once");
             }
             chunked = true;
         }
@@ -288,7 +289,7 @@ mod tests {
             ("Content-Length: 0\r\n", Framing::NONE),
             ("content-length:  12 \r\n", Framing::Length(12)),
             ("Transfer-Encoding: chunked\r\n", Framing::chunked()),
-            ("transfer-encoding: CHUNKED\r\n", Framing::chunked()),
+            ("transfer-encoding:  chunked \r\n", Framing::chunked()),
         ] {
             assert_eq!(judge(with_lines(lines).as_bytes()).unwrap(), framing, "{lines:?}");
         }
@@ -317,6 +318,9 @@ mod tests {
             "Transfer-Encoding: chunked;q=1\r\n",
             "Transfer-Encoding: \"chunked\"\r\n",
             "Transfer-Encoding: xchunked\r\n",
+            "Transfer-Encoding: Chunked\r\n",
+            "Transfer-Encoding: CHUNKED\r\n",
+            "Transfer-Encoding: chunked,\r\n",
             "Transfer-Encoding: \u{b}chunked\r\n",
             "Transfer-Encoding:\r\n",
             "Transfer-Encoding : chunked\r\n",
