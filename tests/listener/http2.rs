@@ -96,6 +96,9 @@ fn what_h2_leaves_open_is_refused() {
             (request("/x").header("host", "localhost").header("host", "localhost"), 400),
             (Request::builder().version(Version::HTTP_2).uri("https://user@localhost/x"), 400),
             (Request::builder().version(Version::HTTP_2).uri("ftp://localhost/x"), 400),
+            (Request::builder().version(Version::HTTP_2).uri("http://localhost/x"), 400),
+            // Sent without `:authority` and with the scheme `http`, which h2 does not tell.
+            (Request::builder().version(Version::HTTP_11).uri("/x").header("host", "localhost"), 400),
             (request("/x").header("x", "y".repeat(17 * 1024)), 431),
         ] {
             let request = request.body(()).unwrap();

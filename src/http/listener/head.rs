@@ -3,6 +3,7 @@
 
 use std::mem::MaybeUninit;
 
+use http::uri::Scheme;
 use http::{HeaderMap, Method, Request, Uri, Version, header};
 
 use super::authority;
@@ -208,6 +209,9 @@ pub(super) fn judge_http2<B>(request: &Request<B>, limit: usize) -> HeadFacts {
     }
 }
 
+/// Of a request without `:authority`, h2 does not tell the `:scheme`: it may be empty or anything. As that must not pass,
+/// and every client that speaks HTTP/2 sends an authority, `Host` alone is not enough here (RFC 9113, 8.3.1 has clients
+/// send `:authority` unless they forward a request of HTTP/1). HTTP/2 is only spoken over TLS, so the scheme is `https`.
 fn inspect_http2<B>(request: &Request<B>) -> Result<(), &'static str> {
     let (uri, headers) = (request.uri(), request.headers());
     if headers.values().any(|value| has_edge_space(value.as_bytes())) {
@@ -219,8 +223,8 @@ fn inspect_http2<B>(request: &Request<B>) -> Result<(), &'static str> {
     if request.method() == Method::CONNECT {
         return Err("CONNECT is not served here");
     }
-    if uri.scheme_str().is_some_and(|scheme| !matches!(scheme, "https" | "http")) {
-        return Err(":scheme must be https");
+    if uri.scheme() != Some(&Scheme::HTTPS) {
+        return Err(":scheme must be https, and :authority be there");
     }
     let target = uri.path_and_query().map_or("", |target| target.as_str());
     let asterisk = target == "*" && request.method() == Method::OPTIONS;
@@ -233,16 +237,14 @@ fn inspect_http2<B>(request: &Request<B>) -> Result<(), &'static str> {
 fn check_authority(uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
     let mut hosts = headers.get_all(header::HOST).iter();
     let (host, more) = (hosts.next().map(header::HeaderValue::as_bytes), hosts.next());
-    let authority = uri.authority().map(|authority| authority.as_str().as_bytes());
-    match (authority, host) {
-        _ if more.is_some() => Err(HOST_ONCE),
-        (None, None) => Err(HOST_ONCE),
-        (Some(authority), Some(host)) if !authority.eq_ignore_ascii_case(host) => {
-            Err(":authority and Host name different hosts")
-        }
-        (Some(name), _) | (None, Some(name)) if !authority::is_valid(name) => Err(HOST_MALFORMED),
-        _ => Ok(()),
+    let Some(authority) = uri.authority().map(|authority| authority.as_str().as_bytes()) else { return Err(HOST_ONCE) };
+    if more.is_some() {
+        return Err(HOST_ONCE);
     }
+    if host.is_some_and(|host| !authority.eq_ignore_ascii_case(host)) {
+        return Err(":authority and Host name different hosts");
+    }
+    if authority::is_valid(authority) { Ok(()) } else { Err(HOST_MALFORMED) }
 }
 
 fn has_edge_space(value: &[u8]) -> bool {
@@ -421,7 +423,8 @@ mod tests {
         for (uri, headers, expected) in [
             ("https://a/x", &[][..], None),
             ("https://a:443/x", &[("host", &b"A:443"[..])], None),
-            ("/x", &[("host", b"a")], None),
+            ("/x", &[("host", b"a")], Some(HeadFault::Malformed)),
+            ("http://a/x", &[], Some(HeadFault::Malformed)),
             ("/x", &[], Some(HeadFault::Malformed)),
             ("https://u@a/x", &[], Some(HeadFault::Malformed)),
             ("https://a/x", &[("host", b"b")], Some(HeadFault::Malformed)),
