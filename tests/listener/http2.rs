@@ -8,9 +8,11 @@ use h2::client::SendRequest;
 use http::{HeaderValue, Method, Request, Version};
 use rustls::pki_types::ServerName;
 use rustls::version::TLS13;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use crate::support::{Authority, PATIENCE, SHORT, Server, Setup, eventually};
 
@@ -21,10 +23,7 @@ struct Http2 {
 
 impl Http2 {
     async fn connect(server: &Server, authority: &Authority) -> Self {
-        let socket = TcpStream::connect(server.address).await.unwrap();
-        let config = Arc::new(authority.client(&[&TLS13], &[b"h2"], None));
-        let name = ServerName::try_from("localhost").unwrap();
-        let stream = TlsConnector::from(config).connect(name, socket).await.unwrap();
+        let stream = connect_tls(server, authority).await;
         let (requests, connection) = h2::client::handshake(stream).await.unwrap();
         Self { requests, connection: tokio::spawn(connection) }
     }
@@ -48,6 +47,13 @@ impl Http2 {
         drop(self.requests);
         let _ = tokio::time::timeout(PATIENCE, self.connection).await.expect("the server ends the connection");
     }
+}
+
+async fn connect_tls(server: &Server, authority: &Authority) -> TlsStream<TcpStream> {
+    let socket = TcpStream::connect(server.address).await.unwrap();
+    let config = Arc::new(authority.client(&[&TLS13], &[b"h2"], None));
+    let name = ServerName::try_from("localhost").unwrap();
+    TlsConnector::from(config).connect(name, socket).await.unwrap()
 }
 
 fn request(path: &str) -> http::request::Builder {
@@ -129,6 +135,24 @@ fn silent_and_idle_connections_are_ended() {
         let keep = client.requests.clone();
         client.ended().await;
         drop(keep);
+    });
+}
+
+/// A client's preface with empty settings.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+
+#[test]
+fn a_client_that_answers_nothing_is_not_waited_for() {
+    let mut setup = Setup::default();
+    setup.limits.head_timeout = SHORT;
+    setup.limits.body_timeout = PATIENCE * 10;
+    run(setup, |server, authority| async move {
+        for said in [&b""[..], &PREFACE[..10], PREFACE] {
+            let mut stream = connect_tls(&server, &authority).await;
+            stream.write_all(said).await.unwrap();
+            let mut heard = Vec::new();
+            let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut heard)).await.expect("ended by the server");
+        }
     });
 }
 

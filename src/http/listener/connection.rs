@@ -40,6 +40,8 @@ const RESET_STREAMS: usize = 32;
 /// How often a silent HTTP/2 peer is asked whether it is there, and how long it may take to answer.
 const PING: Duration = Duration::from_secs(20);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long an idle HTTP/2 peer has to answer when it is told that the connection ends.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// What an HTTP/2 head may exceed `limits.head` by and still be answered in our own words instead of h2's, in bytes.
 const HTTP2_HEAD_SLACK: usize = 16 * 1024;
 
@@ -219,8 +221,14 @@ async fn serve_http2<S: Service>(
     if activity.with(|requests| requests.idle_since.is_none()) {
         shared.settings.metrics.connection_refused("timeout");
     }
-    // A stream whose reply the client does not read is no reason to keep an idle connection for long.
     connection.as_mut().graceful_shutdown();
+    if let Ok(ended) = timeout(FAREWELL, connection.as_mut()).await {
+        return ended;
+    }
+    // Only requests that crossed the farewell keep the connection; a client that is silent, or does not read, does not.
+    if activity.with(|requests| requests.open == 0) {
+        return Ok(());
+    }
     timeout(limits.body_timeout, connection).await.unwrap_or(Ok(()))
 }
 
