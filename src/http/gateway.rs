@@ -84,17 +84,17 @@ impl Gateway {
     /// Answers a request, whose extensions hold the listener's [`Peer`] and [`HeadFacts`].
     ///
     /// Dropping the future abandons a request only up to the end of its body: then it runs in a task of its own, so that a
-    /// caller who hangs up cannot abandon a commit half way.
+    /// caller who hangs up cannot abandon a commit half way. What was abandoned is logged and counted too.
     pub async fn handle<B>(&self, request: Request<B>) -> Reply
     where
         B: Body<Data = Bytes> + Send,
     {
         let (head, body) = request.into_parts();
         let rules = self.0.wiring.rules.current();
-        let mut exchange = Exchange::begin(&self.0, rules, &head, !body.is_end_stream());
+        let mut exchange = Exchange::begin(Arc::clone(&self.0), rules, &head, !body.is_end_stream());
         match self.0.admit(&mut exchange, &head, body).await {
             Ok((caller, work)) => self.perform(exchange, caller, work).await,
-            Err(failure) => exchange.finish(&self.0, Err(failure)),
+            Err(failure) => exchange.finish(Err(failure)),
         }
     }
 
@@ -105,7 +105,7 @@ impl Gateway {
             let started = Instant::now();
             let outcome = without_panic(core.work(&caller, work)).await;
             core.wiring.metrics.stage(Stage::Engine, started.elapsed());
-            exchange.finish(&core, outcome)
+            exchange.finish(outcome)
         });
         task.await.unwrap_or_else(|_| {
             // The runtime is going away, and with it the connection that would read this.
@@ -187,7 +187,9 @@ impl Core {
         };
         let rules = Arc::clone(&exchange.rules);
         let limits = &rules.gateway.limits;
-        let route = router::find(&rules, &head.method, head.uri.path())?;
+        let path = head.uri.path();
+        let route = router::find(&rules, &head.method, path)
+            .inspect_err(|_| exchange.route = router::name_of_path(&rules, path))?;
         exchange.route = route.name();
         admission::announced_body(head, &body, limits)?;
         let credentials = Credentials::of(&rules, &route, &head.headers)?;
@@ -237,8 +239,9 @@ impl Core {
     }
 }
 
-/// A request and what was learnt of it, until it is answered.
+/// A request and what was learnt of it, until it is answered or its caller is gone: either is logged and counted.
 struct Exchange {
+    core: Arc<Core>,
     rules: Arc<RuleSet>,
     request_id: HeaderValue,
     trace: Option<Box<str>>,
@@ -255,42 +258,52 @@ struct Exchange {
     /// closes like an unknown key does, so that the two replies are the same.
     close: bool,
     started: Instant,
+    answered: bool,
 }
 
 impl Exchange {
-    fn begin(core: &Core, rules: Arc<RuleSet>, head: &Parts, has_body: bool) -> Self {
+    fn begin(core: Arc<Core>, rules: Arc<RuleSet>, head: &Parts, has_body: bool) -> Self {
         let peer = head.extensions.get::<Peer>();
         let forwarded = head.headers.get_all("x-forwarded-for");
         let http1 = peer.is_none_or(|peer| peer.protocol == Protocol::Http1);
+        let address = peer.map(|peer| {
+            client_address(peer.address, &core.trusted_proxies, forwarded.iter().map(HeaderValue::as_bytes))
+        });
         Self {
             rules,
             request_id: correlation::request_id(&head.headers, core.wiring.random.as_ref()),
             trace: correlation::trace_id(&head.headers).map(Into::into),
             method: head.method.clone(),
             route: router::NO_ROUTE,
-            address: peer.map(|peer| {
-                client_address(peer.address, &core.trusted_proxies, forwarded.iter().map(HeaderValue::as_bytes))
-            }),
+            address,
             http1,
             merchant: None,
             v1_proven: false,
             close: http1 && has_body,
             started: Instant::now(),
+            answered: false,
+            core,
         }
     }
 
     /// Replies, counts and logs.
-    fn finish(self, core: &Core, outcome: Result<Bytes, Failure>) -> Reply {
+    fn finish(mut self, outcome: Result<Bytes, Failure>) -> Reply {
         let v1_merchant = self.merchant.as_deref().filter(|_| self.v1_proven);
         let envelope = Envelope { request_id: &self.request_id, v1_merchant, close: self.close };
         let reply = match outcome {
             Ok(body) => reply::success(body, &envelope),
             Err(failure) => {
-                self.note(core, &failure);
+                self.note(&failure);
                 reply::failure(&failure, &envelope)
             }
         };
-        let (status, duration) = (reply.status().as_u16(), self.started.elapsed());
+        self.answered = true;
+        self.record(reply.status().as_u16());
+        reply
+    }
+
+    fn record(&self, status: u16) {
+        let (core, duration) = (&self.core, self.started.elapsed());
         core.wiring.metrics.request(self.route, status, duration);
         core.wiring.access_log.line(&AccessLine {
             request_id: self.request_id.to_str().unwrap_or_default(),
@@ -304,14 +317,13 @@ impl Exchange {
             trace: self.trace.as_deref(),
             time: core.wiring.clock.now(),
         });
-        reply
     }
 
     /// Counts refusals, and tells the operator what the caller is not told.
-    fn note(&self, core: &Core, failure: &Failure) {
+    fn note(&self, failure: &Failure) {
         let request_id = self.request_id.to_str().unwrap_or_default();
         match failure {
-            Failure::Refused(refusal) => core.wiring.metrics.refused(refusal.reason()),
+            Failure::Refused(refusal) => self.core.wiring.metrics.refused(refusal.reason()),
             Failure::BadEngineReply { cause } => {
                 tracing::error!(request_id, route = self.route, %cause, "the engine's answer cannot be passed on");
             }
@@ -326,6 +338,14 @@ impl Exchange {
             | Failure::NotFound
             | Failure::NotOffered(_)
             | Failure::Unavailable => {}
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.record(reply::CALLER_GONE);
         }
     }
 }

@@ -15,6 +15,9 @@ use crate::rules::{Dialect, Merchant};
 /// A finished reply.
 pub type Reply = Response<Full<Bytes>>;
 
+/// What stands in the log for the status of a request whose caller was gone before there was a reply, as proxies have it.
+pub const CALLER_GONE: u16 = 499;
+
 /// What the replies to a request have in common.
 #[derive(Debug, Clone, Copy)]
 pub struct Envelope<'a> {

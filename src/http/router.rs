@@ -91,6 +91,15 @@ pub fn find<'a>(rules: &'a RuleSet, method: &Method, path: &'a str) -> Result<Ro
     }
 }
 
+/// The name of a path's first route, for requests whose method it is not served with.
+#[must_use]
+pub fn name_of_path(rules: &RuleSet, path: &str) -> &'static str {
+    let own = TABLE.iter().filter(|row| row.path.segment(path).is_some()).flat_map(|row| row.served);
+    let of_dialects = rules.v1_routes.get(path).into_iter().flatten();
+    let method = own.map(|(method, _)| method).chain(of_dialects.map(|route| &route.method)).next();
+    method.and_then(|method| find(rules, method, path).ok()).map_or(NO_ROUTE, |route| route.name())
+}
+
 impl Path {
     /// The variable segment of a path that matches; the empty text where there is none.
     fn segment<'a>(&self, path: &'a str) -> Option<&'a str> {

@@ -1,6 +1,7 @@
 //! The order of admission and the shape of replies, pinned. Bodies are scripted; sockets belong to the listener's tests.
 
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 
 use super::fixture::{AWAY, Answered, BODY_LIMIT, Call, Fixture, NOW, PANICS, PAYIN, Pieces};
 use super::*;
@@ -403,6 +404,40 @@ async fn a_caller_who_hangs_up_abandons_nothing() {
         tokio::task::yield_now().await;
     }
     assert_eq!(fixture.store.created.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_caller_who_hangs_up_before_its_body_ends_is_logged() {
+    let fixture = Fixture::new();
+    let gateway = fixture.gateway.clone();
+    let call = Call::payin().but(|call| call.body.stalls = true);
+    let mut handling = Box::pin(gateway.handle(call.into_request()));
+    assert!(poll_fn(|context| Poll::Ready(handling.as_mut().poll(context).is_pending())).await);
+    assert!(fixture.lines.all().is_empty());
+    drop(handling);
+    let lines = fixture.lines.all();
+    assert_eq!(lines.len(), 1);
+    for word in ["499", "\"payin\"", "acme"] {
+        assert!(lines[0].contains(word), "{word}: {}", lines[0]);
+    }
+    assert!(fixture.metrics.render().contains(r#"route="payin",status="499""#));
+}
+
+#[tokio::test]
+async fn a_wrong_method_is_logged_with_its_path() {
+    let fixture = Fixture::new();
+    for (method, target, route) in [
+        (Method::GET, "/api/v2/deposits", "v2_deposits"),
+        (Method::PUT, "/api/v2/transactions/1", "v2_transactions"),
+        (Method::GET, "/api/v1/payin", "payin"),
+        (Method::PUT, "/shaped", "payout"),
+        (Method::PUT, "/nowhere", "none"),
+    ] {
+        let answered = fixture.send(Call::v2(method, target, "")).await;
+        assert!([404, 405].contains(&answered.status), "{answered:?}");
+        let line = fixture.lines.all().pop().unwrap();
+        assert!(line.contains(&format!("route: {route:?}")), "{route}: {line}");
+    }
 }
 
 #[tokio::test]
