@@ -38,17 +38,17 @@ use crate::domain::UnixMillis;
 use crate::rules::Secrets;
 use crate::telemetry::metrics;
 
-/// Open at once; more wait in the system's queue.
+/// Open at once; more are closed as they come.
 const CONNECTIONS: usize = 64;
 
 /// hyper's smallest buffer; a probe's head is a tenth of it.
 const HEAD_BYTES: usize = 8192;
 
-/// For a head, and between requests.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// For a head.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// For everything a connection does: a peer that does not read its replies is dropped.
-const CONNECTION_TIMEOUT: Duration = Duration::from_mins(10);
+/// For everything a connection does, which is one request: a peer that does not read its reply is dropped.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// For the checks behind `/readyz`.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -126,11 +126,14 @@ impl Admin {
         let desk = Arc::new(Desk { source, token, random: SystemRandomness::default() });
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let mut connections = JoinSet::new();
+        let mut failing = false;
         loop {
             while connections.try_join_next().is_some() {}
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             match self.listener.accept().await {
                 Ok((socket, _)) => {
+                    failing = false;
+                    // One that waited for a place would wait without a word; one that is dropped can try again.
+                    let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
                     let desk = Arc::clone(&desk);
                     connections.spawn(async move {
                         serve_connection(socket, desk).await;
@@ -138,7 +141,9 @@ impl Admin {
                     });
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the admin listener cannot accept");
+                    if !std::mem::replace(&mut failing, true) {
+                        tracing::warn!(%error, "the admin listener cannot accept; trying on");
+                    }
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
@@ -160,6 +165,7 @@ async fn serve_connection(socket: TcpStream, desk: Arc<Desk>) {
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(HEAD_BYTES)
+        .keep_alive(false)
         .serve_connection(TokioIo::new(socket), service);
     // What goes wrong on a connection is its peer's affair: it left, was too slow, or spoke no HTTP.
     let _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await;
@@ -362,6 +368,7 @@ mod tests {
         obstacle: Mutex<Option<String>>,
         reload_error: Mutex<Option<String>>,
         reloads: AtomicUsize,
+        page_bytes: AtomicUsize,
     }
 
     impl AdminSource for Source {
@@ -381,7 +388,10 @@ mod tests {
         }
 
         fn metrics(&self) -> String {
-            "# EOF\n".to_owned()
+            match self.page_bytes.load(Ordering::SeqCst) {
+                0 => "# EOF\n".to_owned(),
+                length => "#".repeat(length),
+            }
         }
     }
 
@@ -517,6 +527,49 @@ mod tests {
             assert_eq!(admin.status("GET /metrics", &["Host: admin.example", good, origin]).await, 403);
         }
         assert_eq!(admin.status("GET /readyz", &["Host: admin.example"]).await, 403);
+    }
+
+    #[tokio::test]
+    async fn a_connection_serves_one_request() {
+        let admin = start(None).await;
+        let mut socket = TcpStream::connect(admin.address).await.unwrap();
+        socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+        let mut reply = String::new();
+        socket.read_to_string(&mut reply).await.unwrap();
+        assert!(reply.contains("connection: close\r\n") && body(&reply) == "ok", "{reply}");
+    }
+
+    #[tokio::test]
+    async fn what_is_over_the_limit_is_closed_at_once() {
+        let admin = start(None).await;
+        let mut silent = Vec::new();
+        for _ in 0..CONNECTIONS {
+            silent.push(TcpStream::connect(admin.address).await.unwrap());
+        }
+        let mut newest = TcpStream::connect(admin.address).await.unwrap();
+        assert!(matches!(newest.read(&mut [0]).await, Ok(0) | Err(_)), "closed without a word");
+        silent.truncate(CONNECTIONS / 2);
+        // The server sees them leave a moment later.
+        loop {
+            let mut socket = TcpStream::connect(admin.address).await.unwrap();
+            let mut reply = Vec::new();
+            let asked = socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+            if asked.is_ok() && socket.read_to_end(&mut reply).await.is_ok() && reply.starts_with(b"HTTP/1.1 200") {
+                break;
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_read_is_dropped() {
+        let admin = start(None).await;
+        admin.source.page_bytes.store(32 * 1024 * 1024, Ordering::SeqCst);
+        let mut socket = TcpStream::connect(admin.address).await.unwrap();
+        socket.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+        tokio::time::sleep(CONNECTION_TIMEOUT * 2).await;
+        let mut reply = Vec::new();
+        let _ = socket.read_to_end(&mut reply).await;
+        assert!(reply.len() < 32 * 1024 * 1024, "{}", reply.len());
     }
 
     #[tokio::test]
