@@ -1,5 +1,6 @@
 //! The composition root: rules, store, engine, clock, listeners, signals, drain.
 
+mod descriptors;
 mod live_tls;
 mod operations;
 
@@ -105,7 +106,9 @@ impl Process {
         let socket = Listener::bind(first.gateway.server.listen).map_err(StartError::other)?;
         let admin = Admin::bind(first.gateway.admin_listen).await.map_err(StartError::other)?;
         make_certificates(&first, &*clock)?;
-        let tls = Arc::new(LiveTls::new(&first.gateway).map_err(StartError::other)?);
+        let workers = available_workers();
+        let room = descriptors::room_for_connections(descriptors::raise(), workers);
+        let tls = Arc::new(LiveTls::new(&first.gateway, room).map_err(StartError::other)?);
         let (store, page_secret) = open(&first, &random, &metrics)?;
         let token = first.gateway.admin_token.clone();
         let clients = first.gateway.clients.clone();
@@ -131,12 +134,7 @@ impl Process {
             metrics: Arc::clone(&metrics),
             access_log: start.access,
         });
-        let settings = ListenerSettings {
-            rules: tls.settings(),
-            clients,
-            metrics: Arc::clone(&metrics),
-            workers: available_workers(),
-        };
+        let settings = ListenerSettings { rules: tls.settings(), clients, metrics: Arc::clone(&metrics), workers };
         let listener = socket.serve(Public(gateway), settings).map_err(StartError::other)?;
         let operations = Arc::new(Operations::new(Arc::clone(&rules), tls, Arc::clone(&store), metrics));
         let watcher = operations.watch();

@@ -147,6 +147,34 @@ async fn an_admin_token_is_asked_for() {
     }
 }
 
+#[tokio::test]
+async fn silent_connections_leave_files_for_everything_else() {
+    let mut gateway = Gateway::prepare(&Rules::default());
+    gateway.open_files = Some(256);
+    gateway.spawn();
+    assert!(gateway.wait_ready(), "{}", gateway.log());
+    let client = gateway.client();
+    let mut kept = client.connect().await;
+    kept.send(&Request::payin(&ACME, &payin("before"))).await.expect(200);
+    let mut silent = Vec::new();
+    for _ in 0..400 {
+        silent.push(std::net::TcpStream::connect(gateway.public).unwrap());
+    }
+    eventually("connections over the limit", async || {
+        let (_, metrics) = gateway.admin_get("/metrics")?;
+        metrics.contains("connections_refused_total{reason=\"limit\"}").then_some(())
+    })
+    .await;
+    assert_eq!(gateway.admin_get("/healthz").expect("a file for a probe").0, 200);
+    assert_eq!(gateway.admin_get("/readyz").expect("a file for a probe").0, 200);
+    let reload = format!("POST /api/rules/reload HTTP/1.1\r\nHost: {}\r\n\r\n", gateway.admin);
+    assert_eq!(gateway.admin_request(&reload).expect("files for the rules").0, 200);
+    kept.send(&Request::payin(&ACME, &payin("after"))).await.expect(200);
+    let log = gateway.log();
+    assert!(!log.contains("cannot accept") && !log.contains("cannot be accepted"), "{log}");
+    assert_eq!(log.matches("fewer connections than configured").count(), 1, "{log}");
+}
+
 /// Runs `serve` on a directory where it cannot, and gives what it said.
 fn fails_to_start(gateway: &Gateway) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_paybridge"))

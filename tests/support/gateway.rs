@@ -25,6 +25,8 @@ pub struct Gateway {
     pub public: SocketAddr,
     /// The admin listener.
     pub admin: SocketAddr,
+    /// How many files the process may have open, when not as many as the tests.
+    pub open_files: Option<u32>,
     process: Option<Process>,
     log: Arc<Mutex<Vec<u8>>>,
 }
@@ -58,7 +60,7 @@ impl Gateway {
         rules.write(root.path(), public, admin);
         let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let log = Arc::default();
-        Self { root, public: address(public), admin: address(admin), process: None, log }
+        Self { root, public: address(public), admin: address(admin), open_files: None, process: None, log }
     }
 
     /// The rules directory.
@@ -68,7 +70,15 @@ impl Gateway {
 
     /// What starts the process.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_paybridge"));
+        let program = env!("CARGO_BIN_EXE_paybridge");
+        let mut command = match self.open_files {
+            None => Command::new(program),
+            Some(count) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", &format!("ulimit -n {count}; exec \"$0\" \"$@\""), program]);
+                shell
+            }
+        };
         command.args(["serve", "--rules"]).arg(self.rules_dir()).current_dir(self.root.path()).stdin(Stdio::null());
         for name in ["PAYBRIDGE_RULES", "PAYBRIDGE_PAGE_SECRET", "RUST_LOG"] {
             command.env_remove(name);
