@@ -116,6 +116,7 @@ async fn the_admin_listener_answers_probes_and_no_web_page() {
     gateway.client().send(&Request::payin(&ACME, &payin("counted"))).await.expect(200);
     let (status, metrics) = gateway.admin_get("/metrics").unwrap();
     assert_eq!(status, 200);
+    assert!(!metrics.contains("# EOF") && metrics.contains("# TYPE paybridge_requests_total counter\n"), "{metrics}");
     for name in ["requests", "connections", "commit", "seconds"] {
         assert!(metrics.lines().any(|line| line.starts_with("paybridge_") && line.contains(name)), "{name}: {metrics}");
     }

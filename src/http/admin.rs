@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `/healthz` | 200: the process lives |
 //! | `/readyz` | 200, or 503 with what stands in the way |
-//! | `/metrics` | the metrics |
+//! | `/metrics` | the metrics, as Prometheus text 0.0.4 or, when `Accept` names it, as `OpenMetrics` |
 //! | `/api/rules` | `{"version","loaded_at","error"}` |
 //! | `POST /api/rules/reload` | the same after a reload: 200, or 422 when the rules on disk are refused |
 //!
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use bytes::Bytes;
-use http::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::server::conn::http1;
@@ -36,7 +36,7 @@ use super::correlation::request_id;
 use crate::clock::SystemRandomness;
 use crate::domain::UnixMillis;
 use crate::rules::Secrets;
-use crate::telemetry::metrics;
+use crate::telemetry::{classic, metrics};
 
 /// Open at once; more are closed as they come.
 const CONNECTIONS: usize = 64;
@@ -55,6 +55,9 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// After an accept failed, for want of descriptors usually.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The media type that asks for [`metrics::CONTENT_TYPE`].
+const OPENMETRICS: &str = "application/openmetrics-text";
 
 /// A pending answer of an [`AdminSource`].
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -235,7 +238,7 @@ impl Desk {
         match page {
             Page::Health => text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n".to_owned()),
             Page::Readiness => self.readiness().await,
-            Page::Metrics => text(StatusCode::OK, metrics::CONTENT_TYPE, self.source.metrics()),
+            Page::Metrics => self.metrics(headers),
             Page::Rules => rules(StatusCode::OK, &self.source.rules()),
             Page::Reload => self.reload().await,
         }
@@ -278,11 +281,28 @@ impl Desk {
         }
     }
 
+    /// In the format that the scraper asks for; without a word about it, in the one that every scraper reads.
+    fn metrics(&self, headers: &HeaderMap) -> Reply {
+        let page = self.source.metrics();
+        if takes_openmetrics(headers) {
+            text(StatusCode::OK, metrics::CONTENT_TYPE, page)
+        } else {
+            text(StatusCode::OK, classic::CONTENT_TYPE, classic::classic(&page))
+        }
+    }
+
     async fn reload(&self) -> Reply {
         let info = self.source.reload().await;
         let status = if info.error.is_none() { StatusCode::OK } else { StatusCode::UNPROCESSABLE_ENTITY };
         rules(status, &info)
     }
+}
+
+/// Whether `Accept` names the format. Scrapers that know it ask for it first, so that weights are not looked at.
+fn takes_openmetrics(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let ranges = values.flat_map(|value| value.split(','));
+    ranges.filter_map(|range| range.split(';').next()).any(|name| name.trim().eq_ignore_ascii_case(OPENMETRICS))
 }
 
 /// The only value of a header that is sent once, as text.
@@ -440,7 +460,19 @@ mod tests {
         assert_eq!(body(&admin.ask("GET /healthz", &[LOCAL]).await.1), "ok");
         assert_eq!(body(&admin.ask("GET /readyz", &[LOCAL]).await.1), "ready");
         let (status, reply) = admin.ask("GET /metrics", &[LOCAL]).await;
-        assert!(status == 200 && reply.contains(metrics::CONTENT_TYPE) && body(&reply) == "# EOF", "{reply}");
+        assert!(status == 200 && reply.contains(classic::CONTENT_TYPE) && body(&reply).is_empty(), "{reply}");
+        for accept in [
+            "application/openmetrics-text",
+            "Application/OpenMetrics-Text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
+            "text/plain, application/openmetrics-text",
+        ] {
+            let (status, reply) = admin.ask("GET /metrics", &[LOCAL, &format!("Accept: {accept}")]).await;
+            assert!(status == 200 && reply.contains(metrics::CONTENT_TYPE) && body(&reply) == "# EOF", "{reply}");
+        }
+        for accept in ["*/*", "text/plain", "application/openmetrics-texts"] {
+            let (_, reply) = admin.ask("GET /metrics", &[LOCAL, &format!("Accept: {accept}")]).await;
+            assert!(reply.contains(classic::CONTENT_TYPE), "{reply}");
+        }
         let (_, reply) = admin.ask("GET /api/rules", &[LOCAL]).await;
         assert_eq!(body(&reply), r#"{"version":"00aa","loaded_at":"2026-03-02T00:00:00.007Z","error":null}"#);
         let (status, reply) = admin.ask("GET /nothing", &[LOCAL]).await;
