@@ -43,9 +43,10 @@ pub struct Start<'a> {
 pub enum Ended {
     /// Every request in flight was answered.
     Drained,
-    /// `shutdown_grace` was over, or a second signal came, while requests were in flight. What was acknowledged is on
-    /// disk all the same.
+    /// `shutdown_grace` was over while requests were in flight. What was acknowledged is on disk all the same.
     Cut,
+    /// A second signal came before the drain was over.
+    AtOnce,
 }
 
 /// Why a process does not start: one clear line each, but for the rules, which have all their problems told.
@@ -154,8 +155,8 @@ impl Process {
         tokio::select! {
             ended = self.drain() => ended,
             () = signals.next_ending() => {
-                tracing::warn!("a second signal: requests in flight are cut off");
-                Ended::Cut
+                tracing::warn!("a second signal: ending at once");
+                Ended::AtOnce
             }
         }
     }

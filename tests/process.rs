@@ -58,7 +58,8 @@ async fn a_second_signal_ends_the_process_at_once() {
     let client = gateway.client();
     eventually("draining", async || client.try_connect().await.is_none().then_some(())).await;
     gateway.signal(Signal::TERM);
-    gateway.wait();
+    assert_eq!(gateway.wait().code(), Some(1), "{}", gateway.log());
+    assert!(gateway.log().contains("error: ended at once by a second signal"), "{}", gateway.log());
     drop(connection);
 }
 

@@ -80,8 +80,8 @@ Examples:
   RUST_LOG=warn paybridge serve                            no access lines
   RUST_LOG=info,paybridge::access=off paybridge serve      everything but access lines
 
-Signals: SIGTERM and SIGINT let requests in flight finish and exit 0, a second one exits at once;
-SIGHUP reads the rules again (they are watched as well).";
+Signals: SIGTERM and SIGINT let requests in flight finish, for shutdown_grace at most, and exit 0; a
+second one exits at once with 1. SIGHUP reads the rules again (they are watched as well).";
 
 /// `paybridge check`.
 #[derive(Debug, Args)]

@@ -40,6 +40,10 @@ pub fn run(asked: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
         Ok(Ended::Drained) => Ok(()),
         // The process did what it was told: `shutdown_grace` is what requests in flight are given.
         Ok(Ended::Cut) => Ok(writeln!(err, "requests in flight were cut off; what was acknowledged is stored")?),
+        Ok(Ended::AtOnce) => Err(Stop::failed(
+            "ended at once by a second signal; requests in flight, if any, were cut off, and what was acknowledged is \
+             stored",
+        )),
         Err(StartError::Rules(problems)) => Err(wrong_rules(directory, &problems, err)),
         Err(error) => Err(Stop::failed(error)),
     }
