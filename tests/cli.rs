@@ -58,6 +58,14 @@ fn check_is_content_with_good_rules() {
         .output()
         .unwrap();
     assert_eq!(by_environment.status.code(), Some(0));
+    let by_empty_environment = Command::new(env!("CARGO_BIN_EXE_paybridge"))
+        .arg("check")
+        .current_dir(root.path())
+        .env("PAYBRIDGE_RULES", "")
+        .output()
+        .unwrap();
+    assert_eq!(by_empty_environment.status.code(), Some(0), "as if it were not set");
+    assert_eq!(run_in(root.path(), &["check", "--rules", ""], "").code, Some(2));
     assert!(!root.path().join("data").exists() && !root.path().join("certs").exists(), "a check makes nothing");
 }
 

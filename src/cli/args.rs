@@ -1,8 +1,11 @@
 //! What can be said on the command line (contract section 12).
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::parser::ValueSource;
+use clap::{Arg, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 use crate::domain::{Direction, MerchantId};
@@ -57,8 +60,47 @@ Examples:
 #[derive(Debug, Args)]
 pub struct Rules {
     /// The directory of the rule files: gateway.toml, dialects/, merchants/, shops/, lists/
-    #[arg(long, value_name = "DIR", env = "PAYBRIDGE_RULES", default_value = "rules", value_hint = ValueHint::DirPath)]
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "PAYBRIDGE_RULES",
+        default_value = DEFAULT_RULES,
+        value_hint = ValueHint::DirPath,
+        value_parser = RulesDirectory,
+    )]
     pub rules: PathBuf,
+}
+
+const DEFAULT_RULES: &str = "rules";
+
+/// A path; an environment variable that is empty is as good as none.
+#[derive(Debug, Clone)]
+struct RulesDirectory;
+
+impl TypedValueParser for RulesDirectory {
+    type Value = PathBuf;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<PathBuf, clap::Error> {
+        PathBufValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn parse_ref_(
+        &self,
+        command: &clap::Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+        source: ValueSource,
+    ) -> Result<PathBuf, clap::Error> {
+        if source == ValueSource::EnvVariable && value.is_empty() {
+            return Ok(PathBuf::from(DEFAULT_RULES));
+        }
+        self.parse_ref(command, argument, value)
+    }
 }
 
 /// `paybridge serve`.
@@ -171,13 +213,16 @@ pub struct Certs {
     /// Where the files are put
     #[arg(long, value_name = "DIR", default_value = "certs", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
-    /// A host name, *.name or IP address of the server; may be repeated [default: localhost, 127.0.0.1, `::1`]
-    #[arg(long = "name", value_name = "HOST", value_hint = ValueHint::Hostname)]
+    /// A name or address of the server; may be repeated.
+    #[arg(long = "name", value_name = "HOST", value_hint = ValueHint::Hostname, help = NAMES_HELP)]
     pub names: Vec<String>,
     /// Make a new server pair in place of the one that exists; the CA stays
     #[arg(long)]
     pub force: bool,
 }
+
+const NAMES_HELP: &str =
+    "A host name, *.name or IP address of the server; may be repeated [default: localhost, 127.0.0.1, ::1]";
 
 const CERTS_EXAMPLES: &str = "\
 Makes ca.pem, ca.key, server.pem and server.key, for development: whoever holds ca.key can pose
