@@ -258,6 +258,18 @@ async fn serve_prints_a_curl_line_that_creates_a_deposit() {
     send_signed(&client, "POST", "/api/v1/payin", &headers.join("\n"), body).await.expect(200);
 }
 
+#[tokio::test]
+async fn serve_signs_nothing_outside_development() {
+    let mut gateway = Gateway::prepare(&Rules::default().with("tls", "generate = false"));
+    assert_eq!(run_in(gateway.root.path(), &["certs", "--dir", "certs"], "").code, Some(0));
+    gateway.spawn();
+    assert!(gateway.wait_ready(), "{}", gateway.log());
+    let log =
+        support::eventually("the banner", async || Some(gateway.log()).filter(|log| log.contains("paybridge sign")))
+            .await;
+    assert!(!log.contains("curl ") && !log.to_lowercase().contains("signature"), "{log}");
+}
+
 /// The words of a line as a POSIX shell reads them, where only single quotes quote.
 fn shell_words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];

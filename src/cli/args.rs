@@ -123,7 +123,9 @@ Examples:
   RUST_LOG=info,paybridge::access=off paybridge serve      everything but access lines
 
 Signals: SIGTERM and SIGINT let requests in flight finish, for shutdown_grace at most, and exit 0; a
-second one exits at once with 1. SIGHUP reads the rules again (they are watched as well).";
+second one exits at once with 1. SIGHUP reads the rules again (they are watched as well).
+
+A signed curl line to try it with is printed only where the rules say [tls] generate = true.";
 
 /// `paybridge check`.
 #[derive(Debug, Args)]

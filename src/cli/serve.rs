@@ -49,7 +49,8 @@ pub fn run(asked: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     }
 }
 
-/// What is printed once both listeners accept: where everything is, and a line to try it with.
+/// What is printed once both listeners accept: where everything is, and, where the rules are for development
+/// (`[tls] generate`), a signed line to try it with.
 #[must_use]
 pub fn banner(directory: &Path, rules: &RuleSet, now: UnixMillis) -> String {
     let (public, admin) = (rules.gateway.server.listen, rules.gateway.admin_listen);
@@ -71,9 +72,13 @@ pub fn banner(directory: &Path, rules: &RuleSet, now: UnixMillis) -> String {
         plural(merchants),
         plural(shops),
     );
-    if let Some(line) = demo_curl(rules, now) {
-        // Writing to a String does not fail.
-        let _ = write!(text, "\nCreate a v1 deposit (the signature holds for a few minutes):\n\n{line}\n");
-    }
+    // Standard output is a log where it matters, and a signed line in it is a request that whoever reads it can send.
+    let development = rules.gateway.tls.generate;
+    let demonstration = if development { demo_curl(rules, now) } else { None };
+    // Writing to a String does not fail.
+    let _ = match demonstration {
+        Some(line) => write!(text, "\nCreate a v1 deposit (the signature holds for a few minutes):\n\n{line}\n"),
+        None => writeln!(text, "\x20 try it    sign a request yourself: paybridge sign --help"),
+    };
     text
 }
