@@ -107,7 +107,7 @@ fn of_v1_traffic_said() {
         [v1]\ncallbacks = \"v1\"\ncallback_url = \"http://a.example/cb\"\nallow_http_callbacks = true\n\
         return_url = \"http://a.example/\"\nnon_numeric_user_id = \"omit\"\nunknown_fields = \"ignore\"\n\
         deprecated_since = \"2026-06-30\"\nsunset = 2027-06-30\nmigration_url = \"https://docs.example/v2\"\n\
-        [balance]\nenforce = true\nopening = { EUR = \"10000.00\", kes = \"5\" }\n";
+        [balance]\nenforce = false\nopening = { EUR = \"10000.00\", kes = \"5\" }\n";
     let rules = Rules::small().with("merchants/m.toml", merchant).load();
     let merchant = &rules.merchants["m"];
     assert!(merchant.shops["s"].payin && !merchant.shops["s"].payout);

@@ -115,6 +115,7 @@ fn in_merchants() {
     merchant("[v1]\nsunset = \"soon\"", "2:10", "must be a date such as");
     merchant("[v1]\nsunset = \"2027-02-30\"", "2:10", "must be a date such as");
     merchant("[v1]\nsunset = \"2026-01-01\"\ndeprecated_since = \"2026-01-02\"", "2:10", "must not be before");
+    merchant("[balance]\nenforce = true", "2:11", "`balance.enforce` is not supported by this version");
     merchant("[balance]\nopening = { EUR = 10.0 }", "2:19", "must be an amount as a string");
     merchant("[balance]\nopening = { EUR = \"0\" }", "2:19", "must be greater than 0");
     merchant("[balance]\nopening = { EUROS = \"1\" }", "2:13", "must be exactly 3 letters");
