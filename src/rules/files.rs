@@ -58,12 +58,15 @@ pub(super) type RuleFiles = BTreeMap<Role, RuleFile>;
 /// all there at one moment.
 pub(super) fn read(directory: &Path, findings: &mut Findings) -> RuleFiles {
     for reading in 1.. {
-        let mut noted = Vec::new();
+        let (mut noted, mut noted_after) = (Vec::new(), Vec::new());
         let before = listing(directory, &mut noted);
-        let files = contents(&before, &mut noted);
-        if reading < READINGS && listing(directory, &mut Vec::new()) != before {
+        let mut noted_inside = Vec::new();
+        let files = contents(&before, &mut noted_inside);
+        let after = listing(directory, &mut noted_after);
+        if reading < READINGS && (after != before || noted_after != noted) {
             continue;
         }
+        noted.append(&mut noted_inside);
         for Note { path, before, message } in noted {
             let file = findings.file(&path, &before);
             findings.distrust(file);
@@ -101,6 +104,7 @@ struct Stamp {
 type Listing = BTreeMap<Role, (PathBuf, Stamp)>;
 
 /// What is wrong with a file as such.
+#[derive(Debug, PartialEq, Eq)]
 struct Note {
     path: PathBuf,
     /// The text before the place that is wrong.
@@ -115,79 +119,127 @@ impl Note {
 }
 
 fn listing(directory: &Path, noted: &mut Vec<Note>) -> Listing {
-    let mut listing = Listing::new();
-    let mut take = |path: PathBuf, role: Role| {
-        if let Ok(meta) = fs::metadata(&path)
-            && meta.is_file()
-            && listing.len() < MOST_FILES
-        {
-            let target = fs::canonicalize(&path).ok();
-            listing.insert(role, (path, Stamp { target, length: meta.len(), modified: meta.modified().ok() }));
-        }
-    };
-    if !directory.is_dir() {
-        noted.push(Note::new(directory, "the rules directory is missing, or is no directory"));
-        return listing;
-    }
-    take(directory.join("gateway.toml"), Role::Gateway);
-    for name in names(&directory.join("dialects"), noted) {
-        let path = directory.join("dialects").join(&name);
-        if let Some(stem) = stem(&name, ".toml") {
-            take(path, Role::Dialect(stem.into()));
-        }
-    }
-    for name in names(&directory.join("merchants"), noted) {
-        let path = directory.join("merchants").join(&name);
-        if let Some(stem) = stem(&name, ".toml") {
-            take(path, Role::Merchant(stem.into()));
-        }
-    }
-    for name in names(&directory.join("shops"), noted) {
-        let path = directory.join("shops").join(&name);
-        if let Some(stem) = stem(&name, ".toml") {
-            take(path, Role::Shop(stem.into()));
-        } else if stem(&name, ".json").is_some() {
-            take(path, Role::Schema(name));
-        }
-    }
-    take_lists(&directory.join("lists"), noted, &mut take);
-    listing
+    let mut lister = Lister { listing: Listing::new(), noted, most: MOST_FILES };
+    lister.all(directory);
+    lister.listing
 }
 
-fn take_lists(lists: &Path, noted: &mut Vec<Note>, take: &mut impl FnMut(PathBuf, Role)) {
-    for name in names(lists, noted) {
-        let path = lists.join(&name);
-        if let Some(stem) = stem(&name, ".txt") {
-            take(path, Role::List { merchant: None, name: stem.into() });
-        } else if ShopCode::new(&name).is_ok() && path.is_dir() {
-            for own in names(&path, noted) {
-                if let Some(stem) = stem(&own, ".txt") {
-                    take(path.join(&own), Role::List { merchant: Some(name.clone()), name: stem.into() });
-                }
+/// Finds the rule files. What has the name of one and cannot be one is noted: left out in silence it would be a
+/// merchant or a shop that is gone.
+struct Lister<'a> {
+    listing: Listing,
+    noted: &'a mut Vec<Note>,
+    most: usize,
+}
+
+impl Lister<'_> {
+    fn all(&mut self, directory: &Path) {
+        if !directory.is_dir() {
+            self.note(directory, "the rules directory is missing, or is no directory");
+            return;
+        }
+        self.take(directory.join("gateway.toml"), Role::Gateway);
+        self.each(&directory.join("dialects"), |name| stem(name, ".toml").map(|stem| Role::Dialect(stem.into())));
+        self.each(&directory.join("merchants"), |name| stem(name, ".toml").map(|stem| Role::Merchant(stem.into())));
+        self.each(&directory.join("shops"), |name| match stem(name, ".toml") {
+            Some(stem) => Some(Role::Shop(stem.into())),
+            None => stem(name, ".json").map(|_| Role::Schema(name.into())),
+        });
+        self.lists(&directory.join("lists"));
+    }
+
+    fn each(&mut self, directory: &Path, role: impl Fn(&str) -> Option<Role>) {
+        for name in self.names(directory) {
+            if let Some(role) = role(&name) {
+                self.take(directory.join(&name), role);
             }
         }
     }
+
+    fn lists(&mut self, lists: &Path) {
+        for name in self.names(lists) {
+            let path = lists.join(&name);
+            if let Some(stem) = stem(&name, ".txt") {
+                self.take(path, Role::List { merchant: None, name: stem.into() });
+            } else if ShopCode::new(&name).is_ok() && self.meta(&path).is_some_and(|meta| meta.is_dir()) {
+                self.each(&path, |own| {
+                    let stem = stem(own, ".txt")?;
+                    Some(Role::List { merchant: Some(name.clone()), name: stem.into() })
+                });
+            }
+        }
+    }
+
+    fn take(&mut self, path: PathBuf, role: Role) {
+        let Some(meta) = self.meta(&path) else { return };
+        if !meta.is_file() {
+            self.note(&path, "is not a regular file");
+        } else if self.listing.len() < self.most {
+            let target = fs::canonicalize(&path).ok();
+            self.listing.insert(role, (path, Stamp { target, length: meta.len(), modified: meta.modified().ok() }));
+        } else {
+            let message = format!("there are more than {} rule files", self.most);
+            if !self.noted.iter().any(|note| note.message == message) {
+                self.note(&path, message);
+            }
+        }
+    }
+
+    /// What a path leads to; `None` when nothing has the name (any more), or when that is noted.
+    fn meta(&mut self, path: &Path) -> Option<fs::Metadata> {
+        match fs::metadata(path) {
+            Ok(meta) => Some(meta),
+            Err(error) => {
+                if !is_absent(path) {
+                    self.note(path, format!("cannot be read: {error}"));
+                }
+                None
+            }
+        }
+    }
+
+    /// The names in a directory that are text; a missing directory has none.
+    fn names(&mut self, directory: &Path) -> Vec<String> {
+        let entries = match fs::read_dir(directory) {
+            Ok(entries) => entries,
+            Err(error) => {
+                if !is_absent(directory) {
+                    self.note(directory, format!("cannot be read: {error}"));
+                }
+                return Vec::new();
+            }
+        };
+        let mut names = Vec::new();
+        for (index, entry) in entries.enumerate() {
+            match entry {
+                Ok(_) if index >= self.most => {
+                    self.note(directory, format!("has more than {} entries", self.most));
+                    break;
+                }
+                Ok(entry) => names.extend(entry.file_name().into_string()),
+                Err(error) => {
+                    self.note(directory, format!("cannot be read: {error}"));
+                    break;
+                }
+            }
+        }
+        names
+    }
+
+    fn note(&mut self, path: &Path, message: impl Into<String>) {
+        self.noted.push(Note::new(path, message));
+    }
+}
+
+/// Whether nothing has this name: not even a symbolic link that leads nowhere.
+pub(super) fn is_absent(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
 /// The part of a file's name before `ending`, when both are as the contract has them. Dot-names and editors'
 /// left-overs (`x.toml~`, `#x.toml#`, `.x.toml.swp`) are not.
 fn stem<'a>(name: &'a str, ending: &str) -> Option<&'a str> {
     name.strip_suffix(ending).filter(|stem| ShopCode::new(stem).is_ok())
-}
-
-/// The names in a directory that are text; a missing directory has none.
-fn names(directory: &Path, noted: &mut Vec<Note>) -> Vec<String> {
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) => {
-            if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
-                noted.push(Note::new(directory, format!("cannot be read: {error}")));
-            }
-            return Vec::new();
-        }
-    };
-    let entries = entries.take(MOST_FILES).filter_map(Result::ok);
-    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
 fn contents(listing: &Listing, noted: &mut Vec<Note>) -> RuleFiles {
@@ -215,6 +267,10 @@ fn text(path: &Path) -> Result<String, Note> {
 
 /// Reads a file of at most `most` bytes.
 pub(super) fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    // Looked at before it is opened too: opening a FIFO waits for its writer.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
     let file = fs::File::open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
@@ -230,6 +286,24 @@ pub(super) fn read_bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn too_many_files_are_a_problem() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["gateway.toml", "merchants/a.toml", "merchants/b.toml", "merchants/c.toml", "shops/s.toml"] {
+            let path = directory.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let messages = |most| {
+            let mut noted = Vec::new();
+            Lister { listing: Listing::new(), noted: &mut noted, most }.all(directory.path());
+            noted.into_iter().map(|note| note.message).collect::<Vec<_>>()
+        };
+        assert_eq!(messages(2), ["has more than 2 entries", "there are more than 2 rule files"]);
+        assert_eq!(messages(4), ["there are more than 4 rule files"]);
+        assert!(messages(5).is_empty());
+    }
 
     #[test]
     fn names_of_the_contracts_forms_count() {

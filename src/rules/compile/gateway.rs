@@ -10,7 +10,7 @@ use toml::Spanned;
 use super::template::payload;
 use super::{Context, Here};
 use crate::domain::BrowserUrl;
-use crate::rules::files::Role;
+use crate::rules::files::{Role, is_absent};
 use crate::rules::raw::{
     Field, List, Prefix, RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages, RawQuota,
     RawSecret, RawServer, RawStore, RawTls, Size,
@@ -32,7 +32,7 @@ const fn loopback(port: u16) -> SocketAddr {
 impl Context<'_> {
     pub(super) fn gateway(&mut self, directory: &Path) -> Option<Gateway> {
         let Some(file) = self.files.get(&Role::Gateway) else {
-            if directory.is_dir() && !directory.join("gateway.toml").exists() {
+            if directory.is_dir() && is_absent(&directory.join("gateway.toml")) {
                 let message = "gateway.toml is missing (an empty file takes every default)";
                 self.findings.add_unreadable(&directory.join("gateway.toml"), message);
             }

@@ -125,13 +125,13 @@ fn only_names_of_the_contracts_forms_count() {
         .with("merchants/two words.toml", wrong)
         .with("merchants/m.toml.bak", wrong)
         .with("merchants/deep/er.toml", wrong)
-        .with("merchants/directory.toml/x", wrong)
         .with("shops/..data/s.toml", wrong)
         .with("shops/unused.json", "{")
         .with("other.toml", wrong)
         .with("README.md", wrong)
         .with("lists/.hidden.txt", "")
         .with("lists/m/deeper/x.txt", "")
+        .with("lists/README.md", "")
         .load();
     assert_eq!((rules.merchants.len(), rules.shops.len(), rules.dialects.len()), (1, 1, 1));
 }
@@ -167,6 +167,37 @@ fn files_that_cannot_be_read_are_named() {
     let rules = Rules(tempfile::tempdir().unwrap());
     fs::create_dir(rules.path()).unwrap();
     rules.one_problem("gateway.toml:1:1", "gateway.toml is missing");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_has_the_name_of_a_rule_file_and_is_none_is_a_problem() {
+    use std::os::unix::fs::symlink;
+    let link = |target: &str, name: &str| {
+        let rules = Rules::small();
+        fs::create_dir_all(rules.path().join(name).parent().unwrap()).unwrap();
+        symlink(target, rules.path().join(name)).unwrap();
+        rules
+    };
+    link("nowhere", "merchants/n.toml").one_problem("merchants/n.toml:1:1", "cannot be read: No such file");
+    link("n.toml", "merchants/n.toml").one_problem("merchants/n.toml:1:1", "cannot be read: ");
+    link("nowhere", "shops/s.json").one_problem("shops/s.json:1:1", "cannot be read: ");
+    link("nowhere", "lists/m").one_problem("lists/m:1:1", "cannot be read: ");
+    link("nowhere", "dialects").one_problem("dialects:1:1", "cannot be read: ");
+    link("m.toml", "merchants/.hidden.toml").load();
+    link("nowhere", "merchants/..data").load();
+    link("nowhere", "merchants/n.toml~").load();
+    let rules = Rules::small().with("merchants/n.toml/x", "");
+    rules.one_problem("merchants/n.toml:1:1", "is not a regular file");
+    Rules::small().with("lists/l.txt/x", "").one_problem("lists/l.txt:1:1", "is not a regular file");
+    Rules::small().with("dialects", "").one_problem("dialects:1:1", "cannot be read: Not a directory");
+    let rules = Rules::small();
+    fs::remove_file(rules.path().join("gateway.toml")).unwrap();
+    symlink("nowhere", rules.path().join("gateway.toml")).unwrap();
+    rules.one_problem("gateway.toml:1:1", "cannot be read: No such file");
+    let rules = link("../shared", "merchants/n.toml");
+    fs::write(rules.0.path().join("rules/shared"), "name = \"N\"").unwrap();
+    assert_eq!(rules.load().merchants.len(), 2, "a link to a file is as good as a file");
 }
 
 mod any_bytes {
