@@ -1,6 +1,9 @@
 //! The proof types of authentication, in the order in which a request earns them (contract section 3, steps 4 to 6):
 //! [`KnownKey`], [`AdmittedKey`], [`Caller`] with [`SignedBody`]. Each is made from the one before and nowhere else.
+//!
+//! They hold the whole rule set, API keys included, so their `Debug` only says whose they are.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -23,7 +26,6 @@ pub enum Interface {
 }
 
 /// A key that exists and may call an interface; nothing is proven of who sent it.
-#[derive(Debug)]
 pub struct KnownKey {
     rules: Arc<RuleSet>,
     entry: KeyEntry,
@@ -70,7 +72,6 @@ impl KnownKey {
 }
 
 /// A known key, used from an allowed address, within its rate.
-#[derive(Debug)]
 pub struct AdmittedKey {
     key: KnownKey,
     address: IpAddr,
@@ -147,7 +148,7 @@ pub struct V1Head<'a> {
 
 /// A caller whose key is known, whose address is allowed and whose signature was verified, with the rule set that its
 /// request is served by.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Caller {
     rules: Arc<RuleSet>,
     entry: KeyEntry,
@@ -192,8 +193,26 @@ impl SignedBody {
     }
 }
 
-impl std::fmt::Debug for SignedBody {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for KnownKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KnownKey(of {})", self.entry.merchant.id.as_str())
+    }
+}
+
+impl fmt::Debug for AdmittedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AdmittedKey(of {} from {})", self.key.entry.merchant.id.as_str(), self.address)
+    }
+}
+
+impl fmt::Debug for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Caller({} from {})", self.entry.merchant.id.as_str(), self.address)
+    }
+}
+
+impl fmt::Debug for SignedBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SignedBody({} bytes)", self.0.len())
     }
 }

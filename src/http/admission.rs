@@ -10,6 +10,7 @@
 //! - A missing signature or timestamp is refused with the wrong ones, in step 6, and like them.
 //! - A query on POST is refused first thing after step 6: what is wrong with a request is told to nobody but its merchant.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -57,13 +58,24 @@ fn is_json(headers: &HeaderMap) -> bool {
     media_type.trim_ascii().eq_ignore_ascii_case(b"application/json")
 }
 
-/// The authentication headers of a request, none of them repeated.
-#[derive(Debug, Clone, Copy)]
+/// The authentication headers of a request, none of them repeated. `Debug` shows which are there, not what they say.
+#[derive(Clone, Copy)]
 pub struct Credentials<'a> {
     interface: Interface,
     api_key: Option<&'a HeaderValue>,
     signature: Option<&'a HeaderValue>,
     timestamp: Option<&'a HeaderValue>,
+}
+
+impl fmt::Debug for Credentials<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials")
+            .field("interface", &self.interface)
+            .field("api_key", &self.api_key.is_some())
+            .field("signature", &self.signature.is_some())
+            .field("timestamp", &self.timestamp.is_some())
+            .finish()
+    }
 }
 
 impl<'a> Credentials<'a> {

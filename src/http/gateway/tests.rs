@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 
-use super::fixture::{AWAY, Answered, BODY_LIMIT, Call, Fixture, NOW, PANICS, PAYIN, Pieces};
+use super::fixture::{AWAY, Answered, BODY_LIMIT, Call, DEPOSIT, Fixture, NOW, PANICS, PAYIN, Pieces, rule_set};
 use super::*;
 use crate::http::HeadFault;
 
@@ -437,6 +437,27 @@ async fn a_wrong_method_is_logged_with_its_path() {
         assert!([404, 405].contains(&answered.status), "{answered:?}");
         let line = fixture.lines.all().pop().unwrap();
         assert!(line.contains(&format!("route: {route:?}")), "{route}: {line}");
+    }
+}
+
+#[test]
+fn the_proofs_of_authentication_show_no_secret() {
+    let rules = Arc::new(rule_set());
+    let call = Call::v2(Method::POST, "/api/v2/deposits", DEPOSIT);
+    let signature = call.headers.iter().find(|(name, _)| *name == "x-signature").unwrap().1.clone();
+    let (head, _) = call.into_request().into_parts();
+    let route = router::find(&rules, &head.method, head.uri.path()).unwrap();
+    let credentials = Credentials::of(&rules, &route, &head.headers).unwrap();
+    let key = credentials.known_key(&rules).unwrap();
+    let mut shown = vec![format!("{credentials:?}"), format!("{key:?}")];
+    let key = key.admit("127.0.0.1".parse().unwrap()).unwrap();
+    shown.push(format!("{key:?}"));
+    let (caller, body) = credentials.prove(key, &head, Bytes::from_static(DEPOSIT.as_bytes()), NOW).unwrap();
+    shown.extend([format!("{caller:?}"), format!("{body:?}")]);
+    assert_eq!(shown.iter().filter(|shown| shown.contains("acme")).count(), 3, "{shown:?}");
+    let shown = shown.join("\n");
+    for secret in ["acme-", "shaped-live", "secret", "order_id", "o-1", "a.example", &signature] {
+        assert!(!shown.contains(secret), "{secret}: {shown}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Judges a request's head before hyper sees it: what hyper would repair, drop or answer in its own words is found here
 //! (contract section 3, "What hyper leaves to its user").
 
+use std::fmt;
 use std::mem::MaybeUninit;
 
 use http::uri::Scheme;
@@ -56,11 +57,16 @@ impl Scanner {
 }
 
 /// A refused head: why, and the harmless head that hyper gets in its place, so that the refusal is answered, logged and
-/// counted on the same way as any other reply, in its turn.
-#[derive(Debug)]
+/// counted on the same way as any other reply, in its turn. `Debug` shows only why: the replacement has header values.
 pub(super) struct Refused {
     pub(super) facts: HeadFacts,
     pub(super) replacement: Vec<u8>,
+}
+
+impl fmt::Debug for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Refused({:?})", self.facts)
+    }
 }
 
 /// Judges a complete head: the framing of its body, or why it is refused.
@@ -397,6 +403,7 @@ mod tests {
         let head = "POST /a?b HTTP/1.1\r\nX-Request-Id: r1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\
                     Expect: 100-continue\r\nConnection: keep-alive\r\nHost: a\r\nHost: b\r\n\r\n";
         let refused = judge(head.as_bytes()).unwrap_err();
+        assert!(!format!("{refused:?}").contains("r1") && !format!("{refused:?}").contains("114, 49"), "{refused:?}");
         assert_eq!(
             String::from_utf8(refused.replacement.clone()).unwrap(),
             "POST /a?b HTTP/1.1\r\nHost: refused.invalid\r\nConnection: close\r\nX-Request-Id: r1\r\n\r\n"
