@@ -5,6 +5,7 @@ mod live_tls;
 mod operations;
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -75,7 +76,10 @@ pub fn run(start: Start<'_>, announce: impl FnOnce(&RuleSet)) -> Result<Ended, S
     let ended = runtime.block_on(async {
         let signals = Signals::new().map_err(StartError::other)?;
         let process = Process::start(start).await?;
-        announce(&process.rules.current());
+        let rules = process.rules.current();
+        let (public, admin) = (process.listener.local_addr(), process.admin);
+        tracing::info!(%public, %admin, rules_version = %rules.version, "ready");
+        announce(&rules);
         Ok(process.serve(signals).await)
     });
     // A reload or a probe that still runs must not hold up the exit.
@@ -89,6 +93,7 @@ struct Process {
     store: Arc<dyn Store>,
     operations: Arc<Operations>,
     listener: Handle,
+    admin: SocketAddr,
     tasks: tokio::task::JoinSet<()>,
     _watcher: Option<crate::rules::Watcher>,
 }
@@ -140,9 +145,10 @@ impl Process {
         let operations = Arc::new(Operations::new(Arc::clone(&rules), tls, Arc::clone(&store), metrics));
         let watcher = operations.watch();
         let mut tasks = tokio::task::JoinSet::new();
+        let admin_address = admin.address();
         tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token));
         tasks.spawn(worker.run());
-        Ok(Self { rules, store, operations, listener, tasks, _watcher: watcher })
+        Ok(Self { rules, store, operations, listener, admin: admin_address, tasks, _watcher: watcher })
     }
 
     /// Serves until a signal, then drains (contract section 1).

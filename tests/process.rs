@@ -177,6 +177,16 @@ async fn silent_connections_leave_files_for_everything_else() {
     assert_eq!(log.matches("fewer connections than configured").count(), 1, "{log}");
 }
 
+#[tokio::test]
+async fn the_log_tells_when_and_where_it_serves() {
+    let gateway = Gateway::start(&Rules::default());
+    let (_, rules) = gateway.admin_get("/api/rules").unwrap();
+    let rules: serde_json::Value = serde_json::from_str(&rules).unwrap();
+    let version = support::text(&rules, "version");
+    let said = format!("ready public={} admin={} rules_version={version}\n", gateway.public, gateway.admin);
+    eventually("the line", async || gateway.log().contains(&said).then_some(())).await;
+}
+
 /// Runs `serve` on a directory where it cannot, and gives what it said.
 fn fails_to_start(gateway: &Gateway) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_paybridge"))
