@@ -25,6 +25,7 @@ use crate::domain::Direction;
 use crate::engine::Engine;
 use crate::failure::{Failure, Refusal};
 use crate::rules::{Endpoint, Merchant, RuleSet, V1Route};
+use crate::telemetry::access::loggable;
 use crate::telemetry::{AccessLine, AccessLog, Metrics, Stage};
 use crate::upstream::Upstream;
 use crate::{v1, v2};
@@ -321,17 +322,17 @@ impl Exchange {
 
     /// Counts refusals, and tells the operator what the caller is not told.
     fn note(&self, failure: &Failure) {
-        let request_id = self.request_id.to_str().unwrap_or_default();
+        let request_id = loggable(self.request_id.to_str().unwrap_or_default());
         match failure {
             Failure::Refused(refusal) => self.core.wiring.metrics.refused(refusal.reason()),
             Failure::BadEngineReply { cause } => {
-                tracing::error!(request_id, route = self.route, %cause, "the engine's answer cannot be passed on");
+                tracing::error!(%request_id, route = self.route, %cause, "the engine's answer cannot be passed on");
             }
             Failure::Internal { cause } => {
-                tracing::error!(request_id, route = self.route, %cause, "the gateway failed");
+                tracing::error!(%request_id, route = self.route, %cause, "the gateway failed");
             }
             Failure::EngineUnreachable | Failure::EngineTimeout => {
-                tracing::warn!(request_id, route = self.route, ?failure, "the engine did not answer");
+                tracing::warn!(%request_id, route = self.route, ?failure, "the engine did not answer");
             }
             Failure::Invalid(_)
             | Failure::Conflict(_)

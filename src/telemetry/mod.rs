@@ -1,6 +1,7 @@
 //! What operators see: logs and metrics.
 
 pub mod access;
+mod cards;
 pub mod classic;
 pub mod logs;
 pub mod metrics;
