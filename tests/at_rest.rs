@@ -128,10 +128,13 @@ async fn every_request_has_one_line_in_the_log() {
     gateway.client().send(&refused).await.expect(401);
     let as_id = Request::payin(&ACME, &payin("card")).header("X-Request-Id", "4111-1111-1111-1111");
     gateway.client().send(&as_id).await.expect(200);
+    gateway.client().raw(b"\0\r\n\r\n").await;
     gateway.signal(Signal::TERM);
     gateway.wait();
     let log = gateway.log();
     assert!(log.contains("request_id=4111-11**-****-1111 ") && !log.contains("4111-1111-1111"), "{log}");
+    assert!(log.contains(" method=- status=400 reason=malformed "), "{log}");
+    assert!(log.contains(" status=401 reason=signature "), "{log}");
     for (id, status) in [("find-me-1", "200"), ("find-me-2", "401")] {
         let lines: Vec<_> = log.lines().filter(|line| line.contains(id) && line.contains(status)).collect();
         assert_eq!(lines.len(), 1, "{id}: {log}");

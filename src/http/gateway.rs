@@ -291,6 +291,10 @@ impl Exchange {
     fn finish(mut self, outcome: Result<Bytes, Failure>) -> Reply {
         let v1_merchant = self.merchant.as_deref().filter(|_| self.v1_proven);
         let envelope = Envelope { request_id: &self.request_id, v1_merchant, close: self.close };
+        let reason = match &outcome {
+            Err(Failure::Refused(refusal)) => Some(refusal.reason()),
+            _ => None,
+        };
         let reply = match outcome {
             Ok(body) => reply::success(body, &envelope),
             Err(failure) => {
@@ -312,6 +316,7 @@ impl Exchange {
             route: self.route,
             method: method_name(&self.method),
             status,
+            reason,
             duration,
             rules_version: &self.rules.version,
             peer: self.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),

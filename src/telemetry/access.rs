@@ -26,6 +26,8 @@ pub struct AccessLine<'a> {
     pub method: &'a str,
     /// The reply's status.
     pub status: u16,
+    /// Why admission refused it, if it did: more than its caller is told.
+    pub reason: Option<&'static str>,
     /// From the head to the reply.
     pub duration: Duration,
     /// The version of the rule set that served it.
@@ -84,6 +86,8 @@ impl AccessLine<'_> {
         write_json_string(out, self.method);
         out.push_str(r#","status":"#);
         out.push_str(itoa::Buffer::new().format(self.status));
+        out.push_str(r#","reason":"#);
+        write_json_option(out, self.reason);
         out.push_str(r#","duration_ms":"#);
         write_milliseconds(out, self.duration);
         out.push_str(r#","rules_version":"#);
@@ -107,6 +111,10 @@ impl AccessLine<'_> {
         write_word(out, self.method);
         out.push_str(" status=");
         out.push_str(itoa::Buffer::new().format(self.status));
+        if let Some(reason) = self.reason {
+            out.push_str(" reason=");
+            write_word(out, reason);
+        }
         out.push_str(" duration_ms=");
         write_milliseconds(out, self.duration);
         out.push_str(" rules_version=");
@@ -232,6 +240,7 @@ mod tests {
             route: "payin",
             method: "POST",
             status: 200,
+            reason: None,
             duration: Duration::from_micros(12_034),
             rules_version: "00aa11bb22cc33dd",
             peer: "203.0.113.9".parse().unwrap(),
@@ -251,6 +260,9 @@ mod tests {
             "2026-03-02T00:00:00.007Z  INFO paybridge::access: request_id=5f0e2a merchant=acme route=payin method=POST \
              status=200 duration_ms=12.034 rules_version=00aa11bb22cc33dd peer=203.0.113.9\n"
         );
+        let refused = AccessLine { status: 401, reason: Some("timestamp"), ..line() };
+        assert!(text_of(&refused, LogFormat::Text).contains(" status=401 reason=timestamp duration_ms="));
+        assert!(text_of(&refused, LogFormat::Json).contains(r#""status":401,"reason":"timestamp","duration_ms":"#));
         let unknown = AccessLine { merchant: None, trace: Some("4bf92f3577b34da6"), ..line() };
         let text = text_of(&unknown, LogFormat::Text);
         assert!(text.contains(" merchant=- ") && text.ends_with(" trace=4bf92f3577b34da6\n"), "{text}");
@@ -262,7 +274,7 @@ mod tests {
             text_of(&line(), LogFormat::Json),
             concat!(
                 r#"{"timestamp":"2026-03-02T00:00:00.007Z","level":"INFO","target":"paybridge::access","#,
-                r#""request_id":"5f0e2a","merchant":"acme","route":"payin","method":"POST","status":200,"#,
+                r#""request_id":"5f0e2a","merchant":"acme","route":"payin","method":"POST","status":200,"reason":null,"#,
                 r#""duration_ms":12.034,"rules_version":"00aa11bb22cc33dd","peer":"203.0.113.9","trace":null}"#,
                 "\n"
             )

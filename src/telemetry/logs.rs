@@ -255,6 +255,7 @@ mod tests {
             route: "payin",
             method: "POST",
             status: 200,
+            reason: None,
             duration: Duration::ZERO,
             rules_version: "v",
             peer: [127, 0, 0, 1].into(),

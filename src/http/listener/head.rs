@@ -178,12 +178,15 @@ fn check_target(method: &str, target: &str, host: &[u8]) -> Result<(), &'static 
     if same { Ok(()) } else { Err("the request target and Host name different hosts") }
 }
 
+/// What the log shows for a method that never arrived, or is none.
+const NO_METHOD: &str = "-";
+
 /// A head that hyper reads as one request without a body and with the last word on its connection: the refused one
 /// without what it is refused for.
 fn replacement(request: &httparse::Request<'_, '_>) -> Vec<u8> {
     const DROPPED: [&str; 7] =
         ["host", "content-length", "transfer-encoding", "connection", "expect", "upgrade", "trailer"];
-    let method = request.method.filter(|method| Method::from_bytes(method.as_bytes()).is_ok()).unwrap_or("GET");
+    let method = request.method.filter(|method| Method::from_bytes(method.as_bytes()).is_ok()).unwrap_or(NO_METHOD);
     let target = request.path.filter(|path| path.starts_with('/') && Uri::try_from(*path).is_ok()).unwrap_or("/");
     let mut head = Vec::with_capacity(512);
     for part in [method, " ", target, " HTTP/1.1\r\nHost: refused.invalid\r\nConnection: close\r\n"] {
@@ -409,6 +412,10 @@ mod tests {
             "POST /a?b HTTP/1.1\r\nHost: refused.invalid\r\nConnection: close\r\nX-Request-Id: r1\r\n\r\n"
         );
         assert_eq!(judge(&refused.replacement).unwrap(), Framing::NONE);
+        for nothing in ["", "G", "\0\0", "G\u{e9}T / HTTP/1.1\r\n"] {
+            let refused = refuse_partial(nothing.as_bytes(), bare_line_end());
+            assert!(refused.replacement.starts_with(b"- / HTTP/1.1\r\n"), "no method was read: {nothing:?}");
+        }
         for partial in ["", "G", "\0\0", "POST /a", "POST /a HTTP/1.1\r\nX: y\n", "GET a HTTP/1.1\r\n"] {
             let refused = refuse_partial(partial.as_bytes(), bare_line_end());
             assert_eq!(judge(&refused.replacement).unwrap(), Framing::NONE, "{partial:?}");
