@@ -95,7 +95,6 @@ struct Process {
     listener: Handle,
     admin: SocketAddr,
     tasks: tokio::task::JoinSet<()>,
-    _watcher: Option<crate::rules::Watcher>,
 }
 
 impl Process {
@@ -143,12 +142,13 @@ impl Process {
         let settings = ListenerSettings { rules: tls.settings(), clients, metrics: Arc::clone(&metrics), workers };
         let listener = socket.serve(Public(gateway), settings).map_err(StartError::other)?;
         let operations = Arc::new(Operations::new(Arc::clone(&rules), tls, Arc::clone(&store), metrics));
-        let watcher = operations.watch();
+        operations.warn_of_expiry(rules.current().loaded_at);
+        operations.watch();
         let mut tasks = tokio::task::JoinSet::new();
         let admin_address = admin.address();
         tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token));
         tasks.spawn(worker.run());
-        Ok(Self { rules, store, operations, listener, admin: admin_address, tasks, _watcher: watcher })
+        Ok(Self { rules, store, operations, listener, admin: admin_address, tasks })
     }
 
     /// Serves until a signal, then drains (contract section 1).

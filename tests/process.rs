@@ -3,6 +3,7 @@
 
 mod support;
 
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -109,6 +110,54 @@ async fn sighup_and_saved_files_reload_all_or_nothing() {
     let now = eventually("good rules again", async || version().filter(|now| now["error"].is_null())).await;
     assert_ne!(now["version"], first["version"]);
     client.send(&Request::payin(&ACME, &payin("closed"))).await.expect(400);
+}
+
+#[tokio::test]
+async fn a_certificate_is_renewed_and_a_wrong_one_is_shown() {
+    let gateway = Gateway::start(&Rules::default());
+    let certs = gateway.root.path().join("certs");
+    let error = || {
+        let (_, body) = gateway.admin_get("/api/rules")?;
+        serde_json::from_str::<serde_json::Value>(&body).unwrap()["error"].as_str().map(str::to_owned)
+    };
+    write_file(&certs.join("server.pem"), "no certificate\n");
+    let shown = eventually("the wrong certificate is shown", async || error()).await;
+    assert!(shown.contains("server.pem holds no PEM certificate"), "{shown}");
+    let host = gateway.admin;
+    let request = format!("POST /api/rules/reload HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    assert_eq!(gateway.admin_request(&request).unwrap().0, 422);
+    gateway.client().send(&Request::payin(&ACME, &payin("old-certificate"))).await.expect(200);
+
+    let renew = |directory: &Path, end: i32| {
+        let mut params = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
+        params.not_after = rcgen::date_time_ymd(end, 1, 1);
+        let key = rcgen::KeyPair::generate().unwrap();
+        write_file(&directory.join("server.key"), &key.serialize_pem());
+        write_file(&directory.join("server.pem"), &params.self_signed(&key).unwrap().pem());
+    };
+    renew(&certs, 2121);
+    eventually("the new one serves", async || gateway.log().contains("2121-01-01").then_some(())).await;
+    eventually("no error is left", async || error().is_none().then_some(())).await;
+    assert!(!gateway.log().contains("has expired"));
+    let metrics = gateway.admin_get("/metrics").unwrap().1;
+    for result in ["accepted", "refused"] {
+        let name = format!("paybridge_certificate_reloads_total{{result=\"{result}\"}}");
+        assert!(metrics.contains(&name), "{name}: {metrics}");
+    }
+
+    // The rules name other files from now on, and those are watched.
+    let elsewhere = gateway.root.path().join("elsewhere");
+    renew(&elsewhere, 2122);
+    let paths = "certificate = \"../elsewhere/server.pem\"\nkey = \"../elsewhere/server.key\"";
+    let rules = Rules::default().with("tls", paths);
+    rules.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
+    eventually("the other files serve", async || gateway.log().contains("2122-01-01").then_some(())).await;
+    eventually("they are watched", async || {
+        renew(&elsewhere, 2020);
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        gateway.log().contains("has expired").then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]

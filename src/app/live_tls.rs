@@ -1,17 +1,19 @@
 //! What new connections are served by: limits and certificates, exchanged while connections come.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 
+use crate::domain::UnixMillis;
 use crate::http::listener::ConnectionRules;
-use crate::http::listener::tls::{TlsError, server_config};
+use crate::http::listener::tls::{ServerTls, TlsError, server_tls};
 use crate::rules::{Gateway, Limits};
 
 /// The settings of new connections; open ones keep theirs.
 pub struct LiveTls {
-    current: Arc<ArcSwap<ConnectionRules>>,
+    settings: Arc<ArcSwap<ConnectionRules>>,
+    served: Mutex<Served>,
     room: Room,
 }
 
@@ -35,35 +37,73 @@ impl Room {
     }
 }
 
+/// The certificate that serves, and why a later one does not.
+#[derive(Debug, Clone)]
+struct Served {
+    digest: [u8; 32],
+    not_after: Option<UnixMillis>,
+    error: Option<String>,
+}
+
+impl Served {
+    const fn of(tls: &ServerTls) -> Self {
+        Self { digest: tls.digest, not_after: tls.not_after, error: None }
+    }
+}
+
 impl LiveTls {
     /// Reads the certificate that the rules name. There is room for so many connections, whatever the rules allow.
     ///
     /// # Errors
     /// It cannot be served.
     pub fn new(gateway: &Gateway, connections: usize) -> Result<Self, TlsError> {
-        let tls = Some(Arc::new(server_config(&gateway.tls)?));
+        let tls = server_tls(&gateway.tls)?;
+        let served = Mutex::new(Served::of(&tls));
         let room = Room { connections, told: AtomicBool::new(false) };
-        let first = ConnectionRules { limits: room.fit(&gateway.limits), tls };
-        Ok(Self { current: Arc::new(ArcSwap::from_pointee(first)), room })
+        let first = ConnectionRules { limits: room.fit(&gateway.limits), tls: Some(Arc::new(tls.config)) };
+        Ok(Self { settings: Arc::new(ArcSwap::from_pointee(first)), served, room })
     }
 
     /// Asked by the listener for every connection.
     pub fn settings(&self) -> Arc<dyn Fn() -> Arc<ConnectionRules> + Send + Sync> {
-        let current = Arc::clone(&self.current);
+        let current = Arc::clone(&self.settings);
         Arc::new(move || current.load_full())
     }
 
-    /// Takes over the limits and the certificate of a rule set. A pair that cannot be served keeps the old one; the
-    /// limits change all the same.
+    /// The last moment the certificate in use is good for, where that is known.
+    pub fn not_after(&self) -> Option<UnixMillis> {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner).not_after
+    }
+
+    /// Why the certificate on disk does not serve; `None` when it does.
+    pub fn last_error(&self) -> Option<String> {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner).error.clone()
+    }
+
+    /// Takes over the limits and the certificate of a rule set, and says whether the certificate is another one. A pair
+    /// that cannot be served keeps the old one; the limits change all the same. The same pair keeps its session tickets.
     ///
     /// # Errors
     /// Why the certificate stayed as it was.
-    pub fn refresh(&self, gateway: &Gateway) -> Result<(), TlsError> {
-        let (tls, result) = match server_config(&gateway.tls) {
-            Ok(config) => (Some(Arc::new(config)), Ok(())),
-            Err(error) => (self.current.load().tls.clone(), Err(error)),
+    pub fn refresh(&self, gateway: &Gateway) -> Result<bool, TlsError> {
+        // Held to the end, so that of two calls at a time the later files win.
+        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tls = self.settings.load().tls.clone();
+        let result = match server_tls(&gateway.tls) {
+            Ok(read) => {
+                let renewed = read.digest != served.digest;
+                *served = Served::of(&read);
+                if renewed {
+                    tls = Some(Arc::new(read.config));
+                }
+                Ok(renewed)
+            }
+            Err(error) => {
+                served.error = Some(error.to_string());
+                Err(error)
+            }
         };
-        self.current.store(Arc::new(ConnectionRules { limits: self.room.fit(&gateway.limits), tls }));
+        self.settings.store(Arc::new(ConnectionRules { limits: self.room.fit(&gateway.limits), tls }));
         result
     }
 }

@@ -1,9 +1,11 @@
 //! What operators ask of the running process: is it ready, which rules serve, read them again.
 
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::live_tls::LiveTls;
+use crate::domain::UnixMillis;
 use crate::http::admin::{AdminSource, Pending, RulesInfo};
 use crate::rules::{LiveRules, ReloadOutcome, Watched, Watcher};
 use crate::store::Store;
@@ -16,11 +18,19 @@ pub struct Operations {
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
     draining: AtomicBool,
+    watcher: OnceLock<Watcher>,
+}
+
+/// Of a refused reload; more would bury the first ones.
+const PROBLEMS_LOGGED: usize = 20;
+
+fn shown(moment: UnixMillis) -> String {
+    jiff::Timestamp::from_millisecond(moment.0).map_or_else(|_| moment.0.to_string(), |moment| moment.to_string())
 }
 
 impl Operations {
     pub fn new(rules: Arc<LiveRules>, tls: Arc<LiveTls>, store: Arc<dyn Store>, metrics: Arc<Metrics>) -> Self {
-        Self { rules, tls, store, metrics, draining: AtomicBool::new(false) }
+        Self { rules, tls, store, metrics, draining: AtomicBool::new(false), watcher: OnceLock::new() }
     }
 
     /// From now on `/readyz` answers 503.
@@ -36,47 +46,98 @@ impl Operations {
         }
     }
 
-    /// Watches the rules and the certificate's files; without a watching service, reloads are left to SIGHUP and the
-    /// admin listener.
-    pub fn watch(self: &Arc<Self>) -> Option<Watcher> {
+    /// Watches the rules and the certificate's files, which follow the rules; without a watching service, reloads are
+    /// left to SIGHUP and the admin listener.
+    pub fn watch(self: &Arc<Self>) {
+        // The watcher is this one's own: it must not keep it.
+        let (reloading, asked) = (Arc::downgrade(self), Arc::downgrade(self));
+        let wanted = Watched {
+            paths: Box::new(move || asked.upgrade().map_or_else(Vec::new, |operations| operations.paths())),
+            on_change: Box::new(move || {
+                if let Some(operations) = reloading.upgrade() {
+                    operations.reload_blocking();
+                }
+            }),
+        };
+        match Watcher::start(wanted) {
+            Ok(watcher) => drop(self.watcher.set(watcher)),
+            Err(error) => tracing::warn!(%error, "rule files are not watched: send SIGHUP after a change"),
+        }
+    }
+
+    /// What a reload depends on.
+    fn paths(&self) -> Vec<PathBuf> {
         let tls = &self.rules.current().gateway.tls;
-        let paths = [Some(self.rules.directory().to_owned()), Some(tls.certificate.clone()), Some(tls.key.clone())];
-        let watched = paths.into_iter().chain([tls.client_ca.clone()]).flatten().map(|path| {
-            let operations = Arc::clone(self);
-            Watched { path, on_change: Box::new(move || operations.reload_blocking()) }
-        });
-        Watcher::start(watched.collect())
-            .inspect_err(|error| tracing::warn!(%error, "rule files are not watched: send SIGHUP after a change"))
-            .ok()
+        let paths = [self.rules.directory(), &tls.certificate, &tls.key].map(Path::to_owned);
+        paths.into_iter().chain(tls.client_ca.clone()).collect()
     }
 
     fn reload_blocking(&self) {
         match self.rules.reload() {
             ReloadOutcome::Loaded { previous, version, needs_restart } => {
-                let rules = self.rules.current();
-                self.metrics.reload(true, &version);
-                self.metrics.rules_loaded(rules.loaded_at);
-                tracing::info!(%previous, %version, "rules loaded");
-                if !needs_restart.is_empty() {
-                    let sections = needs_restart.join(", ");
-                    tracing::warn!(%sections, "these sections of gateway.toml take effect at the next start");
-                }
-                if let Err(error) = self.tls.refresh(&rules.gateway) {
-                    tracing::error!(%error, "the old certificate keeps serving");
-                }
+                self.loaded(&previous, &version, &needs_restart);
             }
             ReloadOutcome::Refused(problems) => {
                 self.metrics.reload(false, "");
-                for problem in problems.iter() {
+                for problem in problems.iter().take(PROBLEMS_LOGGED) {
                     tracing::error!(%problem, "rules refused; the last good ones keep serving");
                 }
+                let more = problems.count().saturating_sub(PROBLEMS_LOGGED);
+                if more > 0 {
+                    tracing::error!("rules refused: and {more} more problems, which `paybridge check` shows");
+                }
             }
+        }
+        // A certificate is renewed whether or not the rules on disk are good.
+        self.refresh_certificate();
+        if let Some(watcher) = self.watcher.get() {
+            watcher.refresh();
+        }
+    }
+
+    fn loaded(&self, previous: &str, version: &str, needs_restart: &[&str]) {
+        let rules = self.rules.current();
+        self.metrics.reload(true, version);
+        self.metrics.rules_loaded(rules.loaded_at);
+        if previous == version {
+            tracing::debug!(%version, "rules loaded: they are as they were");
+        } else {
+            let (merchants, keys, shops) = (rules.merchants.len(), rules.api_keys.len(), rules.shops.len());
+            tracing::info!(%previous, %version, merchants, keys, shops, "rules loaded");
+        }
+        if !needs_restart.is_empty() {
+            let sections = needs_restart.join(", ");
+            tracing::warn!(%sections, "these sections of gateway.toml take effect at the next start");
+        }
+    }
+
+    fn refresh_certificate(&self) {
+        let rules = self.rules.current();
+        let refreshed = self.tls.refresh(&rules.gateway);
+        self.metrics.certificate_reload(refreshed.is_ok());
+        match refreshed {
+            Ok(true) => {
+                let not_after = self.tls.not_after().map(shown);
+                tracing::info!(not_after, "a new certificate serves");
+                self.warn_of_expiry(rules.loaded_at);
+            }
+            Ok(false) => tracing::debug!("the certificate is as it was"),
+            Err(error) => tracing::error!(%error, "the old certificate keeps serving"),
+        }
+    }
+
+    /// Says so when the certificate in use has expired.
+    pub fn warn_of_expiry(&self, now: UnixMillis) {
+        if let Some(not_after) = self.tls.not_after().filter(|not_after| not_after.0 < now.0) {
+            tracing::warn!(not_after = shown(not_after), "the certificate that serves has expired");
         }
     }
 
     fn rules_info(&self) -> RulesInfo {
         let rules = self.rules.current();
-        let error = self.rules.last_error().map(|problems| problems.to_string());
+        let problems = self.rules.last_error().map(|problems| problems.to_string());
+        let errors: Vec<String> = problems.into_iter().chain(self.tls.last_error()).collect();
+        let error = (!errors.is_empty()).then(|| errors.join("\n"));
         RulesInfo { version: rules.version.to_string(), loaded_at: rules.loaded_at, error }
     }
 

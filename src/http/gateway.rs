@@ -303,11 +303,11 @@ impl Exchange {
             }
         };
         self.answered = true;
-        self.record(reply.status().as_u16());
+        self.record(reply.status().as_u16(), reason);
         reply
     }
 
-    fn record(&self, status: u16) {
+    fn record(&self, status: u16, reason: Option<&'static str>) {
         let (core, duration) = (&self.core, self.started.elapsed());
         core.wiring.metrics.request(self.route, status, duration);
         core.wiring.access_log.line(&AccessLine {
@@ -351,7 +351,7 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         if !self.answered {
-            self.record(reply::CALLER_GONE);
+            self.record(reply::CALLER_GONE, None);
         }
     }
 }

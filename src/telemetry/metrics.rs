@@ -160,6 +160,7 @@ pub struct Metrics {
     commit_failures: Counter,
     provider_jobs: Words<Outcome>,
     reloads: Words<ReloadResult>,
+    certificate_reloads: Words<ReloadResult>,
     rules: Family<Version, Gauge>,
     rules_loaded: Gauge,
     started: Gauge,
@@ -186,6 +187,7 @@ impl Default for Metrics {
             commit_failures: Counter::default(),
             provider_jobs: Words::new(|outcome| Outcome { outcome }),
             reloads: Words::new(|result| ReloadResult { result }),
+            certificate_reloads: Words::new(|result| ReloadResult { result }),
             rules: Family::default(),
             rules_loaded: Gauge::default(),
             started: Gauge::default(),
@@ -221,6 +223,8 @@ impl Metrics {
         registry.register("commit_failures", "Commits that failed", self.commit_failures.clone());
         registry.register("provider_jobs", "Provider jobs finished, by outcome", self.provider_jobs.family.clone());
         registry.register("reloads", "Rule sets read, by result", self.reloads.family.clone());
+        let help = "Certificates read after the start, by result";
+        registry.register("certificate_reloads", help, self.certificate_reloads.family.clone());
         registry.register("rules_info", "The content hash of the rule set in force", self.rules.clone());
         let help = "When the rule set in force was read, since the Unix epoch";
         registry.register_with_unit("rules_loaded_timestamp", help, Unit::Seconds, self.rules_loaded.clone());
@@ -301,6 +305,11 @@ impl Metrics {
             self.rules.clear();
             self.rules.get_or_create_owned(&Version { version: version.to_owned() }).set(1);
         }
+    }
+
+    /// The certificate's files were read again; a refused one leaves the old certificate serving.
+    pub fn certificate_reload(&self, accepted: bool) {
+        self.certificate_reloads.count(if accepted { "accepted" } else { "refused" });
     }
 
     /// The rule set in force was read at `at`.

@@ -10,7 +10,9 @@ use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ClientHello, NoClientAuth, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{RootCertStore, ServerConfig};
+use sha2::{Digest, Sha256};
 
+use crate::domain::UnixMillis;
 use crate::rules::TlsRules;
 
 /// ALPN of HTTP/2.
@@ -29,15 +31,40 @@ impl fmt::Display for TlsError {
 
 impl std::error::Error for TlsError {}
 
+/// The server's side of TLS, and what tells one certificate from another.
+#[derive(Debug)]
+pub struct ServerTls {
+    /// What connections are served by.
+    pub config: ServerConfig,
+    /// A hash over the chain, the key and the clients' CA.
+    pub digest: [u8; 32],
+    /// The last moment the certificate is good for; `None` when it does not say it in a way that can be read.
+    pub not_after: Option<UnixMillis>,
+}
+
 /// Reads the certificate, the key and the clients' CA that `rules` name (contract section 2, `[tls]`). With a `client_ca`,
 /// a caller without a certificate that it signed does not get past the handshake.
 ///
 /// # Errors
 /// A file that cannot be read or holds nothing usable, or a key that does not belong to the certificate.
 pub fn server_config(rules: &TlsRules) -> Result<ServerConfig, TlsError> {
+    server_tls(rules).map(|tls| tls.config)
+}
+
+/// [`server_config`], with what is known of the certificate.
+///
+/// # Errors
+/// As [`server_config`].
+pub fn server_tls(rules: &TlsRules) -> Result<ServerTls, TlsError> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let chain = certificates(&rules.certificate)?;
     let key = private_key(&rules.key)?;
+    let not_after = chain.first().and_then(not_after);
+    let mut hash = Sha256::new();
+    for part in chain.iter().map(AsRef::as_ref).chain([key.secret_der()]) {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
     let certified = CertifiedKey::from_der(chain, key, &provider).map_err(|error| match error {
         rustls::Error::InconsistentKeys(_) => TlsError(format!(
             "the key in {} does not belong to the certificate in {}",
@@ -48,7 +75,13 @@ pub fn server_config(rules: &TlsRules) -> Result<ServerConfig, TlsError> {
         _ => unusable(&rules.key, &error),
     })?;
     let verifier: Arc<dyn ClientCertVerifier> = match &rules.client_ca {
-        Some(path) => client_verifier(path, &provider)?,
+        Some(path) => {
+            let authorities = certificates(path)?;
+            for authority in &authorities {
+                hash.update(authority);
+            }
+            client_verifier(path, authorities, &provider)?
+        }
         None => Arc::new(NoClientAuth),
     };
     let mut config = ServerConfig::builder_with_provider(provider)
@@ -60,7 +93,12 @@ pub fn server_config(rules: &TlsRules) -> Result<ServerConfig, TlsError> {
     // Stateless: no memory for each session. The tickets' key lives as long as this configuration.
     config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new()
         .map_err(|error| TlsError(format!("session tickets cannot be set up: {error}")))?;
-    Ok(config)
+    Ok(ServerTls { config, digest: hash.finalize().into(), not_after })
+}
+
+fn not_after(certificate: &CertificateDer<'_>) -> Option<UnixMillis> {
+    let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
+    parsed.validity().not_after.timestamp().checked_mul(1000).map(UnixMillis)
 }
 
 /// One certificate for every caller, whatever name it asks for.
@@ -75,10 +113,11 @@ impl ResolvesServerCert for OnlyCertificate {
 
 fn client_verifier(
     path: &Path,
+    authorities: Vec<CertificateDer<'static>>,
     provider: &Arc<rustls::crypto::CryptoProvider>,
 ) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(path)? {
+    for certificate in authorities {
         roots.add(certificate).map_err(|error| unusable(path, &error))?;
     }
     WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))

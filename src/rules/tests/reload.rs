@@ -1,7 +1,7 @@
 //! Live reload: all or nothing, and what stays.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::*;
@@ -99,7 +99,8 @@ fn watched(rules: &Rules) -> (Arc<LiveRules>, Arc<AtomicUsize>, Watcher) {
         reloaded.reload();
         counted.fetch_add(1, Ordering::SeqCst);
     });
-    let watcher = Watcher::start(vec![Watched { path: rules.path(), on_change }]).unwrap();
+    let path = rules.path();
+    let watcher = Watcher::start(Watched { paths: Box::new(move || vec![path.clone()]), on_change }).unwrap();
     (live, reloads, watcher)
 }
 
@@ -186,4 +187,118 @@ fn reading_is_no_change() {
     let version = live.current().version.clone();
     eventually("the second save is noticed", || live.current().version != version);
     assert!(reloads.load(Ordering::SeqCst) <= 6, "{}", reloads.load(Ordering::SeqCst));
+}
+
+/// Watches a file; the other value is what it held when it was last noticed.
+fn watched_file(path: std::path::PathBuf) -> (Watcher, Arc<Mutex<String>>) {
+    let held = Arc::new(Mutex::new(String::new()));
+    let (noticed, watched) = (Arc::clone(&held), path.clone());
+    let on_change = Box::new(move || *noticed.lock().unwrap() = fs::read_to_string(&watched).unwrap_or_default());
+    (Watcher::start(Watched { paths: Box::new(move || vec![path.clone()]), on_change }).unwrap(), held)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_watched_file_may_be_exchanged_in_every_way() {
+    use std::os::unix::fs::symlink;
+    let directory = tempfile::tempdir().unwrap();
+    let certs = directory.path().join("certs");
+    let generation = |number: u32, text: &str| {
+        fs::create_dir_all(certs.join(format!("..{number}"))).unwrap();
+        fs::write(certs.join(format!("..{number}/tls.crt")), text).unwrap();
+    };
+    generation(1, "one");
+    symlink("..1", certs.join("..data")).unwrap();
+    symlink("..data/tls.crt", certs.join("tls.crt")).unwrap();
+    let (_watcher, held) = watched_file(certs.join("tls.crt"));
+    let noticed = |text: &str| eventually(text, || *held.lock().unwrap() == text);
+    generation(2, "another generation");
+    symlink("..2", certs.join("..data_tmp")).unwrap();
+    fs::rename(certs.join("..data_tmp"), certs.join("..data")).unwrap();
+    noticed("another generation");
+    fs::write(certs.join("..2/tls.crt"), "the target in place").unwrap();
+    noticed("the target in place");
+    fs::remove_dir_all(&certs).unwrap();
+    fs::create_dir(&certs).unwrap();
+    fs::write(certs.join("tls.crt"), "a new directory").unwrap();
+    noticed("a new directory");
+    fs::write(certs.join("tls.crt"), "the file in place").unwrap();
+    noticed("the file in place");
+    fs::write(certs.join("new"), "renamed").unwrap();
+    fs::rename(certs.join("new"), certs.join("tls.crt")).unwrap();
+    noticed("renamed");
+}
+
+#[test]
+fn the_watched_paths_are_asked_for_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = directory.path().join("first");
+    let second = directory.path().join("deep/second");
+    fs::create_dir(directory.path().join("deep")).unwrap();
+    let (paths, changes) = (Arc::new(Mutex::new(vec![first])), Arc::new(AtomicUsize::new(0)));
+    let (asked, counted) = (Arc::clone(&paths), Arc::clone(&changes));
+    let watcher = Watcher::start(Watched {
+        paths: Box::new(move || asked.lock().unwrap().clone()),
+        on_change: Box::new(move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+        }),
+    })
+    .unwrap();
+    *paths.lock().unwrap() = vec![second.clone()];
+    watcher.refresh();
+    eventually("the second file's change", || {
+        fs::write(&second, "x").unwrap();
+        changes.load(Ordering::SeqCst) > 0
+    });
+}
+
+#[cfg(unix)]
+#[test]
+fn links_out_of_the_rules_are_followed() {
+    use std::os::unix::fs::symlink;
+    let rules = Rules::small();
+    let shared = rules.0.path().join("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::write(shared.join("m.toml"), MERCHANT).unwrap();
+    fs::remove_file(rules.path().join("merchants/m.toml")).unwrap();
+    symlink("../../shared/m.toml", rules.path().join("merchants/m.toml")).unwrap();
+    let (live, _, _watcher) = watched(&rules);
+    for name in ["in place", "again"] {
+        fs::write(shared.join("m.toml"), format!("name = \"{name}\"\n{MERCHANT}")).unwrap();
+        eventually(name, || names(&live) == name);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_linked_directory_that_is_made_anew_is_watched_again() {
+    use std::os::unix::fs::symlink;
+    let rules = Rules::small();
+    let real = rules.0.path().join("generations/1");
+    fs::create_dir(rules.0.path().join("generations")).unwrap();
+    fs::rename(rules.path(), &real).unwrap();
+    symlink("generations/1", rules.path()).unwrap();
+    let (live, _, _watcher) = watched(&rules);
+    let fill = |name: &str| {
+        for (file, text) in [
+            ("gateway.toml", String::new()),
+            ("shops/s.toml", SHOP.to_owned()),
+            ("merchants/m.toml", format!("name = \"{name}\"\n{MERCHANT}")),
+        ] {
+            rules.put(file, text);
+        }
+    };
+    fs::remove_dir_all(&real).unwrap();
+    fs::create_dir(&real).unwrap();
+    fill("anew");
+    eventually("made anew", || names(&live) == "anew");
+    fill("saved");
+    eventually("a save in it", || names(&live) == "saved");
+    fs::create_dir(rules.0.path().join("generations/2")).unwrap();
+    fs::remove_file(rules.path()).unwrap();
+    symlink("generations/2", rules.path()).unwrap();
+    fill("elsewhere");
+    eventually("the link leads elsewhere", || names(&live) == "elsewhere");
+    fill("saved there");
+    eventually("a save there", || names(&live) == "saved there");
 }
