@@ -32,6 +32,24 @@ pub(super) struct Dialects {
 /// The first part of paths that belong to the gateway itself (contract section 1).
 const OWN_PATHS: &[&str] = &["/api/v2", "/pay", "/return", "/relay", "/sandbox", "/providers"];
 
+/// Headers that HTTP itself, proxies or the gateway read: a dialect cannot have them for its own ends.
+const OF_HTTP: &[&str] = &[
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "forwarded",
+    "host",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "x-forwarded-for",
+];
+
 impl Context<'_> {
     pub(super) fn dialects(&mut self) -> Dialects {
         let mut dialects = Dialects { compiled: HashMap::new(), places: HashMap::new() };
@@ -86,6 +104,12 @@ impl Context<'_> {
             algorithm: raw.algorithm.or(default.algorithm),
             encoding: raw.encoding.or(default.encoding),
         };
+        for given in [&raw.api_key, &raw.signature, &raw.timestamp].into_iter().filter_map(Field::given) {
+            if OF_HTTP.contains(&given.get_ref().as_str()) {
+                let message = format!("`{}` has a meaning of its own in HTTP and cannot be used here", given.get_ref());
+                self.problem(here, given.span(), message);
+            }
+        }
         let headers = [&recipe.api_key, &recipe.signature, &recipe.timestamp];
         let given = [raw.timestamp.given(), raw.signature.given(), raw.api_key.given()];
         if headers.iter().enumerate().any(|(at, name)| headers[..at].contains(name)) {

@@ -5,12 +5,15 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use toml::Spanned;
 
 use super::template::payload;
 use super::{Context, Here};
 use crate::domain::BrowserUrl;
-use crate::rules::files::{Role, is_absent};
+use crate::rules::files::{Role, is_absent, read_bounded};
+use crate::rules::problems::Span;
 use crate::rules::raw::{
     Field, List, Prefix, RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages, RawQuota,
     RawSecret, RawServer, RawStore, RawTls, Size,
@@ -24,6 +27,15 @@ const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
+
+/// Every v1 and v2 request with a body has a larger one.
+const SMALLEST_BODY: usize = 256;
+
+/// The signature headers and a few of every client's own.
+const SMALLEST_HEAD: usize = 1 << 10;
+
+/// The largest file of certificates, in bytes.
+const LARGEST_PEM: u64 = 4 << 20;
 
 const fn loopback(port: u16) -> SocketAddr {
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), port)
@@ -41,15 +53,18 @@ impl Context<'_> {
         let (here, raw) = self.read::<RawGateway>(file)?;
         let (admin_listen, admin_token) = self.admin(here, raw.admin.get().unwrap_or(&RawAdmin::default()));
         let store = self.store(here, raw.store.get().unwrap_or(&RawStore::default()));
+        let tls = self.tls(here, raw.tls.get().unwrap_or(&RawTls::default()));
+        let made = tls.generate.then(|| tls.certificate.with_file_name("ca.pem"));
+        let made = made.as_deref();
         Some(Gateway {
             server: self.server(here, raw.server.get().unwrap_or(&RawServer::default())),
-            tls: tls(here, raw.tls.get().unwrap_or(&RawTls::default())),
+            tls,
             admin_listen,
             admin_token,
-            engine: self.engine(here, raw.engine.get().unwrap_or(&RawEngine::default())),
+            engine: self.engine(here, raw.engine.get().unwrap_or(&RawEngine::default()), made),
             pages: self.pages(here, raw.pages.get().unwrap_or(&RawPages::default()), &store),
             store,
-            callbacks: self.callbacks(here, raw.callbacks.get().unwrap_or(&RawCallbacks::default())),
+            callbacks: self.callbacks(here, raw.callbacks.get().unwrap_or(&RawCallbacks::default()), made),
             limits: self.limits(here, raw.limits.get().unwrap_or(&RawLimits::default())),
             clients: clients(raw.clients.get().unwrap_or(&RawClients::default())),
         })
@@ -130,7 +145,7 @@ impl Context<'_> {
         }
     }
 
-    fn engine(&mut self, here: Here<'_>, raw: &RawEngine) -> EngineRules {
+    fn engine(&mut self, here: Here<'_>, raw: &RawEngine, made: Option<&Path>) -> EngineRules {
         if let Some(url) = raw.url.given()
             && url.get_ref() != "embedded"
         {
@@ -140,7 +155,7 @@ impl Context<'_> {
         if let Some(url) = raw.legacy_url.given() {
             self.problem(here, url.span(), "`engine.legacy_url` is not supported by this version");
         }
-        paths(here, &raw.trust);
+        self.trust(here, "engine.trust", &raw.trust, made);
         if let Some(text) = raw.callback_signature.get().and_then(|signature| signature.payload.given())
             && let Err(reason) = payload(text.get_ref())
         {
@@ -159,7 +174,7 @@ impl Context<'_> {
         }
     }
 
-    fn callbacks(&mut self, here: Here<'_>, raw: &RawCallbacks) -> CallbackRules {
+    fn callbacks(&mut self, here: Here<'_>, raw: &RawCallbacks, made: Option<&Path>) -> CallbackRules {
         let first_retry = self.positive(here, "callbacks.first_retry", &raw.first_retry, 5 * SECOND);
         let max_retry = self.positive(here, "callbacks.max_retry", &raw.max_retry, HOUR);
         if let (true, Some(given)) = (first_retry > max_retry, raw.max_retry.given().or(raw.first_retry.given())) {
@@ -171,15 +186,15 @@ impl Context<'_> {
             max_retry,
             give_up_after: self.positive(here, "callbacks.give_up_after", &raw.give_up_after, 3 * DAY),
             allow_private_addresses: raw.allow_private_addresses.or(false),
-            trust: paths(here, &raw.trust),
+            trust: self.trust(here, "callbacks.trust", &raw.trust, made),
         }
     }
 
     fn limits(&mut self, here: Here<'_>, raw: &RawLimits) -> Limits {
         let default = Quota { per_second: number(50), burst: number(100) };
         Limits {
-            body: raw.body.or(Size(64 << 10)).0,
-            head: raw.head.or(Size(16 << 10)).0,
+            body: self.size(here, "limits.body", &raw.body, 64 << 10, SMALLEST_BODY),
+            head: self.size(here, "limits.head", &raw.head, 16 << 10, SMALLEST_HEAD),
             head_timeout: self.positive(here, "limits.head_timeout", &raw.head_timeout, 10 * SECOND),
             body_timeout: self.positive(here, "limits.body_timeout", &raw.body_timeout, 10 * SECOND),
             idle_timeout: self.positive(here, "limits.idle_timeout", &raw.idle_timeout, 75 * SECOND),
@@ -188,6 +203,56 @@ impl Context<'_> {
                 .quota(here, "limits.unauthenticated_per_ip", &raw.unauthenticated_per_ip)
                 .unwrap_or(default),
         }
+    }
+
+    fn tls(&mut self, here: Here<'_>, raw: &RawTls) -> TlsRules {
+        let rules = TlsRules {
+            certificate: here.relative(&raw.certificate.or("../certs/server.pem".into())),
+            key: here.relative(&raw.key.or("../certs/server.key".into())),
+            generate: raw.generate.or(false),
+            client_ca: raw.client_ca.get().map(|path| here.relative(path)),
+        };
+        if let (Some(given), Some(path)) = (raw.client_ca.given(), &rules.client_ca) {
+            let made = rules.generate.then(|| rules.certificate.with_file_name("ca.pem"));
+            self.certificates(here, "tls.client_ca", given.span(), path, made.as_deref());
+        }
+        rules
+    }
+
+    fn trust(&mut self, here: Here<'_>, key: &str, field: &Field<List<String>>, made: Option<&Path>) -> Vec<PathBuf> {
+        let named = field.get().map_or(&[][..], |list| &list.0);
+        let resolved = |path: &Spanned<String>| {
+            let resolved = here.relative(path.get_ref());
+            self.certificates(here, key, path.span(), &resolved, made);
+            resolved
+        };
+        named.iter().map(resolved).collect()
+    }
+
+    /// A file of certificates must be there and hold one, but for the authority that the start is about to make. Where
+    /// secrets are not asked for, neither are certificates.
+    fn certificates(&mut self, here: Here<'_>, key: &str, span: Span, path: &Path, made: Option<&Path>) {
+        if !self.check_secrets || (made == Some(path) && !path.exists()) {
+            return;
+        }
+        let reason = match read_bounded(path, LARGEST_PEM) {
+            Err(error) => format!("{} cannot be read: {error}", path.display()),
+            Ok(bytes) if CertificateDer::pem_slice_iter(&bytes).next().is_none_or(|first| first.is_err()) => {
+                format!("{} holds no PEM certificate", path.display())
+            }
+            Ok(_) => return,
+        };
+        self.problem(here, span, format!("`{key}`: {reason}"));
+    }
+
+    /// A size that is not so small that it refuses every request.
+    fn size(&mut self, here: Here<'_>, key: &str, field: &Field<Size>, default: usize, least: usize) -> usize {
+        if let Some(given) = field.given()
+            && given.get_ref().0 < least
+        {
+            self.problem(here, given.span(), format!("`{key}` must be at least {least} bytes"));
+        }
+        field.or(Size(default)).0
     }
 
     /// A span of time that may not be zero.
@@ -223,21 +288,8 @@ fn number(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)
 }
 
-fn tls(here: Here<'_>, raw: &RawTls) -> TlsRules {
-    TlsRules {
-        certificate: here.relative(&raw.certificate.or("../certs/server.pem".into())),
-        key: here.relative(&raw.key.or("../certs/server.key".into())),
-        generate: raw.generate.or(false),
-        client_ca: raw.client_ca.get().map(|path| here.relative(path)),
-    }
-}
-
 fn clients(raw: &RawClients) -> ClientRules {
     let prefixes = raw.trusted_proxies.get().map_or(&[][..], |list| list.0.as_slice());
     let prefix = |prefix: &Spanned<Prefix>| prefix.get_ref().0;
     ClientRules { proxy_protocol: raw.proxy_protocol.or(false), trusted_proxies: prefixes.iter().map(prefix).collect() }
-}
-
-fn paths(here: Here<'_>, field: &Field<List<String>>) -> Vec<PathBuf> {
-    field.get().map_or_else(Vec::new, |list| list.0.iter().map(|path| here.relative(path.get_ref())).collect())
 }

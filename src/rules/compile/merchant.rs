@@ -44,9 +44,14 @@ impl Context<'_> {
         parts: &Parts,
         seen: &mut SeenKeys,
     ) -> Option<Merchant> {
-        if file.text.trim().is_empty() {
+        if file
+            .text
+            .trim_start_matches('\u{feff}')
+            .lines()
+            .all(|line| matches!(line.trim_start().chars().next(), None | Some('#')))
+        {
             // A merchant that says nothing could do nothing; far more often the file was just truncated.
-            self.findings.add_unreadable(&file.path, "the merchant's file is empty");
+            self.findings.add_unreadable(&file.path, "the merchant's file is empty: it has no key");
             return None;
         }
         let (here, raw) = self.read::<RawMerchant>(file)?;

@@ -84,9 +84,10 @@ fn what_is_said_counts() {
         [admin]\nlisten = \"0.0.0.0:1\"\ntoken = [\"a\", \"b\"]\n\
         [store]\nurl = \"sqlite:/var/x.db\"\n\
         [pages]\nsecret = \"p\"\n\
-        [limits]\nbody = 100\nhead = \"1MiB\"\nunauthenticated_per_ip = { per_second = 7 }\n\
+        [limits]\nbody = 1000\nhead = \"1MiB\"\nunauthenticated_per_ip = { per_second = 7 }\n\
         [clients]\nproxy_protocol = true\ntrusted_proxies = [\"10.0.0.0/8\", \"::1\"]\n";
-    let rules = Rules::bare().with("gateway.toml", gateway);
+    let authority = rcgen::generate_simple_self_signed(["clients.example".to_owned()]).unwrap();
+    let rules = Rules::bare().with("gateway.toml", gateway).with("clients.pem", authority.cert.pem());
     let gateway = rules.load().gateway;
     assert_eq!(&*gateway.server.public_url, "https://pay.example.com");
     assert_eq!(gateway.server.shutdown_grace, Duration::from_millis(250));
@@ -95,7 +96,7 @@ fn what_is_said_counts() {
     assert_eq!(gateway.admin_token.unwrap().verifying().count(), 2);
     assert_eq!(gateway.store.url, StoreUrl::Sqlite("/var/x.db".into()));
     assert_eq!(gateway.pages.secret.unwrap().signing().expose(), b"p");
-    assert_eq!((gateway.limits.body, gateway.limits.head), (100, 1 << 20));
+    assert_eq!((gateway.limits.body, gateway.limits.head), (1000, 1 << 20));
     let quota = gateway.limits.unauthenticated_per_ip;
     assert_eq!((quota.per_second.get(), quota.burst.get()), (7, 7));
     assert_eq!(gateway.clients.trusted_proxies.len(), 2);

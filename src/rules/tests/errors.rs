@@ -43,6 +43,14 @@ fn in_the_gateway() {
     gateway("[limits]\nbody = \"64KB\"", "2:8", "must be a size such as \"64KiB\"");
     gateway("[limits]\nbody = 0", "2:8", "must be a size");
     gateway("[limits]\nbody = \"65MiB\"", "2:8", "must be a size");
+    gateway("[limits]\nbody = 255", "2:8", "`limits.body` must be at least 256 bytes");
+    gateway("[limits]\nhead = \"1023B\"", "2:8", "`limits.head` must be at least 1024 bytes");
+    gateway("[limits]\nconnections = 0", "2:15", "must be a whole number from 1 to 1000000");
+    gateway("[tls]\nclient_ca = \"nowhere.pem\"", "2:13", "nowhere.pem cannot be read: No such file");
+    gateway("[tls]\nclient_ca = \"shops/s.toml\"", "2:13", "s.toml holds no PEM certificate");
+    gateway("[tls]\ngenerate = true\nclient_ca = \"ca.pem\"", "3:13", "ca.pem cannot be read");
+    gateway("[engine]\ntrust = [\"nowhere.pem\"]", "2:10", "`engine.trust`: ");
+    gateway("[callbacks]\ntrust = [\"nowhere.pem\"]", "2:10", "`callbacks.trust`: ");
     gateway("[limits]\nconnections = -1", "2:15", "must be a whole number from 1 to 1000000");
     gateway("[limits]\nconnections = 1.5", "2:15", "must be a whole number from 1 to 1000000");
     gateway("[limits]\nunauthenticated_per_ip = { burst = 5 }", "2:26", "must say `per_second`");
@@ -90,6 +98,7 @@ fn merchant(text: &str, place: &str, message: &str) {
 fn in_merchants() {
     let key = "[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\n";
     merchant("", "1:1", "the merchant's file is empty");
+    merchant("# cut short\n\n  # [[api_keys]]\n", "1:1", "the merchant's file is empty");
     merchant("default_shop = \"s\"", "1:16", "`s` is not one of the merchant's `[shops]`");
     merchant("[shops.x]", "1:8", "there is no shop `x`");
     merchant("[shops.s]\npayin = 1", "2:9", "`shops.s.payin` must be true or false");
@@ -120,6 +129,23 @@ fn in_merchants() {
     merchant("[balance]\nopening = { EUR = \"0\" }", "2:19", "must be greater than 0");
     merchant("[balance]\nopening = { EUROS = \"1\" }", "2:13", "must be exactly 3 letters");
     merchant("[balance]\nopening = { EUR = \"1\", eur = \"2\" }", "2:24", "names EUR twice");
+}
+
+#[test]
+fn the_authority_that_is_about_to_be_made_may_be_missing() {
+    let text = "[tls]\ngenerate = true\nclient_ca = \"../certs/ca.pem\"\n[callbacks]\ntrust = [\"../certs/ca.pem\"]\n";
+    Rules::small().with("gateway.toml", text).load();
+    let rules = Rules::small().with("gateway.toml", "[tls]\nclient_ca = \"nowhere.pem\"");
+    load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap();
+}
+
+#[test]
+fn headers_of_http_are_no_dialects_headers() {
+    for header in ["Host", "content-length", "Transfer-Encoding", "Connection", "Content-Type", "Expect"] {
+        let text = format!("[signature]\nsignature = \"{header}\"");
+        let rules = Rules::small().with("dialects/v1.toml", text);
+        rules.one_problem("dialects/v1.toml:2:13", "has a meaning of its own in HTTP");
+    }
 }
 
 #[test]

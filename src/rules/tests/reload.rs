@@ -43,14 +43,14 @@ fn what_needs_a_restart_is_named_and_stays() {
     rules.put(
         "gateway.toml",
         "[server]\npublic_url = \"https://b.example\"\n[admin]\ntoken = \"x\"\n[store]\nurl = \"sqlite:x.db\"\n\
-         [clients]\nproxy_protocol = true\n[limits]\nbody = 7\n",
+         [clients]\nproxy_protocol = true\n[limits]\nbody = 700\n",
     );
     let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("the rules are good") };
     assert_eq!(needs_restart, ["server", "admin", "store", "clients"]);
     let now = live.current();
     assert_eq!(&*now.gateway.server.public_url, "https://localhost:8443");
     assert!(now.gateway.admin_token.is_none() && !now.gateway.clients.proxy_protocol);
-    assert_eq!(now.gateway.limits.body, 7, "the rest is live");
+    assert_eq!(now.gateway.limits.body, 700, "the rest is live");
 }
 
 #[test]
