@@ -155,6 +155,8 @@ struct Source {
     hidden: Vec<Span>,
     /// Whether the text could not be read, so that nobody knows where its secrets are.
     unread: bool,
+    /// Places at or below keys with secrets: no string of their lines is shown.
+    blank: Vec<usize>,
 }
 
 struct Finding {
@@ -167,7 +169,13 @@ struct Finding {
 impl Findings {
     /// Takes a file; `path` is how problems name it.
     pub fn file(&mut self, path: &Path, text: &str) -> FileId {
-        self.sources.push(Source { path: path.into(), text: text.into(), hidden: Vec::new(), unread: false });
+        self.sources.push(Source {
+            path: path.into(),
+            text: text.into(),
+            hidden: Vec::new(),
+            unread: false,
+            blank: Vec::new(),
+        });
         FileId(self.sources.len() - 1)
     }
 
@@ -190,6 +198,11 @@ impl Findings {
     /// Keeps a part of a file out of everything that is shown.
     pub fn hide(&mut self, file: FileId, span: Span) {
         self.sources[file.0].hidden.push(span);
+    }
+
+    /// Keeps every string of a place's line out of everything that is shown.
+    pub fn blank(&mut self, file: FileId, at: usize) {
+        self.sources[file.0].blank.push(at);
     }
 
     /// Says that a file's text could not be read: only lines that cannot hold a secret are shown of it.
@@ -253,9 +266,17 @@ impl Source {
             let from = line.find('=').map_or(line_start, |equals| line_start + equals + 1);
             hidden.push(from..line_end);
         }
+        if self.blank.iter().any(|at| (line_start..=line_end).contains(at)) || names_a_secret(line) && self.is_toml() {
+            hidden.extend(strings(line).into_iter().map(|span| line_start + span.start..line_start + span.end));
+        }
+        hidden.extend(userinfo(line).into_iter().map(|span| line_start + span.start..line_start + span.end));
         hidden.sort_by_key(|span| (span.start, span.end));
         let (start, end) = (span.start.min(line_end), span.end.clamp(span.start.min(line_end), line_end));
         Some(self.masked(line_start..line_end, &hidden, start..end))
+    }
+
+    fn is_toml(&self) -> bool {
+        self.path.extension().is_some_and(|ending| ending == "toml")
     }
 
     fn masked(&self, line: Span, hidden: &[Span], marked: Span) -> Excerpt {
@@ -289,11 +310,50 @@ impl Source {
 /// holds no secret.
 fn harmless(line: &str) -> bool {
     let line = line.trim_start();
-    if ["secret", "token", "keys"].iter().any(|word| line.contains(word)) {
+    if names_a_secret(line) {
         return false;
     }
     let key = line.split('=').next().unwrap_or(line).trim();
     line.starts_with('#') || (line.starts_with('[') && !line.contains('=')) || super::raw::HARMLESS_KEYS.contains(&key)
+}
+
+/// Whether a text has a name in it that keys with secrets have.
+pub(super) fn names_a_secret(text: &str) -> bool {
+    ["secret", "token", "keys"].iter().any(|word| text.contains(word))
+}
+
+/// The strings of a line. Where one of several lines may begin or end, everything from there on is taken for one.
+fn strings(line: &str) -> Vec<Span> {
+    if line.contains("\"\"\"") || line.contains("'''") {
+        return std::iter::once(line.find('=').map_or(0, |equals| equals + 1)..line.len()).collect();
+    }
+    let mut strings = Vec::new();
+    let mut open: Option<(usize, char)> = None;
+    let mut escaped = false;
+    for (at, c) in line.char_indices() {
+        match open {
+            Some(_) if escaped => escaped = false,
+            Some((_, '"')) if c == '\\' => escaped = true,
+            Some((start, quote)) if c == quote => {
+                strings.push(start..at + 1);
+                open = None;
+            }
+            None if c == '"' || c == '\'' => open = Some((at, c)),
+            _ => {}
+        }
+    }
+    strings.extend(open.map(|(start, _)| start..line.len()));
+    strings
+}
+
+/// What stands before the host of URLs: it may be a password.
+fn userinfo(line: &str) -> Vec<Span> {
+    let part = |(slashes, _): (usize, &str)| {
+        let start = slashes + "://".len();
+        let url = line[start..].split(['"', '\'']).next().unwrap_or_default();
+        url.rfind('@').map(|end| start..start + end)
+    };
+    line.match_indices("://").filter_map(part).collect()
 }
 
 /// The last character boundary at or before a byte.

@@ -22,7 +22,7 @@ pub(super) use leaf::{Date, Entries, List, Prefix, RawSecret, RawSecrets, Route,
 pub(super) use merchant::{Mode, RawApiKey, RawBalance, RawMerchant, RawQuota, RawShopAccess, RawV1};
 pub(super) use shop::{ProviderKind, RawAccount, RawPayout, RawProvider, RawShop};
 
-use super::problems::{FileId, Findings, Span, did_you_mean, quoted};
+use super::problems::{FileId, Findings, Span, did_you_mean, names_a_secret, quoted};
 
 /// Keys whose lines may be shown of a file that could not be read: known ones that hold no secret.
 pub(super) const HARMLESS_KEYS: &[&str] = &[
@@ -145,7 +145,15 @@ impl Reader<'_> {
 
     fn wrong_with(&mut self, span: Span, reason: impl fmt::Display, suggestion: Option<String>) {
         let message = format!("{} {reason}", quoted(&self.path.concat()));
+        self.guard(&span);
         self.findings.add_with(self.file, span, message, suggestion);
+    }
+
+    /// At or below a key with secrets, whatever else its line says is not shown.
+    fn guard(&mut self, span: &Span) {
+        if self.path.iter().any(|part| names_a_secret(part)) {
+            self.findings.blank(self.file, span.start);
+        }
     }
 
     /// Reads something below a key.
@@ -185,6 +193,7 @@ impl Reader<'_> {
     fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, value: Span, known: &[&str]) {
         let name = key.get_ref().as_ref();
         self.findings.hide(self.file, value);
+        self.guard(&key.span());
         let place = if self.path.is_empty() { String::new() } else { format!(" in {}", quoted(&self.path.concat())) };
         let suggestion =
             did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("known here: {}", known.join(", ")));

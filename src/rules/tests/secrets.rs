@@ -76,6 +76,17 @@ fn never_appear_in_problems() {
         ("gateway.toml", "[admin]\nlisten = \"x\"\ntoken = [5, \"TOPSECRET\"]"),
         ("gateway.toml", "[pages]\nsecret = [[\"TOPSECRET\"]]"),
         ("gateway.toml", "secret = \"TOPSECRET\""),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\nv1_secret.x = \"TOPSECRET\""),
+        ("merchants/m.toml", "api_keys = { key = \"xk\", v2_secret = \"TOPSECRET\" }"),
+        ("merchants/m.toml", "api_keys.v2_secret=\"TOPSECRET\""),
+        ("merchants/m.toml", "api_keys.key = \"TOPSECRET\""),
+        ("merchants/m.toml", "api_keys = [[\n\"TOPSECRET\", 5\n]]"),
+        ("merchants/m.toml", "api_keys = 'TOPSECRET'"),
+        ("merchants/m.toml", "api_keys = \"\"\"TOPSECRET\"\"\""),
+        ("gateway.toml", "[server]\npublic_url = \"https://u:TOPSECRET@h\""),
+        ("gateway.toml", "[engine]\nurl = \"https://u:TOPSECRET@h\""),
+        ("gateway.toml", "[engine]\nlegacy_url = 'https://TOPSECRET@h/x@y'"),
+        ("gateway.toml", "[engine]\nurl = \"https://u:TOPSECRET@h"),
     ];
     for (name, text) in files {
         let problems = Rules::small().with(name, text).refused();
