@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::problems::quoted;
+use super::problems::{did_you_mean, quoted};
 use super::schema::{ALLOWED_LIST, SchemaProblem};
 
 /// Keywords that this service does not support: they move what a reference means.
@@ -17,6 +17,50 @@ const DATA: &[&str] = &["const", "default", "enum", "examples"];
 
 /// Keywords whose values are objects of schemas by name: the names are no keywords.
 const BY_NAME: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+
+/// Keywords that check or structure, as far as they are long enough to tell a misspelling from a name of its own.
+const CHECKING: &[&str] = &[
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "const",
+    "contains",
+    "dependentRequired",
+    "dependentSchemas",
+    "else",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "items",
+    "maxContains",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minContains",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "oneOf",
+    "pattern",
+    "patternProperties",
+    "prefixItems",
+    "properties",
+    "propertyNames",
+    "required",
+    "then",
+    "type",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "uniqueItems",
+    ALLOWED_LIST,
+];
+
+/// Other keywords of JSON Schema, and those of others that are near one that checks.
+const OTHERS: &[&str] = &["$comment", "$defs", "$ref", "$schema", "definitions", "description", "if", "not", "title"];
 
 /// The lists that a schema uses, each with the place of its name.
 pub(super) type UsedLists = Vec<(Vec<String>, String)>;
@@ -43,6 +87,8 @@ struct Outline {
     lists: UsedLists,
     /// Places and targets of `$ref`.
     references: Vec<(Vec<String>, String)>,
+    /// How many unknown keywords are above.
+    foreign: usize,
 }
 
 impl Outline {
@@ -100,7 +146,24 @@ impl Outline {
                 at.pop();
             }
         } else {
+            // What is inside a keyword of somebody's own is theirs to name.
+            let foreign = key == "dependentRequired" || !(CHECKING.contains(&key) || OTHERS.contains(&key));
+            if foreign && self.foreign == 0 {
+                self.misspelt(key, at);
+            }
+            self.foreign += usize::from(foreign);
             self.schema(value, at);
+            self.foreign -= usize::from(foreign);
+        }
+    }
+
+    /// JSON Schema passes over unknown keywords, and so over a misspelt one: what it was to check would go unchecked.
+    fn misspelt(&mut self, key: &str, at: &[String]) {
+        if !CHECKING.contains(&key)
+            && let Some(suggestion) = did_you_mean(key, CHECKING.iter().copied())
+        {
+            let message = format!("unknown keyword {}", quoted(key));
+            self.problems.push(SchemaProblem { at: at.to_vec(), message, suggestion: Some(suggestion) });
         }
     }
 
@@ -145,4 +208,37 @@ impl Outline {
 
 fn pointer(at: &[String]) -> String {
     at.iter().map(|key| key.replace('~', "~0").replace('/', "~1")).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn misspelt_keywords_are_found_and_foreign_ones_left() {
+        for (schema, at, meant) in [
+            (json!({"requierd": ["a"]}), vec!["requierd"], "required"),
+            (json!({"propertys": {}}), vec!["propertys"], "properties"),
+            (
+                json!({"properties": {"a": {"x-alowed-list": "l"}}}),
+                vec!["properties", "a", "x-alowed-list"],
+                ALLOWED_LIST,
+            ),
+            (json!({"anyOf": [{"maxLenght": 1}]}), vec!["anyOf", "0", "maxLenght"], "maxLength"),
+        ] {
+            let problems = check(&schema).unwrap_err();
+            assert_eq!(problems.len(), 1, "{schema}");
+            assert_eq!(problems[0].at, at, "{schema}");
+            assert_eq!(problems[0].suggestion.as_deref(), Some(&*format!("did you mean `{meant}`?")));
+        }
+        for schema in [
+            json!({"example": 1, "note": "x", "comment": "x", "id": 1, "x-order": 1, "readOnly": true, "nullable": true}),
+            json!({"x-ours": {"requierd": 1}, "dependentRequired": {"typ": ["requierd"]}}),
+            json!({"properties": {"requierd": {}, "typ": {}}, "default": {"typ": 1}}),
+        ] {
+            assert!(check(&schema).is_ok(), "{schema}");
+        }
+    }
 }
