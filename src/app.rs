@@ -23,7 +23,7 @@ use crate::http::gateway::{Gateway, Wiring};
 use crate::http::listener::{self, Handle, Listener, ListenerSettings, available_workers};
 use crate::provider::{Providers, Worker};
 use crate::rules::{LiveRules, LoadOptions, Problems, RuleSet, Secret, load};
-use crate::store::{Store, open_store, secret_file};
+use crate::store::{OpenError, Opened, Store, open_store, secret_file};
 use crate::telemetry::{AccessLog, Metrics};
 use crate::upstream::Upstream;
 use live_tls::LiveTls;
@@ -196,12 +196,26 @@ fn open(
     metrics: &Arc<Metrics>,
 ) -> Result<(Arc<dyn Store>, PageSecret), StartError> {
     let gateway = &rules.gateway;
-    let store = open_store(&gateway.store, Arc::clone(random), Arc::clone(metrics)).map_err(StartError::other)?;
+    let Opened { store, holds_rows } =
+        open_store(&gateway.store, Arc::clone(random), Arc::clone(metrics)).map_err(StartError::other)?;
     let secret = match &gateway.pages.secret {
         Some(secrets) => secrets.signing().clone(),
-        None => Secret::new(&secret_file(&gateway.pages.default_secret, true, &**random).map_err(StartError::other)?),
+        // Beside operations a new secret would break the links that were handed out.
+        None => default_page_secret(&gateway.pages.default_secret, !holds_rows, &**random)?,
     };
     Ok((store, PageSecret(secret)))
+}
+
+fn default_page_secret(path: &Path, may_create: bool, random: &dyn Random) -> Result<Secret, StartError> {
+    match secret_file(path, may_create, random) {
+        Ok(secret) => Ok(Secret::new(&secret)),
+        Err(OpenError::KeyMissing { path }) => Err(StartError::Other(format!(
+            "{}: the default file of pages.secret is missing, and the store holds operations: restore it from a backup, \
+             put 32 bytes in base64 there, or set pages.secret",
+            path.display()
+        ))),
+        Err(error) => Err(StartError::other(error)),
+    }
 }
 
 /// The public listener's service.

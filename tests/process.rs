@@ -316,6 +316,51 @@ async fn a_store_without_its_key_is_not_served() {
     gateway.client().send(&Request::v1_status(&ACME, "payin", "sealed")).await.expect(200);
 }
 
+#[tokio::test]
+async fn a_new_page_secret_is_made_only_beside_a_store_without_operations() {
+    let mut gateway =
+        Gateway::start(&Rules::default().with("pages", "secret = \"a page secret, long enough for this\""));
+    let key = gateway.root.path().join("secrets/pages.key");
+    assert!(!key.exists(), "the rules name one");
+    gateway.signal(Signal::TERM);
+    gateway.wait();
+    let named = std::fs::read_to_string(gateway.rules_dir().join("gateway.toml")).unwrap();
+    let unnamed = named.replace("secret = \"a page secret, long enough for this\"", "");
+    write_file(&gateway.rules_dir().join("gateway.toml"), &unnamed);
+    gateway.restart();
+    Create::Payin.create(&gateway.client(), &ACME, &payin("linked")).await;
+    gateway.signal(Signal::TERM);
+    gateway.wait();
+    let kept = std::fs::read_to_string(&key).unwrap();
+    std::fs::remove_file(&key).unwrap();
+    let output = fails_to_start(&gateway);
+    assert_one_line(&output, "pages.key");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("set pages.secret"));
+    assert!(!key.exists(), "no new secret for old links");
+    write_file(&key, &kept);
+    gateway.restart();
+}
+
+#[tokio::test]
+async fn a_new_store_is_told_of_and_beside_an_old_key_warned_of() {
+    let mut gateway = Gateway::start(&Rules::default());
+    assert_eq!(gateway.log().matches("made a new store at").count(), 1, "{}", gateway.log());
+    for _ in 0..2 {
+        gateway.signal(Signal::TERM);
+        gateway.wait();
+        assert!(!gateway.log().contains("made a new, empty store"), "{}", gateway.log());
+        gateway.restart();
+    }
+    gateway.signal(Signal::TERM);
+    gateway.wait();
+    // The disk with the data was not mounted.
+    std::fs::remove_dir_all(gateway.root.path().join("data")).unwrap();
+    gateway.restart();
+    let log = gateway.log();
+    let warned = log.lines().filter(|line| line.contains("WARN") && line.contains("its key already existed")).count();
+    assert_eq!(warned, 1, "{log}");
+}
+
 #[test]
 fn broken_rules_are_all_named_at_start() {
     let rules = Rules::default().edit("shops/card-eur.toml", "currency = \"EUR\"", "currency = 7").edit(

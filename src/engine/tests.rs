@@ -46,7 +46,7 @@ impl World {
         );
         let rules = rules(directory.path());
         let (random, metrics) = (Arc::new(SystemRandomness::default()), Arc::new(Metrics::default()));
-        let store = open_store(&rules.gateway.store, random.clone(), Arc::clone(&metrics)).unwrap();
+        let store = open_store(&rules.gateway.store, random.clone(), Arc::clone(&metrics)).unwrap().store;
         let clock = Arc::new(ManualClock::at(START));
         let page_secret = PageSecret(Secret::new(b"pages"));
         let providers = Arc::new(Providers::default());

@@ -157,7 +157,7 @@ pub enum EngineRules {
 /// `[pages]`.
 #[derive(Debug)]
 pub struct PageRules {
-    /// Signs links; `None`: the file `pages.key` beside the store's key, made when it is missing.
+    /// Signs links; `None`: the file `pages.key` beside the store's key, made when it is missing and the store is new.
     pub secret: Option<Secrets>,
     /// Where the secret is kept when the rules name none.
     pub default_secret: PathBuf,

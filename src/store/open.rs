@@ -10,6 +10,16 @@ use crate::clock::Random;
 use crate::rules::{StoreRules, StoreUrl};
 use crate::telemetry::Metrics;
 
+/// A store that was opened.
+#[derive(Debug)]
+pub struct Opened<S> {
+    /// The store.
+    pub store: S,
+    /// Whether it held operations at that moment: secrets that belong to them must not be made anew then (contract
+    /// section 2).
+    pub holds_rows: bool,
+}
+
 /// Opens the store that the rules name, making and migrating it as needed.
 ///
 /// # Errors
@@ -18,9 +28,12 @@ pub fn open_store(
     rules: &StoreRules,
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
-) -> Result<Arc<dyn Store>, OpenError> {
+) -> Result<Opened<Arc<dyn Store>>, OpenError> {
     match &rules.url {
-        StoreUrl::Sqlite(path) => Ok(Arc::new(sqlite::open(path, &rules.keys, random, metrics)?)),
+        StoreUrl::Sqlite(path) => {
+            let Opened { store, holds_rows } = sqlite::open(path, &rules.keys, random, metrics)?;
+            Ok(Opened { store: Arc::new(store), holds_rows })
+        }
     }
 }
 

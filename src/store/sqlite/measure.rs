@@ -56,7 +56,7 @@ async fn creates_cost() {
     let directory = tempfile::tempdir_in(std::env::var("CARGO_MANIFEST_DIR").unwrap() + "/target").unwrap();
     let path = directory.path().join("paybridge.db");
     let keys = StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] };
-    let open = || open(&path, &keys, Arc::new(SystemRandomness::default()), Arc::default()).unwrap();
+    let open = || open(&path, &keys, Arc::new(SystemRandomness::default()), Arc::default()).unwrap().store;
     let store = Arc::new(open());
     let mut rows = 0;
     for (fill, concurrent, job) in

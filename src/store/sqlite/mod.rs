@@ -39,7 +39,8 @@ use writer::Writer;
 use super::secret_file::{directory_of, private_directory};
 use super::vault::Vault;
 use super::{
-    Answer, Comparer, Creation, Draft, Fields, Kept, OpenError, ProviderJob, Settlement, Store, StoreError, Stored,
+    Answer, Comparer, Creation, Draft, Fields, Kept, OpenError, Opened, ProviderJob, Settlement, Store, StoreError,
+    Stored,
 };
 use crate::clock::Random;
 use crate::domain::{Direction, MerchantId, OrderId, Outcome, TransactionId, UnixMillis};
@@ -71,7 +72,7 @@ pub fn open(
     keys: &StoreKeys,
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
-) -> Result<SqliteStore, OpenError> {
+) -> Result<Opened<SqliteStore>, OpenError> {
     open_source(Source::new(path), keys, random, metrics)
 }
 
@@ -80,14 +81,15 @@ fn open_source(
     keys: &StoreKeys,
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
-) -> Result<SqliteStore, OpenError> {
+) -> Result<Opened<SqliteStore>, OpenError> {
     let source = Arc::new(source);
     let path = source.path();
     make_file(path)?;
     let mut connection = source.connect(Role::Writer).map_err(OpenError::sqlite(path))?;
     schema::recognize(&connection, path)?;
     write_ahead(&connection, path)?;
-    let vault = schema::prepare(&mut connection, path, keys, random)?;
+    let prepared = schema::prepare(&mut connection, path, keys, random)?;
+    tell_if_new(&prepared, path);
     jobs::release(&connection).map_err(OpenError::sqlite(path))?;
     let log = connection::checkpoint(&connection, Checkpoint::Truncate).map_err(OpenError::sqlite(path))?;
     if log.busy {
@@ -98,8 +100,21 @@ fn open_source(
     let failed = |error| OpenError::io(path, "start a thread for", error);
     let checkpointer = Checkpointer::start(Arc::clone(&source)).map_err(failed)?;
     let writer = Writer::start(connection, anchor, Arc::clone(&source), checkpointer, metrics).map_err(failed)?;
+    let schema::Prepared { vault, holds_rows, .. } = prepared;
     let kept = KeptLists::new(vault.comparer().clone());
-    Ok(SqliteStore { writer, readers: Readers::new(source), vault, kept })
+    Ok(Opened { store: SqliteStore { writer, readers: Readers::new(source), vault, kept }, holds_rows })
+}
+
+/// A new store is worth a line; beside a key that was made with another one it is most likely a mistake.
+fn tell_if_new(prepared: &schema::Prepared, path: &Path) {
+    match (prepared.new, prepared.key_was_there) {
+        (false, _) => {}
+        (true, false) => tracing::info!("made a new store at {}", path.display()),
+        (true, true) => tracing::warn!(
+            "made a new, empty store at {} although its key already existed: is the disk of the old one mounted?",
+            path.display()
+        ),
+    }
 }
 
 /// Makes an empty file for its owner only; SQLite gives its log the same mode.

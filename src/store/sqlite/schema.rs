@@ -39,6 +39,17 @@ pub(super) fn recognize(connection: &Connection, path: &Path) -> Result<i64, Ope
     Ok(version)
 }
 
+/// A store that is ready for use.
+pub(super) struct Prepared {
+    pub(super) vault: Vault,
+    /// It was made now.
+    pub(super) new: bool,
+    /// Its key file, if the rules would have it made, was there before.
+    pub(super) key_was_there: bool,
+    /// It holds operations.
+    pub(super) holds_rows: bool,
+}
+
 /// Brings the store to the newest version and unlocks its vault, in one transaction: a store without data keys is never
 /// left behind.
 ///
@@ -49,14 +60,14 @@ pub(super) fn prepare(
     path: &Path,
     keys: &StoreKeys,
     random: Arc<dyn Random>,
-) -> Result<Vault, OpenError> {
+) -> Result<Prepared, OpenError> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(OpenError::sqlite(path))?;
     let version = recognize(&transaction, path)?;
     migrate(&transaction, version).map_err(OpenError::sqlite(path))?;
-    let vault = unlock(&transaction, path, keys, random)?;
+    let prepared = unlock(&transaction, path, keys, random)?;
     transaction.commit().map_err(OpenError::sqlite(path))?;
-    Ok(vault)
+    Ok(prepared)
 }
 
 fn migrate(transaction: &Transaction<'_>, version: i64) -> rusqlite::Result<()> {
@@ -74,16 +85,17 @@ fn unlock(
     path: &Path,
     keys: &StoreKeys,
     random: Arc<dyn Random>,
-) -> Result<Vault, OpenError> {
+) -> Result<Prepared, OpenError> {
     let misfit = |source| OpenError::Keys { path: path.into(), source };
     let mut stored = stored_keys(transaction, path)?;
     let new = stored.is_empty();
+    let holds_rows: bool = transaction
+        .query_row("SELECT EXISTS (SELECT 1 FROM operations)", [], |row| row.get(0))
+        .map_err(OpenError::sqlite(path))?;
+    let key_was_there = keys.create_at.as_ref().is_some_and(|file| !keys.keys.is_empty() || file.exists());
     let keys = available(path, keys, new, &*random)?;
     if new {
-        let operations: bool = transaction
-            .query_row("SELECT EXISTS (SELECT 1 FROM operations)", [], |row| row.get(0))
-            .map_err(OpenError::sqlite(path))?;
-        if operations {
+        if holds_rows {
             return Err(misfit(VaultError::Incomplete));
         }
         stored = Vault::draw(&keys, &*random).map_err(misfit)?;
@@ -93,7 +105,8 @@ fn unlock(
                 .map_err(OpenError::sqlite(path))?;
         }
     }
-    Vault::unlock(&keys, &stored, random).map_err(misfit)
+    let vault = Vault::unlock(&keys, &stored, random).map_err(misfit)?;
+    Ok(Prepared { vault, new, key_was_there, holds_rows })
 }
 
 /// The keys of the rules, or the key file that the rules say to make when the store is new (contract section 2).

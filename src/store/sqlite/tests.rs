@@ -35,7 +35,7 @@ impl Place {
     }
 
     fn open_with(&self, keys: &StoreKeys) -> Result<SqliteStore, OpenError> {
-        open(&self.path(), keys, Arc::new(SystemRandomness::default()), Arc::default())
+        open(&self.path(), keys, Arc::new(SystemRandomness::default()), Arc::default()).map(|opened| opened.store)
     }
 
     fn open_made(&self) -> Result<SqliteStore, OpenError> {
@@ -47,7 +47,7 @@ impl Place {
         let source = Source::new(&self.path());
         let faults = Arc::clone(&source.faults);
         let random = Arc::new(SystemRandomness::default());
-        (open_source(source, &named(&[1]), random, Arc::default()).unwrap(), faults)
+        (open_source(source, &named(&[1]), random, Arc::default()).unwrap().store, faults)
     }
 
     /// All bytes of the store's files.
@@ -267,6 +267,21 @@ async fn nothing_is_acknowledged_between_a_failed_fsync_and_a_commit_that_works(
     recovered(&store).await;
     store.probe().await.unwrap();
     created(&store, deposit("acme", "failing 0")).await;
+}
+
+#[tokio::test]
+async fn a_store_tells_whether_it_holds_operations() {
+    let place = Place::new();
+    let opened = || {
+        let keys = StoreKeys { create_at: Some(place.key_file()), keys: Vec::new() };
+        open(&place.path(), &keys, Arc::new(SystemRandomness::default()), Arc::default()).unwrap()
+    };
+    assert!(!opened().holds_rows);
+    let again = opened();
+    assert!(!again.holds_rows);
+    created(&again.store, deposit("acme", "1")).await;
+    drop(again);
+    assert!(opened().holds_rows);
 }
 
 #[tokio::test]
