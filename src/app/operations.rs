@@ -3,6 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::live_tls::LiveTls;
 use crate::domain::UnixMillis;
@@ -10,6 +14,9 @@ use crate::http::admin::{AdminSource, Pending, RulesInfo};
 use crate::rules::{LiveRules, ReloadOutcome, Watched, Watcher};
 use crate::store::Store;
 use crate::telemetry::Metrics;
+
+/// How long a probe's result stands.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// The process as the admin listener, the signals and the watcher see it.
 pub struct Operations {
@@ -19,6 +26,13 @@ pub struct Operations {
     metrics: Arc<Metrics>,
     draining: AtomicBool,
     watcher: OnceLock<Watcher>,
+    probed: Arc<Mutex<Option<Probed>>>,
+}
+
+/// What the last probe of the store found.
+struct Probed {
+    at: Instant,
+    result: Result<(), String>,
 }
 
 /// Of a refused reload; more would bury the first ones.
@@ -30,7 +44,15 @@ fn shown(moment: UnixMillis) -> String {
 
 impl Operations {
     pub fn new(rules: Arc<LiveRules>, tls: Arc<LiveTls>, store: Arc<dyn Store>, metrics: Arc<Metrics>) -> Self {
-        Self { rules, tls, store, metrics, draining: AtomicBool::new(false), watcher: OnceLock::new() }
+        Self {
+            rules,
+            tls,
+            store,
+            metrics,
+            draining: AtomicBool::new(false),
+            watcher: OnceLock::new(),
+            probed: Arc::default(),
+        }
     }
 
     /// From now on `/readyz` answers 503.
@@ -145,8 +167,27 @@ impl Operations {
         if self.draining.load(Ordering::Acquire) {
             return Err("draining".to_owned());
         }
-        self.store.probe().await.map_err(|error| error.to_string())
+        probe_shared(&self.probed, &self.store).await
     }
+}
+
+/// Probes the store, unless that was done less than [`FRESH`] ago. A probe is a commit, and anyone who reaches the
+/// admin listener may ask: one at a time is in flight, and those who come meanwhile share its result.
+async fn probe_shared(probed: &Arc<Mutex<Option<Probed>>>, store: &Arc<dyn Store>) -> Result<(), String> {
+    let mut last = Arc::clone(probed).lock_owned().await;
+    if let Some(probed) = &*last
+        && probed.at.elapsed() < FRESH
+    {
+        return probed.result.clone();
+    }
+    let store = Arc::clone(store);
+    // A task of its own: whoever hangs up does not let the next one start another.
+    let probe = tokio::spawn(async move {
+        let result = store.probe().await.map_err(|error| error.to_string());
+        *last = Some(Probed { at: Instant::now(), result: result.clone() });
+        result
+    });
+    probe.await.unwrap_or_else(|panic| Err(panic.to_string()))
 }
 
 impl AdminSource for Arc<Operations> {
@@ -167,5 +208,31 @@ impl AdminSource for Arc<Operations> {
 
     fn metrics(&self) -> String {
         self.metrics.render()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemRandomness;
+    use crate::rules::{Secret, StoreKeys, StoreRules, StoreUrl};
+    use crate::store::open_store;
+
+    #[tokio::test(start_paused = true)]
+    async fn probes_are_shared_for_a_while() {
+        let directory = tempfile::tempdir().unwrap();
+        let rules = StoreRules {
+            url: StoreUrl::Sqlite(directory.path().join("paybridge.db")),
+            keys: StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] },
+        };
+        let store = open_store(&rules, Arc::new(SystemRandomness::default()), Arc::default()).unwrap().store;
+        let probed = Arc::default();
+        assert_eq!(probe_shared(&probed, &store).await, Ok(()));
+        let first = probed.lock().await.as_ref().unwrap().at;
+        assert_eq!(probe_shared(&probed, &store).await, Ok(()));
+        assert_eq!(probed.lock().await.as_ref().unwrap().at, first, "nothing was asked again");
+        store.close().await.unwrap();
+        tokio::time::advance(FRESH).await;
+        assert!(probe_shared(&probed, &store).await.is_err(), "the result is out of date");
     }
 }
