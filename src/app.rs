@@ -8,12 +8,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 
 use crate::certs;
 use crate::clock::{Clock, Random, SystemClock, SystemRandomness};
@@ -28,6 +30,9 @@ use crate::telemetry::{AccessLog, Metrics};
 use crate::upstream::Upstream;
 use live_tls::LiveTls;
 use operations::Operations;
+
+/// How long the provider jobs in hand may take at the end.
+const WORKER_GRACE: Duration = Duration::from_secs(5);
 
 /// What a process is started with.
 pub struct Start<'a> {
@@ -95,6 +100,8 @@ struct Process {
     listener: Handle,
     admin: SocketAddr,
     tasks: tokio::task::JoinSet<()>,
+    worker: tokio::task::JoinSet<()>,
+    stop_worker: oneshot::Sender<()>,
 }
 
 impl Process {
@@ -147,8 +154,10 @@ impl Process {
         let mut tasks = tokio::task::JoinSet::new();
         let admin_address = admin.address();
         tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token));
-        tasks.spawn(worker.run());
-        Ok(Self { rules, store, operations, listener, admin: admin_address, tasks })
+        let (stop_worker, stop) = oneshot::channel();
+        let mut working = tokio::task::JoinSet::new();
+        working.spawn(worker.run(stop));
+        Ok(Self { rules, store, operations, listener, admin: admin_address, tasks, worker: working, stop_worker })
     }
 
     /// Serves until a signal, then drains (contract section 1).
@@ -171,6 +180,12 @@ impl Process {
         let server = self.rules.current().gateway.server.clone();
         tokio::time::sleep(server.drain_delay).await;
         let drained = self.listener.drain(server.shutdown_grace).await;
+        // What the worker has claimed is booked now, not at the end of its lease.
+        drop(self.stop_worker);
+        if tokio::time::timeout(WORKER_GRACE, self.worker.join_next()).await.is_err() {
+            tracing::warn!("provider jobs in hand are left for the next start");
+        }
+        self.worker.shutdown().await;
         self.tasks.shutdown().await;
         if let Err(error) = self.store.close().await {
             tracing::warn!(%error, "the store could not be closed in order; nothing that was acknowledged is lost");

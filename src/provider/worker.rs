@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 use super::sandbox;
 use crate::clock::Clock;
@@ -54,9 +54,10 @@ impl Worker {
         Self { store, clock, providers, metrics }
     }
 
-    /// Works until the task is dropped. Dropping it at any await leaves the queue sound.
-    pub async fn run(self) {
-        loop {
+    /// Works until `stop` is sent to or its sender is dropped; the batch in hand is done first. Dropping the task at any
+    /// await leaves the queue sound too, but what it claimed waits for the end of its lease then.
+    pub async fn run(self, mut stop: oneshot::Receiver<()>) {
+        while let Err(oneshot::error::TryRecvError::Empty) = stop.try_recv() {
             let wait = match self.work_once().await {
                 Ok(BATCH..) => Duration::ZERO,
                 Ok(_) => self.until_next().await,
@@ -67,7 +68,10 @@ impl Worker {
             };
             if !wait.is_zero() {
                 // Either may wake it; the next round looks at the queue anyway.
-                let _ = tokio::time::timeout(wait, self.providers.stored.notified()).await;
+                tokio::select! {
+                    _ = &mut stop => return,
+                    _ = tokio::time::timeout(wait, self.providers.stored.notified()) => {}
+                }
             }
         }
     }
@@ -126,5 +130,33 @@ async fn book(store: &dyn Store, job: &ProviderJob, at: UnixMillis) -> Result<&'
             store.end_provider_job(id).await?;
             Ok("unknown")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{SystemClock, SystemRandomness};
+    use crate::rules::{Secret, StoreKeys, StoreRules, StoreUrl};
+    use crate::store::open_store;
+
+    #[tokio::test]
+    async fn a_worker_that_is_stopped_ends_by_itself() {
+        let directory = tempfile::tempdir().unwrap();
+        let rules = StoreRules {
+            url: StoreUrl::Sqlite(directory.path().join("paybridge.db")),
+            keys: StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] },
+        };
+        let store = open_store(&rules, Arc::new(SystemRandomness::default()), Arc::default()).unwrap().store;
+        let worker = || Worker::new(Arc::clone(&store), Arc::new(SystemClock), Arc::default(), Arc::default());
+        let (stop, stopped) = oneshot::channel();
+        drop(stop);
+        worker().run(stopped).await;
+
+        let (stop, stopped) = oneshot::channel();
+        let running = tokio::spawn(worker().run(stopped));
+        tokio::task::yield_now().await;
+        stop.send(()).unwrap();
+        running.await.unwrap();
     }
 }
