@@ -361,6 +361,26 @@ async fn a_new_store_is_told_of_and_beside_an_old_key_warned_of() {
     assert_eq!(warned, 1, "{log}");
 }
 
+#[tokio::test]
+async fn a_store_removed_under_the_process_acknowledges_nothing() {
+    let gateway = Gateway::start(&Rules::default());
+    let client = gateway.client();
+    Create::Payin.create(&client, &ACME, &payin("before")).await;
+    let data = gateway.root.path().join("data");
+    let away = gateway.root.path().join("away");
+    std::fs::rename(&data, &away).unwrap();
+    for number in 0..3 {
+        client.send(&Request::deposit(&ACME, &deposit(&format!("removed-{number}")))).await.expect(503);
+    }
+    eventually("not ready", async || gateway.admin_get("/readyz").filter(|(status, _)| *status == 503)).await;
+    let log = gateway.log();
+    let errors = log.lines().filter(|line| line.contains("ERROR")).count();
+    assert_eq!(errors, 1, "one line for it: {log}");
+    std::fs::rename(&away, &data).unwrap();
+    eventually("ready", async || gateway.admin_get("/readyz").filter(|(status, _)| *status == 200)).await;
+    Create::Payin.create(&client, &ACME, &payin("after")).await;
+}
+
 #[test]
 fn broken_rules_are_all_named_at_start() {
     let rules = Rules::default().edit("shops/card-eur.toml", "currency = \"EUR\"", "currency = 7").edit(

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
-use super::connection::{Checkpoint, Log, Role, Source, checkpoint};
+use super::connection::{Checkpoint, Log, Role, Source, checkpoint, is_moved};
+use super::reports::Limit;
 
 /// The checkpointer is woken when so many pages of the log are not in the file yet (4 MiB).
 const PENDING_PAGES: i64 = 1000;
@@ -63,9 +64,13 @@ impl Checkpointer {
 
 fn run(source: &Source, signals: &Receiver<()>, failed: &AtomicBool) {
     let mut connection: Option<Connection> = None;
+    let mut lines = Limit::default();
     while !matches!(signals.recv_timeout(INTERVAL), Err(RecvTimeoutError::Disconnected)) {
         if let Err(error) = pass(&mut connection, source) {
-            tracing::warn!(%error, "the store's log could not be moved into its file");
+            // That the files are gone is for the writer to tell.
+            if !is_moved(&error) && lines.allows() {
+                tracing::warn!(%error, "the store's log could not be moved into its file");
+            }
             connection = None;
             if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
                 failed.store(true, Ordering::Release);

@@ -1,9 +1,14 @@
 //! Connections to the file, and what SQLite's refusals mean.
 
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
 use crate::store::StoreError;
 
@@ -14,8 +19,29 @@ pub(super) const BUSY: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct Source {
     path: PathBuf,
+    /// The file and its log, once they are known.
+    files: OnceLock<[Pinned; 2]>,
     #[cfg(test)]
     pub(super) faults: std::sync::Arc<super::faults::Faults>,
+}
+
+/// A path, and the file that was there when the store was opened.
+#[derive(Debug)]
+struct Pinned {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl Pinned {
+    fn at(path: PathBuf) -> io::Result<Self> {
+        let found = fs::metadata(&path)?;
+        Ok(Self { path, device: found.dev(), inode: found.ino() })
+    }
+
+    fn is_in_place(&self) -> bool {
+        fs::metadata(&self.path).is_ok_and(|found| (found.dev(), found.ino()) == (self.device, self.inode))
+    }
 }
 
 /// What a connection is for.
@@ -33,6 +59,7 @@ impl Source {
     pub(super) fn new(path: &Path) -> Self {
         Self {
             path: path.into(),
+            files: OnceLock::new(),
             #[cfg(test)]
             faults: std::sync::Arc::default(),
         }
@@ -42,8 +69,49 @@ impl Source {
         &self.path
     }
 
-    /// Opens a connection. The file has to exist: a store that vanished is never replaced by an empty one.
+    /// Remembers which files the store is made of. The log has to exist: some connection has used it.
+    ///
+    /// # Errors
+    /// A file cannot be looked at.
+    pub(super) fn pin(&self) -> io::Result<()> {
+        // SQLite keeps the log beside the file itself, not beside a link to it.
+        let mut log = OsString::from(fs::canonicalize(&self.path)?);
+        log.push("-wal");
+        let files = [Pinned::at(self.path.clone())?, Pinned::at(log.into())?];
+        self.files.get_or_init(|| files);
+        Ok(())
+    }
+
+    /// Fails when the file or its log is not the one that the store was opened with. What is written then is lost at
+    /// the next start, though every system call succeeds (contract section 11: never a false 200).
+    pub(super) fn in_place(&self) -> rusqlite::Result<()> {
+        match self.files.get() {
+            Some(files) if !files.iter().all(Pinned::is_in_place) => Err(rusqlite::Error::SqliteFailure(
+                ffi::Error::new(ffi::SQLITE_READONLY_DBMOVED),
+                Some(format!(
+                    "{}: the store's file or its log was removed or replaced under the process: \
+                     put the same files back, or restart",
+                    self.path.display()
+                )),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens a connection. The file has to exist, and to be the one that the store was opened with: a store that
+    /// vanished is never replaced by another.
     pub(super) fn connect(&self, role: Role) -> rusqlite::Result<Connection> {
+        self.in_place()?;
+        let connection = self.connect_to_any(role)?;
+        if self.files.get().is_some() {
+            // The log is opened at the first use; only then is it sure which files these are.
+            touch(&connection)?;
+            self.in_place()?;
+        }
+        Ok(connection)
+    }
+
+    fn connect_to_any(&self, role: Role) -> rusqlite::Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, flags)?;
         connection.busy_timeout(BUSY)?;
@@ -120,6 +188,11 @@ pub(super) fn is_own_fault(error: &rusqlite::Error) -> bool {
 /// Whether another process held a lock for too long; nothing is wrong with the disk.
 pub(super) fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// Whether the store's files are no longer in their place.
+pub(super) fn is_moved(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_READONLY_DBMOVED)
 }
 
 /// What a failure means to the caller.

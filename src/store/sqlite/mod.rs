@@ -18,6 +18,7 @@ mod kept;
 #[cfg(test)]
 mod measure;
 mod readers;
+mod reports;
 mod row;
 mod schema;
 #[cfg(test)]
@@ -97,6 +98,7 @@ fn open_source(
     }
     let anchor = source.connect(Role::Reader).map_err(OpenError::sqlite(path))?;
     connection::touch(&anchor).map_err(OpenError::sqlite(path))?;
+    source.pin().map_err(|error| OpenError::io(path, "look at the files of", error))?;
     let failed = |error| OpenError::io(path, "start a thread for", error);
     let checkpointer = Checkpointer::start(Arc::clone(&source)).map_err(failed)?;
     let writer = Writer::start(connection, anchor, Arc::clone(&source), checkpointer, metrics).map_err(failed)?;

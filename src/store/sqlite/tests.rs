@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::future::Future;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -267,6 +268,59 @@ async fn nothing_is_acknowledged_between_a_failed_fsync_and_a_commit_that_works(
     recovered(&store).await;
     store.probe().await.unwrap();
     created(&store, deposit("acme", "failing 0")).await;
+}
+
+/// Renames every file of the store, as `from` to `to`, within its directory.
+fn rename_all(place: &Place, from: &str, to: &str) {
+    for ending in ["db", "db-wal", "db-shm"] {
+        let file = |name: &str| place.path().with_file_name(format!("{name}.{ending}"));
+        fs::rename(file(from), file(to)).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_acknowledged_while_the_files_are_not_in_their_place() {
+    let place = Place::new();
+    let store = place.open_made().unwrap();
+    let before = created(&store, deposit("acme", "before")).await;
+    let assert_refused = async |name: &str| {
+        for number in 0..3 {
+            let draft = deposit("acme", &format!("{name} {number}"));
+            assert!(matches!(store.create(draft).await, Err(StoreError::Unavailable(_))), "{name}");
+            assert!(matches!(store.probe().await, Err(StoreError::Unavailable(_))), "{name}");
+        }
+    };
+    rename_all(&place, "paybridge", "away");
+    assert_refused("removed").await;
+    let other = place.open_made().unwrap();
+    created(&other, deposit("acme", "in the other store")).await;
+    assert_refused("replaced").await;
+    drop(other);
+    rename_all(&place, "away", "paybridge");
+    recovered(&store).await;
+    store.probe().await.unwrap();
+    assert!(store.by_id(before).await.unwrap().is_some());
+    let other_order = store.by_order(&merchant("acme"), Direction::Payin, &order("in the other store")).await;
+    assert_eq!(other_order.unwrap(), None, "nothing of the other store is read");
+
+    fs::remove_file(place.path().with_extension("db-wal")).unwrap();
+    assert_refused("no log").await;
+}
+
+/// `cargo test --lib two_looks -- --ignored --nocapture`: what looking at the files adds to a commit.
+#[test]
+#[ignore = "a measurement"]
+fn two_looks_at_the_files() {
+    const LOOKS: u32 = 100_000;
+    let place = Place::new();
+    let _store = place.open_made().unwrap();
+    let source = Source::new(&place.path());
+    source.pin().unwrap();
+    let started = std::time::Instant::now();
+    for _ in 0..LOOKS {
+        source.in_place().unwrap();
+    }
+    let _ = writeln!(std::io::stderr(), "a look at both files: {:?}", started.elapsed() / LOOKS);
 }
 
 #[tokio::test]

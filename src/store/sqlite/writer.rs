@@ -6,7 +6,7 @@
 //!
 //! After a failed commit nothing is acknowledged before the file was opened anew, the whole log was moved into it and
 //! a commit went through (contract section 11). That is tried again whenever there is work, so that the process recovers
-//! when the disk does.
+//! when the disk does. A commit to files that are no longer in their place counts as failed.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 
 use super::checkpoints::Checkpointer;
 use super::connection::{self, Checkpoint, Role, Source};
+use super::reports::Reports;
 use crate::store::StoreError;
 use crate::telemetry::Metrics;
 
@@ -99,6 +100,7 @@ impl Writer {
             checkpointer,
             state: State::Open(connection),
             log_bound: LOG_BOUND_PAGES,
+            reports: Reports::default(),
             _anchor: anchor,
         };
         let thread = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
@@ -166,6 +168,7 @@ struct Writing {
     state: State,
     /// The log is restarted when it is longer, in pages.
     log_bound: i64,
+    reports: Reports,
     /// Never used, always open: while one connection is, SQLite keeps its index of the log in memory, which lists only
     /// what was committed. Read again from the file, the log could show what a failed fsync left in the kernel's cache.
     /// Declared last, it is also the last to close.
@@ -230,7 +233,7 @@ impl Writing {
 
     fn fail(&mut self, error: &rusqlite::Error) {
         self.metrics.commit_failed();
-        tracing::error!(%error, "a commit failed; nothing of it was acknowledged");
+        self.reports.failed(error, "a commit failed; nothing of it was acknowledged");
         let usable = matches!(&self.state, State::Open(connection) if connection.is_autocommit());
         if !usable || !connection::is_busy(error) {
             self.state = State::Failed { retry_at: Instant::now() };
@@ -248,13 +251,13 @@ impl Writing {
         }
         match reopen(&self.source) {
             Ok(connection) => {
-                tracing::info!("the store was opened anew after a failure");
+                self.reports.recovered();
                 self.state = State::Open(connection);
                 Ok(())
             }
             Err(error) => {
                 self.metrics.commit_failed();
-                tracing::error!(%error, "the store cannot be opened anew yet");
+                self.reports.failed(&error, "the store cannot be opened anew yet");
                 self.state = State::Failed { retry_at: Instant::now() + REOPEN_INTERVAL };
                 Err(connection::store_error(&error))
             }
@@ -321,15 +324,17 @@ fn run(connection: &Connection, batch: &mut [Box<dyn Command>], source: &Source)
         })?;
     }
     before_commit(source).map_err(Stopped::Batch)?;
-    execute(connection, "COMMIT").map_err(Stopped::Batch)
+    execute(connection, "COMMIT").map_err(Stopped::Batch)?;
+    // After the commit: files that went before it was done took it with them.
+    source.in_place().map_err(Stopped::Batch)
 }
 
 fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
     connection.prepare_cached(sql)?.execute([]).map(drop)
 }
 
-/// A connection that has proved itself: all that was committed before is in the file and on disk, and a commit went
-/// through. Only the kernel's cache may know what a failed fsync lost, so what it shows is written once more.
+/// A connection that has proved itself: all that was committed before is in the file and on disk, and commits as
+/// large as operations went through. Only the kernel's cache may know what a failed fsync lost, so what it shows is written once more.
 fn reopen(source: &Source) -> rusqlite::Result<Connection> {
     let connection = source.connect(Role::Writer)?;
     let log = connection::checkpoint(&connection, Checkpoint::Truncate)?;
@@ -341,6 +346,7 @@ fn reopen(source: &Source) -> rusqlite::Result<Connection> {
     }
     before_commit(source)?;
     connection::write_probe(&connection)?;
+    source.in_place()?;
     Ok(connection)
 }
 
