@@ -107,7 +107,8 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unavailable(cause) => {
-                tracing::warn!(%cause, "the store is unavailable");
+                // The access line shows the 503, and the store tells of its disk: a warning each would flood the log.
+                tracing::debug!(%cause, "the store is unavailable");
                 Self::Unavailable
             }
             StoreError::Corrupt(cause) => Self::Internal { cause },

@@ -15,6 +15,9 @@ use crate::store::StoreError;
 /// How long a statement waits for another process (the command line) that holds a lock.
 pub(super) const BUSY: Duration = Duration::from_secs(2);
 
+/// What [`prove_room`] writes: some of the largest operations (a request is 64 KiB at most, unless the rules say more).
+const PROOF_BYTES: u32 = 256 * 1024;
+
 /// Where connections come from.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -168,6 +171,15 @@ pub(super) fn checkpoint(connection: &Connection, how: Checkpoint) -> rusqlite::
 /// A commit with no other meaning than that it works.
 pub(super) fn write_probe(connection: &Connection) -> rusqlite::Result<()> {
     connection.prepare_cached("UPDATE probe SET count = count + 1 WHERE id = 1")?.execute([]).map(drop)
+}
+
+/// Commits that take as much room as the largest operations do, and give it back: on a disk that is almost full, a probe
+/// of one page still fits where no operation does.
+pub(super) fn prove_room(connection: &Connection) -> rusqlite::Result<()> {
+    // What an attempt left that could not be emptied.
+    connection.execute("DELETE FROM probe_room", [])?;
+    connection.execute("INSERT INTO probe_room VALUES (zeroblob(?1))", [PROOF_BYTES])?;
+    connection.execute("DELETE FROM probe_room", []).map(drop)
 }
 
 /// Reads something, so that the connection takes its place on the file and its log.

@@ -15,7 +15,7 @@ use crate::store::vault::{Purpose, Vault, VaultError, WrappedKey};
 const APPLICATION_ID: i64 = 0x5042_7267;
 
 /// Each brings a store from the version of its index to the next. Released ones never change.
-const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("0001.sql"), include_str!("0002.sql")];
 
 /// Refuses files of other applications and of newer releases; nothing is written.
 ///

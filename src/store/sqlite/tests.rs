@@ -241,6 +241,12 @@ async fn a_full_disk_refuses_and_recovers() {
     for expected in &acknowledged {
         assert_eq!(store.by_id(expected.operation.id).await.unwrap().as_ref(), Some(expected), "reads go on");
     }
+    // A lone page still fits; that must not pass for a store that works.
+    for number in 0..5 {
+        assert!(matches!(store.probe().await, Err(StoreError::Unavailable(_))));
+        let draft = deposit("acme", &format!("still full {number}"));
+        assert!(matches!(store.create(draft).await, Err(StoreError::Unavailable(_))));
+    }
     faults.disk_full(false);
     recovered(&store).await;
     drop(store);

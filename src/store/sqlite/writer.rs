@@ -5,8 +5,8 @@
 //! next batch fills by itself.
 //!
 //! After a failed commit nothing is acknowledged before the file was opened anew, the whole log was moved into it and
-//! a commit went through (contract section 11). That is tried again whenever there is work, so that the process recovers
-//! when the disk does. A commit to files that are no longer in their place counts as failed.
+//! commits as large as operations went through (contract section 11). That is tried again whenever there is work, so
+//! that the process recovers when the disk does. A commit to files that are no longer in their place counts as failed.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -344,8 +344,9 @@ fn reopen(source: &Source) -> rusqlite::Result<Connection> {
             Some("the store's log is being read".to_owned()),
         ));
     }
+    before_batch(&connection, source)?;
     before_commit(source)?;
-    connection::write_probe(&connection)?;
+    connection::prove_room(&connection)?;
     source.in_place()?;
     Ok(connection)
 }
