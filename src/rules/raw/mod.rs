@@ -149,9 +149,10 @@ impl Reader<'_> {
         self.findings.add_with(self.file, span, message, suggestion);
     }
 
-    /// At or below a key with secrets, whatever else its line says is not shown.
+    /// At or below a key with secrets, whatever else its line says is not shown, but for keys known to hold none.
     fn guard(&mut self, span: &Span) {
-        if self.path.iter().any(|part| names_a_secret(part)) {
+        let harmless = |part: &String| HARMLESS_KEYS.contains(&part.trim_start_matches('.'));
+        if self.path.iter().any(|part| names_a_secret(part)) && !self.path.iter().any(harmless) {
             self.findings.blank(self.file, span.start);
         }
     }
