@@ -6,6 +6,7 @@
 mod account;
 mod address;
 mod amount;
+mod fields;
 mod ids;
 mod invalid;
 mod operation;
@@ -15,6 +16,7 @@ mod url;
 pub use account::{AccountNumber, masked};
 pub use address::{CustomerIp, canonical_ip};
 pub use amount::{Amount, AmountNumber};
+pub use fields::{MERCHANT_USER_IP, reserved_names};
 pub use ids::{BUCKETS, Bucket, Currency, CustomerAccountId, MerchantId, OrderId, ShopCode, TransactionId};
 pub use invalid::Invalid;
 pub use operation::{

@@ -10,18 +10,10 @@ use serde_json::{Map, Value};
 
 use super::problems::{did_you_mean, quoted};
 use super::schema_shape;
-use crate::domain::{Direction, MerchantId};
-
-/// The one member that every schema keeps (merchant-api-v2, `fields.merchant_user_ip`).
-const MERCHANT_USER_IP: &str = "merchant_user_ip";
+use crate::domain::{self, Direction, MERCHANT_USER_IP, MerchantId};
 
 /// The keyword that names an allowed-value list (contract section 2).
 pub(super) const ALLOWED_LIST: &str = "x-allowed-list";
-
-/// Names that v2 reserves inside `fields`, for both directions (merchant-api-v2, "Shop fields").
-const RESERVED: &[&str] = &["method", "customer_account_id"];
-const RESERVED_PAYIN: &[&str] = &["success_url", "pending_url", "fail_url", "return_user_url"];
-const RESERVED_PAYOUT: &[&str] = &["account_channel", "recipient_account", "account_number"];
 
 /// The values of one list.
 pub(super) type AllowedValues = Arc<HashSet<Box<str>>>;
@@ -155,11 +147,7 @@ fn required(schema: &Value) -> impl Iterator<Item = &str> {
 
 /// A schema that offers or asks for a name which v2 refuses inside `fields` could never be met.
 fn reserved_names(schema: &Value, direction: Direction) -> Vec<SchemaProblem> {
-    let of_direction = match direction {
-        Direction::Payin => RESERVED_PAYIN,
-        Direction::Payout => RESERVED_PAYOUT,
-    };
-    let reserved = |name: &str| RESERVED.contains(&name) || of_direction.contains(&name);
+    let reserved = |name: &str| domain::reserved_names(direction).contains(&name);
     let message = |name: &str| format!("{} is reserved by v2 and cannot be a member of `fields`", quoted(name));
     let properties = property_names(schema).into_iter().filter(|name| reserved(name)).map(|name| SchemaProblem {
         at: vec!["properties".into(), name.into()],

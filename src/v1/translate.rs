@@ -3,12 +3,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::domain::{BrowserUrl, CallbackUrl, Direction};
+use crate::domain::{BrowserUrl, CallbackUrl, Direction, MERCHANT_USER_IP};
 use crate::failure::Complaint;
 use crate::rules::{CallbackStyle, IdPolicy, UnknownFields, V1Rules};
 use crate::wire::json::write_string;
 use crate::wire::v1::{UserId, V1Create};
-use crate::wire::v2::MERCHANT_USER_IP;
 
 /// A translation: the members of the v2 body in order, each with where it came from.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use super::json::{Member, Node, Object, Value, write_string};
 use super::members::{parsed, present, read_object, required, required_parsed, string};
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, CustomerIp, Direction, Invalid,
-    Operation, OrderId, TransactionId,
+    MERCHANT_USER_IP as USER_IP, Operation, OrderId, TransactionId, reserved_names,
 };
 use crate::failure::Complaint;
 use crate::store::{Comparer, Digest};
@@ -65,7 +65,6 @@ pub const MEMBERS: [&str; 9] = [
 ];
 
 const PAYMENT_DATA: &str = "paymentData";
-const USER_IP: &str = "merchant_user_ip";
 const RETURN_URL: &str = "return_user_url";
 
 /// Reads a v1 create body.
@@ -107,7 +106,7 @@ fn check_payment_data(direction: Direction, body: &Object<'_>) -> Result<(), Com
         Node::Array(items) if items.is_empty() => return Ok(()),
         _ => return Err(Complaint::member(PAYMENT_DATA, format!("must be a JSON object, not {}", value.kind()))),
     };
-    let reserved = super::v2::reserved_names(direction);
+    let reserved = reserved_names(direction);
     let taken = fields.0.iter().find(|member| {
         let moved = direction == Direction::Payin && member.name == RETURN_URL;
         reserved.contains(&member.name.as_ref()) && !moved

@@ -7,7 +7,7 @@ use super::json::{Node, Object, Value, write_string};
 use super::members::{object, parsed, present, read_object, required, required_parsed, string};
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, CustomerIp, Direction, Invalid,
-    Operation, OrderId, TransactionId,
+    MERCHANT_USER_IP, Operation, OrderId, TransactionId, reserved_names,
 };
 use crate::failure::Complaint;
 use crate::store::{Hashing, Kept};
@@ -82,24 +82,8 @@ const COMMON: [&str; 7] = ["order_id", "amount", "currency", "method", "customer
 const DEPOSIT: [&str; 3] = ["success_url", "pending_url", "fail_url"];
 const WITHDRAWAL: [&str; 2] = ["account_number", "account_channel"];
 
-/// Names that cannot appear inside `fields` (merchant-api-v2, "Reserved names").
-#[must_use]
-pub const fn reserved_names(direction: Direction) -> &'static [&'static str] {
-    match direction {
-        Direction::Payin => {
-            &["method", "customer_account_id", "success_url", "pending_url", "fail_url", "return_user_url"]
-        }
-        Direction::Payout => {
-            &["method", "customer_account_id", "account_channel", "recipient_account", "account_number"]
-        }
-    }
-}
-
 /// `fields` keys with which every shop can be given customer details.
 const CUSTOMER_FIELDS: [&str; 5] = ["first_name", "last_name", "middle_name", "email", "phone"];
-
-/// The member of `fields` that holds the customer's address.
-pub const MERCHANT_USER_IP: &str = "merchant_user_ip";
 
 /// Reads a create request.
 ///
