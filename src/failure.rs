@@ -78,8 +78,6 @@ pub enum Refusal {
         /// When to try again.
         retry_after: Duration,
     },
-    /// The gateway has no room for this request now.
-    Overloaded,
 }
 
 impl Refusal {
@@ -101,7 +99,6 @@ impl Refusal {
             Self::AddressNotAllowed => "address",
             Self::RateLimited { .. } => "rate_limit",
             Self::FailedTooOften { .. } => "failed_authentications",
-            Self::Overloaded => "overloaded",
         }
     }
 }

@@ -129,10 +129,6 @@ fn told_refusal(refusal: &Refusal) -> Told<'_> {
         Refusal::FailedTooOften { retry_after } => {
             Told::new(StatusCode::TOO_MANY_REQUESTS, "too many failed authentications").after(*retry_after)
         }
-        Refusal::Overloaded => {
-            Told::new(StatusCode::SERVICE_UNAVAILABLE, "the service is busy; the same request may be sent again")
-                .after(SOON)
-        }
     }
 }
 
@@ -219,7 +215,6 @@ mod tests {
             (Refusal::AddressNotAllowed.into(), 403),
             (Refusal::RateLimited { retry_after: second }.into(), 429),
             (Refusal::FailedTooOften { retry_after: second }.into(), 429),
-            (Refusal::Overloaded.into(), 503),
             (Failure::Invalid(Complaint::member("amount", "is required")), 400),
             (Failure::Conflict(Complaint::member("order_id", "exists already")), 409),
             (Failure::NotFound, 404),

@@ -288,7 +288,7 @@ impl Authority {
             path("clients.pem")
         });
         let rules = TlsRules { certificate: path("server.pem"), key: path("server.key"), generate: false, client_ca };
-        tls::server_config(&rules).unwrap()
+        tls::server_tls(&rules).unwrap().config
     }
 
     /// A client that trusts this authority.

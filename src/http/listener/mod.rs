@@ -57,7 +57,7 @@ pub trait Service: Send + Sync + 'static {
 pub struct ConnectionRules {
     /// `[limits]`.
     pub limits: Limits,
-    /// The server's side of TLS, from [`tls::server_config`]; `None`: plain HTTP/1.
+    /// The server's side of TLS, from [`tls::server_tls`]; `None`: plain HTTP/1.
     pub tls: Option<Arc<ServerConfig>>,
 }
 

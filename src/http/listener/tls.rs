@@ -47,14 +47,6 @@ pub struct ServerTls {
 ///
 /// # Errors
 /// A file that cannot be read or holds nothing usable, or a key that does not belong to the certificate.
-pub fn server_config(rules: &TlsRules) -> Result<ServerConfig, TlsError> {
-    server_tls(rules).map(|tls| tls.config)
-}
-
-/// [`server_config`], with what is known of the certificate.
-///
-/// # Errors
-/// As [`server_config`].
 pub fn server_tls(rules: &TlsRules) -> Result<ServerTls, TlsError> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let chain = certificates(&rules.certificate)?;
@@ -195,15 +187,15 @@ mod tests {
                     None => drop(fs::remove_file(path)),
                 }
             }
-            let error = server_config(&rules).unwrap_err().to_string();
+            let error = server_tls(&rules).map(drop).unwrap_err().to_string();
             assert!(error.contains(culprit), "{culprit}: {error}");
             assert!(!error.contains('\n'), "{error}");
         }
         fs::write(&rules.certificate, &certificate).unwrap();
         fs::write(&rules.key, &key).unwrap();
-        assert!(server_config(&rules).is_ok());
+        assert!(server_tls(&rules).is_ok());
 
         let missing_ca = TlsRules { client_ca: Some(directory.path().join("clients.pem")), ..rules };
-        assert!(server_config(&missing_ca).unwrap_err().to_string().contains("clients.pem"));
+        assert!(server_tls(&missing_ca).map(drop).unwrap_err().to_string().contains("clients.pem"));
     }
 }
