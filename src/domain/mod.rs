@@ -9,7 +9,9 @@ mod amount;
 mod fields;
 mod ids;
 mod invalid;
+mod ledger;
 mod operation;
+mod preparation;
 mod time;
 mod url;
 
@@ -19,8 +21,10 @@ pub use amount::{Amount, AmountNumber};
 pub use fields::{MERCHANT_USER_IP, reserved_names};
 pub use ids::{BUCKETS, Bucket, Currency, CustomerAccountId, MerchantId, OrderId, ShopCode, TransactionId};
 pub use invalid::Invalid;
+pub use ledger::{Balance, LedgerAccount, Posting};
 pub use operation::{
     Contradiction, Deposit, Direction, Kind, Operation, Outcome, RedirectUrl, State, Status, Withdrawal,
 };
-pub use time::UnixMillis;
+pub use preparation::{Detail, Instructions, Preparation};
+pub use time::{UnixDay, UnixMillis};
 pub use url::{BrowserUrl, CallbackUrl};

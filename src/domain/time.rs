@@ -6,7 +6,18 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnixMillis(pub i64);
 
+/// A UTC day: days since 1970-01-01.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnixDay(pub i32);
+
 impl UnixMillis {
+    /// The UTC day it falls into.
+    #[must_use]
+    pub fn day(self) -> UnixDay {
+        // The days of an i64 of milliseconds fit an i64; those of any real moment fit an i32.
+        UnixDay(i32::try_from(self.0.div_euclid(86_400_000)).unwrap_or(i32::MAX))
+    }
+
     /// Whole seconds since the epoch, rounded down.
     #[must_use]
     pub const fn seconds(self) -> i64 {

@@ -1,12 +1,15 @@
 //! Creating an operation: what stands already is answered before any rule that may have changed.
 
+use std::sync::Arc;
+
 use super::{AtCreation, Engine, Refused, compare, decide};
 use crate::auth::Caller;
 use crate::domain::{
     Deposit, Kind, Operation, OrderId, Outcome, RedirectUrl, State, TransactionId, UnixMillis, Withdrawal,
 };
 use crate::failure::{Complaint, Failure};
-use crate::store::{Comparison, Creation, Draft, Stored, V1Part};
+use crate::rules::ProviderRules;
+use crate::store::{Comparison, Creation, Draft, NewJob, ProviderKind, Standing, Stored, V1Part};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
 /// How often another id is drawn when one is taken. Twelve random bits a millisecond and merchant bucket make a second
@@ -66,8 +69,9 @@ impl Engine {
     ) -> Result<Created, Refused> {
         let direction = request.kind.direction();
         match self.store.by_order(&caller.merchant().id, direction, &request.order_id).await? {
-            Some(stored) => self.answer_existing(request, v1, &stored).await,
-            None => Err(Refused::Invalid(complaint)),
+            Standing::Operation(stored) => self.answer_existing(request, v1, &stored).await,
+            Standing::Reserved => Err(Refused::Reserved),
+            Standing::Free => Err(Refused::Invalid(complaint)),
         }
     }
 
@@ -85,13 +89,14 @@ impl Engine {
             let created = Created::of(&draft.operation);
             let asks_provider = draft.provider_job.is_some();
             match self.store.create(draft).await? {
-                Creation::Created => {
+                Creation::Created(_) => {
                     if asks_provider {
                         self.provider.job_stored();
                     }
                     return Ok(created);
                 }
                 Creation::Existing(stored) => return self.answer_existing(request, v1.as_ref(), &stored).await,
+                Creation::Reserved => return Err(Refused::Reserved),
                 Creation::IdTaken => {}
             }
         }
@@ -116,7 +121,7 @@ impl Engine {
             AtCreation::AskAt(_) | AtCreation::Wait => State::Pending,
         };
         let provider_job = match at_creation {
-            AtCreation::AskAt(due) => Some(due),
+            AtCreation::AskAt(due) => Some(NewJob { provider: kind_of(&shop.provider), due }),
             AtCreation::Fail | AtCreation::Wait => None,
         };
         let operation = Operation {
@@ -141,6 +146,9 @@ impl Engine {
             comparison: Comparison { digest, kept: accepted.kept.clone() },
             v1,
             provider_job,
+            opening: Arc::default(),
+            enforce_balance: merchant.balance.enforce,
+            daily_limit: None,
         }
     }
 
@@ -172,5 +180,12 @@ impl Engine {
         let fields = self.store.fields(stored.operation.id).await?;
         let sent = fields.as_ref().map_or("{}", |fields| &fields.sent);
         Err(Refused::Differs(compare::differences(request, v1, stored, sent)))
+    }
+}
+
+const fn kind_of(provider: &ProviderRules) -> ProviderKind {
+    match provider {
+        ProviderRules::Sandbox { .. } => ProviderKind::Sandbox,
+        ProviderRules::Http(_) => ProviderKind::Http,
     }
 }

@@ -6,6 +6,7 @@ mod create;
 mod decide;
 mod links;
 mod query;
+mod report;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ pub use create::Created;
 pub use decide::by_todays_rules;
 pub use links::PageSecret;
 pub use query::V1Repeat;
+pub use report::{Report, Reported};
 
 use crate::clock::{Clock, Random};
 use crate::domain::{Amount, Direction, UnixMillis};
@@ -87,6 +89,8 @@ pub enum Refused {
     Invalid(Complaint),
     /// The `order_id` names an operation with other data. The members that differ, as v2 paths, where they are known.
     Differs(Vec<String>),
+    /// The `order_id` is reserved for an operation of the old v1 service.
+    Reserved,
     /// Nothing was decided.
     Failed(Failure),
 }

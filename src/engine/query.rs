@@ -3,7 +3,7 @@
 use super::{Created, Engine};
 use crate::domain::{Direction, MerchantId, Operation, OrderId, TransactionId};
 use crate::failure::Failure;
-use crate::store::{Digest, Stored};
+use crate::store::{Digest, Standing, Stored};
 
 impl Engine {
     /// An operation of this merchant.
@@ -28,8 +28,10 @@ impl Engine {
         direction: Direction,
         external_id: &OrderId,
     ) -> Result<Stored, Failure> {
-        let stored = self.store.by_order(merchant, direction, external_id).await?;
-        stored.filter(|stored| stored.v1.is_some()).ok_or(Failure::NotFound)
+        match self.store.by_order(merchant, direction, external_id).await? {
+            Standing::Operation(stored) if stored.v1.is_some() => Ok(*stored),
+            Standing::Operation(_) | Standing::Reserved | Standing::Free => Err(Failure::NotFound),
+        }
     }
 
     /// What stands under the `external_id` of a v1 create whose body hashes to `digest`.
@@ -43,12 +45,13 @@ impl Engine {
         external_id: &OrderId,
         digest: Digest,
     ) -> Result<V1Repeat, Failure> {
-        let Some(stored) = self.store.by_order(merchant, direction, external_id).await? else {
-            return Ok(V1Repeat::New);
-        };
-        match stored.v1 {
-            Some(v1) if v1.digest == digest => Ok(V1Repeat::Same(Created::of(&stored.operation))),
-            _ => Ok(V1Repeat::Other),
+        match self.store.by_order(merchant, direction, external_id).await? {
+            Standing::Free => Ok(V1Repeat::New),
+            Standing::Reserved => Ok(V1Repeat::Reserved),
+            Standing::Operation(stored) => match &stored.v1 {
+                Some(v1) if v1.digest == digest => Ok(V1Repeat::Same(Created::of(&stored.operation))),
+                _ => Ok(V1Repeat::Other),
+            },
         }
     }
 }
@@ -62,4 +65,6 @@ pub enum V1Repeat {
     Same(Created),
     /// What another body made.
     Other,
+    /// An operation of the old v1 service.
+    Reserved,
 }

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::domain::{Amount, Direction, UnixMillis};
 use crate::engine::{AtCreation, Provider};
 use crate::rules::{ProviderRules, Shop};
-use crate::store::{ProviderJob, Settlement, Store, StoreError};
+use crate::store::{Claim, ProviderJob, Settlement, Store, StoreError};
 use crate::telemetry::Metrics;
 
 /// How long a claimed job is hidden from other claims.
@@ -31,6 +31,7 @@ impl Provider for Providers {
     fn at_creation(&self, shop: &Shop, direction: Direction, amount: Amount, now: UnixMillis) -> AtCreation {
         match &shop.provider {
             ProviderRules::Sandbox { delay } => sandbox::at_creation(direction, amount, *delay, now),
+            ProviderRules::Http(_) => AtCreation::AskAt(now),
         }
     }
 
@@ -82,7 +83,11 @@ impl Worker {
     /// The store could not answer; nothing is lost.
     pub async fn work_once(&self) -> Result<usize, StoreError> {
         let now = self.clock.now();
-        let jobs = self.store.claim_provider_jobs(now, now.plus(LEASE), BATCH).await?;
+        let mut jobs = Vec::new();
+        for queue in self.store.provider_queues().await?.into_iter().filter(|queue| queue.due <= now) {
+            let claim = Claim { shop: queue.shop, now, lease_until: now.plus(LEASE), limit: BATCH };
+            jobs.extend(self.store.claim_provider_jobs(claim).await?);
+        }
         let count = jobs.len();
         // The results of a batch are booked together: the store shares their commit.
         let mut bookings = tokio::task::JoinSet::new();
@@ -103,10 +108,9 @@ impl Worker {
     }
 
     async fn until_next(&self) -> Duration {
-        match self.store.next_provider_job().await {
-            Ok(Some(due)) => self.clock.now().until(due).min(LONGEST_WAIT).max(Duration::from_millis(1)),
-            Ok(None) | Err(_) => LONGEST_WAIT,
-        }
+        let queues = self.store.provider_queues().await.unwrap_or_default();
+        let Some(due) = queues.iter().map(|queue| queue.due).min() else { return LONGEST_WAIT };
+        self.clock.now().until(due).min(LONGEST_WAIT).max(Duration::from_millis(1))
     }
 }
 

@@ -43,7 +43,7 @@ pub struct ApiKey {
     /// Verifies v2 requests and signs forwarded ones; absent: the key cannot call v2.
     pub v2_secrets: Option<Secrets>,
     /// Where it may be used from.
-    pub allowed_ips: AllowList,
+    pub allowed_ips: AddressSet,
     /// How fast it may be used; the limiter outlives reloads that leave the quota as it is.
     pub rate_limit: Option<RateLimit>,
     /// The shops it may use; absent: all of the merchant's.
@@ -67,14 +67,14 @@ pub struct RateLimit {
     pub limiter: Arc<DefaultDirectRateLimiter>,
 }
 
-/// The addresses a key may be used from: a prefix trie for each family. Empty: nobody.
+/// A set of addresses, such as those a key may be used from: a prefix trie for each family. Empty: nobody.
 #[derive(Default)]
-pub struct AllowList {
+pub struct AddressSet {
     v4: PrefixSet<Ipv4Net>,
     v6: PrefixSet<Ipv6Net>,
 }
 
-impl AllowList {
+impl AddressSet {
     /// Takes prefixes; IPv4-mapped IPv6 prefixes count as IPv4.
     #[must_use]
     pub fn new(prefixes: impl IntoIterator<Item = IpNet>) -> Self {
@@ -106,9 +106,9 @@ fn canonical_prefix(prefix: IpNet) -> IpNet {
     }
 }
 
-impl fmt::Debug for AllowList {
+impl fmt::Debug for AddressSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "AllowList({} IPv4, {} IPv6 prefixes)", self.v4.iter().count(), self.v6.iter().count())
+        write!(f, "AddressSet({} IPv4, {} IPv6 prefixes)", self.v4.iter().count(), self.v6.iter().count())
     }
 }
 
@@ -195,8 +195,8 @@ pub struct BalanceRules {
 mod tests {
     use super::*;
 
-    fn list(prefixes: &[&str]) -> AllowList {
-        AllowList::new(prefixes.iter().map(|text| text.parse::<IpNet>().unwrap()))
+    fn list(prefixes: &[&str]) -> AddressSet {
+        AddressSet::new(prefixes.iter().map(|text| text.parse::<IpNet>().unwrap()))
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segme
 pub use live::{LiveRules, ReloadOutcome};
 pub use load::{LoadOptions, load};
 pub use merchant::{
-    AllowList, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
+    AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
 };
 pub use problems::{Problem, Problems};
 pub use ruleset::{
@@ -31,5 +31,7 @@ pub use ruleset::{
     StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,
 };
 pub use secret::{Secret, Secrets};
-pub use shop::{AccountRule, FieldProblem, FieldsSchema, ProviderRules, Shop, ShopSide};
+pub use shop::{
+    AccountRule, DailyLimits, FieldProblem, FieldsSchema, HttpProvider, PaymentChecks, ProviderRules, Shop, ShopSide,
+};
 pub use watch::{Watched, Watcher};

@@ -1,8 +1,13 @@
 //! A shop: one currency, one payment method, a schema for each direction, a provider behind it.
 
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::domain::{AccountNumber, Currency, Direction, Invalid, ShopCode};
+use rustls::pki_types::CertificateDer;
+
+use super::{AddressSet, Secrets};
+use crate::domain::{AccountNumber, Amount, Currency, CustomerAccountId, Direction, Invalid, ShopCode};
 
 pub use super::schema::{FieldProblem, FieldsSchema};
 
@@ -23,6 +28,8 @@ pub struct Shop {
     pub payout: ShopSide,
     /// What a withdrawal's `account_number` must look like.
     pub account: AccountRule,
+    /// Whom and how much it serves (`[checks]`).
+    pub checks: PaymentChecks,
     /// What moves the money.
     pub provider: ProviderRules,
 }
@@ -83,12 +90,67 @@ impl AccountRule {
     }
 }
 
+/// The payment checks of a shop, applied before an operation goes to its provider (merchant-api-v2,
+/// `customer_account_id` and `merchant_user_ip`). What they refuse is created FAILED.
+#[derive(Debug, Default)]
+pub struct PaymentChecks {
+    /// Customers' addresses (`fields.merchant_user_ip`) that are refused.
+    pub refused_addresses: AddressSet,
+    /// Customers (`customer_account_id`) that are refused.
+    pub refused_accounts: HashSet<CustomerAccountId>,
+    /// What one customer may do on one UTC day: deposits.
+    pub payin: DailyLimits,
+    /// What one customer may do on one UTC day: withdrawals.
+    pub payout: DailyLimits,
+}
+
+impl PaymentChecks {
+    /// The daily limits of one direction.
+    #[must_use]
+    pub const fn daily(&self, direction: Direction) -> DailyLimits {
+        match direction {
+            Direction::Payin => self.payin,
+            Direction::Payout => self.payout,
+        }
+    }
+}
+
+/// What one customer (`customer_account_id` of a merchant) may do in a shop and direction on one UTC day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DailyLimits {
+    /// At most so many operations.
+    pub operations: Option<u32>,
+    /// At most this much in all.
+    pub amount: Option<Amount>,
+}
+
 /// What moves the money behind a shop (contract section 8).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum ProviderRules {
     /// The built-in one, for development, demonstrations and tests.
     Sandbox {
         /// How long it takes to come to a result.
         delay: Duration,
     },
+    /// A service of its own.
+    Http(HttpProvider),
+}
+
+/// A provider that is asked over HTTP and reports back (contract section 8).
+#[derive(Debug, Clone)]
+pub struct HttpProvider {
+    /// Where operations are posted: `https://`, or `http://` to a loopback address.
+    pub url: Box<str>,
+    /// The first signs requests, any of them verifies reports.
+    pub secrets: Secrets,
+    /// Certificates (DER) that are trusted beside the system's roots.
+    pub trust: Arc<[CertificateDer<'static>]>,
+    /// How long one request may take.
+    pub timeout: Duration,
+    /// The first wait after a failed request; it doubles, with jitter.
+    pub first_retry: Duration,
+    /// The longest wait between requests.
+    pub max_retry: Duration,
+    /// How long after its creation an operation is no longer asked for. It stays PENDING: only a report can end it.
+    pub give_up_after: Duration,
 }

@@ -22,7 +22,8 @@ pub use secret_file::secret_file;
 pub use vault::VaultError;
 
 use crate::domain::{
-    CallbackUrl, Direction, MerchantId, Operation, OrderId, Outcome, Status, TransactionId, UnixMillis,
+    Amount, Balance, CallbackUrl, Currency, Direction, MerchantId, Operation, OrderId, Outcome, Preparation, ShopCode,
+    Status, TransactionId, UnixDay, UnixMillis,
 };
 
 /// The future of a store's answer.
@@ -45,16 +46,21 @@ pub trait Store: Send + Sync + 'static {
     fn comparer(&self) -> &Comparer;
 
     /// Stores a new operation with everything that belongs to it in one commit, unless its merchant, direction and
-    /// `order_id` name one already. Resolves only after the commit is on disk.
+    /// `order_id` name one already or are reserved. Resolves only after the commit is on disk.
+    ///
+    /// In that commit, in this order: the merchant's opening balances, if its ledger is empty; for a pending operation
+    /// the customer's daily limit and then, for a withdrawal, the balance (either may turn it FAILED, see [`Verdict`]);
+    /// the operation; the hold of a pending withdrawal; the provider job of a pending operation; what must be told of a
+    /// finished one.
     fn create(&self, draft: Draft) -> Answer<'_, Creation>;
 
-    /// The operation that a merchant's `order_id` names.
+    /// What stands under a merchant's `order_id`.
     fn by_order<'a>(
         &'a self,
         merchant: &'a MerchantId,
         direction: Direction,
         order_id: &'a OrderId,
-    ) -> Answer<'a, Option<Stored>>;
+    ) -> Answer<'a, Standing>;
 
     /// The operation of an id, whoever owns it.
     fn by_id(&self, id: TransactionId) -> Answer<'_, Option<Stored>>;
@@ -62,23 +68,43 @@ pub trait Store: Send + Sync + 'static {
     /// The `fields` of an operation, unsealed.
     fn fields(&self, id: TransactionId) -> Answer<'_, Option<Fields>>;
 
-    /// Books a result and ends the operation's provider job, in one commit. A repeated result changes nothing.
+    /// Books a result in one commit with its ledger entries, with what must be told of it, with the daily usage that a
+    /// failure gives back, and with the end of the operation's provider job and preparation. A repeated result changes
+    /// nothing.
     fn settle(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> Answer<'_, Settlement>;
 
-    /// Takes up to `limit` provider jobs that are due at `now`, earliest first, and hides them from other claims until
-    /// `lease_until`: the work of a process that died is taken up again then.
-    fn claim_provider_jobs(
-        &self,
-        now: UnixMillis,
-        lease_until: UnixMillis,
-        limit: usize,
-    ) -> Answer<'_, Vec<ProviderJob>>;
+    /// Keeps what a provider prepared for the customer of a pending deposit, in place of what it prepared before, and
+    /// ends the operation's provider job, in one commit. `false` when there is no such pending deposit: nothing was kept.
+    fn prepare(&self, id: TransactionId, preparation: Preparation) -> Answer<'_, bool>;
+
+    /// What a provider prepared for a deposit that is still pending.
+    fn preparation(&self, id: TransactionId) -> Answer<'_, Option<Preparation>>;
+
+    /// The shops that have provider jobs, each with the time when its earliest one is due (leased ones count with the end
+    /// of their lease).
+    fn provider_queues(&self) -> Answer<'_, Vec<ProviderQueue>>;
+
+    /// Takes a shop's provider jobs that are due, earliest first, and hides them from other claims until the lease ends:
+    /// the work of a process that died is taken up again then.
+    fn claim_provider_jobs(&self, claim: Claim) -> Answer<'_, Vec<ProviderJob>>;
+
+    /// Makes a claimed provider job due at another time; nothing happens when it has ended.
+    fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> Answer<'_, ()>;
 
     /// Ends the provider job of an operation without a result (there is nothing left to do for it).
     fn end_provider_job(&self, id: TransactionId) -> Answer<'_, ()>;
 
-    /// When the earliest provider job is due, leased ones included.
-    fn next_provider_job(&self) -> Answer<'_, Option<UnixMillis>>;
+    /// Reserves `order_id`s for v1 in one commit; those that name an operation here are left alone (contract section 7,
+    /// `import-ids`).
+    fn reserve<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_ids: &'a [OrderId],
+    ) -> Answer<'a, Reservations>;
+
+    /// A merchant's balances, by currency, sorted; currencies without any entry are absent.
+    fn balances<'a>(&'a self, merchant: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>>;
 
     /// Proves that the store can still commit.
     fn probe(&self) -> Answer<'_, ()>;
@@ -100,8 +126,44 @@ pub struct Draft {
     pub comparison: Comparison,
     /// What the gateway keeps of the v1 request that this operation was translated from.
     pub v1: Option<V1Part>,
-    /// When the provider has to be asked; `None` when it has nothing to do.
-    pub provider_job: Option<UnixMillis>,
+    /// What the provider has to be asked; `None` when it has nothing to do.
+    pub provider_job: Option<NewJob>,
+    /// `balance.opening`: booked in the same commit if the merchant's ledger has no entry yet.
+    pub opening: Arc<[(Currency, Amount)]>,
+    /// A withdrawal that the available balance does not cover is created FAILED.
+    pub enforce_balance: bool,
+    /// The customer's limits, when the operation names a customer and its shop has limits.
+    pub daily_limit: Option<DailyLimit>,
+}
+
+/// A piece of work for a provider, to be queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewJob {
+    /// Which kind of provider it is for. Another kind never does it, whatever the shop's rules say by then.
+    pub provider: ProviderKind,
+    /// When it is due.
+    pub due: UnixMillis,
+}
+
+/// The kinds of providers, as jobs remember them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ProviderKind {
+    /// The built-in one.
+    Sandbox,
+    /// A service of its own.
+    Http,
+}
+
+/// What a customer (`customer_account_id` of a merchant) may do in a shop and direction on one UTC day. Operations that
+/// are pending or succeeded count; one that would exceed a limit is created FAILED and does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DailyLimit {
+    /// The day, which is the one of the operation's creation.
+    pub day: UnixDay,
+    /// At most so many operations.
+    pub operations: Option<u32>,
+    /// At most this much in all.
+    pub amount: Option<Amount>,
 }
 
 /// The JSON text of an operation's `fields`. `Debug` shows nothing: they hold customer data.
@@ -170,15 +232,61 @@ pub struct Stored {
     pub v1: Option<V1Part>,
 }
 
+/// What stands under an `order_id`.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing.
+    Free,
+    /// An operation.
+    Operation(Box<Stored>),
+    /// A reservation for v1: the old service has an operation of this name.
+    Reserved,
+}
+
+impl Standing {
+    /// The operation, if it is one.
+    #[must_use]
+    pub fn operation(self) -> Option<Stored> {
+        match self {
+            Self::Operation(stored) => Some(*stored),
+            Self::Free | Self::Reserved => None,
+        }
+    }
+}
+
 /// What became of a [`Draft`].
 #[derive(Debug)]
 pub enum Creation {
     /// It is on disk.
-    Created,
+    Created(Verdict),
     /// The order exists: nothing was stored, and this is what stands.
     Existing(Box<Stored>),
+    /// The order is reserved for v1: nothing was stored.
+    Reserved,
     /// Another operation has this transaction id: nothing was stored; draw another id.
     IdTaken,
+}
+
+/// How a created operation stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// As its draft says.
+    AsDrafted,
+    /// Created FAILED: over the customer's daily limit.
+    OverDailyLimit,
+    /// Created FAILED: not covered by the available balance.
+    NotCovered,
+}
+
+/// What became of ids to be reserved.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reservations {
+    /// Reserved now.
+    pub new: u64,
+    /// Reserved before.
+    pub known: u64,
+    /// They name an operation here and were left alone.
+    pub operations: u64,
 }
 
 /// What became of a result.
@@ -201,4 +309,28 @@ pub struct ProviderJob {
     pub operation: Operation,
     /// How often it was claimed before.
     pub attempts: u32,
+    /// Which kind of provider it is for.
+    pub provider: ProviderKind,
+}
+
+/// A shop's queue of provider jobs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProviderQueue {
+    /// The shop.
+    pub shop: ShopCode,
+    /// When its earliest job is due.
+    pub due: UnixMillis,
+}
+
+/// Which provider jobs to take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// Of this shop.
+    pub shop: ShopCode,
+    /// Due at this time.
+    pub now: UnixMillis,
+    /// Hidden until this time.
+    pub lease_until: UnixMillis,
+    /// At most so many.
+    pub limit: usize,
 }

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::store::{Digest, V1Part};
 use crate::telemetry::Stage;
 use crate::upstream::Upstream;
-use crate::v2::conflict;
+use crate::v2::{conflict, reserved};
 use crate::wire::v1::{V1Create, read_create};
 
 /// Answers a v1 create: the body of the 200 reply in the caller's dialect. Complaints are in v1 words.
@@ -68,6 +68,7 @@ async fn answer_untranslatable(
     match upstream.v1_repeat(caller, create.direction, &create.external_id, digest).await? {
         V1Repeat::Same(created) => Ok(created),
         V1Repeat::Other => Err(Failure::Conflict(conflict("external_id", Vec::new()))),
+        V1Repeat::Reserved => Err(Failure::Conflict(reserved("external_id"))),
         V1Repeat::New => {
             upstream.metrics().translation_refused(untranslatable.reason);
             Err(Failure::Invalid(untranslatable.complaint))
@@ -80,6 +81,7 @@ fn in_v1_words(refused: Refused, create: &V1Create<'_>) -> Failure {
     match refused {
         Refused::Invalid(complaint) => Failure::Invalid(complaint.renamed(|path| create.v1_name(path))),
         Refused::Differs(paths) => Failure::Conflict(conflict("external_id", create.blamed(&paths))),
+        Refused::Reserved => Failure::Conflict(reserved("external_id")),
         Refused::Failed(failure) => failure,
     }
 }

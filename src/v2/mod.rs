@@ -57,8 +57,15 @@ fn failure(refused: Refused) -> Failure {
     match refused {
         Refused::Invalid(complaint) => Failure::Invalid(complaint),
         Refused::Differs(paths) => Failure::Conflict(conflict("order_id", paths)),
+        Refused::Reserved => Failure::Conflict(reserved("order_id")),
         Refused::Failed(failure) => failure,
     }
+}
+
+/// The complaint about an order id that names an operation of the old v1 service.
+#[must_use]
+pub fn reserved(order_id_name: &'static str) -> Complaint {
+    Complaint::member(order_id_name, "is reserved: it names an operation that was made through v1")
 }
 
 /// The complaint about an order id that exists with other data. It names members, never values.

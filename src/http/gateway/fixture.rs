@@ -19,15 +19,20 @@ use tokio::sync::Notify;
 use super::*;
 use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
 use crate::clock::ManualClock;
-use crate::domain::{Amount, Bucket, Currency, MerchantId, OrderId, Outcome, ShopCode, TransactionId, UnixMillis};
+use crate::domain::{
+    Amount, Balance, Bucket, Currency, MerchantId, OrderId, Outcome, Preparation, ShopCode, TransactionId, UnixMillis,
+};
 use crate::engine::{AtCreation, PageSecret, Provider};
 use crate::rules::{
-    AccountRule, Algorithm, AllowList, ApiKey, BalanceRules, CallbackRules, CallbackStyle, ClientRules, Dialect,
-    Encoding, EngineRules, Gateway as GatewayRules, IdPolicy, KeyEntry, Limits, PageRules, ProviderRules, Quota,
-    RateLimit, Recipe, Replies, Secret, Secrets, Segment, ServerRules, Shop, ShopAccess, ShopSide, StatusWords,
-    StoreKeys, StoreRules, StoreUrl, TimestampFormat, TlsRules, UnknownFields, V1Rules,
+    AccountRule, AddressSet, Algorithm, ApiKey, BalanceRules, CallbackRules, CallbackStyle, ClientRules, Dialect,
+    Encoding, EngineRules, Gateway as GatewayRules, IdPolicy, KeyEntry, Limits, PageRules, PaymentChecks,
+    ProviderRules, Quota, RateLimit, Recipe, Replies, Secret, Secrets, Segment, ServerRules, Shop, ShopAccess,
+    ShopSide, StatusWords, StoreKeys, StoreRules, StoreUrl, TimestampFormat, TlsRules, UnknownFields, V1Rules,
 };
-use crate::store::{Answer, Comparer, Creation, Draft, Fields, ProviderJob, Settlement, Store, StoreError, Stored};
+use crate::store::{
+    Answer, Claim, Comparer, Creation, Draft, Fields, ProviderJob, ProviderQueue, Reservations, Settlement, Standing,
+    Store, StoreError, Stored, Verdict,
+};
 
 pub const NOW: UnixMillis = UnixMillis(1_735_689_600_000);
 pub const V1_SECRET: &[u8] = b"the-v1-secret";
@@ -67,12 +72,12 @@ impl Store for EmptyStore {
                 self.go_on.notified().await;
             }
             self.created.fetch_add(1, Ordering::SeqCst);
-            Ok(Creation::Created)
+            Ok(Creation::Created(Verdict::AsDrafted))
         })
     }
 
-    fn by_order<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Option<Stored>> {
-        answer(Ok(None))
+    fn by_order<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Standing> {
+        answer(Ok(Standing::Free))
     }
 
     fn by_id(&self, id: TransactionId) -> Answer<'_, Option<Stored>> {
@@ -91,16 +96,36 @@ impl Store for EmptyStore {
         answer(Ok(Settlement::Unknown))
     }
 
-    fn claim_provider_jobs(&self, _: UnixMillis, _: UnixMillis, _: usize) -> Answer<'_, Vec<ProviderJob>> {
+    fn prepare(&self, _: TransactionId, _: Preparation) -> Answer<'_, bool> {
+        answer(Ok(false))
+    }
+
+    fn preparation(&self, _: TransactionId) -> Answer<'_, Option<Preparation>> {
+        answer(Ok(None))
+    }
+
+    fn provider_queues(&self) -> Answer<'_, Vec<ProviderQueue>> {
         answer(Ok(Vec::new()))
+    }
+
+    fn claim_provider_jobs(&self, _: Claim) -> Answer<'_, Vec<ProviderJob>> {
+        answer(Ok(Vec::new()))
+    }
+
+    fn postpone_provider_job(&self, _: TransactionId, _: UnixMillis) -> Answer<'_, ()> {
+        answer(Ok(()))
     }
 
     fn end_provider_job(&self, _: TransactionId) -> Answer<'_, ()> {
         answer(Ok(()))
     }
 
-    fn next_provider_job(&self) -> Answer<'_, Option<UnixMillis>> {
-        answer(Ok(None))
+    fn reserve<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a [OrderId]) -> Answer<'a, Reservations> {
+        answer(Ok(Reservations::default()))
+    }
+
+    fn balances<'a>(&'a self, _: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>> {
+        answer(Ok(Vec::new()))
     }
 
     fn probe(&self) -> Answer<'_, ()> {
@@ -349,7 +374,7 @@ fn api_key(key: &str, allowed: &str) -> ApiKey {
         key: key.into(),
         v1_secrets: secrets(V1_SECRET),
         v2_secrets: secrets(V2_SECRET),
-        allowed_ips: AllowList::new([allowed.parse().unwrap()]),
+        allowed_ips: AddressSet::new([allowed.parse().unwrap()]),
         rate_limit: None,
         shops: None,
     }
@@ -499,6 +524,7 @@ pub fn rule_set() -> RuleSet {
         payin: ShopSide::default(),
         payout: ShopSide::default(),
         account: AccountRule::Any,
+        checks: PaymentChecks::default(),
         provider: ProviderRules::Sandbox { delay: Duration::from_secs(1) },
     });
     let v1 = dialect("v1", "x-api-key", None);

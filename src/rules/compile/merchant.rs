@@ -16,7 +16,7 @@ use crate::rules::files::{Role, RuleFile};
 use crate::rules::problems::{FileId, Span, did_you_mean, quoted};
 use crate::rules::raw::{List, Mode, RawApiKey, RawBalance, RawMerchant, RawShopAccess, RawV1};
 use crate::rules::{
-    AllowList, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Quota, RateLimit, ShopAccess, UnknownFields,
+    AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Quota, RateLimit, ShopAccess, UnknownFields,
     V1Rules,
 };
 
@@ -143,7 +143,7 @@ impl Context<'_> {
             key,
             v1_secrets,
             v2_secrets,
-            allowed_ips: AllowList::new(
+            allowed_ips: AddressSet::new(
                 said.allowed_ips.get().map_or(&[][..], |list| &list.0).iter().map(|prefix| prefix.get_ref().0),
             ),
             shops: said.shops.get().map(codes),

@@ -14,7 +14,7 @@ use crate::rules::json_places::Places;
 use crate::rules::problems::{did_you_mean, quoted};
 use crate::rules::raw::{Field, ProviderKind, RawAccount, RawPayout, RawProvider, RawShop};
 use crate::rules::schema::Lists;
-use crate::rules::{AccountRule, FieldsSchema, ProviderRules, Shop, ShopSide};
+use crate::rules::{AccountRule, FieldsSchema, PaymentChecks, ProviderRules, Shop, ShopSide};
 
 /// How large a compiled pattern may be, in bytes.
 const LARGEST_PATTERN: usize = 1 << 20;
@@ -61,6 +61,7 @@ impl Context<'_> {
             payin,
             payout: ShopSide { schema, browser_return: false },
             account,
+            checks: PaymentChecks::default(),
             provider: provider?,
         })
     }

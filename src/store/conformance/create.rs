@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{CustomerAccountId, Direction, Outcome, Status};
-use crate::store::{StoreError, V1Part};
+use crate::store::{NewJob, ProviderKind, Standing, StoreError, V1Part};
 
 fn names(list: &[&str]) -> Kept {
     Kept::Names(list.iter().map(|name| Box::from(*name)).collect())
@@ -25,7 +25,7 @@ fn full_deposit() -> Draft {
     draft.comparison = Comparison { digest: Digest([0xfe; 16]), kept: names(&["bank", "first_name", "n"]) };
     let callback_url = CallbackUrl::new_allowing_http("http://acme.example/v1").unwrap();
     draft.v1 = Some(V1Part { digest: Digest([0x80; 16]), callback_url: Some(callback_url) });
-    draft.provider_job = Some(NOW);
+    draft.provider_job = Some(NewJob { provider: ProviderKind::Sandbox, due: NOW });
     draft
 }
 
@@ -44,7 +44,7 @@ async fn assert_found(store: &dyn Store, expected: &Stored, fields: &Fields) {
     let by_id = store.by_id(operation.id).await.unwrap();
     assert_eq!(by_id.as_ref(), Some(expected));
     let by_order = store.by_order(&operation.merchant, operation.direction(), &operation.order_id).await.unwrap();
-    assert_eq!(by_order.as_ref(), Some(expected));
+    assert_eq!(by_order.operation().as_ref(), Some(expected));
     assert!(store.fields(operation.id).await.unwrap().as_ref() == Some(fields), "the fields come back");
 }
 
@@ -97,7 +97,7 @@ pub(in crate::store) async fn an_order_exists_once(backend: &dyn Backend) {
     assert_eq!(*existing, expected);
     assert_eq!(store.by_id(loser).await.unwrap(), None);
     assert_found(&*store, &expected, &fields).await;
-    assert_eq!(store.next_provider_job().await.unwrap(), None, "nothing of the loser is stored");
+    assert_eq!(store.provider_queues().await.unwrap(), [], "nothing of the loser is stored");
 }
 
 pub(in crate::store) async fn one_of_many_concurrent_creates_wins(backend: &dyn Backend) {
@@ -114,9 +114,9 @@ pub(in crate::store) async fn one_of_many_concurrent_creates_wins(backend: &dyn 
         let (mut winners, mut seen) = (Vec::new(), Vec::new());
         for task in tasks {
             match task.await.unwrap() {
-                (draft, Creation::Created) => winners.push(draft),
+                (draft, Creation::Created(_)) => winners.push(draft),
                 (_, Creation::Existing(existing)) => seen.push(*existing),
-                (_, Creation::IdTaken) => panic!("all ids differ"),
+                (_, other) => panic!("all ids differ: {other:?}"),
             }
         }
         assert_eq!(winners.len(), 1);
@@ -136,7 +136,7 @@ pub(in crate::store) async fn orders_are_scoped_by_merchant_and_direction(backen
     for expected in expected {
         let operation = &expected.operation;
         let found = store.by_order(&operation.merchant, operation.direction(), &operation.order_id).await.unwrap();
-        assert_eq!(found, Some(expected));
+        assert_eq!(found, Standing::Operation(Box::new(expected)));
     }
 }
 
@@ -146,13 +146,13 @@ pub(in crate::store) async fn a_taken_id_is_reported(backend: &dyn Backend) {
     let expected = stored(&first);
     let mut second = withdrawal("acme", "second");
     second.operation.id = first.operation.id;
-    second.provider_job = Some(NOW);
+    second.provider_job = Some(NewJob { provider: ProviderKind::Sandbox, due: NOW });
     created(&*store, first).await;
     let creation = store.create(second).await.unwrap();
     assert!(matches!(creation, Creation::IdTaken), "{creation:?}");
     assert_eq!(store.by_id(expected.operation.id).await.unwrap(), Some(expected));
-    assert_eq!(store.by_order(&merchant("acme"), Direction::Payout, &order("second")).await.unwrap(), None);
-    assert_eq!(store.next_provider_job().await.unwrap(), None);
+    assert_eq!(store.by_order(&merchant("acme"), Direction::Payout, &order("second")).await.unwrap(), Standing::Free);
+    assert_eq!(store.provider_queues().await.unwrap(), []);
 }
 
 pub(in crate::store) async fn kept_names_come_back_after_reopening(backend: &dyn Backend) {
@@ -196,7 +196,7 @@ pub(in crate::store) async fn unknown_operations_are_absent(backend: &dyn Backen
     let id = fresh_id(&merchant("acme"));
     assert_eq!(store.by_id(id).await.unwrap(), None);
     assert!(store.fields(id).await.unwrap().is_none());
-    assert_eq!(store.by_order(&merchant("acme"), Direction::Payin, &order("none")).await.unwrap(), None);
+    assert_eq!(store.by_order(&merchant("acme"), Direction::Payin, &order("none")).await.unwrap(), Standing::Free);
     store.end_provider_job(id).await.unwrap();
     store.probe().await.unwrap();
 }

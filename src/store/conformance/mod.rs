@@ -14,7 +14,7 @@ use crate::domain::{
     AccountNumber, Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, Kind, MerchantId, Operation, OrderId,
     RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
 };
-use crate::store::{Comparison, Creation, Digest, Draft, Fields, Kept, Store, Stored};
+use crate::store::{Comparison, Creation, Digest, Draft, Fields, Kept, Store, Stored, Verdict};
 
 pub(super) use create::*;
 pub(super) use jobs::*;
@@ -114,6 +114,9 @@ pub(super) fn deposit(merchant_name: &str, order_text: &str) -> Draft {
         comparison: Comparison { digest: Digest([7; 16]), kept: Kept::Everything },
         v1: None,
         provider_job: None,
+        opening: Arc::default(),
+        enforce_balance: false,
+        daily_limit: None,
     }
 }
 
@@ -139,6 +142,6 @@ pub(super) fn stored(draft: &Draft) -> Stored {
 pub(super) async fn created(store: &dyn Store, draft: Draft) -> TransactionId {
     let id = draft.operation.id;
     let creation = store.create(draft).await.unwrap();
-    assert!(matches!(creation, Creation::Created), "{creation:?}");
+    assert!(matches!(creation, Creation::Created(Verdict::AsDrafted)), "{creation:?}");
     id
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::*;
 use crate::clock::SystemRandomness;
 use crate::rules::Secret;
+use crate::store::NewJob;
 use crate::store::conformance::{created, deposit};
 
 /// CPU time of this process, user and system, in microseconds (in steps of 10 ms).
@@ -23,7 +24,7 @@ fn drafts(from: usize, count: usize, job: bool) -> Vec<Draft> {
         draft.fields.sent =
             r#"{"first_name":"Ada","last_name":"Lovelace","email":"ada@example.com","bank":"x"}"#.into();
         draft.comparison.kept = Kept::Names(["bank".into(), "email".into(), "first_name".into()].into());
-        draft.provider_job = job.then_some(draft.operation.created_at);
+        draft.provider_job = job.then_some(NewJob { provider: ProviderKind::Sandbox, due: draft.operation.created_at });
         draft
     };
     (from..from + count).map(draft).collect()
@@ -75,7 +76,12 @@ async fn creates_cost() {
     let (started, lookups) = (Instant::now(), 100_000);
     for _ in 0..lookups {
         let operation = &ids[0].operation;
-        store.by_order(&operation.merchant, operation.direction(), &operation.order_id).await.unwrap().unwrap();
+        store
+            .by_order(&operation.merchant, operation.direction(), &operation.order_id)
+            .await
+            .unwrap()
+            .operation()
+            .unwrap();
     }
     println!("lookup by order: {} ns", started.elapsed().as_nanos() / lookups);
 }

@@ -40,11 +40,13 @@ use writer::Writer;
 use super::secret_file::{directory_of, private_directory};
 use super::vault::Vault;
 use super::{
-    Answer, Comparer, Creation, Draft, Fields, Kept, OpenError, Opened, ProviderJob, Settlement, Store, StoreError,
-    Stored,
+    Answer, Claim, Comparer, Creation, Draft, Fields, Kept, OpenError, Opened, ProviderJob, ProviderKind,
+    ProviderQueue, Reservations, Settlement, Standing, Store, StoreError, Stored, Verdict,
 };
 use crate::clock::Random;
-use crate::domain::{Direction, MerchantId, OrderId, Outcome, TransactionId, UnixMillis};
+use crate::domain::{
+    Balance, Currency, Direction, MerchantId, OrderId, Outcome, Preparation, ShopCode, TransactionId, UnixMillis,
+};
 use crate::rules::StoreKeys;
 use crate::telemetry::Metrics;
 
@@ -166,7 +168,7 @@ impl SqliteStore {
                 {
                     self.kept.remember(list.id, &names);
                 }
-                Ok(Creation::Created)
+                Ok(Creation::Created(Verdict::AsDrafted))
             }
             Inserted::Existing(row) => Ok(Creation::Existing(Box::new(self.decode(*row)?))),
             Inserted::IdTaken => Ok(Creation::IdTaken),
@@ -225,7 +227,11 @@ impl SqliteStore {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let claimed = self.writer.submit(move |connection| jobs::claim(connection, now, lease_until, limit)).await?;
         let jobs = claimed.into_iter().filter_map(|job| match self.decode(job.row) {
-            Ok(stored) => Some(ProviderJob { operation: stored.operation, attempts: job.attempts }),
+            Ok(stored) => Some(ProviderJob {
+                operation: stored.operation,
+                attempts: job.attempts,
+                provider: ProviderKind::Sandbox,
+            }),
             Err(error) => {
                 // One bad row must not stop the queue.
                 tracing::error!(%error, "a provider job cannot be read and is left for later");
@@ -234,6 +240,10 @@ impl SqliteStore {
         });
         Ok(jobs.collect())
     }
+}
+
+fn unavailable<T>() -> Answer<'static, T> {
+    Box::pin(async { Err(StoreError::Unavailable("not there yet".to_owned())) })
 }
 
 impl Store for SqliteStore {
@@ -250,11 +260,14 @@ impl Store for SqliteStore {
         merchant: &'a MerchantId,
         direction: Direction,
         order_id: &'a OrderId,
-    ) -> Answer<'a, Option<Stored>> {
+    ) -> Answer<'a, Standing> {
         Box::pin(async move {
             let key = row::order_key(self.comparer(), merchant, direction, order_id);
             let row = self.readers.read(|connection| StoredRow::by_order(connection, key))?;
-            row.map(|row| self.decode(row)).transpose()
+            Ok(match row.map(|row| self.decode(row)).transpose()? {
+                Some(stored) => Standing::Operation(Box::new(stored)),
+                None => Standing::Free,
+            })
         })
     }
 
@@ -276,21 +289,39 @@ impl Store for SqliteStore {
         Box::pin(self.book(id, outcome, at))
     }
 
-    fn claim_provider_jobs(
-        &self,
-        now: UnixMillis,
-        lease_until: UnixMillis,
-        limit: usize,
-    ) -> Answer<'_, Vec<ProviderJob>> {
-        Box::pin(self.claim(now, lease_until, limit))
+    fn prepare(&self, _: TransactionId, _: Preparation) -> Answer<'_, bool> {
+        unavailable()
+    }
+
+    fn preparation(&self, _: TransactionId) -> Answer<'_, Option<Preparation>> {
+        unavailable()
+    }
+
+    fn provider_queues(&self) -> Answer<'_, Vec<ProviderQueue>> {
+        Box::pin(async move {
+            let due = self.readers.read(jobs::next)?;
+            Ok(due.map(|due| ProviderQueue { shop: ShopCode::new("any").unwrap(), due }).into_iter().collect())
+        })
+    }
+
+    fn claim_provider_jobs(&self, claim: Claim) -> Answer<'_, Vec<ProviderJob>> {
+        Box::pin(self.claim(claim.now, claim.lease_until, claim.limit))
+    }
+
+    fn postpone_provider_job(&self, _: TransactionId, _: UnixMillis) -> Answer<'_, ()> {
+        unavailable()
+    }
+
+    fn reserve<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a [OrderId]) -> Answer<'a, Reservations> {
+        unavailable()
+    }
+
+    fn balances<'a>(&'a self, _: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>> {
+        unavailable()
     }
 
     fn end_provider_job(&self, id: TransactionId) -> Answer<'_, ()> {
         Box::pin(self.writer.submit(move |connection| jobs::end(connection, id)))
-    }
-
-    fn next_provider_job(&self) -> Answer<'_, Option<UnixMillis>> {
-        Box::pin(async move { self.readers.read(jobs::next) })
     }
 
     fn probe(&self) -> Answer<'_, ()> {

@@ -90,8 +90,8 @@ impl NewRow {
         if let Some(list) = &self.kept {
             kept::store(connection, list)?;
         }
-        if let Some(due_at) = self.draft.provider_job {
-            connection.prepare_cached(INSERT_JOB)?.execute((operation.id.to_stored(), due_at.0))?;
+        if let Some(job) = self.draft.provider_job {
+            connection.prepare_cached(INSERT_JOB)?.execute((operation.id.to_stored(), job.due.0))?;
         }
         Ok(true)
     }

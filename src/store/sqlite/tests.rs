@@ -269,7 +269,7 @@ async fn nothing_is_acknowledged_between_a_failed_fsync_and_a_commit_that_works(
         assert!(matches!(store.probe().await, Err(StoreError::Unavailable(_))));
     }
     assert!(store.by_id(before).await.unwrap().is_some(), "reads go on");
-    assert_eq!(store.by_order(&merchant("acme"), Direction::Payin, &order("failing 0")).await.unwrap(), None);
+    assert_eq!(store.by_order(&merchant("acme"), Direction::Payin, &order("failing 0")).await.unwrap(), Standing::Free);
     faults.failing_commits(false);
     recovered(&store).await;
     store.probe().await.unwrap();
@@ -307,7 +307,7 @@ async fn nothing_is_acknowledged_while_the_files_are_not_in_their_place() {
     store.probe().await.unwrap();
     assert!(store.by_id(before).await.unwrap().is_some());
     let other_order = store.by_order(&merchant("acme"), Direction::Payin, &order("in the other store")).await;
-    assert_eq!(other_order.unwrap(), None, "nothing of the other store is read");
+    assert_eq!(other_order.unwrap(), Standing::Free, "nothing of the other store is read");
 
     fs::remove_file(place.path().with_extension("db-wal")).unwrap();
     assert_refused("no log").await;
@@ -383,7 +383,7 @@ async fn a_command_at_fault_does_not_stop_its_batch() {
             assert!(store.by_id(id).await.unwrap().is_some());
         }
     }
-    assert_eq!(store.next_provider_job().await.unwrap(), None, "nothing of the refused is stored");
+    assert_eq!(store.provider_queues().await.unwrap(), [], "nothing of the refused is stored");
 }
 
 #[tokio::test]

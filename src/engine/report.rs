@@ -1,0 +1,66 @@
+//! What a provider says of an operation, asked or by itself: booked once, repeats change nothing, contradictions are
+//! refused and told to the operator (contract sections 7 and 8).
+
+use super::Engine;
+use crate::domain::{Outcome, Preparation, ShopCode, Status, TransactionId};
+use crate::store::{Settlement, StoreError};
+
+/// What a provider says of an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Report {
+    /// No result yet, and nothing for the customer.
+    Pending,
+    /// No result yet; this is how a deposit's customer goes on.
+    Prepared(Preparation),
+    /// A terminal result.
+    Finished(Outcome),
+}
+
+/// What became of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reported {
+    /// It was taken: booked, or kept for the customer, or there was nothing to keep.
+    Taken,
+    /// It says what is known, or what a finished operation has no more use for.
+    Repeated,
+    /// The operation has the other result; it stands.
+    Contradicts(Status),
+    /// This shop has no such operation.
+    Unknown,
+}
+
+impl Engine {
+    /// Takes what the provider of a shop says of an operation. When it is taken, the provider's job ends in the same
+    /// commit.
+    ///
+    /// # Errors
+    /// The store could not answer: nothing was taken, and the report may be made again.
+    pub async fn report(&self, shop: &ShopCode, id: TransactionId, report: Report) -> Result<Reported, StoreError> {
+        let Some(stored) = self.store.by_id(id).await?.filter(|stored| stored.operation.shop == *shop) else {
+            return Ok(Reported::Unknown);
+        };
+        let status = stored.operation.state.status();
+        match report {
+            Report::Finished(outcome) => self.finish(shop, id, outcome).await,
+            _ if status != Status::Pending => Ok(Reported::Repeated),
+            Report::Pending => self.store.end_provider_job(id).await.map(|()| Reported::Taken),
+            Report::Prepared(preparation) => {
+                let kept = self.store.prepare(id, preparation).await?;
+                Ok(if kept { Reported::Taken } else { Reported::Repeated })
+            }
+        }
+    }
+
+    async fn finish(&self, shop: &ShopCode, id: TransactionId, outcome: Outcome) -> Result<Reported, StoreError> {
+        match self.store.settle(id, outcome, self.clock.now()).await? {
+            Settlement::Booked => Ok(Reported::Taken),
+            Settlement::AlreadyBooked => Ok(Reported::Repeated),
+            Settlement::Unknown => Ok(Reported::Unknown),
+            Settlement::Contradicts(booked) => {
+                tracing::warn!(transaction_id = %id, shop = shop.as_str(), booked = booked.as_str(),
+                    "a contradicting result was refused");
+                Ok(Reported::Contradicts(booked))
+            }
+        }
+    }
+}
