@@ -1,15 +1,14 @@
-//! Creating an operation: what stands already is answered before any rule that may have changed.
+//! Creating an operation: what stands already is answered before any rule that may have changed, and a new one is
+//! committed with all that belongs to it.
 
-use std::sync::Arc;
-
-use super::{AtCreation, Engine, Refused, compare, decide};
+use super::{AtCreation, Engine, FailureCause, Refused, checks, compare, decide};
 use crate::auth::Caller;
 use crate::domain::{
-    Deposit, Kind, Operation, OrderId, Outcome, RedirectUrl, State, TransactionId, UnixMillis, Withdrawal,
+    Deposit, Direction, Kind, Operation, OrderId, Outcome, RedirectUrl, State, TransactionId, UnixMillis, Withdrawal,
 };
 use crate::failure::{Complaint, Failure};
 use crate::rules::ProviderRules;
-use crate::store::{Comparison, Creation, Draft, NewJob, ProviderKind, Standing, Stored, V1Part};
+use crate::store::{Comparison, Creation, Digest, Draft, NewJob, ProviderKind, Standing, Stored, V1Part, Verdict};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
 /// How often another id is drawn when one is taken. Twelve random bits a millisecond and merchant bucket make a second
@@ -35,6 +34,19 @@ impl Created {
         };
         Self { id: operation.id, order_id: operation.order_id.clone(), redirect_url }
     }
+}
+
+/// Everything about a new operation but its id, which may have to be drawn more than once.
+struct Plan<'r> {
+    caller: &'r Caller,
+    request: &'r CreateRequest<'r>,
+    accepted: decide::Accepted,
+    digest: Digest,
+    v1: Option<V1Part>,
+    now: UnixMillis,
+    /// Why it is created FAILED, if it is.
+    failure: Option<FailureCause>,
+    provider_job: Option<NewJob>,
 }
 
 impl Engine {
@@ -82,20 +94,20 @@ impl Engine {
         accepted: decide::Accepted,
         v1: Option<V1Part>,
     ) -> Result<Created, Refused> {
-        let now = self.clock.now();
-        let digest = compare::digest(self.store.comparer(), request, &accepted.kept);
+        let plan = self.plan(caller, request, accepted, v1);
         for _ in 0..ID_DRAWS {
-            let draft = self.draft(caller, request, &accepted, digest, v1.clone(), now);
+            let draft = self.draft(&plan);
             let created = Created::of(&draft.operation);
-            let asks_provider = draft.provider_job.is_some();
+            let offers_opening = !draft.opening.is_empty();
             match self.store.create(draft).await? {
-                Creation::Created(_) => {
-                    if asks_provider {
-                        self.provider.job_stored();
+                Creation::Created(verdict) => {
+                    if offers_opening {
+                        self.openings.stood(&caller.merchant().id);
                     }
+                    self.tell_created(&plan, created.id, verdict);
                     return Ok(created);
                 }
-                Creation::Existing(stored) => return self.answer_existing(request, v1.as_ref(), &stored).await,
+                Creation::Existing(stored) => return self.answer_existing(request, plan.v1.as_ref(), &stored).await,
                 Creation::Reserved => return Err(Refused::Reserved),
                 Creation::IdTaken => {}
             }
@@ -103,26 +115,37 @@ impl Engine {
         Err(Refused::Failed(Failure::Internal { cause: format!("{ID_DRAWS} transaction ids in a row were taken") }))
     }
 
-    fn draft(
+    /// What a new operation starts as. The provider is asked only about what the shop's checks let through.
+    fn plan<'r>(
         &self,
-        caller: &Caller,
-        request: &CreateRequest<'_>,
-        accepted: &decide::Accepted,
-        digest: crate::store::Digest,
+        caller: &'r Caller,
+        request: &'r CreateRequest<'r>,
+        accepted: decide::Accepted,
         v1: Option<V1Part>,
-        now: UnixMillis,
-    ) -> Draft {
+    ) -> Plan<'r> {
+        let now = self.clock.now();
+        let shop = &accepted.shop;
+        let (failure, provider_job) = match accepted.failure {
+            Some(cause) => (Some(cause), None),
+            None => match self.provider.at_creation(shop, request.kind.direction(), request.amount, now) {
+                AtCreation::Fail => (Some(FailureCause::Provider), None),
+                AtCreation::AskAt(due) => (None, Some(NewJob { provider: kind_of(&shop.provider), due })),
+                AtCreation::Wait => (None, None),
+            },
+        };
+        let digest = compare::digest(self.store.comparer(), request, &accepted.kept);
+        Plan { caller, request, accepted, digest, v1, now, failure, provider_job }
+    }
+
+    /// An operation of a plan under a new id.
+    fn draft(&self, plan: &Plan<'_>) -> Draft {
+        let Plan { caller, request, accepted, now, .. } = plan;
         let merchant = caller.merchant();
         let shop = &accepted.shop;
-        let id = TransactionId::compose(now, merchant.bucket, self.random.number());
-        let at_creation = self.provider.at_creation(shop, request.kind.direction(), request.amount, now);
-        let state = match at_creation {
-            AtCreation::Fail => State::Finished { outcome: Outcome::Failed, at: now },
-            AtCreation::AskAt(_) | AtCreation::Wait => State::Pending,
-        };
-        let provider_job = match at_creation {
-            AtCreation::AskAt(due) => Some(NewJob { provider: kind_of(&shop.provider), due }),
-            AtCreation::Fail | AtCreation::Wait => None,
+        let id = TransactionId::compose(*now, merchant.bucket, self.random.number());
+        let state = match plan.failure {
+            Some(_) => State::Finished { outcome: Outcome::Failed, at: *now },
+            None => State::Pending,
         };
         let operation = Operation {
             id,
@@ -135,20 +158,36 @@ impl Engine {
             payment_method: shop.payment_method.clone(),
             customer_account_id: request.customer_account_id,
             callback_url: request.callback_url.clone(),
-            kind: self.kind(caller, request, id, now),
+            kind: self.kind(caller, request, id, *now),
             state,
-            created_at: now,
+            created_at: *now,
         };
         Draft {
             operation,
             api_key: caller.api_key().key.clone(),
             fields: accepted.fields.clone(),
-            comparison: Comparison { digest, kept: accepted.kept.clone() },
-            v1,
-            provider_job,
-            opening: Arc::default(),
-            enforce_balance: merchant.balance.enforce,
-            daily_limit: None,
+            comparison: Comparison { digest: plan.digest, kept: accepted.kept.clone() },
+            v1: plan.v1.clone(),
+            provider_job: plan.provider_job,
+            opening: self.openings.offered(&merchant.id, &merchant.balance.opening),
+            enforce_balance: merchant.balance.enforce && request.kind.direction() == Direction::Payout,
+            daily_limit: checks::daily_limit(&shop.checks, request, *now),
+        }
+    }
+
+    /// After the commit: wakes the provider's worker for what it has to do, or tells why the operation failed already.
+    fn tell_created(&self, plan: &Plan<'_>, id: TransactionId, verdict: Verdict) {
+        match plan.failure.or(FailureCause::of_verdict(verdict)) {
+            Some(cause) => {
+                let direction = plan.request.kind.direction();
+                self.metrics.created_failed(direction, cause.as_str());
+                // Without the customer's address and account: the operation names them to whoever may see it.
+                tracing::info!(transaction_id = %id, merchant = plan.caller.merchant().id.as_str(),
+                    shop = plan.accepted.shop.code.as_str(), direction = direction.as_str(), cause = cause.as_str(),
+                    "an operation was created FAILED");
+            }
+            None if plan.provider_job.is_some() => self.provider.job_stored(),
+            None => {}
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::FailureCause;
+use super::checks;
 use crate::domain::Direction;
 use crate::failure::Complaint;
 use crate::rules::{ApiKey, FieldProblem, Merchant, Shop};
@@ -17,9 +19,12 @@ pub struct Accepted {
     pub kept: Kept,
     /// The `fields` to be stored.
     pub fields: Fields,
+    /// Why the shop's payment checks let it be created FAILED, if they do.
+    pub failure: Option<FailureCause>,
 }
 
-/// Applies today's rules to a request, in this order: shop, currency, account, `fields`.
+/// Applies today's rules to a request, in this order: shop, currency, account, `fields`, payment checks. What the checks
+/// refuse is accepted as an operation that failed.
 ///
 /// # Errors
 /// The first rule that refuses it, named by its v2 member.
@@ -37,7 +42,8 @@ pub fn by_todays_rules(
         shop.account.check(account_number).map_err(|invalid| Complaint::invalid("account_number", &invalid))?;
     }
     let (kept, fields) = check_fields(merchant, request, &shop)?;
-    Ok(Accepted { shop, kept, fields })
+    let failure = checks::refusal(&shop.checks, request);
+    Ok(Accepted { shop, kept, fields, failure })
 }
 
 /// The shop that a request names, or the merchant's default. Unknown, inactive and not enabled shops are the same to the

@@ -1,10 +1,13 @@
 //! The v2 engine: decides what becomes of a create, a status question or a result. No HTTP, no SQL; the only JSON it
 //! touches is the opaque `fields` object.
 
+mod checks;
 mod compare;
 mod create;
+mod customer;
 mod decide;
 mod links;
+mod opening;
 mod query;
 mod report;
 #[cfg(test)]
@@ -12,16 +15,18 @@ mod tests;
 
 use std::sync::Arc;
 
+pub use checks::FailureCause;
 pub use create::Created;
+pub use customer::CustomerWay;
 pub use decide::by_todays_rules;
 pub use links::PageSecret;
 pub use query::V1Repeat;
 pub use report::{Report, Reported};
 
 use crate::clock::{Clock, Random};
-use crate::domain::{Amount, Direction, UnixMillis};
+use crate::domain::{Amount, Direction, Operation, UnixMillis};
 use crate::failure::{Complaint, Failure};
-use crate::rules::Shop;
+use crate::rules::{ProviderRules, Shop};
 use crate::store::{Store, StoreError};
 use crate::telemetry::Metrics;
 
@@ -33,6 +38,7 @@ pub struct Engine {
     provider: Arc<dyn Provider>,
     page_secret: PageSecret,
     metrics: Arc<Metrics>,
+    openings: opening::Openings,
 }
 
 impl Engine {
@@ -46,7 +52,7 @@ impl Engine {
         page_secret: PageSecret,
         metrics: Arc<Metrics>,
     ) -> Self {
-        Self { store, clock, random, provider, page_secret, metrics }
+        Self { store, clock, random, provider, page_secret, metrics, openings: opening::Openings::default() }
     }
 
     /// The store behind it.
@@ -66,6 +72,10 @@ impl Engine {
 pub trait Provider: Send + Sync + 'static {
     /// What a provider makes of an operation about to be created.
     fn at_creation(&self, shop: &Shop, direction: Direction, amount: Amount, now: UnixMillis) -> AtCreation;
+
+    /// How the customer of a pending deposit goes on, where the provider needs no store to tell; `None`: what was prepared
+    /// for the deposit decides.
+    fn customer_way(&self, provider: &ProviderRules, operation: &Operation, now: UnixMillis) -> Option<CustomerWay>;
 
     /// Called after a commit that stored a provider job, so that it need not be waited for.
     fn job_stored(&self);

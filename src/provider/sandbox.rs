@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use crate::domain::{Amount, Direction, Outcome, UnixMillis};
-use crate::engine::AtCreation;
+use crate::domain::{Amount, Detail, Direction, Instructions, Operation, Outcome, UnixMillis};
+use crate::engine::{AtCreation, CustomerWay};
+
+/// How long the preparation of deposits of .04 takes, from their creation.
+const SLOW_PREPARATION: Duration = Duration::from_secs(10);
 
 /// What the sandbox makes of a new operation. Withdrawals that come to a result by themselves are asked for after
 /// `delay`; deposits wait for what the customer does.
@@ -23,9 +26,44 @@ pub fn withdrawal_result(amount: Amount) -> Outcome {
     }
 }
 
+/// How the customer of a pending deposit goes on at `now`: nothing is stored of it, since the amount and the age of the
+/// deposit say all. Withdrawals have no customer's way.
+pub fn customer_way(operation: &Operation, delay: Duration, now: UnixMillis) -> Option<CustomerWay> {
+    if operation.direction() == Direction::Payout {
+        return None;
+    }
+    let cents = operation.amount.cents();
+    let preparation = if cents == 4 { SLOW_PREPARATION } else { delay };
+    if now < operation.created_at.plus(preparation) {
+        return Some(CustomerWay::Preparing);
+    }
+    match cents {
+        2 => Some(CustomerWay::Stopped),
+        3 => instructions(operation).map(CustomerWay::Instructions),
+        _ => Some(CustomerWay::SandboxPage),
+    }
+}
+
+/// Instructions that name no account, real or not: nobody should try to pay.
+fn instructions(operation: &Operation) -> Option<Instructions> {
+    let detail = |label: &str, value: String| Detail { label: label.into(), value: value.into() };
+    let details = vec![
+        detail("Amount", format!("{} {}", operation.amount, operation.currency)),
+        detail("Reference", operation.id.to_string()),
+    ];
+    let text = "This is the sandbox: a real provider would tell here how to pay. No money can be sent.";
+    Instructions::new(Some(text.into()), details).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{
+        AccountNumber, BrowserUrl, CallbackUrl, Currency, Deposit, Kind, MerchantId, OrderId, RedirectUrl, ShopCode,
+        State, TransactionId, Withdrawal,
+    };
+
+    const CREATED: UnixMillis = UnixMillis(1_780_000_000_000);
 
     #[test]
     fn the_last_two_digits_decide() {
@@ -35,11 +73,13 @@ mod tests {
             |hundredths, direction| at_creation(direction, Amount::from_hundredths(hundredths).unwrap(), delay, now);
         let later = AtCreation::AskAt(UnixMillis(2_000));
         for (hundredths, deposit, withdrawal) in [
+            (1, AtCreation::Fail, AtCreation::Fail),
             (1001, AtCreation::Fail, AtCreation::Fail),
             (1002, AtCreation::Wait, AtCreation::Wait),
             (1003, AtCreation::Wait, later),
             (1004, AtCreation::Wait, later),
             (1000, AtCreation::Wait, later),
+            (1099, AtCreation::Wait, later),
         ] {
             assert_eq!(at(hundredths, Direction::Payin), deposit, "{hundredths}");
             assert_eq!(at(hundredths, Direction::Payout), withdrawal, "{hundredths}");
@@ -48,5 +88,64 @@ mod tests {
         assert_eq!(result(1004), Outcome::Failed);
         assert_eq!(result(1003), Outcome::Success { payer: None });
         assert_eq!(result(1050), Outcome::Success { payer: None });
+    }
+
+    fn operation(hundredths: u64, kind: Kind) -> Operation {
+        Operation {
+            id: TransactionId::from_stored(4711).unwrap(),
+            merchant: MerchantId::new("acme").unwrap(),
+            order_id: OrderId::new("o").unwrap(),
+            amount: Amount::from_hundredths(hundredths).unwrap(),
+            currency: Currency::new("EUR").unwrap(),
+            method: None,
+            shop: ShopCode::new("card").unwrap(),
+            payment_method: None,
+            customer_account_id: None,
+            callback_url: CallbackUrl::new("https://a.example/cb").unwrap(),
+            kind,
+            state: State::Pending,
+            created_at: CREATED,
+        }
+    }
+
+    fn deposit(hundredths: u64) -> Operation {
+        let url = || BrowserUrl::new("https://a.example/r").unwrap();
+        let redirect_url = RedirectUrl::new("https://p.example/pay/4711".into());
+        let kind = Deposit { success_url: url(), pending_url: url(), fail_url: url(), redirect_url };
+        operation(hundredths, Kind::Deposit(kind))
+    }
+
+    #[test]
+    fn a_deposits_customer_goes_on_by_amount_and_age() {
+        let delay = Duration::from_secs(3);
+        let way =
+            |hundredths, millis| customer_way(&deposit(hundredths), delay, UnixMillis(CREATED.0 + millis)).unwrap();
+        for hundredths in [1000, 1002, 1003, 1004, 1005, 1099] {
+            assert_eq!(way(hundredths, 0), CustomerWay::Preparing, "{hundredths}");
+            assert_eq!(way(hundredths, 2_999), CustomerWay::Preparing, "{hundredths}");
+            assert_eq!(way(hundredths, -5_000), CustomerWay::Preparing, "a clock that was set back: {hundredths}");
+        }
+        assert_eq!(way(1002, 3_000), CustomerWay::Stopped);
+        assert!(matches!(way(1003, 3_000), CustomerWay::Instructions(_)));
+        for hundredths in [1000, 1005, 1099] {
+            assert_eq!(way(hundredths, 3_000), CustomerWay::SandboxPage, "{hundredths}");
+        }
+        assert_eq!(way(1004, 9_999), CustomerWay::Preparing);
+        assert_eq!(way(1004, 10_000), CustomerWay::SandboxPage);
+    }
+
+    #[test]
+    fn instructions_name_the_deposit_and_no_account() {
+        let told = instructions(&deposit(1003)).unwrap();
+        let details: Vec<_> = told.details().iter().map(|d| (d.label.as_ref(), d.value.as_ref())).collect();
+        assert_eq!(details, [("Amount", "10.03 EUR"), ("Reference", "4711")]);
+        assert!(told.text().is_some());
+    }
+
+    #[test]
+    fn a_withdrawal_has_no_customers_way() {
+        let kind =
+            Withdrawal { account_number: AccountNumber::new("4111111111111111").unwrap(), account_channel: None };
+        assert_eq!(customer_way(&operation(1000, Kind::Withdrawal(kind)), Duration::ZERO, CREATED), None);
     }
 }

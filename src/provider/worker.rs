@@ -8,8 +8,8 @@ use tokio::sync::{Notify, oneshot};
 
 use super::sandbox;
 use crate::clock::Clock;
-use crate::domain::{Amount, Direction, UnixMillis};
-use crate::engine::{AtCreation, Provider};
+use crate::domain::{Amount, Direction, Operation, UnixMillis};
+use crate::engine::{AtCreation, CustomerWay, Provider};
 use crate::rules::{ProviderRules, Shop};
 use crate::store::{Claim, ProviderJob, Settlement, Store, StoreError};
 use crate::telemetry::Metrics;
@@ -32,6 +32,13 @@ impl Provider for Providers {
         match &shop.provider {
             ProviderRules::Sandbox { delay } => sandbox::at_creation(direction, amount, *delay, now),
             ProviderRules::Http(_) => AtCreation::AskAt(now),
+        }
+    }
+
+    fn customer_way(&self, provider: &ProviderRules, operation: &Operation, now: UnixMillis) -> Option<CustomerWay> {
+        match provider {
+            ProviderRules::Sandbox { delay } => sandbox::customer_way(operation, *delay, now),
+            ProviderRules::Http(_) => None,
         }
     }
 

@@ -15,7 +15,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::slots::Slots;
-use crate::domain::UnixMillis;
+use crate::domain::{Direction, UnixMillis};
 
 /// The media type of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -106,6 +106,12 @@ struct Outcome {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CreatedFailed {
+    direction: &'static str,
+    cause: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ReloadResult {
     result: &'static str,
 }
@@ -158,6 +164,7 @@ pub struct Metrics {
     commit_batch: Histogram,
     commit_duration: Histogram,
     commit_failures: Counter,
+    created_failed: Family<CreatedFailed, Counter>,
     provider_jobs: Words<Outcome>,
     reloads: Words<ReloadResult>,
     certificate_reloads: Words<ReloadResult>,
@@ -185,6 +192,7 @@ impl Default for Metrics {
             commit_batch: Histogram::new(BATCH_SIZES),
             commit_duration: Histogram::new(COMMIT_SECONDS),
             commit_failures: Counter::default(),
+            created_failed: Family::default(),
             provider_jobs: Words::new(|outcome| Outcome { outcome }),
             reloads: Words::new(|result| ReloadResult { result }),
             certificate_reloads: Words::new(|result| ReloadResult { result }),
@@ -221,6 +229,8 @@ impl Metrics {
         let help = "How long commits took, until they were on disk";
         registry.register_with_unit("commit_duration", help, Unit::Seconds, self.commit_duration.clone());
         registry.register("commit_failures", "Commits that failed", self.commit_failures.clone());
+        let help = "Operations created FAILED, by direction and cause";
+        registry.register("operations_created_failed", help, self.created_failed.clone());
         registry.register("provider_jobs", "Provider jobs finished, by outcome", self.provider_jobs.family.clone());
         registry.register("reloads", "Rule sets read, by result", self.reloads.family.clone());
         let help = "Certificates read after the start, by result";
@@ -290,6 +300,11 @@ impl Metrics {
     /// A commit failed.
     pub fn commit_failed(&self) {
         self.commit_failures.inc();
+    }
+
+    /// An operation was created FAILED, for a cause that the engine names.
+    pub fn created_failed(&self, direction: Direction, cause: &'static str) {
+        self.created_failed.get_or_create_owned(&CreatedFailed { direction: direction.as_str(), cause }).inc();
     }
 
     /// The provider worker finished a job, by outcome.
@@ -385,6 +400,7 @@ mod tests {
         metrics.connection_refused("tls");
         metrics.commit(3, Duration::from_millis(1));
         metrics.commit_failed();
+        metrics.created_failed(Direction::Payout, "balance");
         metrics.provider_job("settled");
         metrics.reload(true, "00aa");
         metrics.rules_loaded(UnixMillis(1_800_000_001_000));
@@ -404,6 +420,7 @@ mod tests {
             r#"paybridge_commit_batch_size_bucket{le="4.0"} 1"#,
             "paybridge_commit_duration_seconds_count 1",
             "paybridge_commit_failures_total 1",
+            r#"paybridge_operations_created_failed_total{direction="payout",cause="balance"} 1"#,
             r#"paybridge_provider_jobs_total{outcome="settled"} 1"#,
             r#"paybridge_reloads_total{result="accepted"} 1"#,
             r#"paybridge_rules_info{version="00aa"} 1"#,

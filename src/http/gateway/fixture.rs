@@ -20,9 +20,10 @@ use super::*;
 use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
 use crate::clock::ManualClock;
 use crate::domain::{
-    Amount, Balance, Bucket, Currency, MerchantId, OrderId, Outcome, Preparation, ShopCode, TransactionId, UnixMillis,
+    Amount, Balance, Bucket, Currency, MerchantId, Operation, OrderId, Outcome, Preparation, ShopCode, TransactionId,
+    UnixMillis,
 };
-use crate::engine::{AtCreation, PageSecret, Provider};
+use crate::engine::{AtCreation, CustomerWay, PageSecret, Provider};
 use crate::rules::{
     AccountRule, AddressSet, Algorithm, ApiKey, BalanceRules, CallbackRules, CallbackStyle, ClientRules, Dialect,
     Encoding, EngineRules, Gateway as GatewayRules, IdPolicy, KeyEntry, Limits, PageRules, PaymentChecks,
@@ -142,6 +143,10 @@ struct PatientProvider;
 impl Provider for PatientProvider {
     fn at_creation(&self, _: &Shop, _: Direction, _: Amount, _: UnixMillis) -> AtCreation {
         AtCreation::Wait
+    }
+
+    fn customer_way(&self, _: &ProviderRules, _: &Operation, _: UnixMillis) -> Option<CustomerWay> {
+        None
     }
 
     fn job_stored(&self) {}

@@ -1,0 +1,56 @@
+//! How a deposit's customer goes on, for the pages that show it (merchant-api-v2, "Customer payment page").
+
+use super::Engine;
+use crate::domain::{BrowserUrl, Instructions, Operation, Preparation, Status};
+use crate::rules::ProviderRules;
+use crate::store::StoreError;
+
+/// How the customer of a deposit goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CustomerWay {
+    /// Preparation is in progress.
+    Preparing,
+    /// The provider's payment page is ready.
+    Page(BrowserUrl),
+    /// The sandbox's own hosted page is ready.
+    SandboxPage,
+    /// Payment instructions are ready to be shown.
+    Instructions(Instructions),
+    /// Preparation stopped while the result is unknown.
+    Stopped,
+    /// There is a result: the customer goes where it leads.
+    Finished(Status),
+}
+
+impl From<Preparation> for CustomerWay {
+    fn from(preparation: Preparation) -> Self {
+        match preparation {
+            Preparation::Page(url) => Self::Page(url),
+            Preparation::Instructions(instructions) => Self::Instructions(instructions),
+            Preparation::Stopped => Self::Stopped,
+        }
+    }
+}
+
+impl Engine {
+    /// How the customer of a deposit goes on now; `provider` is the one of its shop. A result goes before everything
+    /// else, then what a provider prepared for this deposit, then what the provider tells without being asked.
+    ///
+    /// # Errors
+    /// The store could not answer.
+    pub async fn customer_way(
+        &self,
+        operation: &Operation,
+        provider: &ProviderRules,
+    ) -> Result<CustomerWay, StoreError> {
+        let status = operation.state.status();
+        if status != Status::Pending {
+            return Ok(CustomerWay::Finished(status));
+        }
+        if let Some(preparation) = self.store.preparation(operation.id).await? {
+            return Ok(preparation.into());
+        }
+        let told = self.provider.customer_way(provider, operation, self.clock.now());
+        Ok(told.unwrap_or(CustomerWay::Preparing))
+    }
+}
