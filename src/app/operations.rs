@@ -89,9 +89,10 @@ impl Operations {
 
     /// What a reload depends on.
     fn paths(&self) -> Vec<PathBuf> {
-        let tls = &self.rules.current().gateway.tls;
+        let rules = self.rules.current();
+        let tls = &rules.gateway.tls;
         let paths = [self.rules.directory(), &tls.certificate, &tls.key].map(Path::to_owned);
-        paths.into_iter().chain(tls.client_ca.clone()).collect()
+        paths.into_iter().chain(tls.client_ca.clone()).chain(rules.trust_files.iter().cloned()).collect()
     }
 
     fn reload_blocking(&self) {

@@ -77,8 +77,8 @@ pub(super) fn read(directory: &Path, findings: &mut Findings) -> RuleFiles {
     RuleFiles::new()
 }
 
-/// A hash over all file names and contents, 16 hexadecimal digits.
-pub(super) fn version(directory: &Path, files: &RuleFiles) -> Box<str> {
+/// A hash over all file names and contents, and over what is known of files elsewhere; 16 hexadecimal digits.
+pub(super) fn version(directory: &Path, files: &RuleFiles, elsewhere: impl Iterator<Item = [u8; 32]>) -> Box<str> {
     let mut hash = Sha256::new();
     for file in files.values() {
         let name = file.path.strip_prefix(directory).unwrap_or(&file.path);
@@ -86,6 +86,9 @@ pub(super) fn version(directory: &Path, files: &RuleFiles) -> Box<str> {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
+    }
+    for digest in elsewhere {
+        hash.update(digest);
     }
     let digest = hash.finalize();
     let number = digest.iter().take(8).fold(0_u64, |number, byte| (number << 8) | u64::from(*byte));

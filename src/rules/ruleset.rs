@@ -16,7 +16,7 @@ use crate::domain::{MerchantId, ShopCode, UnixMillis};
 /// All rules of one moment. A request fetches it once and keeps it to its reply.
 #[derive(Debug)]
 pub struct RuleSet {
-    /// The first 16 hexadecimal digits of a hash over all files.
+    /// The first 16 hexadecimal digits of a hash over all files, those of `trust_files` included.
     pub version: Box<str>,
     /// When it was read.
     pub loaded_at: UnixMillis,
@@ -32,6 +32,8 @@ pub struct RuleSet {
     pub api_keys: HashMap<Box<str>, KeyEntry>,
     /// The paths of all dialects.
     pub v1_routes: HashMap<Box<str>, Vec<V1Route>>,
+    /// The files of certificates that shops' providers are trusted by. Their content is part of the rules.
+    pub trust_files: Vec<PathBuf>,
 }
 
 impl RuleSet {

@@ -5,15 +5,12 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 use toml::Spanned;
 
 use super::template::payload;
 use super::{Context, Here};
 use crate::domain::BrowserUrl;
-use crate::rules::files::{Role, is_absent, read_bounded};
-use crate::rules::problems::Span;
+use crate::rules::files::{Role, is_absent};
 use crate::rules::raw::{
     Field, List, Prefix, RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages, RawQuota,
     RawSecret, RawServer, RawStore, RawTls, Size,
@@ -23,19 +20,16 @@ use crate::rules::{
     StoreUrl, TlsRules,
 };
 
-const SECOND: Duration = Duration::from_secs(1);
-const MINUTE: Duration = Duration::from_mins(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
-const DAY: Duration = Duration::from_hours(24);
+pub(super) const DAY: Duration = Duration::from_hours(24);
 
 /// Every v1 and v2 request with a body has a larger one.
 const SMALLEST_BODY: usize = 256;
 
 /// The signature headers and a few of every client's own.
 const SMALLEST_HEAD: usize = 1 << 10;
-
-/// The largest file of certificates, in bytes.
-const LARGEST_PEM: u64 = 4 << 20;
 
 const fn loopback(port: u16) -> SocketAddr {
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), port)
@@ -227,22 +221,6 @@ impl Context<'_> {
             resolved
         };
         named.iter().map(resolved).collect()
-    }
-
-    /// A file of certificates must be there and hold one, but for the authority that the start is about to make. Where
-    /// secrets are not asked for, neither are certificates.
-    fn certificates(&mut self, here: Here<'_>, key: &str, span: Span, path: &Path, made: Option<&Path>) {
-        if !self.check_secrets || (made == Some(path) && !path.exists()) {
-            return;
-        }
-        let reason = match read_bounded(path, LARGEST_PEM) {
-            Err(error) => format!("{} cannot be read: {error}", path.display()),
-            Ok(bytes) if CertificateDer::pem_slice_iter(&bytes).next().is_none_or(|first| first.is_err()) => {
-                format!("{} holds no PEM certificate", path.display())
-            }
-            Ok(_) => return,
-        };
-        self.problem(here, span, format!("`{key}`: {reason}"));
     }
 
     /// A size that is not so small that it refuses every request.

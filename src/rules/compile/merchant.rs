@@ -246,11 +246,6 @@ impl Context<'_> {
     }
 
     fn balance(&mut self, here: Here<'_>, raw: &RawBalance) -> BalanceRules {
-        if let Some(enforce) = raw.enforce.given()
-            && *enforce.get_ref()
-        {
-            self.problem(here, enforce.span(), "`balance.enforce` is not supported by this version");
-        }
         let mut opening = BTreeMap::new();
         for (currency, amount) in raw.opening.get().map_or(&[][..], |opening| &opening.0) {
             let said = amount.0.get_ref();

@@ -1,10 +1,13 @@
 //! What rule files mean: raw tables become the types that requests are served by. Nothing here stops at a problem; a
 //! thing that cannot be made is left out, and the problem is noted.
 
+mod certificates;
+mod checks;
 mod dialect;
 mod gateway;
 mod lists;
 mod merchant;
+mod provider;
 mod routes;
 mod secrets;
 mod shop;
@@ -14,6 +17,7 @@ use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use self::certificates::Trusted;
 use super::files::{RuleFile, RuleFiles};
 use super::problems::{FileId, Findings, Span};
 use super::raw::{self, FromToml};
@@ -29,6 +33,7 @@ struct Context<'a> {
     files: &'a RuleFiles,
     check_secrets: bool,
     previous: Option<&'a RuleSet>,
+    trusted: Trusted,
 }
 
 /// A file that is being compiled.
@@ -73,7 +78,7 @@ pub(super) fn compile(
     check_secrets: bool,
     findings: &mut Findings,
 ) -> Option<RuleSet> {
-    let mut context = Context { findings, files, check_secrets, previous };
+    let mut context = Context { findings, files, check_secrets, previous, trusted: Trusted::default() };
     let gateway = context.gateway(directory);
     let dialects = context.dialects();
     let shops = context.shops();
@@ -81,11 +86,12 @@ pub(super) fn compile(
     let merchants = context.merchants(&parts);
     let v1_routes = context.routes(&parts, &dialects.places, &merchants);
     let api_keys = api_keys(&merchants);
-    if !context.findings.is_empty() {
+    let trusted = context.trusted;
+    if !findings.is_empty() {
         return None;
     }
     Some(RuleSet {
-        version: super::files::version(directory, files),
+        version: super::files::version(directory, files, trusted.digests()),
         loaded_at: now,
         gateway: gateway?,
         merchants,
@@ -93,6 +99,7 @@ pub(super) fn compile(
         dialects: parts.dialects.into_iter().filter_map(|(name, dialect)| Some((name, dialect?))).collect(),
         api_keys,
         v1_routes,
+        trust_files: trusted.into_paths(),
     })
 }
 

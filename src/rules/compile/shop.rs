@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 use toml::Spanned;
@@ -12,9 +11,9 @@ use crate::domain::{Direction, ShopCode};
 use crate::rules::files::Role;
 use crate::rules::json_places::Places;
 use crate::rules::problems::{did_you_mean, quoted};
-use crate::rules::raw::{Field, ProviderKind, RawAccount, RawPayout, RawProvider, RawShop};
+use crate::rules::raw::{Field, RawAccount, RawChecks, RawPayout, RawShop};
 use crate::rules::schema::Lists;
-use crate::rules::{AccountRule, FieldsSchema, PaymentChecks, ProviderRules, Shop, ShopSide};
+use crate::rules::{AccountRule, FieldsSchema, Shop, ShopSide};
 
 /// How large a compiled pattern may be, in bytes.
 const LARGEST_PATTERN: usize = 1 << 20;
@@ -52,6 +51,7 @@ impl Context<'_> {
         let schema = payout.and_then(|side| self.schema(here, &side.schema, Direction::Payout, schemas));
         let payment_method = self.payment_method(here, &raw.payment_method);
         let account = self.account(here, payout, payment_method.as_deref());
+        let checks = self.checks(here, raw.checks.get().unwrap_or(&RawChecks::default()));
         let provider = self.provider(here, &raw.provider);
         Some(Shop {
             code: code.clone(),
@@ -61,7 +61,7 @@ impl Context<'_> {
             payin,
             payout: ShopSide { schema, browser_return: false },
             account,
-            checks: PaymentChecks::default(),
+            checks,
             provider: provider?,
         })
     }
@@ -92,45 +92,6 @@ impl Context<'_> {
         let message = "`payout.account.pattern` must be a regular expression without look-around or back-references";
         self.problem(here, pattern.span(), message);
         AccountRule::Any
-    }
-
-    fn provider(&mut self, here: Here<'_>, field: &Field<RawProvider>) -> Option<ProviderRules> {
-        let given = match field {
-            Field::Given(given) => given,
-            Field::Wrong => return None,
-            Field::Absent => {
-                self.problem(here, 0..0, "a shop needs a `[provider]`, such as `kind = \"sandbox\"`");
-                return None;
-            }
-        };
-        let raw = given.get_ref();
-        match (raw.kind.get(), raw.kind.given()) {
-            (Some(ProviderKind::Sandbox), _) => Some(self.sandbox(here, raw)),
-            (Some(ProviderKind::Http), Some(kind)) => {
-                self.problem(here, kind.span(), "`provider.kind`: \"http\" is not supported by this version");
-                None
-            }
-            _ => {
-                if raw.kind.is_absent() {
-                    self.problem(here, given.span(), "`provider.kind` is required, such as `kind = \"sandbox\"`");
-                }
-                None
-            }
-        }
-    }
-
-    fn sandbox(&mut self, here: Here<'_>, raw: &RawProvider) -> ProviderRules {
-        let http_only = [
-            ("url", raw.url.given().map(Spanned::span)),
-            ("secret", raw.secret.given().map(Spanned::span)),
-            ("trust", raw.trust.given().map(Spanned::span)),
-        ];
-        for (key, span) in http_only {
-            if let Some(span) = span {
-                self.problem(here, span, format!("`provider.{key}` is no key of the sandbox"));
-            }
-        }
-        ProviderRules::Sandbox { delay: raw.delay.or(Duration::from_secs(1)) }
     }
 
     fn schema(

@@ -43,6 +43,17 @@ impl FromToml for u32 {
     }
 }
 
+/// A whole number of 64 bits with a sign: customers' ids.
+impl FromToml for i64 {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+        let number = integer(value.get_ref());
+        if number.is_none() {
+            reader.wrong(value.span(), "must be a whole number within 64 bits");
+        }
+        number
+    }
+}
+
 fn integer(value: &DeValue<'_>) -> Option<i64> {
     let integer = value.as_integer()?;
     i64::from_str_radix(integer.as_str(), integer.radix()).ok()

@@ -19,8 +19,8 @@ pub(super) use gateway::{
     RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages, RawServer, RawStore, RawTls,
 };
 pub(super) use leaf::{Date, Entries, List, Prefix, RawSecret, RawSecrets, Route, Size, Words};
-pub(super) use merchant::{Mode, RawApiKey, RawBalance, RawMerchant, RawQuota, RawShopAccess, RawV1};
-pub(super) use shop::{ProviderKind, RawAccount, RawPayout, RawProvider, RawShop};
+pub(super) use merchant::{Located, Mode, RawApiKey, RawBalance, RawMerchant, RawQuota, RawShopAccess, RawV1};
+pub(super) use shop::{ProviderKind, RawAccount, RawChecks, RawDailyLimits, RawPayout, RawProvider, RawShop};
 
 use super::problems::{FileId, Findings, Span, did_you_mean, names_a_secret, quoted};
 
@@ -31,6 +31,7 @@ pub(super) const HARMLESS_KEYS: &[&str] = &[
     "allow_http_callbacks",
     "allow_private_addresses",
     "allowed_ips",
+    "amount_per_day",
     "api_key",
     "body",
     "browser_return",
@@ -38,6 +39,7 @@ pub(super) const HARMLESS_KEYS: &[&str] = &[
     "callback_url",
     "callbacks",
     "certificate",
+    "checks",
     "connections",
     "currency",
     "default_shop",
@@ -56,6 +58,7 @@ pub(super) const HARMLESS_KEYS: &[&str] = &[
     "migration_url",
     "mode",
     "name",
+    "operations_per_day",
     "payin",
     "payment_method",
     "payout",
@@ -63,6 +66,8 @@ pub(super) const HARMLESS_KEYS: &[&str] = &[
     "proxy_protocol",
     "public_url",
     "rate_limit",
+    "refused_accounts",
+    "refused_addresses",
     "return_lifetime",
     "return_url",
     "schema",
@@ -70,6 +75,7 @@ pub(super) const HARMLESS_KEYS: &[&str] = &[
     "shutdown_grace",
     "sunset",
     "timeout",
+    "trust",
     "trusted_proxies",
     "unknown_fields",
     "url",

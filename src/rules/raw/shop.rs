@@ -5,7 +5,7 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::{Field, FromToml, List, RawSecrets, Reader, raw_table};
+use super::{Field, FromToml, List, Located, Prefix, RawSecrets, Reader, raw_table};
 use crate::domain::Currency;
 
 raw_table! {
@@ -21,6 +21,8 @@ raw_table! {
         payin: RawPayin,
         /// Withdrawals.
         payout: RawPayout,
+        /// Whom and how much it serves.
+        checks: RawChecks,
         /// What moves the money.
         provider: RawProvider,
     }
@@ -87,9 +89,33 @@ impl FromToml for RawAccount {
 }
 
 raw_table! {
+    /// `[checks]`.
+    struct RawChecks {
+        /// Customers' addresses that are refused.
+        refused_addresses: List<Prefix>,
+        /// Customers that are refused, by `customer_account_id`.
+        refused_accounts: List<i64>,
+        /// Of one customer and UTC day: deposits.
+        payin: RawDailyLimits,
+        /// Of one customer and UTC day: withdrawals.
+        payout: RawDailyLimits,
+    }
+}
+
+raw_table! {
+    /// `[checks.payin]` and `[checks.payout]`.
+    struct RawDailyLimits {
+        /// At most so many operations.
+        operations_per_day: u32,
+        /// At most this much in all, in the shop's currency.
+        amount_per_day: Located,
+    }
+}
+
+raw_table! {
     /// `[provider]`.
     struct RawProvider {
-        /// `sandbox`.
+        /// `sandbox` or `http`.
         kind: ProviderKind,
         /// How long the sandbox takes to come to a result.
         delay: Duration,
@@ -99,6 +125,14 @@ raw_table! {
         secret: RawSecrets,
         /// Of an HTTP provider: extra roots, PEM files.
         trust: List<String>,
+        /// Of an HTTP provider: for one request.
+        timeout: Duration,
+        /// Of an HTTP provider: after the first failed request; doubles up to `max_retry`.
+        first_retry: Duration,
+        /// Of an HTTP provider: the longest wait between requests.
+        max_retry: Duration,
+        /// Of an HTTP provider: from the operation's creation.
+        give_up_after: Duration,
     }
 }
 

@@ -73,11 +73,6 @@ fn in_shops() {
     shop("currency = \"EURO\"\n[provider]\nkind = \"sandbox\"", "1:12", "`currency` must be exactly 3 letters");
     shop("currency = \"EUR\"", "1:1", "a shop needs a `[provider]`");
     shop("currency = \"EUR\"\n[provider]\ndelay = \"1s\"", "2:1", "`provider.kind` is required");
-    shop(
-        "currency = \"EUR\"\n[provider]\nkind = \"http\"\nurl = \"https://x\"\nsecret = \"s\"",
-        "3:8",
-        "\"http\" is not supported by this version",
-    );
     shop(&format!("{SHOP}url = \"https://x\""), "4:7", "`provider.url` is no key of the sandbox");
     shop(&format!("{SHOP}[payout]\naccount = \"iban\""), "5:11", "must be `card`, `mobile` or { pattern");
     shop(&format!("{SHOP}[payout]\naccount = {{}}"), "5:11", "must have the key `pattern`");
@@ -124,7 +119,7 @@ fn in_merchants() {
     merchant("[v1]\nsunset = \"soon\"", "2:10", "must be a date such as");
     merchant("[v1]\nsunset = \"2027-02-30\"", "2:10", "must be a date such as");
     merchant("[v1]\nsunset = \"2026-01-01\"\ndeprecated_since = \"2026-01-02\"", "2:10", "must not be before");
-    merchant("[balance]\nenforce = true", "2:11", "`balance.enforce` is not supported by this version");
+    merchant("[balance]\nenforce = 1", "2:11", "`balance.enforce` must be true or false, not an integer");
     merchant("[balance]\nopening = { EUR = 10.0 }", "2:19", "must be an amount as a string");
     merchant("[balance]\nopening = { EUR = \"0\" }", "2:19", "must be greater than 0");
     merchant("[balance]\nopening = { EUROS = \"1\" }", "2:13", "must be exactly 3 letters");

@@ -1,8 +1,10 @@
 //! Tests of the rule files as a whole: directories in, rule sets or problems out.
 
+mod checks;
 mod defaults;
 mod dialects;
 mod errors;
+mod providers;
 mod reload;
 mod schemas;
 mod secrets;
