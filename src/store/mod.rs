@@ -17,7 +17,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use compare::{Comparer, Digest, Hashing};
-pub use open::{OpenError, Opened, open_store};
+pub use open::{OpenError, Opened, open_beside, open_store};
 pub use secret_file::secret_file;
 pub use vault::VaultError;
 

@@ -37,6 +37,21 @@ pub fn open_store(
     }
 }
 
+/// Opens the store that the rules name for a tool, beside a gateway that may be serving it: nothing is made or migrated, and
+/// what the gateway leased or keeps in its log stays as it is.
+///
+/// # Errors
+/// As [`open_store`]; also that there is no store, or one of an older version.
+pub fn open_beside(
+    rules: &StoreRules,
+    random: Arc<dyn Random>,
+    metrics: Arc<Metrics>,
+) -> Result<Arc<dyn Store>, OpenError> {
+    match &rules.url {
+        StoreUrl::Sqlite(path) => Ok(Arc::new(sqlite::open_beside(path, &rules.keys, random, metrics)?)),
+    }
+}
+
 /// Why a store or a secret's file cannot be opened: one line, with the path and what to do; it holds no secret.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -85,6 +100,24 @@ pub enum OpenError {
         found: i64,
         /// The newest version known.
         known: i64,
+    },
+    /// An older release has written the store, and who opens it migrates nothing.
+    #[error(
+        "{path}: has schema version {found}, this paybridge needs {known}: start this release's gateway once to migrate it"
+    )]
+    Older {
+        /// The store.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The version needed.
+        known: i64,
+    },
+    /// There is nothing to open.
+    #[error("{path}: there is no store: check store.url, or start the gateway once to make it")]
+    Missing {
+        /// Where it should be.
+        path: PathBuf,
     },
     /// A database of something else.
     #[error("{path}: is not a Paybridge store: name another file in store.url")]

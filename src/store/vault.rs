@@ -1,7 +1,7 @@
 //! The store's data keys, and what is sealed with them (contract section 11).
 //!
-//! A store has two kinds of data keys, drawn when it is made: `seal` keys encrypt account numbers, payer accounts and
-//! `fields`; the one `compare` key feeds the [`Comparer`] and never changes. They live in the store, wrapped by the
+//! A store has two kinds of data keys, drawn when it is made: `seal` keys encrypt account numbers, payer accounts,
+//! `fields` and preparations; the one `compare` key feeds the [`Comparer`] and never changes. They live in the store, wrapped by the
 //! first key of `store.keys`; any key of that list unwraps them, so that `store.keys` is rotated without touching a row.
 //!
 //! Both formats begin with a format byte and use AES-256-GCM with a random 96-bit nonce:
@@ -75,6 +75,8 @@ pub enum Column {
     Payer = 2,
     /// `operations.fields`.
     Fields = 3,
+    /// `preparations.sealed`.
+    Preparation = 4,
 }
 
 /// Why a vault cannot be opened. Names no key.

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use super::*;
 use crate::clock::SystemRandomness;
-use crate::rules::Secret;
-use crate::store::NewJob;
+use crate::rules::{Secret, StoreKeys};
 use crate::store::conformance::{created, deposit};
+use crate::store::{NewJob, ProviderKind};
 
 /// CPU time of this process, user and system, in microseconds (in steps of 10 ms).
 fn cpu_us() -> u64 {

@@ -11,135 +11,61 @@
 
 mod checkpoints;
 mod connection;
+mod create;
 #[cfg(test)]
 mod faults;
 mod jobs;
 mod kept;
+mod ledger;
 #[cfg(test)]
 mod measure;
+mod opening;
+mod outbox;
+mod preparations;
 mod readers;
 mod reports;
+mod reserved;
 mod row;
 mod schema;
+mod settle;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod writer;
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::sync::Arc;
 
-use checkpoints::Checkpointer;
-use connection::{Checkpoint, Role, Source};
+use create::Created;
 use kept::KeptLists;
+pub use opening::{open, open_beside};
+use outbox::CallbackId;
 use readers::Readers;
 use row::{NewRow, StoredRow};
 use writer::Writer;
 
-use super::secret_file::{directory_of, private_directory};
 use super::vault::Vault;
 use super::{
-    Answer, Claim, Comparer, Creation, Draft, Fields, Kept, OpenError, Opened, ProviderJob, ProviderKind,
-    ProviderQueue, Reservations, Settlement, Standing, Store, StoreError, Stored, Verdict,
+    Answer, Claim, Comparer, Creation, Draft, Fields, Kept, ProviderJob, ProviderQueue, Reservations, Settlement,
+    Standing, Store, StoreError, Stored,
 };
 use crate::clock::Random;
 use crate::domain::{
     Balance, Currency, Direction, MerchantId, OrderId, Outcome, Preparation, ShopCode, TransactionId, UnixMillis,
 };
-use crate::rules::StoreKeys;
-use crate::telemetry::Metrics;
 
 /// A store in one SQLite file.
 pub struct SqliteStore {
     writer: Writer,
     readers: Readers,
-    vault: Vault,
+    vault: Arc<Vault>,
     kept: KeptLists,
+    random: Arc<dyn Random>,
 }
 
 impl std::fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("SqliteStore(..)")
     }
-}
-
-/// Opens the store in `path`; makes the directory, the file and the key file when they are missing and the store is new,
-/// and migrates an older store. What an earlier process left in the log is moved into the file first, so that all that
-/// will be read is on disk.
-///
-/// # Errors
-/// One clear line: see [`OpenError`].
-pub fn open(
-    path: &Path,
-    keys: &StoreKeys,
-    random: Arc<dyn Random>,
-    metrics: Arc<Metrics>,
-) -> Result<Opened<SqliteStore>, OpenError> {
-    open_source(Source::new(path), keys, random, metrics)
-}
-
-fn open_source(
-    source: Source,
-    keys: &StoreKeys,
-    random: Arc<dyn Random>,
-    metrics: Arc<Metrics>,
-) -> Result<Opened<SqliteStore>, OpenError> {
-    let source = Arc::new(source);
-    let path = source.path();
-    make_file(path)?;
-    let mut connection = source.connect(Role::Writer).map_err(OpenError::sqlite(path))?;
-    schema::recognize(&connection, path)?;
-    write_ahead(&connection, path)?;
-    let prepared = schema::prepare(&mut connection, path, keys, random)?;
-    tell_if_new(&prepared, path);
-    jobs::release(&connection).map_err(OpenError::sqlite(path))?;
-    let log = connection::checkpoint(&connection, Checkpoint::Truncate).map_err(OpenError::sqlite(path))?;
-    if log.busy {
-        tracing::warn!(path = %path.display(), "another process reads the store; its log is moved later");
-    }
-    let anchor = source.connect(Role::Reader).map_err(OpenError::sqlite(path))?;
-    connection::touch(&anchor).map_err(OpenError::sqlite(path))?;
-    source.pin().map_err(|error| OpenError::io(path, "look at the files of", error))?;
-    let failed = |error| OpenError::io(path, "start a thread for", error);
-    let checkpointer = Checkpointer::start(Arc::clone(&source)).map_err(failed)?;
-    let writer = Writer::start(connection, anchor, Arc::clone(&source), checkpointer, metrics).map_err(failed)?;
-    let schema::Prepared { vault, holds_rows, .. } = prepared;
-    let kept = KeptLists::new(vault.comparer().clone());
-    Ok(Opened { store: SqliteStore { writer, readers: Readers::new(source), vault, kept }, holds_rows })
-}
-
-/// A new store is worth a line; beside a key that was made with another one it is most likely a mistake.
-fn tell_if_new(prepared: &schema::Prepared, path: &Path) {
-    match (prepared.new, prepared.key_was_there) {
-        (false, _) => {}
-        (true, false) => tracing::info!("made a new store at {}", path.display()),
-        (true, true) => tracing::warn!(
-            "made a new, empty store at {} although its key already existed: is the disk of the old one mounted?",
-            path.display()
-        ),
-    }
-}
-
-/// Makes an empty file for its owner only; SQLite gives its log the same mode.
-fn make_file(path: &Path) -> Result<(), OpenError> {
-    private_directory(directory_of(path))?;
-    let made = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
-    made.map(drop).map_err(|error| OpenError::io(path, "open", error))
-}
-
-fn write_ahead(connection: &rusqlite::Connection, path: &Path) -> Result<(), OpenError> {
-    let mode: String = connection
-        .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
-        .map_err(OpenError::sqlite(path))?;
-    if mode.eq_ignore_ascii_case("wal") { Ok(()) } else { Err(OpenError::NoWal { path: path.into() }) }
-}
-
-/// What an insert met, within the transaction.
-enum Inserted {
-    Created,
-    Existing(Box<StoredRow>),
-    IdTaken,
 }
 
 impl SqliteStore {
@@ -150,29 +76,21 @@ impl SqliteStore {
         };
         let list = names.as_ref().map(|(list, _)| list.clone());
         let row = NewRow::new(draft, &self.vault, list);
-        let inserted = self
-            .writer
-            .submit(move |connection| {
-                if row.insert(connection)? {
-                    return Ok(Inserted::Created);
-                }
-                // What stands may be of the same batch: the answer is sent after its commit too.
-                let existing = StoredRow::by_order(connection, row.order_key())?;
-                Ok(existing.map_or(Inserted::IdTaken, |existing| Inserted::Existing(Box::new(existing))))
-            })
-            .await?;
-        match inserted {
-            Inserted::Created => {
+        let callback = CallbackId::draw(&*self.random);
+        let created = self.writer.submit(move |connection| create::create(connection, &row, callback)).await?;
+        Ok(match created {
+            Created::Stored(verdict) => {
                 if let Some((list, names)) = names
                     && list.unstored.is_some()
                 {
                     self.kept.remember(list.id, &names);
                 }
-                Ok(Creation::Created(Verdict::AsDrafted))
+                Creation::Created(verdict)
             }
-            Inserted::Existing(row) => Ok(Creation::Existing(Box::new(self.decode(*row)?))),
-            Inserted::IdTaken => Ok(Creation::IdTaken),
-        }
+            Created::Existing(row) => Creation::Existing(Box::new(self.decode(*row)?)),
+            Created::Reserved => Creation::Reserved,
+            Created::IdTaken => Creation::IdTaken,
+        })
     }
 
     fn decode(&self, row: StoredRow) -> Result<Stored, StoreError> {
@@ -200,38 +118,18 @@ impl SqliteStore {
             Outcome::Success { payer } => row::sealed_payer(&self.vault, id, payer.as_ref()),
             Outcome::Failed => None,
         };
+        let callback = CallbackId::draw(&*self.random);
         self.writer
-            .submit(move |connection| {
-                let Some(state) = row::state_of(connection, id)? else { return Ok(Settlement::Unknown) };
-                let settlement = match state.finish(outcome.clone(), at) {
-                    Ok(Ok(finished)) => {
-                        row::write_state(connection, id, &finished, payer.as_deref())?;
-                        Settlement::Booked
-                    }
-                    Ok(Err(_)) => Settlement::AlreadyBooked,
-                    Err(contradiction) => Settlement::Contradicts(contradiction.booked),
-                };
-                // A finished operation has no work left, whoever finished it.
-                jobs::end(connection, id)?;
-                Ok(settlement)
-            })
+            .submit(move |connection| settle::settle(connection, id, &outcome, payer.as_deref(), at, callback))
             .await
     }
 
-    async fn claim(
-        &self,
-        now: UnixMillis,
-        lease_until: UnixMillis,
-        limit: usize,
-    ) -> Result<Vec<ProviderJob>, StoreError> {
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let claimed = self.writer.submit(move |connection| jobs::claim(connection, now, lease_until, limit)).await?;
+    async fn claim(&self, claim: Claim) -> Result<Vec<ProviderJob>, StoreError> {
+        let claimed = self.writer.submit(move |connection| jobs::claim(connection, &claim)).await?;
         let jobs = claimed.into_iter().filter_map(|job| match self.decode(job.row) {
-            Ok(stored) => Some(ProviderJob {
-                operation: stored.operation,
-                attempts: job.attempts,
-                provider: ProviderKind::Sandbox,
-            }),
+            Ok(stored) => {
+                Some(ProviderJob { operation: stored.operation, attempts: job.attempts, provider: job.provider })
+            }
             Err(error) => {
                 // One bad row must not stop the queue.
                 tracing::error!(%error, "a provider job cannot be read and is left for later");
@@ -240,10 +138,6 @@ impl SqliteStore {
         });
         Ok(jobs.collect())
     }
-}
-
-fn unavailable<T>() -> Answer<'static, T> {
-    Box::pin(async { Err(StoreError::Unavailable("not there yet".to_owned())) })
 }
 
 impl Store for SqliteStore {
@@ -263,11 +157,11 @@ impl Store for SqliteStore {
     ) -> Answer<'a, Standing> {
         Box::pin(async move {
             let key = row::order_key(self.comparer(), merchant, direction, order_id);
-            let row = self.readers.read(|connection| StoredRow::by_order(connection, key))?;
-            Ok(match row.map(|row| self.decode(row)).transpose()? {
-                Some(stored) => Standing::Operation(Box::new(stored)),
-                None => Standing::Free,
-            })
+            if let Some(row) = self.readers.read(|connection| StoredRow::by_order(connection, key))? {
+                return Ok(Standing::Operation(Box::new(self.decode(row)?)));
+            }
+            let reserved = self.readers.read(|connection| reserved::holds(connection, key))?;
+            Ok(if reserved { Standing::Reserved } else { Standing::Free })
         })
     }
 
@@ -289,35 +183,67 @@ impl Store for SqliteStore {
         Box::pin(self.book(id, outcome, at))
     }
 
-    fn prepare(&self, _: TransactionId, _: Preparation) -> Answer<'_, bool> {
-        unavailable()
+    fn prepare(&self, id: TransactionId, preparation: Preparation) -> Answer<'_, bool> {
+        Box::pin(async move {
+            let sealed = preparations::sealed(&self.vault, id, &preparation)?;
+            let keep = move |connection: &rusqlite::Connection| {
+                let kept = preparations::keep(connection, id, &sealed)?;
+                if kept {
+                    jobs::end(connection, id)?;
+                }
+                Ok(kept)
+            };
+            self.writer.submit(keep).await
+        })
     }
 
-    fn preparation(&self, _: TransactionId) -> Answer<'_, Option<Preparation>> {
-        unavailable()
+    fn preparation(&self, id: TransactionId) -> Answer<'_, Option<Preparation>> {
+        Box::pin(async move {
+            let sealed = self.readers.read(|connection| preparations::of(connection, id))?;
+            sealed.map(|sealed| preparations::opened(&self.vault, id, &sealed)).transpose()
+        })
     }
 
     fn provider_queues(&self) -> Answer<'_, Vec<ProviderQueue>> {
         Box::pin(async move {
-            let due = self.readers.read(jobs::next)?;
-            Ok(due.map(|due| ProviderQueue { shop: ShopCode::new("any").unwrap(), due }).into_iter().collect())
+            let queue = |(shop, due): (String, UnixMillis)| match ShopCode::new(&shop) {
+                Ok(shop) => Ok(ProviderQueue { shop, due }),
+                Err(_) => Err(StoreError::Corrupt("a provider job names no shop".to_owned())),
+            };
+            self.readers.read(jobs::queues)?.into_iter().map(queue).collect()
         })
     }
 
     fn claim_provider_jobs(&self, claim: Claim) -> Answer<'_, Vec<ProviderJob>> {
-        Box::pin(self.claim(claim.now, claim.lease_until, claim.limit))
+        Box::pin(self.claim(claim))
     }
 
-    fn postpone_provider_job(&self, _: TransactionId, _: UnixMillis) -> Answer<'_, ()> {
-        unavailable()
+    fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> Answer<'_, ()> {
+        Box::pin(self.writer.submit(move |connection| jobs::postpone(connection, id, due)))
     }
 
-    fn reserve<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a [OrderId]) -> Answer<'a, Reservations> {
-        unavailable()
+    fn reserve<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_ids: &'a [OrderId],
+    ) -> Answer<'a, Reservations> {
+        Box::pin(async move {
+            let key = |order_id| row::order_key(self.comparer(), merchant, direction, order_id);
+            let keys: Vec<_> = order_ids.iter().map(key).collect();
+            self.writer.submit(move |connection| reserved::reserve(connection, &keys)).await
+        })
     }
 
-    fn balances<'a>(&'a self, _: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>> {
-        unavailable()
+    fn balances<'a>(&'a self, merchant: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>> {
+        Box::pin(async move {
+            let found = self.readers.read(|connection| ledger::balances(connection, merchant.as_str()))?;
+            let understood = |(currency, balance): (String, Balance)| match Currency::new(&currency) {
+                Ok(currency) => Ok((currency, balance)),
+                Err(_) => Err(StoreError::Corrupt("an account names no currency".to_owned())),
+            };
+            found.into_iter().map(understood).collect()
+        })
     }
 
     fn end_provider_job(&self, id: TransactionId) -> Answer<'_, ()> {

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::kept::{self, KeptList};
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, Deposit, Direction, Invalid, Kind,
-    MerchantId, Operation, OrderId, Outcome, RedirectUrl, ShopCode, State, Status, TransactionId, UnixMillis,
+    MerchantId, Operation, OrderId, Outcome, RedirectUrl, ShopCode, State, Status, TransactionId, UnixDay, UnixMillis,
     Withdrawal,
 };
 use crate::store::vault::{Column, Unsealable, Vault};
@@ -48,8 +48,18 @@ impl NewRow {
         self.order_key
     }
 
-    /// Inserts the operation with what belongs to it; `false` when its id or its order exists.
-    pub(super) fn insert(&self, connection: &Connection) -> rusqlite::Result<bool> {
+    pub(super) const fn draft(&self) -> &Draft {
+        &self.draft
+    }
+
+    /// Inserts the operation in `state`, which counts for its customer on `counted_day`; `false` when its id or its order
+    /// exists.
+    pub(super) fn insert(
+        &self,
+        connection: &Connection,
+        state: &State,
+        counted_day: Option<UnixDay>,
+    ) -> rusqlite::Result<bool> {
         let Draft { operation, api_key, comparison, v1, .. } = &self.draft;
         let deposit = match &operation.kind {
             Kind::Deposit(deposit) => Some(deposit),
@@ -59,9 +69,9 @@ impl NewRow {
             operation.id.to_stored(),
             self.order_key.0,
             direction_number(operation.direction()),
-            status_number(operation.state.status()),
+            status_number(state.status()),
             operation.created_at.0,
-            finished_at(&operation.state),
+            finished_at(state),
             operation.amount.hundredths().cast_signed(),
             operation.customer_account_id.map(|id| id.0),
             self.kept.as_ref().map(|list| list.id),
@@ -83,15 +93,13 @@ impl NewRow {
             self.account,
             self.payer,
             self.fields,
+            counted_day.map(|day| day.0),
         ])?;
         if inserted == 0 {
             return Ok(false);
         }
         if let Some(list) = &self.kept {
             kept::store(connection, list)?;
-        }
-        if let Some(job) = self.draft.provider_job {
-            connection.prepare_cached(INSERT_JOB)?.execute((operation.id.to_stored(), job.due.0))?;
         }
         Ok(true)
     }
@@ -100,10 +108,8 @@ impl NewRow {
 const INSERT: &str = "INSERT INTO operations (transaction_id, order_key, direction, status, created_at, finished_at, \
     amount, customer_account_id, kept, digest, v1_digest, currency, merchant, order_id, api_key, shop, method, \
     payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, redirect_url, account, payer, \
-    fields) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, \
-    ?22, ?23, ?24, ?25, ?26, ?27) ON CONFLICT DO NOTHING";
-
-const INSERT_JOB: &str = "INSERT INTO provider_jobs (transaction_id, due_at, attempts) VALUES (?1, ?2, 0)";
+    fields, counted_day) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, \
+    ?22, ?23, ?24, ?25, ?26, ?27, ?28) ON CONFLICT DO NOTHING";
 
 /// All but the fields. The order is [`StoredRow::read`]'s.
 macro_rules! select {
@@ -235,13 +241,12 @@ impl StoredRow {
     }
 
     fn kind(&self, vault: &Vault, id: TransactionId) -> Result<Kind, NotOurs> {
-        match self.direction {
-            0 => self.deposit().map(Kind::Deposit),
-            1 => {
+        match direction_of(self.direction).ok_or(NotOurs("direction"))? {
+            Direction::Payin => self.deposit().map(Kind::Deposit),
+            Direction::Payout => {
                 let sealed = self.account.as_deref().ok_or(NotOurs("account"))?;
                 opened_account(vault, id, sealed).map(Kind::Withdrawal)
             }
-            _ => Err(NotOurs("direction")),
         }
     }
 
@@ -292,34 +297,6 @@ impl<T> OrNot<T> for Result<T, Invalid> {
     fn or_not(self, column: &'static str) -> Result<T, NotOurs> {
         self.map_err(|_| NotOurs(column))
     }
-}
-
-/// The stored state of an operation without what is sealed in it: enough to decide about a result.
-pub(super) fn state_of(connection: &Connection, id: TransactionId) -> rusqlite::Result<Option<State>> {
-    let mut statement =
-        connection.prepare_cached("SELECT status, finished_at FROM operations WHERE transaction_id = ?1")?;
-    let row = statement.query_row([id.to_stored()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    let Some((number, finished_at)): Option<(i64, Option<i64>)> = row else { return Ok(None) };
-    let at = UnixMillis(finished_at.unwrap_or(0));
-    match status_of(number) {
-        Some(Status::Pending) => Ok(Some(State::Pending)),
-        Some(Status::Success) => Ok(Some(State::Finished { outcome: Outcome::Success { payer: None }, at })),
-        Some(Status::Failed) => Ok(Some(State::Finished { outcome: Outcome::Failed, at })),
-        None => Err(rusqlite::Error::IntegralValueOutOfRange(0, number)),
-    }
-}
-
-/// Writes a result.
-pub(super) fn write_state(
-    connection: &Connection,
-    id: TransactionId,
-    state: &State,
-    payer: Option<&[u8]>,
-) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached("UPDATE operations SET status = ?2, finished_at = ?3, payer = ?4 WHERE transaction_id = ?1")?
-        .execute((id.to_stored(), status_number(state.status()), finished_at(state), payer))
-        .map(drop)
 }
 
 /// Reads the sealed `fields` of an operation.
@@ -401,21 +378,29 @@ fn other_than<'a>(success: &BrowserUrl, url: &'a BrowserUrl) -> Option<&'a str> 
     (url != success).then_some(url.as_str())
 }
 
-const fn finished_at(state: &State) -> Option<i64> {
+pub(super) const fn finished_at(state: &State) -> Option<i64> {
     match state {
         State::Pending => None,
         State::Finished { at, .. } => Some(at.0),
     }
 }
 
-const fn direction_number(direction: Direction) -> i64 {
+pub(super) const fn direction_number(direction: Direction) -> i64 {
     match direction {
         Direction::Payin => 0,
         Direction::Payout => 1,
     }
 }
 
-const fn status_number(status: Status) -> i64 {
+pub(super) const fn direction_of(number: i64) -> Option<Direction> {
+    match number {
+        0 => Some(Direction::Payin),
+        1 => Some(Direction::Payout),
+        _ => None,
+    }
+}
+
+pub(super) const fn status_number(status: Status) -> i64 {
     match status {
         Status::Pending => 0,
         Status::Success => 1,
@@ -423,7 +408,7 @@ const fn status_number(status: Status) -> i64 {
     }
 }
 
-const fn status_of(number: i64) -> Option<Status> {
+pub(super) const fn status_of(number: i64) -> Option<Status> {
     match number {
         0 => Some(Status::Pending),
         1 => Some(Status::Success),

@@ -15,7 +15,7 @@ use crate::store::vault::{Purpose, Vault, VaultError, WrappedKey};
 const APPLICATION_ID: i64 = 0x5042_7267;
 
 /// Each brings a store from the version of its index to the next. Released ones never change.
-const MIGRATIONS: &[&str] = &[include_str!("0001.sql"), include_str!("0002.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("0001.sql"), include_str!("0002.sql"), include_str!("0003.sql")];
 
 /// Refuses files of other applications and of newer releases; nothing is written.
 ///
@@ -32,11 +32,28 @@ pub(super) fn recognize(connection: &Connection, path: &Path) -> Result<i64, Ope
     if !ours && (application != 0 || version != 0 || tables != 0) {
         return Err(OpenError::Foreign { path: path.into() });
     }
-    let known = i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX);
+    let known = newest();
     if version > known {
         return Err(OpenError::Newer { path: path.into(), found: version, known });
     }
     Ok(version)
+}
+
+/// Refuses what [`recognize`] does, and older stores: a tool migrates none.
+///
+/// # Errors
+/// The file is foreign, older, newer, or no database.
+pub(super) fn require_newest(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let (found, known) = (recognize(connection, path)?, newest());
+    match found {
+        0 => Err(OpenError::Missing { path: path.into() }),
+        _ if found < known => Err(OpenError::Older { path: path.into(), found, known }),
+        _ => Ok(()),
+    }
+}
+
+fn newest() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
 }
 
 /// A store that is ready for use.
@@ -109,6 +126,21 @@ fn unlock(
     Ok(Prepared { vault, new, key_was_there, holds_rows })
 }
 
+/// Unlocks the vault of a store that exists; makes nothing.
+///
+/// # Errors
+/// The disk fails; `keys` do not fit.
+pub(super) fn unlock_existing(
+    connection: &Connection,
+    path: &Path,
+    keys: &StoreKeys,
+    random: Arc<dyn Random>,
+) -> Result<Vault, OpenError> {
+    let stored = stored_keys(connection, path)?;
+    let keys = available(path, keys, false, &*random)?;
+    Vault::unlock(&keys, &stored, random).map_err(|source| OpenError::Keys { path: path.into(), source })
+}
+
 /// The keys of the rules, or the key file that the rules say to make when the store is new (contract section 2).
 fn available(path: &Path, keys: &StoreKeys, new: bool, random: &dyn Random) -> Result<Vec<Secret>, OpenError> {
     match &keys.create_at {
@@ -118,9 +150,9 @@ fn available(path: &Path, keys: &StoreKeys, new: bool, random: &dyn Random) -> R
     }
 }
 
-fn stored_keys(transaction: &Transaction<'_>, path: &Path) -> Result<Vec<WrappedKey>, OpenError> {
+fn stored_keys(connection: &Connection, path: &Path) -> Result<Vec<WrappedKey>, OpenError> {
     let mut statement =
-        transaction.prepare("SELECT id, purpose, wrapped FROM data_keys").map_err(OpenError::sqlite(path))?;
+        connection.prepare("SELECT id, purpose, wrapped FROM data_keys").map_err(OpenError::sqlite(path))?;
     let mut rows = statement.query([]).map_err(OpenError::sqlite(path))?;
     let mut keys = Vec::new();
     while let Some(row) = rows.next().map_err(OpenError::sqlite(path))? {

@@ -4,17 +4,20 @@ use std::fs;
 use std::future::Future;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use tempfile::TempDir;
 
+use super::connection::Source;
 use super::faults::Faults;
+use super::opening::open_source;
 use super::*;
 use crate::clock::SystemRandomness;
 use crate::domain::AccountNumber;
-use crate::rules::Secret;
+use crate::rules::{Secret, StoreKeys};
+use crate::store::OpenError;
 use crate::store::conformance::{
     Backend, CARD, NOW, PAYER, conformance, created, deposit, merchant, order, stored, withdrawal,
 };
@@ -370,7 +373,7 @@ async fn a_command_at_fault_does_not_stop_its_batch() {
             let refused = bad
                 .writer
                 .submit(move |connection| {
-                    connection.execute("INSERT INTO provider_jobs VALUES (9, 0, 0)", [])?;
+                    connection.execute("INSERT INTO provider_jobs VALUES (9, 'x', 0, 0, 0, 0)", [])?;
                     connection.execute("INSERT INTO probe VALUES (2, 0)", [])
                 })
                 .await;

@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 
 use super::checkpoints::Checkpointer;
 use super::connection::{self, Checkpoint, Role, Source};
+use super::opening::TheLog;
 use super::reports::Reports;
 use crate::store::StoreError;
 use crate::telemetry::Metrics;
@@ -90,6 +91,7 @@ impl Writer {
         source: Arc<Source>,
         checkpointer: Checkpointer,
         metrics: Arc<Metrics>,
+        log: TheLog,
     ) -> std::io::Result<Self> {
         let (queue, commands) = sync_channel(QUEUE);
         let (ended, end) = oneshot::channel();
@@ -98,6 +100,7 @@ impl Writer {
             source,
             metrics,
             checkpointer,
+            log,
             state: State::Open(connection),
             log_bound: LOG_BOUND_PAGES,
             reports: Reports::default(),
@@ -165,6 +168,7 @@ struct Writing {
     source: Arc<Source>,
     metrics: Arc<Metrics>,
     checkpointer: Checkpointer,
+    log: TheLog,
     state: State,
     /// The log is restarted when it is longer, in pages.
     log_bound: i64,
@@ -201,7 +205,7 @@ impl Writing {
             self.commit(&mut batch);
         }
         self.checkpointer.stop();
-        if let State::Open(connection) = self.state
+        if let (State::Open(connection), TheLog::IsOurs) = (self.state, self.log)
             && let Err(error) = connection::checkpoint(&connection, Checkpoint::Truncate)
         {
             tracing::warn!(%error, "the store's log stays for the next start");
@@ -269,6 +273,9 @@ impl Writing {
         let State::Open(connection) = &self.state else { return };
         let Ok(log) = connection::checkpoint(connection, Checkpoint::Look) else { return };
         self.checkpointer.log_is(log);
+        if self.log == TheLog::IsAnothers {
+            return;
+        }
         if log.pages <= self.log_bound {
             self.log_bound = if log.pages < LOG_BOUND_PAGES { LOG_BOUND_PAGES } else { self.log_bound };
             return;

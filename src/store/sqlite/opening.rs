@@ -1,0 +1,141 @@
+//! Opening the file: to serve, or beside a gateway that serves.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rusqlite::Connection;
+
+use super::checkpoints::Checkpointer;
+use super::connection::{self, Checkpoint, Role, Source};
+use super::kept::KeptLists;
+use super::readers::Readers;
+use super::writer::Writer;
+use super::{SqliteStore, jobs, schema};
+use crate::clock::Random;
+use crate::rules::StoreKeys;
+use crate::store::secret_file::{directory_of, private_directory};
+use crate::store::vault::Vault;
+use crate::store::{OpenError, Opened};
+use crate::telemetry::Metrics;
+
+/// Opens the store in `path`; makes the directory, the file and the key file when they are missing and the store is new,
+/// and migrates an older store. What an earlier process left in the log is moved into the file first, so that all that
+/// will be read is on disk.
+///
+/// # Errors
+/// One clear line: see [`OpenError`].
+pub fn open(
+    path: &Path,
+    keys: &StoreKeys,
+    random: Arc<dyn Random>,
+    metrics: Arc<Metrics>,
+) -> Result<Opened<SqliteStore>, OpenError> {
+    open_source(Source::new(path), keys, random, metrics)
+}
+
+pub(super) fn open_source(
+    source: Source,
+    keys: &StoreKeys,
+    random: Arc<dyn Random>,
+    metrics: Arc<Metrics>,
+) -> Result<Opened<SqliteStore>, OpenError> {
+    let path = source.path();
+    make_file(path)?;
+    let mut connection = source.connect(Role::Writer).map_err(OpenError::sqlite(path))?;
+    schema::recognize(&connection, path)?;
+    write_ahead(&connection, path)?;
+    let prepared = schema::prepare(&mut connection, path, keys, Arc::clone(&random))?;
+    tell_if_new(&prepared, path);
+    jobs::release(&connection).map_err(OpenError::sqlite(path))?;
+    let log = connection::checkpoint(&connection, Checkpoint::Truncate).map_err(OpenError::sqlite(path))?;
+    if log.busy {
+        tracing::warn!(path = %path.display(), "another process reads the store; its log is moved later");
+    }
+    let schema::Prepared { vault, holds_rows, .. } = prepared;
+    let store = start(source, connection, vault, random, metrics, TheLog::IsOurs)?;
+    Ok(Opened { store, holds_rows })
+}
+
+/// Opens a store beside a gateway that may be serving it. What is there is left as it is: nothing is made or migrated, the
+/// jobs that the gateway leased stay its own, and so does the log.
+///
+/// # Errors
+/// One clear line: see [`OpenError`]; also that there is no store, or one of an older version.
+pub fn open_beside(
+    path: &Path,
+    keys: &StoreKeys,
+    random: Arc<dyn Random>,
+    metrics: Arc<Metrics>,
+) -> Result<SqliteStore, OpenError> {
+    match std::fs::metadata(path) {
+        Ok(file) if file.len() > 0 => {}
+        Ok(_) => return Err(OpenError::Missing { path: path.into() }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(OpenError::Missing { path: path.into() });
+        }
+        Err(error) => return Err(OpenError::io(path, "look at", error)),
+    }
+    let source = Source::new(path);
+    let connection = source.connect(Role::Writer).map_err(OpenError::sqlite(path))?;
+    schema::require_newest(&connection, path)?;
+    write_ahead(&connection, path)?;
+    let vault = schema::unlock_existing(&connection, path, keys, Arc::clone(&random))?;
+    start(source, connection, vault, random, metrics, TheLog::IsAnothers)
+}
+
+/// Who looks after the write-ahead log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TheLog {
+    /// This process: it serves the store.
+    IsOurs,
+    /// Another one may. It is never made to wait for this one.
+    IsAnothers,
+}
+
+fn start(
+    source: Source,
+    connection: Connection,
+    vault: Vault,
+    random: Arc<dyn Random>,
+    metrics: Arc<Metrics>,
+    log: TheLog,
+) -> Result<SqliteStore, OpenError> {
+    let source = Arc::new(source);
+    let path = source.path();
+    let anchor = source.connect(Role::Reader).map_err(OpenError::sqlite(path))?;
+    connection::touch(&anchor).map_err(OpenError::sqlite(path))?;
+    source.pin().map_err(|error| OpenError::io(path, "look at the files of", error))?;
+    let failed = |error| OpenError::io(path, "start a thread for", error);
+    let checkpointer = Checkpointer::start(Arc::clone(&source)).map_err(failed)?;
+    let writer = Writer::start(connection, anchor, Arc::clone(&source), checkpointer, metrics, log).map_err(failed)?;
+    let kept = KeptLists::new(vault.comparer().clone());
+    Ok(SqliteStore { writer, readers: Readers::new(source), vault: Arc::new(vault), kept, random })
+}
+
+/// A new store is worth a line; beside a key that was made with another one it is most likely a mistake.
+fn tell_if_new(prepared: &schema::Prepared, path: &Path) {
+    match (prepared.new, prepared.key_was_there) {
+        (false, _) => {}
+        (true, false) => tracing::info!("made a new store at {}", path.display()),
+        (true, true) => tracing::warn!(
+            "made a new, empty store at {} although its key already existed: is the disk of the old one mounted?",
+            path.display()
+        ),
+    }
+}
+
+/// Makes an empty file for its owner only; SQLite gives its log the same mode.
+fn make_file(path: &Path) -> Result<(), OpenError> {
+    private_directory(directory_of(path))?;
+    let made = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
+    made.map(drop).map_err(|error| OpenError::io(path, "open", error))
+}
+
+fn write_ahead(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let mode: String = connection
+        .pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
+        .map_err(OpenError::sqlite(path))?;
+    if mode.eq_ignore_ascii_case("wal") { Ok(()) } else { Err(OpenError::NoWal { path: path.into() }) }
+}
