@@ -4,6 +4,7 @@
 //! Every backend seals account numbers, payer accounts and `fields` at rest and compares what must be compared by keyed
 //! hashes (contract section 11); the engine hands over and receives plain domain values.
 
+mod audit;
 mod compare;
 #[cfg(test)]
 mod conformance;
@@ -16,6 +17,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+pub use audit::{Audit, AuditProgress};
 pub use compare::{Comparer, Digest, Hashing};
 pub use open::{OpenError, Opened, open_beside, open_store};
 pub use secret_file::secret_file;
@@ -105,6 +107,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// A merchant's balances, by currency, sorted; currencies without any entry are absent.
     fn balances<'a>(&'a self, merchant: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>>;
+
+    /// Proves on one snapshot, beside whoever writes: the entries of a merchant and currency sum to zero and its accounts are
+    /// their sums; every operation has the postings that its state demands, and no posting lacks its operation; what
+    /// must be told is queued, unless it was finished before anything was; jobs and preparations belong to pending
+    /// operations; what is sealed opens. `progress` is called now and then, from another thread.
+    fn audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> Answer<'_, Audit>;
 
     /// Proves that the store can still commit.
     fn probe(&self) -> Answer<'_, ()>;

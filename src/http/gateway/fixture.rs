@@ -31,8 +31,8 @@ use crate::rules::{
     ShopSide, StatusWords, StoreKeys, StoreRules, StoreUrl, TimestampFormat, TlsRules, UnknownFields, V1Rules,
 };
 use crate::store::{
-    Answer, Claim, Comparer, Creation, Draft, Fields, ProviderJob, ProviderQueue, Reservations, Settlement, Standing,
-    Store, StoreError, Stored, Verdict,
+    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, Fields, ProviderJob, ProviderQueue, Reservations,
+    Settlement, Standing, Store, StoreError, Stored, Verdict,
 };
 
 pub const NOW: UnixMillis = UnixMillis(1_735_689_600_000);
@@ -127,6 +127,10 @@ impl Store for EmptyStore {
 
     fn balances<'a>(&'a self, _: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>> {
         answer(Ok(Vec::new()))
+    }
+
+    fn audit(&self, _: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> Answer<'_, Audit> {
+        answer(Ok(Audit::default()))
     }
 
     fn probe(&self) -> Answer<'_, ()> {

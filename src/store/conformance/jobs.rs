@@ -113,3 +113,95 @@ pub(in crate::store) async fn a_job_is_claimed_once_by_many(backend: &dyn Backen
     }
     assert!(open.is_empty(), "every job is claimed");
 }
+
+pub(in crate::store) async fn queues_of_shops_are_apart(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let in_shop = |code: &str, text: &str, offset| {
+        let mut draft = due(text, offset);
+        draft.operation.shop = ShopCode::new(code).unwrap();
+        draft
+    };
+    let mut expected = Vec::new();
+    for (code, offsets) in [("a", [30, 10]), ("a-b", [5, 6]), ("card-eur", [20, 40])] {
+        for offset in offsets {
+            created(&*store, in_shop(code, &format!("{code} {offset}"), offset)).await;
+        }
+        expected.push((ShopCode::new(code).unwrap(), at(*offsets.iter().min().unwrap())));
+    }
+    let queues = async || {
+        let queues = store.provider_queues().await.unwrap().into_iter().map(|queue| (queue.shop, queue.due));
+        let mut queues: Vec<_> = queues.collect();
+        queues.sort_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
+        queues
+    };
+    assert_eq!(queues().await, expected);
+    let claimed = store.claim_provider_jobs(claim(at(100), at(500), 10)).await.unwrap();
+    assert_eq!(claimed.len(), 2);
+    assert!(claimed.iter().all(|job| job.operation.shop.as_str() == "card-eur"), "no other shop's jobs");
+    expected[2].1 = at(500);
+    assert_eq!(queues().await, expected);
+    for job in claimed {
+        store.end_provider_job(job.operation.id).await.unwrap();
+    }
+    assert_eq!(queues().await, expected[..2]);
+}
+
+pub(in crate::store) async fn a_job_can_be_postponed(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let id = created(&*store, due("postponed", 0)).await;
+    assert_eq!(store.claim_provider_jobs(claim(at(0), at(10), 10)).await.unwrap().len(), 1);
+    store.postpone_provider_job(id, at(77)).await.unwrap();
+    assert_eq!(next(&*store).await, Some(at(77)));
+    assert!(store.claim_provider_jobs(claim(at(76), at(200), 10)).await.unwrap().is_empty());
+    assert_eq!(summary(&store.claim_provider_jobs(claim(at(77), at(200), 10)).await.unwrap()), [(id, 1)]);
+    store.settle(id, Outcome::Failed, at(80)).await.unwrap();
+    store.postpone_provider_job(id, at(90)).await.unwrap();
+    store.postpone_provider_job(fresh_id(&merchant("acme")), at(90)).await.unwrap();
+    assert_eq!(next(&*store).await, None, "what has ended is not begun again");
+}
+
+pub(in crate::store) async fn postponed_jobs_keep_their_time_over_a_restart(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let id = created(&*store, due("postponed", 0)).await;
+    assert_eq!(store.claim_provider_jobs(claim(at(0), at(10), 10)).await.unwrap().len(), 1);
+    store.postpone_provider_job(id, at(1000)).await.unwrap();
+    drop(store);
+    let store = backend.open().await;
+    assert_eq!(next(&*store).await, Some(at(1000)));
+    assert_eq!(summary(&store.claim_provider_jobs(claim(at(1000), at(2000), 10)).await.unwrap()), [(id, 1)]);
+}
+
+pub(in crate::store) async fn the_kind_of_provider_comes_back(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let mut draft = due("http", 1);
+    draft.provider_job = Some(NewJob { provider: ProviderKind::Http, due: at(1) });
+    created(&*store, draft).await;
+    created(&*store, due("sandbox", 2)).await;
+    let claimed = store.claim_provider_jobs(claim(at(2), at(10), 10)).await.unwrap();
+    assert_eq!(claimed.iter().map(|job| job.provider).collect::<Vec<_>>(), [ProviderKind::Http, ProviderKind::Sandbox]);
+}
+
+pub(in crate::store) async fn an_audit_goes_on_beside_creates(backend: &dyn Backend) {
+    let store = backend.open().await;
+    for number in 0..1200 {
+        created(&*store, due(&format!("before {number}"), 0)).await;
+    }
+    let writing = Arc::clone(&store);
+    let writer = tokio::spawn(async move {
+        for number in 0..200 {
+            let id = created(&*writing, due(&format!("beside {number}"), 0)).await;
+            writing.settle(id, Outcome::Failed, at(1)).await.unwrap();
+        }
+    });
+    let steps = Arc::new(std::sync::Mutex::new(Vec::new()));
+    while !writer.is_finished() {
+        let steps = Arc::clone(&steps);
+        let audit = store.audit(Arc::new(move |step| steps.lock().unwrap().push(step))).await.unwrap();
+        assert!(audit.is_clean() && audit.operations >= 1200, "{audit:?}");
+    }
+    writer.await.unwrap();
+    assert_eq!(audited(&*store).await.operations, 1400);
+    let steps = steps.lock().unwrap();
+    assert!(steps.iter().any(|step| step.done > 0), "progress is told on the way");
+    assert!(steps.iter().all(|step| step.done <= step.total));
+}

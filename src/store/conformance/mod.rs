@@ -3,6 +3,8 @@
 
 mod create;
 mod jobs;
+mod money;
+mod reservations;
 mod settle;
 
 use std::future::Future;
@@ -14,16 +16,30 @@ use crate::domain::{
     AccountNumber, Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, Kind, MerchantId, Operation, OrderId,
     RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
 };
-use crate::store::{Comparison, Creation, Digest, Draft, Fields, Kept, Store, Stored, Verdict};
+use crate::store::{Audit, Comparison, Creation, Digest, Draft, Fields, Kept, Store, Stored, Verdict};
 
 pub(super) use create::*;
 pub(super) use jobs::*;
+pub(super) use money::*;
+pub(super) use reservations::*;
 pub(super) use settle::*;
 
 /// A place for one store.
 pub(super) trait Backend: Send + Sync {
     /// Opens the store of this place, the same data every time.
     fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>>;
+
+    /// What is queued to be told, beside any store that is open.
+    fn outbox(&self) -> Pin<Box<dyn Future<Output = Vec<Callback>> + Send + '_>>;
+}
+
+/// What is queued to be told of an operation.
+#[derive(Debug)]
+pub(super) struct Callback {
+    pub(super) id: TransactionId,
+    /// Its own id.
+    pub(super) name: [u8; 16],
+    pub(super) due: UnixMillis,
 }
 
 /// Makes the tests of a backend; the argument is an expression that gives a fresh one.
@@ -49,6 +65,30 @@ macro_rules! conformance {
             a_job_can_be_ended,
             jobs_survive_reopening,
             a_job_is_claimed_once_by_many,
+            queues_of_shops_are_apart,
+            a_job_can_be_postponed,
+            postponed_jobs_keep_their_time_over_a_restart,
+            the_kind_of_provider_comes_back,
+            money_moves_as_results_say,
+            operations_finished_at_creation_book_at_once,
+            repeated_results_book_nothing,
+            an_existing_order_books_nothing,
+            exactly_what_is_covered_is_withdrawn,
+            an_uncovered_withdrawal_leaves_only_itself,
+            a_ledger_is_opened_once,
+            a_ledger_with_entries_is_not_opened,
+            daily_limits_hold_under_concurrency,
+            daily_limits_are_of_a_customer_shop_direction_and_day,
+            a_failure_gives_the_daily_usage_back,
+            the_usage_of_many_days_is_kept_apart,
+            a_result_is_told_once_to_whom_it_concerns,
+            a_booking_out_of_range_is_refused_whole,
+            reserved_orders_are_refused,
+            a_reservation_never_touches_an_operation,
+            a_race_for_an_order_has_one_winner,
+            a_preparation_is_kept_until_the_result,
+            only_pending_deposits_are_prepared,
+            an_audit_goes_on_beside_creates,
             a_closed_store_says_so
         );
     };
@@ -144,4 +184,11 @@ pub(super) async fn created(store: &dyn Store, draft: Draft) -> TransactionId {
     let creation = store.create(draft).await.unwrap();
     assert!(matches!(creation, Creation::Created(Verdict::AsDrafted)), "{creation:?}");
     id
+}
+
+/// An audit that has to be clean.
+pub(super) async fn audited(store: &dyn Store) -> Audit {
+    let audit = store.audit(Arc::new(|_| {})).await.unwrap();
+    assert!(audit.is_clean(), "{audit:?}");
+    audit
 }

@@ -6,9 +6,10 @@
 //! the log                checkpoints on a thread of their own; the writer restarts it only past 64 MiB
 //! ```
 //!
-//! At most 16 idle connections and two threads belong to a store. The command line may open the same file while a
+//! At most 16 idle connections and two threads belong to a store, and a connection and a thread to each audit. The command line may open the same file while a
 //! gateway serves: whoever finds the write lock taken waits two seconds for it.
 
+mod audit;
 mod checkpoints;
 mod connection;
 mod create;
@@ -35,6 +36,8 @@ mod writer;
 
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
+
 use create::Created;
 use kept::KeptLists;
 pub use opening::{open, open_beside};
@@ -45,8 +48,8 @@ use writer::Writer;
 
 use super::vault::Vault;
 use super::{
-    Answer, Claim, Comparer, Creation, Draft, Fields, Kept, ProviderJob, ProviderQueue, Reservations, Settlement,
-    Standing, Store, StoreError, Stored,
+    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, Fields, Kept, ProviderJob, ProviderQueue,
+    Reservations, Settlement, Standing, Store, StoreError, Stored,
 };
 use crate::clock::Random;
 use crate::domain::{
@@ -248,6 +251,20 @@ impl Store for SqliteStore {
 
     fn end_provider_job(&self, id: TransactionId) -> Answer<'_, ()> {
         Box::pin(self.writer.submit(move |connection| jobs::end(connection, id)))
+    }
+
+    fn audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> Answer<'_, Audit> {
+        Box::pin(async move {
+            let (connection, vault) = (self.readers.lend()?, Arc::clone(&self.vault));
+            let (reply, result) = oneshot::channel();
+            // It reads for long: not on a thread that serves.
+            let thread = std::thread::Builder::new().name("store-audit".to_owned()).spawn(move || {
+                let audited = audit::run(&connection, &vault, &*progress, &|| !reply.is_closed());
+                let _ = reply.send(audited);
+            });
+            thread.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+            result.await.unwrap_or_else(|_| Err(StoreError::Corrupt("the audit came to no end".to_owned())))
+        })
     }
 
     fn probe(&self) -> Answer<'_, ()> {

@@ -40,6 +40,14 @@ impl Readers {
         }
     }
 
+    /// A connection to be kept for long.
+    ///
+    /// # Errors
+    /// The store is closed, or there is no connection.
+    pub(super) fn lend(&self) -> Result<Connection, StoreError> {
+        self.take()
+    }
+
     /// Closes all connections; later lookups are refused.
     pub(super) fn close(&self) {
         *self.idle.lock().unwrap_or_else(PoisonError::into_inner) = None;

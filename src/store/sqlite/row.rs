@@ -165,7 +165,10 @@ impl StoredRow {
         statement.query_row([key.0], Self::read).optional()
     }
 
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    /// Operations after an id, in order; the second parameter is how many.
+    pub(super) const SLICE: &str = select!("WHERE transaction_id > ?1 ORDER BY transaction_id LIMIT ?2");
+
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
             direction: row.get(1)?,

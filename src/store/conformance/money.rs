@@ -1,0 +1,379 @@
+//! The ledger, the daily limits, and what must be told.
+
+use super::*;
+use crate::domain::{Balance, CustomerAccountId, Outcome, Status, UnixDay};
+use crate::store::{DailyLimit, Settlement, V1Part};
+
+const DAY: UnixDay = UnixDay(20_717);
+
+fn later(by: i64) -> UnixMillis {
+    UnixMillis(NOW.0 + by)
+}
+
+fn success() -> Outcome {
+    Outcome::Success { payer: None }
+}
+
+fn hundredths(number: u64) -> Amount {
+    Amount::from_hundredths(number).unwrap()
+}
+
+fn eur() -> Currency {
+    Currency::new("EUR").unwrap()
+}
+
+fn of(mut draft: Draft, amount: u64) -> Draft {
+    draft.operation.amount = hundredths(amount);
+    draft
+}
+
+fn enforced(mut draft: Draft) -> Draft {
+    draft.enforce_balance = true;
+    draft
+}
+
+fn opening(mut draft: Draft, balances: &[(&str, u64)]) -> Draft {
+    let balance = |(code, amount): &(&str, u64)| (Currency::new(code).unwrap(), hundredths(*amount));
+    draft.opening = balances.iter().map(balance).collect();
+    draft
+}
+
+fn limited(mut draft: Draft, operations: Option<u32>, amount: Option<u64>) -> Draft {
+    draft.operation.customer_account_id = Some(CustomerAccountId(0));
+    draft.daily_limit = Some(DailyLimit { day: DAY, operations, amount: amount.map(hundredths) });
+    draft
+}
+
+fn finished(mut draft: Draft, outcome: Outcome) -> Draft {
+    draft.operation.state = State::Finished { outcome, at: NOW };
+    draft
+}
+
+async fn has(store: &dyn Store, merchant_name: &str, available: i64, held: i64) {
+    let balances = store.balances(&merchant(merchant_name)).await.unwrap();
+    assert_eq!(balances, [(eur(), Balance { available, held })], "{merchant_name}");
+}
+
+async fn credit(store: &dyn Store, merchant_name: &str, amount: u64) {
+    let id = fresh_id(&merchant(merchant_name));
+    let mut draft = of(deposit(merchant_name, &format!("credit {id}")), amount);
+    draft.operation.id = id;
+    let id = created(store, draft).await;
+    assert_eq!(store.settle(id, success(), NOW).await.unwrap(), Settlement::Booked);
+}
+
+async fn verdict(store: &dyn Store, draft: Draft) -> Verdict {
+    match store.create(draft).await.unwrap() {
+        Creation::Created(verdict) => verdict,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn count_verdicts(store: &Arc<dyn Store>, drafts: Vec<Draft>, wanted: Verdict) -> usize {
+    let create = |draft| {
+        let store = Arc::clone(store);
+        tokio::spawn(async move { verdict(&*store, draft).await })
+    };
+    let mut count = 0;
+    for task in drafts.into_iter().map(create).collect::<Vec<_>>() {
+        count += usize::from(task.await.unwrap() == wanted);
+    }
+    count
+}
+
+pub(in crate::store) async fn money_moves_as_results_say(backend: &dyn Backend) {
+    let store = backend.open().await;
+    assert_eq!(store.balances(&merchant("acme")).await.unwrap(), []);
+    let paid = created(&*store, of(deposit("acme", "paid"), 1000)).await;
+    let unpaid = created(&*store, of(deposit("acme", "unpaid"), 9999)).await;
+    assert_eq!(store.balances(&merchant("acme")).await.unwrap(), [], "a pending deposit books nothing");
+    store.settle(paid, success(), later(1)).await.unwrap();
+    store.settle(unpaid, Outcome::Failed, later(1)).await.unwrap();
+    has(&*store, "acme", 1000, 0).await;
+    let taken = created(&*store, of(withdrawal("acme", "taken"), 300)).await;
+    let released = created(&*store, of(withdrawal("acme", "released"), 200)).await;
+    let held = created(&*store, of(withdrawal("acme", "held"), 100)).await;
+    has(&*store, "acme", 400, 600).await;
+    store.settle(taken, success(), later(2)).await.unwrap();
+    store.settle(released, Outcome::Failed, later(2)).await.unwrap();
+    has(&*store, "acme", 600, 100).await;
+    audited(&*store).await;
+    store.close().await.unwrap();
+    let store = backend.open().await;
+    has(&*store, "acme", 600, 100).await;
+    store.settle(held, success(), later(3)).await.unwrap();
+    has(&*store, "acme", 600, 0).await;
+    // Not enforced: below zero.
+    created(&*store, of(withdrawal("acme", "more"), 1000)).await;
+    has(&*store, "acme", -400, 1000).await;
+    let audit = audited(&*store).await;
+    assert_eq!((audit.operations, audit.entries), (6, 2 + 4 + 4 + 4 + 2));
+}
+
+pub(in crate::store) async fn operations_finished_at_creation_book_at_once(backend: &dyn Backend) {
+    let store = backend.open().await;
+    created(&*store, finished(of(deposit("acme", "d"), 500), success())).await;
+    has(&*store, "acme", 500, 0).await;
+    created(&*store, finished(of(withdrawal("acme", "w"), 200), success())).await;
+    has(&*store, "acme", 300, 0).await;
+    created(&*store, finished(of(deposit("acme", "df"), 70), Outcome::Failed)).await;
+    created(&*store, finished(of(withdrawal("acme", "wf"), 70), Outcome::Failed)).await;
+    has(&*store, "acme", 300, 0).await;
+    assert_eq!(audited(&*store).await.entries, 2 + 4);
+}
+
+pub(in crate::store) async fn repeated_results_book_nothing(backend: &dyn Backend) {
+    let store = backend.open().await;
+    credit(&*store, "acme", 1000).await;
+    let taken = created(&*store, of(withdrawal("acme", "taken"), 300)).await;
+    let released = created(&*store, of(withdrawal("acme", "released"), 200)).await;
+    for (id, outcome, other) in [(taken, success(), Outcome::Failed), (released, Outcome::Failed, success())] {
+        assert_eq!(store.settle(id, outcome.clone(), later(1)).await.unwrap(), Settlement::Booked);
+        assert_eq!(store.settle(id, outcome, later(2)).await.unwrap(), Settlement::AlreadyBooked);
+        assert!(matches!(store.settle(id, other, later(3)).await.unwrap(), Settlement::Contradicts(_)));
+    }
+    has(&*store, "acme", 700, 0).await;
+    let audit = audited(&*store).await;
+    assert_eq!(audit.entries, 2 + 4 + 4);
+    let told = backend.outbox().await;
+    assert_eq!(told.iter().filter(|callback| callback.id == taken || callback.id == released).count(), 2);
+}
+
+pub(in crate::store) async fn an_existing_order_books_nothing(backend: &dyn Backend) {
+    let store = backend.open().await;
+    created(&*store, of(withdrawal("acme", "one"), 100)).await;
+    let repeat = limited(opening(of(withdrawal("acme", "one"), 100), &[("USD", 5)]), Some(1), None);
+    assert!(matches!(store.create(repeat).await.unwrap(), Creation::Existing(_)));
+    let mut taken = limited(of(withdrawal("bolt", "two"), 100), Some(1), None);
+    taken.operation.id = store
+        .by_order(&merchant("acme"), crate::domain::Direction::Payout, &order("one"))
+        .await
+        .unwrap()
+        .operation()
+        .unwrap()
+        .operation
+        .id;
+    assert!(matches!(store.create(taken).await.unwrap(), Creation::IdTaken));
+    has(&*store, "acme", -100, 100).await;
+    assert_eq!(store.balances(&merchant("bolt")).await.unwrap(), []);
+    for name in ["acme", "bolt"] {
+        let next = limited(of(withdrawal(name, "next"), 100), Some(1), None);
+        assert_eq!(verdict(&*store, next).await, Verdict::AsDrafted, "nothing was counted for {name}");
+    }
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn exactly_what_is_covered_is_withdrawn(backend: &dyn Backend) {
+    let store = backend.open().await;
+    credit(&*store, "acme", 1049).await;
+    let draft = |number| enforced(of(withdrawal("acme", &format!("w{number}")), 100));
+    let covered = count_verdicts(&store, (0..100).map(draft).collect(), Verdict::AsDrafted).await;
+    assert_eq!(covered, 10);
+    has(&*store, "acme", 49, 1000).await;
+    assert_eq!(verdict(&*store, enforced(of(withdrawal("acme", "exact"), 49))).await, Verdict::AsDrafted);
+    let draft = enforced(of(withdrawal("acme", "one more"), 1));
+    let (id, at) = (draft.operation.id, draft.operation.created_at);
+    assert_eq!(verdict(&*store, draft).await, Verdict::NotCovered);
+    let state = store.by_id(id).await.unwrap().unwrap().operation.state;
+    assert_eq!(state, State::Finished { outcome: Outcome::Failed, at });
+    assert_eq!(store.settle(id, Outcome::Failed, later(1)).await.unwrap(), Settlement::AlreadyBooked);
+    let contradicted = store.settle(id, success(), later(1)).await.unwrap();
+    assert_eq!(contradicted, Settlement::Contradicts(Status::Failed));
+    has(&*store, "acme", 0, 1049).await;
+    // Another currency and another merchant cover nothing here; deposits need no cover.
+    let mut dollars = enforced(of(withdrawal("acme", "dollars"), 1));
+    dollars.operation.currency = Currency::new("USD").unwrap();
+    assert_eq!(verdict(&*store, dollars).await, Verdict::NotCovered);
+    assert_eq!(verdict(&*store, enforced(of(withdrawal("bolt", "other"), 1))).await, Verdict::NotCovered);
+    assert_eq!(verdict(&*store, enforced(of(deposit("bolt", "deposit"), 1))).await, Verdict::AsDrafted);
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn an_uncovered_withdrawal_leaves_only_itself(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let mut draft = limited(enforced(of(withdrawal("acme", "w"), 100)), Some(1), None);
+    draft.provider_job = Some(crate::store::NewJob { provider: crate::store::ProviderKind::Sandbox, due: NOW });
+    let id = draft.operation.id;
+    assert_eq!(verdict(&*store, draft).await, Verdict::NotCovered);
+    assert_eq!(store.provider_queues().await.unwrap(), []);
+    assert_eq!(store.balances(&merchant("acme")).await.unwrap(), []);
+    let told = backend.outbox().await;
+    assert_eq!(told.iter().map(|callback| (callback.id, callback.due)).collect::<Vec<_>>(), [(id, NOW)]);
+    let next = limited(of(withdrawal("acme", "next"), 100), Some(1), None);
+    assert_eq!(verdict(&*store, next).await, Verdict::AsDrafted, "it did not count");
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn a_ledger_is_opened_once(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let draft = |number| opening(of(deposit("acme", &format!("d{number}")), 1), &[("EUR", 1000), ("USD", 50)]);
+    count_verdicts(&store, (0..50).map(draft).collect(), Verdict::AsDrafted).await;
+    let expected = [
+        (eur(), Balance { available: 1000, held: 0 }),
+        (Currency::new("USD").unwrap(), Balance { available: 50, held: 0 }),
+    ];
+    assert_eq!(store.balances(&merchant("acme")).await.unwrap(), expected);
+    store.close().await.unwrap();
+    let store = backend.open().await;
+    created(&*store, opening(of(deposit("acme", "later"), 1), &[("EUR", 7), ("GBP", 7)])).await;
+    assert_eq!(store.balances(&merchant("acme")).await.unwrap(), expected);
+    // The first withdrawal may already be covered by what is opened with it, and only up to it.
+    let first = |name, amount| enforced(opening(of(withdrawal(name, "w"), amount), &[("EUR", 100)]));
+    assert_eq!(verdict(&*store, first("bolt", 100)).await, Verdict::AsDrafted);
+    has(&*store, "bolt", 0, 100).await;
+    assert_eq!(verdict(&*store, first("cosy", 101)).await, Verdict::NotCovered);
+    has(&*store, "cosy", 100, 0).await;
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn a_ledger_with_entries_is_not_opened(backend: &dyn Backend) {
+    let store = backend.open().await;
+    created(&*store, of(withdrawal("acme", "before"), 30)).await;
+    created(&*store, opening(of(deposit("acme", "after"), 1), &[("EUR", 1000), ("USD", 50)])).await;
+    has(&*store, "acme", -30, 30).await;
+    // Operations without entries leave it empty.
+    created(&*store, finished(of(withdrawal("bolt", "before"), 30), Outcome::Failed)).await;
+    created(&*store, opening(finished(of(deposit("bolt", "after"), 1), Outcome::Failed), &[("EUR", 1000)])).await;
+    has(&*store, "bolt", 1000, 0).await;
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn daily_limits_hold_under_concurrency(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let draft = |number| limited(of(deposit("acme", &format!("n{number}")), 1), Some(7), None);
+    assert_eq!(count_verdicts(&store, (0..60).map(draft).collect(), Verdict::AsDrafted).await, 7);
+    let draft = |number| limited(of(withdrawal("acme", &format!("a{number}")), 30), None, Some(100));
+    assert_eq!(count_verdicts(&store, (0..60).map(draft).collect(), Verdict::AsDrafted).await, 3);
+    assert_eq!(
+        verdict(&*store, limited(of(withdrawal("acme", "exact"), 10), None, Some(100))).await,
+        Verdict::AsDrafted,
+        "up to the limit"
+    );
+    let over = limited(of(withdrawal("acme", "over"), 1), None, Some(100));
+    let (id, at) = (over.operation.id, over.operation.created_at);
+    assert_eq!(verdict(&*store, over).await, Verdict::OverDailyLimit);
+    let state = store.by_id(id).await.unwrap().unwrap().operation.state;
+    assert_eq!(state, State::Finished { outcome: Outcome::Failed, at });
+    has(&*store, "acme", -100, 100).await;
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn daily_limits_are_of_a_customer_shop_direction_and_day(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let draft = |name: &str, text: &str| limited(deposit(name, text), Some(1), None);
+    assert_eq!(verdict(&*store, draft("acme", "first")).await, Verdict::AsDrafted);
+    let mut others: Vec<_> = ["shop", "customer", "day"].map(|text| draft("acme", text)).into();
+    others[0].operation.shop = ShopCode::new("other").unwrap();
+    others[1].operation.customer_account_id = Some(CustomerAccountId(-1));
+    others[2].daily_limit = Some(DailyLimit { day: UnixDay(DAY.0 + 1), operations: Some(1), amount: None });
+    others.push(limited(withdrawal("acme", "direction"), Some(1), None));
+    others.push(draft("bolt", "merchant"));
+    for other in others {
+        let text = other.operation.order_id.clone();
+        assert_eq!(verdict(&*store, other).await, Verdict::AsDrafted, "another {}", text.as_str());
+    }
+    assert_eq!(verdict(&*store, draft("acme", "second")).await, Verdict::OverDailyLimit);
+    let mut nobody = draft("acme", "nobody");
+    nobody.operation.customer_account_id = None;
+    assert_eq!(verdict(&*store, nobody).await, Verdict::AsDrafted, "without a customer nothing counts");
+    let failed = limited(finished(deposit("cosy", "failed"), Outcome::Failed), Some(1), None);
+    assert_eq!(verdict(&*store, failed).await, Verdict::AsDrafted);
+    assert_eq!(verdict(&*store, draft("cosy", "after")).await, Verdict::AsDrafted, "what failed at once did not count");
+}
+
+pub(in crate::store) async fn a_failure_gives_the_daily_usage_back(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let draft = |text: &str| limited(of(withdrawal("acme", text), 60), Some(2), Some(120));
+    let first = draft("first");
+    let first_id = first.operation.id;
+    let second = draft("second");
+    let second_id = second.operation.id;
+    assert_eq!(verdict(&*store, first).await, Verdict::AsDrafted);
+    assert_eq!(verdict(&*store, second).await, Verdict::AsDrafted);
+    assert_eq!(verdict(&*store, draft("over")).await, Verdict::OverDailyLimit);
+    for outcome in [Outcome::Failed, Outcome::Failed, success()] {
+        store.settle(first_id, outcome, later(1)).await.unwrap();
+    }
+    store.settle(second_id, success(), later(1)).await.unwrap();
+    store.close().await.unwrap();
+    let store = backend.open().await;
+    assert_eq!(verdict(&*store, draft("third")).await, Verdict::AsDrafted, "given back");
+    assert_eq!(verdict(&*store, draft("fourth")).await, Verdict::OverDailyLimit, "once, and a success still counts");
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn the_usage_of_many_days_is_kept_apart(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let draft = |day: i32, text: String| {
+        let mut draft = limited(deposit("acme", &text), Some(1), None);
+        draft.daily_limit = Some(DailyLimit { day: UnixDay(day), operations: Some(1), amount: None });
+        draft
+    };
+    let mut first = None;
+    for day in 0..40 {
+        let new = draft(day, format!("{day}"));
+        first.get_or_insert(new.operation.id);
+        assert_eq!(verdict(&*store, new).await, Verdict::AsDrafted);
+        assert_eq!(verdict(&*store, draft(day, format!("{day} again"))).await, Verdict::OverDailyLimit);
+    }
+    assert_eq!(store.settle(first.unwrap(), Outcome::Failed, later(1)).await.unwrap(), Settlement::Booked);
+    assert_eq!(verdict(&*store, draft(39, "39 still".into())).await, Verdict::OverDailyLimit);
+}
+
+pub(in crate::store) async fn a_result_is_told_once_to_whom_it_concerns(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let part = |address: Option<&str>| {
+        let callback_url = address.map(|url| CallbackUrl::new_allowing_http(url).unwrap());
+        Some(V1Part { digest: Digest([1; 16]), callback_url })
+    };
+    let mut relayed = deposit("acme", "relayed");
+    relayed.v1 = part(Some("http://acme.example/v1"));
+    let mut silent = deposit("acme", "silent");
+    silent.v1 = part(None);
+    let mut silent_at_once = finished(withdrawal("acme", "silent at once"), Outcome::Failed);
+    silent_at_once.v1 = part(None);
+    let native = created(&*store, deposit("acme", "native")).await;
+    let (relayed, silent) = (created(&*store, relayed).await, created(&*store, silent).await);
+    created(&*store, silent_at_once).await;
+    created(&*store, deposit("acme", "pending")).await;
+    let at_once = created(&*store, finished(deposit("acme", "at once"), Outcome::Failed)).await;
+    for id in [native, relayed, silent] {
+        store.settle(id, success(), later(5)).await.unwrap();
+        store.settle(id, success(), later(6)).await.unwrap();
+        store.settle(id, Outcome::Failed, later(7)).await.unwrap();
+    }
+    let mut told = backend.outbox().await;
+    told.sort_by_key(|callback| callback.id.to_stored());
+    let mut expected = [(native, later(5)), (relayed, later(5)), (at_once, NOW)];
+    expected.sort_by_key(|(id, _)| id.to_stored());
+    assert_eq!(told.iter().map(|callback| (callback.id, callback.due)).collect::<Vec<_>>(), expected);
+    let names: std::collections::HashSet<_> = told.iter().map(|callback| callback.name).collect();
+    assert_eq!(names.len(), 3, "every callback has its own id");
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn a_booking_out_of_range_is_refused_whole(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let draft = |number: i32| of(withdrawal("acme", &number.to_string()), Amount::MAX_HUNDREDTHS);
+    let most = i64::MAX / i64::try_from(Amount::MAX_HUNDREDTHS).unwrap();
+    let share = |share: i64| {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move {
+            for number in (share..most).step_by(64) {
+                created(&*store, draft(number.try_into().unwrap())).await;
+            }
+        })
+    };
+    for task in (0..64).map(share).collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+    let refused = draft(-1);
+    let id = refused.operation.id;
+    assert!(store.create(refused).await.is_err());
+    assert_eq!(store.by_id(id).await.unwrap(), None, "nothing of it is stored");
+    let held = most * i64::try_from(Amount::MAX_HUNDREDTHS).unwrap();
+    has(&*store, "acme", -held, held).await;
+    created(&*store, of(withdrawal("acme", "small"), 1)).await;
+    has(&*store, "acme", -held - 1, held + 1).await;
+    audited(&*store).await;
+}

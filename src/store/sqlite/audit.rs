@@ -1,0 +1,327 @@
+//! Proves the store's invariants on one snapshot, a slice of operations at a time, beside whoever writes.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use rusqlite::{Connection, Row};
+
+use super::connection::store_error;
+use super::ledger::{self, account_number, posting_number};
+use super::outbox;
+use super::preparations;
+use super::row::{self, StoredRow};
+use crate::domain::{Direction, Kind, Operation, Posting, State, Status, TransactionId};
+use crate::store::vault::Vault;
+use crate::store::{Audit, AuditProgress, Digest, Kept, StoreError, Stored};
+
+/// Operations in memory at once.
+const SLICE: i64 = 500;
+
+/// Audits the store as it stands when this begins. Ends early, with what it has, when nobody wants it any more.
+///
+/// # Errors
+/// The store cannot be read.
+pub(super) fn run(
+    connection: &Connection,
+    vault: &Vault,
+    progress: &dyn Fn(AuditProgress),
+    wanted: &dyn Fn() -> bool,
+) -> Result<Audit, StoreError> {
+    let mut auditor =
+        Auditor { connection, vault, found: Audit::default(), sums: HashMap::new(), openings: HashMap::new() };
+    connection
+        .execute_batch("BEGIN")
+        .and_then(|()| auditor.all(progress, wanted))
+        .and_then(|()| connection.execute_batch("COMMIT"))
+        .map_err(|error| store_error(&error))?;
+    Ok(auditor.found)
+}
+
+/// An account of a merchant in a currency.
+type Account = (Box<str>, Box<str>, i64);
+
+struct Auditor<'a> {
+    connection: &'a Connection,
+    vault: &'a Vault,
+    found: Audit,
+    /// What the entries of each account sum to.
+    sums: HashMap<Account, i128>,
+    /// The operation with which each merchant's ledger was opened.
+    openings: HashMap<Box<str>, i64>,
+}
+
+/// A row of the ledger. The order is the one of its key.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    posting: i64,
+    currency: Box<str>,
+    account: i64,
+    amount: i64,
+    merchant: Box<str>,
+}
+
+impl Entry {
+    fn is_opening(&self) -> bool {
+        self.posting == posting_number(Posting::Opened)
+    }
+}
+
+/// What stands around an operation.
+struct Surroundings {
+    order_key: Digest,
+    fields: Vec<u8>,
+    finished: bool,
+    kept_missing: bool,
+    reserved: bool,
+    told: bool,
+    untold: bool,
+    job: bool,
+    preparation: Option<Vec<u8>>,
+}
+
+impl Surroundings {
+    const SELECT: &str = "SELECT transaction_id, order_key, fields, finished_at IS NOT NULL, \
+        kept IS NOT NULL AND NOT EXISTS (SELECT 1 FROM kept_names WHERE id = kept), \
+        EXISTS (SELECT 1 FROM reserved_ids r WHERE r.order_key = o.order_key), \
+        EXISTS (SELECT 1 FROM callbacks c WHERE c.transaction_id = o.transaction_id), \
+        EXISTS (SELECT 1 FROM untold u WHERE u.transaction_id = o.transaction_id), \
+        EXISTS (SELECT 1 FROM provider_jobs j WHERE j.transaction_id = o.transaction_id), \
+        (SELECT sealed FROM preparations p WHERE p.transaction_id = o.transaction_id) \
+        FROM operations o WHERE transaction_id > ?1 ORDER BY transaction_id LIMIT ?2";
+
+    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            order_key: Digest(row.get(1)?),
+            fields: row.get(2)?,
+            finished: row.get(3)?,
+            kept_missing: row.get(4)?,
+            reserved: row.get(5)?,
+            told: row.get(6)?,
+            untold: row.get(7)?,
+            job: row.get(8)?,
+            preparation: row.get(9)?,
+        })
+    }
+}
+
+impl Auditor<'_> {
+    fn all(&mut self, progress: &dyn Fn(AuditProgress), wanted: &dyn Fn() -> bool) -> rusqlite::Result<()> {
+        let total: i64 = self.connection.query_row("SELECT count(*) FROM operations", [], |row| row.get(0))?;
+        let total = total.unsigned_abs();
+        let mut after = i64::MIN;
+        while wanted() {
+            progress(AuditProgress { done: self.found.operations, total });
+            match self.slice(after)? {
+                Some(last) => after = last,
+                None => break,
+            }
+        }
+        self.accounts()?;
+        self.references()
+    }
+
+    /// Looks at the next operations and their entries; gives the last id, or `None` after the last slice.
+    fn slice(&mut self, after: i64) -> rusqlite::Result<Option<i64>> {
+        let mut operations = self.connection.prepare_cached(StoredRow::SLICE)?;
+        let operations: Vec<_> = operations
+            .query_map((after, SLICE), |row| Ok((row.get::<_, i64>(0)?, StoredRow::read(row).ok())))?
+            .collect::<Result<_, _>>()?;
+        let mut surroundings = self.connection.prepare_cached(Surroundings::SELECT)?;
+        let surroundings: Vec<_> = surroundings
+            .query_map((after, SLICE), |row| Ok(Surroundings::read(row).ok()))?
+            .collect::<Result<_, _>>()?;
+        let last = operations.last().map(|(id, _)| *id);
+        let mut entries = self.entries(after, last.unwrap_or(i64::MAX))?.into_iter().peekable();
+        for ((id, row), surroundings) in operations.into_iter().zip(surroundings) {
+            self.found.operations += 1;
+            let mut own = Vec::new();
+            while let Some((of, entry)) = entries.next_if(|(of, _)| *of <= id) {
+                match of.cmp(&id) {
+                    Ordering::Equal => own.push(entry),
+                    _ => self.found.problem(format!("operation {of}: has entries but does not exist")),
+                }
+            }
+            match (row, surroundings) {
+                (Some(row), Some(surroundings)) => self.operation(id, row, &surroundings, own),
+                _ => self.found.problem(format!("operation {id}: a column is not ours")),
+            }
+        }
+        for (of, _) in entries {
+            self.found.problem(format!("operation {of}: has entries but does not exist"));
+        }
+        Ok(last)
+    }
+
+    fn entries(&mut self, after: i64, last: i64) -> rusqlite::Result<Vec<(i64, Entry)>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT transaction_id, posting, currency, account, amount, merchant FROM entries \
+             WHERE transaction_id > ?1 AND transaction_id <= ?2 \
+             ORDER BY transaction_id, posting, currency, account",
+        )?;
+        let mut rows = statement.query((after, last))?;
+        let mut entries = Vec::new();
+        while let Some(row) = rows.next()? {
+            let entry = Entry {
+                posting: row.get(1)?,
+                currency: row.get(2)?,
+                account: row.get(3)?,
+                amount: row.get(4)?,
+                merchant: row.get(5)?,
+            };
+            self.found.entries += 1;
+            let account = (entry.merchant.clone(), entry.currency.clone(), entry.account);
+            *self.sums.entry(account).or_default() += i128::from(entry.amount);
+            entries.push((row.get(0)?, entry));
+        }
+        Ok(entries)
+    }
+
+    fn operation(&mut self, id: i64, row: StoredRow, around: &Surroundings, mut entries: Vec<Entry>) {
+        let stored = match row.decode(self.vault, Kept::Everything) {
+            Ok(stored) => stored,
+            Err(error) => return self.found.problem(said(error)),
+        };
+        let operation = &stored.operation;
+        let booked = entries.split_off(entries.partition_point(Entry::is_opening));
+        self.opening(operation, &entries);
+        if !booked_as_demanded(operation, &booked) {
+            let status = operation.state.status().as_str();
+            self.found.problem(format!("operation {id}: its entries are not those of a {status} operation"));
+        }
+        self.sealed(operation.id, around);
+        self.surroundings(&stored, around);
+    }
+
+    /// Openings may stand with any one operation of their merchant.
+    fn opening(&mut self, operation: &Operation, entries: &[Entry]) {
+        if entries.is_empty() {
+            return;
+        }
+        let merchant = operation.merchant.as_str();
+        let (from, to) = Posting::Opened.from_to();
+        let ours = entries.chunks(2).all(|pair| match pair {
+            [taken, given] => {
+                (taken.account, given.account) == (account_number(from), account_number(to))
+                    && taken.currency == given.currency
+                    && given.amount > 0
+                    && taken.amount == -given.amount
+                    && [taken, given].iter().all(|entry| *entry.merchant == *merchant)
+            }
+            _ => false,
+        });
+        if !ours {
+            self.found.problem(format!("operation {}: the opening booked with it is not one", operation.id));
+        }
+        if self.openings.insert(merchant.into(), operation.id.to_stored()).is_some() {
+            self.found.problem(format!("merchant {merchant}: its ledger was opened more than once"));
+        }
+    }
+
+    fn sealed(&mut self, id: TransactionId, around: &Surroundings) {
+        if let Err(error) = row::opened_fields(self.vault, id, &around.fields) {
+            self.found.problem(said(error));
+        }
+        let preparation = around.preparation.as_deref().map(|sealed| preparations::opened(self.vault, id, sealed));
+        if let Some(Err(error)) = preparation {
+            self.found.problem(said(error));
+        }
+    }
+
+    fn surroundings(&mut self, stored: &Stored, around: &Surroundings) {
+        let operation = &stored.operation;
+        let pending = operation.state == State::Pending;
+        let key =
+            row::order_key(self.vault.comparer(), &operation.merchant, operation.direction(), &operation.order_id);
+        let tells = !pending && !around.untold && outbox::tells(stored.v1.as_ref());
+        let deposit = matches!(operation.kind, Kind::Deposit(_));
+        let problems = [
+            (key != around.order_key, "its order key is not the one of its order_id"),
+            (around.finished == pending, "its time of being finished does not fit its status"),
+            (around.kept_missing, "the names that its schema kept are missing"),
+            (around.reserved, "its order_id is reserved for v1 as well"),
+            (tells && !around.told, "its result is not queued to be told"),
+            (!tells && around.told, "it is queued to be told of, and nobody is to be told"),
+            (around.job && !pending, "it is finished and has a provider job"),
+            (around.preparation.is_some() && !(pending && deposit), "only a pending deposit has a preparation"),
+        ];
+        for (_, problem) in problems.into_iter().filter(|(wrong, _)| *wrong) {
+            self.found.problem(format!("operation {}: {problem}", operation.id));
+        }
+    }
+
+    /// The running balances are the sums of the entries, and sum to zero.
+    fn accounts(&mut self) -> rusqlite::Result<()> {
+        let mut totals: HashMap<(Box<str>, Box<str>), i128> = HashMap::new();
+        for ((merchant, currency, _), sum) in &self.sums {
+            *totals.entry((merchant.clone(), currency.clone())).or_default() += sum;
+        }
+        for ((merchant, currency), total) in totals.into_iter().filter(|(_, total)| *total != 0) {
+            self.found.problem(format!("merchant {merchant}, {currency}: the entries sum to {total} hundredths"));
+        }
+        let mut statement = self.connection.prepare("SELECT merchant, currency, account, balance FROM accounts")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let account: Account = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let balance: i64 = row.get(3)?;
+            if self.sums.remove(&account) != Some(i128::from(balance)) {
+                let (merchant, currency, account) = account;
+                self.found.problem(format!(
+                    "merchant {merchant}, {currency}: the balance of account {account} is not the sum of its entries"
+                ));
+            }
+        }
+        for (merchant, currency, account) in std::mem::take(&mut self.sums).into_keys() {
+            self.found.problem(format!("merchant {merchant}, {currency}: account {account} has no balance"));
+        }
+        Ok(())
+    }
+
+    /// No row stands without its operation.
+    fn references(&mut self) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare("PRAGMA foreign_key_check")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let (table, id): (String, Option<i64>) = (row.get(0)?, row.get(1)?);
+            self.found.problem(format!("operation {}: is in {table} but does not exist", id.unwrap_or(0)));
+        }
+        Ok(())
+    }
+}
+
+fn booked_as_demanded(operation: &Operation, booked: &[Entry]) -> bool {
+    let (direction, status) = (operation.direction(), operation.state.status());
+    let mut demanded = entries_of(operation, ledger::of_creation(direction, status));
+    if demanded.is_empty() && !booked.is_empty() && direction == Direction::Payout {
+        // It failed after it was pending.
+        demanded = entries_of(operation, ledger::of_creation(direction, Status::Pending));
+        demanded.extend(entries_of(operation, ledger::of_result(direction, status)));
+        demanded.sort_unstable();
+    }
+    demanded == booked
+}
+
+fn entries_of(operation: &Operation, postings: &[Posting]) -> Vec<Entry> {
+    let amount = ledger::signed(operation.amount);
+    let mut entries: Vec<_> = postings
+        .iter()
+        .flat_map(|posting| {
+            let (from, to) = posting.from_to();
+            [(from, -amount), (to, amount)].map(|(account, amount)| Entry {
+                posting: posting_number(*posting),
+                currency: operation.currency.as_str().into(),
+                account: account_number(account),
+                amount,
+                merchant: operation.merchant.as_str().into(),
+            })
+        })
+        .collect();
+    entries.sort_unstable();
+    entries
+}
+
+/// What an error says of a row; it names no value.
+fn said(error: StoreError) -> String {
+    match error {
+        StoreError::Unavailable(text) | StoreError::Corrupt(text) => text,
+    }
+}
