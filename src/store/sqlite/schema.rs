@@ -12,10 +12,10 @@ use crate::store::secret_file::secret_file;
 use crate::store::vault::{Purpose, Vault, VaultError, WrappedKey};
 
 /// Marks a SQLite file as ours (`PBrg`).
-const APPLICATION_ID: i64 = 0x5042_7267;
+pub(super) const APPLICATION_ID: i64 = 0x5042_7267;
 
 /// Each brings a store from the version of its index to the next. Released ones never change.
-const MIGRATIONS: &[&str] = &[include_str!("0001.sql"), include_str!("0002.sql"), include_str!("0003.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[include_str!("0001.sql"), include_str!("0002.sql"), include_str!("0003.sql")];
 
 /// Refuses files of other applications and of newer releases; nothing is written.
 ///

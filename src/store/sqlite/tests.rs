@@ -1,5 +1,10 @@
 //! The conformance suite over SQLite, and what only a file can show: keys, modes, sealing, failing disks.
 
+mod beside;
+mod history;
+mod tampered;
+mod upgrade;
+
 use std::fs;
 use std::future::Future;
 use std::io::Write as _;
@@ -15,7 +20,7 @@ use super::faults::Faults;
 use super::opening::open_source;
 use super::*;
 use crate::clock::SystemRandomness;
-use crate::domain::AccountNumber;
+use crate::domain::{AccountNumber, Detail, Instructions};
 use crate::rules::{Secret, StoreKeys};
 use crate::store::OpenError;
 use crate::store::conformance::{
@@ -183,12 +188,17 @@ async fn nothing_sealed_is_found_in_any_file() {
         };
         created(&store, draft).await;
         let id = created(&store, deposit("acme", &format!("d{number}"))).await;
+        let prepared = created(&store, deposit("acme", &format!("p{number}"))).await;
+        let detail = Detail { label: "Account to pay to".into(), value: "DE89370400440532013000".into() };
+        let instructions = Instructions::new(Some("Pay to Grace Hopper".into()), vec![detail]).unwrap();
+        assert!(store.prepare(prepared, Preparation::Instructions(instructions)).await.unwrap());
         let payer = Some(AccountNumber::new(PAYER).unwrap());
         store.settle(id, Outcome::Success { payer }, NOW).await.unwrap();
     }
     let assert_sealed = || {
         let bytes = place.bytes();
-        for secret in [CARD, PAYER, "Ada Lovelace", "holder", "secret-default"] {
+        let prepared = ["DE89370400440532013000", "Account to pay to", "Grace Hopper"];
+        for secret in [CARD, PAYER, "Ada Lovelace", "holder", "secret-default"].into_iter().chain(prepared) {
             assert!(!contains(&bytes, secret), "{secret} is readable");
         }
         assert!(contains(&bytes, "w49"), "the search finds what is there");

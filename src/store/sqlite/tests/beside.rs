@@ -1,0 +1,75 @@
+//! Tools beside a gateway that serves the same file.
+
+use super::*;
+use crate::store::conformance::audited;
+use crate::store::{NewJob, ProviderKind, Reservations};
+
+fn made_keys(place: &Place) -> StoreKeys {
+    StoreKeys { create_at: Some(place.key_file()), keys: Vec::new() }
+}
+
+fn beside(place: &Place) -> Result<SqliteStore, OpenError> {
+    open_beside(&place.path(), &made_keys(place), Arc::new(SystemRandomness::default()), Arc::default())
+}
+
+#[test]
+fn a_tool_makes_no_store() {
+    let place = Place::new();
+    assert!(matches!(beside(&place), Err(OpenError::Missing { .. })));
+    assert_eq!(fs::read_dir(place.0.path()).unwrap().count(), 0, "nothing was made");
+    fs::create_dir(place.path().parent().unwrap()).unwrap();
+    fs::write(place.path(), "").unwrap();
+    let error = beside(&place).unwrap_err().to_string();
+    assert!(error.contains("there is no store") && !error.contains('\n'), "{error}");
+    assert_eq!(fs::read(place.path()).unwrap(), b"");
+}
+
+#[test]
+fn a_tool_needs_the_key_and_makes_none() {
+    let place = Place::new();
+    drop(place.open_made().unwrap());
+    fs::remove_file(place.key_file()).unwrap();
+    assert!(matches!(beside(&place), Err(OpenError::KeyMissing { .. })));
+    assert!(!place.key_file().exists());
+}
+
+#[test]
+fn a_tool_migrates_nothing() {
+    let place = Place::new();
+    drop(place.open_made().unwrap());
+    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    connection.pragma_update(None, "user_version", 2).unwrap();
+    assert!(matches!(beside(&place), Err(OpenError::Older { found: 2, .. })));
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    assert!(matches!(beside(&place), Err(OpenError::Newer { found: 99, .. })));
+}
+
+#[tokio::test]
+async fn a_tool_leaves_a_serving_gateway_alone() {
+    let place = Place::new();
+    let gateway = place.open_made().unwrap();
+    let mut draft = deposit("acme", "leased");
+    draft.provider_job = Some(NewJob { provider: ProviderKind::Sandbox, due: NOW });
+    let leased = created(&gateway, draft).await;
+    let claim =
+        Claim { shop: ShopCode::new("card-eur").unwrap(), now: NOW, lease_until: UnixMillis(NOW.0 + 1000), limit: 10 };
+    assert_eq!(gateway.claim_provider_jobs(claim).await.unwrap().len(), 1);
+    let log_bytes = || fs::metadata(place.path().with_extension("db-wal")).unwrap().len();
+    let before = log_bytes();
+    assert!(before > 0);
+
+    let tool = beside(&place).unwrap();
+    assert!(tool.by_id(leased).await.unwrap().is_some(), "it sees what is in the log");
+    let ids = [order("reserved"), order("leased")];
+    let reservations = tool.reserve(&merchant("acme"), Direction::Payin, &ids).await.unwrap();
+    assert_eq!(reservations, Reservations { new: 1, known: 0, operations: 1 });
+    audited(&tool).await;
+    created(&gateway, deposit("acme", "meanwhile")).await;
+    assert!(matches!(gateway.create(deposit("acme", "reserved")).await.unwrap(), Creation::Reserved));
+    tool.close().await.unwrap();
+    assert!(log_bytes() >= before, "the log is not cut");
+    let queues = gateway.provider_queues().await.unwrap();
+    assert_eq!(queues.iter().map(|queue| queue.due).collect::<Vec<_>>(), [UnixMillis(NOW.0 + 1000)], "still leased");
+    created(&gateway, deposit("acme", "after")).await;
+    audited(&gateway).await;
+}

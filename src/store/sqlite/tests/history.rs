@@ -1,0 +1,335 @@
+//! Random histories against a simple model: whatever fails and whenever the store is opened anew, balances are the
+//! model's and an audit is clean. `PAYBRIDGE_SEED` repeats a run, `PAYBRIDGE_LONG=1` makes many more.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::*;
+use crate::domain::{Amount, CustomerAccountId, Kind, Operation, Preparation, State, Status, UnixDay};
+use crate::store::conformance::audited;
+use crate::store::{Creation, DailyLimit, NewJob, ProviderKind, Reservations, Verdict};
+
+const MERCHANTS: [&str; 3] = ["acme", "bolt", "cosy"];
+const CURRENCIES: [&str; 2] = ["EUR", "USD"];
+const ORDERS: u64 = 80;
+
+/// Numbers that depend on the seed alone (splitmix64).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+
+    fn one_in(&mut self, number: u64) -> bool {
+        self.below(number) == 0
+    }
+
+    fn of<T: Copy>(&mut self, list: &[T]) -> T {
+        list[usize::try_from(self.below(list.len() as u64)).unwrap()]
+    }
+}
+
+type OrderName = (String, Direction, String);
+type CustomerDay = (UnixDay, String, Direction, i64);
+
+#[derive(Default)]
+struct Model {
+    balances: BTreeMap<(String, String), Balance>,
+    opened: HashSet<String>,
+    usage: HashMap<CustomerDay, (u32, u64)>,
+    operations: HashMap<TransactionId, (Operation, Option<CustomerDay>)>,
+    orders: HashMap<OrderName, TransactionId>,
+    reserved: HashSet<OrderName>,
+    told: HashSet<TransactionId>,
+}
+
+impl Model {
+    fn balance(&mut self, operation: &Operation) -> &mut Balance {
+        let key = (operation.merchant.as_str().to_owned(), operation.currency.as_str().to_owned());
+        self.opened.insert(key.0.clone());
+        self.balances.entry(key).or_default()
+    }
+
+    fn available(&self, operation: &Operation) -> i64 {
+        let key = (operation.merchant.as_str().to_owned(), operation.currency.as_str().to_owned());
+        self.balances.get(&key).map_or(0, |balance| balance.available)
+    }
+
+    /// What the store has to answer, and what is so from then on.
+    fn create(&mut self, draft: &Draft) -> &'static str {
+        let operation = &draft.operation;
+        let name = name_of(operation);
+        if self.reserved.contains(&name) {
+            return "reserved";
+        }
+        if self.orders.contains_key(&name) {
+            return "existing";
+        }
+        let merchant = operation.merchant.as_str();
+        if !draft.opening.is_empty() && self.opened.insert(merchant.to_owned()) {
+            for (currency, amount) in draft.opening.iter() {
+                let key = (merchant.to_owned(), currency.as_str().to_owned());
+                self.balances.entry(key).or_default().available += hundredths(*amount);
+            }
+        }
+        let (answer, counted) = self.judge(draft);
+        let mut operation = operation.clone();
+        if answer != "as drafted" {
+            operation.state = State::Finished { outcome: Outcome::Failed, at: operation.created_at };
+        }
+        let amount = hundredths(operation.amount);
+        match (operation.direction(), operation.state.status()) {
+            (Direction::Payin, Status::Success) => self.balance(&operation).available += amount,
+            (Direction::Payout, Status::Success) => self.balance(&operation).available -= amount,
+            (Direction::Payout, Status::Pending) => {
+                let balance = self.balance(&operation);
+                balance.available -= amount;
+                balance.held += amount;
+            }
+            _ => {}
+        }
+        if operation.state != State::Pending {
+            self.told.insert(operation.id);
+        }
+        self.orders.insert(name, operation.id);
+        self.operations.insert(operation.id, (operation, counted));
+        answer
+    }
+
+    fn judge(&mut self, draft: &Draft) -> (&'static str, Option<CustomerDay>) {
+        let operation = &draft.operation;
+        if operation.state != State::Pending {
+            return ("as drafted", None);
+        }
+        let counted = draft.daily_limit.map(|limit| {
+            let customer = operation.customer_account_id.unwrap().0;
+            (limit, (limit.day, operation.merchant.as_str().to_owned(), operation.direction(), customer))
+        });
+        if let Some((limit, key)) = &counted {
+            let (operations, amount) = self.usage.get(key).copied().unwrap_or_default();
+            let over_number = limit.operations.is_some_and(|most| operations + 1 > most);
+            let amount = amount + operation.amount.hundredths();
+            if over_number || limit.amount.is_some_and(|most| amount > most.hundredths()) {
+                return ("over the limit", None);
+            }
+        }
+        let payout = operation.direction() == Direction::Payout;
+        if payout && draft.enforce_balance && self.available(operation) < hundredths(operation.amount) {
+            return ("not covered", None);
+        }
+        if let Some((_, key)) = &counted {
+            let usage = self.usage.entry(key.clone()).or_default();
+            *usage = (usage.0 + 1, usage.1 + operation.amount.hundredths());
+        }
+        ("as drafted", counted.map(|(_, key)| key))
+    }
+
+    fn settle(&mut self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> Settlement {
+        let Some((operation, counted)) = self.operations.get(&id).cloned() else { return Settlement::Unknown };
+        let finished = match operation.state.clone().finish(outcome, at) {
+            Ok(Ok(finished)) => finished,
+            Ok(Err(_)) => return Settlement::AlreadyBooked,
+            Err(contradiction) => return Settlement::Contradicts(contradiction.booked),
+        };
+        let (amount, status) = (hundredths(operation.amount), finished.status());
+        match (operation.direction(), status) {
+            (Direction::Payin, Status::Success) => self.balance(&operation).available += amount,
+            (Direction::Payout, Status::Success) => self.balance(&operation).held -= amount,
+            (Direction::Payout, _) => {
+                let balance = self.balance(&operation);
+                balance.held -= amount;
+                balance.available += amount;
+            }
+            _ => {}
+        }
+        if let (Status::Failed, Some(key)) = (status, counted) {
+            let usage = self.usage.get_mut(&key).unwrap();
+            *usage = (usage.0 - 1, usage.1 - operation.amount.hundredths());
+        }
+        self.told.insert(id);
+        self.operations.get_mut(&id).unwrap().0.state = finished;
+        Settlement::Booked
+    }
+
+    fn reserve(&mut self, name: OrderName) -> Reservations {
+        if self.orders.contains_key(&name) {
+            Reservations { operations: 1, ..Reservations::default() }
+        } else if self.reserved.insert(name) {
+            Reservations { new: 1, ..Reservations::default() }
+        } else {
+            Reservations { known: 1, ..Reservations::default() }
+        }
+    }
+}
+
+fn name_of(operation: &Operation) -> OrderName {
+    (operation.merchant.as_str().to_owned(), operation.direction(), operation.order_id.as_str().to_owned())
+}
+
+fn hundredths(amount: Amount) -> i64 {
+    amount.hundredths().cast_signed()
+}
+
+fn random_draft(chance: &mut Chance) -> Draft {
+    let (name, text) = (chance.of(&MERCHANTS), chance.below(ORDERS).to_string());
+    let mut draft = if chance.one_in(3) { deposit(name, &text) } else { withdrawal(name, &text) };
+    let operation = &mut draft.operation;
+    operation.amount = Amount::from_hundredths(1 + chance.below(300)).unwrap();
+    operation.currency = Currency::new(chance.of(&CURRENCIES)).unwrap();
+    operation.customer_account_id = Some(CustomerAccountId(chance.below(2).cast_signed()));
+    draft.enforce_balance = chance.one_in(2);
+    if chance.one_in(3) {
+        draft.daily_limit = Some(DailyLimit {
+            day: UnixDay(100 + i32::try_from(chance.below(3)).unwrap()),
+            operations: chance.one_in(2).then_some(4),
+            amount: chance.one_in(2).then(|| Amount::from_hundredths(900).unwrap()),
+        });
+    }
+    if chance.one_in(4) {
+        let opening = CURRENCIES.map(|code| (Currency::new(code).unwrap(), Amount::from_hundredths(500).unwrap()));
+        draft.opening = opening.into();
+    }
+    match chance.below(10) {
+        0 => operation.state = State::Finished { outcome: Outcome::Failed, at: NOW },
+        1 => operation.state = State::Finished { outcome: Outcome::Success { payer: None }, at: NOW },
+        _ => draft.provider_job = Some(NewJob { provider: ProviderKind::Sandbox, due: NOW }),
+    }
+    draft
+}
+
+fn said(creation: &Creation) -> &'static str {
+    match creation {
+        Creation::Created(Verdict::AsDrafted) => "as drafted",
+        Creation::Created(Verdict::OverDailyLimit) => "over the limit",
+        Creation::Created(Verdict::NotCovered) => "not covered",
+        Creation::Existing(_) => "existing",
+        Creation::Reserved => "reserved",
+        Creation::IdTaken => "taken",
+    }
+}
+
+struct History {
+    place: Place,
+    /// Absent only between two openings.
+    open: Option<SqliteStore>,
+    faults: Arc<Faults>,
+    chance: Chance,
+    model: Model,
+    ids: Vec<TransactionId>,
+}
+
+impl History {
+    fn new(seed: u64) -> Self {
+        let place = Place::new();
+        let (store, faults) = place.open_faulty();
+        Self { place, open: Some(store), faults, chance: Chance(seed), model: Model::default(), ids: Vec::new() }
+    }
+
+    async fn step(&mut self) {
+        let fails = self.chance.one_in(12);
+        self.faults.failing_commits(fails);
+        match self.chance.below(20) {
+            0..10 => self.create(fails).await,
+            10..17 => self.settle(fails).await,
+            17 => self.reserve(fails).await,
+            18 => self.prepare(fails).await,
+            _ => self.reopen(),
+        }
+        if fails {
+            self.faults.failing_commits(false);
+            while self.store().probe().await.is_err() {
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    async fn create(&mut self, fails: bool) {
+        let draft = random_draft(&mut self.chance);
+        let id = draft.operation.id;
+        // A commit that fails is one that the model never hears of.
+        let expected = if fails { "" } else { self.model.create(&draft) };
+        match self.store().create(draft).await {
+            Ok(creation) => assert_eq!(said(&creation), expected),
+            Err(error) => assert!(fails, "{error}"),
+        }
+        if self.model.operations.contains_key(&id) {
+            self.ids.push(id);
+        }
+    }
+
+    async fn settle(&mut self, fails: bool) {
+        let Some(id) = (!self.ids.is_empty()).then(|| self.chance.of(&self.ids)) else { return };
+        let outcome = if self.chance.one_in(2) { Outcome::Failed } else { Outcome::Success { payer: None } };
+        match self.store().settle(id, outcome.clone(), NOW).await {
+            Ok(settlement) => assert_eq!(settlement, self.model.settle(id, outcome, NOW)),
+            Err(error) => assert!(fails, "{error}"),
+        }
+    }
+
+    async fn reserve(&mut self, fails: bool) {
+        let (name, text) = (self.chance.of(&MERCHANTS), self.chance.below(ORDERS).to_string());
+        let direction = if self.chance.one_in(2) { Direction::Payin } else { Direction::Payout };
+        match self.store().reserve(&merchant(name), direction, &[order(&text)]).await {
+            Ok(reservations) => assert_eq!(reservations, self.model.reserve((name.to_owned(), direction, text))),
+            Err(error) => assert!(fails, "{error}"),
+        }
+    }
+
+    async fn prepare(&mut self, fails: bool) {
+        let Some(id) = (!self.ids.is_empty()).then(|| self.chance.of(&self.ids)) else { return };
+        let (operation, _) = &self.model.operations[&id];
+        let pending = operation.state == State::Pending && matches!(operation.kind, Kind::Deposit(_));
+        match self.store().prepare(id, Preparation::Stopped).await {
+            Ok(kept) => assert_eq!(kept, pending),
+            Err(error) => assert!(fails, "{error}"),
+        }
+    }
+
+    fn store(&self) -> &SqliteStore {
+        self.open.as_ref().unwrap()
+    }
+
+    fn reopen(&mut self) {
+        self.open = None;
+        let (store, faults) = self.place.open_faulty();
+        (self.open, self.faults) = (Some(store), faults);
+    }
+
+    async fn check(&self) {
+        audited(self.store()).await;
+        let mut balances = BTreeMap::new();
+        for name in MERCHANTS {
+            for (currency, balance) in self.store().balances(&merchant(name)).await.unwrap() {
+                balances.insert((name.to_owned(), currency.as_str().to_owned()), balance);
+            }
+        }
+        assert_eq!(balances, self.model.balances);
+        let told: Vec<_> = self.place.outbox().await.into_iter().map(|callback| callback.id).collect();
+        assert_eq!(told.len(), self.model.told.len());
+        assert_eq!(told.into_iter().collect::<HashSet<_>>(), self.model.told);
+        for (id, (operation, _)) in &self.model.operations {
+            assert_eq!(self.store().by_id(*id).await.unwrap().unwrap().operation, *operation);
+        }
+    }
+}
+
+#[tokio::test]
+async fn random_histories_keep_the_books() {
+    let given = std::env::var("PAYBRIDGE_SEED").ok().and_then(|text| text.parse().ok());
+    let seed = given.unwrap_or_else(|| SystemRandomness::default().number());
+    let _ = writeln!(std::io::stderr(), "PAYBRIDGE_SEED={seed}");
+    let histories = if std::env::var_os("PAYBRIDGE_LONG").is_some() { 200 } else { 6 };
+    for number in 0..histories {
+        let mut history = History::new(seed.wrapping_add(number));
+        for step in 0..300 {
+            history.step().await;
+            if step % 50 == 0 {
+                history.check().await;
+            }
+        }
+        history.check().await;
+    }
+}

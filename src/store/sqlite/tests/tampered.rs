@@ -1,0 +1,111 @@
+//! An audit finds what is not as it must be.
+
+use super::*;
+use crate::domain::Preparation;
+use crate::store::conformance::audited;
+use crate::store::{AuditProgress, NewJob, ProviderKind};
+
+/// One operation of each kind, named in SQL by its `order_id`.
+async fn fill(store: &SqliteStore) {
+    let job = Some(NewJob { provider: ProviderKind::Sandbox, due: NOW });
+    let mut first = deposit("acme", "waiting");
+    first.opening = [(Currency::new("EUR").unwrap(), crate::domain::Amount::from_hundredths(100).unwrap())].into();
+    first.comparison.kept = Kept::Names(["a".into()].into());
+    let waiting = created(store, first).await;
+    store.prepare(waiting, Preparation::Stopped).await.unwrap();
+    let mut held = withdrawal("acme", "held");
+    held.provider_job = job;
+    created(store, held).await;
+    for (text, outcome) in [("taken", Outcome::Success { payer: None }), ("released", Outcome::Failed)] {
+        let id = created(store, withdrawal("acme", text)).await;
+        store.settle(id, outcome, NOW).await.unwrap();
+    }
+    let paid = created(store, deposit("acme", "paid")).await;
+    let payer = Some(AccountNumber::new(PAYER).unwrap());
+    store.settle(paid, Outcome::Success { payer }, NOW).await.unwrap();
+}
+
+/// SQL with `$name` for the id of an operation, and what the audit says then.
+const TAMPERED: &[(&str, &str)] = &[
+    ("UPDATE accounts SET balance = balance + 1 WHERE account = 2", "is not the sum of its entries"),
+    ("DELETE FROM accounts WHERE account = 0", "has no balance"),
+    ("INSERT INTO accounts VALUES ('bolt', 'EUR', 2, 0)", "is not the sum of its entries"),
+    ("UPDATE entries SET amount = amount + 1 WHERE transaction_id = $paid AND account = 2", "the entries sum to 1"),
+    ("DELETE FROM entries WHERE transaction_id = $paid", "its entries are not those of a SUCCESS operation"),
+    ("DELETE FROM entries WHERE transaction_id = $taken AND posting = 3", "are not those of a SUCCESS operation"),
+    ("DELETE FROM entries WHERE transaction_id = $released AND posting = 4", "are not those of a FAILED operation"),
+    ("DELETE FROM entries WHERE transaction_id = $held", "are not those of a PENDING operation"),
+    ("UPDATE entries SET merchant = 'bolt' WHERE transaction_id = $paid", "are not those of a SUCCESS operation"),
+    ("UPDATE entries SET currency = 'USD' WHERE transaction_id = $paid", "are not those of a SUCCESS operation"),
+    ("UPDATE entries SET amount = -amount WHERE transaction_id = $waiting", "the opening booked with it is not one"),
+    ("UPDATE entries SET transaction_id = 7 WHERE transaction_id = $paid", "operation 7: has entries but does not"),
+    (
+        "UPDATE entries SET transaction_id = 9223372036854775807 WHERE transaction_id = $paid",
+        "operation 9223372036854775807: has entries but does not",
+    ),
+    (
+        "INSERT INTO entries SELECT $held, posting, 'USD', account, amount, merchant, booked_at FROM entries \
+         WHERE posting = 0",
+        "its ledger was opened more than once",
+    ),
+    ("UPDATE operations SET amount = amount + 1 WHERE transaction_id = $held", "are not those of a PENDING operation"),
+    (
+        "UPDATE operations SET status = 1, finished_at = 1 WHERE transaction_id = $waiting",
+        "are not those of a SUCCESS operation",
+    ),
+    ("UPDATE operations SET finished_at = 1 WHERE transaction_id = $held", "does not fit its status"),
+    ("UPDATE operations SET status = 9 WHERE transaction_id = $held", "the column status is not ours"),
+    ("UPDATE operations SET digest = x'00' WHERE transaction_id = $held", "a column is not ours"),
+    ("UPDATE operations SET order_id = 'other' WHERE transaction_id = $held", "its order key is not the one"),
+    ("UPDATE operations SET account = x'01' WHERE transaction_id = $held", "the column account is not ours"),
+    ("UPDATE operations SET payer = x'01' WHERE transaction_id = $paid", "the column payer is not ours"),
+    ("UPDATE operations SET fields = x'01' WHERE transaction_id = $paid", "the column fields is not ours"),
+    ("UPDATE preparations SET sealed = x'01'", "its preparation is not ours"),
+    ("UPDATE preparations SET transaction_id = $held", "only a pending deposit has a preparation"),
+    ("DELETE FROM kept_names", "the names that its schema kept are missing"),
+    ("DELETE FROM callbacks WHERE transaction_id = $paid", "its result is not queued to be told"),
+    ("UPDATE callbacks SET transaction_id = $held WHERE transaction_id = $paid", "nobody is to be told"),
+    ("UPDATE callbacks SET transaction_id = 7 WHERE transaction_id = $paid", "operation 7: is in callbacks"),
+    ("UPDATE provider_jobs SET transaction_id = $paid", "it is finished and has a provider job"),
+    ("UPDATE provider_jobs SET transaction_id = 7", "operation 7: is in provider_jobs"),
+    ("INSERT INTO reserved_ids SELECT order_key FROM operations LIMIT 1", "is reserved for v1 as well"),
+    ("DELETE FROM operations WHERE transaction_id = $taken", "has entries but does not exist"),
+];
+
+#[tokio::test]
+async fn an_audit_finds_every_kind_of_tampering() {
+    for (sql, said) in TAMPERED {
+        let place = Place::new();
+        let store = place.open_made().unwrap();
+        fill(&store).await;
+        audited(&store).await;
+        let connection = rusqlite::Connection::open(place.path()).unwrap();
+        connection.pragma_update(None, "foreign_keys", false).unwrap();
+        let mut changing = (*sql).to_owned();
+        for name in ["waiting", "held", "taken", "released", "paid"] {
+            let id: i64 = connection
+                .query_row("SELECT transaction_id FROM operations WHERE order_id = ?1", [name], |row| row.get(0))
+                .unwrap();
+            changing = changing.replace(&format!("${name}"), &id.to_string());
+        }
+        assert!(connection.execute(&changing, []).unwrap() > 0, "{sql}");
+        let audit = store.audit(Arc::new(|_: AuditProgress| {})).await.unwrap();
+        assert!(audit.problems.iter().any(|problem| problem.contains(said)), "{sql}: {audit:?}");
+        assert_eq!(audit.problem_count, audit.problems.len() as u64);
+        for secret in [CARD, PAYER] {
+            assert!(!format!("{audit:?}").contains(secret));
+        }
+    }
+}
+
+#[tokio::test]
+async fn problems_are_told_up_to_a_bound() {
+    let place = Place::new();
+    let store = place.open_made().unwrap();
+    for number in 0..150 {
+        created(&store, withdrawal("acme", &number.to_string())).await;
+    }
+    rusqlite::Connection::open(place.path()).unwrap().execute("UPDATE operations SET fields = x'01'", []).unwrap();
+    let audit = store.audit(Arc::new(|_: AuditProgress| {})).await.unwrap();
+    assert_eq!((audit.problems.len(), audit.problem_count), (100, 150));
+}
