@@ -1,5 +1,5 @@
-//! kill -9 under load: nothing that was acknowledged is lost, nothing is doubled, and what was pending comes to its
-//! result. `PAYBRIDGE_LONG=1` runs many more rounds, `PAYBRIDGE_SEED` repeats a run.
+//! kill -9 under load: nothing that was acknowledged is lost, nothing is doubled, what was pending comes to its result,
+//! and the books are right. `PAYBRIDGE_LONG=1` runs many more rounds, `PAYBRIDGE_SEED` repeats a run.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod support;
@@ -10,6 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use paybridge::clock::SystemRandomness;
+use paybridge::domain::{Balance, Currency, MerchantId, UnixMillis};
+use paybridge::rules::{self, LoadOptions};
+use paybridge::store::open_beside;
 use serde_json::{Value, json};
 
 use support::bodies::with;
@@ -55,7 +59,8 @@ async fn nothing_acknowledged_is_lost_to_kill_9() {
     let mut before: Vec<Order> = Vec::new();
     let mut transactions: HashMap<String, (bool, String)> = HashMap::new();
     for round in 0..rounds {
-        let orders = load_and_kill(&mut gateway, round, Duration::from_millis(50 + chance.next(700))).await;
+        let pause = Duration::from_millis(50 + chance.next(700));
+        let orders = load_and_kill(&mut gateway, MIXED, round, pause).await;
         let acknowledged = orders.iter().filter(|order| order.acknowledged.is_some()).count();
         assert!(acknowledged > 0, "seed {seed}, round {round}: the load never got going");
         gateway.restart();
@@ -90,18 +95,29 @@ const fn is_withdrawal(kind: Create) -> bool {
     matches!(kind, Create::Payout | Create::Withdrawal)
 }
 
+/// What callers create.
+#[derive(Clone, Copy)]
+struct Load {
+    /// Caller by caller.
+    kinds: &'static [Create],
+    /// The amount of a caller's nth create, in hundredths.
+    amount: fn(u64) -> u64,
+}
+
+const MIXED: Load = Load { kinds: &CREATES, amount: |number| 1000 + number * 5 % 90_000 };
+
 /// Lets 16 callers create without pause and kills the gateway in the middle of it.
-async fn load_and_kill(gateway: &mut Gateway, round: u64, after: Duration) -> Vec<Order> {
+async fn load_and_kill(gateway: &mut Gateway, load: Load, round: u64, after: Duration) -> Vec<Order> {
     let orders = Arc::new(Mutex::new(Vec::new()));
     let answered = Arc::new(AtomicU64::new(0));
     let callers: Vec<_> = (0..16)
         .map(|caller| {
             let (client, orders, answered) = (gateway.client(), orders.clone(), answered.clone());
             tokio::spawn(async move {
-                let kind = CREATES[caller % CREATES.len()];
+                let kind = load.kinds[caller % load.kinds.len()];
                 let mut connection = client.connect().await;
                 for number in 0.. {
-                    let body = body(kind, &format!("{round}-{caller}-{number}"), number);
+                    let body = body(kind, &format!("{round}-{caller}-{number}"), (load.amount)(number));
                     let acknowledged = connection.try_send(&kind.request(&ACME, body.to_string())).await;
                     let done = acknowledged.is_none();
                     let acknowledged = acknowledged.map(|reply| reply.expect(200).json());
@@ -123,8 +139,7 @@ async fn load_and_kill(gateway: &mut Gateway, round: u64, after: Duration) -> Ve
     Arc::into_inner(orders).unwrap().into_inner().unwrap()
 }
 
-fn body(kind: Create, id: &str, number: u64) -> Value {
-    let cents = 1000 + number * 5 % 90_000;
+fn body(kind: Create, id: &str, cents: u64) -> Value {
     let amount = format!("{}.{:02}", cents / 100, cents % 100);
     let amount = if kind.is_v1() { json!(amount) } else { serde_json::from_str(&amount).unwrap() };
     with(kind.body(&format!("{kind:?}-{id}")), "amount", Some(amount))
@@ -172,4 +187,73 @@ async fn succeeds(client: &Client, order: &Order) {
         (record["status"] == "SUCCESS").then_some(())
     })
     .await;
+}
+
+/// The opening balance of the drill, in hundredths.
+const OPENING: u64 = 2_000_000;
+
+/// Mostly withdrawals, of every outcome that the sandbox has.
+const MONEY: Load = Load {
+    kinds: &[Create::Withdrawal, Create::Payout, Create::Withdrawal, Create::Deposit],
+    amount: |number| (1 + number * 7 % 90) * 100 + number % 6,
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_books_are_right_after_kill_9() {
+    let seed = seed();
+    let _ = writeln!(std::io::stderr(), "PAYBRIDGE_SEED={seed}");
+    let mut chance = Chance(seed);
+    let rounds = if std::env::var_os("PAYBRIDGE_LONG").is_some() { 40 } else { 3 };
+    let balance = "[balance]\nenforce = true\nopening = { EUR = \"20000.00\" }\n[shops.slow-eur]";
+    let rules = Rules::default().edit("shops/card-eur.toml", "50ms", "200ms").edit(
+        "merchants/acme.toml",
+        "[shops.slow-eur]",
+        balance,
+    );
+    let mut gateway = Gateway::start(&rules);
+    let mut orders = Vec::new();
+    for round in 0..rounds {
+        let pause = Duration::from_millis(20 + chance.next(300));
+        orders.extend(load_and_kill(&mut gateway, MONEY, round, pause).await);
+        gateway.restart();
+    }
+    let client = gateway.client();
+    let uncovered = Create::Withdrawal;
+    orders.push(Order { kind: uncovered, body: body(uncovered, "uncovered", OPENING + 5), acknowledged: None });
+    let (mut paid, mut held) = (0, 0);
+    for order in &orders {
+        let reply = found(&client, order).await;
+        let status = settled(&client, text(&reply, "transaction_id")).await;
+        let amount = cents(&order.body["amount"]);
+        match (status.as_str(), amount % 100) {
+            ("SUCCESS", 0 | 3 | 5) if is_withdrawal(order.kind) => paid += amount,
+            ("PENDING", 2) if is_withdrawal(order.kind) => held += amount,
+            ("PENDING", _) => assert_eq!((order.kind, amount % 100 == 1), (Create::Deposit, false), "seed {seed}"),
+            ("FAILED", _) => assert!(is_withdrawal(order.kind) || amount % 100 == 1, "seed {seed}: {order:?}"),
+            (status, _) => panic!("seed {seed}: {status} {order:?}"),
+        }
+    }
+    assert!(paid > 0 && paid + held <= OPENING, "seed {seed}: {paid} paid, {held} held");
+    gateway.kill();
+    assert_books(&gateway, i64::try_from(OPENING - paid - held).unwrap(), i64::try_from(held).unwrap()).await;
+}
+
+/// The status of an operation, once the sandbox has nothing more to do with it.
+async fn settled(client: &Client, id: &str) -> String {
+    eventually("a result", async || {
+        let record = client.send(&Request::status(&ACME_V2, id)).await.expect(200).json();
+        let waits = record["status"] == "PENDING" && record["account_number"].is_string();
+        (!waits || cents(&record["amount"]) % 100 == 2).then(|| text(&record, "status").to_owned())
+    })
+    .await
+}
+
+/// Asserts that what the process left is in order, and the balance of the merchant.
+async fn assert_books(gateway: &Gateway, available: i64, held: i64) {
+    let rules = rules::load(&gateway.rules_dir(), UnixMillis(0), None, LoadOptions::default()).unwrap();
+    let store = open_beside(&rules.gateway.store, Arc::new(SystemRandomness::default()), Arc::default()).unwrap();
+    let audit = store.audit(Arc::new(|_| {})).await.unwrap();
+    assert!(audit.is_clean(), "{audit:?}");
+    let balances = store.balances(&MerchantId::new("acme").unwrap()).await.unwrap();
+    assert_eq!(balances, [(Currency::new("EUR").unwrap(), Balance { available, held })]);
 }

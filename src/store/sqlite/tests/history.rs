@@ -181,11 +181,11 @@ fn random_draft(chance: &mut Chance) -> Draft {
     operation.currency = Currency::new(chance.of(&CURRENCIES)).unwrap();
     operation.customer_account_id = Some(CustomerAccountId(chance.below(2).cast_signed()));
     draft.enforce_balance = chance.one_in(2);
-    if chance.one_in(3) {
+    if chance.one_in(2) {
         draft.daily_limit = Some(DailyLimit {
-            day: UnixDay(100 + i32::try_from(chance.below(3)).unwrap()),
-            operations: chance.one_in(2).then_some(4),
-            amount: chance.one_in(2).then(|| Amount::from_hundredths(900).unwrap()),
+            day: UnixDay(100 + i32::try_from(chance.below(2)).unwrap()),
+            operations: chance.one_in(2).then_some(2),
+            amount: chance.one_in(2).then(|| Amount::from_hundredths(400).unwrap()),
         });
     }
     if chance.one_in(4) {
