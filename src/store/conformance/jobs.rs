@@ -122,7 +122,7 @@ pub(in crate::store) async fn queues_of_shops_are_apart(backend: &dyn Backend) {
         draft
     };
     let mut expected = Vec::new();
-    for (code, offsets) in [("a", [30, 10]), ("a-b", [5, 6]), ("card-eur", [20, 40])] {
+    for (code, offsets) in [("a", [30, 10]), ("card-eur", [20, 40]), ("card-eur-2", [5, 6])] {
         for offset in offsets {
             created(&*store, in_shop(code, &format!("{code} {offset}"), offset)).await;
         }
@@ -138,12 +138,13 @@ pub(in crate::store) async fn queues_of_shops_are_apart(backend: &dyn Backend) {
     let claimed = store.claim_provider_jobs(claim(at(100), at(500), 10)).await.unwrap();
     assert_eq!(claimed.len(), 2);
     assert!(claimed.iter().all(|job| job.operation.shop.as_str() == "card-eur"), "no other shop's jobs");
-    expected[2].1 = at(500);
+    expected[1].1 = at(500);
     assert_eq!(queues().await, expected);
     for job in claimed {
         store.end_provider_job(job.operation.id).await.unwrap();
     }
-    assert_eq!(queues().await, expected[..2]);
+    expected.remove(1);
+    assert_eq!(queues().await, expected);
 }
 
 pub(in crate::store) async fn a_job_can_be_postponed(backend: &dyn Backend) {
