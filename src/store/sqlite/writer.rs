@@ -270,7 +270,7 @@ impl Writing {
 
     /// Wakes the checkpointer when there is enough for it; bounds the log when it cannot keep up. Everyone was answered.
     fn tend_log(&mut self) {
-        let State::Open(connection) = &self.state else { return };
+        let State::Open(connection) = &mut self.state else { return };
         let Ok(log) = connection::checkpoint(connection, Checkpoint::Look) else { return };
         self.checkpointer.log_is(log);
         if self.log == TheLog::IsAnothers {
@@ -358,10 +358,10 @@ fn reopen(source: &Source) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-fn restart_log(connection: &Connection) -> rusqlite::Result<connection::Log> {
+fn restart_log(connection: &mut Connection) -> rusqlite::Result<connection::Log> {
     connection.busy_timeout(RESTART_WAIT)?;
     let log = connection::checkpoint(connection, Checkpoint::Restart);
-    connection.busy_timeout(connection::BUSY)?;
+    connection.busy_handler(Some(connection::wait_for_lock))?;
     log
 }
 
