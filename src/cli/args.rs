@@ -43,6 +43,11 @@ pub enum Command {
     Sign(Sign),
     /// Make a local CA and a server certificate
     Certs(Certs),
+    /// Reserve v1 external ids, so that no operation is made here under their names
+    ImportIds(ImportIds),
+    /// Look after the store
+    #[command(subcommand)]
+    Store(StoreCommand),
     /// Print shell completions
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
@@ -235,6 +240,66 @@ Examples:
   paybridge certs
   paybridge certs --dir /tmp/certs --name pay.test --name '*.pay.test' --name 192.0.2.7";
 
+/// `paybridge import-ids`.
+#[derive(Debug, Args)]
+#[command(after_help = IMPORT_IDS_EXAMPLES)]
+pub struct ImportIds {
+    /// Which rule files.
+    #[command(flatten)]
+    pub rules: Rules,
+    /// Whose ids they are
+    #[arg(long, value_name = "ID", value_parser = merchant_id)]
+    pub merchant: MerchantId,
+    /// What the ids name
+    #[arg(long, value_enum)]
+    pub kind: Kind,
+    /// The external ids, one a line, in UTF-8; - for standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+}
+
+const IMPORT_IDS_EXAMPLES: &str = "\
+For the external ids that the old v1 service has: a create of one is answered 409 from then on, in v1
+and in v2, so that it cannot be paid twice. Run it before a merchant's v1 traffic is sent here.
+
+May run while a gateway serves, and may be run again: what is reserved stays reserved. Ids that name
+an operation here are skipped and counted. A file is checked as a whole first, and a bad one reserves
+nothing; a pipe is checked as it is read.
+
+Examples:
+  paybridge import-ids --merchant demo --kind payin ids.txt
+  zcat ids.txt.gz | paybridge import-ids --merchant demo --kind payout -";
+
+/// `paybridge store`.
+#[derive(Debug, Subcommand)]
+#[command(after_help = STORE_EXAMPLES)]
+pub enum StoreCommand {
+    /// Prove that the store holds what it should
+    Check(StoreCheck),
+}
+
+const STORE_EXAMPLES: &str = "\
+Examples:
+  paybridge store check";
+
+/// `paybridge store check`.
+#[derive(Debug, Args)]
+#[command(after_help = STORE_CHECK_EXAMPLES)]
+pub struct StoreCheck {
+    /// Which rule files.
+    #[command(flatten)]
+    pub rules: Rules,
+}
+
+const STORE_CHECK_EXAMPLES: &str = "\
+Reads the whole store and changes nothing: every operation has the ledger entries that its state demands,
+entries sum to zero per merchant and currency, balances are the sum of their entries, sealed values open.
+May run while a gateway serves. Every problem is one line. Exits 0 when there is none, else 1.
+
+Examples:
+  paybridge store check
+  paybridge store check --rules /etc/paybridge";
+
 /// What a body creates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
@@ -295,10 +360,15 @@ mod tests {
 
     #[test]
     fn every_command_has_help_with_examples() {
-        for name in ["serve", "check", "translate", "sign", "certs", "completions"] {
-            let mut root = Arguments::command();
-            let help = root.find_subcommand_mut(name).unwrap().render_long_help().to_string();
+        let mut root = Arguments::command();
+        let mut commands: Vec<&mut clap::Command> = root.get_subcommands_mut().collect();
+        while let Some(command) = commands.pop() {
+            if command.get_name() == "help" {
+                continue;
+            }
+            let help = command.render_long_help().to_string();
             assert!(help.contains("Examples:"), "{help}");
+            commands.extend(command.get_subcommands_mut());
         }
         assert!(Arguments::command().render_long_help().to_string().contains("paybridge serve"));
     }
@@ -313,6 +383,10 @@ mod tests {
         assert_eq!((certs.names, certs.force), (vec!["a".to_owned(), "b".to_owned()], true));
         let Ok(Command::Serve(serve)) = parsed("serve --rules r --log-format json") else { panic!() };
         assert_eq!((serve.rules.rules, serve.log_format), (PathBuf::from("r"), LogFormat::Json));
+        let Ok(Command::ImportIds(import)) = parsed("import-ids --merchant a --kind payout -") else { panic!() };
+        assert_eq!((import.kind, import.file), (Kind::Payout, PathBuf::from("-")));
+        let Ok(Command::Store(StoreCommand::Check(check))) = parsed("store check --rules r") else { panic!() };
+        assert_eq!(check.rules.rules, PathBuf::from("r"));
         assert!(matches!(parsed("completions zsh"), Ok(Command::Completions { shell: Shell::Zsh })));
     }
 
@@ -330,6 +404,11 @@ mod tests {
             "sign v1 --key k --target api",
             "sign v1 --key k --target https://localhost/api",
             "sign v1 --key k --method G(ET",
+            "import-ids --merchant a --kind payin",
+            "import-ids --merchant a ids.txt",
+            "import-ids --kind payin ids.txt",
+            "store",
+            "store rekey",
             "completions klingon",
         ] {
             let kind = parsed(line).unwrap_err();

@@ -5,9 +5,13 @@ pub mod args;
 pub mod certs;
 pub mod check;
 pub mod demo;
+pub mod import_ids;
 pub mod input;
+pub mod lines;
+pub mod progress;
 pub mod serve;
 pub mod sign;
+pub mod store;
 pub mod translate;
 
 use std::ffi::OsString;
@@ -15,12 +19,14 @@ use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{CommandFactory, Parser};
 
 use crate::clock::{Clock, SystemClock};
-use crate::rules::{self, LoadOptions, Problems, RuleSet};
-use args::{Arguments, Command};
+use crate::domain::MerchantId;
+use crate::rules::{self, LoadOptions, Merchant, Problems, RuleSet, did_you_mean};
+use args::{Arguments, Command, StoreCommand};
 
 /// Why a command did not come to its end.
 #[derive(Debug)]
@@ -88,8 +94,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outco
         Command::Check(asked) => told_unless(check::run(&asked.rules.rules, asked.no_secrets, out, err)?),
         Command::Translate(asked) => {
             let rules = load(&asked.rules.rules, err)?;
-            let unknown = || Stop::failed(format!("there is no merchant {:?} in the rules", asked.merchant.as_str()));
-            let merchant = rules.merchants.get(&asked.merchant).ok_or_else(unknown)?;
+            let merchant = merchant(&rules, &asked.merchant)?;
             let body = input::read(asked.file.as_deref(), rules.gateway.limits.body, err)?;
             told_unless(translate::run(&rules, merchant, asked.kind.into(), asked.explain, &body, out, err)?)
         }
@@ -98,6 +103,8 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outco
             sign::run(&rules, &asked, SystemClock.now(), out, err)
         }
         Command::Certs(asked) => certs::run(&asked, SystemClock.now(), out, err),
+        Command::ImportIds(asked) => import_ids::run(&load(&asked.rules.rules, err)?, &asked, out, err),
+        Command::Store(StoreCommand::Check(asked)) => store::check(&load(&asked.rules.rules, err)?, out, err),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "paybridge", &mut script);
@@ -114,6 +121,23 @@ const fn told_unless(done: bool) -> Outcome {
 fn load(directory: &Path, err: &mut dyn Write) -> Result<RuleSet, Stop> {
     rules::load(directory, SystemClock.now(), None, LoadOptions::default())
         .map_err(|problems| wrong_rules(directory, &problems, err))
+}
+
+/// A merchant that the command line names.
+fn merchant<'a>(rules: &'a RuleSet, id: &MerchantId) -> Result<&'a Arc<Merchant>, Stop> {
+    rules.merchants.get(id).ok_or_else(|| {
+        let near = did_you_mean(id.as_str(), rules.merchants.keys().map(MerchantId::as_str));
+        let near = near.map_or_else(String::new, |near| format!(" ({near})"));
+        Stop::failed(format!("there is no merchant {:?} in the rules{near}", id.as_str()))
+    })
+}
+
+/// Does what has to wait, on this thread; what still runs elsewhere then does not hold up the end.
+fn on_runtime<T>(job: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Stop::failed)?;
+    let outcome = runtime.block_on(job);
+    runtime.shutdown_background();
+    outcome
 }
 
 /// Tells every problem of a rule set where it stands. What is said in one line, such as a missing directory, is the

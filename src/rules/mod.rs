@@ -25,6 +25,7 @@ pub use load::{LoadOptions, load};
 pub use merchant::{
     AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
 };
+pub(crate) use problems::did_you_mean;
 pub use problems::{Problem, Problems};
 pub use ruleset::{
     CallbackRules, ClientRules, EngineRules, Gateway, KeyEntry, Limits, PageRules, Quota, RuleSet, ServerRules,

@@ -374,7 +374,7 @@ pub(super) fn quoted(name: &str) -> String {
 }
 
 /// "did you mean `x`?", when one of the known names is near.
-pub(super) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     if name.len() > 80 {
         return None;
     }

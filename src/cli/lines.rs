@@ -1,0 +1,175 @@
+//! Order ids from a text file, one a line, in bounded memory whatever the file holds.
+
+use std::io::{self, BufRead};
+
+use crate::domain::{Invalid, OrderId};
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// What is kept of a line: 255 characters of four bytes each, and what may stand around them. What is longer cannot be
+/// an order id.
+const LONGEST: usize = BYTE_ORDER_MARK.len() + 255 * 4 + 1;
+
+/// A line of the file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Its number, from 1.
+    pub number: u64,
+    /// What it holds.
+    pub content: Content,
+}
+
+/// What a line holds.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Nothing.
+    Blank,
+    /// An id.
+    Id(OrderId),
+    /// What cannot be an id, and why.
+    Flawed(Invalid),
+}
+
+/// Reads lines: they end with LF or CRLF, the last one may end with the file, and a byte order mark at the start of the
+/// file is dropped. Nothing else is trimmed.
+#[derive(Debug)]
+pub struct Lines<R> {
+    source: R,
+    number: u64,
+    kept: Vec<u8>,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Reads from the start of a file.
+    pub fn new(source: R) -> Self {
+        Self { source, number: 0, kept: Vec::with_capacity(LONGEST) }
+    }
+
+    /// The next line; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn read(&mut self) -> io::Result<Option<Line>> {
+        let Some(whole) = self.read_bytes()? else { return Ok(None) };
+        self.number += 1;
+        let mut text = self.kept.as_slice();
+        if self.number == 1 {
+            text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+        }
+        // A file that was cut inside its last CRLF is meant like any other.
+        text = text.strip_suffix(b"\r").unwrap_or(text);
+        let content = match (whole, text) {
+            (true, b"") => Content::Blank,
+            (true, text) => content(text),
+            (false, _) => Content::Flawed(Invalid::new("must be at most 255 characters")),
+        };
+        Ok(Some(Line { number: self.number, content }))
+    }
+
+    /// Keeps the next line without its LF. Returns whether it was kept as a whole; `None` at the end of the file.
+    fn read_bytes(&mut self) -> io::Result<Option<bool>> {
+        self.kept.clear();
+        let (mut whole, mut any) = (true, false);
+        loop {
+            let chunk = match self.source.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                filled => filled?,
+            };
+            if chunk.is_empty() {
+                return Ok(any.then_some(whole));
+            }
+            any = true;
+            let end = chunk.iter().position(|byte| *byte == b'\n');
+            let part = &chunk[..end.unwrap_or(chunk.len())];
+            let room = part.len().min(LONGEST - self.kept.len());
+            self.kept.extend_from_slice(&part[..room]);
+            whole &= room == part.len();
+            let used = end.map_or(chunk.len(), |end| end + 1);
+            self.source.consume(used);
+            if end.is_some() {
+                return Ok(Some(whole));
+            }
+        }
+    }
+}
+
+fn content(text: &[u8]) -> Content {
+    let Ok(text) = std::str::from_utf8(text) else { return Content::Flawed(Invalid::new("must be UTF-8")) };
+    OrderId::new(text).map_or_else(Content::Flawed, Content::Id)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufReader, Read};
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn lines(source: impl Read, buffer: usize) -> Vec<Content> {
+        let mut lines = Lines::new(BufReader::with_capacity(buffer, source));
+        let mut contents = Vec::new();
+        while let Some(line) = lines.read().unwrap() {
+            contents.push(line.content);
+            assert_eq!(line.number, u64::try_from(contents.len()).unwrap());
+        }
+        contents
+    }
+
+    fn shown(bytes: &[u8]) -> Vec<String> {
+        let show = |content| match content {
+            Content::Blank => String::new(),
+            Content::Id(id) => format!("={}", id.as_str()),
+            Content::Flawed(invalid) => format!("!{}", invalid.reason()),
+        };
+        lines(bytes, 4096).into_iter().map(show).collect()
+    }
+
+    #[test]
+    fn lines_are_ids() {
+        assert_eq!(shown(b""), [""; 0]);
+        assert_eq!(shown(b"a\nb"), ["=a", "=b"]);
+        assert_eq!(shown(b"a\nb\n"), ["=a", "=b"]);
+        assert_eq!(shown(b"a\r\nb\r\n\r\n\n"), ["=a", "=b", "", ""]);
+        assert_eq!(shown(b"a\nb\r"), ["=a", "=b"]);
+        assert_eq!(shown(b" a \n\t\n\rb\r\r\n"), ["= a ", "=\t", "=\rb\r"]);
+        assert_eq!(shown("\u{feff}a\r\n\u{feff}b".as_bytes()), ["=a", "=\u{feff}b"]);
+        assert_eq!(shown("\u{feff}".as_bytes()), [""]);
+        assert_eq!(shown(b"\xff\na\0b"), ["!must be UTF-8", "!must not contain U+0000"]);
+    }
+
+    #[test]
+    fn ids_are_measured_in_characters() {
+        for character in ["a", "é", "😀"] {
+            let longest = character.repeat(255);
+            let text = format!("\u{feff}{longest}\r\n{longest}\r\n{longest}a\r\n{}\nb", character.repeat(10_000));
+            let found = shown(text.as_bytes());
+            let id = format!("={longest}");
+            let long = "!must be at most 255 characters";
+            assert_eq!(found, [id.as_str(), id.as_str(), long, long, "=b"]);
+        }
+    }
+
+    proptest! {
+        /// Bytes of every kind, with what matters to the reader often among them.
+        #[test]
+        fn buffers_may_end_anywhere(
+            parts in proptest::collection::vec(
+                prop_oneof![
+                    Just(b"\n".to_vec()), Just(b"\r\n".to_vec()), Just(b"\r".to_vec()), Just(b"\0".to_vec()),
+                    Just(BYTE_ORDER_MARK.to_vec()), Just("é".repeat(128).into_bytes()),
+                    proptest::collection::vec(any::<u8>(), 0..40),
+                ],
+                0..40,
+            ),
+            buffer in 1_usize..50,
+        ) {
+            let bytes = parts.concat();
+            let found = lines(bytes.as_slice(), buffer);
+            prop_assert_eq!(&found, &lines(bytes.as_slice(), 1 << 20));
+            let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+            let expected = if bytes.is_empty() { 0 } else { text.split(|byte| *byte == b'\n').count() };
+            prop_assert_eq!(found.len(), expected);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! `paybridge store check`: does the store hold what it should?
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
+
+use super::progress::{Counters, Progress};
+use super::{Outcome, Stop, on_runtime, plural};
+use crate::clock::SystemRandomness;
+use crate::rules::RuleSet;
+use crate::store::{Audit, AuditProgress, Store, StoreError, open_beside};
+
+/// Proves the invariants of the store that the rules name. What was checked is one line on `out`, and so is every problem.
+///
+/// # Errors
+/// The store cannot be read, or there are problems.
+pub fn check(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+    let random = Arc::new(SystemRandomness::default());
+    let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(Stop::failed)?;
+    let audit = on_runtime(async {
+        let audit = audit(Arc::clone(&store), err).await;
+        store.close().await.map_err(Stop::failed)?;
+        audit
+    })?;
+    report(&audit, out, err)
+}
+
+async fn audit(store: Arc<dyn Store>, err: &mut dyn Write) -> Result<Audit, Stop> {
+    let counters = Arc::new(Counters::default());
+    let tell = {
+        let counters = Arc::clone(&counters);
+        Arc::new(move |AuditProgress { done, total }: AuditProgress| {
+            counters.done.store(done, Ordering::Relaxed);
+            counters.total.store(total, Ordering::Relaxed);
+        })
+    };
+    // A store may read on the thread that asks, and this one shows the progress.
+    let handle = Handle::current();
+    let auditing = spawn_blocking(move || -> Result<Audit, StoreError> { handle.block_on(store.audit(tell)) });
+    let mut progress = Progress::start("checking", "operations", None);
+    progress.during(&counters, err, auditing).await.map_err(Stop::failed)?.map_err(Stop::failed)
+}
+
+fn report(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+    let Audit { operations, entries, problem_count, .. } = audit;
+    let problems = match problem_count {
+        0 => "no problems".to_owned(),
+        1 => "1 problem".to_owned(),
+        count => format!("{count} problems"),
+    };
+    let many = |count: u64| plural(usize::try_from(count).unwrap_or(usize::MAX));
+    let entry = if *entries == 1 { "entry" } else { "entries" };
+    writeln!(out, "checked {operations} operation{} and {entries} ledger {entry}: {problems}", many(*operations))?;
+    for problem in &audit.problems {
+        writeln!(out, "{problem}")?;
+    }
+    let more = problem_count.saturating_sub(audit.problems.len() as u64);
+    if more > 0 {
+        writeln!(err, "... and {more} more")?;
+    }
+    if *problem_count == 0 { Ok(()) } else { Err(Stop::failed("the store does not hold what it should")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reported(operations: u64, problems: &[&str], problem_count: u64) -> (bool, String, String) {
+        let problems = problems.iter().map(|problem| (*problem).to_owned()).collect();
+        let audit = Audit { operations, entries: operations, problems, problem_count };
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let sound = report(&audit, &mut out, &mut err).is_ok();
+        (sound, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    #[test]
+    fn problems_are_told_one_a_line() {
+        let good = (true, "checked 1 operation and 1 ledger entry: no problems\n".to_owned(), String::new());
+        assert_eq!(reported(1, &[], 0), good);
+        let (sound, out, err) = reported(20, &["a", "b"], 2);
+        assert!(!sound && err.is_empty());
+        assert_eq!(out, "checked 20 operations and 20 ledger entries: 2 problems\na\nb\n");
+        let (_, out, err) = reported(20, &["a"], 3);
+        assert_eq!((out.lines().count(), err.as_str()), (2, "... and 2 more\n"));
+    }
+}
