@@ -383,6 +383,240 @@ mod tests {
         assert_eq!(request.fields.text(&Kept::Everything), r#"{"email":"","phone":null}"#);
     }
 
+    const WITHDRAWAL_BODY: &str = r#"{"order_id":"o1","amount":10.5,"currency":"EUR",
+        "callback_url":"https://a.example/cb","account_number":"4111111111111111"}"#;
+
+    /// The usual body of a direction with a member's JSON text in place of its own, as it stands.
+    fn spelt(direction: Direction, name: &str, text: &str) -> Vec<u8> {
+        let usual = if direction == Direction::Payin { DEPOSIT_BODY } else { WITHDRAWAL_BODY };
+        let mut object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(usual).unwrap();
+        object.remove(name);
+        let rest = serde_json::to_string(&object).unwrap();
+        format!("{{\"{name}\":{text},{}", &rest[1..]).into_bytes()
+    }
+
+    fn accepts(direction: Direction, name: &str, text: &str) -> bool {
+        match read_create(direction, &spelt(direction, name, text)) {
+            Ok(_) => true,
+            Err(complaint) => {
+                let told = complaint.to_string();
+                assert!(told.starts_with(name) || told.starts_with("the body"), "{name} {text}: {told}");
+                false
+            }
+        }
+    }
+
+    #[test]
+    fn members_at_their_edges() {
+        let quoted = |text: String| format!("\"{text}\"");
+        for (name, text, expected) in [
+            ("order_id", quoted("x".repeat(255)), true),
+            ("order_id", quoted("x".repeat(256)), false),
+            // Characters are counted, neither bytes nor UTF-16 units, however they are spelt.
+            ("order_id", quoted("😀".repeat(255)), true),
+            ("order_id", quoted("😀".repeat(256)), false),
+            ("order_id", quoted(r"\ud83d\ude00".repeat(255)), true),
+            ("order_id", quoted(r"\ud83d\ude00".repeat(256)), false),
+            ("order_id", quoted(r"a\u0301".repeat(127)), true),
+            ("order_id", quoted(r"a\u0301".repeat(128)), false),
+            ("order_id", quoted(String::new()), false),
+            ("order_id", quoted(" ".into()), true),
+            ("order_id", quoted(r"a\u0000".into()), false),
+            ("order_id", quoted(r"\ud800".into()), false),
+            ("order_id", quoted(r"\udc00\ud800".into()), false),
+            ("order_id", "1".into(), false),
+            ("order_id", "null".into(), false),
+            ("amount", "1e1".into(), true),
+            ("amount", "0.01".into(), true),
+            ("amount", "1E-2".into(), true),
+            ("amount", "10.500000000000000000000000000000000000000".into(), true),
+            ("amount", "100000000000000000000000000000000000000e-36".into(), true),
+            ("amount", "9999999999999.99".into(), true),
+            ("amount", "9999999999999.991".into(), false),
+            ("amount", "10000000000000".into(), false),
+            ("amount", "0.001".into(), false),
+            ("amount", "0".into(), false),
+            ("amount", "-0".into(), false),
+            ("amount", "-0.0".into(), false),
+            ("amount", "-10".into(), false),
+            ("amount", "1E400".into(), false),
+            ("amount", "1e-400".into(), false),
+            ("amount", "1e99999999999999999999999999".into(), false),
+            ("amount", "0e99999999999999999999999999".into(), false),
+            ("amount", "10.".into(), false),
+            ("amount", "+10".into(), false),
+            ("amount", "010".into(), false),
+            ("amount", "NaN".into(), false),
+            ("amount", "[10]".into(), false),
+            ("currency", quoted("eUr".into()), true),
+            ("currency", quoted("EU".into()), false),
+            ("currency", quoted("EUR ".into()), false),
+            ("currency", quoted("EU1".into()), false),
+            ("currency", quoted("ÉUR".into()), false),
+            ("customer_account_id", "0".into(), true),
+            ("customer_account_id", "-0".into(), true),
+            ("customer_account_id", "null".into(), true),
+            ("customer_account_id", "9223372036854775807".into(), true),
+            ("customer_account_id", "-9223372036854775808".into(), true),
+            ("customer_account_id", "9223372036854775808".into(), false),
+            ("customer_account_id", "-9223372036854775809".into(), false),
+            ("customer_account_id", "1.0".into(), false),
+            ("customer_account_id", "1e3".into(), false),
+            ("customer_account_id", "true".into(), false),
+            ("method", quoted("card-eur".into()), true),
+            ("method", quoted(String::new()), false),
+            ("method", quoted("card ".into()), false),
+            ("method", quoted(r"\tcard".into()), false),
+            ("method", quoted("card\u{a0}".into()), false),
+            ("method", quoted("\u{2003}card".into()), false),
+            ("method", "1".into(), false),
+        ] {
+            for direction in [Direction::Payin, Direction::Payout] {
+                assert_eq!(accepts(direction, name, &text), expected, "{direction} {name}: {text}");
+            }
+        }
+        for (text, expected) in [
+            (quoted("c".repeat(64)), true),
+            (quoted("é".repeat(64)), true),
+            (quoted("c".repeat(65)), false),
+            (quoted(String::new()), false),
+            (quoted(r"\u0000".into()), false),
+            ("null".into(), false),
+            ("5".into(), false),
+        ] {
+            assert_eq!(accepts(Direction::Payout, "account_channel", &text), expected, "{text}");
+        }
+        for text in ["null", "4111111111111111", "\"\"", r#""4111\u0000""#, r#""4111\n""#] {
+            assert!(!accepts(Direction::Payout, "account_number", text), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_body_is_one_strict_object() {
+        let with_fields = |text: &str| spelt(Direction::Payin, "fields", text);
+        let nested = |levels: usize| format!("{{\"x\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
+        // The body is the first level and `fields` the second.
+        assert!(read_create(Direction::Payin, &with_fields(&nested(30))).is_ok());
+        let double = |text: &str| with_fields(text);
+        for body in [
+            with_fields(&nested(31)),
+            double(r#"{"a":1,"\u0061":2}"#),
+            double(r#"{"deep":[{"a":{"k":1,"k":1}}]}"#),
+            double(r#"{"x":"\ud800"}"#),
+            double(r#"{"\udfff":1}"#),
+            with(r#""\u006frder_id":"o2""#).into_bytes(),
+            [b"\xef\xbb\xbf", DEPOSIT_BODY.as_bytes()].concat(),
+            [DEPOSIT_BODY.as_bytes(), b"{}"].concat(),
+            [DEPOSIT_BODY.as_bytes(), b"\0"].concat(),
+            DEPOSIT_BODY.replace("o1", "\u{1}").into_bytes(),
+            DEPOSIT_BODY.bytes().flat_map(|byte| [0, byte]).collect(),
+            [&DEPOSIT_BODY.as_bytes()[..14], b"\xff", &DEPOSIT_BODY.as_bytes()[14..]].concat(),
+            format!("[{DEPOSIT_BODY}]").into_bytes(),
+            b"null".to_vec(),
+            b"\"text\"".to_vec(),
+            b"1".to_vec(),
+            Vec::new(),
+        ] {
+            let told = read_create(Direction::Payin, &body).unwrap_err().to_string();
+            assert!(told.starts_with("the body "), "{told}: {}", String::from_utf8_lossy(&body));
+        }
+        // Whitespace around it is JSON's own.
+        assert!(read_create(Direction::Payin, format!(" \r\n\t{DEPOSIT_BODY}\n").as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn fields_by_direction() {
+        let told = |direction, text: &str| {
+            read_create(direction, &spelt(direction, "fields", text)).err().map(|complaint| complaint.to_string())
+        };
+        let both = [Direction::Payin, Direction::Payout];
+        for direction in both {
+            for name in reserved_names(direction) {
+                for value in ["null", "\"\"", "1"] {
+                    let told = told(direction, &format!("{{\"{name}\":{value}}}")).unwrap();
+                    assert_eq!(told, format!("fields.{name}: is reserved and cannot appear inside fields"));
+                }
+            }
+            assert!(
+                told(direction, r#"{"\u006dethod":"x"}"#).unwrap().starts_with("fields.method: "),
+                "by what it says"
+            );
+            for name in CUSTOMER_FIELDS {
+                for empty_or_string in ["null", "\"\"", "\" \"", "\"x\""] {
+                    assert_eq!(told(direction, &format!("{{\"{name}\":{empty_or_string}}}")), None, "{name}");
+                }
+                for other in ["0", "false", "[]", "{}", "[\"x\"]"] {
+                    let told = told(direction, &format!("{{\"{name}\":{other}}}")).unwrap();
+                    assert!(told.starts_with(&format!("fields.{name}: must be a string")), "{told}");
+                }
+            }
+            // Reserved names are those of the first level, in their own spelling.
+            for fine in
+                [r#"{"x":{"method":"y"}}"#, r#"{"Method":"y"}"#, r#"{"merchant_user_id":"7"}"#, r#"{"":1}"#, "{}"]
+            {
+                assert_eq!(told(direction, fine), None, "{fine}");
+            }
+            for shape in ["[]", "null", "\"{}\"", "1", "true"] {
+                assert!(told(direction, shape).unwrap().starts_with("fields: must be a JSON object"), "{shape}");
+            }
+        }
+        assert_eq!(
+            told(Direction::Payin, r#"{"account_number":"1","account_channel":"x","recipient_account":"y"}"#),
+            None
+        );
+        assert_eq!(told(Direction::Payout, r#"{"success_url":"1","return_user_url":"x"}"#), None);
+    }
+
+    #[test]
+    fn the_customers_address_is_exactly_one() {
+        let accepted = |text: &str| accepts(Direction::Payout, "fields", &format!("{{\"merchant_user_ip\":{text}}}"));
+        for text in [
+            "null",
+            "\"203.0.113.7\"",
+            "\"0.0.0.0\"",
+            "\"::\"",
+            "\"2001:DB8:0:0:0:0:0:1\"",
+            "\"::ffff:203.0.113.7\"",
+            r#""\u0031.2.3.4""#,
+        ] {
+            assert!(accepted(text), "{text}");
+        }
+        for address in [
+            "",
+            " ",
+            " 203.0.113.7",
+            "203.0.113.7\\n",
+            "203.0.113.7:80",
+            "[::1]",
+            "[::1]:80",
+            "::1/128",
+            "203.0.113.7/32",
+            "203.0.113.7,203.0.113.8",
+            "203.0.113.7 203.0.113.8",
+            "fe80::1%eth0",
+            "127.0.0.01",
+            "127.0.0.1.",
+            "127.1",
+            "0x7f.0.0.1",
+            "2130706433",
+            "::ffff:127.0.0.01",
+            "1::2::3",
+            "12345::",
+            ":::",
+            "::g",
+            "1:2:3:4:5:6:7",
+            "1:2:3:4:5:6:7:8:9",
+            "localhost",
+            "٣.0.0.1",
+            "203.0.113.7\\u0000",
+        ] {
+            assert!(!accepted(&format!("\"{address}\"")), "{address}");
+        }
+        for other in ["0", "false", "[]", "{}", "[\"203.0.113.7\"]"] {
+            assert!(!accepted(other), "{other}");
+        }
+    }
+
     #[test]
     fn kept_members_alone_are_compared() {
         let comparer = Comparer::new(&[1; 32]);
