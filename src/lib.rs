@@ -13,7 +13,7 @@
 //! | [`upstream`] | the v2 service behind the gateway: embedded |
 //! | [`v2`] | a v2 request in, a v2 reply out |
 //! | [`provider`] | what moves the money: the sandbox, and the worker of the durable queue |
-//! | [`engine`] | create, decide (pure), compare, query: no HTTP, no SQL |
+//! | [`engine`] | create, decide and checks (pure), compare, report, query, the customer's way: no HTTP, no SQL |
 //! | [`auth`] | signatures of requests and links, callers (the only place that makes a [`auth::Caller`]), addresses |
 //! | [`wire`] | the strict JSON reader, canonical comparison, the shapes of both dialects |
 //! | [`certs`] | a local CA and a server pair |
@@ -22,7 +22,7 @@
 //! | [`failure`] | everything that can stop a request, knowing no HTTP |
 //! | [`telemetry`] | metrics, the log, access lines |
 //! | [`clock`] | time and randomness, injected |
-//! | [`domain`] | amounts, ids, URLs, accounts, operations: `std` only |
+//! | [`domain`] | amounts, ids, URLs, accounts, operations, the words of the ledger: `std` only |
 //!
 //! # The straight line of a v1 create
 //!
@@ -35,27 +35,35 @@
 //!
 //! # Order inside a create
 //!
-//! Shape (every rule that needs no rule file) → an existing order (same data: its reply; other: 409) → today's rules →
-//! commit. What identifies "the same" is what the merchant sent, canonical, compared by a keyed hash and never by
+//! Shape (every rule that needs no rule file) → an existing order (same data: its reply; other: 409) or a reservation for
+//! v1 (409) → today's rules (else 400) → commit. What identifies "the same" is what the merchant sent, canonical, compared by a keyed hash and never by
 //! today's rules. A unique key (merchant, direction, `order_id`) settles races, and the loser reads the winner. The
 //! engine tries today's rules first and holds their verdict back until the order is known to be new, so that a new order
 //! costs no extra read; what the caller sees is the order above.
+//!
+//! A new order that today's rules accept exists from there on, and may be created FAILED, which its caller reads from the
+//! status. In this order: the shop's lists of refused customers, then the provider's own word (both before the commit, in
+//! [`engine`]), then the customer's daily limit and the balance (inside the commit, where they cannot be raced). The
+//! merchant's opening balances are booked before either, by the first operation that finds its ledger empty.
 //!
 //! # Invariants
 //!
 //! - A 200 is sent only after the commit that holds its operation is on disk.
 //! - Money is a whole number of hundredths ([`domain::Amount`]); no binary float is on its way.
 //! - A rejected request stores nothing.
-//! - A state is terminal once ([`domain::State`]).
+//! - A state is terminal once ([`domain::State`]); a result, its ledger entries and what must be told of it commit
+//!   together.
+//! - The entries of a merchant and currency sum to zero at every commit ([`domain::Posting`]).
+//! - No provider hears of an operation that a payment check refused.
 //! - One immutable [`rules::RuleSet`] serves a request from its first byte to its reply.
 //! - Account numbers, payers and `fields` are sealed at rest; secrets, signatures and links reach no log.
 //! - Everything has a bound.
 //!
 //! # Absences
 //!
-//! Customer pages, callbacks and the relay, balances and history, PostgreSQL, a remote engine, HTTP providers, modes
-//! `shadow` and `legacy`: their seams are here ([`engine::Provider`], [`upstream::Upstream`], [`store::Store`], the rows
-//! of the router's table), they are not. A rule set that asks for one of them is refused when it is loaded.
+//! Customer pages, callbacks and the relay, the v1 endpoints for balance and history, PostgreSQL, a remote engine, modes
+//! `shadow` and `legacy`: their seams are here ([`engine::CustomerWay`], [`upstream::Upstream`], [`store::Store`], the
+//! rows of the router's table), they are not. A rule set that asks for one of them is refused when it is loaded.
 
 pub mod app;
 pub mod auth;
