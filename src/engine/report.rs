@@ -2,7 +2,7 @@
 //! refused and told to the operator (contract sections 7 and 8).
 
 use super::Engine;
-use crate::domain::{Outcome, Preparation, ShopCode, Status, TransactionId};
+use crate::domain::{Direction, Outcome, Preparation, ShopCode, Status, TransactionId};
 use crate::store::{Settlement, StoreError};
 
 /// What a provider says of an operation.
@@ -10,7 +10,8 @@ use crate::store::{Settlement, StoreError};
 pub enum Report {
     /// No result yet, and nothing for the customer.
     Pending,
-    /// No result yet; this is how a deposit's customer goes on.
+    /// No result yet; this is how a deposit's customer goes on. A withdrawal has no customer who could: for it, this says
+    /// no more than [`Report::Pending`].
     Prepared(Preparation),
     /// A terminal result.
     Finished(Outcome),
@@ -43,12 +44,18 @@ impl Engine {
         match report {
             Report::Finished(outcome) => self.finish(shop, id, outcome).await,
             _ if status != Status::Pending => Ok(Reported::Repeated),
-            Report::Pending => self.store.end_provider_job(id).await.map(|()| Reported::Taken),
+            Report::Prepared(_) if stored.operation.direction() == Direction::Payout => self.end_job(id).await,
+            Report::Pending => self.end_job(id).await,
             Report::Prepared(preparation) => {
                 let kept = self.store.prepare(id, preparation).await?;
                 Ok(if kept { Reported::Taken } else { Reported::Repeated })
             }
         }
+    }
+
+    /// There is nothing to keep, and nothing left to ask.
+    async fn end_job(&self, id: TransactionId) -> Result<Reported, StoreError> {
+        self.store.end_provider_job(id).await.map(|()| Reported::Taken)
     }
 
     async fn finish(&self, shop: &ShopCode, id: TransactionId, outcome: Outcome) -> Result<Reported, StoreError> {

@@ -1,0 +1,79 @@
+//! How a deposit's customer goes on.
+
+use std::time::Duration;
+
+use super::*;
+use crate::domain::{BrowserUrl, Instructions, Outcome, Preparation};
+use crate::rules::{HttpProvider, ProviderRules, Secrets};
+
+impl World {
+    async fn way(&self, reply: &str, provider: &ProviderRules) -> CustomerWay {
+        let operation = self.engine.operation(&acme(), id(reply)).await.unwrap();
+        self.engine.customer_way(&operation, provider).await.unwrap()
+    }
+}
+
+fn http() -> ProviderRules {
+    ProviderRules::Http(HttpProvider {
+        url: "https://p.example/".into(),
+        secrets: Secrets::new(vec![Secret::new(b"p")]).unwrap(),
+        trust: Arc::default(),
+        timeout: Duration::from_secs(1),
+        first_retry: Duration::from_secs(1),
+        max_retry: Duration::from_secs(1),
+        give_up_after: Duration::from_secs(1),
+    })
+}
+
+#[tokio::test]
+async fn the_sandbox_tells_by_itself() {
+    let world = World::new();
+    let sandbox = ProviderRules::Sandbox { delay: Duration::from_secs(1) };
+    let mut replies = Vec::new();
+    for cents in 0..=5 {
+        replies.push(world.deposit(&format!("\"order_id\":\"{cents}\",\"amount\":1.0{cents}")).await.unwrap());
+    }
+    let ways = async || {
+        let mut words = Vec::new();
+        for reply in &replies {
+            words.push(match world.way(reply, &sandbox).await {
+                CustomerWay::Preparing => "preparing",
+                CustomerWay::SandboxPage => "page",
+                CustomerWay::Instructions(_) => "instructions",
+                CustomerWay::Stopped => "stopped",
+                CustomerWay::Finished(status) => status.as_str(),
+                CustomerWay::Page(_) => "elsewhere",
+            });
+        }
+        words
+    };
+    assert_eq!(ways().await, ["preparing", "FAILED", "preparing", "preparing", "preparing", "preparing"]);
+    world.clock.advance(Duration::from_secs(1));
+    assert_eq!(ways().await, ["page", "FAILED", "stopped", "instructions", "preparing", "page"]);
+    world.clock.advance(Duration::from_secs(9));
+    assert_eq!(ways().await, ["page", "FAILED", "stopped", "instructions", "page", "page"]);
+    world.report(&replies[0], Report::Finished(Outcome::Success { payer: None })).await;
+    assert_eq!(world.way(&replies[0], &sandbox).await, CustomerWay::Finished(Status::Success));
+}
+
+#[tokio::test]
+async fn what_a_provider_prepared_is_shown() {
+    let world = World::new();
+    let reply = world.deposit("").await.unwrap();
+    let http = http();
+    assert_eq!(world.way(&reply, &http).await, CustomerWay::Preparing);
+    let url = BrowserUrl::new("https://p.example/1").unwrap();
+    let instructions = Instructions::new(Some("Pay".into()), Vec::new()).unwrap();
+    for (prepared, way) in [
+        (Preparation::Page(url.clone()), CustomerWay::Page(url)),
+        (Preparation::Instructions(instructions.clone()), CustomerWay::Instructions(instructions)),
+        (Preparation::Stopped, CustomerWay::Stopped),
+    ] {
+        world.report(&reply, Report::Prepared(prepared)).await;
+        assert_eq!(world.way(&reply, &http).await, way);
+        let sandbox = ProviderRules::Sandbox { delay: Duration::ZERO };
+        assert_eq!(world.way(&reply, &sandbox).await, way, "prepared before the shop got another provider");
+    }
+    world.report(&reply, Report::Finished(Outcome::Failed)).await;
+    assert_eq!(world.way(&reply, &http).await, CustomerWay::Finished(Status::Failed));
+}
