@@ -19,11 +19,11 @@ use tokio::sync::oneshot;
 
 use crate::certs;
 use crate::clock::{Clock, Random, SystemClock, SystemRandomness};
-use crate::engine::{Engine, PageSecret};
+use crate::engine::{Engine, PageSecret, Provider};
 use crate::http::admin::Admin;
 use crate::http::gateway::{Gateway, Wiring};
 use crate::http::listener::{self, Handle, Listener, ListenerSettings, available_workers};
-use crate::provider::{Providers, Worker};
+use crate::provider::{Parts, Providers, Worker};
 use crate::rules::{LiveRules, LoadOptions, Problems, RuleSet, Secret, load};
 use crate::store::{OpenError, Opened, Store, open_store, secret_file};
 use crate::telemetry::{AccessLog, Metrics};
@@ -127,15 +127,23 @@ impl Process {
         let rules = Arc::new(LiveRules::new(start.rules, first, Arc::clone(&clock)));
 
         let providers = Arc::new(Providers::default());
-        let worker = Worker::new(Arc::clone(&store), Arc::clone(&clock), Arc::clone(&providers), Arc::clone(&metrics));
         let engine = Arc::new(Engine::new(
             Arc::clone(&store),
             Arc::clone(&clock),
             Arc::clone(&random),
-            providers,
+            Arc::clone(&providers) as Arc<dyn Provider>,
             page_secret,
             Arc::clone(&metrics),
         ));
+        let snapshot = Arc::clone(&rules);
+        let worker = Worker::new(Parts {
+            engine: Arc::clone(&engine),
+            rules: Arc::new(move || snapshot.current()),
+            outbound: Arc::default(),
+            providers,
+            clock: Arc::clone(&clock),
+            random: Arc::clone(&random),
+        });
         let snapshot = Arc::clone(&rules);
         let gateway = Gateway::new(Wiring {
             rules: Arc::new(move || snapshot.current()),

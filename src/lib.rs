@@ -12,11 +12,12 @@
 //! | [`v1`] | the gateway's front: create, status, translate (pure), relay address, reply |
 //! | [`upstream`] | the v2 service behind the gateway: embedded |
 //! | [`v2`] | a v2 request in, a v2 reply out |
-//! | [`provider`] | what moves the money: the sandbox, and the worker of the durable queue |
+//! | [`provider`] | what moves the money: the sandbox, HTTP providers and their reports, the worker of the durable queue |
 //! | [`engine`] | create, decide and checks (pure), compare, report, query, the customer's way: no HTTP, no SQL |
 //! | [`auth`] | signatures of requests and links, callers (the only place that makes a [`auth::Caller`]), addresses |
 //! | [`wire`] | the strict JSON reader, canonical comparison, the shapes of both dialects |
 //! | [`certs`] | a local CA and a server pair |
+//! | [`outbound`] | the HTTPS client: pooled, bounded in time and size, trusting what rules name |
 //! | [`store`] | the trait [`store::Store`], its SQLite backend, sealing at rest |
 //! | [`rules`] | raw (what files say), compile (what they mean), the snapshot, live reload (the only `ArcSwap` of rules) |
 //! | [`failure`] | everything that can stop a request, knowing no HTTP |
@@ -74,6 +75,7 @@ pub mod domain;
 pub mod engine;
 pub mod failure;
 pub mod http;
+pub mod outbound;
 pub mod provider;
 pub mod rules;
 pub mod store;

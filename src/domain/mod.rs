@@ -27,4 +27,4 @@ pub use operation::{
 };
 pub use preparation::{Detail, Instructions, Preparation};
 pub use time::{UnixDay, UnixMillis};
-pub use url::{BrowserUrl, CallbackUrl};
+pub use url::{BrowserUrl, CallbackUrl, names_loopback};

@@ -66,6 +66,23 @@ impl BrowserUrl {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Whether it is plain `http`.
+    #[must_use]
+    pub fn is_plain_http(&self) -> bool {
+        matches!(scheme(&self.0), Scheme::Http)
+    }
+}
+
+/// Whether the host of a valid URL is this machine, told by its text alone: what a name resolves to can change.
+#[must_use]
+pub fn names_loopback(url: &str) -> bool {
+    let authority = url.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?']).next().unwrap_or_default());
+    if let Some((literal, _)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return literal.parse() == Ok(Ipv6Addr::LOCALHOST);
+    }
+    let host = authority.split(':').next().unwrap_or_default();
+    host.eq_ignore_ascii_case("localhost") || host.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback())
 }
 
 enum Scheme {
@@ -281,6 +298,31 @@ mod tests {
         #[test]
         fn no_text_panics(text in "(https?://)?\\PC{0,60}") {
             let _ = BrowserUrl::new(&text);
+        }
+    }
+
+    #[test]
+    fn loopback_hosts() {
+        for url in [
+            "http://127.0.0.1",
+            "http://127.9.8.7:80/x",
+            "http://[::1]:9/x",
+            "http://localhost/",
+            "HTTP://LocalHost:1?a=b",
+            "http://[0:0::1]",
+        ] {
+            assert!(names_loopback(url), "{url}");
+        }
+        for url in [
+            "http://a.example/127.0.0.1",
+            "http://localhost.example/",
+            "http://127.0.0.1.example/",
+            "http://[::2]/",
+            "http://[::ffff:10.0.0.1]/",
+            "http://128.0.0.1/",
+            "http://a.example?http://localhost",
+        ] {
+            assert!(!names_loopback(url), "{url}");
         }
     }
 }

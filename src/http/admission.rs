@@ -85,9 +85,9 @@ impl<'a> Credentials<'a> {
     /// One of them was sent more than once.
     pub fn of(rules: &RuleSet, route: &Route<'_>, headers: &'a HeaderMap) -> Result<Self, Refusal> {
         let one = |name| at_most_one(headers, name);
-        let interface = route.interface();
         let Route::V1(v1) = route else {
-            return Ok(Self { interface, api_key: one(&V2_API_KEY)?, signature: one(&V2_SIGNATURE)?, timestamp: None });
+            let (api_key, signature) = (one(&V2_API_KEY)?, one(&V2_SIGNATURE)?);
+            return Ok(Self { interface: Interface::V2, api_key, signature, timestamp: None });
         };
         // Dialects that share a route share header names, so that any of them knows the others' too.
         let dialect = v1.endpoints.first().and_then(|(dialect, _)| rules.dialects.get(dialect));
@@ -95,7 +95,7 @@ impl<'a> Credentials<'a> {
             Some(dialect) => (one(&dialect.signature.signature)?, one(&dialect.signature.timestamp)?),
             None => (None, None),
         };
-        Ok(Self { interface, api_key: one(&v1.api_key)?, signature, timestamp })
+        Ok(Self { interface: Interface::V1, api_key: one(&v1.api_key)?, signature, timestamp })
     }
 
     /// Step 4, first half: the key.
@@ -129,6 +129,14 @@ impl<'a> Credentials<'a> {
         };
         proven.map_err(Refusal::Unauthenticated)
     }
+}
+
+/// The signature of a provider's report: v2's header, and no key beside it.
+///
+/// # Errors
+/// It was sent more than once, or not at all.
+pub fn provider_signature(headers: &HeaderMap) -> Result<&HeaderValue, Refusal> {
+    at_most_one(headers, &V2_SIGNATURE)?.ok_or(MISSING)
 }
 
 fn at_most_one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a HeaderValue>, Refusal> {

@@ -19,11 +19,13 @@ use super::reply::{self, Envelope, Reply};
 use super::router::{self, Route};
 use super::{HeadFacts, Peer, Protocol, body, correlation};
 use crate::auth::addresses::client_address;
-use crate::auth::{Caller, FailedAuthentications, Interface, SignedBody};
+use crate::auth::callers::verify_signed_by;
+use crate::auth::{Caller, FailedAuthentications, SignedBody};
 use crate::clock::{Clock, Random};
-use crate::domain::Direction;
+use crate::domain::{Direction, ShopCode};
 use crate::engine::Engine;
 use crate::failure::{Failure, Refusal};
+use crate::provider::events;
 use crate::rules::{Endpoint, Merchant, RuleSet, V1Route};
 use crate::telemetry::access::loggable;
 use crate::telemetry::{AccessLine, AccessLog, Metrics, Stage};
@@ -94,17 +96,17 @@ impl Gateway {
         let rules = self.0.wiring.rules.current();
         let mut exchange = Exchange::begin(Arc::clone(&self.0), rules, &head, !body.is_end_stream());
         match self.0.admit(&mut exchange, &head, body).await {
-            Ok((caller, work)) => self.perform(exchange, caller, work).await,
+            Ok(work) => self.perform(exchange, work).await,
             Err(failure) => exchange.finish(Err(failure)),
         }
     }
 
-    async fn perform(&self, exchange: Exchange, caller: Caller, work: Work) -> Reply {
+    async fn perform(&self, exchange: Exchange, work: Admitted) -> Reply {
         let core = Arc::clone(&self.0);
         let request_id = exchange.request_id.clone();
         let task = tokio::spawn(async move {
             let started = Instant::now();
-            let outcome = without_panic(core.work(&caller, work)).await;
+            let outcome = without_panic(core.work(work)).await;
             core.wiring.metrics.stage(Stage::Engine, started.elapsed());
             exchange.finish(outcome)
         });
@@ -116,7 +118,14 @@ impl Gateway {
     }
 }
 
-/// A handler's work with everything it needs of the request, so that it can outlive the connection.
+/// A request that may be served, and for whom.
+enum Admitted {
+    Merchant(Caller, Work),
+    /// A report of the HTTP provider of a shop.
+    Provider(ShopCode, SignedBody),
+}
+
+/// A handler's work for a merchant, with everything it needs of the request, so that it can outlive the connection.
 enum Work {
     V1Create(Direction, SignedBody),
     V1Status(Direction, Option<Box<str>>),
@@ -148,11 +157,12 @@ enum Target {
 }
 
 impl Target {
-    /// `None` when the merchant's dialect does not have this path: for it, there is none.
+    /// `None` when the merchant's dialect does not have this path, or no merchant: for it, there is none.
     fn of(route: &Route<'_>, merchant: &Merchant) -> Option<Self> {
         match route {
             Route::V2Create(direction) => Some(Self::V2Create(*direction)),
             Route::V2Status(transaction_id) => Some(Self::V2Status((*transaction_id).into())),
+            Route::ProviderEvents(_) => None,
             Route::V1(V1Route { endpoints, .. }) => {
                 let dialect = &merchant.v1.dialect.name;
                 endpoints.iter().find(|(name, _)| name == dialect).map(|(_, endpoint)| Self::V1(*endpoint))
@@ -174,7 +184,7 @@ impl Core {
     ///
     /// Until the signature is proven, no reply depends on whose key was named: whoever only guesses keys learns neither
     /// the dialect nor the paths nor the notices of a merchant, and every wrong guess is counted.
-    async fn admit<B>(&self, exchange: &mut Exchange, head: &Parts, body: B) -> Result<(Caller, Work), Failure>
+    async fn admit<B>(&self, exchange: &mut Exchange, head: &Parts, body: B) -> Result<Admitted, Failure>
     where
         B: Body<Data = Bytes>,
     {
@@ -193,6 +203,9 @@ impl Core {
             .inspect_err(|_| exchange.route = router::name_of_path(&rules, path))?;
         exchange.route = route.name();
         admission::announced_body(head, &body, limits)?;
+        if let Route::ProviderEvents(shop) = route {
+            return self.admit_report(exchange, head, body, shop, address).await;
+        }
         let credentials = Credentials::of(&rules, &route, &head.headers)?;
         let held_up = |refusal| self.held_up(refusal, address, &rules);
 
@@ -211,10 +224,42 @@ impl Core {
         let (caller, body) = credentials.prove(key, head, body, self.wiring.clock.now()).map_err(held_up)?;
         self.wiring.metrics.stage(Stage::Signature, started.elapsed());
         exchange.close = false;
-        exchange.v1_proven = route.interface() == Interface::V1;
+        exchange.v1_proven = matches!(route, Route::V1(_));
         let target = target.ok_or(Refusal::UnknownPath)?;
         admission::no_query_on_post(head)?;
-        Ok((caller, Work::of(target, head, body)))
+        Ok(Admitted::Merchant(caller, Work::of(target, head, body)))
+    }
+
+    /// The same steps for a report of a shop's provider: its key is the shop that the path names, and its address may be
+    /// any.
+    async fn admit_report<B>(
+        &self,
+        exchange: &mut Exchange,
+        head: &Parts,
+        body: B,
+        shop: &str,
+        address: IpAddr,
+    ) -> Result<Admitted, Failure>
+    where
+        B: Body<Data = Bytes>,
+    {
+        let rules = Arc::clone(&exchange.rules);
+        let limits = &rules.gateway.limits;
+        let held_up = |refusal| self.held_up(refusal, address, &rules);
+        let (shop, provider) = events::provider_of(&rules, shop).ok_or(Refusal::UnknownPath)?;
+
+        let started = Instant::now();
+        let body = body::read(body, limits.body, limits.body_timeout).await?;
+        self.wiring.metrics.stage(Stage::Body, started.elapsed());
+
+        let started = Instant::now();
+        let signature = admission::provider_signature(&head.headers).map_err(held_up)?;
+        let proven = verify_signed_by(&provider.secrets, body, signature.as_bytes());
+        let body = proven.map_err(|failure| held_up(Refusal::Unauthenticated(failure)))?;
+        self.wiring.metrics.stage(Stage::Signature, started.elapsed());
+        exchange.close = false;
+        admission::no_query_on_post(head)?;
+        Ok(Admitted::Provider(shop.clone(), body))
     }
 
     /// Counts a failed authentication against its address, and turns it into a 429 when there were too many.
@@ -228,7 +273,14 @@ impl Core {
         }
     }
 
-    async fn work(&self, caller: &Caller, work: Work) -> Result<Bytes, Failure> {
+    async fn work(&self, admitted: Admitted) -> Result<Bytes, Failure> {
+        match admitted {
+            Admitted::Merchant(caller, work) => self.work_for(&caller, work).await,
+            Admitted::Provider(shop, body) => events::take(&self.wiring.engine, &shop, &body).await,
+        }
+    }
+
+    async fn work_for(&self, caller: &Caller, work: Work) -> Result<Bytes, Failure> {
         let Wiring { engine, upstream, .. } = &self.wiring;
         match work {
             Work::V1Create(direction, body) => v1::create(upstream, caller, direction, &body).await,

@@ -2,7 +2,6 @@
 
 use http::Method;
 
-use crate::auth::Interface;
 use crate::domain::Direction;
 use crate::failure::Refusal;
 use crate::rules::{RuleSet, V1Route};
@@ -16,6 +15,7 @@ const TABLE: &[Row] = &[
     Row { path: Path::Exactly("/api/v2/deposits"), served: &[(Method::POST, Served::Deposits)] },
     Row { path: Path::Exactly("/api/v2/withdrawals"), served: &[(Method::POST, Served::Withdrawals)] },
     Row { path: Path::SegmentBelow("/api/v2/transactions/"), served: &[(Method::GET, Served::Transaction)] },
+    Row { path: Path::SegmentBetween("/providers/", "/events"), served: &[(Method::POST, Served::ProviderEvents)] },
 ];
 
 struct Row {
@@ -28,6 +28,8 @@ enum Path {
     Exactly(&'static str),
     /// One segment, the empty one included, after this prefix.
     SegmentBelow(&'static str),
+    /// One segment, the empty one included, between these two.
+    SegmentBetween(&'static str, &'static str),
 }
 
 #[derive(Clone, Copy)]
@@ -35,6 +37,7 @@ enum Served {
     Deposits,
     Withdrawals,
     Transaction,
+    ProviderEvents,
 }
 
 /// What a request asks for.
@@ -44,20 +47,13 @@ pub enum Route<'a> {
     V2Create(Direction),
     /// `GET /api/v2/transactions/{transaction_id}`: the segment as sent.
     V2Status(&'a str),
+    /// `POST /providers/{shop}/events`: the segment as sent.
+    ProviderEvents(&'a str),
     /// A path of v1. Which endpoint it is depends on the caller's dialect.
     V1(&'a V1Route),
 }
 
 impl Route<'_> {
-    /// How its requests are signed.
-    #[must_use]
-    pub const fn interface(&self) -> Interface {
-        match self {
-            Self::V2Create(_) | Self::V2Status(_) => Interface::V2,
-            Self::V1(_) => Interface::V1,
-        }
-    }
-
     /// Its name in logs and metrics; of a v1 path, what it is in the first dialect that has it.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -65,6 +61,7 @@ impl Route<'_> {
             Self::V2Create(Direction::Payin) => "v2_deposits",
             Self::V2Create(Direction::Payout) => "v2_withdrawals",
             Self::V2Status(_) => "v2_transactions",
+            Self::ProviderEvents(_) => "provider_events",
             Self::V1(route) => route.endpoints.first().map_or(NO_ROUTE, |(_, endpoint)| endpoint.as_str()),
         }
     }
@@ -81,6 +78,7 @@ pub fn find<'a>(rules: &'a RuleSet, method: &Method, path: &'a str) -> Result<Ro
             Some((_, Served::Deposits)) => Ok(Route::V2Create(Direction::Payin)),
             Some((_, Served::Withdrawals)) => Ok(Route::V2Create(Direction::Payout)),
             Some((_, Served::Transaction)) => Ok(Route::V2Status(segment)),
+            Some((_, Served::ProviderEvents)) => Ok(Route::ProviderEvents(segment)),
             None => Err(wrong_method(row.served.iter().map(|(method, _)| method))),
         };
     }
@@ -106,6 +104,10 @@ impl Path {
         match self {
             Self::Exactly(text) => (path == *text).then_some(""),
             Self::SegmentBelow(prefix) => path.strip_prefix(prefix).filter(|segment| !segment.contains('/')),
+            Self::SegmentBetween(prefix, suffix) => {
+                let segment = path.strip_prefix(prefix)?.strip_suffix(suffix)?;
+                (!segment.contains('/')).then_some(segment)
+            }
         }
     }
 }

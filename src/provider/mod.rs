@@ -1,6 +1,51 @@
 //! What moves the money behind a shop (contract section 8).
 
+mod backoff;
+pub mod events;
+mod flights;
+mod http;
+mod job;
+mod notices;
 mod sandbox;
+#[cfg(test)]
+mod testing;
 mod worker;
 
-pub use worker::{Providers, Worker};
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+pub use worker::{Parts, Worker};
+
+use crate::domain::{Amount, Direction, Operation, UnixMillis};
+use crate::engine::{AtCreation, CustomerWay, Provider};
+use crate::rules::{ProviderRules, RuleSet, Shop};
+
+/// The rules of the moment.
+pub type CurrentRules = Arc<dyn Fn() -> Arc<RuleSet> + Send + Sync>;
+
+/// All providers, as the engine asks them.
+#[derive(Debug, Default)]
+pub struct Providers {
+    stored: Notify,
+}
+
+impl Provider for Providers {
+    fn at_creation(&self, shop: &Shop, direction: Direction, amount: Amount, now: UnixMillis) -> AtCreation {
+        match &shop.provider {
+            ProviderRules::Sandbox { delay } => sandbox::at_creation(direction, amount, *delay, now),
+            ProviderRules::Http(_) => AtCreation::AskAt(now),
+        }
+    }
+
+    fn customer_way(&self, provider: &ProviderRules, operation: &Operation, now: UnixMillis) -> Option<CustomerWay> {
+        match provider {
+            ProviderRules::Sandbox { delay } => sandbox::customer_way(operation, *delay, now),
+            ProviderRules::Http(_) => None,
+        }
+    }
+
+    fn job_stored(&self) {
+        self.stored.notify_one();
+    }
+}

@@ -46,6 +46,9 @@ const STAGE_SECONDS: [f64; 15] = [
     10.0,
 ];
 
+/// From a provider in the same room to the longest time-out of one.
+const PROVIDER_SECONDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0];
+
 const COMMIT_SECONDS: [f64; 12] = [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
 
 const BATCH_SIZES: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
@@ -117,6 +120,17 @@ struct ReloadResult {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ShopName {
+    shop: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ShopOutcome {
+    shop: String,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Version {
     version: String,
 }
@@ -166,6 +180,8 @@ pub struct Metrics {
     commit_failures: Counter,
     created_failed: Family<CreatedFailed, Counter>,
     provider_jobs: Words<Outcome>,
+    provider_requests: Family<ShopOutcome, Counter>,
+    provider_request_duration: Histograms<ShopName>,
     reloads: Words<ReloadResult>,
     certificate_reloads: Words<ReloadResult>,
     rules: Family<Version, Gauge>,
@@ -194,6 +210,8 @@ impl Default for Metrics {
             commit_failures: Counter::default(),
             created_failed: Family::default(),
             provider_jobs: Words::new(|outcome| Outcome { outcome }),
+            provider_requests: Family::default(),
+            provider_request_duration: Family::new_with_constructor(|| Histogram::new(PROVIDER_SECONDS)),
             reloads: Words::new(|result| ReloadResult { result }),
             certificate_reloads: Words::new(|result| ReloadResult { result }),
             rules: Family::default(),
@@ -232,6 +250,11 @@ impl Metrics {
         let help = "Operations created FAILED, by direction and cause";
         registry.register("operations_created_failed", help, self.created_failed.clone());
         registry.register("provider_jobs", "Provider jobs finished, by outcome", self.provider_jobs.family.clone());
+        let help = "Requests to HTTP providers, by shop and outcome";
+        registry.register("provider_requests", help, self.provider_requests.clone());
+        let help = "From a request to an HTTP provider to its whole answer, by shop";
+        let durations = self.provider_request_duration.clone();
+        registry.register_with_unit("provider_request_duration", help, Unit::Seconds, durations);
         registry.register("reloads", "Rule sets read, by result", self.reloads.family.clone());
         let help = "Certificates read after the start, by result";
         registry.register("certificate_reloads", help, self.certificate_reloads.family.clone());
@@ -310,6 +333,15 @@ impl Metrics {
     /// The provider worker finished a job, by outcome.
     pub fn provider_job(&self, outcome: &'static str) {
         self.provider_jobs.count(outcome);
+    }
+
+    /// An HTTP provider was asked. Shops are named by rule files, which keeps their number within bounds.
+    pub fn provider_request(&self, shop: &str, outcome: &'static str, duration: Duration) {
+        let shop = shop.to_owned();
+        self.provider_request_duration
+            .get_or_create_owned(&ShopName { shop: shop.clone() })
+            .observe(duration.as_secs_f64());
+        self.provider_requests.get_or_create_owned(&ShopOutcome { shop, outcome }).inc();
     }
 
     /// A rule set was loaded or refused; `version` names the accepted one and is not looked at otherwise.
@@ -402,6 +434,7 @@ mod tests {
         metrics.commit_failed();
         metrics.created_failed(Direction::Payout, "balance");
         metrics.provider_job("settled");
+        metrics.provider_request("card-eur", "timeout", Duration::from_secs(10));
         metrics.reload(true, "00aa");
         metrics.rules_loaded(UnixMillis(1_800_000_001_000));
         let page = metrics.render();
@@ -422,6 +455,9 @@ mod tests {
             "paybridge_commit_failures_total 1",
             r#"paybridge_operations_created_failed_total{direction="payout",cause="balance"} 1"#,
             r#"paybridge_provider_jobs_total{outcome="settled"} 1"#,
+            r#"paybridge_provider_requests_total{shop="card-eur",outcome="timeout"} 1"#,
+            r#"paybridge_provider_request_duration_seconds_bucket{le="15.0",shop="card-eur"} 1"#,
+            r#"paybridge_provider_request_duration_seconds_bucket{le="5.0",shop="card-eur"} 0"#,
             r#"paybridge_reloads_total{result="accepted"} 1"#,
             r#"paybridge_rules_info{version="00aa"} 1"#,
             "paybridge_rules_loaded_timestamp_seconds 1800000001",

@@ -1,13 +1,12 @@
 //! `[provider]` of a shop: what moves the money.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
 use toml::Spanned;
 
 use super::gateway::{DAY, MINUTE, SECOND};
 use super::{Context, Here};
-use crate::domain::CallbackUrl;
+use crate::domain::{CallbackUrl, names_loopback};
 use crate::rules::problems::Span;
 use crate::rules::raw::{Field, ProviderKind, RawProvider};
 use crate::rules::{HttpProvider, ProviderRules};
@@ -110,44 +109,4 @@ impl Context<'_> {
 
 fn place<T>(field: &Field<T>) -> Option<Span> {
     field.given().map(Spanned::span)
-}
-
-/// Whether the host of a valid URL is this machine, told by its text alone: what a name resolves to can change.
-fn names_loopback(url: &str) -> bool {
-    let authority = url.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?']).next().unwrap_or_default());
-    if let Some((literal, _)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        return literal.parse() == Ok(Ipv6Addr::LOCALHOST);
-    }
-    let host = authority.split(':').next().unwrap_or_default();
-    host.eq_ignore_ascii_case("localhost") || host.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn loopback_hosts() {
-        for url in [
-            "http://127.0.0.1",
-            "http://127.9.8.7:80/x",
-            "http://[::1]:9/x",
-            "http://localhost/",
-            "HTTP://LocalHost:1?a=b",
-            "http://[0:0::1]",
-        ] {
-            assert!(names_loopback(url), "{url}");
-        }
-        for url in [
-            "http://a.example/127.0.0.1",
-            "http://localhost.example/",
-            "http://127.0.0.1.example/",
-            "http://[::2]/",
-            "http://[::ffff:10.0.0.1]/",
-            "http://128.0.0.1/",
-            "http://a.example?http://localhost",
-        ] {
-            assert!(!names_loopback(url), "{url}");
-        }
-    }
 }

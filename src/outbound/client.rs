@@ -1,0 +1,84 @@
+//! Pooled clients: which roots they trust, what they bound.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::pki_types::CertificateDer;
+use rustls::{ClientConfig, RootCertStore};
+
+/// A pool of connections. Clones share it.
+pub type Client = hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
+/// How long an unused connection is kept.
+const IDLE: Duration = Duration::from_secs(60);
+/// How many unused connections are kept for a host.
+const IDLE_CONNECTIONS: usize = 32;
+/// The largest head of an answer, in bytes.
+const LARGEST_HEAD: u32 = 32 * 1024;
+/// An HTTP/2 connection with requests on it whose peer is silent for this long is asked whether it lives, and given as
+/// long to answer: else every request would wait for a dead connection of the pool.
+const SILENCE: Duration = Duration::from_secs(4);
+
+/// A client for plain HTTP: it trusts nobody who comes with a certificate.
+///
+/// # Errors
+/// As [`https`].
+pub fn plain() -> Result<Client, rustls::Error> {
+    https(&[], &[])
+}
+
+/// A client for HTTPS that trusts these certificates.
+///
+/// # Errors
+/// The crypto provider has no usable protocol version.
+pub fn https(system: &[CertificateDer<'static>], extra: &[CertificateDer<'static>]) -> Result<Client, rustls::Error> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(system.iter().cloned());
+    let (_, unusable) = roots.add_parsable_certificates(extra.iter().cloned());
+    if unusable > 0 {
+        tracing::warn!(unusable, "some certificates that the rules trust cannot be used");
+    }
+    tls(roots).map(build)
+}
+
+/// The system's roots. Reading them takes files, so it is done aside.
+pub async fn system_roots() -> Arc<[CertificateDer<'static>]> {
+    let loaded = tokio::task::spawn_blocking(rustls_native_certs::load_native_certs).await.unwrap_or_default();
+    for error in loaded.errors.iter().take(3) {
+        tracing::warn!(%error, "some of the system's trusted certificates cannot be read");
+    }
+    if loaded.certs.is_empty() {
+        tracing::warn!("the system has no trusted certificates: only those that the rules name are trusted");
+    }
+    loaded.certs.into()
+}
+
+fn tls(roots: RootCertStore) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+fn build(tls: ClientConfig) -> Client {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    let connector =
+        HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_all_versions().wrap_connector(tcp);
+    let mut client = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
+    client
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS)
+        .http1_max_buf_size(LARGEST_HEAD as usize)
+        .http2_max_header_list_size(LARGEST_HEAD)
+        .http2_keep_alive_interval(SILENCE)
+        .http2_keep_alive_timeout(SILENCE);
+    client.build(connector)
+}

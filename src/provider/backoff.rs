@@ -1,0 +1,51 @@
+//! How long to wait before a provider is asked again.
+
+use std::time::Duration;
+
+/// The wait after `attempts` earlier ones: `first`, doubled each time, never over `max`. Between half of it and all of it,
+/// by `random`, so that operations that failed together do not come back together. A provider that asked to be left alone
+/// is, within `max`.
+pub fn wait(first: Duration, max: Duration, attempts: u32, retry_after: Option<Duration>, random: u64) -> Duration {
+    let doubled = 1_u32.checked_shl(attempts).map_or(max, |factor| first.saturating_mul(factor)).min(max);
+    let half = doubled / 2;
+    let span = u64::try_from(half.as_millis()).unwrap_or(u64::MAX).saturating_add(1);
+    let jittered = (half + Duration::from_millis(random % span)).min(doubled);
+    jittered.max(retry_after.unwrap_or_default().min(max))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FIRST: Duration = Duration::from_secs(1);
+    const MAX: Duration = Duration::from_mins(5);
+
+    #[test]
+    fn waits_double_up_to_the_longest() {
+        for (attempts, whole) in [(0, 1), (1, 2), (2, 4), (8, 256), (9, 300), (31, 300), (32, 300), (u32::MAX, 300)] {
+            let whole = Duration::from_secs(whole);
+            assert_eq!(wait(FIRST, MAX, attempts, None, 0), whole / 2, "{attempts}");
+            let spans = u64::try_from(whole.as_millis()).unwrap() / 2;
+            assert_eq!(wait(FIRST, MAX, attempts, None, spans), whole, "{attempts}");
+        }
+    }
+
+    #[test]
+    fn a_provider_is_left_alone_within_the_longest_wait() {
+        let asked = |seconds| wait(FIRST, MAX, 0, Some(Duration::from_secs(seconds)), 0);
+        assert_eq!(asked(0), FIRST / 2);
+        assert_eq!(asked(30), Duration::from_secs(30));
+        assert_eq!(asked(86_400), MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn every_wait_is_within_its_bounds(attempts: u32, random: u64, first in 1_u64..10_000, more in 0_u64..1_000_000) {
+            let (first, max) = (Duration::from_millis(first), Duration::from_millis(first + more));
+            let wait = wait(first, max, attempts, None, random);
+            prop_assert!(wait >= first / 2 && wait <= max);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Reports that an HTTP provider makes by itself: `POST /providers/{shop}/events` (contract section 8).
+
+use bytes::Bytes;
+
+use super::http::said;
+use crate::auth::SignedBody;
+use crate::domain::{Operation, ShopCode, Status, TransactionId};
+use crate::engine::{Engine, Reported};
+use crate::failure::{Complaint, Failure};
+use crate::rules::{HttpProvider, ProviderRules, RuleSet};
+use crate::wire::members::{read_object, required_parsed};
+
+/// The HTTP provider of the shop that a report's path names; also of one that takes no operations now, since what it took
+/// before must come to its end.
+#[must_use]
+pub fn provider_of<'r>(rules: &'r RuleSet, shop: &str) -> Option<(&'r ShopCode, &'r HttpProvider)> {
+    let (code, shop) = rules.shops.get_key_value(shop)?;
+    match &shop.provider {
+        ProviderRules::Http(provider) => Some((code, provider)),
+        ProviderRules::Sandbox { .. } => None,
+    }
+}
+
+/// Takes a report of a shop's provider: the body of the 200 reply, which tells how the operation stands now. A repeated
+/// report gets it too.
+///
+/// # Errors
+/// A malformed report, an operation that is not this shop's ([`Failure::NotFound`]), a contradiction
+/// ([`Failure::Conflict`]), or the store could not answer: then nothing was taken.
+pub async fn take(engine: &Engine, shop: &ShopCode, body: &SignedBody) -> Result<Bytes, Failure> {
+    let report = read_object(body.bytes())?;
+    let id = required_parsed("transaction_id", &report, |text| Ok(text.to_owned()))?;
+    // What is no id names no operation.
+    let id = TransactionId::parse(&id).map_err(|_| Failure::NotFound)?;
+    let operation = operation(engine, shop, id).await?;
+    let report = said::read(&report, operation.direction())?;
+    match engine.report(shop, id, report).await? {
+        Reported::Taken | Reported::Repeated => {
+            let status = self::operation(engine, shop, id).await?.state.status();
+            Ok(reply(id, status))
+        }
+        Reported::Contradicts(status) => Err(Failure::Conflict(Complaint::member(
+            "status",
+            format!("contradicts the result that is booked, {}, which stands", status.as_str()),
+        ))),
+        Reported::Unknown => Err(Failure::NotFound),
+    }
+}
+
+async fn operation(engine: &Engine, shop: &ShopCode, id: TransactionId) -> Result<Operation, Failure> {
+    let stored = engine.store().by_id(id).await?;
+    stored.map(|stored| stored.operation).filter(|operation| operation.shop == *shop).ok_or(Failure::NotFound)
+}
+
+fn reply(id: TransactionId, status: Status) -> Bytes {
+    format!(r#"{{"transaction_id":"{id}","status":"{}"}}"#, status.as_str()).into()
+}

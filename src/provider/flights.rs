@@ -1,0 +1,80 @@
+//! How many requests to providers are under way: so many for a shop, so many in all.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::domain::ShopCode;
+
+/// At most so many of one shop.
+const OF_A_SHOP: usize = 32;
+/// At most so many in all, but that every shop may have one: providers that are slow together keep nobody else waiting.
+const IN_ALL: usize = 256;
+
+/// The requests under way.
+#[derive(Debug, Clone, Default)]
+pub struct Flights(Arc<Mutex<HashMap<ShopCode, usize>>>);
+
+/// A request under way, until it is dropped.
+#[derive(Debug)]
+pub struct Flight {
+    all: Flights,
+    shop: ShopCode,
+}
+
+impl Flights {
+    /// How many more requests of a shop may start.
+    pub fn room(&self, shop: &ShopCode) -> usize {
+        let counts = self.counts();
+        let own = counts.get(shop).copied().unwrap_or_default();
+        let in_all: usize = counts.values().sum();
+        let room = OF_A_SHOP.saturating_sub(own).min(IN_ALL.saturating_sub(in_all));
+        if own == 0 { room.max(1) } else { room }
+    }
+
+    /// One more.
+    pub fn start(&self, shop: &ShopCode) -> Flight {
+        *self.counts().entry(shop.clone()).or_default() += 1;
+        Flight { all: self.clone(), shop: shop.clone() }
+    }
+
+    fn counts(&self) -> MutexGuard<'_, HashMap<ShopCode, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let mut counts = self.all.counts();
+        if let Some(count) = counts.get_mut(&self.shop) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                counts.remove(&self.shop);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shop_has_its_share_and_nobody_is_locked_out() {
+        let shop = |number: usize| ShopCode::new(&format!("shop-{number}")).unwrap();
+        let flights = Flights::default();
+        assert_eq!(flights.room(&shop(0)), OF_A_SHOP);
+        let mut under_way: Vec<_> = (0..OF_A_SHOP).map(|_| flights.start(&shop(0))).collect();
+        assert_eq!((flights.room(&shop(0)), flights.room(&shop(1))), (0, OF_A_SHOP));
+        for number in 1..8 {
+            under_way.extend((0..OF_A_SHOP).map(|_| flights.start(&shop(number))));
+        }
+        assert_eq!(flights.room(&shop(8)), 1, "one in any case");
+        let own = flights.start(&shop(8));
+        assert_eq!(flights.room(&shop(8)), 0);
+        drop(own);
+        under_way.truncate(OF_A_SHOP + 5);
+        assert_eq!(flights.room(&shop(1)), OF_A_SHOP - 5);
+        under_way.clear();
+        assert!(flights.counts().is_empty(), "nothing is remembered of shops without requests");
+    }
+}

@@ -1,0 +1,155 @@
+//! Asking an HTTP provider about one operation (contract section 8; rules/README.md, "Writing an HTTP provider").
+
+mod request;
+pub mod said;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue};
+
+use crate::auth::signatures::sign_v2;
+use crate::domain::{Direction, Operation, UnixMillis};
+use crate::engine::Report;
+use crate::outbound::{Answer, Outbound, OutboundError, Post};
+use crate::rules::HttpProvider;
+use crate::store::Fields;
+use crate::wire::members::read_object;
+
+/// The longest answer, in bytes.
+const ANSWER_LIMIT: usize = 64 * 1024;
+
+const SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// What came of asking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Asked {
+    /// The provider said so.
+    Said(Report),
+    /// Nobody knows whether the money moves: the provider has to be asked again. Never a result.
+    Unknown(Unknown),
+}
+
+/// Why a result is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// The word of the metrics.
+    pub kind: &'static str,
+    /// For the operator. It holds nothing of what the provider sent but its status.
+    pub cause: String,
+    /// How long the provider wants to be left alone.
+    pub retry_after: Option<Duration>,
+}
+
+impl Asked {
+    /// What came of it, as metrics count it.
+    pub const fn outcome(&self) -> &'static str {
+        match self {
+            Self::Said(Report::Pending) => "pending",
+            Self::Said(Report::Prepared(_)) => "prepared",
+            Self::Said(Report::Finished(crate::domain::Outcome::Success { .. })) => "success",
+            Self::Said(Report::Finished(crate::domain::Outcome::Failed)) => "failed",
+            Self::Unknown(unknown) => unknown.kind,
+        }
+    }
+}
+
+/// Asks a provider about an operation, once.
+pub async fn ask(
+    outbound: &Outbound,
+    provider: &HttpProvider,
+    operation: &Operation,
+    fields: &Fields,
+    public_url: &str,
+    now: UnixMillis,
+) -> Asked {
+    let body = request::body(operation, fields, public_url);
+    let headers = [
+        (SIGNATURE, sign_v2(provider.secrets.signing(), body.as_bytes())),
+        (IDEMPOTENCY_KEY, operation.id.to_string()),
+    ];
+    // Hexadecimal and decimal digits are always a header's value.
+    let headers = headers.map(|(name, text)| (name, HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))));
+    let post = Post {
+        url: &provider.url,
+        trust: &provider.trust,
+        headers: &headers,
+        body: Bytes::from(body),
+        timeout: provider.timeout,
+        answer_limit: ANSWER_LIMIT,
+    };
+    match outbound.post(post, now).await {
+        Ok(answer) => understood(&answer, operation.direction()),
+        Err(error) => Asked::Unknown(Unknown { kind: kind(&error), cause: error.to_string(), retry_after: None }),
+    }
+}
+
+const fn kind(error: &OutboundError) -> &'static str {
+    match error {
+        OutboundError::Unusable(_) => "unusable",
+        OutboundError::Unreachable(_) => "unreachable",
+        OutboundError::Timeout => "timeout",
+        OutboundError::TooLong => "too_long",
+    }
+}
+
+/// What an answer means for an operation of this direction.
+fn understood(answer: &Answer, direction: Direction) -> Asked {
+    let unknown = |kind, cause| Asked::Unknown(Unknown { kind, cause, retry_after: answer.retry_after });
+    if !(200..300).contains(&answer.status) {
+        return unknown("refused", format!("it answered HTTP {}", answer.status));
+    }
+    let read = read_object(&answer.body).and_then(|object| said::read(&object, direction));
+    match read {
+        Ok(report) => Asked::Said(report),
+        Err(complaint) => unknown("malformed", format!("its answer cannot be understood: {complaint}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::Outcome;
+
+    fn answer(status: u16, body: &[u8]) -> Asked {
+        let retry_after = Some(Duration::from_secs(7));
+        understood(&Answer { status, retry_after, body: Bytes::copy_from_slice(body) }, Direction::Payout)
+    }
+
+    #[test]
+    fn only_a_2xx_with_an_object_says_anything() {
+        let success = br#"{"status":"SUCCESS"}"#;
+        for status in [200, 201, 202, 299] {
+            assert_eq!(answer(status, success), Asked::Said(Report::Finished(Outcome::Success { payer: None })));
+        }
+        for status in [100, 301, 302, 307, 400, 401, 404, 409, 410, 422, 429, 500, 502, 503, 504, 599] {
+            assert_eq!(answer(status, success).outcome(), "refused", "{status}");
+            assert_eq!(answer(status, br#"{"status":"FAILED"}"#).outcome(), "refused", "{status}");
+        }
+        let doubled = br#"{"status":"FAILED","status":"FAILED"}"#;
+        let escaped = br#"{"status":"FAILED","st\u0061tus":"SUCCESS"}"#;
+        for body in [&b""[..], b"FAILED", b"[]", b"null", b"\xff", b"{\"status\":\"FAILED\"", doubled, escaped] {
+            assert_eq!(answer(200, body).outcome(), "malformed", "{body:?}");
+        }
+        let Asked::Unknown(unknown) = answer(503, b"") else { panic!("unknown") };
+        assert_eq!(unknown.retry_after, Some(Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn what_a_provider_sent_is_not_repeated() {
+        let body = br#"{"status":"4111111111111111","4111111111111111":1,"4111111111111111":2}"#;
+        let Asked::Unknown(unknown) = answer(200, body) else { panic!("unknown") };
+        assert!(!unknown.cause.contains("4111"), "{}", unknown.cause);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_unknown_or_said(status in 100_u16..600, body in prop::collection::vec(any::<u8>(), 0..100)) {
+            let asked = answer(status, &body);
+            prop_assert!((200..300).contains(&status) || matches!(asked, Asked::Unknown(_)));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What a provider is sent (rules/README.md, "Writing an HTTP provider").
+
+use std::fmt::Write as _;
+
+use crate::domain::{Kind, MERCHANT_USER_IP, Operation, UnixMillis};
+use crate::store::Fields;
+use crate::wire::json::{self, Node, write_string};
+
+/// The body of a request. The same operation always gives the same bytes.
+pub fn body(operation: &Operation, fields: &Fields, public_url: &str) -> String {
+    let mut body = Writer { text: String::with_capacity(1024 + fields.sent.len() + fields.defaults.len()) };
+    body.string("transaction_id", &operation.id.to_string());
+    body.string("direction", operation.direction().as_str());
+    body.string("merchant", operation.merchant.as_str());
+    body.string("order_id", operation.order_id.as_str());
+    body.string("shop", operation.shop.as_str());
+    body.optional("payment_method", operation.payment_method.as_deref());
+    body.string("amount", &operation.amount.to_string());
+    body.string("currency", operation.currency.as_str());
+    body.string("created_at", &rfc3339(operation.created_at));
+    if let Some(account) = operation.customer_account_id {
+        body.raw("customer_account_id", &account.to_string());
+    }
+    body.optional("customer_ip", customer_ip(fields).as_deref());
+    if let Kind::Withdrawal(withdrawal) = &operation.kind {
+        body.string("account_number", withdrawal.account_number.expose());
+        body.optional("account_channel", withdrawal.account_channel.as_deref());
+    }
+    body.raw("fields", &with_defaults(fields));
+    body.string("events_url", &events_url(public_url, operation.shop.as_str()));
+    body.text.push('}');
+    body.text
+}
+
+/// Where the provider of a shop reports.
+fn events_url(public_url: &str, shop: &str) -> String {
+    format!("{}/providers/{shop}/events", public_url.trim_end_matches('/'))
+}
+
+struct Writer {
+    text: String,
+}
+
+impl Writer {
+    fn name(&mut self, name: &str) {
+        self.text.push(if self.text.is_empty() { '{' } else { ',' });
+        write_string(&mut self.text, name);
+        self.text.push(':');
+    }
+
+    fn string(&mut self, name: &str, value: &str) {
+        self.name(name);
+        write_string(&mut self.text, value);
+    }
+
+    fn optional(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.string(name, value);
+        }
+    }
+
+    fn raw(&mut self, name: &str, value: &str) {
+        self.name(name);
+        let _ = write!(self.text, "{value}");
+    }
+}
+
+fn rfc3339(moment: UnixMillis) -> String {
+    jiff::Timestamp::from_millisecond(moment.0).unwrap_or(jiff::Timestamp::MAX).to_string()
+}
+
+/// The customer's address as the merchant sent it: a schema's default never stands in for it.
+fn customer_ip(fields: &Fields) -> Option<String> {
+    let Ok(json::Value { node: Node::Object(sent), .. }) = json::read(fields.sent.as_bytes()) else { return None };
+    match &sent.get(MERCHANT_USER_IP)?.node {
+        Node::String(address) => Some(address.as_ref().to_owned()),
+        _ => None,
+    }
+}
+
+/// The members sent and those that the schema's defaults added, which never have a name in common, as one object: joined
+/// as text, so that every value keeps its bytes.
+fn with_defaults(fields: &Fields) -> String {
+    let inside = |object: &str| object.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).map(str::to_owned);
+    let (sent, defaults) = (inside(&fields.sent).unwrap_or_default(), inside(&fields.defaults).unwrap_or_default());
+    let comma = if sent.trim().is_empty() || defaults.trim().is_empty() { "" } else { "," };
+    format!("{{{sent}{comma}{defaults}}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::testing::{deposit, withdrawal};
+
+    fn fields(sent: &str, defaults: &str) -> Fields {
+        Fields { sent: sent.into(), defaults: defaults.into() }
+    }
+
+    #[test]
+    fn a_withdrawal_tells_everything_it_has() {
+        let sent = r#"{"merchant_user_ip":"2001:DB8::1","ratio":1.50e0,"n\u0061me":"\u00e9"}"#;
+        let text = body(&withdrawal(), &fields(sent, r#"{"channel":"web"}"#), "https://pay.example");
+        assert_eq!(
+            text,
+            concat!(
+                r#"{"transaction_id":"4711","direction":"payout","merchant":"acme","order_id":"o-\"1\"","shop":"card-eur","#,
+                r#""payment_method":"card","amount":"10.50","currency":"EUR","created_at":"2026-05-28T20:26:40.123Z","#,
+                r#""customer_account_id":-7,"customer_ip":"2001:DB8::1","account_number":"4000123412341234","#,
+                r#""account_channel":"sepa","fields":{"merchant_user_ip":"2001:DB8::1","ratio":1.50e0,"#,
+                r#""n\u0061me":"\u00e9","channel":"web"},"events_url":"https://pay.example/providers/card-eur/events"}"#
+            )
+        );
+    }
+
+    #[test]
+    fn a_deposit_tells_no_more_than_it_has() {
+        let mut operation = deposit();
+        operation.customer_account_id = None;
+        operation.payment_method = None;
+        let text = body(&operation, &fields(r#"{"merchant_user_ip":null}"#, "{}"), "https://pay.example");
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let mut members: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        members.sort_unstable();
+        assert_eq!(
+            members,
+            [
+                "amount", "created_at", "currency", "direction", "events_url", "fields", "merchant", "order_id", "shop",
+                "transaction_id"
+            ]
+        );
+        assert_eq!(value["fields"], serde_json::json!({ "merchant_user_ip": null }));
+    }
+
+    #[test]
+    fn members_and_defaults_are_joined() {
+        for (sent, defaults, joined) in [
+            ("{}", "{}", "{}"),
+            ("{}", r#"{"a":1}"#, r#"{"a":1}"#),
+            (r#"{"b":"}"}"#, "{}", r#"{"b":"}"}"#),
+            (r#"{"b":{}}"#, r#"{"a":{}}"#, r#"{"b":{},"a":{}}"#),
+        ] {
+            assert_eq!(with_defaults(&fields(sent, defaults)), joined);
+        }
+    }
+
+    #[test]
+    fn a_default_is_no_customers_address() {
+        assert_eq!(customer_ip(&fields("{}", r#"{"merchant_user_ip":"192.0.2.1"}"#)), None);
+        assert_eq!(customer_ip(&fields(r#"{"merchant_user_ip":"192.0.2.2"}"#, "{}")).as_deref(), Some("192.0.2.2"));
+    }
+}

@@ -1,0 +1,271 @@
+//! What a provider says of an operation, in an answer or in a report: one shape for both (rules/README.md, "Writing an
+//! HTTP provider").
+//!
+//! Members that are not known are passed over, so that providers may grow; a known one that has another type, or that
+//! does not belong to this status or direction, makes the whole a mistake: who is wrong about one thing may be wrong
+//! about the result.
+
+use crate::domain::{
+    AccountNumber, BrowserUrl, Detail, Direction, Instructions, Invalid, Outcome, Preparation, names_loopback,
+};
+use crate::engine::Report;
+use crate::failure::Complaint;
+use crate::wire::json::{Node, Object, Value};
+use crate::wire::members::{object, parsed, present, required_parsed, string};
+
+/// The members of a preparation; at most one of them.
+const PREPARATIONS: [&str; 3] = ["page", "instructions", "preparation"];
+const PAYER_ACCOUNT: &str = "payer_account";
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Pending,
+    Success,
+    Failed,
+}
+
+/// Reads what is said of an operation of this direction.
+///
+/// # Errors
+/// The member that is missing or wrong.
+pub fn read(said: &Object<'_>, direction: Direction) -> Result<Report, Complaint> {
+    let status = required_parsed("status", said, word)?;
+    if let Some(name) = PREPARATIONS.into_iter().find(|name| present(said, name).is_some())
+        && (status != Word::Pending || direction == Direction::Payout)
+    {
+        return Err(Complaint::member(name, "belongs to a PENDING deposit alone"));
+    }
+    if present(said, PAYER_ACCOUNT).is_some() && (status != Word::Success || direction == Direction::Payout) {
+        return Err(Complaint::member(PAYER_ACCOUNT, "belongs to a SUCCESS of a deposit alone"));
+    }
+    match status {
+        Word::Failed => Ok(Report::Finished(Outcome::Failed)),
+        Word::Success => Ok(Report::Finished(Outcome::Success { payer: payer(said)? })),
+        Word::Pending => Ok(preparation(said)?.map_or(Report::Pending, Report::Prepared)),
+    }
+}
+
+fn word(text: &str) -> Result<Word, Invalid> {
+    match text {
+        "PENDING" => Ok(Word::Pending),
+        "SUCCESS" => Ok(Word::Success),
+        "FAILED" => Ok(Word::Failed),
+        _ => Err(Invalid::new("must be PENDING, SUCCESS or FAILED")),
+    }
+}
+
+fn payer(said: &Object<'_>) -> Result<Option<AccountNumber>, Complaint> {
+    present(said, PAYER_ACCOUNT).map(|value| parsed(PAYER_ACCOUNT, value, AccountNumber::new)).transpose()
+}
+
+fn preparation(said: &Object<'_>) -> Result<Option<Preparation>, Complaint> {
+    let mut given = PREPARATIONS.into_iter().filter_map(|name| present(said, name).map(|value| (name, value)));
+    let Some((name, value)) = given.next() else { return Ok(None) };
+    if let Some((other, _)) = given.next() {
+        return Err(Complaint::member(other, format!("cannot stand beside {name}")));
+    }
+    match name {
+        "page" => page(value).map(Preparation::Page),
+        "instructions" => instructions(value).map(Preparation::Instructions),
+        _ => parsed("preparation", value, stopped),
+    }
+    .map(Some)
+}
+
+fn page(value: &Value<'_>) -> Result<BrowserUrl, Complaint> {
+    let page = object("page", value)?;
+    let url = present(page, "url").ok_or_else(|| Complaint::member("page.url", "is required"))?;
+    parsed("page.url", url, |text| {
+        let url = BrowserUrl::new(text)?;
+        // A customer types card numbers there. What runs on the customer's own machine is a demonstration.
+        if url.is_plain_http() && !names_loopback(text) {
+            return Err(Invalid::new("must be an https:// URL"));
+        }
+        Ok(url)
+    })
+}
+
+fn stopped(text: &str) -> Result<Preparation, Invalid> {
+    if text == "stopped" { Ok(Preparation::Stopped) } else { Err(Invalid::new("must be stopped")) }
+}
+
+fn instructions(value: &Value<'_>) -> Result<Instructions, Complaint> {
+    let given = object("instructions", value)?;
+    let text = present(given, "text").map(|value| string("instructions.text", value)).transpose()?;
+    let details = match present(given, "details") {
+        None => Vec::new(),
+        Some(Value { node: Node::Array(items), .. }) => details(items)?,
+        Some(other) => {
+            return Err(Complaint::member("instructions.details", format!("must be an array, not {}", other.kind())));
+        }
+    };
+    Instructions::new(text.map(Into::into), details).map_err(|invalid| Complaint::invalid("instructions", &invalid))
+}
+
+fn details(items: &[Value<'_>]) -> Result<Vec<Detail>, Complaint> {
+    // One over the limit is enough to be refused for it.
+    items.iter().take(Instructions::MAX_DETAILS + 1).map(detail).collect()
+}
+
+fn detail(item: &Value<'_>) -> Result<Detail, Complaint> {
+    const PATH: &str = "instructions.details";
+    let item = object(PATH, item)?;
+    let text = |name: &str| {
+        let path = format!("{PATH}.{name}");
+        let value = present(item, name).ok_or_else(|| Complaint::member(path.clone(), "is required"))?;
+        string(path, value).map(Box::from)
+    };
+    Ok(Detail { label: text("label")?, value: text("value")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wire::json::write_string;
+    use crate::wire::members::read_object;
+
+    fn said(text: &str, direction: Direction) -> Result<Report, String> {
+        let object = read_object(text.as_bytes()).map_err(|complaint| complaint.to_string())?;
+        read(&object, direction).map_err(|complaint| complaint.to_string())
+    }
+
+    fn page_of(url: &str) -> Report {
+        Report::Prepared(Preparation::Page(BrowserUrl::new(url).unwrap()))
+    }
+
+    #[test]
+    fn everything_that_may_be_said_of_a_deposit() {
+        let detail = Detail { label: "IBAN".into(), value: "DE44".into() };
+        let shown = Instructions::new(Some("Pay\nnow".into()), vec![detail]).unwrap();
+        let payer = AccountNumber::new("4111111111111111").ok();
+        for (text, report) in [
+            (r#"{"status":"PENDING"}"#, Report::Pending),
+            (r#"{"status":"PENDING","page":null,"eta":[1,{"x":2}]}"#, Report::Pending),
+            (r#"{"status":"PENDING","page":{"url":"https://p.example/x?y=1"}}"#, page_of("https://p.example/x?y=1")),
+            (r#"{"page":{"url":"http://127.0.0.1:9/x","ttl":5},"status":"PENDING"}"#, page_of("http://127.0.0.1:9/x")),
+            (
+                r#"{"status":"PENDING","instructions":{"text":"Pay\nnow","details":[{"label":"IBAN","value":"DE44"}]}}"#,
+                Report::Prepared(Preparation::Instructions(shown)),
+            ),
+            (r#"{"status":"PENDING","preparation":"stopped"}"#, Report::Prepared(Preparation::Stopped)),
+            (r#"{"status":"SUCCESS"}"#, Report::Finished(Outcome::Success { payer: None })),
+            (
+                r#"{"status":"SUCCESS","payer_account":"4111111111111111"}"#,
+                Report::Finished(Outcome::Success { payer }),
+            ),
+            (r#"{"status":"FAILED","reason":"no funds"}"#, Report::Finished(Outcome::Failed)),
+        ] {
+            assert_eq!(said(text, Direction::Payin), Ok(report), "{text}");
+        }
+    }
+
+    #[test]
+    fn everything_that_may_be_said_of_a_withdrawal() {
+        for (text, report) in [
+            (r#"{"status":"PENDING"}"#, Report::Pending),
+            (r#"{"status":"SUCCESS"}"#, Report::Finished(Outcome::Success { payer: None })),
+            (r#"{"status":"FAILED"}"#, Report::Finished(Outcome::Failed)),
+        ] {
+            assert_eq!(said(text, Direction::Payout), Ok(report), "{text}");
+        }
+    }
+
+    #[test]
+    fn mistakes_name_their_member_and_are_no_result() {
+        for (text, member) in [
+            ("{}", "status"),
+            (r#"{"status":null}"#, "status"),
+            (r#"{"status":"success"}"#, "status"),
+            (r#"{"status":"DONE"}"#, "status"),
+            (r#"{"status":true}"#, "status"),
+            (r#"{"status":"SUCCESS","payer_account":4111}"#, "payer_account"),
+            (r#"{"status":"SUCCESS","payer_account":""}"#, "payer_account"),
+            (r#"{"status":"FAILED","payer_account":"4111111111111111"}"#, "payer_account"),
+            (r#"{"status":"FAILED","page":{"url":"https://p.example"}}"#, "page"),
+            (r#"{"status":"SUCCESS","preparation":"stopped"}"#, "preparation"),
+            (r#"{"status":"PENDING","page":"https://p.example"}"#, "page"),
+            (r#"{"status":"PENDING","page":{}}"#, "page.url"),
+            (r#"{"status":"PENDING","page":{"url":"http://p.example"}}"#, "page.url"),
+            (r#"{"status":"PENDING","page":{"url":"javascript:alert(1)"}}"#, "page.url"),
+            (r#"{"status":"PENDING","page":{"url":"https://u:p@p.example"}}"#, "page.url"),
+            (r#"{"status":"PENDING","preparation":"paused"}"#, "preparation"),
+            (r#"{"status":"PENDING","preparation":{}}"#, "preparation"),
+            (r#"{"status":"PENDING","instructions":{}}"#, "instructions"),
+            (r#"{"status":"PENDING","instructions":[]}"#, "instructions"),
+            (r#"{"status":"PENDING","instructions":{"text":1}}"#, "instructions.text"),
+            (r#"{"status":"PENDING","instructions":{"details":{}}}"#, "instructions.details"),
+            (r#"{"status":"PENDING","instructions":{"details":[1]}}"#, "instructions.details"),
+            (r#"{"status":"PENDING","instructions":{"details":[{"label":"a"}]}}"#, "instructions.details.value"),
+            (r#"{"status":"PENDING","instructions":{"details":[{"label":"","value":"x"}]}}"#, "instructions"),
+            (r#"{"status":"PENDING","instructions":{"text":"x"},"page":{"url":"https://p.example"}}"#, "instructions"),
+        ] {
+            let complaint = said(text, Direction::Payin).unwrap_err();
+            assert!(complaint.starts_with(&format!("{member}: ")), "{text}: {complaint}");
+        }
+        for (text, member) in [
+            (r#"{"status":"SUCCESS","payer_account":"4111111111111111"}"#, "payer_account"),
+            (r#"{"status":"PENDING","page":{"url":"https://p.example"}}"#, "page"),
+            (r#"{"status":"PENDING","instructions":{"text":"x"}}"#, "instructions"),
+            (r#"{"status":"PENDING","preparation":"stopped"}"#, "preparation"),
+        ] {
+            let complaint = said(text, Direction::Payout).unwrap_err();
+            assert!(complaint.starts_with(&format!("{member}: ")), "{text}: {complaint}");
+        }
+    }
+
+    fn written(text: Option<&str>, details: &[(String, String)]) -> String {
+        let mut body = r#"{"status":"PENDING","instructions":{"#.to_owned();
+        if let Some(text) = text {
+            body.push_str("\"text\":");
+            write_string(&mut body, text);
+            body.push(',');
+        }
+        body.push_str("\"details\":[");
+        for (at, (label, value)) in details.iter().enumerate() {
+            body.push_str(if at > 0 { ",{\"label\":" } else { "{\"label\":" });
+            write_string(&mut body, label);
+            body.push_str(",\"value\":");
+            write_string(&mut body, value);
+            body.push('}');
+        }
+        body + "]}}"
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Ok(object) = read_object(&bytes) {
+                let _ = read(&object, Direction::Payin);
+            }
+        }
+
+        #[test]
+        fn nothing_but_the_words_is_a_result(
+            status in "SUCCESS|FAILED|PENDING|[A-Za-z]{0,8}",
+            name in "page|instructions|preparation|payer_account|x",
+            value in r#"null|true|1|"[a-z]{0,6}"|\{\}|\[\]|\{"url":"https://a\.example"\}|\{"text":"[a-z]{0,3}"\}"#,
+        ) {
+            let text = format!(r#"{{"status":"{status}","{name}":{value}}}"#);
+            for direction in [Direction::Payin, Direction::Payout] {
+                if let Ok(Report::Finished(outcome)) = said(&text, direction) {
+                    prop_assert_eq!(matches!(outcome, Outcome::Failed), status == "FAILED");
+                    prop_assert!(["SUCCESS", "FAILED"].contains(&status.as_str()));
+                }
+            }
+        }
+
+        #[test]
+        fn instructions_arrive_as_they_were_sent(
+            text in proptest::option::of("[^\\p{Cc}]{1,40}"),
+            details in prop::collection::vec(("[^\\p{Cc}]{1,20}", "[^\\p{Cc}]{1,20}"), 1..5),
+        ) {
+            let Ok(Report::Prepared(Preparation::Instructions(read))) =
+                said(&written(text.as_deref(), &details), Direction::Payin) else { panic!("instructions") };
+            prop_assert_eq!(read.text(), text.as_deref());
+            let shown: Vec<_> = read.details().iter().map(|d| (d.label.to_string(), d.value.to_string())).collect();
+            prop_assert_eq!(shown, details);
+        }
+    }
+}

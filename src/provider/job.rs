@@ -1,0 +1,169 @@
+//! One job of the durable queue: what is done with it, and when it is done again.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::http::{self, Asked, Unknown};
+use super::notices::Notices;
+use super::{CurrentRules, backoff, sandbox};
+use crate::clock::{Clock, Random};
+use crate::domain::{Direction, Preparation, ShopCode};
+use crate::engine::{Engine, Report, Reported};
+use crate::outbound::Outbound;
+use crate::rules::{HttpProvider, ProviderRules, RuleSet};
+use crate::store::{ProviderJob, ProviderKind, Store, StoreError};
+use crate::telemetry::Metrics;
+
+/// How long a job waits that the shop's rules of the moment have nobody for.
+const UNTIL_RULES_CHANGE: Duration = Duration::from_mins(1);
+
+/// Who does a job.
+#[derive(Debug)]
+pub enum Doer {
+    Sandbox,
+    Http(HttpProvider),
+    /// The shop is gone from the rules, or has the other kind of provider: a job is never done by another kind than it was
+    /// stored for, because nobody knows what the first one made of it.
+    Nobody,
+}
+
+impl Doer {
+    /// Who does a job by these rules.
+    pub fn of(rules: &RuleSet, job: &ProviderJob) -> Self {
+        let provider = rules.shops.get(&job.operation.shop).map(|shop| &shop.provider);
+        match (job.provider, provider) {
+            (ProviderKind::Sandbox, Some(ProviderRules::Sandbox { .. })) => Self::Sandbox,
+            (ProviderKind::Http, Some(ProviderRules::Http(provider))) => Self::Http(provider.clone()),
+            _ => Self::Nobody,
+        }
+    }
+}
+
+/// What jobs are done with.
+pub struct Tools {
+    pub engine: Arc<Engine>,
+    pub rules: CurrentRules,
+    pub outbound: Arc<Outbound>,
+    pub clock: Arc<dyn Clock>,
+    pub random: Arc<dyn Random>,
+    pub notices: Notices,
+}
+
+impl Tools {
+    pub fn store(&self) -> &dyn Store {
+        &**self.engine.store()
+    }
+
+    fn metrics(&self) -> &Metrics {
+        self.engine.metrics()
+    }
+
+    /// Does a job and counts what came of it. What the store could not take is left to the end of the job's lease.
+    pub async fn work(&self, job: &ProviderJob, doer: &Doer) -> Result<(), StoreError> {
+        let outcome = match doer {
+            Doer::Sandbox => self.sandbox(job).await?,
+            Doer::Http(provider) => self.http(job, provider).await?,
+            Doer::Nobody => self.postpone(job).await?,
+        };
+        self.metrics().provider_job(outcome);
+        Ok(())
+    }
+
+    async fn sandbox(&self, job: &ProviderJob) -> Result<&'static str, StoreError> {
+        // Deposits of the sandbox wait for their customers.
+        let report = match job.operation.direction() {
+            Direction::Payin => Report::Pending,
+            Direction::Payout => Report::Finished(sandbox::withdrawal_result(job.operation.amount)),
+        };
+        self.take(job, report).await
+    }
+
+    async fn http(&self, job: &ProviderJob, provider: &HttpProvider) -> Result<&'static str, StoreError> {
+        let (operation, shop) = (&job.operation, &job.operation.shop);
+        let fields = self.store().fields(operation.id).await?;
+        let fields = fields.ok_or_else(|| StoreError::Corrupt(format!("operation {} has no fields", operation.id)))?;
+        let rules = (self.rules)();
+        let public_url = &rules.gateway.server.public_url;
+        let started = Instant::now();
+        let asked = http::ask(&self.outbound, provider, operation, &fields, public_url, self.clock.now()).await;
+        self.metrics().provider_request(shop.as_str(), asked.outcome(), started.elapsed());
+        match asked {
+            Asked::Said(report) => self.take(job, report).await,
+            Asked::Unknown(unknown) => self.ask_again(job, provider, &unknown).await,
+        }
+    }
+
+    /// Books what a provider answered; the word of the metrics.
+    async fn take(&self, job: &ProviderJob, report: Report) -> Result<&'static str, StoreError> {
+        let id = job.operation.id;
+        let taken = match &report {
+            Report::Pending => "pending",
+            Report::Prepared(_) => "prepared",
+            Report::Finished(_) => "booked",
+        };
+        let word = match self.engine.report(&job.operation.shop, id, report).await? {
+            Reported::Taken => return Ok(taken),
+            Reported::Repeated => "repeated",
+            Reported::Contradicts(_) => "contradicted",
+            Reported::Unknown => "unknown",
+        };
+        // Nothing is left to be asked, whoever was first.
+        self.store().end_provider_job(id).await?;
+        Ok(word)
+    }
+
+    async fn ask_again(
+        &self,
+        job: &ProviderJob,
+        provider: &HttpProvider,
+        unknown: &Unknown,
+    ) -> Result<&'static str, StoreError> {
+        let (id, shop, now) = (job.operation.id, &job.operation.shop, self.clock.now());
+        let (shop_code, cause) = (shop.as_str(), &unknown.cause);
+        tracing::debug!(transaction_id = %id, shop = shop_code, attempts = job.attempts, %cause, "a provider said nothing");
+        let last = job.operation.created_at.plus(provider.give_up_after);
+        if now >= last {
+            return self.give_up(job, cause).await;
+        }
+        if self.notices.due(shop, "silent", now) {
+            tracing::warn!(shop = shop_code, %cause, "a provider gives no result; its operations stay PENDING and are asked for again");
+        }
+        let HttpProvider { first_retry, max_retry, .. } = provider;
+        let wait = backoff::wait(*first_retry, *max_retry, job.attempts, unknown.retry_after, self.random.number());
+        // The last time is exactly when it is given up, however long the waits have become.
+        self.store().postpone_provider_job(id, now.plus(wait).min(last)).await?;
+        Ok("retried")
+    }
+
+    /// Nobody asks any more: the operation stays PENDING until its provider reports, and a deposit's customer is told to
+    /// wait instead of being kept on a page that prepares for ever.
+    async fn give_up(&self, job: &ProviderJob, cause: &str) -> Result<&'static str, StoreError> {
+        let (id, shop) = (job.operation.id, &job.operation.shop);
+        tracing::warn!(transaction_id = %id, shop = shop.as_str(), attempts = job.attempts, %cause,
+            "given up: the provider never gave a result; the operation stays PENDING until it reports one");
+        let unprepared =
+            job.operation.direction() == Direction::Payin && self.store().preparation(id).await?.is_none();
+        if !unprepared || !self.store().prepare(id, Preparation::Stopped).await? {
+            self.store().end_provider_job(id).await?;
+        }
+        Ok("given_up")
+    }
+
+    async fn postpone(&self, job: &ProviderJob) -> Result<&'static str, StoreError> {
+        let now = self.clock.now();
+        self.tell_of_nobody(&job.operation.shop, job.provider);
+        self.store().postpone_provider_job(job.operation.id, now.plus(UNTIL_RULES_CHANGE)).await?;
+        Ok("postponed")
+    }
+
+    fn tell_of_nobody(&self, shop: &ShopCode, wanted: ProviderKind) {
+        if self.notices.due(shop, "nobody", self.clock.now()) {
+            let wanted = match wanted {
+                ProviderKind::Sandbox => "sandbox",
+                ProviderKind::Http => "http",
+            };
+            tracing::warn!(shop = shop.as_str(), wanted,
+                "operations wait for a kind of provider that the shop's rules do not name now");
+        }
+    }
+}
