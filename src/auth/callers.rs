@@ -234,11 +234,7 @@ pub fn verify_forwarded(caller: &Caller, body: Bytes, signature: &str) -> Result
 ///
 /// # Errors
 /// None of the secrets made the signature.
-pub fn verify_signed_by(
-    secrets: &Secrets,
-    body: Bytes,
-    signature: &[u8],
-) -> Result<SignedBody, AuthenticationFailure> {
+pub fn verify_signed_by(secrets: &Secrets, body: Bytes, signature: &[u8]) -> Result<SignedBody, AuthenticationFailure> {
     if signatures::verify_v2(secrets, &body, signature) {
         Ok(SignedBody(body))
     } else {

@@ -19,10 +19,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use http_body::Body;
 
 use super::router::Route;
+use crate::auth::callers::verify_signed_by;
 use crate::auth::{AdmittedKey, Caller, Interface, KnownKey, SignedBody, V1Head};
 use crate::domain::UnixMillis;
 use crate::failure::{AuthenticationFailure, Refusal};
-use crate::rules::{Limits, RuleSet};
+use crate::rules::{Limits, RuleSet, Secrets};
 
 const V2_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const V2_SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
@@ -134,9 +135,18 @@ impl<'a> Credentials<'a> {
 /// The signature of a provider's report: v2's header, and no key beside it.
 ///
 /// # Errors
-/// It was sent more than once, or not at all.
-pub fn provider_signature(headers: &HeaderMap) -> Result<&HeaderValue, Refusal> {
-    at_most_one(headers, &V2_SIGNATURE)?.ok_or(MISSING)
+/// It was sent more than once.
+pub fn report_signature(headers: &HeaderMap) -> Result<Option<&HeaderValue>, Refusal> {
+    at_most_one(headers, &V2_SIGNATURE)
+}
+
+/// Step 6 for the report of a provider that signs with one of these secrets.
+///
+/// # Errors
+/// The signature is missing, or none of the secrets made it.
+pub fn prove_report(secrets: &Secrets, body: Bytes, signature: Option<&HeaderValue>) -> Result<SignedBody, Refusal> {
+    let signature = signature.ok_or(MISSING)?.as_bytes();
+    verify_signed_by(secrets, body, signature).map_err(Refusal::Unauthenticated)
 }
 
 fn at_most_one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a HeaderValue>, Refusal> {

@@ -19,7 +19,6 @@ use super::reply::{self, Envelope, Reply};
 use super::router::{self, Route};
 use super::{HeadFacts, Peer, Protocol, body, correlation};
 use crate::auth::addresses::client_address;
-use crate::auth::callers::verify_signed_by;
 use crate::auth::{Caller, FailedAuthentications, SignedBody};
 use crate::clock::{Clock, Random};
 use crate::domain::{Direction, ShopCode};
@@ -245,7 +244,7 @@ impl Core {
     {
         let rules = Arc::clone(&exchange.rules);
         let limits = &rules.gateway.limits;
-        let held_up = |refusal| self.held_up(refusal, address, &rules);
+        let signature = admission::report_signature(&head.headers)?;
         let (shop, provider) = events::provider_of(&rules, shop).ok_or(Refusal::UnknownPath)?;
 
         let started = Instant::now();
@@ -253,9 +252,8 @@ impl Core {
         self.wiring.metrics.stage(Stage::Body, started.elapsed());
 
         let started = Instant::now();
-        let signature = admission::provider_signature(&head.headers).map_err(held_up)?;
-        let proven = verify_signed_by(&provider.secrets, body, signature.as_bytes());
-        let body = proven.map_err(|failure| held_up(Refusal::Unauthenticated(failure)))?;
+        let body = admission::prove_report(&provider.secrets, body, signature)
+            .map_err(|refusal| self.held_up(refusal, address, &rules))?;
         self.wiring.metrics.stage(Stage::Signature, started.elapsed());
         exchange.close = false;
         admission::no_query_on_post(head)?;
@@ -431,5 +429,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod report_tests;
 #[cfg(test)]
 mod tests;

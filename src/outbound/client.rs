@@ -15,7 +15,7 @@ use rustls::{ClientConfig, RootCertStore};
 pub type Client = hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// How long an unused connection is kept.
-const IDLE: Duration = Duration::from_secs(60);
+const IDLE: Duration = Duration::from_mins(1);
 /// How many unused connections are kept for a host.
 const IDLE_CONNECTIONS: usize = 32;
 /// The largest head of an answer, in bytes.

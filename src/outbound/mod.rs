@@ -96,9 +96,11 @@ impl Outbound {
     pub async fn post(&self, post: Post<'_>, now: UnixMillis) -> Result<Answer, OutboundError> {
         let limit = post.answer_limit;
         let exchange = async {
-            let uri: Uri = post.url.parse().map_err(|error| OutboundError::Unusable(format!("the address: {error}")))?;
+            let uri: Uri =
+                post.url.parse().map_err(|error| OutboundError::Unusable(format!("the address: {error}")))?;
             let client = self.client(&uri, post.trust).await?;
-            let reply = client.request(request(uri, post.headers, post.body)).await.map_err(|error| unreachable(&error))?;
+            let reply =
+                client.request(request(uri, post.headers, post.body)).await.map_err(|error| unreachable(&error))?;
             let (head, body) = reply.into_parts();
             let body = read(body, limit).await?;
             let retry_after = head.headers.get(header::RETRY_AFTER);

@@ -1,0 +1,173 @@
+use std::convert::Infallible;
+use std::path::Path;
+
+use http::Response;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use super::*;
+use crate::certs;
+
+const NOW: UnixMillis = UnixMillis(1_780_000_000_000);
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn post<'a>(url: &'a str, trust: &'a Arc<[CertificateDer<'static>]>) -> Post<'a> {
+    let body = Bytes::from_static(b"{\"a\":1}");
+    Post { url, trust, headers: &[], body, timeout: PATIENCE, answer_limit: 16 }
+}
+
+/// Answers every connection with these bytes once it has read a request, then stays silent or closes.
+async fn canned(reply: &'static str, closes: bool) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/x?y=1", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let mut kept = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut received = Vec::new();
+            while !received.ends_with(b"{\"a\":1}") {
+                let mut chunk = [0; 1024];
+                let length = stream.read(&mut chunk).await.unwrap();
+                received.extend_from_slice(&chunk[..length]);
+            }
+            stream.write_all(reply.as_bytes()).await.unwrap();
+            if !closes {
+                kept.push(stream);
+            }
+        }
+    });
+    url
+}
+
+async fn answered(reply: &'static str) -> Result<Answer, OutboundError> {
+    let url = canned(reply, true).await;
+    Outbound::default().post(post(&url, &Arc::default()), NOW).await
+}
+
+#[tokio::test]
+async fn any_status_is_an_answer_and_no_redirect_is_followed() {
+    let moved = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 2\r\n\r\nno";
+    let answer = answered(moved).await.unwrap();
+    assert_eq!((answer.status, &answer.body[..], answer.retry_after), (302, &b"no"[..], None));
+    let busy = "HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n";
+    let answer = answered(busy).await.unwrap();
+    assert_eq!((answer.status, answer.retry_after), (503, Some(Duration::from_secs(7))));
+}
+
+#[tokio::test]
+async fn an_answer_is_bounded_however_it_is_framed() {
+    let fits = "HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n0123456789abcdef";
+    assert_eq!(answered(fits).await.unwrap().body.len(), 16);
+    for too_long in [
+        "HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n0123456789abcdefg",
+        "HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n0123456789abcdef\r\n1\r\ng\r\n0\r\n\r\n",
+        "HTTP/1.1 200 OK\r\n\r\n0123456789abcdefg",
+    ] {
+        assert!(matches!(answered(too_long).await, Err(OutboundError::TooLong)), "{too_long}");
+    }
+}
+
+#[tokio::test]
+async fn what_breaks_off_is_no_answer() {
+    for broken in ["", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", "garbage\r\n\r\n", "HTTP/1.1 200 OK\r\nConte"]
+    {
+        let error = answered(broken).await.unwrap_err();
+        assert!(matches!(error, OutboundError::Unreachable(_)), "{broken}: {error}");
+    }
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let error = Outbound::default().post(post(&format!("http://{closed}/"), &Arc::default()), NOW).await.unwrap_err();
+    assert!(error.to_string().contains("refused"), "{error}");
+}
+
+#[tokio::test]
+async fn the_time_is_for_the_whole_answer() {
+    for silent in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"] {
+        let url = canned(silent, false).await;
+        let trust = Arc::default();
+        let post = Post { timeout: Duration::from_millis(300), ..post(&url, &trust) };
+        assert!(matches!(Outbound::default().post(post, NOW).await, Err(OutboundError::Timeout)), "{silent}");
+    }
+}
+
+/// A TLS server that tells how it was asked, and the CA that it is trusted by.
+async fn tls_server(directory: &Path, alpn: &[&str]) -> (String, Arc<[CertificateDer<'static>]>) {
+    let files = certs::Files::in_directory(directory);
+    // The verifier has its own idea of the time.
+    let now = crate::clock::Clock::now(&crate::clock::SystemClock);
+    certs::make(&files, &["localhost".to_owned()], now, false).unwrap();
+    let chain = CertificateDer::pem_file_iter(&files.certificate).unwrap().map(Result::unwrap).collect();
+    let key = PrivateKeyDer::from_pem_file(&files.key).unwrap();
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let mut config = builder.with_no_client_auth().with_single_cert(chain, key).unwrap();
+    config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://localhost:{}/x", listener.local_addr().unwrap().port());
+    tokio::spawn(async move {
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(stream) = acceptor.accept(stream).await else { continue };
+            let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+            let service = service_fn(|request: Request<Incoming>| async move {
+                let told = format!("{:?} {}", request.version(), request.headers()["x-it"].to_str().unwrap());
+                assert_eq!(request.headers()[header::USER_AGENT], USER_AGENT);
+                Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(told))))
+            });
+            tokio::spawn(async move {
+                if is_h2 {
+                    let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+                    let _ = server.serve_connection(TokioIo::new(stream), service).await;
+                } else {
+                    let server = hyper::server::conn::http1::Builder::new();
+                    let _ = server.serve_connection(TokioIo::new(stream), service).await;
+                }
+            });
+        }
+    });
+    let ca = CertificateDer::pem_file_iter(&files.ca).unwrap().map(Result::unwrap).collect();
+    (url, ca)
+}
+
+#[tokio::test]
+async fn https_takes_http_2_where_it_is_offered_and_trusts_what_it_is_told_to() {
+    for (alpn, told) in
+        [(&["h2", "http/1.1"][..], "HTTP/2.0 yes"), (&["http/1.1"], "HTTP/1.1 yes"), (&[], "HTTP/1.1 yes")]
+    {
+        let directory = tempfile::tempdir().unwrap();
+        let (url, ca) = tls_server(directory.path(), alpn).await;
+        let headers = [(HeaderName::from_static("x-it"), HeaderValue::from_static("yes"))];
+        let outbound = Outbound::default();
+        for _ in 0..3 {
+            let answer = outbound.post(Post { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
+            assert_eq!(answer.body, told, "{alpn:?}");
+        }
+        let nobody = Arc::default();
+        let error = outbound.post(Post { headers: &headers, ..post(&url, &nobody) }, NOW).await.unwrap_err();
+        assert!(error.to_string().contains("UnknownIssuer"), "{error}");
+        let answer = outbound.post(Post { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
+        assert_eq!(answer.body, told, "the others' distrust is theirs");
+    }
+}
+
+#[tokio::test]
+async fn clients_are_kept_within_a_bound() {
+    let outbound = Outbound::default();
+    let uri = "https://localhost/".parse().unwrap();
+    let trust = |number: usize| -> Arc<[CertificateDer<'static>]> {
+        Arc::new([CertificateDer::from(number.to_be_bytes().to_vec())])
+    };
+    for number in 0..CLIENTS + 5 {
+        outbound.client(&uri, &trust(number)).await.unwrap();
+        outbound.client(&uri, &trust(0)).await.unwrap();
+        outbound.client(&uri, &trust(number)).await.unwrap();
+    }
+    let clients = outbound.clients.lock().unwrap();
+    assert_eq!(clients.len(), CLIENTS);
+    assert!(clients.iter().any(|(known, _)| *known == Trust::SystemAnd(trust(0))), "what is used stays");
+}

@@ -141,8 +141,7 @@ impl Tools {
         let (id, shop) = (job.operation.id, &job.operation.shop);
         tracing::warn!(transaction_id = %id, shop = shop.as_str(), attempts = job.attempts, %cause,
             "given up: the provider never gave a result; the operation stays PENDING until it reports one");
-        let unprepared =
-            job.operation.direction() == Direction::Payin && self.store().preparation(id).await?.is_none();
+        let unprepared = job.operation.direction() == Direction::Payin && self.store().preparation(id).await?.is_none();
         if !unprepared || !self.store().prepare(id, Preparation::Stopped).await? {
             self.store().end_provider_job(id).await?;
         }
@@ -162,8 +161,11 @@ impl Tools {
                 ProviderKind::Sandbox => "sandbox",
                 ProviderKind::Http => "http",
             };
-            tracing::warn!(shop = shop.as_str(), wanted,
-                "operations wait for a kind of provider that the shop's rules do not name now");
+            tracing::warn!(
+                shop = shop.as_str(),
+                wanted,
+                "operations wait for a kind of provider that the shop's rules do not name now"
+            );
         }
     }
 }

@@ -70,7 +70,8 @@ pub async fn ask(
         (IDEMPOTENCY_KEY, operation.id.to_string()),
     ];
     // Hexadecimal and decimal digits are always a header's value.
-    let headers = headers.map(|(name, text)| (name, HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))));
+    let headers =
+        headers.map(|(name, text)| (name, HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))));
     let post = Post {
         url: &provider.url,
         trust: &provider.trust,

@@ -81,7 +81,8 @@ fn customer_ip(fields: &Fields) -> Option<String> {
 /// The members sent and those that the schema's defaults added, which never have a name in common, as one object: joined
 /// as text, so that every value keeps its bytes.
 fn with_defaults(fields: &Fields) -> String {
-    let inside = |object: &str| object.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).map(str::to_owned);
+    let inside =
+        |object: &str| object.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).map(str::to_owned);
     let (sent, defaults) = (inside(&fields.sent).unwrap_or_default(), inside(&fields.defaults).unwrap_or_default());
     let comma = if sent.trim().is_empty() || defaults.trim().is_empty() { "" } else { "," };
     format!("{{{sent}{comma}{defaults}}}")
@@ -124,7 +125,15 @@ mod tests {
         assert_eq!(
             members,
             [
-                "amount", "created_at", "currency", "direction", "events_url", "fields", "merchant", "order_id", "shop",
+                "amount",
+                "created_at",
+                "currency",
+                "direction",
+                "events_url",
+                "fields",
+                "merchant",
+                "order_id",
+                "shop",
                 "transaction_id"
             ]
         );

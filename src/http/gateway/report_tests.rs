@@ -1,0 +1,153 @@
+//! Admission of providers' reports: the same order as for merchants, with the shop in a key's place.
+
+use super::fixture::{AWAY, BODY_LIMIT, Call, Fixture};
+use std::time::Duration;
+
+use super::*;
+use crate::auth::signatures::sign_v2;
+
+use crate::rules::{HttpProvider, ProviderRules, Quota, RuleSet, Secret, Secrets, Shop};
+
+const REPORT: &str = r#"{"transaction_id":"7","status":"SUCCESS"}"#;
+
+/// Shop `card-eur` of the fixture is the sandbox's; `bank-eur` has a provider of its own.
+fn with_provider(rules: &mut RuleSet) {
+    let secrets = Secrets::new(vec![Secret::new(b"new"), Secret::new(b"old")]).unwrap();
+    let second = Duration::from_secs(1);
+    let provider = HttpProvider {
+        url: "https://p.example/".into(),
+        secrets,
+        trust: Arc::default(),
+        timeout: second,
+        first_retry: second,
+        max_retry: second,
+        give_up_after: second,
+    };
+    let code = ShopCode::new("bank-eur").unwrap();
+    let sandbox = rules.shops.values().next().unwrap();
+    let shop = Shop {
+        code: code.clone(),
+        currency: sandbox.currency,
+        active: false,
+        payment_method: None,
+        payin: crate::rules::ShopSide::default(),
+        payout: crate::rules::ShopSide::default(),
+        account: crate::rules::AccountRule::Any,
+        checks: crate::rules::PaymentChecks::default(),
+        provider: ProviderRules::Http(provider),
+    };
+    rules.shops.insert(code, Arc::new(shop));
+}
+
+fn report(body: &'static str) -> Call {
+    Call::v2(Method::POST, "/providers/bank-eur/events", body).but(|call| {
+        call.headers.retain(|(name, _)| *name != "x-api-key");
+        call.set("x-signature", &sign_v2(&Secret::new(b"new"), body.as_bytes()));
+    })
+}
+
+/// A fault, the status and a word of the message that tell it, and how to make it.
+type Fault = (&'static str, u16, &'static str, fn(&mut Call));
+
+const FAULTS: &[Fault] = &[
+    ("path", 404, "not found", |call| call.target = call.target.replace("/events", "/event")),
+    ("method", 405, "POST only", |call| call.method = Method::PUT),
+    ("content type", 415, "Content-Type", |call| call.set("content-type", "text/json")),
+    ("content encoding", 415, "Content-Encoding", |call| call.set("content-encoding", "gzip")),
+    ("announced length", 413, "too large", |call| call.body.announced = Some(BODY_LIMIT as u64 + 1)),
+    ("repeated header", 400, "more than once", |call| call.add("x-signature", "00")),
+    ("shop", 404, "not found", |call| call.target = call.target.replace("bank-eur", "bank-usd")),
+    ("body time", 408, "body", |call| call.body.stalls = true),
+    ("signature", 401, "authentication", |call| call.set("x-signature", &"0".repeat(64))),
+    ("query", 400, "query", |call| call.target.push_str("?status=SUCCESS")),
+    ("transaction", 404, "not found", |_| ()),
+];
+
+#[tokio::test(start_paused = true)]
+async fn the_first_fault_of_a_report_wins() {
+    let fixture = Fixture::with(with_provider);
+    for (at, (name, status, word, _)) in FAULTS.iter().enumerate() {
+        let mut call = report(REPORT);
+        for (_, _, _, apply) in FAULTS[at..].iter().rev() {
+            apply(&mut call);
+        }
+        let answered = fixture.send(call).await;
+        assert_eq!(answered.status, *status, "{name}: {answered:?}");
+        assert!(answered.message().contains(word), "{name}: {answered:?}");
+    }
+    assert!(fixture.lines.all().last().unwrap().contains("provider_events"), "{:?}", fixture.lines.all());
+}
+
+#[tokio::test]
+async fn shops_without_an_http_provider_take_no_reports() {
+    let fixture = Fixture::with(with_provider);
+    let absent = fixture.send(report(REPORT).but(|call| call.target = "/providers/card-eur/events".to_owned())).await;
+    assert_eq!((absent.status, absent.message().as_str()), (404, "not found"));
+    for target in ["/providers//events", "/providers/a/b/events", "/providers/bank-eur/events/", "/providers/events"] {
+        let answered = fixture.send(report(REPORT).but(|call| call.target = target.to_owned())).await;
+        assert_eq!(answered.status, 404, "{target}");
+    }
+}
+
+#[tokio::test]
+async fn any_secret_of_the_shop_verifies_and_no_other() {
+    let fixture = Fixture::with(with_provider);
+    let signed = |secret: &[u8]| {
+        let signature = sign_v2(&Secret::new(secret), REPORT.as_bytes());
+        report(REPORT).but(|call| call.set("x-signature", &signature))
+    };
+    // Past the signature, the transaction is not there.
+    for secret in [&b"new"[..], b"old"] {
+        assert_eq!(fixture.send(signed(secret)).await.status, 404);
+    }
+    let upper =
+        |call: &mut Call| call.set("x-signature", &sign_v2(&Secret::new(b"new"), REPORT.as_bytes()).to_uppercase());
+    for wrong in [
+        signed(b"the-v2-secret"),
+        report(REPORT).but(upper),
+        report(REPORT).but(|call| call.headers.retain(|(name, _)| *name != "x-signature")),
+    ] {
+        assert_eq!(fixture.send(wrong).await.status, 401);
+    }
+}
+
+#[tokio::test]
+async fn malformed_reports_name_their_member() {
+    let fixture = Fixture::with(with_provider);
+    for (body, word) in [
+        ("", "JSON"),
+        ("[]", "object"),
+        (r#"{"status":"SUCCESS"}"#, "transaction_id: is required"),
+        (r#"{"transaction_id":7,"status":"SUCCESS"}"#, "transaction_id: must be a string"),
+        (r#"{"transaction_id":"7","transaction_id":"7","status":"SUCCESS"}"#, "twice"),
+    ] {
+        let answered = fixture.send(report(body)).await;
+        assert_eq!(answered.status, 400, "{body}");
+        assert!(answered.message().contains(word), "{body}: {answered:?}");
+    }
+    for absent in
+        [r#"{"transaction_id":"07"}"#, r#"{"transaction_id":""}"#, r#"{"transaction_id":"99999999999999999999"}"#]
+    {
+        assert_eq!(fixture.send(report(absent)).await.status, 404, "{absent}");
+    }
+    let away: &'static str = Box::leak(format!(r#"{{"transaction_id":"{AWAY}","status":"FAILED"}}"#).into_boxed_str());
+    assert_eq!(fixture.send(report(away)).await.status, 503);
+}
+
+#[tokio::test]
+async fn failed_signatures_are_held_up_and_valid_reports_never() {
+    let few = |rules: &mut RuleSet| {
+        with_provider(rules);
+        let one = std::num::NonZeroU32::new(1).unwrap();
+        rules.gateway.limits.unauthenticated_per_ip = Quota { per_second: one, burst: one };
+    };
+    let fixture = Fixture::with(few);
+    let wrong = report(REPORT).but(|call| call.set("x-signature", "00"));
+    assert_eq!(fixture.send(wrong.clone()).await.status, 401);
+    let held_up = fixture.send(wrong).await;
+    assert_eq!(held_up.status, 429);
+    assert!(held_up.header("retry-after").is_some());
+    assert_eq!(fixture.send(report(REPORT)).await.status, 404);
+    let page = fixture.metrics.render();
+    assert!(page.contains(r#"paybridge_refusals_total{reason="signature"} 1"#), "{page}");
+}
