@@ -157,4 +157,33 @@ mod tests {
         assert_eq!(customer_ip(&fields("{}", r#"{"merchant_user_ip":"192.0.2.1"}"#)), None);
         assert_eq!(customer_ip(&fields(r#"{"merchant_user_ip":"192.0.2.2"}"#, "{}")).as_deref(), Some("192.0.2.2"));
     }
+
+    #[test]
+    fn the_documented_examples_are_real() {
+        use crate::auth::signatures::sign_v2;
+        use crate::domain::{Currency, CustomerAccountId, MerchantId, OrderId, ShopCode, TransactionId};
+        use crate::rules::Secret;
+
+        let documented = include_str!("../../../rules/README.md");
+        let operation = Operation {
+            id: TransactionId::parse("7320951846201344").unwrap(),
+            merchant: MerchantId::new("acme").unwrap(),
+            order_id: OrderId::new("order-1001").unwrap(),
+            currency: Currency::new("EUR").unwrap(),
+            shop: ShopCode::new("bank-eur").unwrap(),
+            payment_method: Some("bank".into()),
+            customer_account_id: Some(CustomerAccountId(42)),
+            created_at: UnixMillis(1_795_237_200_123),
+            ..deposit()
+        };
+        let fields = fields(r#"{"merchant_user_ip":"203.0.113.9","bank_code":"BANK-A"}"#, r#"{"channel":"web"}"#);
+        let request = body(&operation, &fields, "https://localhost:8443");
+        let report =
+            r#"{"transaction_id":"7320951846201344","status":"SUCCESS","payer_account":"DE02120300000000202051"}"#;
+        for text in [request.as_str(), report] {
+            let signature = sign_v2(&Secret::new(b"provider-secret"), text.as_bytes());
+            assert!(documented.contains(&format!("\n{text}\n")), "{text}");
+            assert!(documented.contains(&format!("X-Signature: {signature}\n")), "{signature}");
+        }
+    }
 }
