@@ -1,1 +1,296 @@
+//! The worker over the real store, with a clock that is moved by hand and a provider that says what it is told to.
 
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::auth::callers::{Interface, KnownKey, verify_forwarded};
+use crate::auth::signatures::sign_v2;
+use crate::clock::{ManualClock, SystemRandomness};
+use crate::domain::{Direction, Preparation, Status, TransactionId};
+use crate::engine::PageSecret;
+use crate::rules::{LoadOptions, Secret, load};
+use crate::store::open_store;
+use crate::telemetry::Metrics;
+use crate::v2;
+
+const START: UnixMillis = UnixMillis(1_780_000_000_000);
+const SANDBOX: &str = "kind = \"sandbox\"\n";
+const SUCCESS: &str = "200 OK\r\nContent-Length: 20\r\n\r\n{\"status\":\"SUCCESS\"}";
+const BUSY: &str = "503 Busy\r\nContent-Length: 0\r\n\r\n";
+
+/// A provider whose next answers a test chooses.
+struct Fake {
+    url: String,
+    says: Arc<Mutex<&'static str>>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Fake {
+    async fn start(says: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let (says, asked) = (Arc::new(Mutex::new(says)), Arc::new(AtomicUsize::new(0)));
+        let fake = Self { url, says: Arc::clone(&says), asked: Arc::clone(&asked) };
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let mut received = Vec::new();
+                while !received.ends_with(b"}") {
+                    assert_ne!(stream.read_buf(&mut received).await.unwrap(), 0);
+                }
+                asked.fetch_add(1, Ordering::SeqCst);
+                let says = *says.lock().unwrap();
+                stream.write_all(format!("HTTP/1.1 {says}").as_bytes()).await.unwrap();
+            }
+        });
+        fake
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    fn http(&self) -> String {
+        format!(
+            "kind = \"http\"\nurl = \"{}\"\nsecret = \"s\"\ntimeout = \"20s\"\nfirst_retry = \"4s\"\n\
+             max_retry = \"10s\"\ngive_up_after = \"1m\"\n",
+            self.url
+        )
+    }
+}
+
+struct World {
+    directory: tempfile::TempDir,
+    rules: Arc<Mutex<Arc<RuleSet>>>,
+    clock: Arc<ManualClock>,
+    engine: Arc<Engine>,
+    worker: Worker,
+}
+
+impl World {
+    fn new(provider: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| put(directory.path(), path, text);
+        put("rules/gateway.toml", "[store]\nurl = \"sqlite:../store.db\"\nkeys = [\"file:../store.key\"]\n");
+        put(
+            "rules/merchants/acme.toml",
+            "default_shop = \"card\"\n[[api_keys]]\nkey = \"k\"\nv2_secret = \"s\"\nallowed_ips = [\"127.0.0.1\"]\n\
+             [shops.card]\n[shops.other]\n",
+        );
+        put("rules/shops/card.toml", &format!("currency = \"EUR\"\n[provider]\n{provider}"));
+        put("rules/shops/other.toml", &format!("currency = \"EUR\"\n[provider]\n{SANDBOX}"));
+        let rules = Arc::new(Mutex::new(read(directory.path())));
+        let (random, metrics) = (Arc::new(SystemRandomness::default()), Arc::new(Metrics::default()));
+        let store_rules = rules.lock().unwrap().gateway.store.clone();
+        let store = open_store(&store_rules, random.clone(), Arc::clone(&metrics)).unwrap().store;
+        let clock = Arc::new(ManualClock::at(START));
+        let providers = Arc::new(Providers::default());
+        let page_secret = PageSecret(Secret::new(b"pages"));
+        let asking = Arc::clone(&providers) as Arc<dyn crate::engine::Provider>;
+        let engine =
+            Arc::new(Engine::new(store, Arc::clone(&clock) as _, random.clone(), asking, page_secret, metrics));
+        let current = Arc::clone(&rules);
+        let worker = Worker::new(Parts {
+            engine: Arc::clone(&engine),
+            rules: Arc::new(move || Arc::clone(&current.lock().unwrap())),
+            outbound: Arc::default(),
+            providers,
+            clock: Arc::clone(&clock) as _,
+            random,
+        });
+        Self { directory, rules, clock, engine, worker }
+    }
+
+    /// Gives the shop another provider.
+    fn provider(&self, provider: &str) {
+        put(self.directory.path(), "rules/shops/card.toml", &format!("currency = \"EUR\"\n[provider]\n{provider}"));
+        *self.rules.lock().unwrap() = read(self.directory.path());
+    }
+
+    async fn create(&self, direction: Direction, order_id: &str) -> TransactionId {
+        let rules = Arc::clone(&self.rules.lock().unwrap());
+        let sign = |body: &[u8]| sign_v2(&Secret::new(b"s"), body);
+        let key = KnownKey::find(&rules, Interface::V2, "k").unwrap().admit("127.0.0.1".parse().unwrap()).unwrap();
+        let (caller, _) = key.verify_v2(Bytes::new(), sign(b"").as_bytes()).unwrap();
+        let rest = match direction {
+            Direction::Payin => {
+                r#""success_url":"https://a.example","pending_url":"https://a.example","fail_url":"https://a.example""#
+            }
+            Direction::Payout => r#""account_number":"4000123412341234""#,
+        };
+        let body = format!(
+            r#"{{"order_id":"{order_id}","amount":1,"currency":"EUR","callback_url":"https://a.example",{rest}}}"#
+        );
+        let signature = sign(body.as_bytes());
+        let signed = verify_forwarded(&caller, body.into(), &signature).unwrap();
+        v2::create_operation(&self.engine, &caller, direction, &signed, None).await.unwrap().id
+    }
+
+    /// One round of the worker, and the end of all that it began.
+    async fn round(&self) {
+        let mut under_way = UnderWay::new();
+        self.worker.round(&mut under_way).await.unwrap();
+        for done in under_way.join_all().await {
+            done.unwrap();
+        }
+    }
+
+    fn advance(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+
+    async fn status(&self, id: TransactionId) -> Status {
+        self.engine.store().by_id(id).await.unwrap().unwrap().operation.state.status()
+    }
+
+    /// How many milliseconds until the shop's next job is due.
+    async fn due_in(&self) -> Option<i64> {
+        let queues = self.engine.store().provider_queues().await.unwrap();
+        queues.first().map(|queue| queue.due.0 - self.clock.now().0)
+    }
+}
+
+fn put(directory: &Path, path: &str, text: &str) {
+    let path = directory.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn read(directory: &Path) -> Arc<RuleSet> {
+    let rules = load(&directory.join("rules"), START, None, LoadOptions::default());
+    Arc::new(rules.unwrap_or_else(|problems| panic!("{problems}")))
+}
+
+#[tokio::test]
+async fn a_worker_that_is_stopped_ends_by_itself() {
+    let (stop, stopped) = oneshot::channel();
+    drop(stop);
+    World::new(SANDBOX).worker.run(stopped).await;
+
+    let (stop, stopped) = oneshot::channel();
+    let running = tokio::spawn(World::new(SANDBOX).worker.run(stopped));
+    tokio::task::yield_now().await;
+    stop.send(()).unwrap();
+    running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_job_is_never_done_by_another_kind_of_provider() {
+    let fake = Fake::start(SUCCESS).await;
+    for (created, ruled) in [(fake.http(), SANDBOX.to_owned()), (SANDBOX.to_owned(), fake.http())] {
+        let world = World::new(&created);
+        let id = world.create(Direction::Payout, "o").await;
+        world.provider(&ruled);
+        let before = fake.asked();
+        for _ in 0..3 {
+            world.advance(61);
+            world.round().await;
+            assert_eq!(world.status(id).await, Status::Pending);
+            assert_eq!(world.due_in().await, Some(60_000));
+        }
+        assert_eq!(fake.asked(), before);
+        world.provider(&created);
+        world.round().await;
+        assert_eq!(world.status(id).await, Status::Pending, "not due yet");
+        world.advance(60);
+        world.round().await;
+        assert_eq!(world.status(id).await, Status::Success);
+        assert_eq!(world.due_in().await, None);
+    }
+}
+
+#[tokio::test]
+async fn the_jobs_of_a_shop_that_is_gone_wait_for_it() {
+    let world = World::new(SANDBOX);
+    let id = world.create(Direction::Payout, "o").await;
+    world.advance(2);
+    let merchant = world.directory.path().join("rules/merchants/acme.toml");
+    let text = fs::read_to_string(&merchant).unwrap();
+    fs::write(&merchant, text.replace("[shops.card]\n", "").replace("\"card\"", "\"other\"")).unwrap();
+    fs::remove_file(world.directory.path().join("rules/shops/card.toml")).unwrap();
+    *world.rules.lock().unwrap() = read(world.directory.path());
+    world.round().await;
+    assert_eq!((world.status(id).await, world.due_in().await), (Status::Pending, Some(60_000)));
+}
+
+#[tokio::test]
+async fn a_silent_provider_is_asked_with_growing_waits_until_it_is_given_up() {
+    let fake = Fake::start(BUSY).await;
+    let world = World::new(&fake.http());
+    let (deposit, withdrawal) = (world.create(Direction::Payin, "o").await, world.create(Direction::Payout, "o").await);
+    let mut rounds = 0;
+    while let Some(due) = world.due_in().await {
+        let longest = [0, 4_000, 8_000].get(rounds).copied().unwrap_or(10_000);
+        let age = world.clock.now().0 - START.0;
+        assert!(due <= longest && (due >= longest / 2 || age + due == 60_000), "{rounds}: {due}");
+        world.clock.advance(Duration::from_millis(u64::try_from(due).unwrap()));
+        if world.clock.now() == START.plus(Duration::from_mins(1)) {
+            break;
+        }
+        world.round().await;
+        rounds += 1;
+        assert!(rounds < 100, "it never ends");
+    }
+    let (before, store) = (fake.asked(), world.engine.store());
+    assert_eq!(store.preparation(deposit).await.unwrap(), None);
+    // Both were spread by chance, but their last time is the same.
+    world.round().await;
+    assert_eq!((fake.asked(), world.due_in().await), (before + 2, None), "asked once more, then given up");
+    for id in [deposit, withdrawal] {
+        assert_eq!(world.status(id).await, Status::Pending);
+    }
+    assert_eq!(store.preparation(deposit).await.unwrap(), Some(Preparation::Stopped));
+}
+
+#[tokio::test]
+async fn a_provider_that_wants_to_be_left_alone_is() {
+    let fake = Fake::start("429 Slow\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n").await;
+    let world = World::new(&fake.http());
+    world.create(Direction::Payout, "o").await;
+    world.round().await;
+    assert_eq!(world.due_in().await, Some(7_000));
+    *fake.says.lock().unwrap() = "503 Busy\r\nRetry-After: 99999\r\nContent-Length: 0\r\n\r\n";
+    world.advance(7);
+    world.round().await;
+    assert_eq!(world.due_in().await, Some(10_000), "within max_retry");
+}
+
+#[tokio::test]
+async fn what_was_claimed_and_dropped_is_taken_up_after_its_lease() {
+    let fake = Fake::start(SUCCESS).await;
+    let world = World::new(&fake.http());
+    let id = world.create(Direction::Payout, "o").await;
+    let mut under_way = UnderWay::new();
+    world.worker.round(&mut under_way).await.unwrap();
+    under_way.shutdown().await;
+    assert_eq!(world.worker.flights.room(&ShopCode::new("card").unwrap()), 32, "it is under way no longer");
+    assert_eq!(world.due_in().await, Some(30_000), "the time-out and the lease");
+    world.round().await;
+    assert_eq!(world.status(id).await, Status::Pending);
+    world.advance(30);
+    world.round().await;
+    assert_eq!(world.status(id).await, Status::Success);
+}
+
+#[tokio::test]
+async fn no_more_are_claimed_than_can_be_asked() {
+    let fake = Fake::start(SUCCESS).await;
+    let world = World::new(&fake.http());
+    let mut ids = Vec::new();
+    for number in 0..40 {
+        ids.push(world.create(Direction::Payout, &format!("o-{number}")).await);
+    }
+    world.round().await;
+    assert_eq!((fake.asked(), world.due_in().await), (32, Some(0)));
+    world.round().await;
+    assert_eq!((fake.asked(), world.due_in().await), (40, None));
+    for id in ids {
+        assert_eq!(world.status(id).await, Status::Success);
+    }
+}
