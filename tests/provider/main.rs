@@ -82,6 +82,11 @@ pub async fn counted(gateway: &Gateway, name: &str, least: u64) {
     eventually(name, async || (metric(gateway, name) >= least).then_some(())).await;
 }
 
+/// Waits until something was logged so often.
+pub async fn logged(gateway: &Gateway, line: &str, times: usize) {
+    eventually(line, async || (gateway.log().matches(line).count() >= times).then_some(())).await;
+}
+
 /// The request of a report, signed with this secret.
 pub fn report_request(shop: &str, secret: &str, body: &Value) -> Request {
     let body = body.to_string();
