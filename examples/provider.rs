@@ -218,7 +218,7 @@ impl Provider {
         // 200 is taken. 400, 404 and 409 will not change: a contradiction, say, is a matter for people.
         while !matches!(self.report_once(&url, &body).await, Some(200 | 400 | 404 | 409)) {
             tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(Duration::from_secs(60));
+            wait = (wait * 2).min(Duration::from_mins(1));
         }
     }
 
@@ -305,13 +305,13 @@ fn text(status: StatusCode, text: &'static str) -> Reply {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 /// Exactly 64 lowercase hexadecimal digits.
 fn unhex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    if text.len() != 64 || !text.as_bytes().iter().all(|byte| digit(byte)) {
+    if text.len() != 64 || !text.as_bytes().iter().all(digit) {
         return None;
     }
     (0..32).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()).collect()
