@@ -5,6 +5,9 @@ use super::Direction;
 /// The member that holds the customer's address; every shop takes it.
 pub const MERCHANT_USER_IP: &str = "merchant_user_ip";
 
+/// Members with which every shop can be given customer details: strings where they are not empty, for both directions.
+pub const CUSTOMER_FIELDS: [&str; 5] = ["first_name", "last_name", "middle_name", "email", "phone"];
+
 /// Names that cannot appear inside `fields`.
 #[must_use]
 pub const fn reserved_names(direction: Direction) -> &'static [&'static str] {

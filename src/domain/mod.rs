@@ -18,7 +18,7 @@ mod url;
 pub use account::{AccountNumber, masked};
 pub use address::{CustomerIp, canonical_ip};
 pub use amount::{Amount, AmountNumber};
-pub use fields::{MERCHANT_USER_IP, reserved_names};
+pub use fields::{CUSTOMER_FIELDS, MERCHANT_USER_IP, reserved_names};
 pub use ids::{BUCKETS, Bucket, Currency, CustomerAccountId, MerchantId, OrderId, ShopCode, TransactionId};
 pub use invalid::Invalid;
 pub use ledger::{Balance, LedgerAccount, Posting};

@@ -1,37 +1,54 @@
 //! Where the members of a JSON text are, so that a problem of a schema can be pointed at.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::problems::Span;
 
 /// The places of a text that was already parsed once: it is JSON, and its depth is bounded.
-#[derive(Default)]
 pub(super) struct Places {
-    /// Of each member's key and each element, by the keys and indices that lead there.
-    places: HashMap<Vec<String>, Span>,
+    /// Members and elements, each with what is in it; the first one is the text as a whole.
+    nodes: Vec<Node>,
     /// Keys that their object has twice.
     pub duplicates: Vec<(String, Span)>,
+}
+
+/// A member or an element.
+#[derive(Default)]
+struct Node {
+    /// Of a member's key, or of an element.
+    span: Span,
+    /// What is in it, by key or index.
+    inside: Vec<(String, usize)>,
 }
 
 impl Places {
     /// Finds the places of a valid JSON text.
     pub fn of(text: &str) -> Self {
-        let mut scanner = Scanner { text, at: 0, path: Vec::new(), places: Self::default() };
+        let places = Self { nodes: vec![Node::default()], duplicates: Vec::new() };
+        let mut scanner = Scanner { text, at: 0, within: 0, places };
         scanner.value();
         scanner.places
     }
 
     /// The place of a member, or of the nearest one above it that the text has.
     pub fn nearest(&self, path: &[String]) -> Span {
-        let above = (0..=path.len()).rev().find_map(|length| self.places.get(&path[..length]));
-        above.cloned().unwrap_or(0..0)
+        let mut node = &self.nodes[0];
+        for step in path {
+            // Of a key that is there twice the later one counts, as it does for the parser.
+            match node.inside.iter().rev().find(|(name, _)| name == step) {
+                Some((_, inside)) => node = &self.nodes[*inside],
+                None => break,
+            }
+        }
+        node.span.clone()
     }
 }
 
 struct Scanner<'t> {
     text: &'t str,
     at: usize,
-    path: Vec<String>,
+    /// The node that is being read.
+    within: usize,
     places: Places,
 }
 
@@ -79,11 +96,9 @@ impl Scanner<'_> {
             if !seen.insert(key.clone()) {
                 self.places.duplicates.push((key.clone(), span.clone()));
             }
-            self.path.push(key);
-            self.places.places.insert(self.path.clone(), span);
             self.pass(b':');
-            self.value();
-            self.path.pop();
+            let node = self.inside(key, Self::value);
+            self.places.nodes[node].span = span;
             self.pass(b',');
         }
         self.pass(b'}');
@@ -94,14 +109,23 @@ impl Scanner<'_> {
         let mut index = 0;
         while self.peek().is_some_and(|byte| byte != b']') {
             let start = self.at;
-            self.path.push(index.to_string());
-            self.value();
-            self.places.places.insert(self.path.clone(), start..self.at);
-            self.path.pop();
+            let node = self.inside(index.to_string(), Self::value);
+            self.places.nodes[node].span = start..self.at;
             self.pass(b',');
             index += 1;
         }
         self.pass(b']');
+    }
+
+    /// Reads what belongs to a new node inside the one that is being read.
+    fn inside(&mut self, name: String, read: impl FnOnce(&mut Self)) -> usize {
+        let node = self.places.nodes.len();
+        self.places.nodes.push(Node::default());
+        let above = std::mem::replace(&mut self.within, node);
+        self.places.nodes[above].inside.push((name, node));
+        read(self);
+        self.within = above;
+        node
     }
 
     fn pass(&mut self, byte: u8) {

@@ -8,11 +8,15 @@ mod json_places;
 mod live;
 mod load;
 mod merchant;
+mod pattern_cost;
 mod problems;
 mod raw;
 mod ruleset;
 mod schema;
 mod schema_shape;
+mod schema_unique;
+mod schema_weight;
+mod schema_words;
 mod secret;
 mod shop;
 #[cfg(test)]

@@ -1,19 +1,35 @@
 //! The JSON Schema of a shop's `fields`, compiled once per rule set.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::error::ValidationErrorKind;
 use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::{Draft, Keyword, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
 use super::problems::{did_you_mean, quoted};
-use super::schema_shape;
-use crate::domain::{self, Direction, MERCHANT_USER_IP, MerchantId};
+use super::schema_shape::{self, MOST_PROBLEMS};
+use super::schema_unique::{UNIQUE_ITEMS, UniqueItems};
+use super::schema_weight::{Weight, nodes, steps};
+use super::schema_words::{field_problem, segment_text};
+use crate::domain::{self, CUSTOMER_FIELDS, Direction, MERCHANT_USER_IP, MerchantId};
 
 /// The keyword that names an allowed-value list (contract section 2).
 pub(super) const ALLOWED_LIST: &str = "x-allowed-list";
+
+/// How many checks one request may cost: what is heavier than usual must be smaller than usual.
+const MOST_CHECKS: u64 = 2_000_000;
+
+/// How many steps of matching text one request may cost. A pattern of 60 places may be asked of the whole of a usual
+/// body, one of 1000 of 4,000 bytes.
+const MOST_STEPS: u64 = 4_000_000;
+
+/// Up to how many checks a refusal is explained: that costs far more than to find it.
+const MOST_EXPLAINED: u64 = 100_000;
+
+/// Up to how many steps a refusal is explained: explaining matches once more.
+const MOST_STEPS_EXPLAINED: u64 = 1_000_000;
 
 /// The values of one list.
 pub(super) type AllowedValues = Arc<HashSet<Box<str>>>;
@@ -40,8 +56,11 @@ pub(super) struct SchemaProblem {
 pub struct FieldsSchema {
     kept: Arc<[Box<str>]>,
     defaults: Map<String, Value>,
-    /// Whether the schema says anything about `merchant_user_ip`, wherever; if not, it is not shown to it.
+    /// Whether the schema's `required` names `merchant_user_ip`.
+    requires_ip: bool,
+    /// Whether the rest of the schema says anything about `merchant_user_ip`, wherever; if not, it is not shown to it.
     names_ip: bool,
+    weight: Weight,
     common: Validator,
     /// For merchants with lists of their own.
     own: HashMap<MerchantId, Validator>,
@@ -62,29 +81,31 @@ impl FieldsSchema {
     /// # Errors
     /// Everything that is wrong with it.
     pub(super) fn compile(schema: &Value, direction: Direction, lists: &Lists) -> Result<Self, Vec<SchemaProblem>> {
-        let used_lists = schema_shape::check(schema)?;
-        let mut problems = reserved_names(schema, direction);
-        problems.extend(missing_lists(&used_lists, lists));
+        let (used_lists, weight) = schema_shape::check(schema)?;
         let named = property_names(schema);
+        let mut problems = reserved_names(schema, &named, direction);
+        problems.extend(missing_lists(&used_lists, lists));
         problems.extend(unnamed_required(schema, &named));
+        let defaults = defaults(schema);
+        problems.extend(customer_defaults(&defaults));
+        problems.truncate(MOST_PROBLEMS);
         if !problems.is_empty() {
             return Err(problems);
         }
-        let names_ip = mentions(schema, MERCHANT_USER_IP);
-        let kept: BTreeSet<Box<str>> = named.into_iter().chain([MERCHANT_USER_IP]).map(Box::from).collect();
-        let defaults = defaults(schema);
-        let common = validator(schema, None, lists).map_err(|problem| vec![problem])?;
+        let kept: BTreeSet<Box<str>> = named.into_keys().chain([MERCHANT_USER_IP]).map(Box::from).collect();
+        let Applied { schema, requires_ip, names_ip } = applied(schema);
+        let common = validator(&schema, None, lists).map_err(|problem| vec![problem])?;
         check_defaults(&common, &defaults)?;
         let mut own = HashMap::new();
         for (merchant, theirs) in &lists.own {
             if let Ok(merchant) = MerchantId::new(merchant)
                 && used_lists.iter().any(|(_, name)| theirs.contains_key(name))
             {
-                let validator = validator(schema, Some(theirs), lists).map_err(|problem| vec![problem])?;
+                let validator = validator(&schema, Some(theirs), lists).map_err(|problem| vec![problem])?;
                 own.insert(merchant, validator);
             }
         }
-        Ok(Self { kept: kept.into_iter().collect(), defaults, names_ip, common, own })
+        Ok(Self { kept: kept.into_iter().collect(), defaults, requires_ip, names_ip, weight, common, own })
     }
 
     /// The member names that the schema keeps, sorted: its `properties`, and `merchant_user_ip`.
@@ -112,6 +133,9 @@ impl FieldsSchema {
         merchant: &MerchantId,
         members: &Map<String, Value>,
     ) -> Result<Map<String, Value>, FieldProblem> {
+        if self.requires_ip && !members.contains_key(MERCHANT_USER_IP) {
+            return Err(FieldProblem { path: MERCHANT_USER_IP.into(), reason: "is required".into() });
+        }
         let mut added = self.defaults.clone();
         added.retain(|name, _| !members.contains_key(name));
         let mut whole = members.clone();
@@ -120,10 +144,62 @@ impl FieldsSchema {
         }
         whole.extend(added.iter().map(|(name, value)| (name.clone(), value.clone())));
         let whole = Value::Object(whole);
+        let checks = nodes(&whole).saturating_mul(self.weight.checks);
+        let steps = text_bytes(&whole).saturating_mul(self.weight.steps);
+        if checks > MOST_CHECKS || steps > MOST_STEPS {
+            return Err(whole_problem("holds more than this shop's rules can be applied to"));
+        }
         let validator = self.own.get(merchant).unwrap_or(&self.common);
+        if validator.is_valid(&whole) {
+            return Ok(added);
+        }
+        if checks > MOST_EXPLAINED || steps > MOST_STEPS_EXPLAINED {
+            return Err(whole_problem("must be as agreed for this shop"));
+        }
         validator.validate(&whole).map_err(|error| field_problem(&error))?;
         Ok(added)
     }
+}
+
+fn whole_problem(reason: &str) -> FieldProblem {
+    FieldProblem { path: String::new(), reason: reason.into() }
+}
+
+/// The bytes of all strings and names of a value.
+fn text_bytes(value: &Value) -> u64 {
+    match value {
+        Value::String(text) => text.len() as u64,
+        Value::Array(elements) => elements.iter().map(text_bytes).sum(),
+        Value::Object(members) => members.iter().map(|(name, value)| name.len() as u64 + text_bytes(value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    }
+}
+
+/// A schema as it is applied.
+struct Applied {
+    schema: Value,
+    requires_ip: bool,
+    names_ip: bool,
+}
+
+/// Takes `merchant_user_ip` out of `required`, which is looked after here, so that a schema that says no more about it
+/// cannot refuse it; where it does say more, `properties` names it, so that nothing takes it for an unknown member.
+fn applied(schema: &Value) -> Applied {
+    let mut schema = schema.clone();
+    let required = schema.get_mut("required").and_then(Value::as_array_mut);
+    let requires_ip = required.is_some_and(|names| {
+        let before = names.len();
+        names.retain(|name| name != MERCHANT_USER_IP);
+        names.len() < before
+    });
+    let names_ip = mentions(&schema, MERCHANT_USER_IP);
+    if names_ip && let Some(top) = schema.as_object_mut() {
+        let properties = top.entry("properties").or_insert_with(|| Value::Object(Map::new()));
+        if let Some(properties) = properties.as_object_mut() {
+            properties.entry(MERCHANT_USER_IP).or_insert(Value::Bool(true));
+        }
+    }
+    Applied { schema, requires_ip, names_ip }
 }
 
 /// Whether a name stands anywhere in a schema, as a key or as a value.
@@ -136,9 +212,53 @@ fn mentions(schema: &Value, name: &str) -> bool {
     }
 }
 
-/// The names in the schema's `properties`.
-fn property_names(schema: &Value) -> BTreeSet<&str> {
-    schema.get("properties").and_then(Value::as_object).into_iter().flatten().map(|(name, _)| name.as_str()).collect()
+/// The names in the `properties` that apply to the `fields` object itself, also by way of `$ref`, `allOf`, `if` and their
+/// like, each with its place.
+fn property_names(schema: &Value) -> BTreeMap<&str, Vec<String>> {
+    let mut names = BTreeMap::new();
+    collect_names(schema, schema, &mut Vec::new(), &mut HashSet::new(), &mut names);
+    names
+}
+
+fn collect_names<'s>(
+    root: &'s Value,
+    schema: &'s Value,
+    at: &mut Vec<String>,
+    seen: &mut HashSet<&'s str>,
+    names: &mut BTreeMap<&'s str, Vec<String>>,
+) {
+    for (keyword, value) in schema.as_object().into_iter().flatten() {
+        at.push(keyword.clone());
+        match (keyword.as_str(), value) {
+            ("properties", Value::Object(properties)) => {
+                for name in properties.keys() {
+                    names.entry(name).or_insert_with(|| at.iter().chain([name]).cloned().collect());
+                }
+            }
+            ("allOf" | "anyOf" | "oneOf", Value::Array(schemas)) => {
+                for (index, schema) in schemas.iter().enumerate() {
+                    at.push(index.to_string());
+                    collect_names(root, schema, at, seen, names);
+                    at.pop();
+                }
+            }
+            ("dependentSchemas", Value::Object(schemas)) => {
+                for (name, schema) in schemas {
+                    at.push(name.clone());
+                    collect_names(root, schema, at, seen, names);
+                    at.pop();
+                }
+            }
+            ("if" | "then" | "else" | "not", schema) => collect_names(root, schema, at, seen, names),
+            ("$ref", Value::String(target)) if seen.insert(target) => {
+                if let Some(schema) = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer)) {
+                    collect_names(root, schema, &mut steps(target), seen, names);
+                }
+            }
+            _ => {}
+        }
+        at.pop();
+    }
 }
 
 fn required(schema: &Value) -> impl Iterator<Item = &str> {
@@ -146,36 +266,32 @@ fn required(schema: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// A schema that offers or asks for a name which v2 refuses inside `fields` could never be met.
-fn reserved_names(schema: &Value, direction: Direction) -> Vec<SchemaProblem> {
+fn reserved_names(schema: &Value, named: &BTreeMap<&str, Vec<String>>, direction: Direction) -> Vec<SchemaProblem> {
     let reserved = |name: &str| domain::reserved_names(direction).contains(&name);
-    let message = |name: &str| format!("{} is reserved by v2 and cannot be a member of `fields`", quoted(name));
-    let properties = property_names(schema).into_iter().filter(|name| reserved(name)).map(|name| SchemaProblem {
-        at: vec!["properties".into(), name.into()],
-        message: message(name),
+    let problem = |name: &str, at: Vec<String>| SchemaProblem {
+        at,
+        message: format!("{} is reserved by v2 and cannot be a member of `fields`", quoted(name)),
         suggestion: None,
-    });
-    let required = required(schema).enumerate().filter(|(_, name)| reserved(name)).map(|(index, name)| SchemaProblem {
-        at: vec!["required".into(), index.to_string()],
-        message: message(name),
-        suggestion: None,
-    });
-    properties.chain(required).collect()
+    };
+    let properties = named.iter().filter(|(name, _)| reserved(name)).map(|(name, at)| problem(name, at.clone()));
+    let required = required(schema).enumerate().filter(|(_, name)| reserved(name));
+    properties.chain(required.map(|(index, name)| problem(name, vec!["required".into(), index.to_string()]))).collect()
 }
 
-/// Members that `properties` does not name are dropped before the schema is applied, so that requiring one refuses all.
-fn unnamed_required(schema: &Value, named: &BTreeSet<&str>) -> Vec<SchemaProblem> {
-    let unnamed = |name: &str| name != MERCHANT_USER_IP && !named.contains(name);
-    let required = required(schema).enumerate().filter(|(_, name)| unnamed(name));
+/// Members that no `properties` name are dropped before the schema is applied, so that requiring one refuses all.
+fn unnamed_required(schema: &Value, named: &BTreeMap<&str, Vec<String>>) -> Vec<SchemaProblem> {
+    let unnamed = |name: &str| name != MERCHANT_USER_IP && !named.contains_key(name);
+    let required = required(schema).enumerate().filter(|(_, name)| unnamed(name)).take(MOST_PROBLEMS);
     let problem = |(index, name): (usize, &str)| SchemaProblem {
         at: vec!["required".into(), index.to_string()],
         message: format!("{} is required, but `properties` does not name it: it would always be dropped", quoted(name)),
-        suggestion: did_you_mean(name, named.iter().copied()),
+        suggestion: did_you_mean(name, named.keys().copied()),
     };
     required.map(problem).collect()
 }
 
 fn missing_lists(used: &[(Vec<String>, String)], lists: &Lists) -> Vec<SchemaProblem> {
-    let missing = used.iter().filter(|(_, name)| !lists.common.contains_key(name));
+    let missing = used.iter().filter(|(_, name)| !lists.common.contains_key(name)).take(MOST_PROBLEMS);
     let problem = |(at, name): &(Vec<String>, String)| SchemaProblem {
         at: at.clone(),
         message: format!("there is no list lists/{}.txt", quoted(name).trim_matches('`')),
@@ -184,15 +300,39 @@ fn missing_lists(used: &[(Vec<String>, String)], lists: &Lists) -> Vec<SchemaPro
     missing.map(problem).collect()
 }
 
-/// The defaults of the schema's own properties. Those of nested objects are annotations only, and one for
-/// `merchant_user_ip` is ignored.
+/// The defaults of the schema's own properties, or of what they refer to. Those of nested objects are annotations only,
+/// and one for `merchant_user_ip` is ignored.
 fn defaults(schema: &Value) -> Map<String, Value> {
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let default = |(name, property): (&String, &Value)| {
-        let default = property.get("default")?.clone();
+        let default = default_of(schema, property)?.clone();
         (name != MERCHANT_USER_IP).then(|| (name.clone(), default))
     };
     properties.filter_map(default).collect()
+}
+
+fn default_of<'s>(root: &'s Value, mut property: &'s Value) -> Option<&'s Value> {
+    loop {
+        if let Some(default) = property.get("default") {
+            return Some(default);
+        }
+        // References were seen to end.
+        let target = property.get("$ref")?.as_str()?;
+        property = root.pointer(target.strip_prefix('#')?)?;
+    }
+}
+
+/// What no merchant may send is not filled in either.
+fn customer_defaults(defaults: &Map<String, Value>) -> Vec<SchemaProblem> {
+    let wrong = defaults.iter().filter(|(name, default)| {
+        CUSTOMER_FIELDS.contains(&name.as_str()) && !(default.is_string() || default.is_null())
+    });
+    let problem = |(name, _): (&String, &Value)| SchemaProblem {
+        at: vec!["properties".into(), name.clone(), "default".into()],
+        message: format!("the default of {} must be a string, as v2 wants it", quoted(name)),
+        suggestion: None,
+    };
+    wrong.map(problem).collect()
 }
 
 fn check_defaults(validator: &Validator, defaults: &Map<String, Value>) -> Result<(), Vec<SchemaProblem>> {
@@ -225,9 +365,21 @@ fn validator(
         .should_ignore_unknown_formats(false)
         .with_pattern_options(PatternOptions::regex())
         .offline()
+        .with_keyword(UNIQUE_ITEMS, unique_items)
         .with_keyword(ALLOWED_LIST, move |_, name, _| allowed_list(&known, name))
         .build(schema)
         .map_err(|error| compile_problem(&error))
+}
+
+fn unique_items<'a>(
+    _: &'a Map<String, Value>,
+    wanted: &'a Value,
+    _: Location,
+) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>> {
+    match wanted {
+        Value::Bool(wanted) => Ok(Box::new(UniqueItems(*wanted))),
+        _ => Err(ValidationError::schema("uniqueItems is true or false")),
+    }
 }
 
 fn allowed_list<'a>(
@@ -268,86 +420,4 @@ fn compile_problem(error: &ValidationError<'_>) -> SchemaProblem {
         message = "is not a regular expression that is matched in linear time (no look-around, no references)".into();
     }
     SchemaProblem { at, message: format!("not a usable JSON Schema: {message}"), suggestion: None }
-}
-
-fn segment_text(segment: &LocationSegment<'_>) -> String {
-    match segment {
-        LocationSegment::Property(name) => name.to_string(),
-        LocationSegment::Index(index) => index.to_string(),
-    }
-}
-
-const OTHER_MEMBERS: &str = "must have no other members than those agreed for this shop";
-
-/// What was refused, in words of our own: the library's would repeat the value.
-fn field_problem(error: &ValidationError<'_>) -> FieldProblem {
-    let mut path: Vec<String> = error.instance_path().segments().map(|segment| segment_text(&segment)).collect();
-    if let ValidationErrorKind::Required { property } = error.kind()
-        && let Some(name) = property.as_str()
-    {
-        path.push(name.to_owned());
-    }
-    // A closed object is told by the place of the `false` that closes it.
-    let closed = error.schema_path().segments().last().is_some_and(|segment| {
-        matches!(&segment, LocationSegment::Property(name) if name == "additionalProperties" || name == "unevaluatedProperties")
-    });
-    let reason = if closed { OTHER_MEMBERS.into() } else { reason(error.kind()) };
-    FieldProblem { path: path.join("."), reason }
-}
-
-fn reason(kind: &ValidationErrorKind) -> String {
-    match kind {
-        ValidationErrorKind::Required { .. } => "is required".into(),
-        ValidationErrorKind::Type { kind } => format!("must be {}", type_words(kind)),
-        ValidationErrorKind::Enum { .. }
-        | ValidationErrorKind::Constant { .. }
-        | ValidationErrorKind::Custom { .. } => "must be one of the values agreed for this shop".into(),
-        ValidationErrorKind::Format { format } => format!("must be {}", format_words(format)),
-        ValidationErrorKind::Pattern { .. } => "must have the format agreed for this shop".into(),
-        ValidationErrorKind::MinLength { limit } => format!("must be at least {limit} characters"),
-        ValidationErrorKind::MaxLength { limit } => format!("must be at most {limit} characters"),
-        ValidationErrorKind::Minimum { limit } => format!("must be at least {limit}"),
-        ValidationErrorKind::Maximum { limit } => format!("must be at most {limit}"),
-        ValidationErrorKind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
-        ValidationErrorKind::ExclusiveMaximum { limit } => format!("must be less than {limit}"),
-        ValidationErrorKind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}"),
-        ValidationErrorKind::MinItems { limit } => format!("must have at least {limit} elements"),
-        ValidationErrorKind::MaxItems { limit } => format!("must have at most {limit} elements"),
-        ValidationErrorKind::AdditionalItems { limit } => format!("must have at most {limit} elements"),
-        ValidationErrorKind::UniqueItems => "must not hold an element twice".into(),
-        ValidationErrorKind::MinProperties { limit } => format!("must have at least {limit} members"),
-        ValidationErrorKind::MaxProperties { limit } => format!("must have at most {limit} members"),
-        ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::UnevaluatedProperties { .. } => {
-            OTHER_MEMBERS.into()
-        }
-        ValidationErrorKind::FalseSchema => "is not accepted by this shop".into(),
-        _ => "must be as agreed for this shop".into(),
-    }
-}
-
-fn type_words(kind: &TypeKind) -> String {
-    let word = |name: &str| match name {
-        "null" => "null".to_owned(),
-        "integer" | "array" | "object" => format!("an {name}"),
-        _ => format!("a {name}"),
-    };
-    match kind {
-        TypeKind::Single(one) => word(one.as_str()),
-        TypeKind::Multiple(many) => many.iter().map(|one| word(one.as_str())).collect::<Vec<_>>().join(" or "),
-    }
-}
-
-fn format_words(format: &str) -> String {
-    match format {
-        "email" | "idn-email" => "an email address".into(),
-        "date" => "a date (YYYY-MM-DD)".into(),
-        "time" => "a time (RFC 3339)".into(),
-        "date-time" => "a date and time (RFC 3339)".into(),
-        "uri" | "iri" => "an absolute URI".into(),
-        "uuid" => "a UUID".into(),
-        "ipv4" => "an IPv4 address".into(),
-        "ipv6" => "an IPv6 address".into(),
-        "hostname" | "idn-hostname" => "a host name".into(),
-        other => format!("of the format {other}"),
-    }
 }

@@ -1,5 +1,5 @@
-//! What a schema of `fields` must look like before it is compiled: what it may refer to, and no recursion, so that
-//! checking a request always ends.
+//! What a schema of `fields` must look like before it is compiled: what it may refer to, and which words
+//! it uses.
 
 use std::collections::HashSet;
 
@@ -7,6 +7,33 @@ use serde_json::{Map, Value};
 
 use super::problems::{did_you_mean, quoted};
 use super::schema::{ALLOWED_LIST, SchemaProblem};
+use super::schema_weight::{Weight, weigh};
+
+/// How many problems of one schema are told: more would bury the first ones.
+pub(super) const MOST_PROBLEMS: usize = 50;
+
+/// The formats of the draft: all of them are asserted.
+const FORMATS: &[&str] = &[
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "idn-email",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "iri",
+    "iri-reference",
+    "json-pointer",
+    "regex",
+    "relative-json-pointer",
+    "time",
+    "uri",
+    "uri-reference",
+    "uri-template",
+    "uuid",
+];
 
 /// Keywords that this service does not support: they move what a reference means.
 const UNSUPPORTED: &[&str] =
@@ -65,8 +92,8 @@ const OTHERS: &[&str] = &["$comment", "$defs", "$ref", "$schema", "definitions",
 /// The lists that a schema uses, each with the place of its name.
 pub(super) type UsedLists = Vec<(Vec<String>, String)>;
 
-/// Checks a schema's outline and finds the lists it uses.
-pub(super) fn check(schema: &Value) -> Result<UsedLists, Vec<SchemaProblem>> {
+/// Checks a schema's outline; finds the lists it uses, and what it weighs.
+pub(super) fn check(schema: &Value) -> Result<(UsedLists, Weight), Vec<SchemaProblem>> {
     let Some(top) = schema.as_object() else {
         return Err(vec![problem(&[], "must be a JSON object")]);
     };
@@ -74,7 +101,12 @@ pub(super) fn check(schema: &Value) -> Result<UsedLists, Vec<SchemaProblem>> {
     outline.top(top);
     outline.schema(schema, &mut Vec::new());
     outline.references(schema);
-    if outline.problems.is_empty() { Ok(outline.lists) } else { Err(outline.problems) }
+    if !outline.problems.is_empty() {
+        outline.problems.truncate(MOST_PROBLEMS);
+        return Err(outline.problems);
+    }
+    let weight = weigh(schema).map_err(|problem| vec![problem])?;
+    Ok((outline.lists, weight))
 }
 
 fn problem(at: &[String], message: impl Into<String>) -> SchemaProblem {
@@ -89,6 +121,8 @@ struct Outline {
     references: Vec<(Vec<String>, String)>,
     /// How many unknown keywords are above.
     foreign: usize,
+    /// Where schemas stand, by address.
+    schemas: HashSet<*const Value>,
 }
 
 impl Outline {
@@ -105,6 +139,7 @@ impl Outline {
     }
 
     fn schema(&mut self, schema: &Value, at: &mut Vec<String>) {
+        self.schemas.insert(std::ptr::from_ref(schema));
         match schema {
             Value::Object(members) => {
                 for (key, value) in members {
@@ -132,6 +167,8 @@ impl Outline {
             self.problems.push(problem(at, format!("{} is not supported here", quoted(key))));
         } else if key == "$ref" {
             self.reference(value, at);
+        } else if key == "format" && self.foreign == 0 {
+            self.format(value, at);
         } else if key == ALLOWED_LIST {
             match value.as_str() {
                 Some(name) => self.lists.push((at.clone(), name.to_owned())),
@@ -157,9 +194,23 @@ impl Outline {
         }
     }
 
+    /// An unknown format would be asserted of nothing.
+    fn format(&mut self, value: &Value, at: &[String]) {
+        match value.as_str() {
+            Some(name) if FORMATS.contains(&name) => {}
+            Some(name) => {
+                let message = format!("{} is no format of JSON Schema", quoted(name));
+                let suggestion = did_you_mean(name, FORMATS.iter().copied());
+                self.problems.push(SchemaProblem { at: at.to_vec(), message, suggestion });
+            }
+            None => self.problems.push(problem(at, "must be the name of a format, a string")),
+        }
+    }
+
     /// JSON Schema passes over unknown keywords, and so over a misspelt one: what it was to check would go unchecked.
     fn misspelt(&mut self, key: &str, at: &[String]) {
         if !CHECKING.contains(&key)
+            && self.problems.len() < MOST_PROBLEMS
             && let Some(suggestion) = did_you_mean(key, CHECKING.iter().copied())
         {
             let message = format!("unknown keyword {}", quoted(key));
@@ -174,40 +225,18 @@ impl Outline {
         }
     }
 
-    /// References must lead somewhere, and never back to where they started.
+    /// References must lead to a schema.
     fn references(&mut self, schema: &Value) {
-        let mut finished = HashSet::new();
-        for (at, target) in self.references.clone() {
-            if schema.pointer(&target[1..]).is_none() {
-                self.problems.push(problem(&at, "points at nothing in this file"));
-            } else if self.returns(&target, &mut Vec::new(), &mut finished) {
-                self.problems.push(problem(&at, "leads back to itself: recursive schemas are not supported"));
+        for (at, target) in std::mem::take(&mut self.references) {
+            match schema.pointer(&target[1..]) {
+                None => self.problems.push(problem(&at, "points at nothing in this file")),
+                Some(place) if !self.schemas.contains(&std::ptr::from_ref(place)) => {
+                    self.problems.push(problem(&at, "points at no schema"));
+                }
+                Some(_) => {}
             }
         }
     }
-
-    /// Whether following references from inside `target` comes back to a target above it.
-    fn returns(&self, target: &str, above: &mut Vec<String>, finished: &mut HashSet<String>) -> bool {
-        if above.iter().any(|earlier| earlier == target) {
-            return true;
-        }
-        if finished.contains(target) {
-            return false;
-        }
-        above.push(target.to_owned());
-        let inside = |at: &[String]| format!("#/{}/", pointer(at)).starts_with(&format!("{target}/"));
-        let back =
-            self.references.iter().filter(|(at, _)| inside(at)).any(|(_, next)| self.returns(next, above, finished));
-        above.pop();
-        if !back {
-            finished.insert(target.to_owned());
-        }
-        back
-    }
-}
-
-fn pointer(at: &[String]) -> String {
-    at.iter().map(|key| key.replace('~', "~0").replace('/', "~1")).collect::<Vec<_>>().join("/")
 }
 
 #[cfg(test)]

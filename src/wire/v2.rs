@@ -6,8 +6,8 @@ use super::canonical;
 use super::json::{Node, Object, Value, write_string};
 use super::members::{object, parsed, present, read_object, required, required_parsed, string};
 use crate::domain::{
-    AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, CustomerIp, Direction, Invalid,
-    MERCHANT_USER_IP, Operation, OrderId, TransactionId, reserved_names,
+    AccountNumber, Amount, BrowserUrl, CUSTOMER_FIELDS, CallbackUrl, Currency, CustomerAccountId, CustomerIp,
+    Direction, Invalid, MERCHANT_USER_IP, Operation, OrderId, TransactionId, reserved_names,
 };
 use crate::failure::Complaint;
 use crate::store::{Hashing, Kept};
@@ -81,9 +81,6 @@ impl std::fmt::Debug for RequestFields<'_> {
 const COMMON: [&str; 7] = ["order_id", "amount", "currency", "method", "customer_account_id", "callback_url", "fields"];
 const DEPOSIT: [&str; 3] = ["success_url", "pending_url", "fail_url"];
 const WITHDRAWAL: [&str; 2] = ["account_number", "account_channel"];
-
-/// `fields` keys with which every shop can be given customer details.
-const CUSTOMER_FIELDS: [&str; 5] = ["first_name", "last_name", "middle_name", "email", "phone"];
 
 /// Reads a create request.
 ///

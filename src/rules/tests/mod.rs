@@ -4,6 +4,7 @@ mod checks;
 mod defaults;
 mod dialects;
 mod errors;
+mod hostile;
 mod providers;
 mod reload;
 mod schemas;

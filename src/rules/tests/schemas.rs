@@ -95,6 +95,37 @@ fn merchant_user_ip_is_always_accepted_and_never_filled_in() {
     let default = r#"{ "required": ["merchant_user_ip"],
         "properties": { "merchant_user_ip": { "type": "string", "default": "127.0.0.1" } } }"#;
     assert!(checked(&with_schema(default), "m", &json!({})).is_err(), "a schema default is ignored");
+    for silent in [
+        r#"{ "required": ["merchant_user_ip"], "additionalProperties": false }"#,
+        r#"{ "required": ["merchant_user_ip"], "unevaluatedProperties": false }"#,
+        r#"{ "required": ["merchant_user_ip"], "maxProperties": 0 }"#,
+        r#"{ "required": ["merchant_user_ip"], "propertyNames": { "maxLength": 1 } }"#,
+        r#"{ "properties": { "a": {} }, "additionalProperties": false,
+            "if": { "required": ["a"] }, "then": { "required": ["merchant_user_ip"] } }"#,
+    ] {
+        assert!(checked(&with_schema(silent), "m", &ip).is_ok(), "{silent}");
+    }
+    let sometimes = r#"{ "properties": { "a": {} }, "if": { "required": ["a"] },
+        "then": { "required": ["merchant_user_ip"] } }"#;
+    assert!(checked(&with_schema(sometimes), "m", &json!({})).is_ok());
+    let problem = checked(&with_schema(sometimes), "m", &json!({ "a": 1 })).unwrap_err();
+    assert_eq!((problem.path.as_str(), problem.reason.as_str()), ("merchant_user_ip", "is required"));
+    for (rule, fits, misfits) in [
+        (r#"{ "type": "string" }"#, "::1", None),
+        (r#"{ "pattern": "^203\\." }"#, "203.0.113.7", Some("198.51.100.7")),
+        (r#"{ "enum": ["203.0.113.7", "::1"] }"#, "::1", Some("::2")),
+        (r#"{ "format": "ipv6", "default": "::1" }"#, "::2", Some("203.0.113.7")),
+        ("false", "", Some("::1")),
+    ] {
+        let schema = format!(r#"{{ "properties": {{ "merchant_user_ip": {rule} }} }}"#);
+        let rules = with_schema(&schema);
+        let given = |ip: &str| checked(&rules, "m", &json!({ "merchant_user_ip": ip }));
+        assert!(fits.is_empty() || given(fits).is_ok(), "{rule}");
+        if let Some(misfit) = misfits {
+            assert_eq!(given(misfit).unwrap_err().path, "merchant_user_ip", "{rule}");
+        }
+        assert!(checked(&rules, "m", &json!({})).unwrap().is_empty(), "{rule}");
+    }
     let narrow = r#"{ "properties": { "merchant_user_ip": { "format": "ipv4" } } }"#;
     assert!(checked(&with_schema(narrow), "m", &json!({ "merchant_user_ip": "::1" })).is_err());
     assert!(checked(&with_schema(narrow), "m", &json!({})).unwrap().is_empty());
@@ -136,13 +167,18 @@ fn schemas_that_cannot_be_used_are_refused_with_their_place() {
         ("{ \"type\": 5 }", "1:3", "must be \"object\""),
         ("{ \"$schema\": \"http://json-schema.org/draft-07/schema#\" }", "1:3", "draft/2020-12"),
         ("{ \"properties\": { \"a\": { \"type\": \"strng\" } } }", "1:26", "not a usable JSON Schema"),
-        ("{ \"properties\": { \"a\": { \"format\": \"emial\" } } }", "1:26", "not a usable JSON Schema"),
+        (
+            "{ \"properties\": { \"a\": { \"format\": \"emial\" } } }",
+            "1:26",
+            "`emial` is no format of JSON Schema (the payin schema of a shop) (did you mean `email`?)",
+        ),
+        ("{ \"properties\": { \"a\": { \"format\": 5 } } }", "1:26", "must be the name of a format"),
         ("{ \"properties\": { \"a\": { \"pattern\": \"(?=x)\" } } }", "1:26", "not a usable JSON Schema"),
         ("{ \"properties\": { \"a\": { \"$ref\": \"https://x.example/s\" } } }", "1:26", "must point into this file"),
         ("{ \"properties\": { \"a\": { \"$ref\": \"file:///etc/passwd\" } } }", "1:26", "must point into this file"),
         ("{ \"properties\": { \"a\": { \"$ref\": \"#/$defs/x\" } } }", "1:26", "points at nothing"),
         ("{ \"properties\": { \"a\": { \"$ref\": \"#/properties/a\" } } }", "1:26", "leads back to itself"),
-        ("{ \"properties\": { \"a\": { \"$ref\": \"#/properties\" } } }", "1:26", "leads back to itself"),
+        ("{ \"properties\": { \"a\": { \"$ref\": \"#/properties\" } } }", "1:26", "points at no schema"),
         ("{ \"$ref\": \"#\" }", "1:3", "must point into this file"),
         ("{ \"$id\": \"https://x\" }", "1:3", "`$id` is not supported here"),
         ("{ \"$dynamicRef\": \"#x\" }", "1:3", "`$dynamicRef` is not supported here"),
@@ -178,4 +214,95 @@ fn deep_schemas_do_not_overflow() {
     assert!(checked(&with_schema(&schema), "m", &json!({ "a": 1 })).is_ok());
     let deeper = "{\"allOf\":[".repeat(100_000);
     with_schema(&deeper).one_problem("shops/s.json:1:640", "not valid JSON: recursion limit exceeded");
+}
+
+#[test]
+fn every_format_of_the_draft_is_asserted() {
+    for (format, good, bad) in [
+        ("date", "2024-02-29", "2023-02-29"),
+        ("date-time", "2026-01-02T03:04:05.6+02:00", "2026-01-02 03:04:05"),
+        ("time", "23:59:59Z", "24:00:00Z"),
+        ("duration", "P1DT2H", "1 day"),
+        ("email", "ann@example.com", "ann@"),
+        ("idn-email", "änn@bücher.example", "änn"),
+        ("hostname", "a-b.example", "-a.example"),
+        ("idn-hostname", "bücher.example", "\u{302e}x"),
+        ("ipv4", "203.0.113.7", "203.0.113.07"),
+        ("ipv6", "2001:db8::1", "2001:db8::1::"),
+        ("uri", "https://a.example/x?y#z", "/x"),
+        ("uri-reference", "../x", "\\x"),
+        ("iri", "https://bücher.example/ä", "/ä"),
+        ("iri-reference", "../ä", "\\ä"),
+        ("uri-template", "https://a.example/{id}", "https://a.example/{id"),
+        ("json-pointer", "/a/~0b", "a"),
+        ("relative-json-pointer", "1/a", "/a"),
+        ("regex", "^[a-z]+$", "^[a-z+$"),
+        ("uuid", "2eb8aa08-aa98-11ea-b4aa-73b441d16380", "2eb8aa08aa9811eab4aa73b441d16380"),
+    ] {
+        let rules = with_schema(&json!({ "properties": { "a": { "format": format } } }).to_string());
+        assert!(checked(&rules, "m", &json!({ "a": good })).is_ok(), "{format} {good}");
+        let problem = checked(&rules, "m", &json!({ "a": bad })).expect_err(format);
+        assert_eq!(problem.path, "a", "{format}");
+        assert!(problem.reason.starts_with("must be "), "{format}: {}", problem.reason);
+        assert!(checked(&rules, "m", &json!({ "a": 5 })).is_ok(), "{format} is of strings alone");
+    }
+}
+
+#[test]
+fn names_that_apply_to_the_whole_object_are_kept() {
+    let schema = r##"{
+        "properties": { "country": { "type": "string" } }, "$ref": "#/$defs/base",
+        "allOf": [{ "properties": { "b": { "type": "integer" } } }],
+        "if": { "properties": { "country": { "const": "KE" } }, "required": ["country"] },
+        "then": { "properties": { "mobile": {} }, "required": ["mobile"] },
+        "else": { "properties": { "iban": {} } },
+        "dependentSchemas": { "b": { "properties": { "d": {} } } },
+        "$defs": { "base": { "properties": { "a": { "properties": { "deep": {} } } }, "required": ["a"] },
+                   "unused": { "properties": { "never": {} } } } }"##;
+    let rules = with_schema(schema).load();
+    let kept = rules.shops["s"].payin.schema.as_ref().unwrap().kept().iter().map(|name| &**name).collect::<Vec<_>>();
+    assert_eq!(kept, ["a", "b", "country", "d", "iban", "merchant_user_ip", "mobile"]);
+    let rules = with_schema(schema);
+    assert!(checked(&rules, "m", &json!({ "a": 1, "country": "KE", "mobile": 1 })).is_ok());
+    assert_eq!(checked(&rules, "m", &json!({ "a": 1, "country": "KE" })).unwrap_err().path, "mobile");
+    assert_eq!(checked(&rules, "m", &json!({ "country": "DE" })).unwrap_err().path, "a");
+    assert_eq!(checked(&rules, "m", &json!({ "a": 1, "b": "x" })).unwrap_err().path, "b");
+    with_schema(r#"{ "then": { "properties": { "method": {} } } }"#)
+        .one_problem("shops/s.json:1:29", "`method` is reserved by v2");
+}
+
+#[test]
+fn defaults_of_what_is_referred_to_count() {
+    let schema = r##"{ "properties": { "a": { "$ref": "#/$defs/a" }, "b": { "$ref": "#/$defs/a", "default": "own" } },
+        "$defs": { "a": { "$ref": "#/$defs/text" }, "text": { "type": "string", "default": "x" } } }"##;
+    let added = Value::Object(checked(&with_schema(schema), "m", &json!({})).unwrap());
+    assert_eq!(added, json!({ "a": "x", "b": "own" }));
+    for (default, wrong) in [("5", true), ("{}", true), ("null", false), ("\"\"", false), ("\"Ann\"", false)] {
+        let schema = format!(r#"{{ "properties": {{ "first_name": {{ "default": {default} }} }} }}"#);
+        if wrong {
+            with_schema(&schema).one_problem("shops/s.json:1:35", "the default of `first_name` must be a string");
+        } else {
+            with_schema(&schema).load();
+        }
+    }
+}
+
+#[test]
+fn lists_hold_wherever_a_schema_stands() {
+    let schema = r##"{ "properties": {
+        "all": { "items": { "$ref": "#/$defs/bank" } }, "first": { "prefixItems": [{ "$ref": "#/$defs/bank" }] },
+        "one": { "anyOf": [{ "x-allowed-list": "banks" }, { "type": "integer" }] },
+        "not": { "not": { "x-allowed-list": "banks" } } },
+        "$defs": { "bank": { "type": "string", "x-allowed-list": "banks" } } }"##;
+    let rules = with_schema(schema).with("lists/banks.txt", "alpha\n").with("lists/m/banks.txt", "beta\n");
+    let fits = |merchant: &str, members: Value| checked(&rules, merchant, &members).is_ok();
+    for (merchant, on, off) in [("other", "alpha", "beta"), ("m", "beta", "alpha")] {
+        assert!(fits(merchant, json!({ "all": [on, on], "first": [on, 1], "one": on, "not": off })));
+        assert!(fits(merchant, json!({ "all": [], "one": 5 })));
+        for refused in
+            [json!({ "all": [on, off] }), json!({ "first": [off] }), json!({ "one": off }), json!({ "not": on })]
+        {
+            assert!(!fits(merchant, refused.clone()), "{merchant} {refused}");
+        }
+    }
 }

@@ -1,0 +1,129 @@
+//! `uniqueItems`, in time that depends on the size of the array alone. The library's own puts elements into a hash
+//! table by a hash that callers can make collide: `[[],[[]]]` and `[[[]],[]]` have the same one.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use jsonschema::{Keyword, ValidationError};
+use serde_json::{Number, Value};
+
+/// The keyword's name.
+pub(super) const UNIQUE_ITEMS: &str = "uniqueItems";
+
+/// `uniqueItems` with its value.
+pub(super) struct UniqueItems(pub bool);
+
+impl<'i> Keyword<'i> for UniqueItems {
+    fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
+        if self.is_valid(instance) { Ok(()) } else { Err(ValidationError::custom("holds an element twice")) }
+    }
+
+    fn is_valid(&self, instance: &'i Value) -> bool {
+        match instance {
+            Value::Array(elements) if self.0 => are_unique(elements),
+            _ => true,
+        }
+    }
+}
+
+fn are_unique(elements: &[Value]) -> bool {
+    // The standard library's hash is keyed at random.
+    let mut seen = HashSet::with_capacity(elements.len());
+    elements.iter().all(|element| {
+        let mut text = String::new();
+        write_canonical(element, &mut text);
+        seen.insert(text)
+    })
+}
+
+/// Writes a value so that equal values, and no others, have the same text.
+fn write_canonical(value: &Value, text: &mut String) {
+    match value {
+        Value::Null => text.push('n'),
+        Value::Bool(flag) => text.push(if *flag { 't' } else { 'f' }),
+        Value::Number(number) => write_number(number, text),
+        Value::String(string) => write_string(string, text),
+        Value::Array(elements) => {
+            text.push('[');
+            for element in elements {
+                write_canonical(element, text);
+            }
+            text.push(']');
+        }
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_unstable_by_key(|(name, _)| *name);
+            text.push('{');
+            for (name, value) in members {
+                write_string(name, text);
+                write_canonical(value, text);
+            }
+            text.push('}');
+        }
+    }
+}
+
+/// Strings go with their length, so that none can look like what follows it. Writing to a string cannot fail.
+fn write_string(string: &str, text: &mut String) {
+    let _ = write!(text, "{}\"{string}", string.len());
+}
+
+/// `1`, `1.0` and `10e-1` are one number.
+fn write_number(number: &Number, text: &mut String) {
+    /// Below it every float without a fraction is an integer that [`i64`] holds.
+    const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+    let _ = match (number.as_i64(), number.as_u64(), number.as_f64()) {
+        (Some(integer), _, _) => write!(text, "{integer};"),
+        (None, Some(integer), _) => write!(text, "{integer};"),
+        (None, None, Some(float)) if float.fract() == 0.0 && float.abs() < TWO_TO_63 => {
+            #[expect(clippy::cast_possible_truncation, reason = "the bound was just checked")]
+            let integer = float as i64;
+            write!(text, "{integer};")
+        }
+        _ => write!(text, "{number};"),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn unique(value: &Value) -> bool {
+        UniqueItems(true).is_valid(value)
+    }
+
+    #[test]
+    fn equal_is_as_json_schema_has_it() {
+        for twice in [
+            json!([1, 1]),
+            json!([1, 1.0]),
+            json!([0, -0.0]),
+            json!([1e3, 1000]),
+            json!(["a", 5, "a"]),
+            json!([{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}]),
+            json!([[], []]),
+            json!([null, null]),
+            json!([18_446_744_073_709_551_615_u64, 18_446_744_073_709_551_615_u64]),
+            json!([1e300, 1e300]),
+        ] {
+            assert!(!unique(&twice), "{twice}");
+        }
+        for once in [
+            json!([]),
+            json!([1, "1", true, null, [1], {"1": 1}]),
+            json!([9_007_199_254_740_993_u64, 9_007_199_254_740_992_u64]),
+            json!(["1\"a", "1\"", "a"]),
+            json!([["a", "b"], ["ab"], ["a\"1\"b"]]),
+            json!([[[], [[]]], [[[]], []]]),
+            json!([{"a": 1}, {"a": "1"}, {"b": 1}]),
+            json!([0.1, 0.2]),
+            json!({"a": 1}),
+            json!("aa"),
+        ] {
+            assert!(unique(&once), "{once}");
+        }
+        assert!(UniqueItems(false).is_valid(&json!([1, 1])));
+    }
+}

@@ -1,0 +1,270 @@
+//! Schemas and bodies that are made to cost: refused, or bounded before they are applied.
+
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use super::*;
+use crate::domain::Direction;
+use crate::rules::schema::{Lists, SchemaProblem};
+use crate::rules::{FieldProblem, FieldsSchema};
+
+const TOO_MUCH: &str = "holds more than this shop's rules can be applied to";
+
+/// As much as a body of the default size may hold.
+const BODY: usize = 64 << 10;
+
+fn compiled(schema: &Value) -> Result<FieldsSchema, Vec<SchemaProblem>> {
+    FieldsSchema::compile(schema, Direction::Payin, &Lists::default())
+}
+
+#[track_caller]
+fn refused(schema: &Value, message: &str) {
+    let problems = compiled(schema).expect_err("too much is asked for");
+    assert!(problems.len() == 1 && problems[0].message.contains(message), "{problems:?}");
+}
+
+/// The schema of one member.
+fn of_a(schema: Value) -> Value {
+    let properties = Value::Object(Map::from_iter([("a".to_owned(), schema)]));
+    Value::Object(Map::from_iter([("properties".to_owned(), properties)]))
+}
+
+fn check(schema: &Value, members: &Value) -> Result<Map<String, Value>, FieldProblem> {
+    compiled(schema).unwrap().check(&merchant_id("m"), members.as_object().unwrap())
+}
+
+#[test]
+fn schemas_that_multiply_are_refused() {
+    let mut definitions = Map::new();
+    for step in 0..16 {
+        let next = json!({ "$ref": format!("#/$defs/d{}", step + 1) });
+        definitions.insert(format!("d{step}"), json!({ "properties": { "a": { "allOf": [next, next] } } }));
+    }
+    definitions.insert("d16".into(), json!({}));
+    refused(&json!({ "$ref": "#/$defs/d0", "$defs": definitions }), "asks for too many checks");
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        let nested = (0..14).fold(json!({ "type": "string" }), |inner, _| json!({ keyword: [inner, inner] }));
+        refused(&of_a(nested), "asks for too many checks");
+    }
+    let unevaluated = (0..16).fold(json!({}), |inner, _| json!({ "anyOf": [inner], "unevaluatedItems": false }));
+    refused(&of_a(unevaluated), "asks for too many checks");
+    refused(&of_a(json!({ "enum": (0..20_000).collect::<Vec<_>>() })), "asks for too many checks");
+    refused(&of_a(json!({ "pattern": "([ab]{1000}){100}" })), "asks for too many checks");
+    let classes: Map<String, Value> = (0..20).map(|n| (format!("p{n}"), json!({ "pattern": "\\p{L}{100}" }))).collect();
+    refused(&json!({ "properties": classes }), "has patterns that are too large together");
+}
+
+#[test]
+fn long_chains_of_references_are_refused() {
+    let mut definitions: Map<String, Value> =
+        (0..20_000).map(|n| (format!("d{n}"), json!({ "$ref": format!("#/$defs/d{}", n + 1) }))).collect();
+    definitions.insert("d20000".into(), json!({}));
+    refused(&json!({ "$ref": "#/$defs/d0", "$defs": definitions }), "nests deeper than 64 schemas");
+    let nested = (0..100).fold(json!({}), |inner, _| json!({ "not": inner }));
+    refused(&nested, "nests deeper than 64 schemas");
+}
+
+#[test]
+fn large_schemas_load() {
+    let texts: Vec<String> = (0..50_000).map(|n| format!("value {n}")).collect();
+    assert!(check(&of_a(json!({ "enum": texts })), &json!({ "a": "value 49999" })).is_ok());
+    assert!(check(&of_a(json!({ "enum": texts })), &json!({ "a": "value" })).is_err());
+    let wide: Map<String, Value> = (0..5_000).map(|n| (format!("n{n}"), json!({ "type": "string" }))).collect();
+    assert!(check(&json!({ "properties": wide }), &json!({ "n4999": "x" })).is_ok());
+    // Every name that is required and not there is a problem; so many are not told.
+    let required: Vec<String> = (0..4_000).map(|n| format!("m{n}")).collect();
+    let problems = compiled(&json!({ "properties": wide, "required": required })).unwrap_err();
+    assert_eq!(problems.len(), 50);
+    let broken: Map<String, Value> = (0..20_000).map(|n| (format!("n{n}"), json!({ "requierd": [] }))).collect();
+    assert_eq!(compiled(&json!({ "properties": broken })).unwrap_err().len(), 50);
+    let unused: Map<String, Value> =
+        (0..20_000).map(|n| (format!("n{n}"), json!({ "pattern": "\\p{L}{100}" }))).collect();
+    assert!(compiled(&json!({ "$defs": unused })).is_ok(), "what nothing refers to costs nothing");
+}
+
+#[test]
+fn a_megabyte_of_schema_is_read_with_its_places() {
+    let deep = format!("{}1{}", "{\"default\":[".repeat(50), "]}".repeat(50));
+    let text = format!("{{\"$comment\":[{}],\"typ\":1}}", vec![deep.as_str(); 1_000].join(","));
+    assert!(text.len() > 700_000);
+    let shop = format!("{SHOP}[payin]\nschema = \"s.json\"");
+    let at = text.find("\"typ\"").unwrap() + 1;
+    let rules = Rules::small().with("shops/s.toml", shop).with("shops/s.json", text);
+    rules.one_problem(&format!("shops/s.json:1:{at}"), "unknown keyword `typ`");
+}
+
+#[test]
+fn what_is_heavy_must_be_small() {
+    let branches: Vec<Value> = (0..100).map(|n| json!({ "items": { "type": "integer", "minimum": -n } })).collect();
+    let heavy = of_a(json!({ "allOf": branches }));
+    assert!(check(&heavy, &json!({ "a": vec![1; 1_000] })).is_ok());
+    let problem = check(&heavy, &json!({ "a": vec![1; BODY / 2] })).unwrap_err();
+    assert_eq!((problem.path.as_str(), problem.reason.as_str()), ("", TOO_MUCH));
+    let pattern = of_a(json!({ "pattern": "[ab]*a[ab]{200}c" }));
+    assert!(check(&pattern, &json!({ "a": format!("a{}c", "b".repeat(200)) })).is_ok());
+    assert_eq!(check(&pattern, &json!({ "a": "ab".repeat(BODY / 2) })).unwrap_err().reason, TOO_MUCH);
+    let names = of_a(json!({ "patternProperties": { "[ab]*a[ab]{200}c": {} } }));
+    assert_eq!(check(&names, &json!({ "a": { "ab".repeat(BODY / 2): 1 } })).unwrap_err().reason, TOO_MUCH);
+}
+
+#[test]
+fn what_is_light_may_fill_a_body() {
+    let texts = ["type", "minLength", "maxLength"].map(|keyword| match keyword {
+        "type" => json!({ keyword: "string" }),
+        "minLength" => json!({ keyword: 1 }),
+        _ => json!({ keyword: BODY }),
+    });
+    for schema in texts.into_iter().chain([
+        json!({ "pattern": "^[a-z]*$" }),
+        json!({ "pattern": "^(a|aa)+$" }),
+        json!({ "pattern": "^[a-z]{2}[a-z0-9]{10,32}" }),
+    ]) {
+        assert!(check(&of_a(schema.clone()), &json!({ "a": "a".repeat(BODY) })).is_ok(), "{schema}");
+    }
+    let all_different: Vec<usize> = (0..BODY / 6).collect();
+    for schema in [
+        json!({ "items": { "type": "integer", "minimum": 0, "maximum": BODY, "multipleOf": 1 } }),
+        json!({ "uniqueItems": true }),
+        json!({ "contains": { "const": 7 }, "minContains": 1 }),
+        json!({ "anyOf": [{ "items": { "type": "string" } }, { "items": { "type": "integer" } }] }),
+    ] {
+        assert!(check(&of_a(schema.clone()), &json!({ "a": all_different })).is_ok(), "{schema}");
+    }
+    let problem = check(&of_a(json!({ "uniqueItems": true })), &json!({ "a": [[1, []], 2, [1.0, []]] })).unwrap_err();
+    assert_eq!((problem.path.as_str(), problem.reason.as_str()), ("a", "must not hold an element twice"));
+}
+
+#[test]
+fn refusals_of_much_are_short() {
+    let branches: Vec<Value> = (0..10).map(|n| json!({ "items": { "type": "object", "minProperties": n } })).collect();
+    let problem = check(&of_a(json!({ "anyOf": branches })), &json!({ "a": vec![1; 10_000] })).unwrap_err();
+    assert_eq!((problem.path.as_str(), problem.reason.as_str()), ("", "must be as agreed for this shop"));
+}
+
+#[test]
+fn numbers_are_compared_by_value() {
+    let numbers = |schema: Value, number: &str| {
+        let members: Value = serde_json::from_str(&format!("{{\"a\":{number}}}")).unwrap();
+        check(&of_a(schema), &members).is_ok()
+    };
+    for (schema, number, fits) in [
+        (json!({ "const": 1 }), "1.0", true),
+        (json!({ "const": 0 }), "-0", true),
+        (json!({ "enum": [10] }), "1e1", true),
+        (json!({ "const": 9_007_199_254_740_993_u64 }), "9007199254740993", true),
+        (json!({ "const": 9_007_199_254_740_993_u64 }), "9007199254740992", false),
+        (json!({ "maximum": 18_446_744_073_709_551_615_u64 }), "18446744073709551615", true),
+        (json!({ "maximum": 18_446_744_073_709_551_614_u64 }), "18446744073709551615", false),
+        (json!({ "maximum": 1e300 }), "123456789012345678901234567890", true),
+        (json!({ "maximum": 5 }), "123456789012345678901234567890", false),
+        (json!({ "minimum": 0 }), "-1e308", false),
+        (json!({ "type": "integer" }), "1e3", true),
+        (json!({ "type": "integer" }), "1.5", false),
+        (json!({ "multipleOf": 0.01 }), "0.29", true),
+        (json!({ "multipleOf": 0.01 }), "0.295", false),
+        (json!({ "multipleOf": 1e-300 }), "1e308", true),
+    ] {
+        assert_eq!(numbers(schema.clone(), number), fits, "{schema} {number}");
+    }
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "\\PC{0,12}".prop_map(Value::from),
+        Just(json!("alpha")),
+    ];
+    leaf.prop_recursive(4, 40, 6, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            proptest::collection::btree_map(member_name(), inner, 0..6)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+fn member_name() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-e]", Just("merchant_user_ip".to_owned()), Just("items".to_owned()), "\\PC{0,5}"]
+}
+
+fn keyword() -> impl Strategy<Value = (String, Value)> {
+    let name = proptest::sample::select(vec![
+        "type",
+        "properties",
+        "required",
+        "items",
+        "anyOf",
+        "allOf",
+        "oneOf",
+        "not",
+        "if",
+        "then",
+        "else",
+        "enum",
+        "const",
+        "pattern",
+        "format",
+        "default",
+        "minimum",
+        "maxLength",
+        "uniqueItems",
+        "additionalProperties",
+        "contains",
+        "unevaluatedProperties",
+        "patternProperties",
+        "propertyNames",
+        "dependentSchemas",
+        "$ref",
+        "multipleOf",
+        "x-allowed-list",
+        "prefixItems",
+    ]);
+    let value = prop_oneof![
+        any_json(),
+        Just(json!("string")),
+        Just(json!("#/properties/a")),
+        Just(json!({ "a": { "type": "integer" }, "b": { "default": 1 } })),
+        Just(json!([{ "required": ["a"] }, true])),
+        Just(json!(["a"])),
+        Just(json!(true)),
+    ];
+    (name.prop_map(str::to_owned), value)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_schema_and_no_fields_panic(
+        keywords in proptest::collection::btree_map(keyword().prop_map(|(name, _)| name), keyword(), 0..6),
+        fields in any_json(),
+    ) {
+        let mut schema: Map<String, Value> = keywords.into_values().collect();
+        schema.remove("type");
+        let fields = match fields {
+            Value::Object(fields) => fields,
+            other => Map::from_iter([("a".to_owned(), other)]),
+        };
+        if let Ok(schema) = compiled(&Value::Object(schema)) {
+            let _ = schema.check(&merchant_id("m"), &fields);
+        }
+    }
+
+    #[test]
+    fn defaults_fill_in_what_is_absent_and_nothing_else(
+        fields in proptest::collection::btree_map("[a-d]", prop_oneof![Just(json!("x")), Just(json!("yy"))], 0..4),
+    ) {
+        let schema = compiled(&json!({ "properties": {
+            "a": { "type": "string", "default": "x" }, "b": { "default": "y" }, "c": { "type": "string" }, "d": {} },
+            "minProperties": 2 })).unwrap();
+        let mut fields: Map<String, Value> = fields.into_iter().collect();
+        let added = schema.check(&merchant_id("m"), &fields).unwrap();
+        prop_assert!(added.keys().all(|name| !fields.contains_key(name)));
+        fields.extend(added);
+        prop_assert!(fields.contains_key("a") && fields.contains_key("b"));
+        prop_assert!(schema.check(&merchant_id("m"), &fields).unwrap().is_empty(), "a second time adds nothing");
+    }
+}
