@@ -2,6 +2,7 @@
 //! them.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+#[path = "../support/mod.rs"]
 mod support;
 
 use serde_json::{Value, json};
