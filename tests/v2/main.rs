@@ -5,6 +5,12 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod accounts;
+mod amounts;
+mod names;
+mod table;
+mod urls;
+
 use serde_json::{Value, json};
 
 use support::bodies::with;
