@@ -7,6 +7,8 @@ mod support;
 
 mod accounts;
 mod amounts;
+mod authentication;
+mod documents;
 mod names;
 mod table;
 mod urls;
