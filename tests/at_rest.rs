@@ -101,6 +101,7 @@ fn assert_absent(when: &str, gateway: &Gateway, signatures: &[String], links: &[
     }
 }
 
+// keeps D058
 #[tokio::test]
 async fn cards_fields_secrets_and_signatures_are_nowhere() {
     let mut gateway = Gateway::start(&Rules::default());

@@ -57,6 +57,7 @@ fn cases() -> Vec<PathBuf> {
     cases
 }
 
+// keeps P263, P264, P265, P266, P267, P269, P272, P273, P274, P275, P276, P277
 #[test]
 fn v1_bodies_become_what_is_written_down() {
     let root = tempfile::tempdir().unwrap();

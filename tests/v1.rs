@@ -13,6 +13,7 @@ use support::{Gateway, Request, Rules, eventually, payin, payout, text};
 
 const KINDS: [(Create, &str); 2] = [(Create::Payin, "payin"), (Create::Payout, "payout")];
 
+// keeps P257, P266, D004
 #[tokio::test]
 async fn a_deposit_is_created_shown_and_readable_through_v2() {
     let gateway = Gateway::start(&Rules::default());
@@ -55,6 +56,7 @@ async fn a_withdrawal_is_created_reaches_success_and_is_shown_masked() {
     );
 }
 
+// keeps P267
 #[tokio::test]
 async fn the_default_shop_serves_requests_that_name_none() {
     let gateway = Gateway::start(&Rules::default());
@@ -135,6 +137,7 @@ async fn other_data_under_the_same_id_is_409_and_changes_nothing() {
     assert_eq!(text(&status, "amount"), "10.50");
 }
 
+// keeps P264, P265, P268, P270, P271, P273
 #[tokio::test]
 async fn every_row_of_the_translation_refuses_what_it_cannot_carry() {
     let gateway = Gateway::start(&Rules::default());
@@ -242,6 +245,7 @@ fn assert_v1_words(message: &str) {
     }
 }
 
+// keeps P264, P269, P272, P273, P274
 #[tokio::test]
 async fn what_the_translation_can_carry_is_taken() {
     let gateway = Gateway::start(&Rules::default());
