@@ -75,10 +75,12 @@ fn places_of_claims(lines: &[&str]) -> Vec<Range<usize>> {
     places
 }
 
-/// The lines of the test whose attribute is line `number`, from the comments above it to its closing brace.
+/// The lines of the test whose attribute is line `number`, from the comments above it to its closing brace. A macro makes
+/// a test of each case that every store must pass.
 fn test_at(lines: &[&str], number: usize) -> Option<Range<usize>> {
-    let attribute = lines[number].trim();
-    if attribute != "#[test]" && !attribute.starts_with("#[tokio::test") {
+    let head = lines[number].trim();
+    let case = head.contains(" async fn ") && head.ends_with("(backend: &dyn Backend) {");
+    if head != "#[test]" && !head.starts_with("#[tokio::test") && !case {
         return None;
     }
     let heads = |line: &&&str| line.trim_start().starts_with("//") || line.trim_start().starts_with("#[");

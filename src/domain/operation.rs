@@ -258,4 +258,47 @@ mod tests {
         let failed = State::Pending.finish(Outcome::Failed, early).unwrap().unwrap();
         assert_eq!(failed.finish(success(), late), Err(Contradiction { booked: Status::Failed }));
     }
+
+    fn deposit(state: State) -> Operation {
+        let url = || BrowserUrl::new("https://a.example/").unwrap();
+        Operation {
+            id: TransactionId::from_stored(7).unwrap(),
+            merchant: MerchantId::new("acme").unwrap(),
+            order_id: OrderId::new("o").unwrap(),
+            amount: Amount::from_hundredths(1000).unwrap(),
+            currency: Currency::new("EUR").unwrap(),
+            method: None,
+            shop: ShopCode::new("card").unwrap(),
+            payment_method: None,
+            customer_account_id: None,
+            callback_url: CallbackUrl::new("https://a.example/").unwrap(),
+            kind: Kind::Deposit(Deposit {
+                success_url: url(),
+                pending_url: url(),
+                fail_url: url(),
+                redirect_url: RedirectUrl::new("https://a.example/".into()),
+            }),
+            state,
+            created_at: UnixMillis(1),
+        }
+    }
+
+    // keeps P029, P030, P031, P032
+    #[test]
+    fn a_deposit_shows_the_payer_that_its_provider_reported() {
+        let finished = |outcome| State::Finished { outcome, at: UnixMillis(2) };
+        let paid_by = |account: &str| finished(Outcome::Success { payer: Some(AccountNumber::new(account).unwrap()) });
+        for (state, shown) in [
+            (State::Pending, None),
+            (finished(Outcome::Failed), None),
+            (finished(Outcome::Success { payer: None }), None),
+            (paid_by("4111111111111111"), Some("411111******1111")),
+            (paid_by("411111111111"), Some("411111**1111")),
+            (paid_by("4111111111111111111"), Some("411111*********1111")),
+            (paid_by("+254712345678"), Some("+254712345678")),
+            (paid_by("41111111111"), Some("41111111111")),
+        ] {
+            assert_eq!(deposit(state.clone()).shown_account().as_deref(), shown, "{state:?}");
+        }
+    }
 }

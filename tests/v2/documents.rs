@@ -27,7 +27,8 @@ const BROKEN: &[fn(&str) -> String] = &[
     |_| "[{}]".into(),
     |good| format!("[{good}]"),
     |good| format!("[{good},{good}]"),
-    // keeps P212: nothing, too much, too little
+    // keeps P212
+    // nothing, too much, too little
     |_| String::new(),
     |_| " ".into(),
     |_| "\r\n\t".into(),
@@ -132,7 +133,8 @@ const BROKEN: &[fn(&str) -> String] = &[
     |good| good.replace("Lee", "\\ud83d\\u0041"),
     |good| good.replace("last_name", "last\\ud800name"),
     |good| good.replacen('{', "{\"\\udead\":1,", 1),
-    // keeps D023: at the top, inside fields, deep inside what the schema drops; plain and spelt with escapes
+    // keeps D023
+    // at the top, inside fields, deep inside what the schema drops; plain and spelt with escapes
     |good| good.replacen('{', "{\"currency\":\"EUR\",", 1),
     |good| good.replacen('{', "{\"curr\\u0065ncy\":\"EUR\",", 1),
     |good| good.replacen('{', "{\"\\u0063\\u0075\\u0072\\u0072\\u0065\\u006E\\u0063\\u0079\":\"EUR\",", 1),

@@ -40,7 +40,8 @@ const TAKEN: &[&str] = &[
 const REFUSED: &[&str] = &[
     // keeps P140
     "",
-    // keeps P134, P137, P138, P139: relative, or of another scheme
+    // keeps P134, P137, P138, P139
+    // relative, or of another scheme
     "acme.example",
     "acme.example/cb",
     "/cb",
@@ -136,7 +137,8 @@ const REFUSED: &[&str] = &[
     "https://%61cme.example/",
     "https://acme.example/#a#b",
     "https://acme.example/[x]",
-    // keeps D015: the host and the port
+    // keeps D015
+    // the host and the port
     "https://",
     "https:///",
     "https:///cb",

@@ -125,6 +125,7 @@ pub(in crate::store) async fn one_of_many_concurrent_creates_wins(backend: &dyn 
     }
 }
 
+// keeps P239, P240
 pub(in crate::store) async fn orders_are_scoped_by_merchant_and_direction(backend: &dyn Backend) {
     let store = backend.open().await;
     let drafts =

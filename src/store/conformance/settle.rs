@@ -12,6 +12,7 @@ fn later(by: i64) -> UnixMillis {
     UnixMillis(NOW.0 + by)
 }
 
+// keeps D048
 pub(in crate::store) async fn a_result_is_booked_once_and_for_ever(backend: &dyn Backend) {
     let store = backend.open().await;
     let id = created(&*store, withdrawal("acme", "paid")).await;
