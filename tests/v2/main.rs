@@ -676,6 +676,32 @@ async fn concurrent_creates_of_one_order_make_one_operation() {
     }
 }
 
+// keeps P244, D042
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_creates_with_mixed_data_make_one_operation() {
+    let gateway = Gateway::start(&Rules::default());
+    let client = gateway.client();
+    for kind in KINDS {
+        let tasks: Vec<_> = (0..32)
+            .map(|number| {
+                let amount = json!(5 + number % 3);
+                let body = with(kind.body("mixed"), "amount", Some(amount.clone())).to_string();
+                let (client, request) = (client.clone(), kind.request(&ACME, body));
+                tokio::spawn(async move { (amount, client.send(&request).await) })
+            })
+            .collect();
+        let mut made = Vec::new();
+        for task in tasks {
+            let (amount, reply) = task.await.unwrap();
+            match reply.status {
+                200 => made.push((amount, reply.text())),
+                _ => assert_eq!(reply.status, 409, "{}", reply.text()),
+            }
+        }
+        assert!(!made.is_empty() && made.windows(2).all(|pair| pair[0] == pair[1]), "{made:?}");
+    }
+}
+
 // keeps D027, D033, D036, D049
 #[tokio::test]
 async fn a_changed_schema_or_page_secret_disturbs_no_repeat() {
