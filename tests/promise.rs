@@ -100,7 +100,7 @@ fn judge(promises: &Promises, claimed: &BTreeSet<String>, faults: &mut Vec<Strin
         match (awaits, claimed.contains(number)) {
             (None, false) => faults.push(format!("{number} is claimed by no test")),
             (Some(part), true) => {
-                faults.push(format!("{number} is claimed by a test, but still marked as awaiting {part}"))
+                faults.push(format!("{number} is claimed by a test, but still marked as awaiting {part}"));
             }
             _ => {}
         }

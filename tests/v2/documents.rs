@@ -48,7 +48,7 @@ const BROKEN: &[fn(&str) -> String] = &[
     |good| format!("({good})"),
     |good| format!("data={good}"),
     |good| format!(")]}}',\n{good}"),
-    |good| format!("{}\u{1a}", good),
+    |good| format!("{good}\u{1a}"),
     // commas and colons
     |good| good.replacen('}', ",}", 1),
     |good| good.replacen('{', "{,", 1),
