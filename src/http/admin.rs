@@ -7,6 +7,7 @@
 //! | `/metrics` | the metrics, as Prometheus text 0.0.4 or, when `Accept` names it, as `OpenMetrics` |
 //! | `/api/rules` | `{"version","loaded_at","error"}` |
 //! | `POST /api/rules/reload` | the same after a reload: 200, or 422 when the rules on disk are refused |
+//! | `/api/openapi.json` | the v2 interface as an `OpenAPI` 3.1 document, as this binary serves it |
 //!
 //! No web page can talk to it: `Host` must be an address or `localhost` (a name that an attacker points here is neither),
 //! and an `Origin` or `Sec-Fetch-Site` of another site is refused. With a token configured, everything but the two probes
@@ -58,6 +59,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The media type that asks for [`metrics::CONTENT_TYPE`].
 const OPENMETRICS: &str = "application/openmetrics-text";
+
+/// The v2 interface, as this binary serves it. The document is written by hand; tests hold it against the code.
+const OPENAPI: &str = include_str!("../../api/openapi.json");
 
 /// A pending answer of an [`AdminSource`].
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -191,6 +195,7 @@ enum Page {
     Metrics,
     Rules,
     Reload,
+    OpenApi,
 }
 
 impl Page {
@@ -201,6 +206,7 @@ impl Page {
             "/metrics" => Some(Self::Metrics),
             "/api/rules" => Some(Self::Rules),
             "/api/rules/reload" => Some(Self::Reload),
+            "/api/openapi.json" => Some(Self::OpenApi),
             _ => None,
         }
     }
@@ -236,11 +242,12 @@ impl Desk {
             return reply;
         }
         match page {
-            Page::Health => text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n".to_owned()),
+            Page::Health => text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"),
             Page::Readiness => self.readiness().await,
             Page::Metrics => self.metrics(headers),
             Page::Rules => rules(StatusCode::OK, &self.source.rules()),
             Page::Reload => self.reload().await,
+            Page::OpenApi => text(StatusCode::OK, "application/json", OPENAPI),
         }
     }
 
@@ -276,7 +283,7 @@ impl Desk {
         let ready = tokio::time::timeout(CHECK_TIMEOUT, self.source.ready()).await;
         let ready = ready.unwrap_or_else(|_| Err("the checks do not come to an end".to_owned()));
         match ready {
-            Ok(()) => text(StatusCode::OK, "text/plain; charset=utf-8", "ready\n".to_owned()),
+            Ok(()) => text(StatusCode::OK, "text/plain; charset=utf-8", "ready\n"),
             Err(reason) => error(StatusCode::SERVICE_UNAVAILABLE, &reason),
         }
     }
@@ -343,8 +350,8 @@ fn comes_from_another_site(host: &str, headers: &HeaderMap) -> bool {
         || headers.get_all("sec-fetch-site").iter().any(|site| !same(site))
 }
 
-fn text(status: StatusCode, content_type: &'static str, body: String) -> Reply {
-    let mut reply = Response::new(Full::new(Bytes::from(body)));
+fn text(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
+    let mut reply = Response::new(Full::new(body.into()));
     *reply.status_mut() = status;
     let headers = reply.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
@@ -480,6 +487,10 @@ mod tests {
         let (status, reply) = admin.ask("POST /metrics", &[LOCAL]).await;
         assert!(status == 405 && reply.contains("allow: GET, HEAD\r\n"), "{reply}");
         assert_eq!(admin.status("GET /api/rules/reload", &[LOCAL]).await, 405);
+        let (status, reply) = admin.ask("GET /api/openapi.json", &[LOCAL]).await;
+        assert!(status == 200 && reply.contains("content-type: application/json\r\n"), "{reply}");
+        assert_eq!(body(&reply), OPENAPI.trim_end());
+        assert_eq!(admin.status("POST /api/openapi.json", &[LOCAL]).await, 405);
         assert_eq!(body(&admin.ask("HEAD /healthz", &[LOCAL]).await.1), "");
         let (_, reply) = admin.ask("GET /healthz", &[LOCAL, "X-Request-Id: probe-7"]).await;
         assert!(reply.contains("x-request-id: probe-7\r\n"), "{reply}");
@@ -547,7 +558,9 @@ mod tests {
             &[LOCAL, "Authorization: s3cret"],
             &[LOCAL, "Authorization: Bearer s3cret", "Authorization: Bearer s3cret"],
         ] {
-            for line in ["GET /metrics", "GET /api/rules", "POST /api/rules/reload", "GET /nothing"] {
+            for line in
+                ["GET /metrics", "GET /api/rules", "POST /api/rules/reload", "GET /api/openapi.json", "GET /nothing"]
+            {
                 let (status, reply) = admin.ask(line, headers).await;
                 assert!(status == 401 && reply.contains("www-authenticate: Bearer"), "{line} {headers:?}: {reply}");
             }

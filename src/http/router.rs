@@ -118,3 +118,34 @@ fn wrong_method<'a>(methods: impl Iterator<Item = &'a Method>) -> Refusal {
     names.dedup();
     Refusal::WrongMethod { allow: names.join(", ") }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn the_document_of_the_interface_has_the_paths_and_methods_of_the_table() {
+        let document: Value = serde_json::from_str(include_str!("../../api/openapi.json")).unwrap();
+        let paths = document["paths"].as_object().unwrap();
+        let documented: BTreeSet<(String, String)> = paths
+            .iter()
+            .flat_map(|(path, item)| {
+                let methods = item.as_object().unwrap().keys();
+                methods.map(move |method| (path.split('{').next().unwrap().to_owned(), method.to_uppercase()))
+            })
+            .collect();
+        let served: BTreeSet<(String, String)> = TABLE
+            .iter()
+            .flat_map(|row| {
+                let (Path::Exactly(path) | Path::SegmentBelow(path)) = row.path;
+                row.served.iter().map(move |(method, _)| (path.to_owned(), method.to_string()))
+            })
+            .filter(|(path, _)| path.starts_with("/api/v2/"))
+            .collect();
+        assert_eq!(documented, served);
+    }
+}

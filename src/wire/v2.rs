@@ -296,6 +296,7 @@ pub fn status_reply(operation: &Operation) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::sync::Arc;
 
     use super::*;
@@ -628,5 +629,25 @@ mod tests {
         assert_eq!(digest(r#"{"a":1,"z":2}"#, &kept), digest(r#"{"z":3,"a":1.0,"merchant_user_ip":null}"#, &kept));
         assert_ne!(digest(r#"{"a":1,"z":2}"#, &Kept::Everything), digest(r#"{"z":3,"a":1.0}"#, &Kept::Everything));
         assert_eq!(digest("{}", &kept), digest(r#"{"merchant_user_ip":null}"#, &kept));
+    }
+
+    #[test]
+    fn the_document_of_the_interface_has_the_members_that_are_read() {
+        let document: serde_json::Value = serde_json::from_str(include_str!("../../api/openapi.json")).unwrap();
+        let schema = |name: &str| document["components"]["schemas"][name].clone();
+        let keys = |value: &serde_json::Value| -> BTreeSet<String> {
+            value["properties"].as_object().unwrap().keys().cloned().collect()
+        };
+        let words = |names: &[&str]| names.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+        for (direction, own, kind) in
+            [(Direction::Payin, &DEPOSIT[..], "Deposit"), (Direction::Payout, &WITHDRAWAL[..], "Withdrawal")]
+        {
+            assert_eq!(keys(&schema(&format!("{kind}Request"))), words(&[&COMMON[..], own].concat()), "{kind}");
+            let fields = schema(&format!("{kind}Fields"));
+            assert_eq!(keys(&fields), words(&[&CUSTOMER_FIELDS[..], &[MERCHANT_USER_IP]].concat()), "{kind}");
+            let reserved: BTreeSet<String> =
+                serde_json::from_value(fields["propertyNames"]["not"]["enum"].clone()).unwrap();
+            assert_eq!(reserved, words(reserved_names(direction)), "{kind}");
+        }
     }
 }
