@@ -264,7 +264,7 @@ fn schemathesis(config: &str, mode: &str) {
     let Some(program) = tool("schemathesis") else { return };
     let gateway = Gateway::start(&plain_rules());
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemathesis");
-    let examples = std::env::var("PAYBRIDGE_SCHEMATHESIS_EXAMPLES").unwrap_or_else(|_| "50".to_owned());
+    let examples = std::env::var("PAYBRIDGE_SCHEMATHESIS_EXAMPLES").unwrap_or_else(|_| "100".to_owned());
     say(&format!("schemathesis {config}: {examples} cases an operation, seed {SEED}"));
     let mut command = Command::new(program);
     command
