@@ -141,7 +141,7 @@ mod tests {
         let served: BTreeSet<(String, String)> = TABLE
             .iter()
             .flat_map(|row| {
-                let (Path::Exactly(path) | Path::SegmentBelow(path)) = row.path;
+                let (Path::Exactly(path) | Path::SegmentBelow(path) | Path::SegmentBetween(path, _)) = row.path;
                 row.served.iter().map(move |(method, _)| (path.to_owned(), method.to_string()))
             })
             .filter(|(path, _)| path.starts_with("/api/v2/"))

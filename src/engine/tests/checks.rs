@@ -22,6 +22,7 @@ async fn provider_is_asked(world: &World) -> bool {
     !world.store().provider_queues().await.unwrap().is_empty()
 }
 
+// keeps P090, P097, P132, P148
 #[tokio::test]
 async fn refused_customers_are_created_failed_and_no_provider_hears_of_them() {
     for (refused, cause) in [
@@ -96,6 +97,7 @@ async fn the_operator_is_told_why_without_the_customers_data() {
     panic!("nothing was logged");
 }
 
+// keeps P090, P132
 #[tokio::test]
 async fn customers_that_no_list_names_go_to_the_provider() {
     let world = checked();
@@ -116,6 +118,7 @@ async fn the_sandbox_fails_by_itself() {
     assert_eq!(world.created_failed(), counted);
 }
 
+// keeps P132
 #[tokio::test]
 async fn a_customers_day_is_limited() {
     let world = checked();

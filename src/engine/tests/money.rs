@@ -11,6 +11,7 @@ async fn finish(world: &World, reply: &str, outcome: Outcome) {
     assert_eq!(world.report(reply, Report::Finished(outcome)).await, Reported::Taken);
 }
 
+// keeps P014, D051, D052, D053, D054
 #[tokio::test]
 async fn deposits_credit_and_withdrawals_hold_then_take_or_release() {
     let world = World::new();
@@ -32,6 +33,7 @@ async fn deposits_credit_and_withdrawals_hold_then_take_or_release() {
     assert_eq!(world.balances().await, ["EUR 7000 0"]);
 }
 
+// keeps D056
 #[tokio::test]
 async fn an_uncovered_withdrawal_is_created_failed_where_that_is_enforced() {
     let world = with_balance("enforce = true\nopening = { EUR = \"25.00\" }");
@@ -61,6 +63,7 @@ async fn a_balance_that_is_not_enforced_may_go_below_zero() {
     assert!(world.created_failed().is_empty());
 }
 
+// keeps D057
 #[tokio::test]
 async fn opening_balances_are_booked_once_with_the_first_operation() {
     let world = with_balance("opening = { EUR = \"25.00\", USD = \"1.50\" }");
@@ -76,6 +79,7 @@ async fn opening_balances_are_booked_once_with_the_first_operation() {
     assert_eq!(forgetful.balances().await, ["EUR 2500 0", "USD 150 0"]);
 }
 
+// keeps D057
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn opening_balances_are_booked_once_by_concurrent_first_operations() {
     let world = Arc::new(with_balance("enforce = true\nopening = { EUR = \"100.00\" }"));

@@ -17,6 +17,7 @@ enum Stands {
     Reservation,
 }
 
+// keeps D020, D026, D027
 #[tokio::test]
 async fn guards_stand_in_the_order_of_the_contract() {
     use Stands::{Nothing, Operation, Reservation};
@@ -58,6 +59,7 @@ async fn guards_stand_in_the_order_of_the_contract() {
     }
 }
 
+// keeps D040
 #[tokio::test]
 async fn a_refused_create_reserves_nothing() {
     let world = World::new();
@@ -78,6 +80,7 @@ async fn a_refused_create_reserves_nothing() {
     assert!(world.deposit("\"amount\":12").await.is_ok(), "corrected, the same order_id is new");
 }
 
+// keeps P239, P240, P241
 #[tokio::test]
 async fn the_scope_is_merchant_and_direction_across_shops() {
     let world = World::new();
@@ -133,6 +136,7 @@ async fn at_once(
     (replies, answered)
 }
 
+// keeps P244, D042
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_creates_make_one_operation_and_one_posting() {
     let world = Arc::new(World::new());
@@ -141,6 +145,7 @@ async fn concurrent_creates_make_one_operation_and_one_posting() {
     assert_eq!(world.balances().await, ["EUR -1000 1000"], "one hold");
 }
 
+// keeps D042
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn of_concurrent_creates_with_mixed_data_one_wins() {
     let world = Arc::new(World::new());

@@ -2,6 +2,7 @@
 
 use super::*;
 
+// keeps P243, D028, D029, D031, D032, D033, D035
 #[tokio::test]
 async fn a_repeat_is_what_says_the_same() {
     let world = World::new();
@@ -39,6 +40,7 @@ async fn a_repeat_is_what_says_the_same() {
     assert_eq!(world.deposit(r#""fields":{"level":1.5,"bank_code":"b1"}"#).await, Ok(first), "and nothing changed it");
 }
 
+// keeps P231, D045
 #[tokio::test]
 async fn withdrawals_compare_what_only_they_have() {
     let world = World::new();
@@ -58,6 +60,7 @@ async fn withdrawals_compare_what_only_they_have() {
     }
 }
 
+// keeps D029, D030
 #[tokio::test]
 async fn null_is_like_absent_where_the_contract_says_so_and_nowhere_else() {
     let world = World::new();
@@ -83,6 +86,7 @@ async fn null_is_like_absent_where_the_contract_says_so_and_nowhere_else() {
     assert!(error.starts_with("400 account_channel: "), "{error}");
 }
 
+// keeps P093, D034
 #[tokio::test]
 async fn customer_addresses_are_compared_as_text() {
     let world = World::new();
@@ -96,6 +100,7 @@ async fn customer_addresses_are_compared_as_text() {
     assert!(world.deposit(&from("")).await.unwrap_err().starts_with("400 fields.merchant_user_ip"));
 }
 
+// keeps D037, D038
 #[tokio::test]
 async fn a_conflict_names_members_and_no_value() {
     let world = World::new();
@@ -203,6 +208,7 @@ const CHANGES: &[Change] = &[
     ),
 ];
 
+// keeps D027, D036
 #[tokio::test]
 async fn no_change_of_the_rules_turns_a_repeat_into_anything_else() {
     const DATA: &str = r#""customer_account_id":42,
@@ -271,6 +277,7 @@ async fn a_withdrawal_is_repeated_whatever_its_shop_says_of_accounts_now() {
     assert!(error.starts_with("400 account_number"), "{error}");
 }
 
+// keeps P189, P190, D036, D049
 #[tokio::test]
 async fn time_and_results_change_no_reply() {
     let world = World::new();
@@ -283,6 +290,7 @@ async fn time_and_results_change_no_reply() {
     assert_eq!(world.deposit("\"amount\":11").await, differs_in("amount"));
 }
 
+// keeps P246, D004
 #[tokio::test]
 async fn a_v1_request_never_repeats_what_was_not_made_through_v1() {
     let world = World::new();

@@ -19,6 +19,7 @@ async fn prepared(world: &World, reply: &str) -> Option<Preparation> {
     world.store().preparation(id(reply)).await.unwrap()
 }
 
+// keeps D048
 #[tokio::test]
 async fn a_result_is_taken_once() {
     for (first, status, contradicting) in
@@ -45,6 +46,7 @@ async fn a_result_is_taken_once() {
     }
 }
 
+// keeps P029
 #[tokio::test]
 async fn the_first_payer_stands() {
     let world = World::new();
@@ -97,6 +99,7 @@ async fn nothing_is_prepared_for_a_withdrawal() {
     assert!(world.status(&reply).await.contains("\"PENDING\""));
 }
 
+// keeps P097, D048
 #[tokio::test]
 async fn what_was_created_failed_stays_failed() {
     let world = World::new();

@@ -4,6 +4,7 @@ use super::*;
 
 const RESERVED: &str = "409 order_id: is reserved: it names an operation that was made through v1";
 
+// keeps P235, P242, P258, D039
 #[tokio::test]
 async fn a_reserved_id_is_refused_whatever_is_sent() {
     let world = World::new();
@@ -22,6 +23,7 @@ async fn a_reserved_id_is_refused_whatever_is_sent() {
     assert!(world.deposit("\"order_id\":\"O\"").await.is_ok(), "text is compared as it is");
 }
 
+// keeps D050
 #[tokio::test]
 async fn a_reservation_leaves_operations_alone() {
     let world = World::new();

@@ -316,6 +316,7 @@ impl History {
     }
 }
 
+// keeps D055
 #[tokio::test]
 async fn random_histories_keep_the_books() {
     let given = std::env::var("PAYBRIDGE_SEED").ok().and_then(|text| text.parse().ok());
