@@ -165,7 +165,9 @@ impl Provider {
         if let Some(known) = known.get(&operation.transaction_id) {
             return reply(&known.answer);
         }
-        let answer = self.begin(&operation);
+        // Every answer names its operation: the gateway believes none that could be another one's.
+        let mut answer = self.begin(&operation);
+        answer["transaction_id"] = operation.transaction_id.clone().into();
         let answered = reply(&answer);
         known.insert(operation.transaction_id.clone(), Known { operation, answer });
         answered
@@ -203,13 +205,11 @@ impl Provider {
     fn finish(self: &Arc<Self>, id: &str, status: &str) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(known) = known.get_mut(id).filter(|known| known.answer["status"] == "PENDING") else { return };
-        known.answer = json!({ "status": status });
+        known.answer = json!({ "transaction_id": id, "status": status });
         if status == "SUCCESS" && known.operation.direction == Direction::Payin {
             known.answer["payer_account"] = "4111111111111111".into();
         }
-        let mut report = known.answer.clone();
-        report["transaction_id"] = id.into();
-        tokio::spawn(Arc::clone(self).report(known.operation.events_url.clone(), report.to_string()));
+        tokio::spawn(Arc::clone(self).report(known.operation.events_url.clone(), known.answer.to_string()));
     }
 
     /// Reports until it is taken. A report may be made any number of times.

@@ -33,7 +33,7 @@ pub async fn take(engine: &Engine, shop: &ShopCode, body: &SignedBody) -> Result
     // What is no id names no operation.
     let id = TransactionId::parse(&id).map_err(|_| Failure::NotFound)?;
     let operation = operation(engine, shop, id).await?;
-    let report = said::read(&report, operation.direction())?;
+    let report = said::read(&report, &operation)?;
     match engine.report(shop, id, report).await? {
         Reported::Taken | Reported::Repeated => {
             let status = self::operation(engine, shop, id).await?.state.status();

@@ -94,7 +94,7 @@ impl Scripted {
             let before = self.asked(&id).len();
             self.asked.lock().unwrap().push(asked);
             let body = match play(&cents, before) {
-                Play::Say(body) => body,
+                Play::Say(body) => named(body, &id),
                 Play::Bytes(bytes) => {
                     let _ = stream.write_all(&bytes).await;
                     return;
@@ -102,7 +102,7 @@ impl Scripted {
                 Play::Hang => std::future::pending().await,
                 Play::Hold(body) => {
                     self.go_on.subscribe().wait_for(|go_on| *go_on).await.unwrap();
-                    body
+                    named(body, &id)
                 }
             };
             let reply = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
@@ -111,6 +111,11 @@ impl Scripted {
             }
         }
     }
+}
+
+/// What is said, with the operation it is said of.
+fn named(said: &str, id: &str) -> String {
+    said.replacen('{', &format!("{{\"transaction_id\":\"{id}\","), 1)
 }
 
 async fn take_request(stream: &mut TcpStream, received: &mut Vec<u8>) -> Option<Asked> {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 
 use crate::auth::signatures::sign_v2;
-use crate::domain::{Direction, Operation, UnixMillis};
+use crate::domain::{Operation, UnixMillis};
 use crate::engine::Report;
 use crate::outbound::{Answer, Outbound, OutboundError, Post};
 use crate::rules::HttpProvider;
@@ -81,7 +81,7 @@ pub async fn ask(
         answer_limit: ANSWER_LIMIT,
     };
     match outbound.post(post, now).await {
-        Ok(answer) => understood(&answer, operation.direction()),
+        Ok(answer) => understood(&answer, operation),
         Err(error) => Asked::Unknown(Unknown { kind: kind(&error), cause: error.to_string(), retry_after: None }),
     }
 }
@@ -95,13 +95,13 @@ const fn kind(error: &OutboundError) -> &'static str {
     }
 }
 
-/// What an answer means for an operation of this direction.
-fn understood(answer: &Answer, direction: Direction) -> Asked {
+/// What an answer means for an operation.
+fn understood(answer: &Answer, operation: &Operation) -> Asked {
     let unknown = |kind, cause| Asked::Unknown(Unknown { kind, cause, retry_after: answer.retry_after });
     if !(200..300).contains(&answer.status) {
         return unknown("refused", format!("it answered HTTP {}", answer.status));
     }
-    let read = read_object(&answer.body).and_then(|object| said::read(&object, direction));
+    let read = read_object(&answer.body).and_then(|object| said::read(&object, operation));
     match read {
         Ok(report) => Asked::Said(report),
         Err(complaint) => unknown("malformed", format!("its answer cannot be understood: {complaint}")),
@@ -114,25 +114,43 @@ mod tests {
 
     use super::*;
     use crate::domain::Outcome;
+    use crate::provider::testing::withdrawal;
 
     fn answer(status: u16, body: &[u8]) -> Asked {
         let retry_after = Some(Duration::from_secs(7));
-        understood(&Answer { status, retry_after, body: Bytes::copy_from_slice(body) }, Direction::Payout)
+        understood(&Answer { status, retry_after, body: Bytes::copy_from_slice(body) }, &withdrawal())
     }
 
     #[test]
     fn only_a_2xx_with_an_object_says_anything() {
-        let success = br#"{"status":"SUCCESS"}"#;
+        let success = br#"{"transaction_id":"4711","status":"SUCCESS"}"#;
         for status in [200, 201, 202, 299] {
             assert_eq!(answer(status, success), Asked::Said(Report::Finished(Outcome::Success { payer: None })));
         }
         for status in [100, 301, 302, 307, 400, 401, 404, 409, 410, 422, 429, 500, 502, 503, 504, 599] {
             assert_eq!(answer(status, success).outcome(), "refused", "{status}");
-            assert_eq!(answer(status, br#"{"status":"FAILED"}"#).outcome(), "refused", "{status}");
+            assert_eq!(
+                answer(status, br#"{"transaction_id":"4711","status":"FAILED"}"#).outcome(),
+                "refused",
+                "{status}"
+            );
         }
-        let doubled = br#"{"status":"FAILED","status":"FAILED"}"#;
-        let escaped = br#"{"status":"FAILED","st\u0061tus":"SUCCESS"}"#;
-        for body in [&b""[..], b"FAILED", b"[]", b"null", b"\xff", b"{\"status\":\"FAILED\"", doubled, escaped] {
+        let doubled = br#"{"transaction_id":"4711","status":"FAILED","status":"FAILED"}"#;
+        let escaped = br#"{"transaction_id":"4711","status":"FAILED","st\u0061tus":"SUCCESS"}"#;
+        let of_another = br#"{"transaction_id":"4712","status":"SUCCESS"}"#.as_slice();
+        let of_nobody = br#"{"status":"SUCCESS"}"#.as_slice();
+        for body in [
+            of_another,
+            of_nobody,
+            &b""[..],
+            b"FAILED",
+            b"[]",
+            b"null",
+            b"\xff",
+            b"{\"status\":\"FAILED\"",
+            doubled,
+            escaped,
+        ] {
             assert_eq!(answer(200, body).outcome(), "malformed", "{body:?}");
         }
         let Asked::Unknown(unknown) = answer(503, b"") else { panic!("unknown") };

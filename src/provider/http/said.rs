@@ -1,12 +1,13 @@
 //! What a provider says of an operation, in an answer or in a report: one shape for both (rules/README.md, "Writing an
 //! HTTP provider").
 //!
-//! Members that are not known are passed over, so that providers may grow; a known one that has another type, or that
+//! It names its operation. Members that are not known are passed over, so that providers may grow; a known one that has another type, or that
 //! does not belong to this status or direction, makes the whole a mistake: who is wrong about one thing may be wrong
 //! about the result.
 
 use crate::domain::{
-    AccountNumber, BrowserUrl, Detail, Direction, Instructions, Invalid, Outcome, Preparation, names_loopback,
+    AccountNumber, Amount, BrowserUrl, Detail, Direction, Instructions, Invalid, Operation, Outcome, Preparation,
+    names_loopback,
 };
 use crate::engine::Report;
 use crate::failure::Complaint;
@@ -24,11 +25,39 @@ enum Word {
     Failed,
 }
 
-/// Reads what is said of an operation of this direction.
+/// What an operation says under a member's name.
+type Said = fn(&Operation) -> String;
+
+/// The members of a request that may be repeated in what is said; then they say what the request did.
+const ECHOES: [(&str, Said); 5] = [
+    ("direction", |operation| operation.direction().as_str().to_owned()),
+    ("merchant", |operation| operation.merchant.as_str().to_owned()),
+    ("order_id", |operation| operation.order_id.as_str().to_owned()),
+    ("shop", |operation| operation.shop.as_str().to_owned()),
+    ("currency", |operation| operation.currency.as_str().to_owned()),
+];
+
+/// Reads what is said of an operation. It has to name the operation: over a connection that several requests share, an
+/// answer that is late or out of step would be believed of another one. What it repeats of the request has to be so.
 ///
 /// # Errors
 /// The member that is missing or wrong.
-pub fn read(said: &Object<'_>, direction: Direction) -> Result<Report, Complaint> {
+pub fn read(said: &Object<'_>, operation: &Operation) -> Result<Report, Complaint> {
+    let direction = operation.direction();
+    let id = required_parsed("transaction_id", said, |text| Ok(text.to_owned()))?;
+    if id != operation.id.to_string() {
+        return Err(Complaint::member("transaction_id", "names another operation"));
+    }
+    for (name, value) in ECHOES {
+        if let Some(echo) = present(said, name)
+            && string(name, echo)? != value(operation)
+        {
+            return Err(Complaint::member(name, "is not the operation's"));
+        }
+    }
+    if let Some(echo) = present(said, "amount") {
+        amount(echo, operation.amount)?;
+    }
     let status = required_parsed("status", said, word)?;
     if let Some(name) = PREPARATIONS.into_iter().find(|name| present(said, name).is_some())
         && (status != Word::Pending || direction == Direction::Payout)
@@ -43,6 +72,15 @@ pub fn read(said: &Object<'_>, direction: Direction) -> Result<Report, Complaint
         Word::Success => Ok(Report::Finished(Outcome::Success { payer: payer(said)? })),
         Word::Pending => Ok(preparation(said)?.map_or(Report::Pending, Report::Prepared)),
     }
+}
+
+/// An amount by its value, as a decimal string or as a number.
+fn amount(echo: &Value<'_>, expected: Amount) -> Result<(), Complaint> {
+    let amount = match &echo.node {
+        Node::String(text) => Amount::from_decimal_string(text),
+        _ => Amount::from_json_number(echo.raw),
+    };
+    if amount == Ok(expected) { Ok(()) } else { Err(Complaint::member("amount", "is not the operation's")) }
 }
 
 fn word(text: &str) -> Result<Word, Invalid> {
@@ -123,12 +161,58 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::provider::testing::{deposit, withdrawal};
     use crate::wire::json::write_string;
     use crate::wire::members::read_object;
 
-    fn said(text: &str, direction: Direction) -> Result<Report, String> {
+    fn of(direction: Direction) -> Operation {
+        match direction {
+            Direction::Payin => deposit(),
+            Direction::Payout => withdrawal(),
+        }
+    }
+
+    fn said_exactly(text: &str, direction: Direction) -> Result<Report, String> {
         let object = read_object(text.as_bytes()).map_err(|complaint| complaint.to_string())?;
-        read(&object, direction).map_err(|complaint| complaint.to_string())
+        read(&object, &of(direction)).map_err(|complaint| complaint.to_string())
+    }
+
+    /// The same with the operation named.
+    fn said(text: &str, direction: Direction) -> Result<Report, String> {
+        let comma = if text == "{}" { "" } else { "," };
+        said_exactly(&text.replacen('{', &format!("{{\"transaction_id\":\"4711\"{comma}"), 1), direction)
+    }
+
+    #[test]
+    fn what_is_said_is_of_this_operation_and_repeats_the_request_truly() {
+        for text in [
+            r#"{"transaction_id":"4711","status":"FAILED"}"#,
+            r#"{"transaction_id":"4711","amount":"10.50","currency":"EUR","direction":"payin","merchant":"acme",
+                "order_id":"o-\"1\"","shop":"card-eur","status":"FAILED"}"#,
+            r#"{"transaction_id":"4711","amount":10.5,"status":"FAILED"}"#,
+            r#"{"transaction_id":"4711","amount":"010.5","currency":null,"status":"FAILED"}"#,
+        ] {
+            assert_eq!(said_exactly(text, Direction::Payin), Ok(Report::Finished(Outcome::Failed)), "{text}");
+        }
+        for (text, member) in [
+            (r#"{"status":"FAILED"}"#, "transaction_id"),
+            (r#"{"transaction_id":"4712","status":"FAILED"}"#, "transaction_id"),
+            (r#"{"transaction_id":"04711","status":"FAILED"}"#, "transaction_id"),
+            (r#"{"transaction_id":4711,"status":"FAILED"}"#, "transaction_id"),
+            (r#"{"transaction_id":"4711","amount":"1.00","status":"SUCCESS"}"#, "amount"),
+            (r#"{"transaction_id":"4711","amount":1,"status":"SUCCESS"}"#, "amount"),
+            (r#"{"transaction_id":"4711","amount":true,"status":"SUCCESS"}"#, "amount"),
+            (r#"{"transaction_id":"4711","amount":"ten","status":"SUCCESS"}"#, "amount"),
+            (r#"{"transaction_id":"4711","currency":"KES","status":"SUCCESS"}"#, "currency"),
+            (r#"{"transaction_id":"4711","currency":1,"status":"SUCCESS"}"#, "currency"),
+            (r#"{"transaction_id":"4711","direction":"payout","status":"SUCCESS"}"#, "direction"),
+            (r#"{"transaction_id":"4711","merchant":"beta","status":"SUCCESS"}"#, "merchant"),
+            (r#"{"transaction_id":"4711","order_id":"o","status":"SUCCESS"}"#, "order_id"),
+            (r#"{"transaction_id":"4711","shop":"card-usd","status":"SUCCESS"}"#, "shop"),
+        ] {
+            let complaint = said_exactly(text, Direction::Payin).unwrap_err();
+            assert!(complaint.starts_with(&format!("{member}: ")), "{text}: {complaint}");
+        }
     }
 
     fn page_of(url: &str) -> Report {
@@ -237,7 +321,7 @@ mod tests {
         #[test]
         fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             if let Ok(object) = read_object(&bytes) {
-                let _ = read(&object, Direction::Payin);
+                let _ = read(&object, &deposit());
             }
         }
 

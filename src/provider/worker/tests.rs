@@ -22,7 +22,8 @@ use crate::v2;
 
 const START: UnixMillis = UnixMillis(1_780_000_000_000);
 const SANDBOX: &str = "kind = \"sandbox\"\n";
-const SUCCESS: &str = "200 OK\r\nContent-Length: 20\r\n\r\n{\"status\":\"SUCCESS\"}";
+/// The operation asked about takes the place of `@`.
+const SUCCESS: &str = "200 OK\r\nConnection: close\r\n\r\n{\"transaction_id\":\"@\",\"status\":\"SUCCESS\"}";
 const BUSY: &str = "503 Busy\r\nContent-Length: 0\r\n\r\n";
 
 /// A provider whose next answers a test chooses.
@@ -45,7 +46,9 @@ impl Fake {
                     assert_ne!(stream.read_buf(&mut received).await.unwrap(), 0);
                 }
                 asked.fetch_add(1, Ordering::SeqCst);
-                let says = *says.lock().unwrap();
+                let body = String::from_utf8(received).unwrap();
+                let id = body.split_once("{\"transaction_id\":\"").unwrap().1.split('"').next().unwrap();
+                let says = says.lock().unwrap().replace('@', id);
                 stream.write_all(format!("HTTP/1.1 {says}").as_bytes()).await.unwrap();
             }
         });
