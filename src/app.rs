@@ -221,10 +221,18 @@ fn open(
     let gateway = &rules.gateway;
     let Opened { store, holds_rows } =
         open_store(&gateway.store, Arc::clone(random), Arc::clone(metrics)).map_err(StartError::other)?;
+    let default = &gateway.pages.default_secret;
     let secret = match &gateway.pages.secret {
-        Some(secrets) => secrets.signing().clone(),
+        // There is one to fall back to when the rules name none any more.
+        Some(secrets) => secret_file(default, true, &**random).map_or_else(
+            |error| {
+                tracing::warn!(%error, "pages.secret must not be taken out of the rules while this file is missing");
+                secrets.signing().clone()
+            },
+            |secret| Secret::new(&secret),
+        ),
         // Beside operations a new secret would break the links that were handed out.
-        None => default_page_secret(&gateway.pages.default_secret, !holds_rows, &**random)?,
+        None => default_page_secret(default, !holds_rows, &**random)?,
     };
     Ok((store, PageSecret(secret)))
 }

@@ -45,7 +45,7 @@
 //! A new order that today's rules accept exists from there on, and may be created FAILED, which its caller reads from the
 //! status. In this order: the shop's lists of refused customers, then the provider's own word (both before the commit, in
 //! [`engine`]), then the customer's daily limit and the balance (inside the commit, where they cannot be raced). The
-//! merchant's opening balances are booked before either, by the first operation that finds its ledger empty.
+//! merchant's opening balances are booked before either, by its first operation.
 //!
 //! # Invariants
 //!

@@ -321,7 +321,7 @@ async fn a_new_page_secret_is_made_only_beside_a_store_without_operations() {
     let mut gateway =
         Gateway::start(&Rules::default().with("pages", "secret = \"a page secret, long enough for this\""));
     let key = gateway.root.path().join("secrets/pages.key");
-    assert!(!key.exists(), "the rules name one");
+    assert!(key.exists(), "there is one to fall back to when the rules name none any more");
     gateway.signal(Signal::TERM);
     gateway.wait();
     let named = std::fs::read_to_string(gateway.rules_dir().join("gateway.toml")).unwrap();

@@ -49,16 +49,25 @@ impl fmt::Debug for AccountNumber {
     }
 }
 
-/// Masks text shaped like a card number (12 to 19 digits): the first six and last four stay, the rest becomes `*`
-/// (contract section 7, status `account_number`). Other text is returned as it is.
+/// Masks text shaped like a card number (12 to 19 digits, also with spaces, dashes or points between them): the first six
+/// digits and the last four stay, the others become `*` (merchant-api-v2, status `account_number`; contract section 7).
+/// Other text is returned as it is.
 #[must_use]
 pub fn masked(text: &str) -> String {
-    let card = (12..=19).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
-    if !card {
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    let separator = |c: char| c.is_whitespace() || ['-', '.', '\u{2010}', '\u{2011}', '\u{2013}'].contains(&c);
+    if !(12..=19).contains(&digits) || !text.chars().all(|c| c.is_ascii_digit() || separator(c)) {
         return text.to_owned();
     }
-    let hidden = text.len() - 10;
-    format!("{}{}{}", &text[..6], "*".repeat(hidden), &text[text.len() - 4..])
+    let mut place = 0;
+    let shown = |c: char| {
+        if !c.is_ascii_digit() {
+            return c;
+        }
+        place += 1;
+        if place <= 6 || place > digits - 4 { c } else { '*' }
+    };
+    text.chars().map(shown).collect()
 }
 
 #[cfg(test)]
@@ -70,6 +79,10 @@ mod tests {
         assert_eq!(masked("4111111111111111"), "411111******1111");
         assert_eq!(masked("123456789012"), "123456**9012");
         assert_eq!(masked("1234567890123456789"), "123456*********6789");
+        assert_eq!(masked("4111 1111 1111 1111"), "4111 11** **** 1111");
+        assert_eq!(masked(" 4111-1111.1111\u{a0}1111"), " 4111-11**.****\u{a0}1111");
+        assert_eq!(masked("1234 5678 901"), "1234 5678 901");
+        assert_eq!(masked("order 411111111111"), "order 411111111111");
         assert_eq!(masked("12345678901"), "12345678901");
         assert_eq!(masked("12345678901234567890"), "12345678901234567890");
         assert_eq!(masked("+491701234567"), "+491701234567");

@@ -23,7 +23,7 @@ pub use ids::{BUCKETS, Bucket, Currency, CustomerAccountId, MerchantId, OrderId,
 pub use invalid::Invalid;
 pub use ledger::{Balance, LedgerAccount, Posting};
 pub use operation::{
-    Contradiction, Deposit, Direction, Kind, Operation, Outcome, RedirectUrl, State, Status, Withdrawal,
+    Contradiction, Deposit, Direction, Kind, Operation, Outcome, ProviderKind, RedirectUrl, State, Status, Withdrawal,
 };
 pub use preparation::{Detail, Instructions, Preparation};
 pub use time::{UnixDay, UnixMillis};

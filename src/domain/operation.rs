@@ -160,6 +160,16 @@ pub struct Withdrawal {
     pub account_channel: Option<Box<str>>,
 }
 
+/// The kinds of providers, as operations remember them: one of another kind never does an operation's work or tells its
+/// result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ProviderKind {
+    /// The built-in one.
+    Sandbox,
+    /// A service of its own.
+    Http,
+}
+
 /// The part of an operation that depends on its direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
@@ -205,6 +215,8 @@ pub struct Operation {
     pub callback_url: CallbackUrl,
     /// What depends on the direction.
     pub kind: Kind,
+    /// What moves its money, whatever the shop's rules say later.
+    pub provider: ProviderKind,
     /// Where it stands.
     pub state: State,
     /// When it was made.
@@ -278,6 +290,7 @@ mod tests {
                 fail_url: url(),
                 redirect_url: RedirectUrl::new("https://a.example/".into()),
             }),
+            provider: ProviderKind::Sandbox,
             state,
             created_at: UnixMillis(1),
         }

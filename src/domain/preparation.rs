@@ -55,7 +55,7 @@ impl Instructions {
             return Err(Invalid::new("must have at most 20 details"));
         }
         let fits = |text: &str, limit: usize| (1..=limit).contains(&text.chars().count());
-        let plain = |text: &str| !text.chars().any(char::is_control);
+        let plain = |text: &str| !text.chars().any(|c| c.is_control() || deceives(c));
         if text.as_deref().is_some_and(|text| !fits(text, Self::MAX_TEXT) || !plain(&text.replace('\n', " "))) {
             return Err(Invalid::new("must have a text of 1 to 2000 characters without control characters"));
         }
@@ -86,6 +86,11 @@ impl Instructions {
     }
 }
 
+/// Whether a character is invisible or changes how others are ordered: an account number could be shown as another one.
+const fn deceives(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
 impl fmt::Debug for Instructions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Instructions({} details)", self.details.len())
@@ -112,7 +117,9 @@ mod tests {
         assert!(Instructions::new(None, Vec::new()).is_err());
         assert!(Instructions::new(Some("".into()), Vec::new()).is_err());
         assert!(Instructions::new(Some("x".repeat(2001).into()), Vec::new()).is_err());
-        assert!(Instructions::new(Some("a\u{7}".into()), Vec::new()).is_err());
+        for wrong in ["a\u{7}", "a\u{202e}b", "\u{200f}", "a\u{2028}b", "\u{feff}a"] {
+            assert!(Instructions::new(Some(wrong.into()), Vec::new()).is_err(), "{wrong:?}");
+        }
         for wrong in [detail("", "b"), detail("a", ""), detail("a\n", "b"), detail("a", &"é".repeat(301))] {
             assert!(Instructions::new(None, vec![wrong]).is_err());
         }

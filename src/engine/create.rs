@@ -98,10 +98,10 @@ impl Engine {
         for _ in 0..ID_DRAWS {
             let draft = self.draft(&plan);
             let created = Created::of(&draft.operation);
-            let offers_opening = !draft.opening.is_empty();
+            let may_be_first = draft.opening.is_some();
             match self.store.create(draft).await? {
                 Creation::Created(verdict) => {
-                    if offers_opening {
+                    if may_be_first {
                         self.openings.stood(&caller.merchant().id);
                     }
                     self.tell_created(&plan, created.id, verdict);
@@ -159,6 +159,7 @@ impl Engine {
             customer_account_id: request.customer_account_id,
             callback_url: request.callback_url.clone(),
             kind: self.kind(caller, request, id, *now),
+            provider: kind_of(&shop.provider),
             state,
             created_at: *now,
         };

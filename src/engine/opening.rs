@@ -1,5 +1,5 @@
 //! Opening balances: offered with a merchant's creates until one of them stood. The store books them in the commit of
-//! the first operation that finds the merchant's ledger empty; what is remembered here only spares it the question.
+//! the merchant's first operation; what is remembered here only spares it the question.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,36 +9,36 @@ use crate::domain::{Amount, Currency, MerchantId};
 /// How many merchants are remembered; beyond, all are forgotten, which costs the store a look for each.
 const REMEMBERED: usize = 65_536;
 
-/// The merchants whose opening balances are booked.
+/// The merchants that have operations.
 #[derive(Debug, Default)]
 pub(super) struct Openings {
-    booked: Mutex<HashSet<MerchantId>>,
+    seen: Mutex<HashSet<MerchantId>>,
 }
 
 impl Openings {
-    /// What a create of this merchant offers to be booked; empty when there is nothing left.
+    /// What a create of this merchant offers to be booked; `None` when it cannot be the first.
     pub(super) fn offered(
         &self,
         merchant: &MerchantId,
         opening: &BTreeMap<Currency, Amount>,
-    ) -> Arc<[(Currency, Amount)]> {
-        if opening.is_empty() || self.booked().contains(merchant) {
-            return Arc::default();
+    ) -> Option<Arc<[(Currency, Amount)]>> {
+        if self.seen().contains(merchant) {
+            return None;
         }
-        opening.iter().map(|(currency, amount)| (*currency, *amount)).collect()
+        Some(opening.iter().map(|(currency, amount)| (*currency, *amount)).collect())
     }
 
-    /// A create that offered them stands: they are booked now, or were before.
+    /// A create that offered them stands: the merchant is known to the store.
     pub(super) fn stood(&self, merchant: &MerchantId) {
-        let mut booked = self.booked();
-        if booked.len() >= REMEMBERED {
-            booked.clear();
+        let mut seen = self.seen();
+        if seen.len() >= REMEMBERED {
+            seen.clear();
         }
-        booked.insert(merchant.clone());
+        seen.insert(merchant.clone());
     }
 
-    fn booked(&self) -> MutexGuard<'_, HashSet<MerchantId>> {
-        self.booked.lock().unwrap_or_else(PoisonError::into_inner)
+    fn seen(&self) -> MutexGuard<'_, HashSet<MerchantId>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -52,13 +52,13 @@ mod tests {
         let amount = Amount::from_hundredths(100).unwrap();
         let opening = BTreeMap::from([(Currency::new("EUR").unwrap(), amount)]);
         let openings = Openings::default();
-        assert!(openings.offered(&merchant("a"), &BTreeMap::new()).is_empty());
+        assert!(openings.offered(&merchant("a"), &BTreeMap::new()).unwrap().is_empty());
         for _ in 0..2 {
-            assert_eq!(*openings.offered(&merchant("a"), &opening), [(Currency::new("EUR").unwrap(), amount)]);
+            assert_eq!(*openings.offered(&merchant("a"), &opening).unwrap(), [(Currency::new("EUR").unwrap(), amount)]);
         }
         openings.stood(&merchant("a"));
-        assert!(openings.offered(&merchant("a"), &opening).is_empty());
-        assert_eq!(openings.offered(&merchant("b"), &opening).len(), 1);
+        assert_eq!(openings.offered(&merchant("a"), &opening), None);
+        assert_eq!(openings.offered(&merchant("b"), &opening).unwrap().len(), 1);
     }
 
     #[test]
@@ -67,6 +67,6 @@ mod tests {
         for number in 0..=REMEMBERED {
             openings.stood(&MerchantId::new(&format!("m{number}")).unwrap());
         }
-        assert_eq!(openings.booked().len(), 1);
+        assert_eq!(openings.seen().len(), 1);
     }
 }

@@ -2,7 +2,7 @@
 //! refused and told to the operator (contract sections 7 and 8).
 
 use super::Engine;
-use crate::domain::{Direction, Outcome, Preparation, ShopCode, Status, TransactionId};
+use crate::domain::{Direction, Operation, Outcome, Preparation, ProviderKind, ShopCode, Status, TransactionId};
 use crate::store::{Settlement, StoreError};
 
 /// What a provider says of an operation.
@@ -31,15 +31,21 @@ pub enum Reported {
 }
 
 impl Engine {
-    /// Takes what the provider of a shop says of an operation. When it is taken, the provider's job ends in the same
+    /// Takes what the provider of a shop, of this kind, says of an operation that was made for it. When it is taken, the provider's job ends in the same
     /// commit.
     ///
     /// # Errors
     /// The store could not answer: nothing was taken, and the report may be made again.
-    pub async fn report(&self, shop: &ShopCode, id: TransactionId, report: Report) -> Result<Reported, StoreError> {
-        let Some(stored) = self.store.by_id(id).await?.filter(|stored| stored.operation.shop == *shop) else {
-            return Ok(Reported::Unknown);
-        };
+    pub async fn report(
+        &self,
+        provider: ProviderKind,
+        shop: &ShopCode,
+        id: TransactionId,
+        report: Report,
+    ) -> Result<Reported, StoreError> {
+        let stored = self.store.by_id(id).await?;
+        let own = |operation: &Operation| operation.shop == *shop && operation.provider == provider;
+        let Some(stored) = stored.filter(|stored| own(&stored.operation)) else { return Ok(Reported::Unknown) };
         let status = stored.operation.state.status();
         match report {
             Report::Finished(outcome) => self.finish(shop, id, outcome).await,

@@ -19,7 +19,7 @@ use super::{Created, CustomerWay, Engine, PageSecret, Refused, Report, Reported}
 use crate::auth::callers::{Interface, KnownKey, verify_forwarded};
 use crate::auth::{Caller, SignedBody, signatures};
 use crate::clock::{ManualClock, SystemRandomness};
-use crate::domain::{Direction, MerchantId, OrderId, ShopCode, Status, TransactionId, UnixMillis};
+use crate::domain::{Direction, MerchantId, OrderId, ProviderKind, ShopCode, Status, TransactionId, UnixMillis};
 use crate::failure::Failure;
 use crate::provider::Providers;
 use crate::rules::{LoadOptions, RuleSet, Secret, load};
@@ -170,7 +170,7 @@ impl World {
     }
 
     async fn report(&self, reply: &str, report: Report) -> Reported {
-        self.engine.report(&ShopCode::new("card").unwrap(), id(reply), report).await.unwrap()
+        self.engine.report(ProviderKind::Sandbox, &ShopCode::new("card").unwrap(), id(reply), report).await.unwrap()
     }
 
     async fn reserve(&self, direction: Direction, order_ids: &[&str]) -> Reservations {

@@ -245,7 +245,9 @@ impl Core {
         let rules = Arc::clone(&exchange.rules);
         let limits = &rules.gateway.limits;
         let signature = admission::report_signature(&head.headers)?;
-        let (shop, provider) = events::provider_of(&rules, shop).ok_or(Refusal::UnknownPath)?;
+        // Counted like a wrong signature: whoever guesses shop codes is held up.
+        let unknown = || self.counted(Refusal::UnknownPath, address, &rules);
+        let (shop, provider) = events::provider_of(&rules, shop).ok_or_else(unknown)?;
 
         let started = Instant::now();
         let body = body::read(body, limits.body, limits.body_timeout).await?;
@@ -262,9 +264,14 @@ impl Core {
 
     /// Counts a failed authentication against its address, and turns it into a 429 when there were too many.
     fn held_up(&self, refusal: Refusal, address: IpAddr, rules: &RuleSet) -> Refusal {
-        if !matches!(refusal, Refusal::Unauthenticated(_) | Refusal::AddressNotAllowed) {
-            return refusal;
+        if matches!(refusal, Refusal::Unauthenticated(_) | Refusal::AddressNotAllowed) {
+            self.counted(refusal, address, rules)
+        } else {
+            refusal
         }
+    }
+
+    fn counted(&self, refusal: Refusal, address: IpAddr, rules: &RuleSet) -> Refusal {
         match self.failed_authentications.count(address, rules.gateway.limits.unauthenticated_per_ip) {
             Ok(()) => refusal,
             Err(retry_after) => Refusal::FailedTooOften { retry_after },

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::http::said;
 use crate::auth::SignedBody;
-use crate::domain::{Operation, ShopCode, Status, TransactionId};
+use crate::domain::{Operation, ProviderKind, ShopCode, Status, TransactionId};
 use crate::engine::{Engine, Reported};
 use crate::failure::{Complaint, Failure};
 use crate::rules::{HttpProvider, ProviderRules, RuleSet};
@@ -34,7 +34,7 @@ pub async fn take(engine: &Engine, shop: &ShopCode, body: &SignedBody) -> Result
     let id = TransactionId::parse(&id).map_err(|_| Failure::NotFound)?;
     let operation = operation(engine, shop, id).await?;
     let report = said::read(&report, &operation)?;
-    match engine.report(shop, id, report).await? {
+    match engine.report(ProviderKind::Http, shop, id, report).await? {
         Reported::Taken | Reported::Repeated => {
             let status = self::operation(engine, shop, id).await?.state.status();
             Ok(reply(id, status))
@@ -49,7 +49,9 @@ pub async fn take(engine: &Engine, shop: &ShopCode, body: &SignedBody) -> Result
 
 async fn operation(engine: &Engine, shop: &ShopCode, id: TransactionId) -> Result<Operation, Failure> {
     let stored = engine.store().by_id(id).await?;
-    stored.map(|stored| stored.operation).filter(|operation| operation.shop == *shop).ok_or(Failure::NotFound)
+    // Not one that was made for the sandbox: its result is not this provider's to tell.
+    let own = |operation: &Operation| operation.shop == *shop && operation.provider == ProviderKind::Http;
+    stored.map(|stored| stored.operation).filter(own).ok_or(Failure::NotFound)
 }
 
 fn reply(id: TransactionId, status: Status) -> Bytes {

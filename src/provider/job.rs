@@ -101,7 +101,7 @@ impl Tools {
             Report::Prepared(_) => "prepared",
             Report::Finished(_) => "booked",
         };
-        let word = match self.engine.report(&job.operation.shop, id, report).await? {
+        let word = match self.engine.report(job.provider, &job.operation.shop, id, report).await? {
             Reported::Taken => return Ok(taken),
             Reported::Repeated => "repeated",
             Reported::Contradicts(_) => "contradicted",

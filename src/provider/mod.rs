@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 pub use worker::{Parts, Worker};
 
-use crate::domain::{Amount, Direction, Operation, UnixMillis};
+use crate::domain::{Amount, Direction, Operation, ProviderKind, UnixMillis};
 use crate::engine::{AtCreation, CustomerWay, Provider};
 use crate::rules::{ProviderRules, RuleSet, Shop};
 
@@ -40,8 +40,11 @@ impl Provider for Providers {
 
     fn customer_way(&self, provider: &ProviderRules, operation: &Operation, now: UnixMillis) -> Option<CustomerWay> {
         match provider {
-            ProviderRules::Sandbox { delay } => sandbox::customer_way(operation, *delay, now),
-            ProviderRules::Http(_) => None,
+            // What was made for a provider of its own can be paid nowhere else.
+            ProviderRules::Sandbox { delay } if operation.provider == ProviderKind::Sandbox => {
+                sandbox::customer_way(operation, *delay, now)
+            }
+            ProviderRules::Sandbox { .. } | ProviderRules::Http(_) => None,
         }
     }
 

@@ -59,8 +59,8 @@ fn instructions(operation: &Operation) -> Option<Instructions> {
 mod tests {
     use super::*;
     use crate::domain::{
-        AccountNumber, BrowserUrl, CallbackUrl, Currency, Deposit, Kind, MerchantId, OrderId, RedirectUrl, ShopCode,
-        State, TransactionId, Withdrawal,
+        AccountNumber, BrowserUrl, CallbackUrl, Currency, Deposit, Kind, MerchantId, OrderId, ProviderKind,
+        RedirectUrl, ShopCode, State, TransactionId, Withdrawal,
     };
 
     const CREATED: UnixMillis = UnixMillis(1_780_000_000_000);
@@ -103,6 +103,7 @@ mod tests {
             customer_account_id: None,
             callback_url: CallbackUrl::new("https://a.example/cb").unwrap(),
             kind,
+            provider: ProviderKind::Sandbox,
             state: State::Pending,
             created_at: CREATED,
         }

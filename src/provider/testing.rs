@@ -2,7 +2,7 @@
 
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, Deposit, Kind, MerchantId, Operation,
-    OrderId, RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
+    OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
 };
 
 pub const CREATED: UnixMillis = UnixMillis(1_780_000_000_123);
@@ -32,6 +32,7 @@ fn operation(kind: Kind) -> Operation {
         customer_account_id: Some(CustomerAccountId(-7)),
         callback_url: CallbackUrl::new("https://a.example/cb").unwrap(),
         kind,
+        provider: ProviderKind::Http,
         state: State::Pending,
         created_at: CREATED,
     }

@@ -17,6 +17,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+pub use crate::domain::ProviderKind;
 pub use audit::{Audit, AuditProgress};
 pub use compare::{Comparer, Digest, Hashing};
 pub use open::{OpenError, Opened, open_beside, open_store};
@@ -50,7 +51,7 @@ pub trait Store: Send + Sync + 'static {
     /// Stores a new operation with everything that belongs to it in one commit, unless its merchant, direction and
     /// `order_id` name one already or are reserved. Resolves only after the commit is on disk.
     ///
-    /// In that commit, in this order: the merchant's opening balances, if its ledger is empty; for a pending operation
+    /// In that commit, in this order: the merchant's opening balances, if it is the merchant's first operation; for a pending operation
     /// the customer's daily limit and then, for a withdrawal, the balance (either may turn it FAILED, see [`Verdict`]);
     /// the operation; the hold of a pending withdrawal; the provider job of a pending operation; what must be told of a
     /// finished one.
@@ -136,8 +137,9 @@ pub struct Draft {
     pub v1: Option<V1Part>,
     /// What the provider has to be asked; `None` when it has nothing to do.
     pub provider_job: Option<NewJob>,
-    /// `balance.opening`: booked in the same commit if the merchant's ledger has no entry yet.
-    pub opening: Arc<[(Currency, Amount)]>,
+    /// `balance.opening`: booked in the same commit if this is the first operation of its merchant. `None`: it is known
+    /// not to be.
+    pub opening: Option<Arc<[(Currency, Amount)]>>,
     /// A withdrawal that the available balance does not cover is created FAILED.
     pub enforce_balance: bool,
     /// The customer's limits, when the operation names a customer and its shop has limits.
@@ -151,15 +153,6 @@ pub struct NewJob {
     pub provider: ProviderKind,
     /// When it is due.
     pub due: UnixMillis,
-}
-
-/// The kinds of providers, as jobs remember them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ProviderKind {
-    /// The built-in one.
-    Sandbox,
-    /// A service of its own.
-    Http,
 }
 
 /// What a customer (`customer_account_id` of a merchant) may do in a shop and direction on one UTC day. Operations that

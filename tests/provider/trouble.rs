@@ -217,3 +217,22 @@ async fn a_shop_that_is_switched_off_still_takes_reports() {
     report(&gateway, &id, json!({ "status": "SUCCESS" })).await.expect(200);
     assert_eq!(status(&gateway, &id).await, "SUCCESS");
 }
+
+#[tokio::test]
+async fn whoever_guesses_shops_or_signatures_is_held_up() {
+    let provider = Scripted::start(|_, _| Play::Hang).await;
+    let rules = rules(&provider.url(), "").with("limits", "unauthenticated_per_ip = { per_second = 1, burst = 3 }");
+    let gateway = Gateway::start(&rules);
+    let mut statuses = Vec::new();
+    for number in 0..12 {
+        let shop = if number % 2 == 0 { format!("guess-{number}") } else { "card-eur".to_owned() };
+        let body = json!({ "transaction_id": "1", "status": "SUCCESS" });
+        statuses.push(gateway.client().send(&report_request(&shop, "wrong", &body)).await.status);
+    }
+    assert_eq!(statuses[..3], [404, 401, 404]);
+    assert!(statuses[3..].contains(&429), "{statuses:?}");
+    // A good report of the same address is not.
+    report(&gateway, "1", json!({ "status": "SUCCESS" })).await.expect(404);
+    let answer = gateway.client().send(&report_request("card-eur", SECRET, &json!({}))).await;
+    answer.expect(400);
+}

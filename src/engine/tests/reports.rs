@@ -68,6 +68,12 @@ async fn a_provider_speaks_of_its_own_shop_alone() {
         assert_eq!(world.report(r#"{"transaction_id":"1"}"#, report).await, Reported::Unknown, "no such operation");
     }
     assert!(world.status(&reply).await.contains("\"PENDING\""));
+    // What was made for the sandbox has no other provider, whatever the shop's rules say by then.
+    let reply = world.deposit("\"order_id\":\"other\"").await.unwrap();
+    let card = ShopCode::new("card").unwrap();
+    let told = world.engine.report(ProviderKind::Http, &card, id(&reply), success()).await.unwrap();
+    assert_eq!(told, Reported::Unknown);
+    assert!(world.status(&reply).await.contains("\"PENDING\""));
     assert_eq!(prepared(&world, &reply).await, None);
 }
 

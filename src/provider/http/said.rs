@@ -342,8 +342,8 @@ mod tests {
 
         #[test]
         fn instructions_arrive_as_they_were_sent(
-            text in proptest::option::of("[^\\p{Cc}]{1,40}"),
-            details in prop::collection::vec(("[^\\p{Cc}]{1,20}", "[^\\p{Cc}]{1,20}"), 1..5),
+            text in proptest::option::of("[^\\p{Cc}\\p{Cf}\\u{2028}\\u{2029}\\u{2060}-\\u{206f}]{1,40}"),
+            details in prop::collection::vec(("[^\\p{Cc}\\p{Cf}\\u{2028}\\u{2029}\\u{2060}-\\u{206f}]{1,20}", "[a-zA-Z0-9 é]{1,20}"), 1..5),
         ) {
             let Ok(Report::Prepared(Preparation::Instructions(read))) =
                 said(&written(text.as_deref(), &details), Direction::Payin) else { panic!("instructions") };

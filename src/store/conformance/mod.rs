@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, Kind, MerchantId, Operation, OrderId,
-    RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
+    ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
 };
 use crate::store::{Audit, Comparison, Creation, Digest, Draft, Fields, Kept, Store, Stored, Verdict};
 
@@ -76,13 +76,13 @@ macro_rules! conformance {
             exactly_what_is_covered_is_withdrawn,
             an_uncovered_withdrawal_leaves_only_itself,
             a_ledger_is_opened_once,
-            a_ledger_with_entries_is_not_opened,
+            a_later_operation_opens_nothing,
             daily_limits_hold_under_concurrency,
             daily_limits_are_of_a_customer_shop_direction_and_day,
             a_failure_gives_the_daily_usage_back,
             the_usage_of_many_days_is_kept_apart,
             a_result_is_told_once_to_whom_it_concerns,
-            a_booking_out_of_range_is_refused_whole,
+            a_hold_out_of_range_is_not_booked,
             reserved_orders_are_refused,
             a_reservation_never_touches_an_operation,
             a_race_for_an_order_has_one_winner,
@@ -146,6 +146,7 @@ pub(super) fn deposit(merchant_name: &str, order_text: &str) -> Draft {
                 fail_url: done,
                 redirect_url: RedirectUrl::new(format!("https://localhost:8443/pay/{id}?expires=1&signature=ab")),
             }),
+            provider: ProviderKind::Sandbox,
             state: State::Pending,
             created_at: NOW,
         },
@@ -154,7 +155,7 @@ pub(super) fn deposit(merchant_name: &str, order_text: &str) -> Draft {
         comparison: Comparison { digest: Digest([7; 16]), kept: Kept::Everything },
         v1: None,
         provider_job: None,
-        opening: Arc::default(),
+        opening: Some(Arc::default()),
         enforce_balance: false,
         daily_limit: None,
     }

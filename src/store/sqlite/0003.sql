@@ -63,6 +63,16 @@ CREATE TABLE daily_usage (
 -- The day under which an operation counts in daily_usage; NULL: it does not.
 ALTER TABLE operations ADD COLUMN counted_day INTEGER;
 
+-- What moves an operation's money: 0 sandbox, 1 http.
+ALTER TABLE operations ADD COLUMN provider INTEGER NOT NULL DEFAULT 0;
+
+-- Merchants that have operations: an opening balance is booked with the first one and never again.
+CREATE TABLE merchants (
+  merchant TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO merchants SELECT DISTINCT merchant FROM operations;
+
 -- order_ids of the old v1 service.
 CREATE TABLE reserved_ids (
   order_key BLOB PRIMARY KEY                  -- as operations.order_key

@@ -32,9 +32,12 @@ pub(super) fn create(connection: &Connection, row: &NewRow, callback: CallbackId
         return Ok(Created::Reserved);
     }
     let draft = row.draft();
-    let Draft { operation, opening, .. } = draft;
-    let opening: &[_] =
-        if opening.is_empty() || !ledger::is_empty(connection, &operation.merchant)? { &[] } else { opening };
+    let operation = &draft.operation;
+    let first = match &draft.opening {
+        Some(opening) if !ledger::knows(connection, &operation.merchant)? => Some(&**opening),
+        _ => None,
+    };
+    let opening = first.unwrap_or_default();
     let judged = judge(connection, draft, opening)?;
     let state = match judged.verdict {
         Verdict::AsDrafted => operation.state.clone(),
@@ -48,7 +51,9 @@ pub(super) fn create(connection: &Connection, row: &NewRow, callback: CallbackId
         let existing = StoredRow::by_order(connection, row.order_key())?;
         return Ok(existing.map_or(Created::IdTaken, |existing| Created::Existing(Box::new(existing))));
     }
-    ledger::open(connection, operation.id, &operation.merchant, opening, operation.created_at)?;
+    if first.is_some() {
+        ledger::open(connection, operation.id, &operation.merchant, opening, operation.created_at)?;
+    }
     if let (Some(customer), Some(usage), Some(day)) = (customer(operation), judged.usage, day) {
         usage::write(connection, customer, day, usage)?;
     }
@@ -86,14 +91,23 @@ fn judge(connection: &Connection, draft: &Draft, opening: &[(Currency, Amount)])
         }
         _ => None,
     };
-    let covered = !draft.enforce_balance
-        || operation.direction() == Direction::Payin
-        || available(connection, operation, opening)? >= ledger::signed(operation.amount);
+    let covered = operation.direction() == Direction::Payin || can_be_held(connection, draft, opening)?;
     if covered {
         Ok(Judged { verdict: Verdict::AsDrafted, usage })
     } else {
         Ok(Judged { verdict: Verdict::NotCovered, usage: None })
     }
+}
+
+/// Whether a withdrawal's amount can be held: it is covered, where that is asked for, and no balance leaves its range.
+fn can_be_held(connection: &Connection, draft: &Draft, opening: &[(Currency, Amount)]) -> rusqlite::Result<bool> {
+    let operation = &draft.operation;
+    let (merchant, currency) = (operation.merchant.as_str(), operation.currency.as_str());
+    let available = available(connection, operation, opening)?;
+    let held = ledger::balance(connection, merchant, currency, LedgerAccount::Held)?;
+    let amount = ledger::signed(operation.amount);
+    let in_range = available.checked_sub(amount).is_some() && held.checked_add(amount).is_some();
+    Ok(in_range && (!draft.enforce_balance || available >= amount))
 }
 
 /// What the merchant can withdraw in the operation's currency, with what is about to be opened.

@@ -86,14 +86,14 @@ pub(super) fn queues(connection: &Connection) -> rusqlite::Result<Vec<(String, U
     }
 }
 
-const fn provider_number(provider: ProviderKind) -> i64 {
+pub(super) const fn provider_number(provider: ProviderKind) -> i64 {
     match provider {
         ProviderKind::Sandbox => 0,
         ProviderKind::Http => 1,
     }
 }
 
-const fn provider_of(number: i64) -> Option<ProviderKind> {
+pub(super) const fn provider_of(number: i64) -> Option<ProviderKind> {
     match number {
         0 => Some(ProviderKind::Sandbox),
         1 => Some(ProviderKind::Http),

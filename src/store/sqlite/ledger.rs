@@ -64,7 +64,7 @@ pub(super) fn book(connection: &Connection, posting: Posting, booking: Booking<'
     Ok(())
 }
 
-/// Books the opening balances of a merchant, in the commit of its first operation.
+/// Remembers a merchant and books its opening balances, in the commit of its first operation.
 pub(super) fn open(
     connection: &Connection,
     id: TransactionId,
@@ -73,6 +73,7 @@ pub(super) fn open(
     at: UnixMillis,
 ) -> rusqlite::Result<()> {
     let merchant = merchant.as_str();
+    connection.prepare_cached("INSERT INTO merchants (merchant) VALUES (?1)")?.execute([merchant])?;
     for (currency, amount) in opening {
         let booking = Booking { id, merchant, currency: currency.as_str(), amount: signed(*amount), at };
         book(connection, Posting::Opened, booking)?;
@@ -80,10 +81,10 @@ pub(super) fn open(
     Ok(())
 }
 
-/// Whether a merchant's ledger is empty.
-pub(super) fn is_empty(connection: &Connection, merchant: &MerchantId) -> rusqlite::Result<bool> {
+/// Whether a merchant has operations, so that its opening balances were booked, or never will be.
+pub(super) fn knows(connection: &Connection, merchant: &MerchantId) -> rusqlite::Result<bool> {
     connection
-        .prepare_cached("SELECT NOT EXISTS (SELECT 1 FROM accounts WHERE merchant = ?1)")?
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM merchants WHERE merchant = ?1)")?
         .query_row([merchant.as_str()], |row| row.get(0))
 }
 

@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::jobs;
 use super::kept::{self, KeptList};
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, Deposit, Direction, Invalid, Kind,
@@ -94,6 +95,7 @@ impl NewRow {
             self.payer,
             self.fields,
             counted_day.map(|day| day.0),
+            jobs::provider_number(operation.provider),
         ])?;
         if inserted == 0 {
             return Ok(false);
@@ -108,8 +110,8 @@ impl NewRow {
 const INSERT: &str = "INSERT INTO operations (transaction_id, order_key, direction, status, created_at, finished_at, \
     amount, customer_account_id, kept, digest, v1_digest, currency, merchant, order_id, api_key, shop, method, \
     payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, redirect_url, account, payer, \
-    fields, counted_day) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, \
-    ?22, ?23, ?24, ?25, ?26, ?27, ?28) ON CONFLICT DO NOTHING";
+    fields, counted_day, provider) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, \
+    ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29) ON CONFLICT DO NOTHING";
 
 /// All but the fields. The order is [`StoredRow::read`]'s.
 macro_rules! select {
@@ -118,7 +120,7 @@ macro_rules! select {
             "SELECT operations.transaction_id, direction, status, created_at, finished_at, amount, \
              customer_account_id, kept, digest, v1_digest, currency, merchant, order_id, api_key, shop, method, \
              payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, redirect_url, \
-             account, payer FROM operations ",
+             account, payer, operations.provider FROM operations ",
             $rest
         )
     };
@@ -152,6 +154,7 @@ pub(super) struct StoredRow {
     redirect_url: Option<String>,
     account: Option<Vec<u8>>,
     payer: Option<Vec<u8>>,
+    provider: i64,
 }
 
 impl StoredRow {
@@ -195,6 +198,7 @@ impl StoredRow {
             redirect_url: row.get(22)?,
             account: row.get(23)?,
             payer: row.get(24)?,
+            provider: row.get(25)?,
         })
     }
 
@@ -224,6 +228,7 @@ impl StoredRow {
             customer_account_id: self.customer_account_id.map(CustomerAccountId),
             callback_url: CallbackUrl::new_allowing_http(&self.callback_url).or_not("callback_url")?,
             kind: self.kind(vault, id)?,
+            provider: jobs::provider_of(self.provider).ok_or(NotOurs("provider"))?,
             state: self.state(vault, id)?,
             created_at: UnixMillis(self.created_at),
         };

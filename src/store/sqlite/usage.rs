@@ -71,7 +71,8 @@ pub(super) fn write(
     if usage.operations == 1 { remove_old(connection, day) } else { Ok(()) }
 }
 
-/// Takes a failed operation out of the usage of its day; nothing happens when that day was removed.
+/// Takes a failed operation out of the usage of its day; nothing happens when that day was removed, and less than
+/// nothing is never left (it would be an allowance).
 pub(super) fn give_back(
     connection: &Connection,
     customer: Customer<'_>,
@@ -81,7 +82,7 @@ pub(super) fn give_back(
     let Customer { merchant, shop, direction, account_id } = customer;
     connection
         .prepare_cached(
-            "UPDATE daily_usage SET operations = operations - 1, amount = amount - ?6 WHERE day = ?1 \
+            "UPDATE daily_usage SET operations = max(operations - 1, 0), amount = max(amount - ?6, 0) WHERE day = ?1 \
              AND merchant = ?2 AND shop = ?3 AND direction = ?4 AND customer_account_id = ?5",
         )?
         .execute((day.0, merchant, shop, direction, account_id, amount))

@@ -69,8 +69,8 @@ impl Model {
             return "existing";
         }
         let merchant = operation.merchant.as_str();
-        if !draft.opening.is_empty() && self.opened.insert(merchant.to_owned()) {
-            for (currency, amount) in draft.opening.iter() {
+        if let Some(opening) = draft.opening.as_ref().filter(|_| self.opened.insert(merchant.to_owned())) {
+            for (currency, amount) in opening.iter() {
                 let key = (merchant.to_owned(), currency.as_str().to_owned());
                 self.balances.entry(key).or_default().available += hundredths(*amount);
             }
@@ -190,7 +190,7 @@ fn random_draft(chance: &mut Chance) -> Draft {
     }
     if chance.one_in(4) {
         let opening = CURRENCIES.map(|code| (Currency::new(code).unwrap(), Amount::from_hundredths(500).unwrap()));
-        draft.opening = opening.into();
+        draft.opening = Some(opening.into());
     }
     match chance.below(10) {
         0 => operation.state = State::Finished { outcome: Outcome::Failed, at: NOW },

@@ -9,7 +9,8 @@ use crate::store::{AuditProgress, NewJob, ProviderKind};
 async fn fill(store: &SqliteStore) {
     let job = Some(NewJob { provider: ProviderKind::Sandbox, due: NOW });
     let mut first = deposit("acme", "waiting");
-    first.opening = [(Currency::new("EUR").unwrap(), crate::domain::Amount::from_hundredths(100).unwrap())].into();
+    first.opening =
+        Some([(Currency::new("EUR").unwrap(), crate::domain::Amount::from_hundredths(100).unwrap())].into());
     first.comparison.kept = Kept::Names(["a".into()].into());
     let waiting = created(store, first).await;
     store.prepare(waiting, Preparation::Stopped).await.unwrap();
