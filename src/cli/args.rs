@@ -293,7 +293,13 @@ pub struct StoreCheck {
 
 const STORE_CHECK_EXAMPLES: &str = "\
 Reads the whole store and changes nothing: every operation has the ledger entries that its state demands,
-entries sum to zero per merchant and currency, balances are the sum of their entries, sealed values open.
+entries sum to zero per merchant and currency, balances are the sum of their entries, sealed values open,
+customers' daily usage is the sum of the operations that count for it, tables and indexes are those of
+this release, and the file's pages hang together.
+
+Not checked: that every row is found through every index, usage of days that was removed, and whether
+providers and merchants saw what is stored.
+
 May run while a gateway serves. Every problem is one line. Exits 0 when there is none, else 1.
 
 Examples:

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use rusqlite::ErrorCode;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
@@ -11,7 +12,7 @@ use super::progress::{Counters, Progress};
 use super::{Outcome, Stop, on_runtime, plural};
 use crate::clock::SystemRandomness;
 use crate::rules::RuleSet;
-use crate::store::{Audit, AuditProgress, Store, StoreError, open_beside};
+use crate::store::{Audit, AuditProgress, OpenError, Store, StoreError, open_beside};
 
 /// Proves the invariants of the store that the rules name. What was checked is one line on `out`, and so is every problem.
 ///
@@ -19,13 +20,26 @@ use crate::store::{Audit, AuditProgress, Store, StoreError, open_beside};
 /// The store cannot be read, or there are problems.
 pub fn check(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     let random = Arc::new(SystemRandomness::default());
-    let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(Stop::failed)?;
+    let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(refused)?;
     let audit = on_runtime(async {
         let audit = audit(Arc::clone(&store), err).await;
         store.close().await.map_err(Stop::failed)?;
         audit
     })?;
     report(&audit, out, err)
+}
+
+/// A file that is damaged where opening reads it is told with what to do.
+fn refused(error: OpenError) -> Stop {
+    let damaged = match &error {
+        OpenError::Sqlite { source, .. } => {
+            matches!(source.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+        }
+        _ => false,
+    };
+    let advice =
+        if damaged { ": the file is damaged: stop the gateway, keep the file aside and restore a backup" } else { "" };
+    Stop::failed(format!("{error}{advice}"))
 }
 
 async fn audit(store: Arc<dyn Store>, err: &mut dyn Write) -> Result<Audit, Stop> {

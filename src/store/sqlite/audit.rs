@@ -1,21 +1,25 @@
 //! Proves the store's invariants on one snapshot, a slice of operations at a time, beside whoever writes.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, ErrorCode, Row};
 
 use super::connection::store_error;
 use super::ledger::{self, account_number, posting_number};
 use super::outbox;
 use super::preparations;
 use super::row::{self, StoredRow};
+use super::schema::MIGRATIONS;
 use crate::domain::{Direction, Kind, Operation, Posting, State, Status, TransactionId};
 use crate::store::vault::Vault;
 use crate::store::{Audit, AuditProgress, Digest, Kept, StoreError, Stored};
 
 /// Operations in memory at once.
 const SLICE: i64 = 500;
+
+/// Rows of daily usage in memory at once. Each slice of them costs a scan of the operations.
+const USAGE_SLICE: i64 = 50_000;
 
 /// Audits the store as it stands when this begins. Ends early, with what it has, when nobody wants it any more.
 ///
@@ -27,14 +31,41 @@ pub(super) fn run(
     progress: &dyn Fn(AuditProgress),
     wanted: &dyn Fn() -> bool,
 ) -> Result<Audit, StoreError> {
-    let mut auditor =
-        Auditor { connection, vault, found: Audit::default(), sums: HashMap::new(), openings: HashMap::new() };
-    connection
+    let mut auditor = Auditor {
+        connection,
+        vault,
+        found: Audit::default(),
+        sums: HashMap::new(),
+        openings: HashMap::new(),
+        damaged: false,
+    };
+    let audited = connection
         .execute_batch("BEGIN")
         .and_then(|()| auditor.all(progress, wanted))
-        .and_then(|()| connection.execute_batch("COMMIT"))
-        .map_err(|error| store_error(&error))?;
-    Ok(auditor.found)
+        .and_then(|()| connection.execute_batch("COMMIT"));
+    match audited {
+        Ok(()) => {}
+        // What was found until then says more than SQLite's two words.
+        Err(error) if is_damage(&error) => auditor.damaged = true,
+        Err(error) => return Err(store_error(&error)),
+    }
+    let Auditor { mut found, damaged, .. } = auditor;
+    if damaged {
+        advise(&mut found, connection.path().unwrap_or_default());
+    }
+    Ok(found)
+}
+
+fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
+/// Says first what is to be done about a damaged file, however much else was found.
+fn advise(found: &mut Audit, path: &str) {
+    found.problem_count += 1;
+    found.problems.truncate(Audit::MAX_PROBLEMS - 1);
+    let advice = format!("{path}: the file is damaged: stop the gateway, keep the file aside and restore a backup");
+    found.problems.insert(0, advice);
 }
 
 /// An account of a merchant in a currency.
@@ -48,7 +79,19 @@ struct Auditor<'a> {
     sums: HashMap<Account, i128>,
     /// The operation with which each merchant's ledger was opened.
     openings: HashMap<Box<str>, i64>,
+    /// The file's pages are not as SQLite wrote them.
+    damaged: bool,
 }
+
+/// The key of daily usage: day, merchant, shop, direction, `customer_account_id`.
+type UsageKey = (i64, Box<str>, Box<str>, i64, i64);
+
+fn usage_key(row: &Row<'_>) -> rusqlite::Result<UsageKey> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+}
+
+/// Operations and hundredths.
+type Usage = (i128, i128);
 
 /// A row of the ledger. The order is the one of its key.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,6 +120,8 @@ struct Surroundings {
     untold: bool,
     job: bool,
     preparation: Option<Vec<u8>>,
+    counted: bool,
+    customer: bool,
 }
 
 impl Surroundings {
@@ -86,7 +131,8 @@ impl Surroundings {
         EXISTS (SELECT 1 FROM callbacks c WHERE c.transaction_id = o.transaction_id), \
         EXISTS (SELECT 1 FROM untold u WHERE u.transaction_id = o.transaction_id), \
         EXISTS (SELECT 1 FROM provider_jobs j WHERE j.transaction_id = o.transaction_id), \
-        (SELECT sealed FROM preparations p WHERE p.transaction_id = o.transaction_id) \
+        (SELECT sealed FROM preparations p WHERE p.transaction_id = o.transaction_id), \
+        counted_day IS NOT NULL, customer_account_id IS NOT NULL \
         FROM operations o WHERE transaction_id > ?1 ORDER BY transaction_id LIMIT ?2";
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -100,6 +146,8 @@ impl Surroundings {
             untold: row.get(7)?,
             job: row.get(8)?,
             preparation: row.get(9)?,
+            counted: row.get(10)?,
+            customer: row.get(11)?,
         })
     }
 }
@@ -108,6 +156,9 @@ impl Auditor<'_> {
     fn all(&mut self, progress: &dyn Fn(AuditProgress), wanted: &dyn Fn() -> bool) -> rusqlite::Result<()> {
         let total: i64 = self.connection.query_row("SELECT count(*) FROM operations", [], |row| row.get(0))?;
         let total = total.unsigned_abs();
+        progress(AuditProgress { done: 0, total });
+        self.pages()?;
+        self.structure()?;
         let mut after = i64::MIN;
         while wanted() {
             progress(AuditProgress { done: self.found.operations, total });
@@ -117,7 +168,44 @@ impl Auditor<'_> {
             }
         }
         self.accounts()?;
-        self.references()
+        self.references()?;
+        self.daily_usage(wanted)
+    }
+
+    /// The pages of the file hang together, and rows keep the constraints of their tables.
+    fn pages(&mut self) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare("PRAGMA quick_check(20)")?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let said: String = row.get(0)?;
+            for line in said.lines().filter(|line| *line != "ok") {
+                self.damaged = true;
+                self.found.problem(format!("the file: {line}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tables and indexes are those that the migrations make: without the index of orders, one could be paid twice.
+    fn structure(&mut self) -> rusqlite::Result<()> {
+        let fresh = Connection::open_in_memory()?;
+        for migration in MIGRATIONS {
+            fresh.execute_batch(migration)?;
+        }
+        let mut found = parts(self.connection)?;
+        for (name, made) in parts(&fresh)? {
+            match found.remove(&name) {
+                None => self.found.problem(format!("the schema: {name} is missing")),
+                Some(sql) if sql != made => {
+                    self.found.problem(format!("the schema: {name} is not as this release makes it"));
+                }
+                Some(_) => {}
+            }
+        }
+        for name in found.into_keys() {
+            self.found.problem(format!("the schema: {name} is not of this release"));
+        }
+        Ok(())
     }
 
     /// Looks at the next operations and their entries; gives the last id, or `None` after the last slice.
@@ -242,6 +330,11 @@ impl Auditor<'_> {
             (tells && !around.told, "its result is not queued to be told"),
             (!tells && around.told, "it is queued to be told of, and nobody is to be told"),
             (around.job && !pending, "it is finished and has a provider job"),
+            (
+                around.counted && operation.state.status() == Status::Failed,
+                "it failed and counts for its customer's day",
+            ),
+            (around.counted && !around.customer, "it counts for a day of no customer"),
             (around.preparation.is_some() && !(pending && deposit), "only a pending deposit has a preparation"),
         ];
         for (_, problem) in problems.into_iter().filter(|(wrong, _)| *wrong) {
@@ -276,6 +369,61 @@ impl Auditor<'_> {
         Ok(())
     }
 
+    /// What customers did on a day is what their operations of that day sum to. The rows of old days may be gone.
+    fn daily_usage(&mut self, wanted: &dyn Fn() -> bool) -> rusqlite::Result<()> {
+        let mut after: UsageKey = (i64::MIN, "".into(), "".into(), i64::MIN, i64::MIN);
+        while wanted() {
+            let mut missing = self.usage_after(&after)?;
+            let Some((last, _)) = missing.last_key_value() else { break };
+            after = last.clone();
+            self.take_counted(&mut missing)?;
+            for ((day, merchant, shop, direction, customer), _) in
+                missing.into_iter().filter(|(_, left)| *left != (0, 0))
+            {
+                let of = row::direction_of(direction).map_or("unknown", Direction::as_str);
+                self.found.problem(format!(
+                    "merchant {merchant}, shop {shop}: the {of} usage of customer {customer} on day {day} is not the \
+                     sum of the operations that count for it"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn usage_after(&self, after: &UsageKey) -> rusqlite::Result<BTreeMap<UsageKey, Usage>> {
+        let (day, merchant, shop, direction, customer) = after;
+        self.connection
+            .prepare_cached(
+                "SELECT day, merchant, shop, direction, customer_account_id, operations, amount FROM daily_usage \
+                 WHERE (day, merchant, shop, direction, customer_account_id) > (?1, ?2, ?3, ?4, ?5) \
+                 ORDER BY day, merchant, shop, direction, customer_account_id LIMIT ?6",
+            )?
+            .query_map((day, merchant, shop, direction, customer, USAGE_SLICE), |row| {
+                Ok((usage_key(row)?, (row.get::<_, i64>(5)?.into(), row.get::<_, i64>(6)?.into())))
+            })?
+            .collect()
+    }
+
+    /// Takes from each usage what its operations did.
+    fn take_counted(&self, usage: &mut BTreeMap<UsageKey, Usage>) -> rusqlite::Result<()> {
+        let (Some((first, _)), Some((last, _))) = (usage.first_key_value(), usage.last_key_value()) else {
+            return Ok(());
+        };
+        let days = (first.0, last.0, row::status_number(Status::Failed));
+        let mut statement = self.connection.prepare_cached(
+            "SELECT counted_day, merchant, shop, direction, customer_account_id, amount FROM operations \
+             WHERE counted_day BETWEEN ?1 AND ?2 AND status <> ?3 AND customer_account_id IS NOT NULL",
+        )?;
+        let mut rows = statement.query(days)?;
+        while let Some(row) = rows.next()? {
+            if let Some((operations, amount)) = usage.get_mut(&usage_key(row)?) {
+                *operations -= 1;
+                *amount -= i128::from(row.get::<_, i64>(5)?);
+            }
+        }
+        Ok(())
+    }
+
     /// No row stands without its operation.
     fn references(&mut self) -> rusqlite::Result<()> {
         let mut statement = self.connection.prepare("PRAGMA foreign_key_check")?;
@@ -286,6 +434,20 @@ impl Auditor<'_> {
         }
         Ok(())
     }
+}
+
+/// What of its own a store is made of: the SQL of every table, index, view and trigger, by type and name.
+fn parts(connection: &Connection) -> rusqlite::Result<BTreeMap<String, String>> {
+    connection
+        .prepare("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")?
+        .query_map([], |row| Ok((row.get(0)?, normal(&row.get::<_, String>(1)?))))?
+        .collect()
+}
+
+/// SQL without what means nothing: comments, white space, and the quotes that a renaming adds.
+fn normal(sql: &str) -> String {
+    let code = sql.lines().map(|line| line.split("--").next().unwrap_or_default());
+    code.flat_map(str::chars).filter(|char| !char.is_whitespace() && *char != '"').collect()
 }
 
 fn booked_as_demanded(operation: &Operation, booked: &[Entry]) -> bool {

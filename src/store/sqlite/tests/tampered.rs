@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::domain::Preparation;
+use crate::domain::{CustomerAccountId, UnixDay};
 use crate::store::conformance::audited;
-use crate::store::{AuditProgress, NewJob, ProviderKind};
+use crate::store::{AuditProgress, DailyLimit, NewJob, ProviderKind};
 
 /// One operation of each kind, named in SQL by its `order_id`.
 async fn fill(store: &SqliteStore) {
@@ -18,7 +19,10 @@ async fn fill(store: &SqliteStore) {
     held.provider_job = job;
     created(store, held).await;
     for (text, outcome) in [("taken", Outcome::Success { payer: None }), ("released", Outcome::Failed)] {
-        let id = created(store, withdrawal("acme", text)).await;
+        let mut draft = withdrawal("acme", text);
+        draft.operation.customer_account_id = Some(CustomerAccountId(70));
+        draft.daily_limit = Some(DailyLimit { day: UnixDay(20_000), operations: Some(9), amount: None });
+        let id = created(store, draft).await;
         store.settle(id, outcome, NOW).await.unwrap();
     }
     let paid = created(store, deposit("acme", "paid")).await;
@@ -70,6 +74,20 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE provider_jobs SET transaction_id = $paid", "it is finished and has a provider job"),
     ("UPDATE provider_jobs SET transaction_id = 7", "operation 7: is in provider_jobs"),
     ("INSERT INTO reserved_ids SELECT order_key FROM operations LIMIT 1", "is reserved for v1 as well"),
+    ("UPDATE daily_usage SET operations = operations + 1", "payout usage of customer 70 on day 20000 is not the sum"),
+    ("UPDATE daily_usage SET amount = amount - 1", "payout usage of customer 70 on day 20000 is not the sum"),
+    ("UPDATE daily_usage SET day = day + 1", "on day 20001 is not the sum"),
+    ("INSERT INTO daily_usage VALUES (-5, 'acme', 'card-eur', 0, 7, 1, 1)", "payin usage of customer 7 on day -5"),
+    ("UPDATE operations SET counted_day = 20001 WHERE transaction_id = $taken", "on day 20000 is not the sum"),
+    (
+        "UPDATE operations SET counted_day = 20000, customer_account_id = 70 WHERE transaction_id = $held",
+        "is not the sum",
+    ),
+    ("UPDATE operations SET counted_day = 1 WHERE transaction_id = $released", "it failed and counts"),
+    (
+        "UPDATE operations SET counted_day = 1, customer_account_id = NULL WHERE transaction_id = $held",
+        "of no customer",
+    ),
     ("DELETE FROM operations WHERE transaction_id = $taken", "has entries but does not exist"),
 ];
 
@@ -109,4 +127,73 @@ async fn problems_are_told_up_to_a_bound() {
     rusqlite::Connection::open(place.path()).unwrap().execute("UPDATE operations SET fields = x'01'", []).unwrap();
     let audit = store.audit(Arc::new(|_: AuditProgress| {})).await.unwrap();
     assert_eq!((audit.problems.len(), audit.problem_count), (100, 150));
+}
+
+#[tokio::test]
+async fn the_usage_of_old_days_may_be_gone() {
+    let place = Place::new();
+    let store = place.open_made().unwrap();
+    fill(&store).await;
+    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    assert_eq!(connection.execute("DELETE FROM daily_usage", []).unwrap(), 1);
+    audited(&store).await;
+}
+
+#[tokio::test]
+async fn an_audit_finds_another_structure() {
+    for (sql, said) in [
+        ("DROP INDEX operations_by_order", "index operations_by_order is missing"),
+        (
+            "DROP INDEX operations_by_order; CREATE INDEX operations_by_order ON operations (order_key)",
+            "index operations_by_order is not as this release makes it",
+        ),
+        ("DROP TABLE probe_room", "table probe_room is missing"),
+        ("ALTER TABLE entries ADD COLUMN more INTEGER", "table entries is not as this release makes it"),
+        ("CREATE TABLE theirs (x)", "table theirs is not of this release"),
+        (
+            "CREATE TRIGGER theirs AFTER INSERT ON entries BEGIN DELETE FROM accounts; END",
+            "trigger theirs is not of this release",
+        ),
+    ] {
+        let place = Place::new();
+        let store = place.open_made().unwrap();
+        fill(&store).await;
+        audited(&store).await;
+        rusqlite::Connection::open(place.path()).unwrap().execute_batch(sql).unwrap();
+        let audit = store.audit(Arc::new(|_: AuditProgress| {})).await.unwrap();
+        assert_eq!(audit.problems, [format!("the schema: {said}")], "{sql}");
+    }
+}
+
+/// Overwrites a page of the table's own, which is its root.
+fn damage(place: &Place, table: &str) {
+    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    let bytes: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0)).unwrap();
+    let page: u32 =
+        connection.query_row("SELECT rootpage FROM sqlite_schema WHERE name = ?1", [table], |row| row.get(0)).unwrap();
+    drop(connection);
+    let mut file = fs::read(place.path()).unwrap();
+    file[((page - 1) * bytes) as usize..(page * bytes) as usize].fill(0x5a);
+    fs::write(place.path(), file).unwrap();
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_told_with_advice() {
+    // Index pages are read by the check of pages alone; the rows of entries by what follows it.
+    for part in ["provider_jobs_by_due", "entries"] {
+        let place = Place::new();
+        let store = place.open_made().unwrap();
+        for number in 0..120 {
+            created(&store, withdrawal("acme", &number.to_string())).await;
+        }
+        drop(store);
+        damage(&place, part);
+        let store = place.open_made().unwrap();
+        let audit = store.audit(Arc::new(|_: AuditProgress| {})).await.unwrap();
+        let first = &audit.problems[0];
+        let path = place.path().canonicalize().unwrap();
+        assert!(first.starts_with(path.to_str().unwrap()) && first.ends_with("restore a backup"), "{part}: {first}");
+        assert!(audit.problems[1].starts_with("the file: "), "{part}: {audit:?}");
+        assert!(audit.problems.iter().all(|problem| !problem.contains('\n')), "{audit:?}");
+    }
 }
