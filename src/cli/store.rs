@@ -20,7 +20,7 @@ use crate::store::{Audit, AuditProgress, OpenError, Store, StoreError, open_besi
 /// The store cannot be read, or there are problems.
 pub fn check(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     let random = Arc::new(SystemRandomness::default());
-    let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(refused)?;
+    let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(|error| refused(&error))?;
     let audit = on_runtime(async {
         let audit = audit(Arc::clone(&store), err).await;
         store.close().await.map_err(Stop::failed)?;
@@ -30,8 +30,8 @@ pub fn check(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> Outco
 }
 
 /// A file that is damaged where opening reads it is told with what to do.
-fn refused(error: OpenError) -> Stop {
-    let damaged = match &error {
+fn refused(error: &OpenError) -> Stop {
+    let damaged = match error {
         OpenError::Sqlite { source, .. } => {
             matches!(source.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
         }
@@ -99,5 +99,21 @@ mod tests {
         assert_eq!(out, "checked 20 operations and 20 ledger entries: 2 problems\na\nb\n");
         let (_, out, err) = reported(20, &["a"], 3);
         assert_eq!((out.lines().count(), err.as_str()), (2, "... and 2 more\n"));
+    }
+
+    #[test]
+    fn a_damaged_file_is_refused_with_advice() {
+        let said = |code| {
+            let source = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+            match refused(&OpenError::Sqlite { path: "a.db".into(), source }) {
+                Stop::Failed(reason) => reason,
+                other => panic!("{other:?}"),
+            }
+        };
+        for code in [rusqlite::ffi::SQLITE_CORRUPT, rusqlite::ffi::SQLITE_NOTADB] {
+            let reason = said(code);
+            assert!(reason.starts_with("a.db: ") && reason.ends_with("restore a backup"), "{reason}");
+        }
+        assert!(!said(rusqlite::ffi::SQLITE_BUSY).contains("backup"));
     }
 }
