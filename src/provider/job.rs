@@ -88,7 +88,12 @@ impl Tools {
         let asked = http::ask(&self.outbound, provider, operation, &fields, public_url, self.clock.now()).await;
         self.metrics().provider_request(shop.as_str(), asked.outcome(), started.elapsed());
         match asked {
-            Asked::Said(report) => self.take(job, report).await,
+            Asked::Said(report) => {
+                if self.notices.answers_again(shop) {
+                    tracing::info!(shop = shop.as_str(), "the provider answers again");
+                }
+                self.take(job, report).await
+            }
             Asked::Unknown(unknown) => self.ask_again(job, provider, &unknown).await,
         }
     }
@@ -120,12 +125,12 @@ impl Tools {
     ) -> Result<&'static str, StoreError> {
         let (id, shop, now) = (job.operation.id, &job.operation.shop, self.clock.now());
         let (shop_code, cause) = (shop.as_str(), &unknown.cause);
-        tracing::debug!(transaction_id = %id, shop = shop_code, attempts = job.attempts, %cause, "a provider said nothing");
+        tracing::debug!(transaction_id = %id, shop = shop_code, attempts = made(job), %cause, "a provider said nothing");
         let last = job.operation.created_at.plus(provider.give_up_after);
         if now >= last {
             return self.give_up(job, cause).await;
         }
-        if self.notices.due(shop, "silent", now) {
+        if self.notices.silent(shop, unknown.kind, now) {
             tracing::warn!(shop = shop_code, %cause, "a provider gives no result; its operations stay PENDING and are asked for again");
         }
         let HttpProvider { first_retry, max_retry, .. } = provider;
@@ -139,7 +144,7 @@ impl Tools {
     /// wait instead of being kept on a page that prepares for ever.
     async fn give_up(&self, job: &ProviderJob, cause: &str) -> Result<&'static str, StoreError> {
         let (id, shop) = (job.operation.id, &job.operation.shop);
-        tracing::warn!(transaction_id = %id, shop = shop.as_str(), attempts = job.attempts, %cause,
+        tracing::warn!(transaction_id = %id, shop = shop.as_str(), attempts = made(job), %cause,
             "given up: the provider never gave a result; the operation stays PENDING until it reports one");
         let unprepared = job.operation.direction() == Direction::Payin && self.store().preparation(id).await?.is_none();
         if !unprepared || !self.store().prepare(id, Preparation::Stopped).await? {
@@ -168,4 +173,9 @@ impl Tools {
             );
         }
     }
+}
+
+/// How many times a job was asked for, this time included.
+const fn made(job: &ProviderJob) -> u32 {
+    job.attempts.saturating_add(1)
 }
