@@ -187,13 +187,15 @@ impl Process {
     async fn drain(mut self) -> Ended {
         let server = self.rules.current().gateway.server.clone();
         tokio::time::sleep(server.drain_delay).await;
-        let drained = self.listener.drain(server.shutdown_grace).await;
-        // What the worker has claimed is booked now, not at the end of its lease.
+        // No job is claimed from here on. What the worker has claimed is booked now, not at the end of its lease.
         drop(self.stop_worker);
-        if tokio::time::timeout(WORKER_GRACE, self.worker.join_next()).await.is_err() {
-            tracing::warn!("provider jobs in hand are left for the next start");
-        }
-        self.worker.shutdown().await;
+        let worked = async {
+            if tokio::time::timeout(WORKER_GRACE, self.worker.join_next()).await.is_err() {
+                tracing::warn!("provider jobs in hand are left for the next start");
+            }
+            self.worker.shutdown().await;
+        };
+        let (drained, ()) = tokio::join!(self.listener.drain(server.shutdown_grace), worked);
         self.tasks.shutdown().await;
         if let Err(error) = self.store.close().await {
             tracing::warn!(%error, "the store could not be closed in order; nothing that was acknowledged is lost");
