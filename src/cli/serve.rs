@@ -60,7 +60,6 @@ pub fn banner(directory: &Path, rules: &RuleSet, now: UnixMillis) -> String {
     let mut text = format!(
         "Paybridge {} is ready.\n\
          \x20 public    https://{public}, known as {public_url}\n\
-         \x20 pages     {public_url}/pay/...\n\
          \x20 metrics   http://{admin}/metrics, and /healthz /readyz /api/rules\n\
          \x20 log       standard error of this process (RUST_LOG filters it)\n\
          \x20 store     {}\n\

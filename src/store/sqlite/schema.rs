@@ -84,6 +84,10 @@ pub(super) fn prepare(
     migrate(&transaction, version).map_err(OpenError::sqlite(path))?;
     let prepared = unlock(&transaction, path, keys, random)?;
     transaction.commit().map_err(OpenError::sqlite(path))?;
+    let newest = MIGRATIONS.len();
+    if (1..i64::try_from(newest).unwrap_or(i64::MAX)).contains(&version) {
+        tracing::info!(from = version, to = newest, "the store was migrated: older releases cannot open it any more");
+    }
     Ok(prepared)
 }
 
