@@ -7,11 +7,13 @@ mod account;
 mod address;
 mod amount;
 mod fields;
+mod history;
 mod ids;
 mod invalid;
 mod ledger;
 mod operation;
 mod preparation;
+mod shown;
 mod time;
 mod url;
 
@@ -19,6 +21,7 @@ pub use account::{AccountNumber, masked};
 pub use address::{CustomerIp, canonical_ip};
 pub use amount::{Amount, AmountNumber};
 pub use fields::{CUSTOMER_FIELDS, MERCHANT_USER_IP, reserved_names};
+pub use history::{HistoryQuery, Page};
 pub use ids::{BUCKETS, Bucket, Currency, CustomerAccountId, MerchantId, OrderId, ShopCode, TransactionId};
 pub use invalid::Invalid;
 pub use ledger::{Balance, LedgerAccount, Posting};
@@ -26,5 +29,6 @@ pub use operation::{
     Contradiction, Deposit, Direction, Kind, Operation, Outcome, ProviderKind, RedirectUrl, State, Status, Withdrawal,
 };
 pub use preparation::{Detail, Instructions, Preparation};
+pub use shown::{Made, Shown};
 pub use time::{UnixDay, UnixMillis};
 pub use url::{BrowserUrl, CallbackUrl, names_loopback};

@@ -4,11 +4,12 @@
 use super::{AtCreation, Engine, FailureCause, Refused, checks, compare, decide};
 use crate::auth::Caller;
 use crate::domain::{
-    Deposit, Direction, Kind, Operation, OrderId, Outcome, RedirectUrl, State, TransactionId, UnixMillis, Withdrawal,
+    Deposit, Direction, Kind, Made, Operation, OrderId, Outcome, ProviderKind, RedirectUrl, State, TransactionId,
+    UnixMillis, Withdrawal,
 };
 use crate::failure::{Complaint, Failure};
 use crate::rules::ProviderRules;
-use crate::store::{Comparison, Creation, Digest, Draft, NewJob, ProviderKind, Standing, Stored, V1Part, Verdict};
+use crate::store::{Comparison, Creation, Digest, Draft, Standing, Stored, V1Part, Verdict};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
 /// How often another id is drawn when one is taken. Twelve random bits a millisecond and merchant bucket make a second
@@ -36,6 +37,16 @@ impl Created {
     }
 }
 
+impl From<Created> for Made {
+    fn from(created: Created) -> Self {
+        Self {
+            transaction_id: created.id.to_string().into(),
+            external_id: created.order_id,
+            redirect_url: created.redirect_url,
+        }
+    }
+}
+
 /// Everything about a new operation but its id, which may have to be drawn more than once.
 struct Plan<'r> {
     caller: &'r Caller,
@@ -46,7 +57,7 @@ struct Plan<'r> {
     now: UnixMillis,
     /// Why it is created FAILED, if it is.
     failure: Option<FailureCause>,
-    provider_job: Option<NewJob>,
+    provider_job: Option<UnixMillis>,
 }
 
 impl Engine {
@@ -129,7 +140,7 @@ impl Engine {
             Some(cause) => (Some(cause), None),
             None => match self.provider.at_creation(shop, request.kind.direction(), request.amount, now) {
                 AtCreation::Fail => (Some(FailureCause::Provider), None),
-                AtCreation::AskAt(due) => (None, Some(NewJob { provider: kind_of(&shop.provider), due })),
+                AtCreation::AskAt(due) => (None, Some(due)),
                 AtCreation::Wait => (None, None),
             },
         };

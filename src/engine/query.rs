@@ -1,9 +1,11 @@
 //! Questions about operations.
 
 use super::{Created, Engine};
-use crate::domain::{Direction, MerchantId, Operation, OrderId, TransactionId};
+use crate::domain::{
+    Balance, Currency, Direction, HistoryQuery, Made, MerchantId, Operation, OrderId, Page, TransactionId,
+};
 use crate::failure::Failure;
-use crate::store::{Digest, Standing, Stored};
+use crate::store::{Digest, Standing};
 
 impl Engine {
     /// An operation of this merchant.
@@ -27,11 +29,27 @@ impl Engine {
         merchant: &MerchantId,
         direction: Direction,
         external_id: &OrderId,
-    ) -> Result<Stored, Failure> {
+    ) -> Result<Operation, Failure> {
         match self.store.by_order(merchant, direction, external_id).await? {
-            Standing::Operation(stored) if stored.v1.is_some() => Ok(*stored),
+            Standing::Operation(stored) if stored.v1.is_some() => Ok(stored.operation),
             Standing::Operation(_) | Standing::Reserved | Standing::Free => Err(Failure::NotFound),
         }
+    }
+
+    /// A page of the operations that v1 requests of a merchant made, newest first.
+    ///
+    /// # Errors
+    /// The store could not answer.
+    pub async fn v1_history(&self, query: HistoryQuery) -> Result<Page<Operation>, Failure> {
+        Ok(self.store.history(query).await?)
+    }
+
+    /// A merchant's balances, by currency; currencies in which nothing was ever booked are absent.
+    ///
+    /// # Errors
+    /// The store could not answer.
+    pub async fn balances(&self, merchant: &MerchantId) -> Result<Vec<(Currency, Balance)>, Failure> {
+        Ok(self.store.balances(merchant).await?)
     }
 
     /// What stands under the `external_id` of a v1 create whose body hashes to `digest`.
@@ -49,7 +67,7 @@ impl Engine {
             Standing::Free => Ok(V1Repeat::New),
             Standing::Reserved => Ok(V1Repeat::Reserved),
             Standing::Operation(stored) => match &stored.v1 {
-                Some(v1) if v1.digest == digest => Ok(V1Repeat::Same(Created::of(&stored.operation))),
+                Some(v1) if v1.digest == digest => Ok(V1Repeat::Same(Created::of(&stored.operation).into())),
                 _ => Ok(V1Repeat::Other),
             },
         }
@@ -62,7 +80,7 @@ pub enum V1Repeat {
     /// Nothing.
     New,
     /// What the same body made.
-    Same(Created),
+    Same(Made),
     /// What another body made.
     Other,
     /// An operation of the old v1 service.

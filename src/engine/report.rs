@@ -31,8 +31,8 @@ pub enum Reported {
 }
 
 impl Engine {
-    /// Takes what the provider of a shop, of this kind, says of an operation that was made for it. When it is taken, the provider's job ends in the same
-    /// commit.
+    /// Takes what the provider of a shop, of this kind, says of an operation that was made for it. When it is taken, the
+    /// provider's job ends in the same commit.
     ///
     /// # Errors
     /// The store could not answer: nothing was taken, and the report may be made again.

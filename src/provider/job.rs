@@ -7,11 +7,11 @@ use super::http::{self, Asked, Unknown};
 use super::notices::Notices;
 use super::{CurrentRules, backoff, sandbox};
 use crate::clock::{Clock, Random};
-use crate::domain::{Direction, Preparation, ShopCode};
+use crate::domain::{Direction, Preparation, ProviderKind, ShopCode};
 use crate::engine::{Engine, Report, Reported};
 use crate::outbound::Outbound;
 use crate::rules::{HttpProvider, ProviderRules, RuleSet};
-use crate::store::{ProviderJob, ProviderKind, Store, StoreError};
+use crate::store::{ProviderJob, Store, StoreError};
 use crate::telemetry::Metrics;
 
 /// How long a job waits that the shop's rules of the moment have nobody for.
@@ -31,7 +31,7 @@ impl Doer {
     /// Who does a job by these rules.
     pub fn of(rules: &RuleSet, job: &ProviderJob) -> Self {
         let provider = rules.shops.get(&job.operation.shop).map(|shop| &shop.provider);
-        match (job.provider, provider) {
+        match (job.operation.provider, provider) {
             (ProviderKind::Sandbox, Some(ProviderRules::Sandbox { .. })) => Self::Sandbox,
             (ProviderKind::Http, Some(ProviderRules::Http(provider))) => Self::Http(provider.clone()),
             _ => Self::Nobody,
@@ -106,7 +106,7 @@ impl Tools {
             Report::Prepared(_) => "prepared",
             Report::Finished(_) => "booked",
         };
-        let word = match self.engine.report(job.provider, &job.operation.shop, id, report).await? {
+        let word = match self.engine.report(job.operation.provider, &job.operation.shop, id, report).await? {
             Reported::Taken => return Ok(taken),
             Reported::Repeated => "repeated",
             Reported::Contradicts(_) => "contradicted",
@@ -155,7 +155,7 @@ impl Tools {
 
     async fn postpone(&self, job: &ProviderJob) -> Result<&'static str, StoreError> {
         let now = self.clock.now();
-        self.tell_of_nobody(&job.operation.shop, job.provider);
+        self.tell_of_nobody(&job.operation.shop, job.operation.provider);
         self.store().postpone_provider_job(job.operation.id, now.plus(UNTIL_RULES_CHANGE)).await?;
         Ok("postponed")
     }

@@ -8,6 +8,7 @@ mod audit;
 mod compare;
 #[cfg(test)]
 mod conformance;
+mod journal;
 mod open;
 mod secret_file;
 pub mod sqlite;
@@ -17,16 +18,16 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-pub use crate::domain::ProviderKind;
 pub use audit::{Audit, AuditProgress};
 pub use compare::{Comparer, Digest, Hashing};
+pub use journal::{EngineAnswer, Entry, EntryId, Intended, Intent, Journal, Passed, Progress};
 pub use open::{OpenError, Opened, open_beside, open_store};
 pub use secret_file::secret_file;
 pub use vault::VaultError;
 
 use crate::domain::{
-    Amount, Balance, CallbackUrl, Currency, Direction, MerchantId, Operation, OrderId, Outcome, Preparation, ShopCode,
-    Status, TransactionId, UnixDay, UnixMillis,
+    Amount, Balance, CallbackUrl, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page,
+    Preparation, ShopCode, Status, TransactionId, UnixDay, UnixMillis,
 };
 
 /// The future of a store's answer.
@@ -109,6 +110,10 @@ pub trait Store: Send + Sync + 'static {
     /// A merchant's balances, by currency, sorted; currencies without any entry are absent.
     fn balances<'a>(&'a self, merchant: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>>;
 
+    /// A page of a merchant's operations that were made through v1, newest first. Its cost is that of the entries of one
+    /// index that it passes, however many operations there are.
+    fn history(&self, query: HistoryQuery) -> Answer<'_, Page<Operation>>;
+
     /// Proves on one snapshot, beside whoever writes: the entries of a merchant and currency sum to zero and its accounts are
     /// their sums; every operation has the postings that its state demands, and no posting lacks its operation; what
     /// must be told is queued, unless it was finished before anything was; jobs and preparations belong to pending
@@ -135,8 +140,8 @@ pub struct Draft {
     pub comparison: Comparison,
     /// What the gateway keeps of the v1 request that this operation was translated from.
     pub v1: Option<V1Part>,
-    /// What the provider has to be asked; `None` when it has nothing to do.
-    pub provider_job: Option<NewJob>,
+    /// When the provider has to be asked; `None` when it has nothing to do.
+    pub provider_job: Option<UnixMillis>,
     /// `balance.opening`: booked in the same commit if this is the first operation of its merchant. `None`: it is known
     /// not to be.
     pub opening: Option<Arc<[(Currency, Amount)]>>,
@@ -144,15 +149,6 @@ pub struct Draft {
     pub enforce_balance: bool,
     /// The customer's limits, when the operation names a customer and its shop has limits.
     pub daily_limit: Option<DailyLimit>,
-}
-
-/// A piece of work for a provider, to be queued.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NewJob {
-    /// Which kind of provider it is for. Another kind never does it, whatever the shop's rules say by then.
-    pub provider: ProviderKind,
-    /// When it is due.
-    pub due: UnixMillis,
 }
 
 /// What a customer (`customer_account_id` of a merchant) may do in a shop and direction on one UTC day. Operations that
@@ -310,8 +306,6 @@ pub struct ProviderJob {
     pub operation: Operation,
     /// How often it was claimed before.
     pub attempts: u32,
-    /// Which kind of provider it is for.
-    pub provider: ProviderKind,
 }
 
 /// A shop's queue of provider jobs.

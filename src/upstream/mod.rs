@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::auth::{Caller, callers, signatures};
-use crate::domain::{Direction, OrderId};
-use crate::engine::{Created, Engine, Refused, V1Repeat};
+use crate::domain::{Balance, Currency, Direction, HistoryQuery, Made, OrderId, Page, Shown};
+use crate::engine::{Engine, Refused, V1Repeat};
 use crate::failure::Failure;
-use crate::store::{Comparer, Digest, Stored, V1Part};
+use crate::store::{Comparer, Digest, V1Part};
 use crate::telemetry::Metrics;
 use crate::v2;
 
@@ -31,14 +31,14 @@ impl Upstream {
         direction: Direction,
         body: Bytes,
         v1: V1Part,
-    ) -> Result<Created, Refused> {
+    ) -> Result<Made, Refused> {
         let Self::Embedded(engine) = self;
         let signature = sign(caller, &body).map_err(Refused::Failed)?;
         let signed = callers::verify_forwarded(caller, body, &signature).map_err(|failure| {
             let cause = format!("the engine refused the gateway's own signature: {failure:?}");
             Refused::Failed(Failure::BadEngineReply { cause })
         })?;
-        v2::create_operation(engine, caller, direction, &signed, Some(v1)).await
+        v2::create_operation(engine, caller, direction, &signed, Some(v1)).await.map(Made::from)
     }
 
     /// What stands under the `external_id` of a v1 create.
@@ -65,9 +65,29 @@ impl Upstream {
         caller: &Caller,
         direction: Direction,
         external_id: &OrderId,
-    ) -> Result<Stored, Failure> {
+    ) -> Result<Shown, Failure> {
         let Self::Embedded(engine) = self;
-        engine.v1_operation(&caller.merchant().id, direction, external_id).await
+        let operation = engine.v1_operation(&caller.merchant().id, direction, external_id).await?;
+        Ok(Shown::from(&operation))
+    }
+
+    /// A page of the operations that v1 requests of the query's merchant made, newest first.
+    ///
+    /// # Errors
+    /// The store could not answer.
+    pub async fn v1_history(&self, query: HistoryQuery) -> Result<Page<Shown>, Failure> {
+        let Self::Embedded(engine) = self;
+        let Page { items, has_more } = engine.v1_history(query).await?;
+        Ok(Page { items: items.iter().map(Shown::from).collect(), has_more })
+    }
+
+    /// The merchant's balances, by currency.
+    ///
+    /// # Errors
+    /// The store could not answer.
+    pub async fn balances(&self, caller: &Caller) -> Result<Vec<(Currency, Balance)>, Failure> {
+        let Self::Embedded(engine) = self;
+        engine.balances(&caller.merchant().id).await
     }
 
     /// The keyed hash of comparisons and relay tokens.

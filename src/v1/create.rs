@@ -6,8 +6,8 @@ use bytes::Bytes;
 
 use super::{relay_url, reply, translate};
 use crate::auth::{Caller, SignedBody};
-use crate::domain::Direction;
-use crate::engine::{Created, Refused, V1Repeat};
+use crate::domain::{Direction, Made};
+use crate::engine::{Refused, V1Repeat};
 use crate::failure::Failure;
 use crate::store::{Digest, V1Part};
 use crate::telemetry::Stage;
@@ -30,14 +30,14 @@ pub async fn create(
         upstream.metrics().translation_refused("shape");
     })?;
     let digest = create.digest(upstream.comparer());
-    let created = match forwarded(upstream, caller, &create, digest) {
+    let made = match forwarded(upstream, caller, &create, digest) {
         Ok((body, v1)) => {
             let created = upstream.create(caller, direction, body, v1).await;
             created.map_err(|refused| in_v1_words(refused, &create))?
         }
         Err(untranslatable) => answer_untranslatable(upstream, caller, &create, digest, untranslatable).await?,
     };
-    Ok(reply::created(dialect, direction, &created))
+    Ok(reply::created(dialect, direction, &made))
 }
 
 /// The v2 body that a create becomes, and what is kept of the v1 one.
@@ -64,9 +64,9 @@ async fn answer_untranslatable(
     create: &V1Create<'_>,
     digest: Digest,
     untranslatable: translate::Untranslatable,
-) -> Result<Created, Failure> {
+) -> Result<Made, Failure> {
     match upstream.v1_repeat(caller, create.direction, &create.external_id, digest).await? {
-        V1Repeat::Same(created) => Ok(created),
+        V1Repeat::Same(made) => Ok(made),
         V1Repeat::Other => Err(Failure::Conflict(conflict("external_id", Vec::new()))),
         V1Repeat::Reserved => Err(Failure::Conflict(reserved("external_id"))),
         V1Repeat::New => {

@@ -3,14 +3,13 @@
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::domain::{Direction, Operation, RedirectUrl, UnixMillis};
-use crate::engine::Created;
+use crate::domain::{Direction, Made, RedirectUrl, Shown, UnixMillis};
 use crate::rules::Dialect;
 use crate::wire::v1 as wire;
 
 #[derive(Serialize)]
 struct CreatedValues<'a> {
-    transaction_id: String,
+    transaction_id: &'a str,
     external_id: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     redirect_url: Option<&'a str>,
@@ -18,44 +17,44 @@ struct CreatedValues<'a> {
 
 #[derive(Serialize)]
 struct StatusValues<'a> {
-    transaction_id: String,
+    transaction_id: &'a str,
     external_id: &'a str,
     status: &'a str,
     amount: String,
     currency: &'a str,
     shop_code: &'a str,
-    account_number: Option<String>,
+    account_number: Option<&'a str>,
     #[serde(rename = "type")]
     direction: &'a str,
     created_at: String,
 }
 
 /// The body of a create's 200 reply.
-pub fn created(dialect: &Dialect, direction: Direction, created: &Created) -> Bytes {
-    let external_id = created.order_id.as_str();
-    let redirect_url = created.redirect_url.as_ref().map(RedirectUrl::expose);
-    let values = || CreatedValues { transaction_id: created.id.to_string(), external_id, redirect_url };
+pub fn created(dialect: &Dialect, direction: Direction, made: &Made) -> Bytes {
+    let external_id = made.external_id.as_str();
+    let redirect_url = made.redirect_url.as_ref().map(RedirectUrl::expose);
+    let values = || CreatedValues { transaction_id: &made.transaction_id, external_id, redirect_url };
     rendered(dialect, direction.as_str(), values).unwrap_or_else(|| match redirect_url {
-        Some(redirect_url) => wire::payin_reply(created.id, external_id, redirect_url).into(),
-        None => wire::payout_reply(created.id, external_id).into(),
+        Some(redirect_url) => wire::payin_reply(&made.transaction_id, external_id, redirect_url).into(),
+        None => wire::payout_reply(&made.transaction_id, external_id).into(),
     })
 }
 
 /// The body of a status reply.
-pub fn status(dialect: &Dialect, operation: &Operation) -> Bytes {
-    let word = dialect.statuses.word(operation.state.status());
+pub fn status(dialect: &Dialect, shown: &Shown) -> Bytes {
+    let word = dialect.statuses.word(shown.status);
     let values = || StatusValues {
-        transaction_id: operation.id.to_string(),
-        external_id: operation.order_id.as_str(),
+        transaction_id: &shown.transaction_id,
+        external_id: shown.external_id.as_str(),
         status: word,
-        amount: operation.amount.to_string(),
-        currency: operation.currency.as_str(),
-        shop_code: operation.shop.as_str(),
-        account_number: operation.shown_account(),
-        direction: operation.direction().as_str(),
-        created_at: rfc3339(operation.created_at),
+        amount: shown.amount.to_string(),
+        currency: shown.currency.as_str(),
+        shop_code: &shown.shop_code,
+        account_number: shown.account_number.as_deref(),
+        direction: shown.direction.as_str(),
+        created_at: rfc3339(shown.created_at),
     };
-    rendered(dialect, "status", values).unwrap_or_else(|| wire::status_reply(operation, word).into())
+    rendered(dialect, "status", values).unwrap_or_else(|| wire::status_reply(shown, word).into())
 }
 
 /// A point in time as v1 writes it: RFC 3339 in UTC, to the second.

@@ -23,9 +23,9 @@ pub async fn status(
         .ok_or_else(|| Complaint::member("external_id", "is required as a query parameter"))?;
     let external_id = OrderId::new(&external_id).map_err(|invalid| Complaint::invalid("external_id", &invalid))?;
     let shop_code = query::parameter(query, "shop_code")?;
-    let stored = upstream.v1_operation(caller, direction, &external_id).await?;
-    if shop_code.is_some_and(|code| code != stored.operation.shop.as_str()) {
+    let shown = upstream.v1_operation(caller, direction, &external_id).await?;
+    if shop_code.is_some_and(|code| code != *shown.shop_code) {
         return Err(Failure::NotFound);
     }
-    Ok(reply::status(&caller.merchant().v1.dialect, &stored.operation))
+    Ok(reply::status(&caller.merchant().v1.dialect, &shown))
 }

@@ -8,7 +8,7 @@ use super::json::{Member, Node, Object, Value, write_string};
 use super::members::{parsed, present, read_object, required, required_parsed, string};
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, CustomerIp, Direction, Invalid,
-    MERCHANT_USER_IP as USER_IP, Operation, OrderId, TransactionId, reserved_names,
+    MERCHANT_USER_IP as USER_IP, OrderId, Shown, reserved_names,
 };
 use crate::failure::Complaint;
 use crate::store::{Comparer, Digest};
@@ -264,8 +264,8 @@ fn v1_name(path: &str, user_ip_in_payment_data: bool) -> Cow<'static, str> {
 
 /// The default body of a payin's 200 reply.
 #[must_use]
-pub fn payin_reply(id: TransactionId, external_id: &str, redirect_url: &str) -> String {
-    let mut body = create_reply(id, external_id);
+pub fn payin_reply(transaction_id: &str, external_id: &str, redirect_url: &str) -> String {
+    let mut body = create_reply(transaction_id, external_id);
     body.push_str(",\"redirect_url\":");
     write_string(&mut body, redirect_url);
     body.push('}');
@@ -274,33 +274,30 @@ pub fn payin_reply(id: TransactionId, external_id: &str, redirect_url: &str) -> 
 
 /// The default body of a payout's 200 reply.
 #[must_use]
-pub fn payout_reply(id: TransactionId, external_id: &str) -> String {
-    let mut body = create_reply(id, external_id);
+pub fn payout_reply(transaction_id: &str, external_id: &str) -> String {
+    let mut body = create_reply(transaction_id, external_id);
     body.push('}');
     body
 }
 
-fn create_reply(id: TransactionId, external_id: &str) -> String {
-    let mut body = format!("{{\"transaction_id\":\"{id}\",\"external_id\":");
+fn create_reply(transaction_id: &str, external_id: &str) -> String {
+    let mut body = format!("{{\"transaction_id\":\"{transaction_id}\",\"external_id\":");
     write_string(&mut body, external_id);
     body
 }
 
 /// The default body of a status reply, the status in the dialect's word.
 #[must_use]
-pub fn status_reply(operation: &Operation, status_word: &str) -> String {
-    let mut body = create_reply(operation.id, operation.order_id.as_str());
+pub fn status_reply(shown: &Shown, status_word: &str) -> String {
+    let mut body = create_reply(&shown.transaction_id, shown.external_id.as_str());
     body.push_str(",\"status\":");
     write_string(&mut body, status_word);
     // Writing to a String cannot fail.
-    let _ = write!(
-        body,
-        ",\"amount\":\"{}\",\"currency\":\"{}\",\"shop_code\":\"{}\"",
-        operation.amount, operation.currency, operation.shop
-    );
-    if let Some(account) = operation.shown_account() {
+    let _ = write!(body, ",\"amount\":\"{}\",\"currency\":\"{}\",\"shop_code\":", shown.amount, shown.currency);
+    write_string(&mut body, &shown.shop_code);
+    if let Some(account) = &shown.account_number {
         body.push_str(",\"account_number\":");
-        write_string(&mut body, &account);
+        write_string(&mut body, account);
     }
     body.push('}');
     body

@@ -20,8 +20,8 @@ use super::*;
 use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
 use crate::clock::ManualClock;
 use crate::domain::{
-    Amount, Balance, Bucket, Currency, MerchantId, Operation, OrderId, Outcome, Preparation, ShopCode, TransactionId,
-    UnixMillis,
+    Amount, Balance, Bucket, Currency, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
+    ShopCode, TransactionId, UnixMillis,
 };
 use crate::engine::{AtCreation, CustomerWay, PageSecret, Provider};
 use crate::rules::{
@@ -103,6 +103,10 @@ impl Store for EmptyStore {
 
     fn preparation(&self, _: TransactionId) -> Answer<'_, Option<Preparation>> {
         answer(Ok(None))
+    }
+
+    fn history(&self, _: HistoryQuery) -> Answer<'_, Page<Operation>> {
+        answer(Ok(Page::empty()))
     }
 
     fn provider_queues(&self) -> Answer<'_, Vec<ProviderQueue>> {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{CustomerAccountId, Direction, Outcome, Status};
-use crate::store::{NewJob, ProviderKind, Standing, StoreError, V1Part};
+use crate::store::{Standing, StoreError, V1Part};
 
 fn names(list: &[&str]) -> Kept {
     Kept::Names(list.iter().map(|name| Box::from(*name)).collect())
@@ -25,7 +25,7 @@ fn full_deposit() -> Draft {
     draft.comparison = Comparison { digest: Digest([0xfe; 16]), kept: names(&["bank", "first_name", "n"]) };
     let callback_url = CallbackUrl::new_allowing_http("http://acme.example/v1").unwrap();
     draft.v1 = Some(V1Part { digest: Digest([0x80; 16]), callback_url: Some(callback_url) });
-    draft.provider_job = Some(NewJob { provider: ProviderKind::Sandbox, due: NOW });
+    draft.provider_job = Some(NOW);
     draft
 }
 
@@ -147,7 +147,7 @@ pub(in crate::store) async fn a_taken_id_is_reported(backend: &dyn Backend) {
     let expected = stored(&first);
     let mut second = withdrawal("acme", "second");
     second.operation.id = first.operation.id;
-    second.provider_job = Some(NewJob { provider: ProviderKind::Sandbox, due: NOW });
+    second.provider_job = Some(NOW);
     created(&*store, first).await;
     let creation = store.create(second).await.unwrap();
     assert!(matches!(creation, Creation::IdTaken), "{creation:?}");

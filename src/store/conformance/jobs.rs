@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::*;
 use crate::domain::Outcome;
-use crate::store::{Claim, NewJob, ProviderJob, ProviderKind};
+use crate::store::{Claim, ProviderJob};
 
 fn at(offset: i64) -> UnixMillis {
     UnixMillis(NOW.0 + offset)
@@ -12,7 +12,7 @@ fn at(offset: i64) -> UnixMillis {
 
 fn due(order_text: &str, offset: i64) -> Draft {
     let mut draft = withdrawal("acme", order_text);
-    draft.provider_job = Some(NewJob { provider: ProviderKind::Sandbox, due: at(offset) });
+    draft.provider_job = Some(at(offset));
     draft
 }
 
@@ -175,11 +175,15 @@ pub(in crate::store) async fn postponed_jobs_keep_their_time_over_a_restart(back
 pub(in crate::store) async fn the_kind_of_provider_comes_back(backend: &dyn Backend) {
     let store = backend.open().await;
     let mut draft = due("http", 1);
-    draft.provider_job = Some(NewJob { provider: ProviderKind::Http, due: at(1) });
+    draft.operation.provider = ProviderKind::Http;
+    draft.provider_job = Some(at(1));
     created(&*store, draft).await;
     created(&*store, due("sandbox", 2)).await;
     let claimed = store.claim_provider_jobs(claim(at(2), at(10), 10)).await.unwrap();
-    assert_eq!(claimed.iter().map(|job| job.provider).collect::<Vec<_>>(), [ProviderKind::Http, ProviderKind::Sandbox]);
+    assert_eq!(
+        claimed.iter().map(|job| job.operation.provider).collect::<Vec<_>>(),
+        [ProviderKind::Http, ProviderKind::Sandbox]
+    );
 }
 
 pub(in crate::store) async fn an_audit_goes_on_beside_creates(backend: &dyn Backend) {

@@ -192,7 +192,7 @@ pub(in crate::store) async fn exactly_what_is_covered_is_withdrawn(backend: &dyn
 pub(in crate::store) async fn an_uncovered_withdrawal_leaves_only_itself(backend: &dyn Backend) {
     let store = backend.open().await;
     let mut draft = limited(enforced(of(withdrawal("acme", "w"), 100)), Some(1), None);
-    draft.provider_job = Some(crate::store::NewJob { provider: ProviderKind::Sandbox, due: NOW });
+    draft.provider_job = Some(NOW);
     let id = draft.operation.id;
     assert_eq!(verdict(&*store, draft).await, Verdict::NotCovered);
     assert_eq!(store.provider_queues().await.unwrap(), []);

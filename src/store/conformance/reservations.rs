@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{Detail, Direction, Instructions, Outcome, Preparation};
-use crate::store::{NewJob, ProviderKind, Reservations, Standing};
+use crate::store::{Reservations, Standing};
 
 fn orders(texts: &[&str]) -> Vec<OrderId> {
     texts.iter().map(|text| order(text)).collect()
@@ -20,7 +20,7 @@ pub(in crate::store) async fn reserved_orders_are_refused(backend: &dyn Backend)
     for text in ["a", "b", "c"] {
         assert_eq!(store.by_order(&acme, Direction::Payin, &order(text)).await.unwrap(), Standing::Reserved);
         let mut draft = deposit("acme", text);
-        draft.provider_job = Some(NewJob { provider: ProviderKind::Sandbox, due: NOW });
+        draft.provider_job = Some(NOW);
         let id = draft.operation.id;
         assert!(matches!(store.create(draft).await.unwrap(), Creation::Reserved));
         assert_eq!(store.by_id(id).await.unwrap(), None);
@@ -69,7 +69,8 @@ pub(in crate::store) async fn a_race_for_an_order_has_one_winner(backend: &dyn B
 pub(in crate::store) async fn a_preparation_is_kept_until_the_result(backend: &dyn Backend) {
     let store = backend.open().await;
     let mut draft = deposit("acme", "d");
-    draft.provider_job = Some(NewJob { provider: ProviderKind::Http, due: NOW });
+    draft.operation.provider = ProviderKind::Http;
+    draft.provider_job = Some(NOW);
     let id = created(&*store, draft).await;
     assert_eq!(store.preparation(id).await.unwrap(), None);
     let page = Preparation::Page(BrowserUrl::new("https://psp.example/pay?x=1#y").unwrap());
@@ -97,7 +98,8 @@ pub(in crate::store) async fn a_preparation_is_kept_until_the_result(backend: &d
 pub(in crate::store) async fn only_pending_deposits_are_prepared(backend: &dyn Backend) {
     let store = backend.open().await;
     let mut draft = withdrawal("acme", "w");
-    draft.provider_job = Some(NewJob { provider: ProviderKind::Http, due: NOW });
+    draft.operation.provider = ProviderKind::Http;
+    draft.provider_job = Some(NOW);
     let id = created(&*store, draft).await;
     let unknown = fresh_id(&merchant("acme"));
     for id in [id, unknown] {

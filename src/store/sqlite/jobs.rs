@@ -4,47 +4,50 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::row::StoredRow;
 use crate::domain::{ShopCode, TransactionId, UnixMillis};
-use crate::store::{Claim, NewJob, ProviderKind};
+use crate::store::Claim;
 
 /// A claimed job with its operation, still sealed.
 #[derive(Debug)]
 pub(super) struct ClaimedRow {
     pub(super) row: StoredRow,
     pub(super) attempts: u32,
-    pub(super) provider: ProviderKind,
 }
 
 /// Queues a job.
-pub(super) fn queue(connection: &Connection, id: TransactionId, shop: &ShopCode, job: NewJob) -> rusqlite::Result<()> {
+pub(super) fn queue(
+    connection: &Connection,
+    id: TransactionId,
+    shop: &ShopCode,
+    due: UnixMillis,
+) -> rusqlite::Result<()> {
     connection
         .prepare_cached(
-            "INSERT INTO provider_jobs (transaction_id, shop, provider, due_at, attempts, leased) \
-             VALUES (?1, ?2, ?3, ?4, 0, 0)",
+            "INSERT INTO provider_jobs (transaction_id, shop, due_at, attempts, leased) \
+             VALUES (?1, ?2, ?3, 0, 0)",
         )?
-        .execute((id.to_stored(), shop.as_str(), provider_number(job.provider), job.due.0))
+        .execute((id.to_stored(), shop.as_str(), due.0))
         .map(drop)
 }
 
 /// Takes what is due in a shop, earliest first, and leases it.
 pub(super) fn claim(connection: &Connection, claim: &Claim) -> rusqlite::Result<Vec<ClaimedRow>> {
     let mut statement = connection.prepare_cached(
-        "SELECT transaction_id, attempts, provider FROM provider_jobs WHERE shop = ?1 AND due_at <= ?2 \
+        "SELECT transaction_id, attempts FROM provider_jobs WHERE shop = ?1 AND due_at <= ?2 \
          ORDER BY due_at, transaction_id LIMIT ?3",
     )?;
     let limit = i64::try_from(claim.limit).unwrap_or(i64::MAX);
-    let due: Vec<(i64, u32, i64)> = statement
-        .query_map((claim.shop.as_str(), claim.now.0, limit), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+    let due: Vec<(i64, u32)> = statement
+        .query_map((claim.shop.as_str(), claim.now.0, limit), |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<Result<_, _>>()?;
     let mut lease = connection.prepare_cached(
         "UPDATE provider_jobs SET due_at = ?2, leased = 1, attempts = attempts + 1 WHERE transaction_id = ?1",
     )?;
     let mut claimed = Vec::with_capacity(due.len());
-    for (id, attempts, provider) in due {
+    for (id, attempts) in due {
         lease.execute((id, claim.lease_until.0))?;
-        let provider = provider_of(provider).ok_or(rusqlite::Error::IntegralValueOutOfRange(2, provider))?;
         let row = TransactionId::from_stored(id).map(|id| StoredRow::by_id(connection, id)).transpose()?.flatten();
         if let Some(row) = row {
-            claimed.push(ClaimedRow { row, attempts, provider });
+            claimed.push(ClaimedRow { row, attempts });
         }
     }
     Ok(claimed)
@@ -83,20 +86,5 @@ pub(super) fn queues(connection: &Connection) -> rusqlite::Result<Vec<(String, U
             return Ok(queues);
         };
         queues.push(queue);
-    }
-}
-
-pub(super) const fn provider_number(provider: ProviderKind) -> i64 {
-    match provider {
-        ProviderKind::Sandbox => 0,
-        ProviderKind::Http => 1,
-    }
-}
-
-pub(super) const fn provider_of(number: i64) -> Option<ProviderKind> {
-    match number {
-        0 => Some(ProviderKind::Sandbox),
-        1 => Some(ProviderKind::Http),
-        _ => None,
     }
 }

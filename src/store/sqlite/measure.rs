@@ -8,7 +8,6 @@ use super::*;
 use crate::clock::SystemRandomness;
 use crate::rules::{Secret, StoreKeys};
 use crate::store::conformance::{created, deposit};
-use crate::store::{NewJob, ProviderKind};
 
 /// CPU time of this process, user and system, in microseconds (in steps of 10 ms).
 fn cpu_us() -> u64 {
@@ -24,7 +23,7 @@ fn drafts(from: usize, count: usize, job: bool) -> Vec<Draft> {
         draft.fields.sent =
             r#"{"first_name":"Ada","last_name":"Lovelace","email":"ada@example.com","bank":"x"}"#.into();
         draft.comparison.kept = Kept::Names(["bank".into(), "email".into(), "first_name".into()].into());
-        draft.provider_job = job.then_some(NewJob { provider: ProviderKind::Sandbox, due: draft.operation.created_at });
+        draft.provider_job = job.then_some(draft.operation.created_at);
         draft
     };
     (from..from + count).map(draft).collect()

@@ -15,6 +15,7 @@ mod connection;
 mod create;
 #[cfg(test)]
 mod faults;
+mod history;
 mod jobs;
 mod kept;
 mod ledger;
@@ -53,7 +54,8 @@ use super::{
 };
 use crate::clock::Random;
 use crate::domain::{
-    Balance, Currency, Direction, MerchantId, OrderId, Outcome, Preparation, ShopCode, TransactionId, UnixMillis,
+    Balance, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation, ShopCode,
+    TransactionId, UnixMillis,
 };
 
 /// A store in one SQLite file.
@@ -130,9 +132,7 @@ impl SqliteStore {
     async fn claim(&self, claim: Claim) -> Result<Vec<ProviderJob>, StoreError> {
         let claimed = self.writer.submit(move |connection| jobs::claim(connection, &claim)).await?;
         let jobs = claimed.into_iter().filter_map(|job| match self.decode(job.row) {
-            Ok(stored) => {
-                Some(ProviderJob { operation: stored.operation, attempts: job.attempts, provider: job.provider })
-            }
+            Ok(stored) => Some(ProviderJob { operation: stored.operation, attempts: job.attempts }),
             Err(error) => {
                 // One bad row must not stop the queue.
                 tracing::error!(%error, "a provider job cannot be read and is left for later");
@@ -251,6 +251,15 @@ impl Store for SqliteStore {
 
     fn end_provider_job(&self, id: TransactionId) -> Answer<'_, ()> {
         Box::pin(self.writer.submit(move |connection| jobs::end(connection, id)))
+    }
+
+    fn history(&self, query: HistoryQuery) -> Answer<'_, Page<Operation>> {
+        Box::pin(async move {
+            let rows = self.readers.read(|connection| history::page(connection, &query))?;
+            let operation = |row| self.decode(row).map(|stored| stored.operation);
+            let operations = rows.into_iter().map(operation).collect::<Result<_, _>>()?;
+            Ok(Page::of_one_more(operations, query.limit))
+        })
     }
 
     fn audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> Answer<'_, Audit> {

@@ -2,12 +2,11 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::jobs;
 use super::kept::{self, KeptList};
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, Deposit, Direction, Invalid, Kind,
-    MerchantId, Operation, OrderId, Outcome, RedirectUrl, ShopCode, State, Status, TransactionId, UnixDay, UnixMillis,
-    Withdrawal,
+    MerchantId, Operation, OrderId, Outcome, ProviderKind, RedirectUrl, ShopCode, State, Status, TransactionId,
+    UnixDay, UnixMillis, Withdrawal,
 };
 use crate::store::vault::{Column, Unsealable, Vault};
 use crate::store::{Comparer, Comparison, Digest, Draft, Fields, Kept, StoreError, Stored, V1Part};
@@ -95,7 +94,7 @@ impl NewRow {
             self.payer,
             self.fields,
             counted_day.map(|day| day.0),
-            jobs::provider_number(operation.provider),
+            provider_number(operation.provider),
         ])?;
         if inserted == 0 {
             return Ok(false);
@@ -171,6 +170,13 @@ impl StoredRow {
     /// Operations after an id, in order; the second parameter is how many.
     pub(super) const SLICE: &str = select!("WHERE transaction_id > ?1 ORDER BY transaction_id LIMIT ?2");
 
+    /// A merchant's operations of v1, newest first; the parameters are [`super::history`]'s.
+    pub(super) const HISTORY: &str = select!(
+        "WHERE merchant = ?1 AND v1_digest IS NOT NULL AND (?2 IS NULL OR direction = ?2) AND (?3 IS NULL OR status = ?3) \
+         AND (?4 IS NULL OR shop = ?4) AND (?5 IS NULL OR currency = ?5) AND (?6 IS NULL OR created_at >= ?6) \
+         AND (?7 IS NULL OR created_at <= ?7) ORDER BY transaction_id DESC LIMIT ?8 OFFSET ?9"
+    );
+
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
@@ -228,7 +234,7 @@ impl StoredRow {
             customer_account_id: self.customer_account_id.map(CustomerAccountId),
             callback_url: CallbackUrl::new_allowing_http(&self.callback_url).or_not("callback_url")?,
             kind: self.kind(vault, id)?,
-            provider: jobs::provider_of(self.provider).ok_or(NotOurs("provider"))?,
+            provider: provider_of(self.provider).ok_or(NotOurs("provider"))?,
             state: self.state(vault, id)?,
             created_at: UnixMillis(self.created_at),
         };
@@ -421,6 +427,21 @@ pub(super) const fn status_of(number: i64) -> Option<Status> {
         0 => Some(Status::Pending),
         1 => Some(Status::Success),
         2 => Some(Status::Failed),
+        _ => None,
+    }
+}
+
+const fn provider_number(provider: ProviderKind) -> i64 {
+    match provider {
+        ProviderKind::Sandbox => 0,
+        ProviderKind::Http => 1,
+    }
+}
+
+const fn provider_of(number: i64) -> Option<ProviderKind> {
+    match number {
+        0 => Some(ProviderKind::Sandbox),
+        1 => Some(ProviderKind::Http),
         _ => None,
     }
 }

@@ -1,8 +1,8 @@
 //! Tools beside a gateway that serves the same file.
 
 use super::*;
+use crate::store::Reservations;
 use crate::store::conformance::audited;
-use crate::store::{NewJob, ProviderKind, Reservations};
 
 fn made_keys(place: &Place) -> StoreKeys {
     StoreKeys { create_at: Some(place.key_file()), keys: Vec::new() }
@@ -49,7 +49,7 @@ async fn a_tool_leaves_a_serving_gateway_alone() {
     let place = Place::new();
     let gateway = place.open_made().unwrap();
     let mut draft = deposit("acme", "leased");
-    draft.provider_job = Some(NewJob { provider: ProviderKind::Sandbox, due: NOW });
+    draft.provider_job = Some(NOW);
     let leased = created(&gateway, draft).await;
     let claim =
         Claim { shop: ShopCode::new("card-eur").unwrap(), now: NOW, lease_until: UnixMillis(NOW.0 + 1000), limit: 10 };

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::*;
 use crate::domain::{Amount, CustomerAccountId, Kind, Operation, Preparation, State, Status, UnixDay};
 use crate::store::conformance::audited;
-use crate::store::{Creation, DailyLimit, NewJob, ProviderKind, Reservations, Verdict};
+use crate::store::{Creation, DailyLimit, Reservations, Verdict};
 
 const MERCHANTS: [&str; 3] = ["acme", "bolt", "cosy"];
 const CURRENCIES: [&str; 2] = ["EUR", "USD"];
@@ -195,7 +195,7 @@ fn random_draft(chance: &mut Chance) -> Draft {
     match chance.below(10) {
         0 => operation.state = State::Finished { outcome: Outcome::Failed, at: NOW },
         1 => operation.state = State::Finished { outcome: Outcome::Success { payer: None }, at: NOW },
-        _ => draft.provider_job = Some(NewJob { provider: ProviderKind::Sandbox, due: NOW }),
+        _ => draft.provider_job = Some(NOW),
     }
     draft
 }

@@ -4,11 +4,11 @@ use super::*;
 use crate::domain::Preparation;
 use crate::domain::{CustomerAccountId, UnixDay};
 use crate::store::conformance::audited;
-use crate::store::{AuditProgress, DailyLimit, NewJob, ProviderKind};
+use crate::store::{AuditProgress, DailyLimit};
 
 /// One operation of each kind, named in SQL by its `order_id`.
 async fn fill(store: &SqliteStore) {
-    let job = Some(NewJob { provider: ProviderKind::Sandbox, due: NOW });
+    let job = Some(NOW);
     let mut first = deposit("acme", "waiting");
     first.opening =
         Some([(Currency::new("EUR").unwrap(), crate::domain::Amount::from_hundredths(100).unwrap())].into());

@@ -3,7 +3,6 @@
 use super::*;
 use crate::store::conformance::audited;
 use crate::store::sqlite::schema;
-use crate::store::{NewJob, ProviderKind};
 
 /// The columns that version 2 had.
 const COLUMNS: &str = "transaction_id, order_key, direction, status, created_at, finished_at, amount, \
@@ -34,7 +33,7 @@ fn make_version_2(place: &Place) {
 }
 
 fn with_job(mut draft: Draft, offset: i64) -> Draft {
-    draft.provider_job = Some(NewJob { provider: ProviderKind::Sandbox, due: UnixMillis(NOW.0 + offset) });
+    draft.provider_job = Some(UnixMillis(NOW.0 + offset));
     draft
 }
 

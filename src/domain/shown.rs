@@ -1,0 +1,53 @@
+//! Operations as v1 merchants are told of them, whichever engine holds them.
+
+use super::{Amount, Currency, Direction, Operation, OrderId, RedirectUrl, Status, UnixMillis};
+
+/// What the reply to a v1 create tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// The engine's name for the operation: digits.
+    pub transaction_id: Box<str>,
+    /// The merchant's name for it.
+    pub external_id: OrderId,
+    /// A deposit's customer entry link.
+    pub redirect_url: Option<RedirectUrl>,
+}
+
+/// What a v1 status and a line of a v1 history tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The engine's name for the operation: digits.
+    pub transaction_id: Box<str>,
+    /// The merchant's name for it.
+    pub external_id: OrderId,
+    /// Payin or payout.
+    pub direction: Direction,
+    /// Where it stands.
+    pub status: Status,
+    /// The amount.
+    pub amount: Amount,
+    /// The currency.
+    pub currency: Currency,
+    /// The selected shop's code, also where the request named none.
+    pub shop_code: Box<str>,
+    /// The account as the status record has it: masked where it looks like a card.
+    pub account_number: Option<String>,
+    /// When it was created.
+    pub created_at: UnixMillis,
+}
+
+impl From<&Operation> for Shown {
+    fn from(operation: &Operation) -> Self {
+        Self {
+            transaction_id: operation.id.to_string().into(),
+            external_id: operation.order_id.clone(),
+            direction: operation.direction(),
+            status: operation.state.status(),
+            amount: operation.amount,
+            currency: operation.currency,
+            shop_code: operation.shop.as_str().into(),
+            account_number: operation.shown_account(),
+            created_at: operation.created_at,
+        }
+    }
+}

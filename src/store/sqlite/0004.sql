@@ -1,0 +1,36 @@
+-- An operation remembers its kind of provider; its job need not repeat it.
+ALTER TABLE provider_jobs DROP COLUMN provider;
+
+-- Short keyed hashes of the members of a v1 body, by which a conflict is told apart; NULL: made before they were kept.
+ALTER TABLE operations ADD COLUMN v1_members BLOB;
+
+-- A merchant's v1 history: every filter is a prefix or one of few prefixes, and a page is merged from their ends.
+CREATE INDEX operations_by_v1 ON operations (merchant, direction, shop, currency, status, transaction_id)
+  WHERE v1_digest IS NOT NULL;
+
+-- What passed through this gateway to a remote engine: written before the request leaves.
+CREATE TABLE journal (
+  entry           INTEGER PRIMARY KEY AUTOINCREMENT,  -- ascends with time
+  order_key       BLOB NOT NULL,              -- as operations.order_key
+  direction       INTEGER NOT NULL,           -- 0 payin, 1 payout
+  state           INTEGER NOT NULL,           -- 0 open, 1 in doubt (its caller was told so), 2 answered
+  status          INTEGER NOT NULL,           -- as last heard of the engine: 0 PENDING, 1 SUCCESS, 2 FAILED
+  created_at      INTEGER NOT NULL,
+  amount          INTEGER NOT NULL,           -- hundredths
+  v1_digest       BLOB NOT NULL,
+  v1_members      BLOB,
+  currency        TEXT NOT NULL,
+  merchant        TEXT NOT NULL,
+  order_id        TEXT NOT NULL,
+  api_key         TEXT NOT NULL,
+  shop            TEXT,                       -- the selected shop, where it is known
+  v1_callback_url TEXT,
+  transaction_id  TEXT,                       -- the engine's; NULL until it answered
+  redirect_url    TEXT,
+  account         BLOB,                       -- sealed: as last heard of the engine
+  body            BLOB                        -- sealed: the v2 body to be sent again; NULL once it was answered
+) STRICT;
+
+CREATE UNIQUE INDEX journal_by_order ON journal (order_key);
+CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
+CREATE INDEX journal_by_v1 ON journal (merchant, direction, shop, currency, status, entry) WHERE state = 2;
