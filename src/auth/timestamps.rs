@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::domain::UnixMillis;
 use crate::rules::{Recipe, TimestampFormat};
+use crate::wire::time::read_rfc3339;
 
 /// Whether the text of a timestamp header names a time within the recipe's window around `now`, its ends included.
 /// Malformed text names none.
@@ -15,7 +16,9 @@ pub fn is_fresh(recipe: &Recipe, text: &[u8], now: UnixMillis) -> bool {
     let distance = match recipe.timestamp_format {
         TimestampFormat::Unix => digits(text).map(|seconds| apart(seconds, now.seconds(), Duration::from_secs)),
         TimestampFormat::UnixMillis => digits(text).map(|millis| apart(millis, now.0, Duration::from_millis)),
-        TimestampFormat::Rfc3339 => rfc3339(text).map(|millis| apart(millis, now.0, Duration::from_millis)),
+        TimestampFormat::Rfc3339 => {
+            read_rfc3339(text).map(|time| apart(time.as_millisecond(), now.0, Duration::from_millis))
+        }
     };
     distance.is_some_and(|distance| distance <= recipe.window)
 }
@@ -28,24 +31,6 @@ fn apart(one: i64, other: i64, unit: fn(u64) -> Duration) -> Duration {
 fn digits(text: &str) -> Option<i64> {
     let plain = (1..=18).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     if plain { text.parse().ok() } else { None }
-}
-
-/// Milliseconds since the epoch of an RFC 3339 time. The parser knows more spellings than RFC 3339 has: ISO 8601's basic
-/// format, a space for the `T`, annotations in brackets. They are no timestamps here.
-fn rfc3339(text: &str) -> Option<i64> {
-    let bytes = text.as_bytes();
-    let separated = |at: usize, separators: &[u8]| bytes.get(at).is_some_and(|byte| separators.contains(byte));
-    let shaped = (20..=40).contains(&bytes.len())
-        && separated(4, b"-")
-        && separated(7, b"-")
-        && separated(10, b"Tt")
-        && separated(13, b":")
-        && separated(16, b":")
-        && bytes.iter().all(|byte| byte.is_ascii_digit() || b"-+:.TtZz".contains(byte));
-    if !shaped {
-        return None;
-    }
-    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! The double-entry ledger's words: accounts of a merchant in a currency, and the postings that move money between
 //! them (contract section 7, "money").
 
+use std::fmt;
+
 /// An account of one merchant in one currency. What one posting takes from an account it gives to another, so that the
 /// balances of all of them sum to zero at every commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,9 +62,40 @@ pub struct Balance {
     pub held: i64,
 }
 
+/// Shows hundredths, above or below zero, as v1 writes amounts: two decimals always, `-0.05`.
+#[derive(Debug, Clone, Copy)]
+pub struct Decimals(pub i64);
+
+impl fmt::Display for Decimals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let hundredths = self.0.unsigned_abs();
+        write!(f, "{sign}{}.{:02}", hundredths / 100, hundredths % 100)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn balances_have_two_decimals_on_either_side_of_zero() {
+        for (hundredths, text) in [
+            (0, "0.00"),
+            (5, "0.05"),
+            (-5, "-0.05"),
+            (-99, "-0.99"),
+            (-100, "-1.00"),
+            (1050, "10.50"),
+            (-1200, "-12.00"),
+            (999_999_999_999_999, "9999999999999.99"),
+            (1_000_000_000_000_001, "10000000000000.01"),
+            (i64::MAX, "92233720368547758.07"),
+            (i64::MIN, "-92233720368547758.08"),
+        ] {
+            assert_eq!(Decimals(hundredths).to_string(), text);
+        }
+    }
 
     #[test]
     fn money_goes_from_one_account_to_another() {

@@ -128,22 +128,24 @@ enum Admitted {
 enum Work {
     V1Create(Direction, SignedBody),
     V1Status(Direction, Option<Box<str>>),
+    V1Balance,
+    V1Transactions(Option<Box<str>>),
     V2Create(Direction, SignedBody),
     V2Status(Box<str>),
-    NotOffered(&'static str),
 }
 
 impl Work {
     fn of(target: Target, head: &Parts, body: SignedBody) -> Self {
+        let query = || head.uri.query().map(Into::into);
         match target {
             Target::V2Create(direction) => Self::V2Create(direction, body),
             Target::V2Status(transaction_id) => Self::V2Status(transaction_id),
             Target::V1(Endpoint::Payin) => Self::V1Create(Direction::Payin, body),
             Target::V1(Endpoint::Payout) => Self::V1Create(Direction::Payout, body),
-            Target::V1(Endpoint::PayinStatus) => Self::V1Status(Direction::Payin, head.uri.query().map(Into::into)),
-            Target::V1(Endpoint::PayoutStatus) => Self::V1Status(Direction::Payout, head.uri.query().map(Into::into)),
-            Target::V1(Endpoint::Balance) => Self::NotOffered("the balance"),
-            Target::V1(Endpoint::Transactions) => Self::NotOffered("the list of transactions"),
+            Target::V1(Endpoint::PayinStatus) => Self::V1Status(Direction::Payin, query()),
+            Target::V1(Endpoint::PayoutStatus) => Self::V1Status(Direction::Payout, query()),
+            Target::V1(Endpoint::Balance) => Self::V1Balance,
+            Target::V1(Endpoint::Transactions) => Self::V1Transactions(query()),
         }
     }
 }
@@ -290,9 +292,10 @@ impl Core {
         match work {
             Work::V1Create(direction, body) => v1::create(upstream, caller, direction, &body).await,
             Work::V1Status(direction, query) => v1::status(upstream, caller, direction, query.as_deref()).await,
+            Work::V1Balance => v1::balance(upstream, caller).await,
+            Work::V1Transactions(query) => v1::transactions(upstream, caller, query.as_deref()).await,
             Work::V2Create(direction, body) => v2::create(engine, caller, direction, &body).await,
             Work::V2Status(transaction_id) => v2::status(engine, caller, &transaction_id).await,
-            Work::NotOffered(what) => Err(Failure::NotOffered(what)),
         }
     }
 }

@@ -1,12 +1,16 @@
 //! The gateway's front: what legacy merchants speak (contract sections 4 and 5).
 
+mod balance;
 mod create;
+mod history;
 mod query;
 mod relay;
 mod reply;
 mod status;
 pub mod translate;
 
+pub use balance::balance;
 pub use create::create;
+pub use history::transactions;
 pub use relay::relay_url;
 pub use status::status;

@@ -1,11 +1,15 @@
 //! v1 replies: the dialect's template where it has one, else the default shape.
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::domain::{Direction, Made, RedirectUrl, Shown, UnixMillis};
-use crate::rules::Dialect;
+use crate::domain::{Balance, Currency, Decimals, Direction, Made, Page, RedirectUrl, Shown};
+use crate::rules::{Dialect, StatusWords};
+use crate::wire::time::rfc3339;
 use crate::wire::v1 as wire;
+use crate::wire::v1_lists::{Place, balance_reply, transactions_reply};
 
 #[derive(Serialize)]
 struct CreatedValues<'a> {
@@ -40,30 +44,80 @@ pub fn created(dialect: &Dialect, direction: Direction, made: &Made) -> Bytes {
     })
 }
 
-/// The body of a status reply.
-pub fn status(dialect: &Dialect, shown: &Shown) -> Bytes {
-    let word = dialect.statuses.word(shown.status);
-    let values = || StatusValues {
-        transaction_id: &shown.transaction_id,
-        external_id: shown.external_id.as_str(),
-        status: word,
-        amount: shown.amount.to_string(),
-        currency: shown.currency.as_str(),
-        shop_code: &shown.shop_code,
-        account_number: shown.account_number.as_deref(),
-        direction: shown.direction.as_str(),
-        created_at: rfc3339(shown.created_at),
-    };
-    rendered(dialect, "status", values).unwrap_or_else(|| wire::status_reply(shown, word).into())
+impl<'a> StatusValues<'a> {
+    fn of(shown: &'a Shown, statuses: &'a StatusWords) -> Self {
+        Self {
+            transaction_id: &shown.transaction_id,
+            external_id: shown.external_id.as_str(),
+            status: statuses.word(shown.status),
+            amount: shown.amount.to_string(),
+            currency: shown.currency.as_str(),
+            shop_code: &shown.shop_code,
+            account_number: shown.account_number.as_deref(),
+            direction: shown.direction.as_str(),
+            created_at: rfc3339(shown.created_at),
+        }
+    }
 }
 
-/// A point in time as v1 writes it: RFC 3339 in UTC, to the second.
-fn rfc3339(at: UnixMillis) -> String {
-    jiff::Timestamp::from_second(at.seconds()).map_or_else(|_| String::new(), |at| at.to_string())
+/// The body of a status reply.
+pub fn status(dialect: &Dialect, shown: &Shown) -> Bytes {
+    let values = || StatusValues::of(shown, &dialect.statuses);
+    rendered(dialect, "status", values)
+        .unwrap_or_else(|| wire::status_reply(shown, dialect.statuses.word(shown.status)).into())
+}
+
+#[derive(Serialize)]
+struct BalancesValues<'a> {
+    balances: Vec<BalanceValues<'a>>,
+}
+
+#[derive(Serialize)]
+struct BalanceValues<'a> {
+    currency: &'a str,
+    available: String,
+    held: String,
+}
+
+/// The body of a balance reply.
+pub fn balance(dialect: &Dialect, balances: &BTreeMap<Currency, Balance>) -> Bytes {
+    let values = || BalancesValues {
+        balances: balances
+            .iter()
+            .map(|(currency, balance)| BalanceValues {
+                currency: currency.as_str(),
+                available: Decimals(balance.available).to_string(),
+                held: Decimals(balance.held).to_string(),
+            })
+            .collect(),
+    };
+    let default = || balance_reply(balances.iter().map(|(currency, balance)| (*currency, *balance)));
+    rendered(dialect, "balance", values).unwrap_or_else(|| default().into())
+}
+
+#[derive(Serialize)]
+struct TransactionsValues<'a> {
+    transactions: Vec<StatusValues<'a>>,
+    page: u64,
+    per_page: u16,
+    has_more: bool,
+}
+
+/// The body of a history reply.
+pub fn transactions(dialect: &Dialect, page: &Page<Shown>, place: Place) -> Bytes {
+    let statuses = &dialect.statuses;
+    let values = || TransactionsValues {
+        transactions: page.items.iter().map(|shown| StatusValues::of(shown, statuses)).collect(),
+        page: place.page,
+        per_page: place.per_page,
+        has_more: page.has_more,
+    };
+    let default = || transactions_reply(page, place, |shown| statuses.word(shown.status));
+    rendered(dialect, "transactions", values).unwrap_or_else(|| default().into())
 }
 
 /// The reply by the dialect's template, if it has one. What a template cannot render is told in the default shape: the
-/// operation exists, and its merchant has to learn its id.
+/// operation exists, and its merchant has to learn of it.
 fn rendered<T: Serialize>(dialect: &Dialect, name: &str, values: impl FnOnce() -> T) -> Option<Bytes> {
     if !dialect.replies.has(name) {
         return None;

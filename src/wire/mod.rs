@@ -3,5 +3,7 @@
 pub mod canonical;
 pub mod json;
 pub mod members;
+pub mod time;
 pub mod v1;
+pub mod v1_lists;
 pub mod v2;

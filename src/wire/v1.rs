@@ -289,6 +289,13 @@ fn create_reply(transaction_id: &str, external_id: &str) -> String {
 /// The default body of a status reply, the status in the dialect's word.
 #[must_use]
 pub fn status_reply(shown: &Shown, status_word: &str) -> String {
+    let mut body = status_members(shown, status_word);
+    body.push('}');
+    body
+}
+
+/// A status body without its closing brace.
+pub(super) fn status_members(shown: &Shown, status_word: &str) -> String {
     let mut body = create_reply(&shown.transaction_id, shown.external_id.as_str());
     body.push_str(",\"status\":");
     write_string(&mut body, status_word);
@@ -299,7 +306,6 @@ pub fn status_reply(shown: &Shown, status_word: &str) -> String {
         body.push_str(",\"account_number\":");
         write_string(&mut body, account);
     }
-    body.push('}');
     body
 }
 

@@ -315,12 +315,18 @@ async fn wrong_signatures_are_held_up_like_unknown_keys_whatever_the_path() {
 }
 
 #[tokio::test]
-async fn what_is_not_offered_says_so() {
+async fn balances_and_histories_are_v1s() {
     let fixture = Fixture::new();
+    let balance = fixture.send(Call::v1(Method::GET, "/api/v1/balance?whatever=1", "")).await;
+    assert_eq!(balance.status, 200);
+    assert_eq!(balance.body, r#"{"balances":[{"currency":"EUR","available":"0.00","held":"0.00"}]}"#);
+    let history = fixture.send(Call::v1(Method::GET, "/api/v1/transactions?page=2", "")).await;
+    assert_eq!(history.status, 200);
+    assert_eq!(history.body, r#"{"transactions":[],"page":2,"per_page":50,"has_more":false}"#);
+    let unknown = fixture.send(Call::v1(Method::GET, "/api/v1/transactions?whatever=1", "")).await;
+    assert_eq!((unknown.status, unknown.message().starts_with("whatever: ")), (400, true), "{unknown:?}");
     for target in ["/api/v1/balance", "/api/v1/transactions"] {
-        let answered = fixture.send(Call::v1(Method::GET, target, "")).await;
-        assert_eq!(answered.status, 501);
-        assert!(answered.message().contains("not offered"), "{answered:?}");
+        assert_eq!(fixture.send(Call::v2(Method::GET, target, "")).await.status, 401, "{target}");
     }
 }
 

@@ -128,7 +128,7 @@ fn samples(reply: &str) -> Vec<Value> {
     let status = json!({
         "external_id": text, "transaction_id": "123", "status": "PENDING", "amount": "10.50", "currency": "EUR",
         "shop_code": "card-eur", "account_number": "411111******1111", "type": "payin",
-        "created_at": "2026-01-02T03:04:05Z",
+        "created_at": "2026-01-02T03:04:05.678Z",
     });
     let (mut without_account, mut null_account) = (status.clone(), status.clone());
     null_account["account_number"] = Value::Null;

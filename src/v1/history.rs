@@ -1,0 +1,302 @@
+//! v1 histories, endpoint `transactions`: filters, pages, newest first (contract section 4).
+
+use bytes::Bytes;
+
+use super::{query, reply};
+use crate::auth::Caller;
+use crate::domain::{
+    Currency, Direction, HistoryQuery, Invalid, MerchantId, OrderId, Page, ShopCode, Shown, Status, UnixMillis,
+};
+use crate::failure::{Complaint, Failure};
+use crate::rules::StatusWords;
+use crate::upstream::Upstream;
+use crate::wire::time::read_rfc3339;
+use crate::wire::v1_lists::Place;
+
+/// The parameters, in the order in which [`Wanted::read`] takes them.
+const PARAMETERS: [&str; 9] =
+    ["type", "status", "shop_code", "currency", "external_id", "created_from", "created_to", "page", "per_page"];
+
+const DEFAULT_PER_PAGE: u16 = 50;
+const MAX_PER_PAGE: u16 = 200;
+
+/// Answers a v1 history question, whose query string (without `?`) is given as sent.
+///
+/// # Errors
+/// A parameter that is unknown, repeated, empty or malformed; or the engine could not answer.
+pub async fn transactions(upstream: &Upstream, caller: &Caller, query: Option<&str>) -> Result<Bytes, Failure> {
+    let merchant = caller.merchant();
+    let Wanted { external_id, place, history } = Wanted::read(query, &merchant.id, &merchant.v1.dialect.statuses)?;
+    let page = match external_id {
+        Some(external_id) => named(upstream, caller, &external_id, &history).await?,
+        None => upstream.v1_history(history).await?,
+    };
+    Ok(reply::transactions(&merchant.v1.dialect, &page, place))
+}
+
+/// The page of what an `external_id` names: at most a payin and a payout, each found by its key.
+async fn named(
+    upstream: &Upstream,
+    caller: &Caller,
+    external_id: &OrderId,
+    history: &HistoryQuery,
+) -> Result<Page<Shown>, Failure> {
+    let mut found = Vec::new();
+    for direction in [Direction::Payin, Direction::Payout] {
+        if history.direction.is_some_and(|wanted| wanted != direction) {
+            continue;
+        }
+        match upstream.v1_operation(caller, direction, external_id).await {
+            Ok(shown) if is_wanted(history, &shown) => found.push(shown),
+            Ok(_) | Err(Failure::NotFound) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    // Ids are digits: the longer one is the later one.
+    let age = |shown: &Shown| (shown.created_at, shown.transaction_id.len(), shown.transaction_id.clone());
+    found.sort_by_key(|shown| std::cmp::Reverse(age(shown)));
+    let skipped = usize::try_from(history.skip).unwrap_or(usize::MAX);
+    Ok(Page::of_one_more(found.into_iter().skip(skipped).collect(), history.limit))
+}
+
+fn is_wanted(history: &HistoryQuery, shown: &Shown) -> bool {
+    history.status.is_none_or(|status| status == shown.status)
+        && history.shop.as_ref().is_none_or(|shop| *shop.as_str() == *shown.shop_code)
+        && history.currency.is_none_or(|currency| currency == shown.currency)
+        && history.created_from.is_none_or(|from| from <= shown.created_at)
+        && history.created_to.is_none_or(|to| shown.created_at <= to)
+}
+
+/// What a query string asks for.
+#[derive(Debug, PartialEq, Eq)]
+struct Wanted {
+    external_id: Option<OrderId>,
+    place: Place,
+    history: HistoryQuery,
+}
+
+impl Wanted {
+    fn read(query: Option<&str>, merchant: &MerchantId, statuses: &StatusWords) -> Result<Self, Complaint> {
+        let [kind, status, shop, currency, external_id, from, to, page, per_page] =
+            query::parameters(query, PARAMETERS)?;
+        let status_of = |word: &str| {
+            let all = [Status::Pending, Status::Success, Status::Failed];
+            all.into_iter().find(|status| statuses.word(*status) == word).ok_or(NO_STATUS)
+        };
+        let place = Place {
+            page: value("page", page, page_number)?.unwrap_or(1),
+            per_page: value("per_page", per_page, page_size)?.unwrap_or(DEFAULT_PER_PAGE),
+        };
+        let history = HistoryQuery {
+            merchant: merchant.clone(),
+            direction: value("type", kind, direction)?,
+            status: value("status", status, status_of)?,
+            shop: value("shop_code", shop, ShopCode::new)?,
+            currency: value("currency", currency, Currency::new)?,
+            created_from: value("created_from", from, first_millisecond)?,
+            created_to: value("created_to", to, last_millisecond)?,
+            skip: (place.page - 1).saturating_mul(u64::from(place.per_page)),
+            limit: place.per_page,
+        };
+        Ok(Self { external_id: value("external_id", external_id, OrderId::new)?, place, history })
+    }
+}
+
+/// The value of a parameter, if it was given, in the words of its complaint otherwise.
+fn value<T>(
+    name: &'static str,
+    text: Option<impl AsRef<str>>,
+    read: impl FnOnce(&str) -> Result<T, Invalid>,
+) -> Result<Option<T>, Complaint> {
+    let read = |text| read(text).map_err(|invalid| Complaint::invalid(name, &invalid));
+    text.as_ref().map(AsRef::as_ref).map(read).transpose()
+}
+
+const NO_STATUS: Invalid = Invalid::new("must be one of the statuses that replies show");
+const NO_TIME: Invalid = Invalid::new("must be a time like 2026-01-02T03:04:05.678Z (RFC 3339)");
+
+fn direction(text: &str) -> Result<Direction, Invalid> {
+    match text {
+        "payin" => Ok(Direction::Payin),
+        "payout" => Ok(Direction::Payout),
+        _ => Err(Invalid::new("must be payin or payout")),
+    }
+}
+
+fn page_number(text: &str) -> Result<u64, Invalid> {
+    whole_number(text).ok_or(Invalid::new("must be a whole number from 1"))
+}
+
+fn page_size(text: &str) -> Result<u16, Invalid> {
+    let size = whole_number(text).and_then(|number| u16::try_from(number).ok()).filter(|size| *size <= MAX_PER_PAGE);
+    size.ok_or(Invalid::new("must be a whole number from 1 to 200"))
+}
+
+/// Digits that begin with none but 1 to 9, within 64 bits.
+fn whole_number(text: &str) -> Option<u64> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+    if plain { text.parse().ok() } else { None }
+}
+
+/// The first whole millisecond that is not before a time: operations are stored to the millisecond, and a bound that is
+/// finer excludes what was created just before it.
+fn first_millisecond(text: &str) -> Result<UnixMillis, Invalid> {
+    let nanoseconds = nanoseconds(text)?;
+    in_milliseconds(-(-nanoseconds).div_euclid(1_000_000))
+}
+
+/// The last whole millisecond that is not after a time.
+fn last_millisecond(text: &str) -> Result<UnixMillis, Invalid> {
+    in_milliseconds(nanoseconds(text)?.div_euclid(1_000_000))
+}
+
+/// A time in nanoseconds since the epoch. The `+` of an offset that was not encoded arrives as a space, which stands
+/// nowhere else in a time.
+fn nanoseconds(text: &str) -> Result<i128, Invalid> {
+    read_rfc3339(&text.replace(' ', "+")).map(jiff::Timestamp::as_nanosecond).ok_or(NO_TIME)
+}
+
+fn in_milliseconds(milliseconds: i128) -> Result<UnixMillis, Invalid> {
+    i64::try_from(milliseconds).map(UnixMillis).map_err(|_| NO_TIME)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn merchant() -> MerchantId {
+        MerchantId::new("acme").unwrap()
+    }
+
+    fn read(query: &str) -> Result<Wanted, String> {
+        let statuses = StatusWords { pending: "waiting".into(), success: "done".into(), failed: "no luck".into() };
+        Wanted::read(Some(query), &merchant(), &statuses).map_err(|complaint| complaint.to_string())
+    }
+
+    /// What a query that says nothing asks for, changed.
+    fn wanted(change: impl FnOnce(&mut Wanted)) -> Wanted {
+        let history = HistoryQuery {
+            merchant: merchant(),
+            direction: None,
+            status: None,
+            shop: None,
+            currency: None,
+            created_from: None,
+            created_to: None,
+            skip: 0,
+            limit: 50,
+        };
+        let mut wanted = Wanted { external_id: None, place: Place { page: 1, per_page: 50 }, history };
+        change(&mut wanted);
+        wanted
+    }
+
+    #[test]
+    fn every_parameter_is_read() {
+        assert_eq!(read(""), Ok(wanted(|_| ())));
+        for (query, change) in [
+            ("type=payin", (|wanted| wanted.history.direction = Some(Direction::Payin)) as fn(&mut Wanted)),
+            ("type=payout", |wanted| wanted.history.direction = Some(Direction::Payout)),
+            ("status=waiting", |wanted| wanted.history.status = Some(Status::Pending)),
+            ("status=done", |wanted| wanted.history.status = Some(Status::Success)),
+            ("status=no+luck", |wanted| wanted.history.status = Some(Status::Failed)),
+            ("shop_code=card-eur", |wanted| wanted.history.shop = ShopCode::new("card-eur").ok()),
+            ("currency=eUr", |wanted| wanted.history.currency = Currency::new("EUR").ok()),
+            ("external_id=a%26+b", |wanted| wanted.external_id = OrderId::new("a& b").ok()),
+            ("page=3", |wanted| {
+                wanted.place.page = 3;
+                wanted.history.skip = 100;
+            }),
+            ("per_page=200&page=2", |wanted| {
+                wanted.place = Place { page: 2, per_page: 200 };
+                (wanted.history.skip, wanted.history.limit) = (200, 200);
+            }),
+            ("page=18446744073709551615", |wanted| {
+                wanted.place.page = u64::MAX;
+                wanted.history.skip = u64::MAX;
+            }),
+        ] {
+            assert_eq!(read(query), Ok(wanted(change)), "{query}");
+        }
+    }
+
+    #[test]
+    fn bounds_in_time_are_exact() {
+        let bounds = |text: &str| {
+            let wanted = read(&format!("created_from={text}&created_to={text}"))?;
+            Ok::<_, String>((wanted.history.created_from.unwrap().0, wanted.history.created_to.unwrap().0))
+        };
+        for (text, from, to) in [
+            ("1970-01-01T00:00:00Z", 0, 0),
+            ("1970-01-01t00:00:01.5z", 1500, 1500),
+            ("1970-01-01T00:00:00.0005Z", 1, 0),
+            ("1970-01-01T00:00:00.001000001Z", 2, 1),
+            ("1969-12-31T23:59:59.9995Z", 0, -1),
+            ("1970-01-01T02:00:00%2B02:00", 0, 0),
+            ("1970-01-01T02:00:00+02:00", 0, 0),
+            ("1969-12-31T23:00:00-01:00", 0, 0),
+        ] {
+            assert_eq!(bounds(text), Ok((from, to)), "{text}");
+        }
+        for text in [
+            "yesterday",
+            "0",
+            "1970-01-01",
+            "1970-01-01T00:00:00",
+            "1970-01-01+00:00:00Z",
+            "1970-01-01T00:00:00++02:00",
+            "1970-01-01T00:00:00Z+",
+            "1970-02-30T00:00:00Z",
+            "1970-01-01T24:00:00Z",
+            "1970-01-01T00:00:00.Z",
+        ] {
+            assert_eq!(
+                bounds(text).unwrap_err(),
+                "created_from: must be a time like 2026-01-02T03:04:05.678Z (RFC 3339)",
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn malformed_values_are_named() {
+        for (query, name) in [
+            ("type=Payin", "type"),
+            ("type=deposit", "type"),
+            ("status=PENDING", "status"),
+            ("status=Waiting", "status"),
+            ("status=waiting+", "status"),
+            ("shop_code=a+b", "shop_code"),
+            ("shop_code=.hidden", "shop_code"),
+            ("currency=EURO", "currency"),
+            ("currency=E1R", "currency"),
+            ("external_id=a%00b", "external_id"),
+            ("created_to=now", "created_to"),
+            ("page=0", "page"),
+            ("page=01", "page"),
+            ("page=-1", "page"),
+            ("page=%2B1", "page"),
+            ("page=1.0", "page"),
+            ("page=1e1", "page"),
+            ("page=%D9%A1", "page"),
+            ("page=18446744073709551616", "page"),
+            ("per_page=0", "per_page"),
+            ("per_page=201", "per_page"),
+            ("per_page=65586", "per_page"),
+            ("page=1&per_page=all", "per_page"),
+        ] {
+            let complaint = read(query).unwrap_err();
+            assert!(complaint.starts_with(&format!("{name}: must ")), "{query}: {complaint}");
+        }
+        assert!(read(&format!("external_id={}", "x".repeat(256))).unwrap_err().starts_with("external_id: "));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_reading_panic(name in prop::sample::select(PARAMETERS.to_vec()), value in "\\PC*|[-+:.TZ0-9]*") {
+            let _ = read(&format!("{name}={value}"));
+        }
+    }
+}
