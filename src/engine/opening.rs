@@ -1,5 +1,5 @@
-//! Opening balances: offered with a merchant's creates until one of them stood. The store books them in the commit of
-//! the merchant's first operation; what is remembered here only spares it the question.
+//! Opening balances: offered with a merchant's creates, and with its balance questions, until one of them stood. The store
+//! books them once, with whatever comes first; what is remembered here only spares it the question.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,14 @@ use crate::domain::{Amount, Currency, MerchantId};
 /// How many merchants are remembered; beyond, all are forgotten, which costs the store a look for each.
 const REMEMBERED: usize = 65_536;
 
-/// The merchants that have operations.
+/// The merchants that the store is known to know.
 #[derive(Debug, Default)]
 pub(super) struct Openings {
     seen: Mutex<HashSet<MerchantId>>,
 }
 
 impl Openings {
-    /// What a create of this merchant offers to be booked; `None` when it cannot be the first.
+    /// What a request of this merchant offers to be booked; `None` when it cannot be the first.
     pub(super) fn offered(
         &self,
         merchant: &MerchantId,
@@ -28,7 +28,7 @@ impl Openings {
         Some(opening.iter().map(|(currency, amount)| (*currency, *amount)).collect())
     }
 
-    /// A create that offered them stands: the merchant is known to the store.
+    /// A request that offered them stands: the merchant is known to the store.
     pub(super) fn stood(&self, merchant: &MerchantId) {
         let mut seen = self.seen();
         if seen.len() >= REMEMBERED {

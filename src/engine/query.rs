@@ -5,6 +5,7 @@ use crate::domain::{
     Balance, Currency, Direction, HistoryQuery, Made, MerchantId, Operation, OrderId, Page, TransactionId,
 };
 use crate::failure::Failure;
+use crate::rules::Merchant;
 use crate::store::{Digest, Standing};
 
 impl Engine {
@@ -44,12 +45,25 @@ impl Engine {
         Ok(self.store.history(query).await?)
     }
 
-    /// A merchant's balances, by currency; currencies in which nothing was ever booked are absent.
+    /// A merchant's balances, by currency; currencies in which nothing was ever booked are absent. To ask for them is to
+    /// be seen: opening balances that no operation brought along are booked first.
     ///
     /// # Errors
     /// The store could not answer.
-    pub async fn balances(&self, merchant: &MerchantId) -> Result<Vec<(Currency, Balance)>, Failure> {
-        Ok(self.store.balances(merchant).await?)
+    pub async fn balances(&self, merchant: &Merchant) -> Result<Vec<(Currency, Balance)>, Failure> {
+        self.open_ledger(merchant).await?;
+        Ok(self.store.balances(&merchant.id).await?)
+    }
+
+    /// Books what there is to open. A merchant without opening balances stays unknown: rules that open its ledger may
+    /// still come.
+    async fn open_ledger(&self, merchant: &Merchant) -> Result<(), Failure> {
+        let opening = self.openings.offered(&merchant.id, &merchant.balance.opening);
+        if let Some(opening) = opening.filter(|opening| !opening.is_empty()) {
+            self.store.open_ledger(&merchant.id, opening, self.clock.now()).await?;
+            self.openings.stood(&merchant.id);
+        }
+        Ok(())
     }
 
     /// What stands under the `external_id` of a v1 create whose body hashes to `digest`.

@@ -52,7 +52,7 @@ pub trait Store: Send + Sync + 'static {
     /// Stores a new operation with everything that belongs to it in one commit, unless its merchant, direction and
     /// `order_id` name one already or are reserved. Resolves only after the commit is on disk.
     ///
-    /// In that commit, in this order: the merchant's opening balances, if it is the merchant's first operation; for a pending operation
+    /// In that commit, in this order: the merchant's opening balances, if the merchant is not known yet; for a pending operation
     /// the customer's daily limit and then, for a withdrawal, the balance (either may turn it FAILED, see [`Verdict`]);
     /// the operation; the hold of a pending withdrawal; the provider job of a pending operation; what must be told of a
     /// finished one.
@@ -107,6 +107,15 @@ pub trait Store: Send + Sync + 'static {
         order_ids: &'a [OrderId],
     ) -> Answer<'a, Reservations>;
 
+    /// Books a merchant's opening balances on their own, unless the merchant is known: it has operations, or its ledger
+    /// was opened before. Resolves only after the commit is on disk.
+    fn open_ledger<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        opening: Arc<[(Currency, Amount)]>,
+        at: UnixMillis,
+    ) -> Answer<'a, ()>;
+
     /// A merchant's balances, by currency, sorted; currencies without any entry are absent.
     fn balances<'a>(&'a self, merchant: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>>;
 
@@ -142,8 +151,7 @@ pub struct Draft {
     pub v1: Option<V1Part>,
     /// When the provider has to be asked; `None` when it has nothing to do.
     pub provider_job: Option<UnixMillis>,
-    /// `balance.opening`: booked in the same commit if this is the first operation of its merchant. `None`: it is known
-    /// not to be.
+    /// `balance.opening`: booked in the same commit if the store does not know the merchant yet. `None`: it is known to.
     pub opening: Option<Arc<[(Currency, Amount)]>>,
     /// A withdrawal that the available balance does not cover is created FAILED.
     pub enforce_balance: bool,

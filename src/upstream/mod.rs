@@ -87,7 +87,7 @@ impl Upstream {
     /// The store could not answer.
     pub async fn balances(&self, caller: &Caller) -> Result<Vec<(Currency, Balance)>, Failure> {
         let Self::Embedded(engine) = self;
-        engine.balances(&caller.merchant().id).await
+        engine.balances(caller.merchant()).await
     }
 
     /// The keyed hash of comparisons and relay tokens.

@@ -77,8 +77,9 @@ struct Wanted {
 
 impl Wanted {
     fn read(query: Option<&str>, merchant: &MerchantId, statuses: &StatusWords) -> Result<Self, Complaint> {
+        let values = query::parameters(query, PARAMETERS)?;
         let [kind, status, shop, currency, external_id, from, to, page, per_page] =
-            query::parameters(query, PARAMETERS)?;
+            values.each_ref().map(Option::as_deref);
         let status_of = |word: &str| {
             let all = [Status::Pending, Status::Success, Status::Failed];
             all.into_iter().find(|status| statuses.word(*status) == word).ok_or(NO_STATUS)
@@ -105,11 +106,10 @@ impl Wanted {
 /// The value of a parameter, if it was given, in the words of its complaint otherwise.
 fn value<T>(
     name: &'static str,
-    text: Option<impl AsRef<str>>,
+    text: Option<&str>,
     read: impl FnOnce(&str) -> Result<T, Invalid>,
 ) -> Result<Option<T>, Complaint> {
-    let read = |text| read(text).map_err(|invalid| Complaint::invalid(name, &invalid));
-    text.as_ref().map(AsRef::as_ref).map(read).transpose()
+    text.map(read).transpose().map_err(|invalid| Complaint::invalid(name, &invalid))
 }
 
 const NO_STATUS: Invalid = Invalid::new("must be one of the statuses that replies show");

@@ -79,6 +79,30 @@ async fn opening_balances_are_booked_once_with_the_first_operation() {
     assert_eq!(forgetful.balances().await, ["EUR 2500 0", "USD 150 0"]);
 }
 
+/// What the engine answers to who asks for the merchant's balances, as [`World::balances`] writes it.
+async fn asked(world: &World) -> Vec<String> {
+    let balances = world.engine.balances(world.caller().merchant()).await.unwrap();
+    balances.iter().map(|(currency, has)| format!("{currency} {} {}", has.available, has.held)).collect()
+}
+
+// keeps D057
+#[tokio::test]
+async fn opening_balances_are_booked_once_with_the_first_question() {
+    let world = with_balance("enforce = true");
+    assert!(asked(&world).await.is_empty());
+    // A question that had nothing to open leaves the merchant unseen.
+    world.replace("merchants/acme.toml", "enforce = true", "enforce = true\nopening = { EUR = \"25.00\" }");
+    assert!(world.balances().await.is_empty());
+    assert_eq!(asked(&world).await, ["EUR 2500 0"]);
+    world.replace("merchants/acme.toml", "25.00", "99.00");
+    assert_eq!(asked(&world).await, ["EUR 2500 0"]);
+    let forgetful = world.restarted();
+    assert_eq!(asked(&forgetful).await, ["EUR 2500 0"]);
+    let all = forgetful.withdraw("\"amount\":25").await.unwrap();
+    assert!(forgetful.status(&all).await.contains("\"PENDING\""), "it is covered to the last cent");
+    assert_eq!(asked(&forgetful).await, ["EUR 0 2500"]);
+}
+
 // keeps D057
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn opening_balances_are_booked_once_by_concurrent_first_operations() {

@@ -129,6 +129,10 @@ impl Store for EmptyStore {
         answer(Ok(Reservations::default()))
     }
 
+    fn open_ledger<'a>(&'a self, _: &'a MerchantId, _: Arc<[(Currency, Amount)]>, _: UnixMillis) -> Answer<'a, ()> {
+        answer(Ok(()))
+    }
+
     fn balances<'a>(&'a self, _: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>> {
         answer(Ok(Vec::new()))
     }

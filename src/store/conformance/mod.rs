@@ -77,6 +77,8 @@ macro_rules! conformance {
             an_uncovered_withdrawal_leaves_only_itself,
             a_ledger_is_opened_once,
             a_later_operation_opens_nothing,
+            a_ledger_is_opened_without_an_operation,
+            a_ledger_is_opened_by_a_question_or_an_operation,
             daily_limits_hold_under_concurrency,
             daily_limits_are_of_a_customer_shop_direction_and_day,
             a_failure_gives_the_daily_usage_back,

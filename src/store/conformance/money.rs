@@ -32,9 +32,12 @@ fn enforced(mut draft: Draft) -> Draft {
     draft
 }
 
+fn balances_of(balances: &[(&str, u64)]) -> Arc<[(Currency, Amount)]> {
+    balances.iter().map(|(code, amount)| (Currency::new(code).unwrap(), hundredths(*amount))).collect()
+}
+
 fn opening(mut draft: Draft, balances: &[(&str, u64)]) -> Draft {
-    let balance = |(code, amount): &(&str, u64)| (Currency::new(code).unwrap(), hundredths(*amount));
-    draft.opening = Some(balances.iter().map(balance).collect());
+    draft.opening = Some(balances_of(balances));
     draft
 }
 
@@ -235,6 +238,61 @@ pub(in crate::store) async fn a_later_operation_opens_nothing(backend: &dyn Back
     created(&*store, finished(of(withdrawal("bolt", "before"), 30), Outcome::Failed)).await;
     created(&*store, opening(finished(of(deposit("bolt", "after"), 1), Outcome::Failed), &[("EUR", 1000)])).await;
     assert_eq!(store.balances(&merchant("bolt")).await.unwrap(), []);
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn a_ledger_is_opened_without_an_operation(backend: &dyn Backend) {
+    let store = backend.open().await;
+    store.open_ledger(&merchant("acme"), balances_of(&[("USD", 50), ("EUR", 1000)]), NOW).await.unwrap();
+    let expected = [
+        (eur(), Balance { available: 1000, held: 0 }),
+        (Currency::new("USD").unwrap(), Balance { available: 50, held: 0 }),
+    ];
+    assert_eq!(store.balances(&merchant("acme")).await.unwrap(), expected);
+    let audit = audited(&*store).await;
+    assert_eq!((audit.operations, audit.entries), (0, 4));
+    // Neither a question nor an operation opens it again, nor does another process.
+    store.open_ledger(&merchant("acme"), balances_of(&[("EUR", 7), ("GBP", 7)]), later(1)).await.unwrap();
+    store.close().await.unwrap();
+    let store = backend.open().await;
+    store.open_ledger(&merchant("acme"), balances_of(&[("EUR", 7)]), later(2)).await.unwrap();
+    created(&*store, opening(of(deposit("acme", "d"), 1), &[("EUR", 7)])).await;
+    assert_eq!(store.balances(&merchant("acme")).await.unwrap(), expected);
+    // What was opened covers withdrawals, and only up to it.
+    let draft = |text, amount| enforced(opening(of(withdrawal("acme", text), amount), &[("EUR", 7)]));
+    assert_eq!(verdict(&*store, draft("over", 1001)).await, Verdict::NotCovered);
+    assert_eq!(verdict(&*store, draft("all", 1000)).await, Verdict::AsDrafted);
+    // A merchant with operations has nothing left to open.
+    created(&*store, of(withdrawal("bolt", "before"), 30)).await;
+    store.open_ledger(&merchant("bolt"), balances_of(&[("EUR", 1000)]), NOW).await.unwrap();
+    has(&*store, "bolt", -30, 30).await;
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn a_ledger_is_opened_by_a_question_or_an_operation(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let names: Vec<String> = (0..8).map(|number| format!("m{number}")).collect();
+    let tasks: Vec<_> = (0..64)
+        .map(|number: usize| {
+            let (store, name) = (Arc::clone(&store), names[number % names.len()].clone());
+            tokio::spawn(async move {
+                if number / 8 % 2 == 0 {
+                    store.open_ledger(&merchant(&name), balances_of(&[("EUR", 1000)]), NOW).await.unwrap();
+                    let balance = store.balances(&merchant(&name)).await.unwrap()[0].1;
+                    assert_eq!(balance.available + balance.held, 1000, "it was opened before the answer");
+                } else {
+                    let draft = of(withdrawal(&name, &format!("w{number}")), 100);
+                    verdict(&*store, enforced(opening(draft, &[("EUR", 1000)]))).await;
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    for name in &names {
+        has(&*store, name, 600, 400).await;
+    }
     audited(&*store).await;
 }
 

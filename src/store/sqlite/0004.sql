@@ -34,3 +34,6 @@ CREATE TABLE journal (
 CREATE UNIQUE INDEX journal_by_order ON journal (order_key);
 CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
 CREATE INDEX journal_by_v1 ON journal (merchant, direction, shop, currency, status, entry) WHERE state = 2;
+
+-- From here on an opening may be booked before its merchant has operations, with an entries.transaction_id of its own:
+-- like an operation's, but below zero. merchants are those that have operations or were opened so.

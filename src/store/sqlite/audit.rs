@@ -1,7 +1,7 @@
 //! Proves the store's invariants on one snapshot, a slice of operations at a time, beside whoever writes.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rusqlite::{Connection, ErrorCode, Row};
 
@@ -36,7 +36,7 @@ pub(super) fn run(
         vault,
         found: Audit::default(),
         sums: HashMap::new(),
-        openings: HashMap::new(),
+        opened: HashSet::new(),
         damaged: false,
     };
     let audited = connection
@@ -77,8 +77,8 @@ struct Auditor<'a> {
     found: Audit,
     /// What the entries of each account sum to.
     sums: HashMap<Account, i128>,
-    /// The operation with which each merchant's ledger was opened.
-    openings: HashMap<Box<str>, i64>,
+    /// The merchants whose ledger was opened.
+    opened: HashSet<Box<str>>,
     /// The file's pages are not as SQLite wrote them.
     damaged: bool,
 }
@@ -104,6 +104,23 @@ struct Entry {
 }
 
 impl Entry {
+    /// In the order of the key; [`Entry::read`] takes what this selects.
+    const BETWEEN: &str = "SELECT transaction_id, posting, currency, account, amount, merchant FROM entries \
+        WHERE transaction_id > ?1 AND transaction_id <= ?2 \
+        ORDER BY transaction_id, posting, currency, account";
+
+    /// An entry, and the occasion it was booked with.
+    fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Self)> {
+        let entry = Self {
+            posting: row.get(1)?,
+            currency: row.get(2)?,
+            account: row.get(3)?,
+            amount: row.get(4)?,
+            merchant: row.get(5)?,
+        };
+        Ok((row.get(0)?, entry))
+    }
+
     fn is_opening(&self) -> bool {
         self.posting == posting_number(Posting::Opened)
     }
@@ -159,6 +176,7 @@ impl Auditor<'_> {
         progress(AuditProgress { done: 0, total });
         self.pages()?;
         self.structure()?;
+        self.lone_openings()?;
         let mut after = i64::MIN;
         while wanted() {
             progress(AuditProgress { done: self.found.operations, total });
@@ -219,7 +237,7 @@ impl Auditor<'_> {
             .query_map((after, SLICE), |row| Ok(Surroundings::read(row).ok()))?
             .collect::<Result<_, _>>()?;
         let last = operations.last().map(|(id, _)| *id);
-        let mut entries = self.entries(after, last.unwrap_or(i64::MAX))?.into_iter().peekable();
+        let mut entries = self.entries(after.max(-1), last.unwrap_or(i64::MAX))?.into_iter().peekable();
         for ((id, row), surroundings) in operations.into_iter().zip(surroundings) {
             self.found.operations += 1;
             let mut own = Vec::new();
@@ -241,27 +259,42 @@ impl Auditor<'_> {
     }
 
     fn entries(&mut self, after: i64, last: i64) -> rusqlite::Result<Vec<(i64, Entry)>> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT transaction_id, posting, currency, account, amount, merchant FROM entries \
-             WHERE transaction_id > ?1 AND transaction_id <= ?2 \
-             ORDER BY transaction_id, posting, currency, account",
-        )?;
-        let mut rows = statement.query((after, last))?;
-        let mut entries = Vec::new();
-        while let Some(row) = rows.next()? {
-            let entry = Entry {
-                posting: row.get(1)?,
-                currency: row.get(2)?,
-                account: row.get(3)?,
-                amount: row.get(4)?,
-                merchant: row.get(5)?,
-            };
-            self.found.entries += 1;
-            let account = (entry.merchant.clone(), entry.currency.clone(), entry.account);
-            *self.sums.entry(account).or_default() += i128::from(entry.amount);
-            entries.push((row.get(0)?, entry));
-        }
+        let mut statement = self.connection.prepare_cached(Entry::BETWEEN)?;
+        let entries: Vec<_> = statement.query_map((after, last), Entry::read)?.collect::<Result<_, _>>()?;
+        entries.iter().for_each(|(_, entry)| self.count(entry));
         Ok(entries)
+    }
+
+    fn count(&mut self, entry: &Entry) {
+        self.found.entries += 1;
+        let account = (entry.merchant.clone(), entry.currency.clone(), entry.account);
+        *self.sums.entry(account).or_default() += i128::from(entry.amount);
+    }
+
+    /// Openings that were booked without an operation: their ids are below zero, and nothing else has such ids.
+    fn lone_openings(&mut self) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare_cached(Entry::BETWEEN)?;
+        let mut rows = statement.query((i64::MIN, -1))?;
+        let mut opening = (0, Vec::new());
+        while let Some(row) = rows.next()? {
+            let (of, entry) = Entry::read(row)?;
+            self.count(&entry);
+            if of != opening.0 {
+                let whole = std::mem::replace(&mut opening, (of, Vec::new()));
+                self.lone_opening(&whole);
+            }
+            opening.1.push(entry);
+        }
+        self.lone_opening(&opening);
+        Ok(())
+    }
+
+    fn lone_opening(&mut self, (of, entries): &(i64, Vec<Entry>)) {
+        let Some(first) = entries.first() else { return };
+        if !entries.iter().all(Entry::is_opening) {
+            self.found.problem(format!("opening {of}: has entries of another kind"));
+        }
+        self.opening(&first.merchant, format_args!("opening {of}"), entries);
     }
 
     fn operation(&mut self, id: i64, row: StoredRow, around: &Surroundings, mut entries: Vec<Entry>) {
@@ -271,7 +304,7 @@ impl Auditor<'_> {
         };
         let operation = &stored.operation;
         let booked = entries.split_off(entries.partition_point(Entry::is_opening));
-        self.opening(operation, &entries);
+        self.opening(operation.merchant.as_str(), format_args!("operation {}", operation.id), &entries);
         if !booked_as_demanded(operation, &booked) {
             let status = operation.state.status().as_str();
             self.found.problem(format!("operation {id}: its entries are not those of a {status} operation"));
@@ -280,12 +313,11 @@ impl Auditor<'_> {
         self.surroundings(&stored, around);
     }
 
-    /// Openings may stand with any one operation of their merchant.
-    fn opening(&mut self, operation: &Operation, entries: &[Entry]) {
+    /// A ledger is opened once: with any one operation of its merchant, or alone.
+    fn opening(&mut self, merchant: &str, with: std::fmt::Arguments<'_>, entries: &[Entry]) {
         if entries.is_empty() {
             return;
         }
-        let merchant = operation.merchant.as_str();
         let (from, to) = Posting::Opened.from_to();
         let ours = entries.chunks(2).all(|pair| match pair {
             [taken, given] => {
@@ -298,9 +330,9 @@ impl Auditor<'_> {
             _ => false,
         });
         if !ours {
-            self.found.problem(format!("operation {}: the opening booked with it is not one", operation.id));
+            self.found.problem(format!("{with}: the opening booked with it is not one"));
         }
-        if self.openings.insert(merchant.into(), operation.id.to_stored()).is_some() {
+        if !self.opened.insert(merchant.into()) {
             self.found.problem(format!("merchant {merchant}: its ledger was opened more than once"));
         }
     }

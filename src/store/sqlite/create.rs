@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::ledger::{self, Booking};
+use super::ledger::{self, Booking, Occasion};
 use super::outbox::{self, CallbackId};
 use super::row::{self, NewRow, StoredRow};
 use super::usage::{self, Customer, Usage};
@@ -52,7 +52,8 @@ pub(super) fn create(connection: &Connection, row: &NewRow, callback: CallbackId
         return Ok(existing.map_or(Created::IdTaken, |existing| Created::Existing(Box::new(existing))));
     }
     if first.is_some() {
-        ledger::open(connection, operation.id, &operation.merchant, opening, operation.created_at)?;
+        let occasion = Occasion::Operation(operation.id);
+        ledger::open(connection, occasion, &operation.merchant, opening, operation.created_at)?;
     }
     if let (Some(customer), Some(usage), Some(day)) = (customer(operation), judged.usage, day) {
         usage::write(connection, customer, day, usage)?;
@@ -129,7 +130,7 @@ fn customer(operation: &Operation) -> Option<Customer<'_>> {
 
 fn booking(operation: &Operation) -> Booking<'_> {
     Booking {
-        id: operation.id,
+        occasion: Occasion::Operation(operation.id),
         merchant: operation.merchant.as_str(),
         currency: operation.currency.as_str(),
         amount: ledger::signed(operation.amount),

@@ -3,13 +3,32 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::domain::{
-    Amount, Balance, Currency, Direction, LedgerAccount, MerchantId, Posting, Status, TransactionId, UnixMillis,
+    Amount, Balance, Bucket, Currency, Direction, LedgerAccount, MerchantId, Posting, Status, TransactionId, UnixMillis,
 };
 
-/// Whose money moves, for which operation.
+/// What entries are booked with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Occasion {
+    /// An operation; an opening is booked with its merchant's first one.
+    Operation(TransactionId),
+    /// An opening alone, before its merchant has operations. The id is drawn like an operation's and kept below zero,
+    /// with the same bucket in it, so that it can never be taken for one.
+    Opening(TransactionId),
+}
+
+impl Occasion {
+    const fn to_stored(self) -> i64 {
+        match self {
+            Self::Operation(id) => id.to_stored(),
+            Self::Opening(id) => id.to_stored() | i64::MIN,
+        }
+    }
+}
+
+/// Whose money moves, on which occasion.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Booking<'a> {
-    pub(super) id: TransactionId,
+    pub(super) occasion: Occasion,
     pub(super) merchant: &'a str,
     pub(super) currency: &'a str,
     /// In hundredths, above zero.
@@ -33,10 +52,10 @@ pub(super) fn sum(balance: i64, amount: i64) -> rusqlite::Result<i64> {
 /// Books a posting.
 ///
 /// # Errors
-/// The operation has this posting already, or a balance would be out of range: the caller's command is at fault, and
+/// The occasion has this posting already, or a balance would be out of range: the caller's command is at fault, and
 /// nothing of it is stored.
 pub(super) fn book(connection: &Connection, posting: Posting, booking: Booking<'_>) -> rusqlite::Result<()> {
-    let Booking { id, merchant, currency, amount, at } = booking;
+    let Booking { occasion, merchant, currency, amount, at } = booking;
     let (from, to) = posting.from_to();
     for (account, amount) in [(from, -amount), (to, amount)] {
         connection
@@ -45,7 +64,7 @@ pub(super) fn book(connection: &Connection, posting: Posting, booking: Booking<'
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?
             .execute((
-                id.to_stored(),
+                occasion.to_stored(),
                 posting_number(posting),
                 currency,
                 account_number(account),
@@ -64,10 +83,10 @@ pub(super) fn book(connection: &Connection, posting: Posting, booking: Booking<'
     Ok(())
 }
 
-/// Remembers a merchant and books its opening balances, in the commit of its first operation.
+/// Remembers a merchant and books its opening balances: it must not be known yet.
 pub(super) fn open(
     connection: &Connection,
-    id: TransactionId,
+    occasion: Occasion,
     merchant: &MerchantId,
     opening: &[(Currency, Amount)],
     at: UnixMillis,
@@ -75,13 +94,46 @@ pub(super) fn open(
     let merchant = merchant.as_str();
     connection.prepare_cached("INSERT INTO merchants (merchant) VALUES (?1)")?.execute([merchant])?;
     for (currency, amount) in opening {
-        let booking = Booking { id, merchant, currency: currency.as_str(), amount: signed(*amount), at };
+        let booking = Booking { occasion, merchant, currency: currency.as_str(), amount: signed(*amount), at };
         book(connection, Posting::Opened, booking)?;
     }
     Ok(())
 }
 
-/// Whether a merchant has operations, so that its opening balances were booked, or never will be.
+/// Opens a ledger without an operation, unless the merchant is known. `random` draws the id.
+pub(super) fn open_alone(
+    connection: &Connection,
+    merchant: &MerchantId,
+    opening: &[(Currency, Amount)],
+    at: UnixMillis,
+    random: u64,
+) -> rusqlite::Result<()> {
+    if knows(connection, merchant)? {
+        return Ok(());
+    }
+    // Merchants of the same bucket that are opened in the same millisecond may draw the same id: the next one is free.
+    let mut steps = 0;
+    let occasion = loop {
+        let id = TransactionId::compose(at, Bucket::of(merchant), random.wrapping_add(steps));
+        let occasion = Occasion::Opening(id);
+        if steps == OPENING_IDS || !has_entries(connection, occasion)? {
+            break occasion;
+        }
+        steps += 1;
+    };
+    open(connection, occasion, merchant, opening, at)
+}
+
+/// How many ids a bucket has in a millisecond.
+const OPENING_IDS: u64 = 1 << 12;
+
+fn has_entries(connection: &Connection, occasion: Occasion) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM entries WHERE transaction_id = ?1)")?
+        .query_row([occasion.to_stored()], |row| row.get(0))
+}
+
+/// Whether a merchant was seen: its opening balances were booked, or never will be.
 pub(super) fn knows(connection: &Connection, merchant: &MerchantId) -> rusqlite::Result<bool> {
     connection
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM merchants WHERE merchant = ?1)")?
@@ -158,5 +210,42 @@ pub(super) const fn account_number(account: LedgerAccount) -> i64 {
         LedgerAccount::Opening => 1,
         LedgerAccount::Available => 2,
         LedgerAccount::Held => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::sqlite::schema::MIGRATIONS;
+
+    #[test]
+    fn openings_that_draw_the_same_id_do_not_meet() {
+        let connection = Connection::open_in_memory().unwrap();
+        for migration in MIGRATIONS {
+            connection.execute_batch(migration).unwrap();
+        }
+        let first = MerchantId::new("m0").unwrap();
+        let same_bucket = (1..).map(|number| MerchantId::new(&format!("m{number}")).unwrap());
+        let second = same_bucket.into_iter().find(|other| Bucket::of(other) == Bucket::of(&first)).unwrap();
+        let opening = [(Currency::new("EUR").unwrap(), Amount::from_hundredths(700).unwrap())];
+        let at = UnixMillis(1_790_000_000_000);
+        for merchant in [&first, &second, &first] {
+            open_alone(&connection, merchant, &opening, at, 0xfff).unwrap();
+            assert!(knows(&connection, merchant).unwrap());
+        }
+        for merchant in [&first, &second] {
+            let booked = balances(&connection, merchant.as_str()).unwrap();
+            assert_eq!(booked, [("EUR".to_owned(), Balance { available: 700, held: 0 })]);
+        }
+        let ids: Vec<i64> = connection
+            .prepare("SELECT DISTINCT transaction_id FROM entries")
+            .unwrap()
+            .query_map([], |row| row.get(0))
+            .unwrap()
+            .collect::<Result<_, _>>()
+            .unwrap();
+        let bucket = i64::from(Bucket::of(&first).number());
+        assert_eq!(ids.len(), 2);
+        assert!(ids.iter().all(|id| *id < 0 && (id >> 12) & 1023 == bucket), "{ids:?} in bucket {bucket}");
     }
 }

@@ -54,8 +54,8 @@ use super::{
 };
 use crate::clock::Random;
 use crate::domain::{
-    Balance, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation, ShopCode,
-    TransactionId, UnixMillis,
+    Amount, Balance, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
+    ShopCode, TransactionId, UnixMillis,
 };
 
 /// A store in one SQLite file.
@@ -235,6 +235,25 @@ impl Store for SqliteStore {
             let key = |order_id| row::order_key(self.comparer(), merchant, direction, order_id);
             let keys: Vec<_> = order_ids.iter().map(key).collect();
             self.writer.submit(move |connection| reserved::reserve(connection, &keys)).await
+        })
+    }
+
+    fn open_ledger<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        opening: Arc<[(Currency, Amount)]>,
+        at: UnixMillis,
+    ) -> Answer<'a, ()> {
+        Box::pin(async move {
+            // Almost every merchant is known: that costs no commit.
+            if self.readers.read(|connection| ledger::knows(connection, merchant))? {
+                return Ok(());
+            }
+            let (merchant, random) = (merchant.clone(), self.random.number());
+            let open = move |connection: &rusqlite::Connection| {
+                ledger::open_alone(connection, &merchant, &opening, at, random)
+            };
+            self.writer.submit(open).await
         })
     }
 

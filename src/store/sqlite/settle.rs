@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::ledger::{self, Booking};
+use super::ledger::{self, Booking, Occasion};
 use super::outbox::{self, CallbackId};
 use super::usage::{self, Customer};
 use super::{jobs, preparations, row};
@@ -134,5 +134,11 @@ fn write(
 }
 
 fn booking(id: TransactionId, standing: &Standing, at: UnixMillis) -> Booking<'_> {
-    Booking { id, merchant: &standing.merchant, currency: &standing.currency, amount: standing.amount, at }
+    Booking {
+        occasion: Occasion::Operation(id),
+        merchant: &standing.merchant,
+        currency: &standing.currency,
+        amount: standing.amount,
+        at,
+    }
 }

@@ -58,6 +58,15 @@ impl Model {
         self.balances.get(&key).map_or(0, |balance| balance.available)
     }
 
+    fn open(&mut self, merchant: &str, opening: &[(Currency, Amount)]) {
+        if self.opened.insert(merchant.to_owned()) {
+            for (currency, amount) in opening {
+                let key = (merchant.to_owned(), currency.as_str().to_owned());
+                self.balances.entry(key).or_default().available += hundredths(*amount);
+            }
+        }
+    }
+
     /// What the store has to answer, and what is so from then on.
     fn create(&mut self, draft: &Draft) -> &'static str {
         let operation = &draft.operation;
@@ -69,11 +78,8 @@ impl Model {
             return "existing";
         }
         let merchant = operation.merchant.as_str();
-        if let Some(opening) = draft.opening.as_ref().filter(|_| self.opened.insert(merchant.to_owned())) {
-            for (currency, amount) in opening.iter() {
-                let key = (merchant.to_owned(), currency.as_str().to_owned());
-                self.balances.entry(key).or_default().available += hundredths(*amount);
-            }
+        if let Some(opening) = &draft.opening {
+            self.open(merchant, opening);
         }
         let (answer, counted) = self.judge(draft);
         let mut operation = operation.clone();
@@ -173,6 +179,10 @@ fn hundredths(amount: Amount) -> i64 {
     amount.hundredths().cast_signed()
 }
 
+fn an_opening() -> Arc<[(Currency, Amount)]> {
+    CURRENCIES.map(|code| (Currency::new(code).unwrap(), Amount::from_hundredths(500).unwrap())).into()
+}
+
 fn random_draft(chance: &mut Chance) -> Draft {
     let (name, text) = (chance.of(&MERCHANTS), chance.below(ORDERS).to_string());
     let mut draft = if chance.one_in(3) { deposit(name, &text) } else { withdrawal(name, &text) };
@@ -189,8 +199,7 @@ fn random_draft(chance: &mut Chance) -> Draft {
         });
     }
     if chance.one_in(4) {
-        let opening = CURRENCIES.map(|code| (Currency::new(code).unwrap(), Amount::from_hundredths(500).unwrap()));
-        draft.opening = Some(opening.into());
+        draft.opening = Some(an_opening());
     }
     match chance.below(10) {
         0 => operation.state = State::Finished { outcome: Outcome::Failed, at: NOW },
@@ -231,11 +240,12 @@ impl History {
     async fn step(&mut self) {
         let fails = self.chance.one_in(12);
         self.faults.failing_commits(fails);
-        match self.chance.below(20) {
+        match self.chance.below(22) {
             0..10 => self.create(fails).await,
             10..17 => self.settle(fails).await,
             17 => self.reserve(fails).await,
             18 => self.prepare(fails).await,
+            19 | 20 => self.open_ledger(fails).await,
             _ => self.reopen(),
         }
         if fails {
@@ -274,6 +284,15 @@ impl History {
         let direction = if self.chance.one_in(2) { Direction::Payin } else { Direction::Payout };
         match self.store().reserve(&merchant(name), direction, &[order(&text)]).await {
             Ok(reservations) => assert_eq!(reservations, self.model.reserve((name.to_owned(), direction, text))),
+            Err(error) => assert!(fails, "{error}"),
+        }
+    }
+
+    async fn open_ledger(&mut self, fails: bool) {
+        let name = self.chance.of(&MERCHANTS);
+        let opening = an_opening();
+        match self.store().open_ledger(&merchant(name), Arc::clone(&opening), NOW).await {
+            Ok(()) => self.model.open(name, &opening),
             Err(error) => assert!(fails, "{error}"),
         }
     }

@@ -10,8 +10,7 @@ use crate::store::{AuditProgress, DailyLimit};
 async fn fill(store: &SqliteStore) {
     let job = Some(NOW);
     let mut first = deposit("acme", "waiting");
-    first.opening =
-        Some([(Currency::new("EUR").unwrap(), crate::domain::Amount::from_hundredths(100).unwrap())].into());
+    first.opening = Some([(Currency::new("EUR").unwrap(), Amount::from_hundredths(100).unwrap())].into());
     first.comparison.kept = Kept::Names(["a".into()].into());
     let waiting = created(store, first).await;
     store.prepare(waiting, Preparation::Stopped).await.unwrap();
@@ -28,6 +27,9 @@ async fn fill(store: &SqliteStore) {
     let paid = created(store, deposit("acme", "paid")).await;
     let payer = Some(AccountNumber::new(PAYER).unwrap());
     store.settle(paid, Outcome::Success { payer }, NOW).await.unwrap();
+    let opening = [("EUR", 100), ("USD", 200)]
+        .map(|(code, amount)| (Currency::new(code).unwrap(), Amount::from_hundredths(amount).unwrap()));
+    store.open_ledger(&merchant("dora"), opening.into(), NOW).await.unwrap();
 }
 
 /// SQL with `$name` for the id of an operation, and what the audit says then.
@@ -50,8 +52,26 @@ const TAMPERED: &[(&str, &str)] = &[
     ),
     (
         "INSERT INTO entries SELECT $held, posting, 'USD', account, amount, merchant, booked_at FROM entries \
-         WHERE posting = 0",
+         WHERE posting = 0 AND merchant = 'acme'",
         "its ledger was opened more than once",
+    ),
+    ("UPDATE entries SET amount = -amount WHERE transaction_id < 0", "the opening booked with it is not one"),
+    (
+        "UPDATE entries SET merchant = 'bolt' WHERE transaction_id < 0 AND account = 2",
+        "the opening booked with it is not",
+    ),
+    ("UPDATE entries SET posting = 1 WHERE transaction_id < 0 AND currency = 'USD'", "has entries of another kind"),
+    ("DELETE FROM entries WHERE transaction_id < 0 AND currency = 'USD'", "is not the sum of its entries"),
+    (
+        "INSERT INTO entries SELECT transaction_id - 1, posting, 'GBP', account, amount, merchant, booked_at \
+         FROM entries WHERE transaction_id < 0 AND currency = 'USD'",
+        "merchant dora: its ledger was opened more than once",
+    ),
+    ("UPDATE entries SET transaction_id = -7 WHERE transaction_id = $paid", "opening -7: has entries of another kind"),
+    (
+        "INSERT INTO entries SELECT -7, posting, 'USD', account, amount, merchant, booked_at FROM entries \
+         WHERE posting = 0 AND merchant = 'acme'",
+        "merchant acme: its ledger was opened more than once",
     ),
     ("UPDATE operations SET amount = amount + 1 WHERE transaction_id = $held", "are not those of a PENDING operation"),
     (
