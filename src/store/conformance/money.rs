@@ -276,7 +276,7 @@ pub(in crate::store) async fn a_ledger_is_opened_by_a_question_or_an_operation(b
         .map(|number: usize| {
             let (store, name) = (Arc::clone(&store), names[number % names.len()].clone());
             tokio::spawn(async move {
-                if number / 8 % 2 == 0 {
+                if (number / 8).is_multiple_of(2) {
                     store.open_ledger(&merchant(&name), balances_of(&[("EUR", 1000)]), NOW).await.unwrap();
                     let balance = store.balances(&merchant(&name)).await.unwrap()[0].1;
                     assert_eq!(balance.available + balance.held, 1000, "it was opened before the answer");

@@ -261,7 +261,9 @@ impl Auditor<'_> {
     fn entries(&mut self, after: i64, last: i64) -> rusqlite::Result<Vec<(i64, Entry)>> {
         let mut statement = self.connection.prepare_cached(Entry::BETWEEN)?;
         let entries: Vec<_> = statement.query_map((after, last), Entry::read)?.collect::<Result<_, _>>()?;
-        entries.iter().for_each(|(_, entry)| self.count(entry));
+        for (_, entry) in &entries {
+            self.count(entry);
+        }
         Ok(entries)
     }
 
