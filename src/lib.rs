@@ -9,7 +9,7 @@
 //! | [`cli`] | one file a subcommand |
 //! | [`app`] | composition root: rules, store, engine, clock, listeners, drain |
 //! | [`http`] | listener (TCP, PROXY, TLS, message framing, limits), router (one table), admission, reply (errors to HTTP, one match), admin |
-//! | [`v1`] | the gateway's front: create, status, translate (pure), relay address, reply |
+//! | [`v1`] | the gateway's front: create, status, balance, history, translate (pure), relay address, reply |
 //! | [`upstream`] | the v2 service behind the gateway: embedded |
 //! | [`v2`] | a v2 request in, a v2 reply out |
 //! | [`provider`] | what moves the money: the sandbox, HTTP providers and their reports, the worker of the durable queue |
@@ -45,7 +45,8 @@
 //! A new order that today's rules accept exists from there on, and may be created FAILED, which its caller reads from the
 //! status. In this order: the shop's lists of refused customers, then the provider's own word (both before the commit, in
 //! [`engine`]), then the customer's daily limit and the balance (inside the commit, where they cannot be raced). The
-//! merchant's opening balances are booked before either, by its first operation.
+//! merchant's opening balances are booked before either, by its first operation, or by its first v1 balance question if
+//! that comes earlier.
 //!
 //! # Invariants
 //!
@@ -62,9 +63,9 @@
 //!
 //! # Absences
 //!
-//! Customer pages, callbacks and the relay, the v1 endpoints for balance and history, PostgreSQL, a remote engine, modes
-//! `shadow` and `legacy`: their seams are here ([`engine::CustomerWay`], [`upstream::Upstream`], [`store::Store`], the
-//! rows of the router's table), they are not. A rule set that asks for one of them is refused when it is loaded.
+//! Customer pages, callbacks and the relay, PostgreSQL, a remote engine, modes `shadow` and `legacy`: their seams are here
+//! ([`engine::CustomerWay`], [`upstream::Upstream`], [`store::Store`], the rows of the router's table), they are not. A
+//! rule set that asks for one of them is refused when it is loaded.
 
 pub mod app;
 pub mod auth;

@@ -476,10 +476,10 @@ async fn another_dialect_has_its_own_words_and_shapes() {
     let money = client.send(&get("/old/money")).await.expect(200).json();
     let nothing = json!({ "free": "0.00", "busy": "0.00" });
     assert_eq!(money, json!({ "EUR": { "free": "-7.25", "busy": "0.00" }, "KES": nothing, "USD": nothing }));
-    let status = client.send(&get("/old/find?external_id=w")).await;
-    assert_eq!(status.status, 404, "a payout at the payins' status");
-    let status = client.send(&get("/old/find?external_id=p")).await.expect(200).json();
-    assert_eq!((text(&status, "kind"), text(&status, "at").len()), ("payin", 24));
+    let payout = client.send(&get("/old/find?external_id=w")).await;
+    assert_eq!(payout.status, 404, "at the payins' status");
+    let payin = client.send(&get("/old/find?external_id=p")).await.expect(200).json();
+    assert_eq!((text(&payin, "kind"), text(&payin, "at").len()), ("payin", 24));
     client.send(&get("/api/v1/transactions")).await.expect(404);
 }
 
