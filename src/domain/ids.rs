@@ -51,6 +51,19 @@ impl TransactionId {
         Self(NonZeroU64::new(value).unwrap_or(NonZeroU64::MIN))
     }
 
+    /// The least id of an operation made at `at` or later. Times outside those of [`TransactionId::compose`] count as the
+    /// nearest one within, as they do there.
+    #[must_use]
+    pub fn first_of(at: super::UnixMillis) -> Self {
+        Self::compose(at, Bucket(0), 0)
+    }
+
+    /// The greatest id of an operation made at `at` or earlier; see [`TransactionId::first_of`].
+    #[must_use]
+    pub fn last_of(at: super::UnixMillis) -> Self {
+        Self::compose(at, Bucket(BUCKETS - 1), u64::MAX)
+    }
+
     /// Reads an id as a caller wrote it.
     ///
     /// # Errors
@@ -300,6 +313,22 @@ mod tests {
             prop_assert_eq!(TransactionId::parse(&id.to_string()), Ok(id));
             prop_assert_eq!(TransactionId::from_stored(id.to_stored()), Some(id));
             prop_assert!(id.to_string().len() <= 19);
+        }
+
+        #[test]
+        fn ids_of_a_millisecond_are_between_its_first_and_last(
+            millis: i64,
+            later in 1_i64..1_000_000,
+            bucket in 0..BUCKETS,
+            random: u64,
+        ) {
+            let (at, after) = (UnixMillis(millis), UnixMillis(millis.saturating_add(later)));
+            let id = TransactionId::compose(at, Bucket(bucket), random);
+            prop_assert!(TransactionId::first_of(at) <= id && id <= TransactionId::last_of(at));
+            prop_assert!(TransactionId::first_of(at) <= TransactionId::first_of(after));
+            if (1_735_689_600_001..3_900_000_000_000).contains(&millis) {
+                prop_assert!(TransactionId::last_of(at) < TransactionId::first_of(after));
+            }
         }
     }
 }

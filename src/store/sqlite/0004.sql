@@ -4,9 +4,14 @@ ALTER TABLE provider_jobs DROP COLUMN provider;
 -- Short keyed hashes of the members of a v1 body, by which a conflict is told apart; NULL: made before they were kept.
 ALTER TABLE operations ADD COLUMN v1_members BLOB;
 
--- A merchant's v1 history: every filter is a prefix or one of few prefixes, and a page is merged from their ends.
-CREATE INDEX operations_by_v1 ON operations (merchant, direction, shop, currency, status, transaction_id)
-  WHERE v1_digest IS NOT NULL;
+-- 1: v1_digest is there. A column of its own, compared with a constant, so that SQLite knows that the index below holds
+-- all that its readers ask for.
+ALTER TABLE operations ADD COLUMN from_v1 INTEGER NOT NULL DEFAULT 0;
+UPDATE operations SET from_v1 = 1 WHERE v1_digest IS NOT NULL;
+
+-- A merchant's v1 history in lanes, each in the order of its last column, the transaction_id that ends every index of this
+-- table: every filter is some of the lanes, and a page is merged from their ends. Native operations are not in it.
+CREATE INDEX operations_by_v1 ON operations (merchant, direction, shop, currency, status) WHERE from_v1 = 1;
 
 -- What passed through this gateway to a remote engine: written before the request leaves.
 CREATE TABLE journal (
@@ -23,7 +28,7 @@ CREATE TABLE journal (
   merchant        TEXT NOT NULL,
   order_id        TEXT NOT NULL,
   api_key         TEXT NOT NULL,
-  shop            TEXT,                       -- the selected shop, where it is known
+  shop            TEXT NOT NULL,              -- the selected shop; '' where it is not known (lanes have no NULL)
   v1_callback_url TEXT,
   transaction_id  TEXT,                       -- the engine's; NULL until it answered
   redirect_url    TEXT,

@@ -1,26 +1,35 @@
-//! A merchant's history, a page at a time.
+//! A merchant's v1 history, a page at a time (contract section 4, `transactions`).
 
-use rusqlite::{Connection, params};
+use std::ops::RangeInclusive;
 
-use super::row::{StoredRow, direction_number, status_number};
-use crate::domain::{Currency, HistoryQuery, ShopCode};
+use rusqlite::Connection;
 
-/// The rows of a page, and one more where the list goes on.
-pub(super) fn page(connection: &Connection, query: &HistoryQuery) -> rusqlite::Result<Vec<StoredRow>> {
-    let mut statement = connection.prepare_cached(StoredRow::HISTORY)?;
-    let rows = statement.query_map(
-        params![
-            query.merchant.as_str(),
-            query.direction.map(direction_number),
-            query.status.map(status_number),
-            query.shop.as_ref().map(ShopCode::as_str),
-            query.currency.as_ref().map(Currency::as_str),
-            query.created_from.map(|at| at.0),
-            query.created_to.map(|at| at.0),
-            i64::from(query.limit) + 1,
-            i64::try_from(query.skip).unwrap_or(i64::MAX),
-        ],
-        StoredRow::read,
-    )?;
-    rows.collect()
+use super::lanes::{self, LaneIndex, lane_index};
+use super::row::StoredRow;
+use crate::domain::{HistoryQuery, Page, TransactionId};
+
+/// Operations that were made through v1.
+pub(super) const OPERATIONS: LaneIndex = lane_index!("operations", "operations_by_v1", "transaction_id", "from_v1 = 1");
+
+/// The rows of a page, all of one moment. With nothing when the page is not `wanted` any more.
+pub(super) fn page(
+    connection: &Connection,
+    query: &HistoryQuery,
+    wanted: &dyn Fn() -> bool,
+) -> rusqlite::Result<Page<StoredRow>> {
+    let execute = |sql| connection.prepare_cached(sql)?.execute([]).map(drop);
+    execute("BEGIN")?;
+    let found = lanes::page(connection, &OPERATIONS, query, &ids(query), wanted)?;
+    let mut by_id = connection.prepare_cached(StoredRow::BY_ID)?;
+    let rows = found.ids.iter().map(|id| by_id.query_row([id], StoredRow::read));
+    let items = rows.collect::<Result<_, _>>()?;
+    execute("COMMIT")?;
+    Ok(Page { items, has_more: found.has_more })
+}
+
+/// An id names the millisecond in which its operation was created: times are bounds of ids.
+fn ids(query: &HistoryQuery) -> RangeInclusive<i64> {
+    let first = query.created_from.map_or(0, |at| TransactionId::first_of(at).to_stored());
+    let last = query.created_to.map_or(i64::MAX - 1, |at| TransactionId::last_of(at).to_stored());
+    first..=last
 }

@@ -18,6 +18,7 @@ mod faults;
 mod history;
 mod jobs;
 mod kept;
+mod lanes;
 mod ledger;
 #[cfg(test)]
 mod measure;
@@ -274,10 +275,10 @@ impl Store for SqliteStore {
 
     fn history(&self, query: HistoryQuery) -> Answer<'_, Page<Operation>> {
         Box::pin(async move {
-            let rows = self.readers.read(|connection| history::page(connection, &query))?;
+            let Page { items, has_more } =
+                self.readers.read(|connection| history::page(connection, &query, &|| true))?;
             let operation = |row| self.decode(row).map(|stored| stored.operation);
-            let operations = rows.into_iter().map(operation).collect::<Result<_, _>>()?;
-            Ok(Page::of_one_more(operations, query.limit))
+            Ok(Page { items: items.into_iter().map(operation).collect::<Result<_, _>>()?, has_more })
         })
     }
 

@@ -109,8 +109,8 @@ impl NewRow {
 const INSERT: &str = "INSERT INTO operations (transaction_id, order_key, direction, status, created_at, finished_at, \
     amount, customer_account_id, kept, digest, v1_digest, currency, merchant, order_id, api_key, shop, method, \
     payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, redirect_url, account, payer, \
-    fields, counted_day, provider) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, \
-    ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29) ON CONFLICT DO NOTHING";
+    fields, counted_day, provider, from_v1) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, \
+    ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?11 IS NOT NULL) ON CONFLICT DO NOTHING";
 
 /// All but the fields. The order is [`StoredRow::read`]'s.
 macro_rules! select {
@@ -158,7 +158,7 @@ pub(super) struct StoredRow {
 
 impl StoredRow {
     pub(super) fn by_id(connection: &Connection, id: TransactionId) -> rusqlite::Result<Option<Self>> {
-        let mut statement = connection.prepare_cached(select!("WHERE transaction_id = ?1"))?;
+        let mut statement = connection.prepare_cached(Self::BY_ID)?;
         statement.query_row([id.to_stored()], Self::read).optional()
     }
 
@@ -167,15 +167,11 @@ impl StoredRow {
         statement.query_row([key.0], Self::read).optional()
     }
 
+    /// One operation; the parameter is its id.
+    pub(super) const BY_ID: &str = select!("WHERE transaction_id = ?1");
+
     /// Operations after an id, in order; the second parameter is how many.
     pub(super) const SLICE: &str = select!("WHERE transaction_id > ?1 ORDER BY transaction_id LIMIT ?2");
-
-    /// A merchant's operations of v1, newest first; the parameters are [`super::history`]'s.
-    pub(super) const HISTORY: &str = select!(
-        "WHERE merchant = ?1 AND v1_digest IS NOT NULL AND (?2 IS NULL OR direction = ?2) AND (?3 IS NULL OR status = ?3) \
-         AND (?4 IS NULL OR shop = ?4) AND (?5 IS NULL OR currency = ?5) AND (?6 IS NULL OR created_at >= ?6) \
-         AND (?7 IS NULL OR created_at <= ?7) ORDER BY transaction_id DESC LIMIT ?8 OFFSET ?9"
-    );
 
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
