@@ -119,8 +119,12 @@ pub trait Store: Send + Sync + 'static {
     /// A merchant's balances, by currency, sorted; currencies without any entry are absent.
     fn balances<'a>(&'a self, merchant: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>>;
 
-    /// A page of a merchant's operations that were made through v1, newest first. Its cost is that of the entries of one
-    /// index that it passes, however many operations there are.
+    /// A page of a merchant's operations that were made through v1, newest first, all of one moment. It reads the rows of
+    /// the page, and else one index alone: whatever the filters, it costs nothing that the list is long, and a deep page
+    /// costs a pass over the index's entries that are left out (at most the list's), away from the threads that serve.
+    /// Too many deep pages at once are answered [`StoreError::Unavailable`].
+    ///
+    /// Times are those that the `transaction_id`s tell (see [`TransactionId::first_of`]): to the millisecond `created_at`.
     fn history(&self, query: HistoryQuery) -> Answer<'_, Page<Operation>>;
 
     /// Proves on one snapshot, beside whoever writes: the entries of a merchant and currency sum to zero and its accounts are

@@ -2,6 +2,7 @@
 //! is its own (files, connections, failing disks).
 
 mod create;
+mod history;
 mod jobs;
 mod money;
 mod reservations;
@@ -19,6 +20,7 @@ use crate::domain::{
 use crate::store::{Audit, Comparison, Creation, Digest, Draft, Fields, Kept, Store, Stored, Verdict};
 
 pub(super) use create::*;
+pub(super) use history::*;
 pub(super) use jobs::*;
 pub(super) use money::*;
 pub(super) use reservations::*;
@@ -90,6 +92,12 @@ macro_rules! conformance {
             a_race_for_an_order_has_one_winner,
             a_preparation_is_kept_until_the_result,
             only_pending_deposits_are_prepared,
+            a_history_is_the_merchants_own_made_through_v1,
+            filters_of_a_history_alone_and_combined,
+            pages_of_a_history_tile_it,
+            a_result_moves_an_operation_between_statuses,
+            times_of_a_history_are_inclusive_to_the_millisecond,
+            operations_of_one_millisecond_keep_their_order,
             an_audit_goes_on_beside_creates,
             a_closed_store_says_so
         );

@@ -17,14 +17,12 @@ pub(super) fn page(
     query: &HistoryQuery,
     wanted: &dyn Fn() -> bool,
 ) -> rusqlite::Result<Page<StoredRow>> {
-    let execute = |sql| connection.prepare_cached(sql)?.execute([]).map(drop);
-    execute("BEGIN")?;
-    let found = lanes::page(connection, &OPERATIONS, query, &ids(query), wanted)?;
-    let mut by_id = connection.prepare_cached(StoredRow::BY_ID)?;
-    let rows = found.ids.iter().map(|id| by_id.query_row([id], StoredRow::read));
-    let items = rows.collect::<Result<_, _>>()?;
-    execute("COMMIT")?;
-    Ok(Page { items, has_more: found.has_more })
+    lanes::at_one_moment(connection, || {
+        let found = lanes::page(connection, &OPERATIONS, query, &ids(query), wanted)?;
+        let mut by_id = connection.prepare_cached(StoredRow::BY_ID)?;
+        let rows = found.ids.iter().map(|id| by_id.query_row([id], StoredRow::read));
+        Ok(Page { items: rows.collect::<Result<_, _>>()?, has_more: found.has_more })
+    })
 }
 
 /// An id names the millisecond in which its operation was created: times are bounds of ids.

@@ -77,8 +77,20 @@ pub(super) struct Found {
     pub(super) has_more: bool,
 }
 
+/// Reads in a transaction: all that is read is of one moment. After an error the connection is not to be used again.
+pub(super) fn at_one_moment<T>(
+    connection: &Connection,
+    read: impl FnOnce() -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    let execute = |sql| connection.prepare_cached(sql)?.execute([]).map(drop);
+    execute("BEGIN")?;
+    let found = read()?;
+    execute("COMMIT")?;
+    Ok(found)
+}
+
 /// Finds the page that `query` asks for among the entries whose ids are `within`; its times are the caller's to turn into
-/// ids. Has to run in a transaction, so that all lanes are seen at one moment. Ends early, with nothing, when the page is
+/// ids. Has to run [`at_one_moment`], or an entry that changes lanes could be seen in both or in none. Ends early, with nothing, when the page is
 /// not `wanted` any more.
 pub(super) fn page(
     connection: &Connection,

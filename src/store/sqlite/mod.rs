@@ -3,6 +3,7 @@
 //! ```text
 //! create, settle, claim  seal, hash (caller's thread) -> queue -> writer: up to 256 in one commit -> answers
 //! by_id, by_order, ...   a pooled connection, on the caller's thread
+//! deep pages of history  the same, on blocking threads, two at once
 //! the log                checkpoints on a thread of their own; the writer restarts it only past 64 MiB
 //! ```
 //!
@@ -13,6 +14,7 @@ mod audit;
 mod checkpoints;
 mod connection;
 mod create;
+mod deep;
 #[cfg(test)]
 mod faults;
 mod history;
@@ -41,6 +43,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use create::Created;
+use deep::DeepPages;
 use kept::KeptLists;
 pub use opening::{open, open_beside};
 use outbox::CallbackId;
@@ -62,7 +65,8 @@ use crate::domain::{
 /// A store in one SQLite file.
 pub struct SqliteStore {
     writer: Writer,
-    readers: Readers,
+    readers: Arc<Readers>,
+    deep: DeepPages,
     vault: Arc<Vault>,
     kept: KeptLists,
     random: Arc<dyn Random>,
@@ -275,8 +279,11 @@ impl Store for SqliteStore {
 
     fn history(&self, query: HistoryQuery) -> Answer<'_, Page<Operation>> {
         Box::pin(async move {
-            let Page { items, has_more } =
-                self.readers.read(|connection| history::page(connection, &query, &|| true))?;
+            let skip = query.skip;
+            let read = move |connection: &rusqlite::Connection, wanted: &dyn Fn() -> bool| {
+                history::page(connection, &query, wanted)
+            };
+            let Page { items, has_more } = self.deep.read(&self.readers, skip, read).await?;
             let operation = |row| self.decode(row).map(|stored| stored.operation);
             Ok(Page { items: items.into_iter().map(operation).collect::<Result<_, _>>()?, has_more })
         })

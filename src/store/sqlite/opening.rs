@@ -9,6 +9,7 @@ use rusqlite::Connection;
 
 use super::checkpoints::Checkpointer;
 use super::connection::{self, Checkpoint, Role, Source};
+use super::deep::DeepPages;
 use super::kept::KeptLists;
 use super::readers::Readers;
 use super::writer::Writer;
@@ -111,7 +112,8 @@ fn start(
     let checkpointer = Checkpointer::start(Arc::clone(&source)).map_err(failed)?;
     let writer = Writer::start(connection, anchor, Arc::clone(&source), checkpointer, metrics, log).map_err(failed)?;
     let kept = KeptLists::new(vault.comparer().clone());
-    Ok(SqliteStore { writer, readers: Readers::new(source), vault: Arc::new(vault), kept, random })
+    let readers = Arc::new(Readers::new(source));
+    Ok(SqliteStore { writer, readers, deep: DeepPages::new(), vault: Arc::new(vault), kept, random })
 }
 
 /// A new store is worth a line; beside a key that was made with another one it is most likely a mistake.

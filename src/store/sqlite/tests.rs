@@ -1,6 +1,7 @@
 //! The conformance suite over SQLite, and what only a file can show: keys, modes, sealing, failing disks.
 
 mod beside;
+mod deep;
 mod history;
 mod tampered;
 mod upgrade;
