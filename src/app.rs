@@ -221,7 +221,7 @@ fn open(
     metrics: &Arc<Metrics>,
 ) -> Result<(Arc<dyn Store>, PageSecret), StartError> {
     let gateway = &rules.gateway;
-    let Opened { store, holds_rows } =
+    let Opened { store, holds } =
         open_store(&gateway.store, Arc::clone(random), Arc::clone(metrics)).map_err(StartError::other)?;
     let default = &gateway.pages.default_secret;
     let secret = match &gateway.pages.secret {
@@ -234,7 +234,7 @@ fn open(
             |secret| Secret::new(&secret),
         ),
         // Beside operations a new secret would break the links that were handed out.
-        None => default_page_secret(default, !holds_rows, &**random)?,
+        None => default_page_secret(default, !holds.any(), &**random)?,
     };
     Ok((store, PageSecret(secret)))
 }

@@ -59,15 +59,19 @@ async fn audit(store: Arc<dyn Store>, err: &mut dyn Write) -> Result<Audit, Stop
 }
 
 fn report(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
-    let Audit { operations, entries, problem_count, .. } = audit;
+    let Audit { operations, entries, journal, problem_count, .. } = audit;
     let problems = match problem_count {
         0 => "no problems".to_owned(),
         1 => "1 problem".to_owned(),
         count => format!("{count} problems"),
     };
     let many = |count: u64| plural(usize::try_from(count).unwrap_or(usize::MAX));
-    let entry = if *entries == 1 { "entry" } else { "entries" };
-    writeln!(out, "checked {operations} operation{} and {entries} ledger {entry}: {problems}", many(*operations))?;
+    let entry = |count: u64| if count == 1 { "entry" } else { "entries" };
+    write!(out, "checked {operations} operation{} and {entries} ledger {}", many(*operations), entry(*entries))?;
+    if *journal > 0 {
+        write!(out, " and {journal} journal {}", entry(*journal))?;
+    }
+    writeln!(out, ": {problems}")?;
     for problem in &audit.problems {
         writeln!(out, "{problem}")?;
     }
@@ -84,7 +88,7 @@ mod tests {
 
     fn reported(operations: u64, problems: &[&str], problem_count: u64) -> (bool, String, String) {
         let problems = problems.iter().map(|problem| (*problem).to_owned()).collect();
-        let audit = Audit { operations, entries: operations, problems, problem_count };
+        let audit = Audit { operations, entries: operations, journal: 0, problems, problem_count };
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let sound = report(&audit, &mut out, &mut err).is_ok();
         (sound, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())

@@ -7,6 +7,8 @@ pub struct Audit {
     pub operations: u64,
     /// How many entries of the ledger were looked at.
     pub entries: u64,
+    /// How many entries of the journal were looked at.
+    pub journal: u64,
     /// What is wrong, a line each; the first [`Audit::MAX_PROBLEMS`]. No account number and nothing of `fields` is in them.
     pub problems: Vec<String>,
     /// How many things are wrong.
@@ -35,8 +37,8 @@ impl Audit {
 /// How far an audit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditProgress {
-    /// Operations looked at.
+    /// Operations and entries of the journal looked at.
     pub done: u64,
-    /// Operations in all.
+    /// Operations and entries of the journal in all.
     pub total: u64,
 }

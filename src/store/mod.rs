@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub use audit::{Audit, AuditProgress};
 pub use compare::{Comparer, Digest, Hashing};
 pub use journal::{EngineAnswer, Entry, EntryId, Intended, Intent, Journal, Passed, Progress};
-pub use open::{OpenError, Opened, open_beside, open_store};
+pub use open::{Holds, OpenError, Opened, open_beside, open_store};
 pub use secret_file::secret_file;
 pub use vault::VaultError;
 
@@ -44,8 +44,8 @@ pub enum StoreError {
     Corrupt(String),
 }
 
-/// The durable home of operations.
-pub trait Store: Send + Sync + 'static {
+/// The durable home of operations, and of what passed through to a remote engine.
+pub trait Store: Journal + Send + Sync + 'static {
     /// The keyed hash that comparisons use; its key never changes in the life of a store.
     fn comparer(&self) -> &Comparer;
 
@@ -98,8 +98,8 @@ pub trait Store: Send + Sync + 'static {
     /// Ends the provider job of an operation without a result (there is nothing left to do for it).
     fn end_provider_job(&self, id: TransactionId) -> Answer<'_, ()>;
 
-    /// Reserves `order_id`s for v1 in one commit; those that name an operation here are left alone (contract section 7,
-    /// `import-ids`).
+    /// Reserves `order_id`s for v1 in one commit; those that name an operation or an entry of the journal here are left
+    /// alone (contract section 7, `import-ids`).
     fn reserve<'a>(
         &'a self,
         merchant: &'a MerchantId,
@@ -130,7 +130,7 @@ pub trait Store: Send + Sync + 'static {
     /// Proves on one snapshot, beside whoever writes: the entries of a merchant and currency sum to zero and its accounts are
     /// their sums; every operation has the postings that its state demands, and no posting lacks its operation; what
     /// must be told is queued, unless it was finished before anything was; jobs and preparations belong to pending
-    /// operations; what is sealed opens. `progress` is called now and then, from another thread.
+    /// operations; entries of the journal are what their states demand; what is sealed opens. `progress` is called now and then, from another thread.
     fn audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> Answer<'_, Audit>;
 
     /// Proves that the store can still commit.
@@ -294,7 +294,7 @@ pub struct Reservations {
     pub new: u64,
     /// Reserved before.
     pub known: u64,
-    /// They name an operation here and were left alone.
+    /// They name an operation, or an entry of the journal, and were left alone.
     pub operations: u64,
 }
 

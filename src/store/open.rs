@@ -15,9 +15,26 @@ use crate::telemetry::Metrics;
 pub struct Opened<S> {
     /// The store.
     pub store: S,
-    /// Whether it held operations at that moment: secrets that belong to them must not be made anew then (contract
+    /// What it held at that moment.
+    pub holds: Holds,
+}
+
+/// What a store holds. Stores of the embedded engine hold operations, those of a gateway before a remote one a journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holds {
+    /// Operations of the embedded engine.
+    pub operations: bool,
+    /// Entries of the journal of a remote engine.
+    pub journal: bool,
+}
+
+impl Holds {
+    /// Whether it holds anything that was answered for: secrets that belong to it must not be made anew then (contract
     /// section 2).
-    pub holds_rows: bool,
+    #[must_use]
+    pub const fn any(self) -> bool {
+        self.operations || self.journal
+    }
 }
 
 /// Opens the store that the rules name, making and migrating it as needed.
@@ -31,8 +48,8 @@ pub fn open_store(
 ) -> Result<Opened<Arc<dyn Store>>, OpenError> {
     match &rules.url {
         StoreUrl::Sqlite(path) => {
-            let Opened { store, holds_rows } = sqlite::open(path, &rules.keys, random, metrics)?;
-            Ok(Opened { store: Arc::new(store), holds_rows })
+            let Opened { store, holds } = sqlite::open(path, &rules.keys, random, metrics)?;
+            Ok(Opened { store: Arc::new(store), holds })
         }
     }
 }

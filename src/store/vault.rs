@@ -1,14 +1,14 @@
 //! The store's data keys, and what is sealed with them (contract section 11).
 //!
 //! A store has two kinds of data keys, drawn when it is made: `seal` keys encrypt account numbers, payer accounts,
-//! `fields` and preparations; the one `compare` key feeds the [`Comparer`] and never changes. They live in the store, wrapped by the
+//! `fields`, preparations and the journal's bodies; the one `compare` key feeds the [`Comparer`] and never changes. They live in the store, wrapped by the
 //! first key of `store.keys`; any key of that list unwraps them, so that `store.keys` is rotated without touching a row.
 //!
 //! Both formats begin with a format byte and use AES-256-GCM with a random 96-bit nonce:
 //!
 //! ```text
 //! wrapped key   1 | nonce 12 | ciphertext 32 | tag 16      authenticated with: purpose, key id
-//! sealed value  1 | key id 2 | nonce 12 | ciphertext | tag 16      with: format, key id, column, transaction id
+//! sealed value  1 | key id 2 | nonce 12 | ciphertext | tag 16      with: format, key id, column, row
 //! ```
 //!
 //! Random nonces allow 2^32 values under one key; the key id lets a store have further `seal` keys before that. The
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
-use super::Comparer;
+use super::{Comparer, Digest, EntryId};
 use crate::clock::Random;
 use crate::domain::TransactionId;
 use crate::rules::Secret;
@@ -77,6 +77,27 @@ pub enum Column {
     Fields = 3,
     /// `preparations.sealed`.
     Preparation = 4,
+    /// `journal.body`.
+    JournalBody = 5,
+    /// `journal.account`.
+    JournalAccount = 6,
+}
+
+/// The row a sealed value stands in. A table's rows are named in one of these ways, each column always in the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// By an operation's id.
+    Operation(TransactionId),
+    /// By a journal entry's number.
+    Entry(EntryId),
+    /// By an order key: what is sealed before its row has a number.
+    Order(Digest),
+}
+
+impl From<TransactionId> for Place {
+    fn from(id: TransactionId) -> Self {
+        Self::Operation(id)
+    }
 }
 
 /// Why a vault cannot be opened. Names no key.
@@ -163,12 +184,12 @@ impl Vault {
     /// # Panics
     /// Never: a vault has a seal key, and AES-GCM takes values of any length that fits in memory.
     #[must_use]
-    pub fn seal(&self, column: Column, id: TransactionId, plain: &[u8]) -> Vec<u8> {
+    pub fn seal(&self, column: Column, place: impl Into<Place>, plain: &[u8]) -> Vec<u8> {
         let (key_id, key) = self.seal.last().expect("a vault has a seal key");
         let mut sealed = Vec::with_capacity(SEALED_HEADER_BYTES + NONCE_BYTES + plain.len() + TAG_BYTES);
         sealed.push(FORMAT);
         sealed.extend_from_slice(&key_id.to_le_bytes());
-        encrypt(key, &*self.random, &sealing_context(*key_id, column, id), plain, &mut sealed)
+        encrypt(key, &*self.random, Context::new(*key_id, column, place.into()).as_bytes(), plain, &mut sealed)
             .expect("AES-GCM encrypts values of this length");
         sealed
     }
@@ -177,14 +198,14 @@ impl Vault {
     ///
     /// # Errors
     /// The value was changed or moved, or its key is not in this store.
-    pub fn open(&self, column: Column, id: TransactionId, sealed: &[u8]) -> Result<Vec<u8>, Unsealable> {
+    pub fn open(&self, column: Column, place: impl Into<Place>, sealed: &[u8]) -> Result<Vec<u8>, Unsealable> {
         let (header, body) = sealed.split_first_chunk::<SEALED_HEADER_BYTES>().ok_or(Unsealable)?;
         let key_id = u16::from_le_bytes([header[1], header[2]]);
         let (_, key) = self.seal.iter().find(|(id, _)| *id == key_id).ok_or(Unsealable)?;
         if header[0] != FORMAT {
             return Err(Unsealable);
         }
-        decrypt(key, &sealing_context(key_id, column, id), body).ok_or(Unsealable)
+        decrypt(key, Context::new(key_id, column, place.into()).as_bytes(), body).ok_or(Unsealable)
     }
 }
 
@@ -205,13 +226,34 @@ fn wrapping_context(id: u16, purpose: Purpose) -> Vec<u8> {
     format!("paybridge data key {id} {}", purpose.as_str()).into_bytes()
 }
 
-fn sealing_context(key_id: u16, column: Column, id: TransactionId) -> [u8; 12] {
-    let mut context = [0; 12];
-    context[0] = FORMAT;
-    context[1..3].copy_from_slice(&key_id.to_le_bytes());
-    context[3] = column as u8;
-    context[4..].copy_from_slice(&id.to_stored().to_le_bytes());
-    context
+/// What a sealed value is authenticated with: format, key id, column, row.
+struct Context {
+    bytes: [u8; 20],
+    length: usize,
+}
+
+impl Context {
+    fn new(key_id: u16, column: Column, place: Place) -> Self {
+        let mut context = Self { bytes: [0; 20], length: 0 };
+        context.push(&[FORMAT]);
+        context.push(&key_id.to_le_bytes());
+        context.push(&[column as u8]);
+        match place {
+            Place::Operation(id) => context.push(&id.to_stored().to_le_bytes()),
+            Place::Entry(EntryId(number)) => context.push(&number.to_le_bytes()),
+            Place::Order(Digest(key)) => context.push(&key),
+        }
+        context
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.bytes[self.length..][..bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+
+    fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
 }
 
 /// Appends nonce, ciphertext and tag to `out`.
@@ -279,6 +321,29 @@ mod tests {
             assert_eq!(vault.open(Column::Account, id(7), &sealed[..length]), Err(Unsealable));
         }
         assert_ne!(sealed, vault.seal(Column::Account, id(7), b"4111111111111111"), "every seal has its own nonce");
+    }
+
+    #[test]
+    fn rows_of_every_kind_are_apart() {
+        let stored = Vault::draw(&[key(1)], &*random()).unwrap();
+        let vault = Vault::unlock(&[key(1)], &stored, random()).unwrap();
+        let order = |byte| Place::Order(Digest([byte; 16]));
+        let entry = |number| Place::Entry(EntryId(number));
+        for (place, others) in [(order(7), [order(8), entry(7)]), (entry(7), [entry(8), order(7)])] {
+            let sealed = vault.seal(Column::JournalBody, place, b"{}");
+            assert_eq!(vault.open(Column::JournalBody, place, &sealed).unwrap(), b"{}");
+            assert_eq!(vault.open(Column::JournalAccount, place, &sealed), Err(Unsealable));
+            for other in others {
+                assert_eq!(vault.open(Column::JournalBody, other, &sealed), Err(Unsealable));
+            }
+        }
+    }
+
+    /// What stores of released versions hold.
+    #[test]
+    fn the_context_of_an_operation_stays() {
+        let context = Context::new(0x0102, Column::Fields, id(0x0304).into());
+        assert_eq!(context.as_bytes(), [FORMAT, 2, 1, 3, 4, 3, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]

@@ -20,8 +20,8 @@ use super::*;
 use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
 use crate::clock::ManualClock;
 use crate::domain::{
-    Amount, Balance, Bucket, Currency, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
-    ShopCode, TransactionId, UnixMillis,
+    AccountNumber, Amount, Balance, Bucket, Currency, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page,
+    Preparation, ShopCode, Status, TransactionId, UnixMillis,
 };
 use crate::engine::{AtCreation, CustomerWay, PageSecret, Provider};
 use crate::rules::{
@@ -31,8 +31,9 @@ use crate::rules::{
     ShopSide, StatusWords, StoreKeys, StoreRules, StoreUrl, TimestampFormat, TlsRules, UnknownFields, V1Rules,
 };
 use crate::store::{
-    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, Fields, ProviderJob, ProviderQueue, Reservations,
-    Settlement, Standing, Store, StoreError, Stored, Verdict,
+    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, EngineAnswer, Entry, EntryId, Fields, Intended,
+    Intent, Journal, Passed, Progress, ProviderJob, ProviderQueue, Reservations, Settlement, Standing, Store,
+    StoreError, Stored, Verdict,
 };
 
 pub const NOW: UnixMillis = UnixMillis(1_735_689_600_000);
@@ -147,6 +148,41 @@ impl Store for EmptyStore {
 
     fn close(&self) -> Answer<'_, ()> {
         answer(Ok(()))
+    }
+}
+
+impl Journal for EmptyStore {
+    fn intend(&self, _: Intent) -> Answer<'_, Intended> {
+        answer(Ok(Intended::Written(EntryId(1))))
+    }
+
+    fn entry<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Option<Entry>> {
+        answer(Ok(None))
+    }
+
+    fn answer(&self, entry: Entry, engine_answer: EngineAnswer) -> Answer<'_, Entry> {
+        let passed = Passed { answer: engine_answer, status: Status::Pending, account: None };
+        answer(Ok(Entry { progress: Progress::Answered(passed), ..entry }))
+    }
+
+    fn doubt(&self, _: EntryId) -> Answer<'_, ()> {
+        answer(Ok(()))
+    }
+
+    fn withdraw(&self, _: EntryId) -> Answer<'_, ()> {
+        answer(Ok(()))
+    }
+
+    fn open_entries(&self, _: Option<EntryId>, _: u16) -> Answer<'_, Vec<Entry>> {
+        answer(Ok(Vec::new()))
+    }
+
+    fn heard(&self, _: EntryId, _: Status, _: Option<AccountNumber>) -> Answer<'_, ()> {
+        answer(Ok(()))
+    }
+
+    fn passed(&self, _: HistoryQuery) -> Answer<'_, Page<Entry>> {
+        answer(Ok(Page::empty()))
     }
 }
 

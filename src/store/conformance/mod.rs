@@ -4,6 +4,7 @@
 mod create;
 mod history;
 mod jobs;
+mod journal;
 mod money;
 mod reservations;
 mod settle;
@@ -22,6 +23,7 @@ use crate::store::{Audit, Comparison, Creation, Digest, Draft, Fields, Kept, Sto
 pub(super) use create::*;
 pub(super) use history::*;
 pub(super) use jobs::*;
+pub(super) use journal::*;
 pub(super) use money::*;
 pub(super) use reservations::*;
 pub(super) use settle::*;
@@ -99,6 +101,21 @@ macro_rules! conformance {
             times_of_a_history_are_inclusive_to_the_millisecond,
             operations_of_one_millisecond_keep_their_order,
             an_audit_goes_on_beside_creates,
+            every_member_of_an_entry_comes_back,
+            an_order_has_one_entry,
+            one_of_many_concurrent_intents_is_written,
+            entries_are_scoped_by_merchant_and_direction,
+            reserved_orders_are_not_written_down,
+            an_answer_takes_a_reservation_back,
+            the_first_answer_stands,
+            an_answer_brings_a_withdrawn_entry_back,
+            an_answer_replaces_an_entry_without_one,
+            an_answer_is_never_lost_in_a_race,
+            moves_from_other_states_change_nothing,
+            what_is_heard_is_kept_until_the_result,
+            open_entries_come_oldest_first,
+            pages_of_what_passed_are_exact,
+            a_closed_journal_says_so,
             a_closed_store_says_so
         );
     };

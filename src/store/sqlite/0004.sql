@@ -22,8 +22,8 @@ CREATE TABLE journal (
   status          INTEGER NOT NULL,           -- as last heard of the engine: 0 PENDING, 1 SUCCESS, 2 FAILED
   created_at      INTEGER NOT NULL,
   amount          INTEGER NOT NULL,           -- hundredths
-  v1_digest       BLOB NOT NULL,
-  v1_members      BLOB,
+  v1_digest       BLOB NOT NULL,              -- as operations.v1_digest
+  v1_members      BLOB,                       -- as operations.v1_members
   currency        TEXT NOT NULL,
   merchant        TEXT NOT NULL,
   order_id        TEXT NOT NULL,

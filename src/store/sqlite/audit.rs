@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use rusqlite::{Connection, ErrorCode, Row};
 
 use super::connection::store_error;
+use super::journal;
 use super::ledger::{self, account_number, posting_number};
 use super::outbox;
 use super::preparations;
@@ -172,7 +173,7 @@ impl Surroundings {
 impl Auditor<'_> {
     fn all(&mut self, progress: &dyn Fn(AuditProgress), wanted: &dyn Fn() -> bool) -> rusqlite::Result<()> {
         let total: i64 = self.connection.query_row("SELECT count(*) FROM operations", [], |row| row.get(0))?;
-        let total = total.unsigned_abs();
+        let total = total.unsigned_abs() + journal::count(self.connection)?;
         progress(AuditProgress { done: 0, total });
         self.pages()?;
         self.structure()?;
@@ -187,7 +188,20 @@ impl Auditor<'_> {
         }
         self.accounts()?;
         self.references()?;
-        self.daily_usage(wanted)
+        self.daily_usage(wanted)?;
+        self.journal(&|looked_at| progress(AuditProgress { done: looked_at, total }), wanted)
+    }
+
+    fn journal(&mut self, progress: &dyn Fn(u64), wanted: &dyn Fn() -> bool) -> rusqlite::Result<()> {
+        let mut after = i64::MIN;
+        while wanted() {
+            match journal::slice(self.connection, self.vault, after, SLICE, &mut self.found)? {
+                Some(last) => after = last,
+                None => break,
+            }
+            progress(self.found.operations + self.found.journal);
+        }
+        Ok(())
     }
 
     /// The pages of the file hang together, and rows keep the constraints of their tables.

@@ -19,6 +19,7 @@ mod deep;
 mod faults;
 mod history;
 mod jobs;
+mod journal;
 mod kept;
 mod lanes;
 mod ledger;

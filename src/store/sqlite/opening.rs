@@ -54,9 +54,9 @@ pub(super) fn open_source(
     if log.busy {
         tracing::warn!(path = %path.display(), "another process reads the store; its log is moved later");
     }
-    let schema::Prepared { vault, holds_rows, .. } = prepared;
+    let schema::Prepared { vault, holds, .. } = prepared;
     let store = start(source, connection, vault, random, metrics, TheLog::IsOurs)?;
-    Ok(Opened { store, holds_rows })
+    Ok(Opened { store, holds })
 }
 
 /// Opens a store beside a gateway that may be serving it. What is there is left as it is: nothing is made or migrated, the

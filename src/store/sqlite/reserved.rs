@@ -11,9 +11,12 @@ pub(super) fn holds(connection: &Connection, order_key: Digest) -> rusqlite::Res
         .query_row([order_key.0], |row| row.get(0))
 }
 
-/// Reserves orders; those that name an operation are left alone.
+/// Reserves orders; those that name an operation or an entry of the journal are left alone.
 pub(super) fn reserve(connection: &Connection, order_keys: &[Digest]) -> rusqlite::Result<Reservations> {
-    let mut taken = connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM operations WHERE order_key = ?1)")?;
+    let mut taken = connection.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM operations WHERE order_key = ?1) \
+         OR EXISTS (SELECT 1 FROM journal WHERE order_key = ?1)",
+    )?;
     let mut insert =
         connection.prepare_cached("INSERT INTO reserved_ids (order_key) VALUES (?1) ON CONFLICT DO NOTHING")?;
     let mut reservations = Reservations::default();
@@ -27,4 +30,9 @@ pub(super) fn reserve(connection: &Connection, order_keys: &[Digest]) -> rusqlit
         }
     }
     Ok(reservations)
+}
+
+/// Takes a reservation back: an operation of this order turns out to have been there before it.
+pub(super) fn release(connection: &Connection, order_key: Digest) -> rusqlite::Result<()> {
+    connection.prepare_cached("DELETE FROM reserved_ids WHERE order_key = ?1")?.execute([order_key.0]).map(drop)
 }

@@ -291,7 +291,7 @@ impl StoredRow {
 }
 
 /// The column that holds what was never written there.
-struct NotOurs(&'static str);
+pub(super) struct NotOurs(pub(super) &'static str);
 
 impl From<(Unsealable, &'static str)> for NotOurs {
     fn from((Unsealable, column): (Unsealable, &'static str)) -> Self {
@@ -299,7 +299,7 @@ impl From<(Unsealable, &'static str)> for NotOurs {
     }
 }
 
-trait OrNot<T> {
+pub(super) trait OrNot<T> {
     fn or_not(self, column: &'static str) -> Result<T, NotOurs>;
 }
 

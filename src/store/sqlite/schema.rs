@@ -7,9 +7,9 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::clock::Random;
 use crate::rules::{Secret, StoreKeys};
-use crate::store::OpenError;
 use crate::store::secret_file::secret_file;
 use crate::store::vault::{Purpose, Vault, VaultError, WrappedKey};
+use crate::store::{Holds, OpenError};
 
 /// Marks a SQLite file as ours (`PBrg`).
 pub(super) const APPLICATION_ID: i64 = 0x5042_7267;
@@ -64,8 +64,7 @@ pub(super) struct Prepared {
     pub(super) new: bool,
     /// Its key file, if the rules would have it made, was there before.
     pub(super) key_was_there: bool,
-    /// It holds operations.
-    pub(super) holds_rows: bool,
+    pub(super) holds: Holds,
 }
 
 /// Brings the store to the newest version and unlocks its vault, in one transaction: a store without data keys is never
@@ -111,13 +110,11 @@ fn unlock(
     let misfit = |source| OpenError::Keys { path: path.into(), source };
     let mut stored = stored_keys(transaction, path)?;
     let new = stored.is_empty();
-    let holds_rows: bool = transaction
-        .query_row("SELECT EXISTS (SELECT 1 FROM operations)", [], |row| row.get(0))
-        .map_err(OpenError::sqlite(path))?;
+    let holds = held(transaction).map_err(OpenError::sqlite(path))?;
     let key_was_there = keys.create_at.as_ref().is_some_and(|file| !keys.keys.is_empty() || file.exists());
     let keys = available(path, keys, new, &*random)?;
     if new {
-        if holds_rows {
+        if holds.any() {
             return Err(misfit(VaultError::Incomplete));
         }
         stored = Vault::draw(&keys, &*random).map_err(misfit)?;
@@ -128,7 +125,13 @@ fn unlock(
         }
     }
     let vault = Vault::unlock(&keys, &stored, random).map_err(misfit)?;
-    Ok(Prepared { vault, new, key_was_there, holds_rows })
+    Ok(Prepared { vault, new, key_was_there, holds })
+}
+
+fn held(connection: &Connection) -> rusqlite::Result<Holds> {
+    connection.query_row("SELECT EXISTS (SELECT 1 FROM operations), EXISTS (SELECT 1 FROM journal)", [], |row| {
+        Ok(Holds { operations: row.get(0)?, journal: row.get(1)? })
+    })
 }
 
 /// Unlocks the vault of a store that exists; makes nothing.

@@ -23,10 +23,10 @@ use super::*;
 use crate::clock::SystemRandomness;
 use crate::domain::{AccountNumber, Detail, Instructions};
 use crate::rules::{Secret, StoreKeys};
-use crate::store::OpenError;
 use crate::store::conformance::{
     Backend, CARD, Callback, NOW, PAYER, conformance, created, deposit, merchant, order, stored, withdrawal,
 };
+use crate::store::{Holds, OpenError};
 
 /// A store in a directory of its own.
 struct Place(TempDir);
@@ -362,12 +362,13 @@ async fn a_store_tells_whether_it_holds_operations() {
         let keys = StoreKeys { create_at: Some(place.key_file()), keys: Vec::new() };
         open(&place.path(), &keys, Arc::new(SystemRandomness::default()), Arc::default()).unwrap()
     };
-    assert!(!opened().holds_rows);
+    let nothing = Holds { operations: false, journal: false };
+    assert_eq!(opened().holds, nothing);
     let again = opened();
-    assert!(!again.holds_rows);
+    assert_eq!(again.holds, nothing);
     created(&again.store, deposit("acme", "1")).await;
     drop(again);
-    assert!(opened().holds_rows);
+    assert_eq!(opened().holds, Holds { operations: true, journal: false });
 }
 
 #[tokio::test]

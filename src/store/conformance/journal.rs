@@ -1,0 +1,497 @@
+//! The journal of a gateway before a remote engine.
+
+use std::collections::HashSet;
+
+use super::*;
+use crate::domain::{Direction, HistoryQuery, Status};
+use crate::store::{
+    EngineAnswer, Entry, EntryId, Intended, Intent, Passed, Progress, Reservations, Standing, StoreError, V1Part,
+};
+
+const BODY: &str = r#"{"order_id":"o","amount":10.50,"account_number":"4929420573595709"}"#;
+
+fn at(offset: i64) -> UnixMillis {
+    UnixMillis(NOW.0 + offset)
+}
+
+/// A payin with nothing optional.
+pub(in crate::store) fn intent(merchant_name: &str, order_text: &str) -> Intent {
+    Intent {
+        merchant: merchant(merchant_name),
+        direction: Direction::Payin,
+        order_id: order(order_text),
+        api_key: "acme-live".into(),
+        amount: Amount::from_hundredths(1050).unwrap(),
+        currency: Currency::new("EUR").unwrap(),
+        shop: None,
+        v1: V1Part { digest: Digest([7; 16]), callback_url: None },
+        body: BODY.as_bytes().into(),
+        created_at: NOW,
+    }
+}
+
+/// A payout with everything optional.
+fn full_intent(merchant_name: &str, order_text: &str) -> Intent {
+    let callback_url = CallbackUrl::new_allowing_http("http://acme.example/v1?x=1").unwrap();
+    Intent {
+        direction: Direction::Payout,
+        amount: Amount::from_hundredths(Amount::MAX_HUNDREDTHS).unwrap(),
+        shop: Some("no such shop \u{e9}".into()),
+        v1: V1Part { digest: Digest([0xfe; 16]), callback_url: Some(callback_url) },
+        created_at: at(1),
+        ..intent(merchant_name, order_text)
+    }
+}
+
+pub(in crate::store) fn engine_answer(number: u64) -> EngineAnswer {
+    EngineAnswer { transaction_id: number.to_string().into(), redirect_url: None }
+}
+
+fn with_link(number: u64) -> EngineAnswer {
+    let link = RedirectUrl::new(format!("https://v2.example/pay/{number}?signature=ab"));
+    EngineAnswer { redirect_url: Some(link), ..engine_answer(number) }
+}
+
+/// An entry as it stands after its answer, without its body.
+fn answered(entry: &Entry, answer: EngineAnswer) -> Entry {
+    let passed = Passed { answer, status: Status::Pending, account: None };
+    let intent = Intent { body: Box::default(), ..entry.intent.clone() };
+    Entry { id: entry.id, intent, progress: Progress::Answered(passed) }
+}
+
+/// Writes an intent that has to be new.
+pub(in crate::store) async fn intended(store: &dyn Store, intent: Intent) -> Entry {
+    let met = store.intend(intent.clone()).await.unwrap();
+    let Intended::Written(id) = met else { panic!("it is new: {met:?}") };
+    Entry { id, intent, progress: Progress::Open }
+}
+
+/// Writes an intent that has to be new, and its answer.
+async fn passed(store: &dyn Store, intent: Intent, answer: EngineAnswer) -> Entry {
+    let entry = intended(store, intent).await;
+    let expected = answered(&entry, answer.clone());
+    let stands = store.answer(entry, answer).await.unwrap();
+    assert_eq!(stands, expected);
+    stands
+}
+
+async fn found(store: &dyn Store, intent: &Intent) -> Option<Entry> {
+    store.entry(&intent.merchant, intent.direction, &intent.order_id).await.unwrap()
+}
+
+async fn open_ids(store: &dyn Store) -> Vec<EntryId> {
+    store.open_entries(None, 1000).await.unwrap().iter().map(|entry| entry.id).collect()
+}
+
+fn query(merchant_name: &str) -> HistoryQuery {
+    HistoryQuery {
+        merchant: merchant(merchant_name),
+        direction: None,
+        status: None,
+        shop: None,
+        currency: None,
+        created_from: None,
+        created_to: None,
+        skip: 0,
+        limit: 50,
+    }
+}
+
+async fn listed(store: &dyn Store, query: HistoryQuery) -> (Vec<EntryId>, bool) {
+    let page = store.passed(query).await.unwrap();
+    (page.items.iter().map(|entry| entry.id).collect(), page.has_more)
+}
+
+pub(in crate::store) async fn every_member_of_an_entry_comes_back(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let mut expected = Vec::new();
+    for make in [intent, full_intent] {
+        expected.push(intended(&*store, make("acme", "open")).await);
+        let mut doubted = intended(&*store, make("acme", "doubted")).await;
+        store.doubt(doubted.id).await.unwrap();
+        doubted.progress = Progress::InDoubt;
+        expected.push(doubted);
+        expected.push(passed(&*store, make("acme", "answered"), engine_answer(1)).await);
+        expected.push(passed(&*store, make("acme", "with a link"), with_link(u64::MAX)).await);
+        let mut heard = passed(&*store, make("acme", &"\u{e9}".repeat(255)), engine_answer(2)).await;
+        let account = Some(AccountNumber::new("411111******1111").unwrap());
+        store.heard(heard.id, Status::Success, account.clone()).await.unwrap();
+        let last_heard = Passed { answer: engine_answer(2), status: Status::Success, account };
+        heard.progress = Progress::Answered(last_heard);
+        expected.push(heard);
+    }
+    let mut empty = intent("acme", "an empty body");
+    empty.body = Box::default();
+    expected.push(intended(&*store, empty).await);
+    for reopened in [false, true] {
+        let store = if reopened {
+            store.close().await.unwrap();
+            backend.open().await
+        } else {
+            Arc::clone(&store)
+        };
+        for entry in &expected {
+            assert_eq!(found(&*store, &entry.intent).await.as_ref(), Some(entry));
+        }
+        let open: Vec<_> = expected.iter().filter(|entry| entry.progress == Progress::Open).cloned().collect();
+        assert_eq!(store.open_entries(None, 1000).await.unwrap(), open);
+        assert_eq!(store.passed(query("acme")).await.unwrap().items.len(), 6);
+        assert_eq!(audited(&*store).await.journal, expected.len() as u64);
+        store.close().await.unwrap();
+    }
+}
+
+pub(in crate::store) async fn an_order_has_one_entry(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let mut entry = intended(&*store, intent("acme", "order")).await;
+    let mut other = full_intent("acme", "order");
+    other.direction = Direction::Payin;
+    let assert_existing = async |expected: &Entry| {
+        let met = store.intend(other.clone()).await.unwrap();
+        assert_eq!(met, Intended::Existing(Box::new(expected.clone())));
+        assert_eq!(found(&*store, &other).await.as_ref(), Some(expected));
+    };
+    assert_existing(&entry).await;
+    store.doubt(entry.id).await.unwrap();
+    entry.progress = Progress::InDoubt;
+    assert_existing(&entry).await;
+    let answered = store.answer(entry, engine_answer(1)).await.unwrap();
+    assert_existing(&answered).await;
+    assert_eq!(audited(&*store).await.journal, 1);
+}
+
+pub(in crate::store) async fn one_of_many_concurrent_intents_is_written(backend: &dyn Backend) {
+    let store = backend.open().await;
+    for round in 0..5 {
+        let text = format!("race {round}");
+        let tasks: Vec<_> = (0..100_u8)
+            .map(|number| {
+                let (store, mut intent) = (Arc::clone(&store), intent("acme", &text));
+                intent.v1.digest = Digest([number; 16]);
+                tokio::spawn(async move { (intent.clone(), store.intend(intent).await.unwrap()) })
+            })
+            .collect();
+        let (mut winners, mut seen) = (Vec::new(), Vec::new());
+        for task in tasks {
+            match task.await.unwrap() {
+                (intent, Intended::Written(id)) => winners.push(Entry { id, intent, progress: Progress::Open }),
+                (_, Intended::Existing(entry)) => seen.push(*entry),
+                (_, Intended::Reserved) => panic!("nothing is reserved"),
+            }
+        }
+        assert_eq!((winners.len(), seen.len()), (1, 99));
+        assert!(seen.iter().all(|entry| *entry == winners[0]), "everyone is shown the winner");
+    }
+    assert_eq!(open_ids(&*store).await.len(), 5);
+}
+
+pub(in crate::store) async fn entries_are_scoped_by_merchant_and_direction(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let mut entries = Vec::new();
+    for (number, new) in
+        [intent("acme", "same"), full_intent("acme", "same"), intent("bolt", "same"), intent("acme", "Same")]
+            .into_iter()
+            .enumerate()
+    {
+        entries.push(passed(&*store, new, engine_answer(number as u64)).await);
+    }
+    for entry in &entries {
+        assert_eq!(found(&*store, &entry.intent).await.as_ref(), Some(entry));
+    }
+    assert_eq!(found(&*store, &intent("bolt", "Same")).await, None);
+    assert_eq!(found(&*store, &full_intent("bolt", "same")).await, None);
+    let ids = |places: &[usize]| places.iter().map(|place| entries[*place].id).collect::<Vec<_>>();
+    assert_eq!(listed(&*store, query("acme")).await, (ids(&[1, 3, 0]), false));
+    assert_eq!(listed(&*store, query("bolt")).await, (ids(&[2]), false));
+    assert_eq!(listed(&*store, query("cosy")).await, (Vec::new(), false));
+}
+
+pub(in crate::store) async fn reserved_orders_are_not_written_down(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let acme = merchant("acme");
+    let there = intended(&*store, intent("acme", "there")).await;
+    let reservations = store.reserve(&acme, Direction::Payin, &[order("there"), order("new")]).await.unwrap();
+    assert_eq!(reservations, Reservations { new: 1, known: 0, operations: 1 });
+    assert_eq!(store.intend(intent("acme", "new")).await.unwrap(), Intended::Reserved);
+    assert_eq!(found(&*store, &intent("acme", "new")).await, None);
+    assert_eq!(open_ids(&*store).await, [there.id]);
+    intended(&*store, full_intent("acme", "new")).await;
+    intended(&*store, intent("bolt", "new")).await;
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn an_answer_takes_a_reservation_back(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let acme = merchant("acme");
+    let entry = intended(&*store, intent("acme", "order")).await;
+    store.withdraw(entry.id).await.unwrap();
+    assert_eq!(store.reserve(&acme, Direction::Payin, &[order("order")]).await.unwrap().new, 1);
+    let stands = store.answer(entry, engine_answer(1)).await.unwrap();
+    assert_eq!(found(&*store, &stands.intent).await.as_ref(), Some(&stands));
+    assert_eq!(store.by_order(&acme, Direction::Payin, &order("order")).await.unwrap(), Standing::Free);
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn the_first_answer_stands(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let entry = intended(&*store, intent("acme", "order")).await;
+    let first = store.answer(entry.clone(), with_link(1)).await.unwrap();
+    assert_eq!(first, answered(&entry, with_link(1)));
+    store.heard(entry.id, Status::Failed, None).await.unwrap();
+    let stands = store.answer(entry, engine_answer(2)).await.unwrap();
+    let heard = Passed { answer: with_link(1), status: Status::Failed, account: None };
+    assert_eq!(stands, Entry { progress: Progress::Answered(heard), ..first });
+
+    let doubted = intended(&*store, intent("acme", "in doubt")).await;
+    store.doubt(doubted.id).await.unwrap();
+    assert_eq!(store.answer(doubted.clone(), engine_answer(3)).await.unwrap(), answered(&doubted, engine_answer(3)));
+
+    let raced = intended(&*store, intent("acme", "raced")).await;
+    let racers: Vec<_> = (10..60)
+        .map(|number| {
+            let (store, entry) = (Arc::clone(&store), raced.clone());
+            tokio::spawn(async move { store.answer(entry, engine_answer(number)).await.unwrap() })
+        })
+        .collect();
+    let mut stood = HashSet::new();
+    for racer in racers {
+        let Progress::Answered(passed) = racer.await.unwrap().progress else { panic!("it was answered") };
+        stood.insert(passed.answer.transaction_id);
+    }
+    assert_eq!(stood.len(), 1, "everyone is given the same answer");
+    assert_eq!(audited(&*store).await.journal, 3);
+}
+
+pub(in crate::store) async fn an_answer_brings_a_withdrawn_entry_back(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let late = intended(&*store, full_intent("acme", "withdrawn")).await;
+    store.withdraw(late.id).await.unwrap();
+    assert_eq!(found(&*store, &late.intent).await, None);
+    let stands = store.answer(late.clone(), with_link(1)).await.unwrap();
+    let expected = answered(&Entry { id: stands.id, ..late.clone() }, with_link(1));
+    assert_eq!(stands, expected);
+    assert_eq!(found(&*store, &late.intent).await, Some(expected));
+    assert_eq!(listed(&*store, query("acme")).await, (vec![stands.id], false));
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn an_answer_replaces_an_entry_without_one(backend: &dyn Backend) {
+    let store = backend.open().await;
+    for doubted in [false, true] {
+        let text = format!("doubted {doubted}");
+        let late = intended(&*store, intent("acme", &text)).await;
+        store.withdraw(late.id).await.unwrap();
+        let mut corrected = intent("acme", &text);
+        corrected.amount = Amount::from_hundredths(7).unwrap();
+        let newer = intended(&*store, corrected.clone()).await;
+        assert!(newer.id > late.id, "numbers are not given again");
+        if doubted {
+            store.doubt(newer.id).await.unwrap();
+        }
+        let stands = store.answer(late.clone(), engine_answer(1)).await.unwrap();
+        assert_eq!(stands, answered(&Entry { id: stands.id, ..late }, engine_answer(1)));
+        assert!(stands.id > newer.id);
+        // Nothing that the newer one's sender does touches what stands.
+        store.doubt(newer.id).await.unwrap();
+        store.withdraw(newer.id).await.unwrap();
+        store.heard(newer.id, Status::Failed, None).await.unwrap();
+        assert_eq!(store.answer(newer, engine_answer(2)).await.unwrap(), stands);
+        assert_eq!(store.intend(corrected).await.unwrap(), Intended::Existing(Box::new(stands.clone())));
+        assert_eq!(found(&*store, &stands.intent).await, Some(stands));
+    }
+    assert_eq!(open_ids(&*store).await, []);
+    assert_eq!(audited(&*store).await.journal, 2);
+}
+
+pub(in crate::store) async fn an_answer_is_never_lost_in_a_race(backend: &dyn Backend) {
+    let store = backend.open().await;
+    for round in 0..30 {
+        let text = format!("race {round}");
+        let late = intended(&*store, intent("acme", &text)).await;
+        let answering = Arc::clone(&store);
+        let entry = late.clone();
+        let answer = tokio::spawn(async move { answering.answer(entry, engine_answer(1)).await.unwrap() });
+        let (withdrawing, again) = (Arc::clone(&store), intent("acme", &text));
+        let rival = tokio::spawn(async move {
+            withdrawing.withdraw(late.id).await.unwrap();
+            let Intended::Written(id) = withdrawing.intend(again).await.unwrap() else { return };
+            withdrawing.doubt(id).await.unwrap();
+            withdrawing.withdraw(id).await.unwrap();
+        });
+        let stands = answer.await.unwrap();
+        rival.await.unwrap();
+        let Progress::Answered(passed) = &stands.progress else { panic!("{stands:?}") };
+        assert_eq!(passed.answer, engine_answer(1));
+        assert_eq!(found(&*store, &stands.intent).await, Some(stands));
+    }
+    assert_eq!(open_ids(&*store).await, []);
+    assert_eq!(audited(&*store).await.journal, 30);
+}
+
+pub(in crate::store) async fn moves_from_other_states_change_nothing(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let open = intended(&*store, intent("acme", "open")).await;
+    let mut doubted = intended(&*store, intent("acme", "doubted")).await;
+    store.doubt(doubted.id).await.unwrap();
+    doubted.progress = Progress::InDoubt;
+    let answered = passed(&*store, intent("acme", "answered"), engine_answer(1)).await;
+    let unknown = EntryId(i64::MAX);
+
+    let account = || Some(AccountNumber::new(PAYER).unwrap());
+    for id in [open.id, doubted.id, unknown] {
+        store.heard(id, Status::Success, account()).await.unwrap();
+    }
+    for id in [doubted.id, answered.id, unknown] {
+        store.doubt(id).await.unwrap();
+    }
+    for id in [answered.id, unknown] {
+        store.withdraw(id).await.unwrap();
+    }
+    for entry in [&open, &doubted, &answered] {
+        assert_eq!(found(&*store, &entry.intent).await.as_ref(), Some(entry));
+    }
+    assert_eq!(open_ids(&*store).await, [open.id], "an entry in doubt is not open");
+    store.withdraw(doubted.id).await.unwrap();
+    assert_eq!(found(&*store, &doubted.intent).await, None);
+    let again = intended(&*store, doubted.intent).await;
+    assert_eq!(open_ids(&*store).await, [open.id, again.id]);
+    assert_eq!(audited(&*store).await.journal, 3);
+}
+
+pub(in crate::store) async fn what_is_heard_is_kept_until_the_result(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let mut entry = passed(&*store, intent("acme", "order"), engine_answer(1)).await;
+    let account = |text| Some(AccountNumber::new(text).unwrap());
+    let steps = [
+        // Heard, and what is known then.
+        ((Status::Pending, None), (Status::Pending, None)),
+        ((Status::Pending, account("411111******1111")), (Status::Pending, account("411111******1111"))),
+        ((Status::Pending, None), (Status::Pending, account("411111******1111"))),
+        ((Status::Pending, account("DE89")), (Status::Pending, account("DE89"))),
+        ((Status::Success, None), (Status::Success, account("DE89"))),
+        ((Status::Failed, None), (Status::Success, account("DE89"))),
+        ((Status::Pending, account("other")), (Status::Success, account("DE89"))),
+        ((Status::Success, account("other")), (Status::Success, account("DE89"))),
+    ];
+    for ((status, account), (known, known_account)) in steps {
+        store.heard(entry.id, status, account).await.unwrap();
+        let known = Passed { answer: engine_answer(1), status: known, account: known_account };
+        entry.progress = Progress::Answered(known);
+        assert_eq!(found(&*store, &entry.intent).await.as_ref(), Some(&entry));
+    }
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn open_entries_come_oldest_first(backend: &dyn Backend) {
+    let store = backend.open().await;
+    assert_eq!(store.open_entries(None, 10).await.unwrap(), []);
+    let mut open = Vec::new();
+    for number in 0..7 {
+        let entry = intended(&*store, intent("acme", &number.to_string())).await;
+        match number {
+            1 => store.doubt(entry.id).await.unwrap(),
+            3 => drop(store.answer(entry, engine_answer(3)).await.unwrap()),
+            5 => store.withdraw(entry.id).await.unwrap(),
+            _ => open.push(entry),
+        }
+    }
+    assert!(open.is_sorted_by_key(|entry| entry.id), "numbers ascend with time");
+    assert_eq!(store.open_entries(None, 2).await.unwrap(), open[..2]);
+    assert_eq!(store.open_entries(Some(open[1].id), 2).await.unwrap(), open[2..]);
+    assert_eq!(store.open_entries(Some(open[3].id), 2).await.unwrap(), []);
+    assert_eq!(store.open_entries(None, 0).await.unwrap(), []);
+}
+
+pub(in crate::store) async fn pages_of_what_passed_are_exact(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let statuses = [Status::Pending, Status::Success, Status::Failed];
+    let mut all = Vec::new();
+    for number in 0..60_usize {
+        let text = number.to_string();
+        let mut new = if number.is_multiple_of(2) { intent("acme", &text) } else { full_intent("acme", &text) };
+        // Times repeat, and one goes back.
+        new.created_at = at(i64::try_from(number / 4).unwrap() - if number == 40 { 5 } else { 0 });
+        new.currency = Currency::new(["EUR", "USD", "SEK"][number / 2 % 3]).unwrap();
+        new.shop = [None, Some("card-eur".into()), Some("bank-eur".into())][number / 6 % 3].clone();
+        let mut entry = passed(&*store, new, engine_answer(number as u64)).await;
+        let status = statuses[number / 5 % 3];
+        store.heard(entry.id, status, None).await.unwrap();
+        let known = Passed { answer: engine_answer(number as u64), status, account: None };
+        entry.progress = Progress::Answered(known);
+        all.push((entry, status));
+    }
+    // Neither open entries nor those in doubt nor another merchant's have passed.
+    intended(&*store, intent("acme", "open")).await;
+    let doubted = intended(&*store, intent("acme", "doubted")).await;
+    store.doubt(doubted.id).await.unwrap();
+    passed(&*store, intent("bolt", "theirs"), engine_answer(99)).await;
+
+    all.sort_by_key(|(entry, _)| std::cmp::Reverse((entry.intent.created_at, entry.id)));
+    for wanted in queries() {
+        let kept = |(entry, status): &&(Entry, Status)| {
+            let intent = &entry.intent;
+            wanted.direction.is_none_or(|direction| intent.direction == direction)
+                && wanted.status.is_none_or(|wanted| *status == wanted)
+                && wanted.shop.as_ref().is_none_or(|shop| intent.shop.as_deref() == Some(shop.as_str()))
+                && wanted.currency.is_none_or(|currency| intent.currency == currency)
+                && wanted.created_from.is_none_or(|from| intent.created_at >= from)
+                && wanted.created_to.is_none_or(|to| intent.created_at <= to)
+        };
+        let matching: Vec<_> = all.iter().filter(kept).map(|(entry, _)| entry.clone()).collect();
+        for (skip, limit) in [(0, 200), (0, 7), (7, 7), (3, 1), (58, 2), (60, 5), (1000, 200), (0, 0)] {
+            let page = store.passed(HistoryQuery { skip, limit, ..wanted.clone() }).await.unwrap();
+            let start = usize::try_from(skip).unwrap().min(matching.len());
+            let end = (start + usize::from(limit)).min(matching.len());
+            assert_eq!(page.items, matching[start..end], "{wanted:?} {skip} {limit}");
+            assert_eq!(page.has_more, end < matching.len(), "{wanted:?} {skip} {limit}");
+        }
+    }
+}
+
+/// Every filter alone, and some together.
+fn queries() -> Vec<HistoryQuery> {
+    let all = query("acme");
+    let shop = |code| Some(ShopCode::new(code).unwrap());
+    let mut queries = vec![all.clone()];
+    queries.extend([Direction::Payin, Direction::Payout].map(|it| HistoryQuery { direction: Some(it), ..all.clone() }));
+    let statuses = [Status::Pending, Status::Success, Status::Failed];
+    queries.extend(statuses.map(|it| HistoryQuery { status: Some(it), ..all.clone() }));
+    queries.extend(["card-eur", "none"].map(|it| HistoryQuery { shop: shop(it), ..all.clone() }));
+    queries.extend(["USD", "GBP"].map(|it| HistoryQuery { currency: Some(Currency::new(it).unwrap()), ..all.clone() }));
+    for (from, to) in [(Some(3), None), (None, Some(9)), (Some(3), Some(9)), (Some(5), Some(5)), (Some(9), Some(3))] {
+        let (created_from, created_to) = (from.map(at), to.map(at));
+        queries.push(HistoryQuery { created_from, created_to, ..all.clone() });
+        queries.push(HistoryQuery { created_from, created_to, status: Some(Status::Pending), ..all.clone() });
+    }
+    queries.push(HistoryQuery {
+        direction: Some(Direction::Payin),
+        status: Some(Status::Success),
+        shop: shop("card-eur"),
+        currency: Some(Currency::new("EUR").unwrap()),
+        ..all
+    });
+    queries
+}
+
+pub(in crate::store) async fn a_closed_journal_says_so(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let entry = intended(&*store, intent("acme", "order")).await;
+    let answered = passed(&*store, intent("acme", "answered"), engine_answer(1)).await;
+    store.close().await.unwrap();
+    let closed = [
+        store.intend(intent("acme", "new")).await.err(),
+        store.entry(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.err(),
+        store.answer(entry.clone(), engine_answer(2)).await.err(),
+        store.doubt(entry.id).await.err(),
+        store.withdraw(entry.id).await.err(),
+        store.open_entries(None, 1).await.err(),
+        store.heard(answered.id, Status::Success, None).await.err(),
+        store.passed(query("acme")).await.err(),
+    ];
+    for error in closed {
+        assert!(matches!(error, Some(StoreError::Unavailable(_))), "{error:?}");
+    }
+    let store = backend.open().await;
+    assert_eq!(open_ids(&*store).await, [entry.id]);
+    assert_eq!(found(&*store, &answered.intent).await, Some(answered));
+}

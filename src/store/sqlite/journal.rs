@@ -1,0 +1,110 @@
+//! The journal of a gateway before a remote engine, in the table of its name: one row an order. Every change is a
+//! command of the writer, so that it is answered after its commit is on disk.
+//!
+//! The body and the account are sealed. The body is sealed before its row has a number, so it is bound to the order key;
+//! the account comes later and is bound to the number, which is never given again.
+
+mod audit;
+mod moves;
+mod passed;
+mod row;
+
+use moves::Met;
+use row::{EntryRow, NewEntry};
+
+pub(super) use audit::{count, slice};
+
+use super::{SqliteStore, row::order_key};
+use crate::domain::{AccountNumber, Direction, HistoryQuery, MerchantId, OrderId, Page, Status};
+use crate::store::{Answer, EngineAnswer, Entry, EntryId, Intended, Intent, Journal, StoreError};
+
+impl SqliteStore {
+    async fn write_intent(&self, intent: Intent) -> Result<Intended, StoreError> {
+        let new = NewEntry::open(intent, &self.vault);
+        Ok(match self.writer.submit(move |connection| moves::intend(connection, &new)).await? {
+            Met::Nothing(id) => Intended::Written(id),
+            Met::Entry(row) => Intended::Existing(Box::new(row.decode(&self.vault)?)),
+            Met::Reservation => Intended::Reserved,
+        })
+    }
+
+    async fn write_answer(&self, entry: Entry, answer: EngineAnswer) -> Result<Entry, StoreError> {
+        let (id, new) = (entry.id, NewEntry::answered(entry.intent, answer, &self.vault));
+        self.writer.submit(move |connection| moves::answer(connection, id, &new)).await?.decode(&self.vault)
+    }
+
+    /// Callers poll: what says nothing new costs no commit.
+    async fn write_heard(&self, id: EntryId, status: Status, account: Option<AccountNumber>) -> Result<(), StoreError> {
+        let known = self.readers.read(|connection| EntryRow::by_id(connection, id))?;
+        if !known
+            .map(|row| row.decode(&self.vault))
+            .transpose()?
+            .is_some_and(|entry| row::is_news(&entry, status, account.as_ref()))
+        {
+            return Ok(());
+        }
+        let account = account.map(|account| row::sealed_account(&self.vault, id, &account));
+        self.writer.submit(move |connection| moves::heard(connection, id, status, account.as_deref())).await
+    }
+}
+
+impl Journal for SqliteStore {
+    fn intend(&self, intent: Intent) -> Answer<'_, Intended> {
+        Box::pin(self.write_intent(intent))
+    }
+
+    fn entry<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+    ) -> Answer<'a, Option<Entry>> {
+        Box::pin(async move {
+            let key = order_key(self.vault.comparer(), merchant, direction, order_id);
+            let row = self.readers.read(|connection| EntryRow::by_order(connection, key))?;
+            row.map(|row| row.decode(&self.vault)).transpose()
+        })
+    }
+
+    fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Entry> {
+        Box::pin(self.write_answer(entry, answer))
+    }
+
+    fn doubt(&self, id: EntryId) -> Answer<'_, ()> {
+        Box::pin(self.writer.submit(move |connection| moves::doubt(connection, id)))
+    }
+
+    fn withdraw(&self, id: EntryId) -> Answer<'_, ()> {
+        Box::pin(self.writer.submit(move |connection| moves::withdraw(connection, id)))
+    }
+
+    fn open_entries(&self, after: Option<EntryId>, limit: u16) -> Answer<'_, Vec<Entry>> {
+        Box::pin(async move {
+            let readable = |row: EntryRow| match row.decode(&self.vault) {
+                Ok(entry) => Some(entry),
+                Err(error) => {
+                    // One bad row must not keep the others from being settled.
+                    tracing::error!(%error, "an open entry of the journal cannot be read and is left as it is");
+                    None
+                }
+            };
+            self.readers.read(|connection| {
+                EntryRow::open_after(connection, after, |rows| {
+                    rows.filter_map(|row| row.map(readable).transpose()).take(limit.into()).collect()
+                })
+            })
+        })
+    }
+
+    fn heard(&self, id: EntryId, status: Status, account: Option<AccountNumber>) -> Answer<'_, ()> {
+        Box::pin(self.write_heard(id, status, account))
+    }
+
+    fn passed(&self, query: HistoryQuery) -> Answer<'_, Page<Entry>> {
+        Box::pin(async move {
+            let rows = self.readers.read(|connection| passed::page(connection, &query))?;
+            let entries = rows.into_iter().map(|row| row.decode(&self.vault)).collect::<Result<_, _>>()?;
+            Ok(Page::of_one_more(entries, query.limit))
+        })
+    }
+}

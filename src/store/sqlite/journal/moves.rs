@@ -1,0 +1,79 @@
+//! The transactions of the journal: from nothing over open and in doubt to answered, or back to nothing. A move from
+//! another state than its own changes nothing.
+
+use rusqlite::Connection;
+
+use super::row::{ANSWERED, EntryRow, IN_DOUBT, NewEntry, OPEN};
+use crate::domain::Status;
+use crate::store::EntryId;
+use crate::store::sqlite::reserved;
+use crate::store::sqlite::row::status_number;
+
+/// What stood in the way of an intent.
+pub(super) enum Met {
+    /// It was written, under this number.
+    Nothing(EntryId),
+    Entry(Box<EntryRow>),
+    Reservation,
+}
+
+/// Writes an open entry, unless its order is taken. What stands may be of the same batch: the answer is sent after its
+/// commit too.
+pub(super) fn intend(connection: &Connection, new: &NewEntry) -> rusqlite::Result<Met> {
+    if let Some(standing) = EntryRow::by_order(connection, new.order_key())? {
+        return Ok(Met::Entry(Box::new(standing)));
+    }
+    if reserved::holds(connection, new.order_key())? {
+        return Ok(Met::Reservation);
+    }
+    new.insert(connection).map(Met::Nothing)
+}
+
+/// Writes the engine's answer to the entry of this number, and gives what stands then. What the engine made exists,
+/// whatever the entry's order names meanwhile: an entry without an answer and a reservation give way to it.
+pub(super) fn answer(connection: &Connection, id: EntryId, new: &NewEntry) -> rusqlite::Result<EntryRow> {
+    match EntryRow::by_order(connection, new.order_key())? {
+        Some(standing) if standing.is_answered() => return Ok(standing),
+        Some(standing) if standing.id() == id => new.complete(connection, id)?,
+        other => {
+            if let Some(standing) = other {
+                withdraw(connection, standing.id())?;
+            }
+            reserved::release(connection, new.order_key())?;
+            new.insert(connection)?;
+        }
+    }
+    EntryRow::by_order(connection, new.order_key())?.ok_or(rusqlite::Error::QueryReturnedNoRows)
+}
+
+/// The caller of an open entry is told that its outcome is unknown.
+pub(super) fn doubt(connection: &Connection, id: EntryId) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE journal SET state = ?2 WHERE entry = ?1 AND state = ?3")?
+        .execute((id.0, IN_DOUBT, OPEN))
+        .map(drop)
+}
+
+/// Removes an entry without an answer.
+pub(super) fn withdraw(connection: &Connection, id: EntryId) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("DELETE FROM journal WHERE entry = ?1 AND state <> ?2")?
+        .execute((id.0, ANSWERED))
+        .map(drop)
+}
+
+/// Keeps what was heard of an answered entry that is PENDING; an account that was heard before stays until another is.
+pub(super) fn heard(
+    connection: &Connection,
+    id: EntryId,
+    status: Status,
+    account: Option<&[u8]>,
+) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "UPDATE journal SET status = ?2, account = coalesce(?3, account) \
+             WHERE entry = ?1 AND state = ?4 AND status = ?5",
+        )?
+        .execute((id.0, status_number(status), account, ANSWERED, status_number(Status::Pending)))
+        .map(drop)
+}

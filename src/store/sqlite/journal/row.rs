@@ -1,0 +1,302 @@
+//! Entries of the journal as rows: from an [`Intent`] into `journal`, and back.
+
+use rusqlite::{Connection, OptionalExtension, Row, named_params};
+
+use crate::domain::{
+    AccountNumber, Amount, CallbackUrl, Currency, MerchantId, OrderId, RedirectUrl, Status, UnixMillis,
+};
+use crate::store::sqlite::row::{NotOurs, OrNot, direction_number, direction_of, order_key, status_number, status_of};
+use crate::store::vault::{Column, Place, Vault};
+use crate::store::{Digest, EngineAnswer, Entry, EntryId, Intent, Passed, Progress, StoreError, V1Part};
+
+/// `journal.state`.
+pub(super) const OPEN: i64 = 0;
+/// `journal.state`.
+pub(super) const IN_DOUBT: i64 = 1;
+/// `journal.state`.
+pub(super) const ANSWERED: i64 = 2;
+
+/// An entry about to be written, with all that costs time done: the writer's thread only binds and steps.
+#[derive(Debug)]
+pub(super) struct NewEntry {
+    /// Its body is where it is sealed.
+    intent: Intent,
+    order_key: Digest,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// With the sealed body.
+    Open(Vec<u8>),
+    Answered(EngineAnswer),
+}
+
+impl NewEntry {
+    pub(super) fn open(mut intent: Intent, vault: &Vault) -> Self {
+        let order_key = key_of(&intent, vault);
+        let body = std::mem::take(&mut intent.body);
+        let stage = Stage::Open(vault.seal(Column::JournalBody, Place::Order(order_key), &body));
+        Self { intent, order_key, stage }
+    }
+
+    /// The body is forgotten.
+    pub(super) fn answered(mut intent: Intent, answer: EngineAnswer, vault: &Vault) -> Self {
+        let order_key = key_of(&intent, vault);
+        intent.body = Box::default();
+        Self { intent, order_key, stage: Stage::Answered(answer) }
+    }
+
+    pub(super) const fn order_key(&self) -> Digest {
+        self.order_key
+    }
+
+    const fn body(&self) -> Option<&Vec<u8>> {
+        match &self.stage {
+            Stage::Open(body) => Some(body),
+            Stage::Answered(_) => None,
+        }
+    }
+
+    const fn answer(&self) -> Option<&EngineAnswer> {
+        match &self.stage {
+            Stage::Open(_) => None,
+            Stage::Answered(answer) => Some(answer),
+        }
+    }
+
+    /// Writes the entry under a new number.
+    pub(super) fn insert(&self, connection: &Connection) -> rusqlite::Result<EntryId> {
+        let Intent { merchant, direction, order_id, api_key, amount, currency, shop, v1, created_at, .. } =
+            &self.intent;
+        let answer = self.answer();
+        connection.prepare_cached(INSERT)?.execute(named_params! {
+            ":order_key": self.order_key.0,
+            ":direction": direction_number(*direction),
+            ":state": if answer.is_some() { ANSWERED } else { OPEN },
+            ":status": status_number(Status::Pending),
+            ":created_at": created_at.0,
+            ":amount": amount.hundredths().cast_signed(),
+            ":v1_digest": v1.digest.0,
+            ":currency": currency.as_str(),
+            ":merchant": merchant.as_str(),
+            ":order_id": order_id.as_str(),
+            ":api_key": api_key,
+            ":shop": shop.as_deref().unwrap_or_default(),
+            ":v1_callback_url": v1.callback_url.as_ref().map(CallbackUrl::as_str),
+            ":transaction_id": answer.map(|answer| &answer.transaction_id),
+            ":redirect_url": answer.and_then(|answer| answer.redirect_url.as_ref()).map(RedirectUrl::expose),
+            ":body": self.body(),
+        })?;
+        Ok(EntryId(connection.last_insert_rowid()))
+    }
+
+    /// Writes the answer into the entry of this number, and removes its body.
+    pub(super) fn complete(&self, connection: &Connection, id: EntryId) -> rusqlite::Result<()> {
+        let answer = self.answer();
+        connection.prepare_cached(COMPLETE)?.execute(named_params! {
+            ":entry": id.0,
+            ":state": ANSWERED,
+            ":transaction_id": answer.map(|answer| &answer.transaction_id),
+            ":redirect_url": answer.and_then(|answer| answer.redirect_url.as_ref()).map(RedirectUrl::expose),
+        })?;
+        Ok(())
+    }
+}
+
+const INSERT: &str = "INSERT INTO journal (order_key, direction, state, status, created_at, amount, v1_digest, \
+    currency, merchant, order_id, api_key, shop, v1_callback_url, transaction_id, redirect_url, body) \
+    VALUES (:order_key, :direction, :state, :status, :created_at, :amount, :v1_digest, \
+    :currency, :merchant, :order_id, :api_key, :shop, :v1_callback_url, :transaction_id, :redirect_url, :body)";
+
+const COMPLETE: &str = "UPDATE journal SET state = :state, transaction_id = :transaction_id, \
+    redirect_url = :redirect_url, body = NULL WHERE entry = :entry";
+
+/// The order is [`EntryRow::read`]'s.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT entry, direction, state, status, created_at, amount, v1_digest, currency, merchant, order_id, \
+             api_key, shop, v1_callback_url, transaction_id, redirect_url, account, body FROM journal ",
+            $rest
+        )
+    };
+}
+
+/// An entry's columns, as read: still sealed, not yet understood.
+#[derive(Debug)]
+pub(super) struct EntryRow {
+    id: i64,
+    direction: i64,
+    state: i64,
+    status: i64,
+    created_at: i64,
+    amount: i64,
+    v1_digest: [u8; 16],
+    currency: Box<str>,
+    merchant: Box<str>,
+    order_id: Box<str>,
+    api_key: Box<str>,
+    shop: Box<str>,
+    v1_callback_url: Option<Box<str>>,
+    transaction_id: Option<Box<str>>,
+    redirect_url: Option<String>,
+    account: Option<Vec<u8>>,
+    body: Option<Vec<u8>>,
+}
+
+impl EntryRow {
+    pub(super) fn by_id(connection: &Connection, id: EntryId) -> rusqlite::Result<Option<Self>> {
+        connection.prepare_cached(select!("WHERE entry = ?1"))?.query_row([id.0], Self::read).optional()
+    }
+
+    pub(super) fn by_order(connection: &Connection, key: Digest) -> rusqlite::Result<Option<Self>> {
+        connection.prepare_cached(select!("WHERE order_key = ?1"))?.query_row([key.0], Self::read).optional()
+    }
+
+    /// Open entries after a number, oldest first, as many as `taken` takes.
+    pub(super) fn open_after<T>(
+        connection: &Connection,
+        after: Option<EntryId>,
+        taken: impl FnOnce(&mut dyn Iterator<Item = rusqlite::Result<Self>>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let mut statement = connection.prepare_cached(Self::OPEN_AFTER)?;
+        let after = after.map_or(i64::MIN, |id| id.0);
+        taken(&mut statement.query_map([after], Self::read)?)
+    }
+
+    /// The partial index `journal_open` holds these alone.
+    pub(super) const OPEN_AFTER: &str = select!("WHERE state = 0 AND entry > ?1 ORDER BY entry");
+
+    /// Entries after a number, in order; the second parameter is how many.
+    pub(super) const SLICE: &str = select!("WHERE entry > ?1 ORDER BY entry LIMIT ?2");
+
+    /// A merchant's answered entries, newest first; the parameters are [`super::passed`]'s.
+    pub(super) const PASSED: &str = select!(
+        "WHERE merchant = ?1 AND state = 2 AND (?2 IS NULL OR direction = ?2) AND (?3 IS NULL OR status = ?3) \
+         AND (?4 IS NULL OR shop = ?4) AND (?5 IS NULL OR currency = ?5) AND (?6 IS NULL OR created_at >= ?6) \
+         AND (?7 IS NULL OR created_at <= ?7) ORDER BY created_at DESC, entry DESC LIMIT ?8 OFFSET ?9"
+    );
+
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            direction: row.get(1)?,
+            state: row.get(2)?,
+            status: row.get(3)?,
+            created_at: row.get(4)?,
+            amount: row.get(5)?,
+            v1_digest: row.get(6)?,
+            currency: row.get(7)?,
+            merchant: row.get(8)?,
+            order_id: row.get(9)?,
+            api_key: row.get(10)?,
+            shop: row.get(11)?,
+            v1_callback_url: row.get(12)?,
+            transaction_id: row.get(13)?,
+            redirect_url: row.get(14)?,
+            account: row.get(15)?,
+            body: row.get(16)?,
+        })
+    }
+
+    pub(super) const fn id(&self) -> EntryId {
+        EntryId(self.id)
+    }
+
+    pub(super) const fn is_answered(&self) -> bool {
+        self.state == ANSWERED
+    }
+
+    /// Understands and unseals the columns.
+    ///
+    /// # Errors
+    /// A column holds what was never written there.
+    pub(super) fn decode(self, vault: &Vault) -> Result<Entry, StoreError> {
+        let id = self.id;
+        self.understand(vault).map_err(|NotOurs(column)| {
+            StoreError::Corrupt(format!("journal entry {id}: the column {column} is not ours"))
+        })
+    }
+
+    fn understand(mut self, vault: &Vault) -> Result<Entry, NotOurs> {
+        let mut intent = self.intent()?;
+        let progress = match self.state {
+            OPEN => Progress::Open,
+            IN_DOUBT => Progress::InDoubt,
+            ANSWERED => Progress::Answered(self.passed(vault)?),
+            _ => return Err(NotOurs("state")),
+        };
+        if progress == Progress::Open || progress == Progress::InDoubt {
+            let sealed = self.body.take().ok_or(NotOurs("body"))?;
+            let place = Place::Order(key_of(&intent, vault));
+            intent.body = vault.open(Column::JournalBody, place, &sealed).map_err(|_| NotOurs("body"))?.into();
+        } else if self.body.is_some() {
+            return Err(NotOurs("body"));
+        }
+        Ok(Entry { id: self.id(), intent, progress })
+    }
+
+    /// What was written down, without the body.
+    fn intent(&self) -> Result<Intent, NotOurs> {
+        Ok(Intent {
+            merchant: MerchantId::new(&self.merchant).or_not("merchant")?,
+            direction: direction_of(self.direction).ok_or(NotOurs("direction"))?,
+            order_id: OrderId::new(&self.order_id).or_not("order_id")?,
+            api_key: self.api_key.clone(),
+            amount: u64::try_from(self.amount)
+                .map_err(|_| NotOurs("amount"))
+                .and_then(|hundredths| Amount::from_hundredths(hundredths).or_not("amount"))?,
+            currency: Currency::new(&self.currency).or_not("currency")?,
+            shop: Some(self.shop.clone()).filter(|shop| !shop.is_empty()),
+            v1: V1Part {
+                digest: Digest(self.v1_digest),
+                callback_url: self
+                    .v1_callback_url
+                    .as_deref()
+                    .map(CallbackUrl::new_allowing_http)
+                    .transpose()
+                    .or_not("v1_callback_url")?,
+            },
+            body: Box::default(),
+            created_at: UnixMillis(self.created_at),
+        })
+    }
+
+    fn passed(&mut self, vault: &Vault) -> Result<Passed, NotOurs> {
+        let account = self.account.as_deref().map(|sealed| opened_account(vault, self.id(), sealed)).transpose()?;
+        Ok(Passed {
+            answer: EngineAnswer {
+                transaction_id: self.transaction_id.take().ok_or(NotOurs("transaction_id"))?,
+                redirect_url: self.redirect_url.take().map(RedirectUrl::new),
+            },
+            status: status_of(self.status).ok_or(NotOurs("status"))?,
+            account,
+        })
+    }
+}
+
+fn key_of(intent: &Intent, vault: &Vault) -> Digest {
+    order_key(vault.comparer(), &intent.merchant, intent.direction, &intent.order_id)
+}
+
+/// Whether what was heard of an entry adds to what is known of it.
+pub(super) fn is_news(entry: &Entry, status: Status, account: Option<&AccountNumber>) -> bool {
+    match &entry.progress {
+        Progress::Answered(passed) if passed.status == Status::Pending => {
+            status != Status::Pending || (account.is_some() && passed.account.as_ref() != account)
+        }
+        _ => false,
+    }
+}
+
+/// Seals what the engine calls an entry's account.
+pub(super) fn sealed_account(vault: &Vault, id: EntryId, account: &AccountNumber) -> Vec<u8> {
+    vault.seal(Column::JournalAccount, Place::Entry(id), account.expose().as_bytes())
+}
+
+fn opened_account(vault: &Vault, id: EntryId, sealed: &[u8]) -> Result<AccountNumber, NotOurs> {
+    let plain = vault.open(Column::JournalAccount, Place::Entry(id), sealed).map_err(|_| NotOurs("account"))?;
+    let text = String::from_utf8(plain).map_err(|_| NotOurs("account"))?;
+    AccountNumber::new(&text).or_not("account")
+}
