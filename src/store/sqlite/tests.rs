@@ -3,6 +3,7 @@
 mod beside;
 mod deep;
 mod history;
+mod journal;
 mod tampered;
 mod upgrade;
 
@@ -26,7 +27,7 @@ use crate::rules::{Secret, StoreKeys};
 use crate::store::conformance::{
     Backend, CARD, Callback, NOW, PAYER, conformance, created, deposit, merchant, order, stored, withdrawal,
 };
-use crate::store::{Holds, OpenError};
+use crate::store::{Holds, OpenError, Opened};
 
 /// A store in a directory of its own.
 struct Place(TempDir);

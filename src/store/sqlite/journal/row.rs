@@ -227,7 +227,8 @@ impl EntryRow {
             ANSWERED => Progress::Answered(self.passed(vault)?),
             _ => return Err(NotOurs("state")),
         };
-        if progress == Progress::Open || progress == Progress::InDoubt {
+        if !self.is_answered() {
+            self.has_nothing_of_an_answer()?;
             let sealed = self.body.take().ok_or(NotOurs("body"))?;
             let place = Place::Order(key_of(&intent, vault));
             intent.body = vault.open(Column::JournalBody, place, &sealed).map_err(|_| NotOurs("body"))?.into();
@@ -235,6 +236,16 @@ impl EntryRow {
             return Err(NotOurs("body"));
         }
         Ok(Entry { id: self.id(), intent, progress })
+    }
+
+    fn has_nothing_of_an_answer(&self) -> Result<(), NotOurs> {
+        let columns = [
+            (self.status != status_number(Status::Pending), "status"),
+            (self.transaction_id.is_some(), "transaction_id"),
+            (self.redirect_url.is_some(), "redirect_url"),
+            (self.account.is_some(), "account"),
+        ];
+        columns.into_iter().find(|(there, _)| *there).map_or(Ok(()), |(_, column)| Err(NotOurs(column)))
     }
 
     /// What was written down, without the body.

@@ -1,0 +1,152 @@
+//! What only the file shows of a journal: sealing, tampering, query plans, and what a store says it holds.
+
+use super::*;
+use crate::domain::Status;
+use crate::store::conformance::{audited, engine_answer, intended, intent};
+use crate::store::{Entry, Journal, StoreError};
+
+/// One entry in each state, named by its `order_id`; of the answered one the account was heard. Beside them an operation.
+async fn fill(store: &SqliteStore) -> Entry {
+    created(store, deposit("acme", "operation")).await;
+    let open = intended(store, intent("acme", "open")).await;
+    let doubted = intended(store, intent("acme", "doubted")).await;
+    store.doubt(doubted.id).await.unwrap();
+    let answered = intended(store, intent("acme", "answered")).await;
+    let answered = store.answer(answered, engine_answer(1)).await.unwrap();
+    store.heard(answered.id, Status::Pending, Some(AccountNumber::new(PAYER).unwrap())).await.unwrap();
+    open
+}
+
+#[tokio::test]
+async fn nothing_sealed_of_the_journal_is_found_in_any_file() {
+    let place = Place::new();
+    let store = place.open_made().unwrap();
+    for number in 0..50 {
+        let mut payout = intent("acme", &format!("w{number}"));
+        payout.direction = Direction::Payout;
+        payout.body =
+            format!(r#"{{"account_number":"{CARD}","fields":{{"holder":"Ada Lovelace"}}}}"#).into_bytes().into();
+        let entry = intended(&store, payout).await;
+        match number % 3 {
+            0 => store.doubt(entry.id).await.unwrap(),
+            1 => {
+                let entry = store.answer(entry, engine_answer(number)).await.unwrap();
+                let account = Some(AccountNumber::new(PAYER).unwrap());
+                store.heard(entry.id, Status::Success, account).await.unwrap();
+            }
+            _ => {}
+        }
+    }
+    let assert_sealed = || {
+        let bytes = place.bytes();
+        for secret in [CARD, PAYER, "Ada Lovelace", "holder"] {
+            assert!(!contains(&bytes, secret), "{secret} is readable");
+        }
+        assert!(contains(&bytes, "w49"), "the search finds what is there");
+    };
+    assert!(place.path().with_extension("db-wal").exists());
+    assert_sealed();
+    drop(store);
+    assert_sealed();
+}
+
+/// SQL on the rows of [`fill`], and what the audit says then.
+const TAMPERED: &[(&str, &str)] = &[
+    ("UPDATE journal SET body = x'01' WHERE order_id = 'open'", "the column body is not ours"),
+    ("UPDATE journal SET body = NULL WHERE order_id = 'doubted'", "the column body is not ours"),
+    ("UPDATE journal SET body = x'01' WHERE order_id = 'answered'", "the column body is not ours"),
+    (
+        "UPDATE journal SET body = (SELECT body FROM journal WHERE order_id = 'open') WHERE order_id = 'doubted'",
+        "the column body is not ours",
+    ),
+    (
+        "UPDATE journal SET account = (SELECT body FROM journal WHERE order_id = 'open') WHERE order_id = 'answered'",
+        "the column account is not ours",
+    ),
+    ("UPDATE journal SET entry = 100 WHERE order_id = 'answered'", "entry 100: the column account is not ours"),
+    ("UPDATE journal SET transaction_id = NULL WHERE order_id = 'answered'", "the column transaction_id is not ours"),
+    ("UPDATE journal SET transaction_id = '7' WHERE order_id = 'open'", "the column transaction_id is not ours"),
+    ("UPDATE journal SET account = x'01' WHERE order_id = 'open'", "the column account is not ours"),
+    ("UPDATE journal SET status = 1 WHERE order_id = 'doubted'", "the column status is not ours"),
+    ("UPDATE journal SET state = 2 WHERE order_id = 'open'", "the column transaction_id is not ours"),
+    ("UPDATE journal SET state = 0 WHERE order_id = 'answered'", "the column transaction_id is not ours"),
+    ("UPDATE journal SET state = 3 WHERE order_id = 'open'", "the column state is not ours"),
+    ("UPDATE journal SET status = 9 WHERE order_id = 'answered'", "the column status is not ours"),
+    ("UPDATE journal SET direction = 2 WHERE order_id = 'answered'", "the column direction is not ours"),
+    ("UPDATE journal SET v1_digest = x'00' WHERE order_id = 'open'", "a column is not ours"),
+    ("UPDATE journal SET order_id = 'other' WHERE order_id = 'answered'", "its order key is not the one"),
+    ("UPDATE journal SET merchant = 'bolt' WHERE order_id = 'answered'", "its order key is not the one"),
+    ("INSERT INTO reserved_ids SELECT order_key FROM journal WHERE order_id = 'open'", "is reserved for v1 as well"),
+    (
+        "UPDATE journal SET order_key = (SELECT order_key FROM operations) WHERE order_id = 'answered'",
+        "names an operation of the embedded engine as well",
+    ),
+    ("DROP INDEX journal_by_order", "index journal_by_order is missing"),
+];
+
+#[tokio::test]
+async fn an_audit_finds_every_kind_of_tampering_with_the_journal() {
+    for (sql, said) in TAMPERED {
+        let place = Place::new();
+        let store = place.open_made().unwrap();
+        fill(&store).await;
+        let audit = audited(&store).await;
+        assert_eq!((audit.operations, audit.journal), (1, 3));
+        rusqlite::Connection::open(place.path()).unwrap().execute_batch(sql).unwrap();
+        let audit = store.audit(Arc::new(|_: AuditProgress| {})).await.unwrap();
+        assert!(audit.problems.iter().any(|problem| problem.contains(said)), "{sql}: {audit:?}");
+        for secret in [CARD, PAYER] {
+            assert!(!format!("{audit:?}").contains(secret));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tampered_entry_is_corrupt_and_does_not_stop_the_others() {
+    let place = Place::new();
+    let store = place.open_made().unwrap();
+    let open = fill(&store).await;
+    let later = intended(&store, intent("acme", "later")).await;
+    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    connection.execute("UPDATE journal SET body = x'01' WHERE entry = ?1", [open.id.0]).unwrap();
+    let error = store.entry(&open.intent.merchant, Direction::Payin, &open.intent.order_id).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Corrupt(text) if text.ends_with("the column body is not ours")), "{error}");
+    assert_eq!(store.open_entries(None, 1).await.unwrap(), [later]);
+}
+
+#[tokio::test]
+async fn a_store_tells_whether_it_holds_a_journal() {
+    let place = Place::new();
+    let opened = || open(&place.path(), &named(&[1]), Arc::new(SystemRandomness::default()), Arc::default()).unwrap();
+    let Opened { store, holds } = opened();
+    assert!(!holds.any());
+    let entry = intended(&store, intent("acme", "1")).await;
+    drop(store);
+    let Opened { store, holds } = opened();
+    assert_eq!(holds, Holds { operations: false, journal: true });
+    assert!(holds.any(), "what it was answered with must stay readable");
+    store.withdraw(entry.id).await.unwrap();
+    drop(store);
+    assert!(!opened().holds.any());
+}
+
+#[tokio::test]
+async fn what_says_nothing_new_costs_no_commit() {
+    let place = Place::new();
+    let store = place.open_made().unwrap();
+    let entry = intended(&store, intent("acme", "1")).await;
+    let entry = store.answer(entry, engine_answer(1)).await.unwrap();
+    let account = || Some(AccountNumber::new(PAYER).unwrap());
+    store.heard(entry.id, Status::Pending, account()).await.unwrap();
+    let log = || fs::read(place.path().with_extension("db-wal")).unwrap();
+    let before = log();
+    for said in [account(), None, account()] {
+        store.heard(entry.id, Status::Pending, said).await.unwrap();
+    }
+    assert!(log() == before, "nothing was written");
+    store.heard(entry.id, Status::Success, account()).await.unwrap();
+    assert!(log() != before);
+    let before = log();
+    store.heard(entry.id, Status::Success, account()).await.unwrap();
+    assert!(log() == before, "nothing was written");
+}
