@@ -1,8 +1,10 @@
-//! A store of version 2, with operations and jobs, becomes one of today's version without loss.
+//! Stores of earlier versions, with operations and jobs, become ones of today's version without loss.
 
 use super::*;
-use crate::store::conformance::audited;
+use crate::domain::{CustomerAccountId, Preparation, ProviderKind, UnixDay};
+use crate::store::conformance::{audited, intended, intent};
 use crate::store::sqlite::schema;
+use crate::store::{DailyLimit, Journal, V1Part};
 
 /// The columns that version 2 had.
 const COLUMNS: &str = "transaction_id, order_key, direction, status, created_at, finished_at, amount, \
@@ -10,24 +12,50 @@ const COLUMNS: &str = "transaction_id, order_key, direction, status, created_at,
     payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, redirect_url, account, payer, \
     fields";
 
+/// The tables that version 3 had as they are today.
+const SINCE_VERSION_3: [&str; 8] =
+    ["entries", "accounts", "callbacks", "untold", "daily_usage", "merchants", "reserved_ids", "preparations"];
+
 /// Turns the store of a place into one of version 2 with the same operations; attempts go over to jobs.
 fn make_version_2(place: &Place) {
+    let jobs = "INSERT INTO provider_jobs SELECT transaction_id, due_at, attempts FROM newer.provider_jobs";
+    make_version(
+        place,
+        2,
+        &format!("INSERT INTO operations ({COLUMNS}) SELECT {COLUMNS} FROM newer.operations; {jobs}"),
+    );
+}
+
+/// Turns the store of a place into one of version 3 with all it holds but a journal.
+fn make_version_3(place: &Place) {
+    let tables = SINCE_VERSION_3.map(|table| format!("INSERT INTO {table} SELECT * FROM newer.{table}")).join("; ");
+    let columns = format!("{COLUMNS}, counted_day, provider");
+    make_version(
+        place,
+        3,
+        &format!(
+            "INSERT INTO operations ({columns}) SELECT {columns} FROM newer.operations; {tables}; \
+             INSERT INTO provider_jobs SELECT transaction_id, j.shop, o.provider, due_at, attempts, leased \
+             FROM newer.provider_jobs j JOIN newer.operations o USING (transaction_id)"
+        ),
+    );
+}
+
+/// Turns the store of a place into one of another version; `copy` is SQL that takes what it holds from `newer`.
+fn make_version(place: &Place, version: u8, copy: &str) {
     let newer = place.path().with_file_name("newer.db");
     fs::rename(place.path(), &newer).unwrap();
     let connection = rusqlite::Connection::open(place.path()).unwrap();
-    for migration in &schema::MIGRATIONS[..2] {
+    for migration in &schema::MIGRATIONS[..version.into()] {
         connection.execute_batch(migration).unwrap();
     }
     connection.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
-    connection.pragma_update(None, "user_version", 2).unwrap();
+    connection.pragma_update(None, "user_version", version).unwrap();
     connection.execute("ATTACH ?1 AS newer", [newer.to_str().unwrap()]).unwrap();
     connection
         .execute_batch(&format!(
-            "INSERT INTO operations ({COLUMNS}) SELECT {COLUMNS} FROM newer.operations; \
-             INSERT INTO data_keys SELECT * FROM newer.data_keys; \
-             INSERT INTO kept_names SELECT * FROM newer.kept_names; \
-             INSERT INTO provider_jobs SELECT transaction_id, due_at, attempts FROM newer.provider_jobs; \
-             DETACH newer"
+            "INSERT INTO data_keys SELECT * FROM newer.data_keys; \
+             INSERT INTO kept_names SELECT * FROM newer.kept_names; {copy}; DETACH newer"
         ))
         .unwrap();
 }
@@ -92,4 +120,70 @@ async fn a_store_of_version_2_is_migrated_without_loss() {
     audited(&store).await;
     drop(store);
     audited(&place.open_made().unwrap()).await;
+}
+
+/// What is in the tables that an operation is not read from, in any order.
+fn rows(place: &Place, sql: &str) -> Vec<String> {
+    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    let mut statement = connection.prepare(sql).unwrap();
+    let columns = statement.column_count();
+    let row = |row: &rusqlite::Row<'_>| {
+        (0..columns).map(|column| row.get::<_, rusqlite::types::Value>(column)).collect::<Result<Vec<_>, _>>()
+    };
+    let mut rows: Vec<_> = statement.query_map([], row).unwrap().map(|row| format!("{:?}", row.unwrap())).collect();
+    rows.sort_unstable();
+    rows
+}
+
+#[tokio::test]
+async fn a_store_of_version_3_is_migrated_without_loss() {
+    let place = Place::new();
+    let store = place.open_made().unwrap();
+    let mut translated = with_job(deposit("acme", "translated"), 0);
+    translated.v1 = Some(V1Part { digest: crate::store::Digest([1; 16]), callback_url: None });
+    let mut limited = with_job(withdrawal("acme", "limited"), 100);
+    limited.operation.customer_account_id = Some(CustomerAccountId(70));
+    limited.operation.provider = ProviderKind::Http;
+    limited.daily_limit = Some(DailyLimit { day: UnixDay(20_000), operations: Some(9), amount: None });
+    limited.comparison.kept = Kept::Names(["a".into()].into());
+    let mut expected = Vec::new();
+    for draft in [translated, limited, deposit("acme", "prepared"), deposit("bolt", "paid")] {
+        expected.push(created(&store, draft).await);
+    }
+    assert!(store.prepare(expected[2], Preparation::Stopped).await.unwrap());
+    let payer = Some(AccountNumber::new(PAYER).unwrap());
+    store.settle(expected[3], Outcome::Success { payer }, NOW).await.unwrap();
+    store.reserve(&merchant("acme"), Direction::Payin, &[order("reserved")]).await.unwrap();
+    let mut operations = Vec::new();
+    for id in &expected {
+        operations.push(store.by_id(*id).await.unwrap().unwrap());
+    }
+    drop(store);
+    let tables = SINCE_VERSION_3.map(|table| format!("SELECT * FROM {table}"));
+    let jobs = "SELECT transaction_id, shop, due_at, attempts, leased FROM provider_jobs".to_owned();
+    let tables: Vec<_> = tables.into_iter().chain([jobs]).collect();
+    let before: Vec<_> = tables.iter().map(|sql| rows(&place, sql)).collect();
+    assert!(before.iter().zip(&tables).all(|(rows, sql)| !rows.is_empty() || sql.ends_with("untold")), "{before:?}");
+    make_version_3(&place);
+    assert!(rows(&place, "SELECT name FROM sqlite_schema").iter().all(|name| !name.contains("journal")));
+
+    let store = place.open_made().unwrap();
+    for operation in &operations {
+        assert_eq!(store.by_id(operation.operation.id).await.unwrap().as_ref(), Some(operation));
+    }
+    assert_eq!(tables.iter().map(|sql| rows(&place, sql)).collect::<Vec<_>>(), before);
+    assert_eq!(audited(&store).await.operations, 4);
+    let claim = Claim {
+        shop: ShopCode::new("card-eur").unwrap(),
+        now: UnixMillis(NOW.0 + 100),
+        lease_until: UnixMillis(NOW.0 + 1000),
+        limit: 10,
+    };
+    let claimed = store.claim_provider_jobs(claim).await.unwrap();
+    let kinds: Vec<_> = claimed.iter().map(|job| job.operation.provider).collect();
+    assert_eq!(kinds, [ProviderKind::Sandbox, ProviderKind::Http]);
+    // The tables that are new take what they are for.
+    let entry = intended(&store, intent("acme", "journaled")).await;
+    assert_eq!(store.open_entries(None, 10).await.unwrap(), [entry]);
+    audited(&store).await;
 }
