@@ -19,6 +19,7 @@ CREATE TABLE journal (
   order_key       BLOB NOT NULL,              -- as operations.order_key
   direction       INTEGER NOT NULL,           -- 0 payin, 1 payout
   state           INTEGER NOT NULL,           -- 0 open, 1 in doubt (its caller was told so), 2 answered
+  place           INTEGER,                    -- in its merchant's list, by created_at and then entry; NULL until it was answered
   status          INTEGER NOT NULL,           -- as last heard of the engine: 0 PENDING, 1 SUCCESS, 2 FAILED
   created_at      INTEGER NOT NULL,
   amount          INTEGER NOT NULL,           -- hundredths
@@ -38,7 +39,8 @@ CREATE TABLE journal (
 
 CREATE UNIQUE INDEX journal_by_order ON journal (order_key);
 CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
-CREATE INDEX journal_by_v1 ON journal (merchant, direction, shop, currency, status, entry) WHERE state = 2;
+CREATE INDEX journal_by_v1 ON journal (merchant, direction, shop, currency, status, place) WHERE state = 2;
+CREATE INDEX journal_by_place ON journal (place) WHERE state = 2;
 
 -- From here on an opening may be booked before its merchant has operations, with an entries.transaction_id of its own:
 -- like an operation's, but below zero. merchants are those that have operations or were opened so.

@@ -9,6 +9,8 @@ mod moves;
 mod passed;
 mod row;
 
+use rusqlite::Connection;
+
 use moves::Met;
 use row::{EntryRow, NewEntry};
 
@@ -29,8 +31,9 @@ impl SqliteStore {
     }
 
     async fn write_answer(&self, entry: Entry, answer: EngineAnswer) -> Result<Entry, StoreError> {
-        let (id, new) = (entry.id, NewEntry::answered(entry.intent, answer, &self.vault));
-        self.writer.submit(move |connection| moves::answer(connection, id, &new)).await?.decode(&self.vault)
+        let (id, new) = (entry.id, NewEntry::answered(entry.intent, &self.vault));
+        let write = move |connection: &Connection| moves::answer(connection, id, &new, &answer);
+        self.writer.submit(write).await?.decode(&self.vault)
     }
 
     /// Callers poll: what says nothing new costs no commit.

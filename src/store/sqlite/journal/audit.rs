@@ -2,10 +2,10 @@
 
 use rusqlite::{Connection, Row};
 
-use super::row::EntryRow;
+use super::row::{EntryRow, place_of};
 use crate::store::sqlite::row::order_key;
 use crate::store::vault::Vault;
-use crate::store::{Audit, Digest, StoreError};
+use crate::store::{Audit, Digest, Entry, Progress, StoreError};
 
 /// How many entries there are.
 pub(in crate::store::sqlite) fn count(connection: &Connection) -> rusqlite::Result<u64> {
@@ -15,18 +15,19 @@ pub(in crate::store::sqlite) fn count(connection: &Connection) -> rusqlite::Resu
 /// What stands around an entry.
 struct Surroundings {
     order_key: Digest,
+    place: Option<i64>,
     reserved: bool,
     operation: bool,
 }
 
 impl Surroundings {
-    const SELECT: &str = "SELECT order_key, \
+    const SELECT: &str = "SELECT order_key, place, \
         EXISTS (SELECT 1 FROM reserved_ids r WHERE r.order_key = j.order_key), \
         EXISTS (SELECT 1 FROM operations o WHERE o.order_key = j.order_key) \
         FROM journal j WHERE entry > ?1 ORDER BY entry LIMIT ?2";
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self { order_key: Digest(row.get(0)?), reserved: row.get(1)?, operation: row.get(2)? })
+        Ok(Self { order_key: Digest(row.get(0)?), place: row.get(1)?, reserved: row.get(2)?, operation: row.get(3)? })
     }
 }
 
@@ -63,13 +64,15 @@ pub(in crate::store::sqlite) fn slice(
 /// That its state has what it demands, and that what is sealed opens, is shown by decoding it.
 fn entry(vault: &Vault, row: EntryRow, around: &Surroundings, found: &mut Audit) {
     let id = row.id().0;
-    let intent = match row.decode(vault) {
-        Ok(entry) => entry.intent,
+    let Entry { id: number, intent, progress } = match row.decode(vault) {
+        Ok(entry) => entry,
         Err(StoreError::Unavailable(text) | StoreError::Corrupt(text)) => return found.problem(text),
     };
     let key = order_key(vault.comparer(), &intent.merchant, intent.direction, &intent.order_id);
+    let place = matches!(progress, Progress::Answered(_)).then(|| place_of(intent.created_at, number));
     let problems = [
         (key != around.order_key, "its order key is not the one of its order_id"),
+        (place != around.place, "its place in the list is not the one of its time"),
         (around.reserved, "its order_id is reserved for v1 as well"),
         (around.operation, "its order_id names an operation of the embedded engine as well"),
     ];

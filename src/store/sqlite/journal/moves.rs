@@ -5,9 +5,9 @@ use rusqlite::Connection;
 
 use super::row::{ANSWERED, EntryRow, IN_DOUBT, NewEntry, OPEN};
 use crate::domain::Status;
-use crate::store::EntryId;
 use crate::store::sqlite::reserved;
 use crate::store::sqlite::row::status_number;
+use crate::store::{EngineAnswer, EntryId};
 
 /// What stood in the way of an intent.
 pub(super) enum Met {
@@ -31,18 +31,24 @@ pub(super) fn intend(connection: &Connection, new: &NewEntry) -> rusqlite::Resul
 
 /// Writes the engine's answer to the entry of this number, and gives what stands then. What the engine made exists,
 /// whatever the entry's order names meanwhile: an entry without an answer and a reservation give way to it.
-pub(super) fn answer(connection: &Connection, id: EntryId, new: &NewEntry) -> rusqlite::Result<EntryRow> {
-    match EntryRow::by_order(connection, new.order_key())? {
+pub(super) fn answer(
+    connection: &Connection,
+    id: EntryId,
+    new: &NewEntry,
+    answer: &EngineAnswer,
+) -> rusqlite::Result<EntryRow> {
+    let id = match EntryRow::by_order(connection, new.order_key())? {
         Some(standing) if standing.is_answered() => return Ok(standing),
-        Some(standing) if standing.id() == id => new.complete(connection, id)?,
+        Some(standing) if standing.id() == id => id,
         other => {
             if let Some(standing) = other {
                 withdraw(connection, standing.id())?;
             }
             reserved::release(connection, new.order_key())?;
-            new.insert(connection)?;
+            new.insert(connection)?
         }
-    }
+    };
+    new.complete(connection, id, answer)?;
     EntryRow::by_order(connection, new.order_key())?.ok_or(rusqlite::Error::QueryReturnedNoRows)
 }
 

@@ -16,64 +16,64 @@ pub(super) const IN_DOUBT: i64 = 1;
 /// `journal.state`.
 pub(super) const ANSWERED: i64 = 2;
 
+/// The low bits of a place, which tell entries of the same millisecond apart: a million of them.
+const PLACE_BITS: u32 = 20;
+
+/// The greatest time that a place tells, in milliseconds: the year 2248.
+const MAX_PLACE_MILLIS: i64 = (1 << (63 - PLACE_BITS)) - 1;
+
+/// An entry's place in its merchant's list: entries are in the order of `created_at`, and those of one millisecond in the
+/// order of their numbers. Times before 1970 and after the year 2248 count as those.
+pub(super) fn place_of(created_at: UnixMillis, id: EntryId) -> i64 {
+    (created_at.0.clamp(0, MAX_PLACE_MILLIS) << PLACE_BITS) | (id.0 & ((1 << PLACE_BITS) - 1))
+}
+
+/// The places of all entries of a millisecond and of later ones begin here, those of earlier ones end before.
+pub(super) fn first_place(at: UnixMillis) -> i64 {
+    place_of(at, EntryId(0))
+}
+
+/// The places of all entries of a millisecond and of earlier ones end here.
+pub(super) fn last_place(at: UnixMillis) -> i64 {
+    place_of(at, EntryId(i64::MAX))
+}
+
 /// An entry about to be written, with all that costs time done: the writer's thread only binds and steps.
 #[derive(Debug)]
 pub(super) struct NewEntry {
     /// Its body is where it is sealed.
     intent: Intent,
     order_key: Digest,
-    stage: Stage,
-}
-
-#[derive(Debug)]
-enum Stage {
-    /// With the sealed body.
-    Open(Vec<u8>),
-    Answered(EngineAnswer),
+    /// Sealed; `None`: the engine answered, and it is forgotten.
+    body: Option<Vec<u8>>,
 }
 
 impl NewEntry {
     pub(super) fn open(mut intent: Intent, vault: &Vault) -> Self {
         let order_key = key_of(&intent, vault);
         let body = std::mem::take(&mut intent.body);
-        let stage = Stage::Open(vault.seal(Column::JournalBody, Place::Order(order_key), &body));
-        Self { intent, order_key, stage }
+        let sealed = vault.seal(Column::JournalBody, Place::Order(order_key), &body);
+        Self { intent, order_key, body: Some(sealed) }
     }
 
-    /// The body is forgotten.
-    pub(super) fn answered(mut intent: Intent, answer: EngineAnswer, vault: &Vault) -> Self {
-        let order_key = key_of(&intent, vault);
+    /// To be completed in the same transaction.
+    pub(super) fn answered(mut intent: Intent, vault: &Vault) -> Self {
         intent.body = Box::default();
-        Self { intent, order_key, stage: Stage::Answered(answer) }
+        Self { order_key: key_of(&intent, vault), intent, body: None }
     }
 
     pub(super) const fn order_key(&self) -> Digest {
         self.order_key
     }
 
-    const fn body(&self) -> Option<&Vec<u8>> {
-        match &self.stage {
-            Stage::Open(body) => Some(body),
-            Stage::Answered(_) => None,
-        }
-    }
-
-    const fn answer(&self) -> Option<&EngineAnswer> {
-        match &self.stage {
-            Stage::Open(_) => None,
-            Stage::Answered(answer) => Some(answer),
-        }
-    }
-
-    /// Writes the entry under a new number.
+    /// Writes the entry under a new number, without an answer.
     pub(super) fn insert(&self, connection: &Connection) -> rusqlite::Result<EntryId> {
         let Intent { merchant, direction, order_id, api_key, amount, currency, shop, v1, created_at, .. } =
             &self.intent;
-        let answer = self.answer();
         connection.prepare_cached(INSERT)?.execute(named_params! {
             ":order_key": self.order_key.0,
             ":direction": direction_number(*direction),
-            ":state": if answer.is_some() { ANSWERED } else { OPEN },
+            ":state": OPEN,
             ":status": status_number(Status::Pending),
             ":created_at": created_at.0,
             ":amount": amount.hundredths().cast_signed(),
@@ -84,32 +84,30 @@ impl NewEntry {
             ":api_key": api_key,
             ":shop": shop.as_deref().unwrap_or_default(),
             ":v1_callback_url": v1.callback_url.as_ref().map(CallbackUrl::as_str),
-            ":transaction_id": answer.map(|answer| &answer.transaction_id),
-            ":redirect_url": answer.and_then(|answer| answer.redirect_url.as_ref()).map(RedirectUrl::expose),
-            ":body": self.body(),
+            ":body": self.body,
         })?;
         Ok(EntryId(connection.last_insert_rowid()))
     }
 
-    /// Writes the answer into the entry of this number, and removes its body.
-    pub(super) fn complete(&self, connection: &Connection, id: EntryId) -> rusqlite::Result<()> {
-        let answer = self.answer();
+    /// Writes the answer into the entry, whose number is this, and removes its body.
+    pub(super) fn complete(&self, connection: &Connection, id: EntryId, answer: &EngineAnswer) -> rusqlite::Result<()> {
         connection.prepare_cached(COMPLETE)?.execute(named_params! {
             ":entry": id.0,
             ":state": ANSWERED,
-            ":transaction_id": answer.map(|answer| &answer.transaction_id),
-            ":redirect_url": answer.and_then(|answer| answer.redirect_url.as_ref()).map(RedirectUrl::expose),
+            ":place": place_of(self.intent.created_at, id),
+            ":transaction_id": answer.transaction_id,
+            ":redirect_url": answer.redirect_url.as_ref().map(RedirectUrl::expose),
         })?;
         Ok(())
     }
 }
 
 const INSERT: &str = "INSERT INTO journal (order_key, direction, state, status, created_at, amount, v1_digest, \
-    currency, merchant, order_id, api_key, shop, v1_callback_url, transaction_id, redirect_url, body) \
+    currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
     VALUES (:order_key, :direction, :state, :status, :created_at, :amount, :v1_digest, \
-    :currency, :merchant, :order_id, :api_key, :shop, :v1_callback_url, :transaction_id, :redirect_url, :body)";
+    :currency, :merchant, :order_id, :api_key, :shop, :v1_callback_url, :body)";
 
-const COMPLETE: &str = "UPDATE journal SET state = :state, transaction_id = :transaction_id, \
+const COMPLETE: &str = "UPDATE journal SET state = :state, place = :place, transaction_id = :transaction_id, \
     redirect_url = :redirect_url, body = NULL WHERE entry = :entry";
 
 /// The order is [`EntryRow::read`]'s.
@@ -175,7 +173,7 @@ impl EntryRow {
     pub(super) const PASSED: &str = select!(
         "WHERE merchant = ?1 AND state = 2 AND (?2 IS NULL OR direction = ?2) AND (?3 IS NULL OR status = ?3) \
          AND (?4 IS NULL OR shop = ?4) AND (?5 IS NULL OR currency = ?5) AND (?6 IS NULL OR created_at >= ?6) \
-         AND (?7 IS NULL OR created_at <= ?7) ORDER BY created_at DESC, entry DESC LIMIT ?8 OFFSET ?9"
+         AND (?7 IS NULL OR created_at <= ?7) ORDER BY place DESC LIMIT ?8 OFFSET ?9"
     );
 
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -310,4 +308,25 @@ fn opened_account(vault: &Vault, id: EntryId, sealed: &[u8]) -> Result<AccountNu
     let plain = vault.open(Column::JournalAccount, Place::Entry(id), sealed).map_err(|_| NotOurs("account"))?;
     let text = String::from_utf8(plain).map_err(|_| NotOurs("account"))?;
     AccountNumber::new(&text).or_not("account")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_by_time_and_then_by_number() {
+        let place = |millis, number| place_of(UnixMillis(millis), EntryId(number));
+        let now = 1_790_000_000_000;
+        assert!(place(now, 7) < place(now, 8));
+        assert!(place(now, (1 << 20) - 1) < place(now + 1, 1));
+        for number in [1, 1 << 20, i64::MAX] {
+            assert!((first_place(UnixMillis(now))..=last_place(UnixMillis(now))).contains(&place(now, number)));
+        }
+        assert!(last_place(UnixMillis(now - 1)) < first_place(UnixMillis(now)));
+        // A clock that is out of its mind.
+        assert_eq!((place(i64::MIN, 1), place(-1, 1)), (1, 1));
+        assert_eq!(place(i64::MAX, 0), place(MAX_PLACE_MILLIS, 0));
+        assert_eq!(last_place(UnixMillis(i64::MAX)), i64::MAX);
+    }
 }

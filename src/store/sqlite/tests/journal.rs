@@ -81,6 +81,9 @@ const TAMPERED: &[(&str, &str)] = &[
         "UPDATE journal SET order_key = (SELECT order_key FROM operations) WHERE order_id = 'answered'",
         "names an operation of the embedded engine as well",
     ),
+    ("UPDATE journal SET place = place + 1 WHERE order_id = 'answered'", "its place in the list is not the one"),
+    ("UPDATE journal SET created_at = 1 WHERE order_id = 'answered'", "its place in the list is not the one"),
+    ("UPDATE journal SET place = 1 WHERE order_id = 'open'", "its place in the list is not the one"),
     ("DROP INDEX journal_by_order", "index journal_by_order is missing"),
 ];
 
