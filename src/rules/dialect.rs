@@ -166,17 +166,27 @@ impl Replies {
         self.environment.get_template(name).is_ok()
     }
 
-    /// Renders a reply by its template; `None` when the dialect has none for it.
+    /// Renders a reply by its template; `None` when the dialect has none for it. What is rendered is JSON: filters such
+    /// as `safe` can write values that no sample foretold, and a caller is better told in the default shape than in none.
     ///
     /// # Errors
-    /// The template failed for these values; the text names the template, never a value.
+    /// The template failed for these values, or rendered something else than JSON; the text names the template, never a
+    /// value.
     pub fn render(&self, name: &str, values: &impl serde::Serialize) -> Option<Result<String, String>> {
         let template = self.environment.get_template(name).ok()?;
-        Some(
-            template
-                .render(minijinja::value::Serde(values))
-                .map_err(|error| format!("reply template {name}: {:?}", error.kind())),
-        )
+        let rendered = template.render(minijinja::value::Serde(values));
+        Some(rendered.map_err(|error| format!("reply template {name}: {:?}", error.kind())).and_then(|text| {
+            let checked = Self::check_json(&text);
+            checked.map(|()| text).map_err(|error| format!("reply template {name} did not render JSON: {error}"))
+        }))
+    }
+
+    /// Whether a text is one JSON value.
+    ///
+    /// # Errors
+    /// Where it is not; the text shows no value.
+    pub(super) fn check_json(text: &str) -> Result<(), serde_json::Error> {
+        serde_json::from_str::<serde::de::IgnoredAny>(text).map(drop)
     }
 }
 

@@ -23,6 +23,8 @@ mod shop;
 mod tests;
 mod watch;
 
+#[cfg(test)]
+pub(crate) use compile::samples::samples as reply_samples;
 pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
 pub use live::{LiveRules, ReloadOutcome};
 pub use load::{LoadOptions, load};

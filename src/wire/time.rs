@@ -14,20 +14,28 @@ pub fn rfc3339(at: UnixMillis) -> String {
     format!("{at:.3}")
 }
 
-/// Reads an RFC 3339 time. The parser knows more spellings than RFC 3339 has: ISO 8601's basic format, a space for the
-/// `T`, annotations in brackets. They are no times here.
+/// Reads an RFC 3339 time: `T` and `Z` in either case, a fraction of up to nine digits, an offset as `+02:00` or, as the
+/// usual formatters of Python and PHP have it, `+0200`. The parser knows more spellings: ISO 8601's basic format, a space
+/// for the `T`, hours without minutes, annotations in brackets. They are no times here.
 #[must_use]
 pub fn read_rfc3339(text: &str) -> Option<Timestamp> {
-    let bytes = text.as_bytes();
-    let separated = |at: usize, separators: &[u8]| bytes.get(at).is_some_and(|byte| separators.contains(byte));
-    let shaped = (20..=40).contains(&bytes.len())
-        && separated(4, b"-")
-        && separated(7, b"-")
-        && separated(10, b"Tt")
-        && separated(13, b":")
-        && separated(16, b":")
-        && bytes.iter().all(|byte| byte.is_ascii_digit() || b"-+:.TtZz".contains(byte));
-    if shaped { text.parse().ok() } else { None }
+    let (seconds, rest) = text.split_at_checked(19)?;
+    let (fraction, offset) = rest.split_at(rest.find(|c: char| c != '.' && !c.is_ascii_digit())?);
+    let fraction_fits = match fraction.strip_prefix('.') {
+        Some(digits) => (1..=9).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()),
+        None => fraction.is_empty(),
+    };
+    let offset_fits = ["Z", "+00:00", "-00:00", "+0000", "-0000"].into_iter().any(|shape| is_shaped(offset, shape));
+    if is_shaped(seconds, "0000-00-00T00:00:00") && fraction_fits && offset_fits { text.parse().ok() } else { None }
+}
+
+/// Whether a text is as another one, in which `0` stands for any digit and letters for either case.
+fn is_shaped(text: &str, shape: &str) -> bool {
+    let fits = |(byte, shape): (u8, u8)| match shape {
+        b'0' => byte.is_ascii_digit(),
+        other => byte.eq_ignore_ascii_case(&other),
+    };
+    text.len() == shape.len() && text.bytes().zip(shape.bytes()).all(fits)
 }
 
 #[cfg(test)]

@@ -32,7 +32,8 @@ pub(super) struct Dialects {
 /// The first part of paths that belong to the gateway itself (contract section 1).
 const OWN_PATHS: &[&str] = &["/api/v2", "/pay", "/return", "/relay", "/sandbox", "/providers"];
 
-/// Headers that HTTP itself, proxies or the gateway read: a dialect cannot have them for its own ends.
+/// Headers that HTTP itself, proxies or the gateway read, or that replies echo: a dialect cannot have them for its own
+/// ends.
 const OF_HTTP: &[&str] = &[
     "connection",
     "content-encoding",
@@ -44,10 +45,13 @@ const OF_HTTP: &[&str] = &[
     "keep-alive",
     "proxy-connection",
     "te",
+    "traceparent",
+    "tracestate",
     "trailer",
     "transfer-encoding",
     "upgrade",
     "x-forwarded-for",
+    "x-request-id",
 ];
 
 impl Context<'_> {
@@ -74,7 +78,7 @@ impl Context<'_> {
         let signature = self.recipe(here, raw.signature.get().unwrap_or(&RawSignature::default()));
         let routes = self.own_routes(here, raw.routes.get().unwrap_or(&RawRoutes::default()), places);
         let statuses = self.statuses(here, raw.statuses.get().unwrap_or(&Words::default()));
-        let replies = self.replies(here, raw.replies.get().unwrap_or(&RawReplies::default()));
+        let replies = self.replies(here, raw.replies.get().unwrap_or(&RawReplies::default()), &statuses);
         let requests = raw.requests.get();
         Some(Dialect {
             name: name.into(),
@@ -187,7 +191,7 @@ impl Context<'_> {
         StatusWords { pending, success, failed }
     }
 
-    fn replies(&mut self, here: Here<'_>, raw: &RawReplies) -> Replies {
+    fn replies(&mut self, here: Here<'_>, raw: &RawReplies, words: &StatusWords) -> Replies {
         let mut environment = environment();
         let given: [(&'static str, &Field<String>); 7] = [
             ("payin", &raw.payin),
@@ -200,7 +204,7 @@ impl Context<'_> {
         ];
         for (name, field) in given {
             if let Some(source) = field.given()
-                && let Err(problem) = add_reply(&mut environment, name, source.get_ref())
+                && let Err(problem) = add_reply(&mut environment, name, source.get_ref(), words)
             {
                 let span = self.place_in_template(here, source, &problem);
                 self.problem(here, span, format!("`replies.{name}` {}", problem.reason));

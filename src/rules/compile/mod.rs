@@ -9,6 +9,7 @@ mod lists;
 mod merchant;
 mod provider;
 mod routes;
+pub(crate) mod samples;
 mod secrets;
 mod shop;
 mod template;

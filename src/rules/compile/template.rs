@@ -1,9 +1,9 @@
 //! Signing payloads and reply templates.
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
-use serde_json::{Value, json};
 
-use crate::rules::Segment;
+use super::samples::samples;
+use crate::rules::{Replies, Segment, StatusWords};
 
 /// The placeholders of a payload.
 const PLACEHOLDERS: &[(&str, Segment)] = &[
@@ -65,12 +65,12 @@ fn placeholder(name: &str) -> Result<Segment, String> {
     })
 }
 
-/// An environment for reply templates: values are written as JSON, printing an undefined one is an error, and the work
-/// is bounded. Asking whether an optional value is there is allowed.
+/// An environment for reply templates: values are written as JSON, an undefined one is an error wherever it is used, and
+/// the work is bounded.
 pub(super) fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Json);
-    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_fuel(Some(TEMPLATE_FUEL));
     environment.set_recursion_limit(50);
     environment.set_debug(true);
@@ -91,25 +91,29 @@ pub(super) fn add_reply(
     environment: &mut Environment<'static>,
     name: &'static str,
     source: &str,
+    words: &StatusWords,
 ) -> Result<(), TemplateProblem> {
     environment.add_template_owned(name, source.to_owned()).map_err(|error| template_problem(&error))?;
-    let result = environment.get_template(name).map_err(|error| template_problem(&error)).and_then(|template| {
-        samples(name).into_iter().try_for_each(|sample| {
-            let text = template.render(minijinja::value::Serde(&sample)).map_err(|error| template_problem(&error))?;
-            let parsed: Result<Value, _> = serde_json::from_str(&text);
-            parsed.map(drop).map_err(|error| TemplateProblem {
-                reason: format!(
-                    "does not render JSON: {error} of what it renders for sample values (values are written as JSON: no \
-                     quotes around them)"
-                ),
-                at: None,
-            })
-        })
-    });
+    let result = tried(environment, name, words);
     if result.is_err() {
         environment.remove_template(name);
     }
     result
+}
+
+fn tried(environment: &Environment<'_>, name: &str, words: &StatusWords) -> Result<(), TemplateProblem> {
+    let template = environment.get_template(name).map_err(|error| template_problem(&error))?;
+    for sample in samples(name, words) {
+        let text = template.render(minijinja::value::Serde(&sample)).map_err(|error| template_problem(&error))?;
+        Replies::check_json(&text).map_err(|error| TemplateProblem {
+            reason: format!(
+                "does not render JSON: {error} of what it renders for sample values (values are written as JSON: no \
+                 quotes around them)"
+            ),
+            at: None,
+        })?;
+    }
+    Ok(())
 }
 
 fn template_problem(error: &minijinja::Error) -> TemplateProblem {
@@ -120,42 +124,10 @@ fn template_problem(error: &minijinja::Error) -> TemplateProblem {
     TemplateProblem { reason, at: error.range() }
 }
 
-/// Values as replies have them, the optional ones present, `null` and absent, with text that must be escaped.
-fn samples(reply: &str) -> Vec<Value> {
-    let text = "a\"b\\c\u{1}é";
-    let withdrawal = json!({ "transaction_id": "123", "external_id": text });
-    let deposit = json!({ "transaction_id": "123", "external_id": text, "redirect_url": "https://a.example/?b=c&d" });
-    let status = json!({
-        "external_id": text, "transaction_id": "123", "status": "PENDING", "amount": "10.50", "currency": "EUR",
-        "shop_code": "card-eur", "account_number": "411111******1111", "type": "payin",
-        "created_at": "2026-01-02T03:04:05.678Z",
-    });
-    let (mut without_account, mut null_account) = (status.clone(), status.clone());
-    null_account["account_number"] = Value::Null;
-    if let Some(members) = without_account.as_object_mut() {
-        members.remove("account_number");
-    }
-    let page = |list: Vec<Value>| json!({ "transactions": list, "page": 1, "per_page": 50, "has_more": false });
-    match reply {
-        "payin" => vec![deposit],
-        "payout" => vec![withdrawal],
-        "status" => vec![status, null_account],
-        "balance" => {
-            let balance = json!({ "currency": "EUR", "available": "120.00", "held": "10.00" });
-            vec![
-                json!({ "balances": [] }),
-                json!({ "balances": [balance.clone()] }),
-                json!({ "balances": [balance.clone(), balance] }),
-            ]
-        }
-        "transactions" => vec![page(vec![]), page(vec![status.clone()]), page(vec![status, null_account])],
-        "error" => vec![json!({ "code": 400, "message": text })],
-        _ => vec![without_account],
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -197,26 +169,90 @@ mod tests {
         }
     }
 
-    fn added(name: &'static str, source: &str) -> Result<String, String> {
+    const PARTS: [&str; 7] = ["payin", "payout", "status", "balance", "transactions", "error", "callback"];
+
+    fn words() -> StatusWords {
+        StatusWords { pending: "new".into(), success: "done".into(), failed: "lost".into() }
+    }
+
+    /// What a template renders for each sample.
+    fn added(name: &'static str, source: &str) -> Result<Vec<Value>, String> {
         let mut environment = environment();
-        add_reply(&mut environment, name, source).map_err(|problem| problem.reason)?;
-        let sample = samples(name).remove(0);
-        Ok(environment.get_template(name).unwrap().render(minijinja::value::Serde(&sample)).unwrap())
+        add_reply(&mut environment, name, source, &words()).map_err(|problem| problem.reason)?;
+        let replies = Replies { environment };
+        let render = |sample: &Value| replies.render(name, sample).unwrap().unwrap();
+        Ok(samples(name, &words()).iter().map(|sample| serde_json::from_str(&render(sample)).unwrap()).collect())
     }
 
     #[test]
-    fn values_are_written_as_json() {
-        let text = added("payin", r#"{"id": {{ transaction_id }}, "order": {{ external_id }}}"#).unwrap();
-        let value: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(value, json!({ "id": "123", "order": "a\"b\\c\u{1}é" }));
+    fn every_sample_value_is_written_as_the_json_it_is() {
+        for name in PARTS {
+            let samples = samples(name, &words());
+            assert!(samples.iter().all(Value::is_object) && !samples.is_empty(), "{name}");
+            for key in samples[0].as_object().unwrap().keys() {
+                let written = added(name, &format!("{{{{ {key} }}}}")).unwrap();
+                let expected: Vec<_> = samples.iter().map(|sample| sample[key].clone()).collect();
+                assert_eq!(written, expected, "{name}.{key}");
+            }
+        }
+    }
+
+    #[test]
+    fn samples_are_as_odd_as_what_merchants_send() {
+        let text = serde_json::to_string(&samples("payin", &words())).unwrap();
+        for odd in [r#"\""#, r"\\", r"\u0001", r"\n", "é", "付款", "😀", "</script>", "{{"] {
+            assert!(text.contains(odd), "{odd}");
+        }
+        let operations = samples("status", &words());
+        let seen = |key: &str, value: Value| operations.iter().any(|operation| operation[key] == value);
+        for (key, values) in [
+            ("status", vec![json!("new"), json!("done"), json!("lost")]),
+            ("type", vec![json!("payin"), json!("payout")]),
+            ("account_number", vec![Value::Null, json!("411111******1111")]),
+            ("amount", vec![json!("0.01"), json!("9999999999999.99")]),
+        ] {
+            assert!(values.into_iter().all(|value| seen(key, value)), "{key}");
+        }
+        let lengths: Vec<_> = samples("transactions", &words())
+            .iter()
+            .map(|page| page["transactions"].as_array().unwrap().len())
+            .collect();
+        assert_eq!(lengths, [0, 1, 2, 200]);
     }
 
     #[test]
     fn optional_values_may_be_asked_for() {
-        let source = r#"{"s": {{ status }}{% if account_number %}, "a": {{ account_number }}{% endif %}}"#;
-        assert!(added("status", source).unwrap().contains("411111******1111"));
+        for source in [
+            r#"{"s": {{ status }}{% if account_number %}, "a": {{ account_number }}{% endif %}}"#,
+            r#"{"s": {{ status }}{% if account_number is not none %}, "a": {{ account_number }}{% endif %}}"#,
+            r#"{"s": {{ status }}, "a": {{ account_number or "none" }}}"#,
+        ] {
+            let written = added("status", source).unwrap();
+            assert!(written.iter().any(|reply| reply["a"] == "411111******1111"), "{source}");
+        }
+        let undefined = r#"{"s": {{ status }}{% if no_such is defined %}, "a": {{ no_such }}{% endif %}}"#;
+        assert!(added("status", undefined).unwrap().iter().all(|reply| reply.get("a").is_none()));
         let list = r"[{% for t in transactions %}{{ t.type }}{% if not loop.last %},{% endif %}{% endfor %}]";
-        assert!(added("transactions", list).is_ok());
+        assert_eq!(added("transactions", list).unwrap()[3].as_array().unwrap().len(), 200);
+        assert!(added("transactions", r#"{"rows": {{ transactions }}}"#).is_ok());
+    }
+
+    #[test]
+    fn values_may_be_written_otherwise() {
+        for (name, source, first) in [
+            ("payin", r#"{"id": {{ "tx-" ~ transaction_id }}}"#, json!({ "id": "tx-7" })),
+            ("payin", r#"{"id": {{ transaction_id|int }}}"#, json!({ "id": 7 })),
+            ("payin", r#"{"id": "{{ transaction_id|safe }}"}"#, json!({ "id": "7" })),
+            ("status", r#"{"cents": {{ amount|replace(".", "")|int }}}"#, json!({ "cents": 1050 })),
+            ("status", r#"{"paid": {{ status == "done" }}}"#, json!({ "paid": false })),
+            (
+                "error",
+                r#"{"bad": {{ code < 500 }}, "why": {{ message|tojson }}}"#,
+                json!({ "bad": true, "why": "amount: is required" }),
+            ),
+        ] {
+            assert_eq!(added(name, source).unwrap_or_else(|why| panic!("{source}: {why}"))[0], first, "{source}");
+        }
     }
 
     #[test]
@@ -231,6 +267,35 @@ mod tests {
             ("error", r#"{"m": "{{ message }}"}"#, "no quotes around them"),
             ("error", "{% for a in range(10000) %}{% for b in range(10000) %}{% endfor %}{% endfor %}1", "fuel"),
             ("error", "{{ message|nosuchfilter }}", "unknown filter"),
+            // Strict: what is not there cannot be asked for as if it were false either.
+            ("payin", "{% if no_such_value %}1{% else %}2{% endif %}", "undefined"),
+            ("payin", "{% for x in no_such_value %}{% endfor %}1", "undefined"),
+            ("payin", "{{ no_such_value.member }}", "undefined"),
+            ("payout", "{% if redirect_url %}1{% else %}2{% endif %}", "undefined"),
+            // Every state, size and kind of value is tried, in the dialect's words.
+            ("status", r#"{% if status == "lost" %}oops{% else %}1{% endif %}"#, "does not render JSON"),
+            ("status", r#"{% if type == "payout" %}oops{% else %}1{% endif %}"#, "does not render JSON"),
+            ("status", r#"{"a": {{ account_number|length }}}"#, "is no usable template"),
+            (
+                "status",
+                r#"{"a": "{{ account_number|safe }}"{% if not account_number %}oops{% endif %}}"#,
+                "does not render JSON",
+            ),
+            ("payin", r#"{"o": "{{ external_id|safe }}"}"#, "does not render JSON"),
+            ("error", r#"{% autoescape false %}{"m": "{{ message }}"}{% endautoescape %}"#, "does not render JSON"),
+            ("error", "{% if code == 413 %}oops{% else %}1{% endif %}", "does not render JSON"),
+            (
+                "transactions",
+                "[{% for t in transactions %}{{ t.type }},{% endfor %}0]{{ transactions[0].type }}",
+                "undefined",
+            ),
+            (
+                "transactions",
+                "[{% for t in transactions %}{{ t.type }}{% if loop.index < 200 %},{% endif %}{% endfor %}]",
+                "does not render JSON",
+            ),
+            ("balance", "[{% for b in balances %}{{ b.available }},{% endfor %}]", "does not render JSON"),
+            ("callback", "{{ redirect_url }}", "undefined"),
         ] {
             let refused = added(name, source).unwrap_err();
             assert!(refused.contains(reason), "{source}: {refused}");

@@ -62,7 +62,9 @@ fn wrong_in_themselves() {
     dialect("[routes]\npayin = \"PUT /x\"", "2:9", "must be a method and a path");
     dialect("[routes]\npayin = \"GET /x\"", "2:9", "`routes.payin` must be a POST route");
     dialect("[routes]\nbalance = \"POST /x\"", "2:11", "`routes.balance` must be a GET route");
-    dialect("[routes]\nbalance = \"GET /x/\"", "2:11", "must be a method and a path");
+    for path in ["x", "/", "//x", "/x//y", "/x/../y", "/x%20", "/x y", "/x#y", "https://a.example/x"] {
+        dialect(&format!("[routes]\nbalance = \"GET {path}\""), "2:11", "must be a method and a path");
+    }
     dialect("[routes]\nbalance = \"GET /x?y\"", "2:11", "must be a method and a path");
     for own in ["/api/v2", "/api/v2/x", "/pay/1", "/return", "/relay/x", "/sandbox/1", "/providers/x"] {
         let text = format!("[routes]\nbalance = \"GET {own}\"");

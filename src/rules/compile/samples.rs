@@ -1,0 +1,84 @@
+//! Sample values for reply templates: the members that real replies have, with every kind of value they can hold. A
+//! template is tried with all of them when it is loaded, so that it does not fail the first time money moves.
+
+use serde_json::{Value, json};
+
+use crate::rules::StatusWords;
+
+/// Text that has to be escaped: quotes, backslashes, control characters, what JavaScript takes for line ends, what HTML
+/// takes for markup, and characters outside the basic plane.
+const ODD_TEXT: &str = "\"a\\b\"/'\u{1}\t\r\n\u{7f}\u{2028}</script>{{ é 付款 😀";
+
+/// The largest page of a history.
+const LARGEST_PAGE: usize = 200;
+
+/// What errors come with.
+const ERROR_CODES: [u16; 13] = [400, 401, 403, 404, 405, 408, 409, 413, 415, 429, 500, 501, 503];
+
+/// Every kind of values that a reply is rendered with, in a dialect of these words.
+pub(crate) fn samples(reply: &str, words: &StatusWords) -> Vec<Value> {
+    match reply {
+        "payin" => created().map(with_link).into(),
+        "payout" => created().into(),
+        "balance" => balances(),
+        "transactions" => pages(words),
+        "error" => errors(),
+        _ => operations(words),
+    }
+}
+
+fn created() -> [Value; 3] {
+    // The last is the longest that a remote engine may give, and no number of 64 bits with a sign.
+    [("7", "order-1"), ("1234567890123456789", ODD_TEXT), ("9999999999999999999", "0012")]
+        .map(|(transaction_id, external_id)| json!({ "transaction_id": transaction_id, "external_id": external_id }))
+}
+
+fn with_link(mut created: Value) -> Value {
+    created["redirect_url"] = "https://pay.example/pay/7?expires=1767225600&signature=0a1b".into();
+    created
+}
+
+/// Operations of either direction in every state, with and without an account.
+fn operations(words: &StatusWords) -> Vec<Value> {
+    let amounts = ["10.50", "0.01", "9999999999999.99"];
+    let accounts = [json!(null), json!("411111******1111"), json!("+254712345678")];
+    let mut operations = Vec::new();
+    for (created, amount) in created().into_iter().zip(amounts) {
+        for (status, account) in [&words.pending, &words.success, &words.failed].into_iter().zip(&accounts) {
+            for direction in ["payin", "payout"] {
+                let mut operation = created.clone();
+                operation["status"] = (**status).into();
+                operation["amount"] = amount.into();
+                operation["currency"] = "EUR".into();
+                operation["shop_code"] = "card-eur".into();
+                operation["account_number"] = account.clone();
+                operation["type"] = direction.into();
+                operation["created_at"] = "2026-01-02T03:04:05.678Z".into();
+                operations.push(operation);
+            }
+        }
+    }
+    operations
+}
+
+fn pages(words: &StatusWords) -> Vec<Value> {
+    let operations = operations(words);
+    let of = |length: usize| -> Vec<_> { operations.iter().cycle().take(length).cloned().collect() };
+    [(0, 1, false), (1, 1, false), (2, 3, true), (LARGEST_PAGE, 1, true)]
+        .map(|(length, page, has_more)| {
+            let per_page = length.max(1);
+            json!({ "transactions": of(length), "page": page, "per_page": per_page, "has_more": has_more })
+        })
+        .into()
+}
+
+fn balances() -> Vec<Value> {
+    let one = |currency, available, held| json!({ "currency": currency, "available": available, "held": held });
+    let (eur, usd) = (one("EUR", "120.00", "10.00"), one("USD", "-0.01", "0.00"));
+    [vec![], vec![eur.clone()], vec![eur, usd]].map(|balances| json!({ "balances": balances })).into()
+}
+
+fn errors() -> Vec<Value> {
+    let plain = ERROR_CODES.iter().map(|code| json!({ "code": code, "message": "amount: is required" }));
+    plain.chain([json!({ "code": 400, "message": ODD_TEXT })]).collect()
+}
