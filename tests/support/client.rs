@@ -116,6 +116,19 @@ impl Client {
         }
     }
 
+    /// The same of a dialect whose errors have a shape of their own.
+    pub async fn send_shaped(&self, protocol: Protocol, request: &Request) -> Reply {
+        let reply = match protocol {
+            Protocol::Http1 => self.connect().await.exchange(request).await,
+            Protocol::Http2 => {
+                let mut connection = super::http2::Http2::connect(self).await;
+                connection.exchange("localhost", request, false).await.expect("a reply")
+            }
+        };
+        reply.check_but_for_shape(Some(request));
+        reply
+    }
+
     /// Sends bytes and gives every reply until the other side closes.
     pub async fn raw(&self, bytes: &[u8]) -> Vec<Reply> {
         let mut connection = self.connect().await;
@@ -142,6 +155,16 @@ impl Connection {
         let reply = self.reply().await.unwrap_or_else(|| panic!("closed without a reply to {request:?}"));
         reply.check(Some(request));
         reply
+    }
+
+    async fn exchange(&mut self, request: &Request) -> Reply {
+        self.write(&request.bytes()).await;
+        loop {
+            if let Some(reply) = take_reply(&mut self.received) {
+                return reply;
+            }
+            assert!(self.fill().await, "closed without a reply to {request:?}");
+        }
     }
 
     /// The same against a process that may die at any moment: `None` when no whole reply came.

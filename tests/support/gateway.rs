@@ -27,6 +27,8 @@ pub struct Gateway {
     pub admin: SocketAddr,
     /// How many files the process may have open, when not as many as the tests.
     pub open_files: Option<u32>,
+    /// What the process finds in its environment besides.
+    pub environment: Vec<(String, String)>,
     process: Option<Process>,
     log: Arc<Mutex<Vec<u8>>>,
 }
@@ -60,7 +62,15 @@ impl Gateway {
         rules.write(root.path(), public, admin);
         let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let log = Arc::default();
-        Self { root, public: address(public), admin: address(admin), open_files: None, process: None, log }
+        Self {
+            root,
+            public: address(public),
+            admin: address(admin),
+            open_files: None,
+            environment: Vec::new(),
+            process: None,
+            log,
+        }
     }
 
     /// The rules directory.
@@ -90,6 +100,7 @@ impl Gateway {
     pub fn spawn(&mut self) {
         let mut child = self
             .command()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .env("RUST_LOG", "debug,h2=info,hyper=info,rustls=info")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
