@@ -163,7 +163,10 @@ fn error_body(status: StatusCode, message: &str, dialect: Option<&Dialect>) -> B
     let values = ErrorValues { code: status.as_u16(), message };
     match dialect.and_then(|dialect| dialect.replies.render("error", &values)) {
         Some(Ok(body)) => return body.into(),
-        Some(Err(cause)) => tracing::error!(%cause, "an error reply has its default shape"),
+        Some(Err(cause)) => {
+            let dialect = dialect.map_or("", |dialect| &dialect.name);
+            tracing::error!(%cause, dialect, "an error reply has its default shape");
+        }
         None => {}
     }
     serde_json::to_vec(&DefaultError { error: values }).unwrap_or_default().into()
@@ -194,7 +197,9 @@ fn add_notices(reply: &mut Reply, v1_merchant: Option<&Merchant>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::UnixMillis;
     use crate::failure::{AuthenticationFailure, Complaint};
+    use crate::rules::{LoadOptions, reply_samples};
 
     #[test]
     fn failures_have_their_statuses() {
@@ -258,5 +263,26 @@ mod tests {
     fn the_default_error_is_what_the_contract_shows() {
         let body = error_body(StatusCode::BAD_REQUEST, "amount: \"x\" is not one", None);
         assert_eq!(body, r#"{"error":{"code":400,"message":"amount: \"x\" is not one"}}"#);
+    }
+
+    #[test]
+    fn an_error_that_the_dialect_cannot_write_has_the_default_shape() {
+        let directory = tempfile::tempdir().unwrap();
+        let template =
+            r#"{% if message == "boom" %}{{ message|safe }}{% else %}{"no":{{ code }},"why":{{ message }}}{% endif %}"#;
+        std::fs::create_dir(directory.path().join("dialects")).unwrap();
+        std::fs::write(directory.path().join("gateway.toml"), "").unwrap();
+        std::fs::write(directory.path().join("dialects/d.toml"), format!("[replies]\nerror = '{template}'")).unwrap();
+        let rules = crate::rules::load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap();
+        let body = |message| error_body(StatusCode::NOT_FOUND, message, Some(&rules.dialects["d"]));
+        assert_eq!(body("a \"b\"\n"), r#"{"no":404,"why":"a \"b\"\n"}"#);
+        assert_eq!(body("boom"), r#"{"error":{"code":404,"message":"boom"}}"#);
+        let tried: Vec<_> = reply_samples("error", &rules.dialects["d"].statuses);
+        let values = serde_json::to_value(ErrorValues { code: 404, message: "boom" }).unwrap();
+        let members = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert!(
+            tried.iter().all(|sample| members(sample) == members(&values)),
+            "a template is given what it was tried with"
+        );
     }
 }

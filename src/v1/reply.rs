@@ -131,3 +131,6 @@ fn rendered<T: Serialize>(dialect: &Dialect, name: &str, values: impl FnOnce() -
         None => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! Replies by template: the values that they are given are those that the templates were tried with when they were
+//! loaded, and what is no JSON is not sent.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::domain::{Amount, OrderId, Status, UnixMillis};
+use crate::rules::{LoadOptions, load, reply_samples};
+
+/// A dialect with these templates, which is checked as the gateway checks it.
+fn dialect(replies: &[(&str, &str)]) -> Arc<Dialect> {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join("dialects")).unwrap();
+    fs::write(directory.path().join("gateway.toml"), "").unwrap();
+    let lines: String = replies.iter().map(|(name, template)| format!("{name} = '''{template}'''\n")).collect();
+    fs::write(
+        directory.path().join("dialects/d.toml"),
+        format!("[statuses]\nPENDING = \"new\"\nSUCCESS = \"done\"\nFAILED = \"lost\"\n[replies]\n{lines}"),
+    )
+    .unwrap();
+    let rules = load(directory.path(), UnixMillis(0), None, LoadOptions::default());
+    Arc::clone(&rules.unwrap_or_else(|problems| panic!("{problems}")).dialects["d"])
+}
+
+fn made(external_id: &str, redirect_url: Option<&str>) -> Made {
+    Made {
+        transaction_id: "77".into(),
+        external_id: OrderId::new(external_id).unwrap(),
+        redirect_url: redirect_url.map(|url| RedirectUrl::new(url.to_owned())),
+    }
+}
+
+fn shown(external_id: &str, account_number: Option<&str>) -> Shown {
+    Shown {
+        transaction_id: "77".into(),
+        external_id: OrderId::new(external_id).unwrap(),
+        direction: Direction::Payout,
+        status: Status::Success,
+        amount: Amount::from_hundredths(1050).unwrap(),
+        currency: Currency::new("EUR").unwrap(),
+        shop_code: "card-eur".into(),
+        account_number: account_number.map(str::to_owned),
+        created_at: UnixMillis(1_767_323_045_678),
+    }
+}
+
+/// Every real reply of a dialect, with its name. Each kind is there with and without what is optional.
+fn real(dialect: &Dialect, external_id: &str) -> Vec<(&'static str, Value)> {
+    let balance = Balance { available: -7, held: 100 };
+    let shown = [shown(external_id, None), shown(external_id, Some("411111******1111"))];
+    let place = Place { page: 2, per_page: 50 };
+    let page = |items: &[Shown]| transactions(dialect, &Page { items: items.to_vec(), has_more: true }, place);
+    let balances = |codes: &[&str]| codes.iter().map(|code| (Currency::new(code).unwrap(), balance)).collect();
+    let replies = [
+        ("payin", created(dialect, Direction::Payin, &made(external_id, Some("https://pay.example/pay/77?a=b")))),
+        ("payout", created(dialect, Direction::Payout, &made(external_id, None))),
+        ("status", status(dialect, &shown[0])),
+        ("status", status(dialect, &shown[1])),
+        ("balance", super::balance(dialect, &balances(&[]))),
+        ("balance", super::balance(dialect, &balances(&["EUR", "USD"]))),
+        ("transactions", page(&[])),
+        ("transactions", page(&shown)),
+    ];
+    replies.map(|(name, body)| (name, serde_json::from_slice(&body).unwrap())).into()
+}
+
+/// The names of all members at any depth.
+fn members(value: &Value, prefix: &str, into: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                into.insert(format!("{prefix}.{name}"));
+                members(value, &format!("{prefix}.{name}"), into);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| members(item, prefix, into)),
+        _ => {}
+    }
+}
+
+fn members_of<'a>(values: impl IntoIterator<Item = &'a Value>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    values.into_iter().for_each(|value| members(value, "", &mut found));
+    found
+}
+
+#[test]
+fn every_template_is_given_the_values_it_was_tried_with() {
+    let names = ["payin", "payout", "status", "balance", "transactions"];
+    let words = &dialect(&[]).statuses;
+    let templates = names.map(|name| {
+        let members: Vec<_> = reply_samples(name, words)[0]
+            .as_object()
+            .unwrap()
+            .keys()
+            .map(|key| format!("\"{key}\": {{{{ {key} }}}}"))
+            .collect();
+        (name, format!("{{\"by_template\": {{ {} }} }}", members.join(", ")))
+    });
+    let templates: Vec<_> = templates.iter().map(|(name, template)| (*name, template.as_str())).collect();
+    let replies = real(&dialect(&templates), "o\"1");
+    for name in names {
+        let samples = reply_samples(name, words);
+        let real: Vec<_> =
+            replies.iter().filter(|(of, _)| *of == name).map(|(_, reply)| &reply["by_template"]).collect();
+        assert!(real.iter().all(|reply| reply.is_object()), "{name}: {real:?}");
+        assert_eq!(members_of(real), members_of(&samples), "{name}");
+    }
+}
+
+#[test]
+fn values_are_what_the_merchant_relies_on() {
+    let template = "[{{ status }}, {{ amount }}, {{ type }}, {{ created_at }}, {{ account_number }}]";
+    let dialect = dialect(&[("status", template), ("balance", "{{ balances }}")]);
+    let read = |body: Bytes| serde_json::from_slice::<Value>(&body).unwrap();
+    let expected = json!(["done", "10.50", "payout", "2026-01-02T03:04:05.678Z", null]);
+    assert_eq!(read(status(&dialect, &shown("o-1", None))), expected);
+    let balances = BTreeMap::from([(Currency::new("EUR").unwrap(), Balance { available: -7, held: 100 })]);
+    let expected = json!([{ "currency": "EUR", "available": "-0.07", "held": "1.00" }]);
+    assert_eq!(read(balance(&dialect, &balances)), expected);
+}
+
+#[test]
+fn what_a_template_cannot_write_is_told_in_the_default_shape() {
+    let on_boom = |name: &'static str, otherwise: &str| {
+        let asked = if name == "transactions" { "transactions and transactions[0].external_id" } else { "external_id" };
+        format!("{{% if {asked} == \"boom\" %}}{otherwise}{{% else %}}\"fine\"{{% endif %}}")
+    };
+    for otherwise in ["{{ external_id|safe }}", "{{ 1 / 0 }}", "{{ nothing }}", ""] {
+        let names = ["payin", "payout", "status", "transactions"];
+        let templates = names.map(|name| (name, on_boom(name, otherwise)));
+        let templates: Vec<_> = templates.iter().map(|(name, template)| (*name, template.as_str())).collect();
+        let (shaped, default) = (dialect(&templates), dialect(&[]));
+        assert!(real(&shaped, "o-1").iter().filter(|(name, _)| names.contains(name)).all(|(_, body)| body == "fine"));
+        let filled = |replies: Vec<(&'static str, Value)>| -> Vec<_> {
+            replies.into_iter().filter(|(_, body)| body["transactions"] != json!([]) && body != "fine").collect()
+        };
+        assert_eq!(filled(real(&shaped, "boom")), filled(real(&default, "boom")), "{otherwise}");
+    }
+}
