@@ -8,6 +8,7 @@ mod support;
 
 mod beside;
 mod errors;
+mod lists;
 mod notices;
 mod operations;
 mod rotation;
@@ -116,6 +117,7 @@ scenarios! {
     v1: V1, meridian: MERIDIAN, strand: STRAND;
     deposits_are_made_repeated_and_shown => crate::operations::deposits,
     withdrawals_are_made_and_come_to_a_result => crate::operations::withdrawals,
+    balances_and_histories_are_told_in_the_dialects_words => crate::lists::told,
     phps_empty_list_is_what_the_dialect_says => crate::operations::empty_lists,
     errors_of_proven_callers_have_the_dialects_shape => crate::errors::of_proven_callers,
     errors_before_that_have_the_default_shape => crate::errors::of_others,

@@ -39,6 +39,10 @@ pub struct Wire {
     pub seen: fn(&Value) -> Seen,
     /// Reads an error: its code and its sentence.
     pub error: fn(&Value) -> (u16, String),
+    /// Reads balances: currency, available, held.
+    pub balances: fn(&Value) -> Vec<[String; 3]>,
+    /// Reads a page of a history.
+    pub page: fn(&Value) -> Page,
 }
 
 /// What a signature may cover.
@@ -78,6 +82,15 @@ pub struct Seen {
     pub currency: String,
     pub shop_code: String,
     pub account_number: Option<String>,
+}
+
+/// A page of a history, read: each line with its type and the time of its creation.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Page {
+    pub lines: Vec<(Seen, String, String)>,
+    pub page: u64,
+    pub per_page: u64,
+    pub has_more: bool,
 }
 
 impl Wire {
@@ -175,6 +188,29 @@ pub const V1: Wire = Wire {
         let code = u16::try_from(reply["error"]["code"].as_u64().unwrap()).unwrap();
         (code, text(&reply["error"], "message").to_owned())
     },
+    balances: |reply| {
+        assert_keys(reply, &["balances"], &[]);
+        let read = |balance: &Value| {
+            assert_keys(balance, &["available", "currency", "held"], &[]);
+            ["currency", "available", "held"].map(|name| text(balance, name).to_owned())
+        };
+        reply["balances"].as_array().unwrap().iter().map(read).collect()
+    },
+    page: |reply| {
+        assert_keys(reply, &["has_more", "page", "per_page", "transactions"], &[]);
+        let line = |line: &Value| {
+            let mut status = line.clone();
+            let mut take = |name| status.as_object_mut().unwrap().remove(name).unwrap().as_str().unwrap().to_owned();
+            let (kind, created_at) = (take("type"), take("created_at"));
+            ((V1.seen)(&status), kind, created_at)
+        };
+        Page {
+            lines: reply["transactions"].as_array().unwrap().iter().map(line).collect(),
+            page: reply["page"].as_u64().unwrap(),
+            per_page: reply["per_page"].as_u64().unwrap(),
+            has_more: reply["has_more"].as_bool().unwrap(),
+        }
+    },
 };
 
 /// Differs from the default one in every key.
@@ -229,6 +265,29 @@ pub const MERIDIAN: Wire = Wire {
         assert_keys(&reply["fault"], &["number", "text"], &[]);
         let code = text(&reply["fault"], "number").strip_prefix('E').expect("an E").parse().unwrap();
         (code, text(&reply["fault"], "text").to_owned())
+    },
+    balances: |reply| {
+        assert_keys(reply, &["ok", "result"], &[]);
+        let read = |(currency, sums): (&String, &Value)| {
+            let [available, held] = [0, 1].map(|at| sums[at].as_str().unwrap().to_owned());
+            [currency.clone(), available, held]
+        };
+        reply["result"].as_object().unwrap().iter().map(read).collect()
+    },
+    page: |reply| {
+        assert_keys(reply, &["more", "ok", "page", "result"], &[]);
+        let line = |line: &Value| {
+            let mut status = line.clone();
+            let mut take = |name| status.as_object_mut().unwrap().remove(name).unwrap().as_str().unwrap().to_owned();
+            let (kind, created_at) = (take("kind"), take("at"));
+            ((MERIDIAN.seen)(&json!({ "ok": true, "result": status })), kind, created_at)
+        };
+        Page {
+            lines: reply["result"].as_array().unwrap().iter().map(line).collect(),
+            page: reply["page"][0].as_u64().unwrap(),
+            per_page: reply["page"][1].as_u64().unwrap(),
+            has_more: reply["more"].as_bool().unwrap(),
+        }
     },
 };
 
