@@ -9,17 +9,7 @@ const CURRENCIES: [&str; 2] = ["EUR", "KES"];
 
 /// Everything of a merchant, in one page.
 fn everything(name: &str) -> HistoryQuery {
-    HistoryQuery {
-        merchant: merchant(name),
-        direction: None,
-        status: None,
-        shop: None,
-        currency: None,
-        created_from: None,
-        created_to: None,
-        skip: 0,
-        limit: 1000,
-    }
+    HistoryQuery { limit: 1000, ..first_page(name) }
 }
 
 fn later(by: i64) -> UnixMillis {

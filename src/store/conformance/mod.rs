@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::domain::{
-    AccountNumber, Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, Kind, MerchantId, Operation, OrderId,
-    ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
+    AccountNumber, Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, HistoryQuery, Kind, MerchantId,
+    Operation, OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
 };
 use crate::store::{Audit, Comparison, Creation, Digest, Draft, Fields, Kept, Store, Stored, Verdict};
 
@@ -194,6 +194,21 @@ pub(super) fn withdrawal(merchant_name: &str, order_text: &str) -> Draft {
     draft.operation.kind =
         Kind::Withdrawal(Withdrawal { account_number: AccountNumber::new(CARD).unwrap(), account_channel: None });
     draft
+}
+
+/// The first page of everything of a merchant.
+pub(super) fn first_page(merchant_name: &str) -> HistoryQuery {
+    HistoryQuery {
+        merchant: merchant(merchant_name),
+        direction: None,
+        status: None,
+        shop: None,
+        currency: None,
+        created_from: None,
+        created_to: None,
+        skip: 0,
+        limit: 50,
+    }
 }
 
 /// What a stored draft has to come back as.

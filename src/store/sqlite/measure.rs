@@ -1,13 +1,15 @@
-//! What a create costs. Prints, asserts nothing about time:
-//! `cargo test --release --lib creates_cost -- --ignored --nocapture`
+//! What a create and a page of a history cost. Prints, asserts nothing about time:
+//! `cargo test --release --lib _cost -- --ignored --nocapture`
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::*;
 use crate::clock::SystemRandomness;
+use crate::domain::{Bucket, State, Status};
 use crate::rules::{Secret, StoreKeys};
-use crate::store::conformance::{created, deposit};
+use crate::store::conformance::{NOW, created, deposit, first_page, withdrawal};
+use crate::store::{Digest, V1Part};
 
 /// CPU time of this process, user and system, in microseconds (in steps of 10 ms).
 fn cpu_us() -> u64 {
@@ -83,4 +85,85 @@ async fn creates_cost() {
             .unwrap();
     }
     println!("lookup by order: {} ns", started.elapsed().as_nanos() / lookups);
+}
+
+/// Operations of one merchant, a tenth of a second apart: most are of one shop, direction and result, one in a thousand
+/// is pending.
+fn passed(number: u64) -> Draft {
+    let order = format!("order-{number:08}");
+    let chance = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    let mut draft = if chance.is_multiple_of(20) { withdrawal("acme", &order) } else { deposit("acme", &order) };
+    draft.v1 = Some(V1Part { digest: Digest([3; 16]), callback_url: None });
+    let operation = &mut draft.operation;
+    operation.created_at = UnixMillis(NOW.0 + i64::try_from(number * 100).unwrap());
+    operation.id = TransactionId::compose(operation.created_at, Bucket::of(&operation.merchant), chance);
+    if chance % 7 == 3 {
+        operation.shop = ShopCode::new("mobile-kes").unwrap();
+    }
+    let outcome = match chance % 1000 {
+        7 => return draft,
+        8..60 => Outcome::Failed,
+        _ => Outcome::Success { payer: None },
+    };
+    operation.state = State::Finished { outcome, at: operation.created_at };
+    draft
+}
+
+/// Stores operations alone, without their entries and jobs.
+async fn fill(store: &SqliteStore, rows: u64) {
+    for from in (0..rows).step_by(10_000) {
+        let row = |number| NewRow::new(passed(number), &store.vault, None);
+        let rows: Vec<_> = (from..rows.min(from + 10_000)).map(row).collect();
+        let insert = move |connection: &rusqlite::Connection| {
+            rows.iter().try_for_each(|row| row.insert(connection, &row.draft().operation.state, None).map(drop))
+        };
+        store.writer.submit(insert).await.unwrap();
+    }
+}
+
+/// The microseconds of a page: the least of some.
+async fn page_us(store: &SqliteStore, query: &HistoryQuery) -> (u128, usize) {
+    let (mut least, mut found) = (u128::MAX, 0);
+    for _ in 0..7 {
+        let started = Instant::now();
+        found = store.history(query.clone()).await.unwrap().items.len();
+        least = least.min(started.elapsed().as_micros());
+    }
+    (least, found)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a measurement"]
+async fn histories_cost() {
+    let rows = std::env::var("PAYBRIDGE_ROWS").map_or(1_000_000, |text| text.parse().unwrap());
+    let directory = tempfile::tempdir_in(std::env::var("CARGO_MANIFEST_DIR").unwrap() + "/target").unwrap();
+    let path = directory.path().join("paybridge.db");
+    let keys = StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] };
+    let store = open(&path, &keys, Arc::new(SystemRandomness::default()), Arc::default()).unwrap().store;
+    fill(&store, rows).await;
+    let first = first_page("acme");
+    let middle = UnixMillis(NOW.0 + i64::try_from(rows * 50).unwrap());
+    let window = HistoryQuery {
+        created_from: Some(middle),
+        created_to: Some(UnixMillis(middle.0 + 3_600_000)),
+        ..first.clone()
+    };
+    let pending = HistoryQuery { status: Some(Status::Pending), ..first.clone() };
+    let payouts = HistoryQuery { direction: Some(Direction::Payout), ..first.clone() };
+    for (name, query) in [
+        ("the first page", first.clone()),
+        ("page 20", HistoryQuery { skip: 950, ..first.clone() }),
+        ("page 200", HistoryQuery { skip: 9_950, ..first.clone() }),
+        ("the middle page", HistoryQuery { skip: rows / 2, ..first.clone() }),
+        ("the last page", HistoryQuery { skip: rows - 50, ..first.clone() }),
+        ("beyond the end", HistoryQuery { skip: rows * 1000, ..first.clone() }),
+        ("pending (1 in 1000)", pending.clone()),
+        ("pending, last page", HistoryQuery { skip: rows / 1000 - 50, ..pending }),
+        ("payouts (1 in 20)", payouts),
+        ("an hour in the middle", window.clone()),
+        ("its page 20", HistoryQuery { skip: 950, ..window }),
+    ] {
+        let (us, found) = page_us(&store, &query).await;
+        println!("{rows} rows, {name:<22} {found:>3} found: {us:>7} us");
+    }
 }

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::domain::{Direction, MerchantId, Status};
+use crate::domain::{Direction, Status};
+use crate::store::conformance::first_page;
 use crate::store::sqlite::history::OPERATIONS;
 use crate::store::sqlite::schema::MIGRATIONS;
 
@@ -72,17 +73,7 @@ fn entries(count: u64) -> Vec<Entry> {
 }
 
 fn everything() -> HistoryQuery {
-    HistoryQuery {
-        merchant: MerchantId::new("acme").unwrap(),
-        direction: None,
-        status: None,
-        shop: None,
-        currency: None,
-        created_from: None,
-        created_to: None,
-        skip: 0,
-        limit: 7,
-    }
+    HistoryQuery { limit: 7, ..first_page("acme") }
 }
 
 /// Every combination of filters, absent values among them.

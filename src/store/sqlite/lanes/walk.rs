@@ -23,13 +23,13 @@ use rusqlite::{CachedStatement, OptionalExtension, params};
 use super::{Lane, List};
 
 /// Seeking a run's end costs as much as passing so many entries.
-const SEEK: u64 = 24;
+const SEEK: u64 = 32;
 
 /// The longest run: some milliseconds, after each of which a walk looks whether it is still wanted.
 const LONGEST_RUN: u64 = 64 * 1024;
 
 /// With fewer entries of each lane to be left out than this, a merge is quicker.
-const WORTH_A_WALK: u64 = 16;
+const WORTH_A_WALK: u64 = 64;
 
 impl List<'_> {
     /// Leaves out so many of the next entries; `false` when nothing is left after them, or the walk is not `wanted` any

@@ -3,19 +3,10 @@
 use super::*;
 use crate::domain::HistoryQuery;
 use crate::store::StoreError;
+use crate::store::conformance::first_page;
 
 fn page(skip: u64) -> HistoryQuery {
-    HistoryQuery {
-        merchant: merchant("acme"),
-        direction: None,
-        status: None,
-        shop: None,
-        currency: None,
-        created_from: None,
-        created_to: None,
-        skip,
-        limit: 50,
-    }
+    HistoryQuery { skip, ..first_page("acme") }
 }
 
 #[tokio::test]

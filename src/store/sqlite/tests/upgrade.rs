@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::domain::{CustomerAccountId, Preparation, ProviderKind, UnixDay};
-use crate::store::conformance::{audited, intended, intent};
+use crate::store::conformance::{audited, first_page, intended, intent};
 use crate::store::sqlite::schema;
-use crate::store::{DailyLimit, Journal, V1Part};
+use crate::store::{DailyLimit, Digest, Journal, V1Part};
 
 /// The columns that version 2 had.
 const COLUMNS: &str = "transaction_id, order_key, direction, status, created_at, finished_at, amount, \
@@ -75,6 +75,10 @@ async fn a_store_of_version_2_is_migrated_without_loss() {
         for draft in [deposit("acme", &format!("d{number}")), withdrawal("acme", &format!("w{number}"))] {
             let mut draft = with_job(draft, 100);
             draft.comparison.kept = Kept::Names(["a".into()].into());
+            if draft.operation.direction() == Direction::Payout {
+                draft.v1 =
+                    Some(V1Part { digest: Digest([9; 16]), callback_url: Some(draft.operation.callback_url.clone()) });
+            }
             let id = created(&store, draft).await;
             if let Some(outcome) = outcome.clone() {
                 store.settle(id, outcome, UnixMillis(NOW.0 + 5)).await.unwrap();
@@ -101,6 +105,8 @@ async fn a_store_of_version_2_is_migrated_without_loss() {
         assert_eq!(store.by_id(stored.operation.id).await.unwrap().as_ref(), Some(stored));
     }
     assert!(store.fields(claimed).await.unwrap() == fields);
+    let history = store.history(first_page("acme")).await.unwrap().items;
+    assert_eq!(history, [5, 3, 1].map(|number: usize| expected[number].operation.clone()), "made through v1");
     let audit = audited(&store).await;
     assert_eq!((audit.operations, audit.entries), (7, 2 + 2 + 4 + 2), "what they mean to the ledger is booked");
     let balances = store.balances(&merchant("acme")).await.unwrap();
