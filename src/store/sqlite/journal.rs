@@ -12,9 +12,12 @@ mod row;
 use rusqlite::Connection;
 
 use moves::Met;
-use row::{EntryRow, NewEntry};
+use row::NewEntry;
 
 pub(super) use audit::{count, slice};
+#[cfg(test)]
+pub(super) use passed::ANSWERED_ENTRIES;
+pub(super) use row::EntryRow;
 
 use super::{SqliteStore, row::order_key};
 use crate::domain::{AccountNumber, Direction, HistoryQuery, MerchantId, OrderId, Page, Status};
@@ -105,9 +108,10 @@ impl Journal for SqliteStore {
 
     fn passed(&self, query: HistoryQuery) -> Answer<'_, Page<Entry>> {
         Box::pin(async move {
-            let rows = self.readers.read(|connection| passed::page(connection, &query))?;
-            let entries = rows.into_iter().map(|row| row.decode(&self.vault)).collect::<Result<_, _>>()?;
-            Ok(Page::of_one_more(entries, query.limit))
+            let Page { items, has_more } =
+                self.readers.read(|connection| passed::page(connection, &query, &|| true))?;
+            let entries = items.into_iter().map(|row| row.decode(&self.vault));
+            Ok(Page { items: entries.collect::<Result<_, _>>()?, has_more })
         })
     }
 }

@@ -1,27 +1,34 @@
-//! What passed through to the engine, a page at a time.
+//! What passed through to the engine, a page at a time (contract section 4, `transactions`).
 
-use rusqlite::{Connection, params};
+use std::ops::RangeInclusive;
 
-use super::row::EntryRow;
-use crate::domain::{Currency, HistoryQuery, ShopCode};
-use crate::store::sqlite::row::{direction_number, status_number};
+use rusqlite::Connection;
 
-/// The rows of a page, and one more where the list goes on.
-pub(super) fn page(connection: &Connection, query: &HistoryQuery) -> rusqlite::Result<Vec<EntryRow>> {
-    let mut statement = connection.prepare_cached(EntryRow::PASSED)?;
-    let rows = statement.query_map(
-        params![
-            query.merchant.as_str(),
-            query.direction.map(direction_number),
-            query.status.map(status_number),
-            query.shop.as_ref().map(ShopCode::as_str),
-            query.currency.as_ref().map(Currency::as_str),
-            query.created_from.map(|at| at.0),
-            query.created_to.map(|at| at.0),
-            i64::from(query.limit) + 1,
-            i64::try_from(query.skip).unwrap_or(i64::MAX),
-        ],
-        EntryRow::read,
-    )?;
-    rows.collect()
+use super::row::{EntryRow, first_place, last_place};
+use crate::domain::{HistoryQuery, Page};
+use crate::store::sqlite::lanes::{self, LaneIndex, lane_index};
+
+/// Entries that were answered, by their places.
+pub(in crate::store::sqlite) const ANSWERED_ENTRIES: LaneIndex =
+    lane_index!("journal", "journal_by_v1", "place", "state = 2");
+
+/// The rows of a page, all of one moment. With nothing when the page is not `wanted` any more.
+pub(super) fn page(
+    connection: &Connection,
+    query: &HistoryQuery,
+    wanted: &dyn Fn() -> bool,
+) -> rusqlite::Result<Page<EntryRow>> {
+    let execute = |sql| connection.prepare_cached(sql)?.execute([]).map(drop);
+    execute("BEGIN")?;
+    let found = lanes::page(connection, &ANSWERED_ENTRIES, query, &places(query), wanted)?;
+    let mut by_place = connection.prepare_cached(EntryRow::BY_PLACE)?;
+    let rows = found.ids.iter().map(|place| by_place.query_row([place], EntryRow::read));
+    let items = rows.collect::<Result<_, _>>()?;
+    execute("COMMIT")?;
+    Ok(Page { items, has_more: found.has_more })
+}
+
+/// A place begins with the time of its entry: times are bounds of places.
+fn places(query: &HistoryQuery) -> RangeInclusive<i64> {
+    query.created_from.map_or(0, first_place)..=query.created_to.map_or(i64::MAX - 1, last_place)
 }

@@ -122,8 +122,7 @@ macro_rules! select {
 }
 
 /// An entry's columns, as read: still sealed, not yet understood.
-#[derive(Debug)]
-pub(super) struct EntryRow {
+pub(in crate::store::sqlite) struct EntryRow {
     id: i64,
     direction: i64,
     state: i64,
@@ -149,7 +148,7 @@ impl EntryRow {
     }
 
     pub(super) fn by_order(connection: &Connection, key: Digest) -> rusqlite::Result<Option<Self>> {
-        connection.prepare_cached(select!("WHERE order_key = ?1"))?.query_row([key.0], Self::read).optional()
+        connection.prepare_cached(Self::BY_ORDER)?.query_row([key.0], Self::read).optional()
     }
 
     /// Open entries after a number, oldest first, as many as `taken` takes.
@@ -163,18 +162,17 @@ impl EntryRow {
         taken(&mut statement.query_map([after], Self::read)?)
     }
 
+    /// The entry of an order key.
+    pub(in crate::store::sqlite) const BY_ORDER: &str = select!("WHERE order_key = ?1");
+
     /// The partial index `journal_open` holds these alone.
-    pub(super) const OPEN_AFTER: &str = select!("WHERE state = 0 AND entry > ?1 ORDER BY entry");
+    pub(in crate::store::sqlite) const OPEN_AFTER: &str = select!("WHERE state = 0 AND entry > ?1 ORDER BY entry");
 
     /// Entries after a number, in order; the second parameter is how many.
     pub(super) const SLICE: &str = select!("WHERE entry > ?1 ORDER BY entry LIMIT ?2");
 
-    /// A merchant's answered entries, newest first; the parameters are [`super::passed`]'s.
-    pub(super) const PASSED: &str = select!(
-        "WHERE merchant = ?1 AND state = 2 AND (?2 IS NULL OR direction = ?2) AND (?3 IS NULL OR status = ?3) \
-         AND (?4 IS NULL OR shop = ?4) AND (?5 IS NULL OR currency = ?5) AND (?6 IS NULL OR created_at >= ?6) \
-         AND (?7 IS NULL OR created_at <= ?7) ORDER BY place DESC LIMIT ?8 OFFSET ?9"
-    );
+    /// The answered entry at a place.
+    pub(in crate::store::sqlite) const BY_PLACE: &str = select!("WHERE state = 2 AND place = ?1");
 
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {

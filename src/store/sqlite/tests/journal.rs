@@ -3,6 +3,8 @@
 use super::*;
 use crate::domain::Status;
 use crate::store::conformance::{audited, engine_answer, intended, intent};
+use crate::store::sqlite::journal::{ANSWERED_ENTRIES, EntryRow};
+use crate::store::sqlite::lanes::LaneIndex;
 use crate::store::{Entry, Journal, StoreError};
 
 /// One entry in each state, named by its `order_id`; of the answered one the account was heard. Beside them an operation.
@@ -152,4 +154,56 @@ async fn what_says_nothing_new_costs_no_commit() {
     let before = log();
     store.heard(entry.id, Status::Success, account()).await.unwrap();
     assert!(log() == before, "nothing was written");
+}
+
+/// What SQLite would do, a step a line.
+fn plan(connection: &rusqlite::Connection, sql: &str) -> String {
+    let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    for number in 1..=statement.parameter_count() {
+        statement.raw_bind_parameter(number, 1).unwrap();
+    }
+    let mut rows = statement.raw_query();
+    let mut plan = String::new();
+    while let Some(row) = rows.next().unwrap() {
+        plan.push_str(&row.get::<_, String>(3).unwrap());
+        plan.push('\n');
+    }
+    plan
+}
+
+/// Every read of the journal is a search in one index, and nothing is sorted; whatever SQLite knows of the table.
+#[tokio::test]
+async fn plans_of_the_journal_search_one_index() {
+    let place = Place::new();
+    let store = place.open_made().unwrap();
+    for number in 0..300 {
+        let entry = intended(&store, intent("acme", &number.to_string())).await;
+        if number % 10 > 0 {
+            store.answer(entry, engine_answer(number)).await.unwrap();
+        }
+    }
+    drop(store);
+    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    let LaneIndex { leap, slice, nth, count } = ANSWERED_ENTRIES;
+    let in_lane = "SEARCH journal USING COVERING INDEX journal_by_v1 \
+        (merchant=? AND direction=? AND shop=? AND currency=? AND status=? AND place>? AND place<?)\n";
+    let leaps = "SEARCH journal USING COVERING INDEX journal_by_v1 \
+        (merchant=? AND (direction,shop,currency,status)<(?,?,?,?))\n";
+    let plans = [
+        (leap, leaps),
+        (slice, in_lane),
+        (nth, in_lane),
+        (count, in_lane),
+        (EntryRow::BY_PLACE, "SEARCH journal USING INDEX journal_by_place (place=?)\n"),
+        (EntryRow::BY_ORDER, "SEARCH journal USING INDEX journal_by_order (order_key=?)\n"),
+        (EntryRow::OPEN_AFTER, "SEARCH journal USING INDEX journal_open (entry>?)\n"),
+    ];
+    for analyzed in [false, true] {
+        if analyzed {
+            connection.execute_batch("ANALYZE").unwrap();
+        }
+        for (sql, expected) in plans {
+            assert_eq!(plan(&connection, sql), expected, "{sql}");
+        }
+    }
 }
