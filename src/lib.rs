@@ -18,7 +18,7 @@
 //! | [`wire`] | the strict JSON reader, canonical comparison, the shapes of both dialects |
 //! | [`certs`] | a local CA and a server pair |
 //! | [`outbound`] | the HTTPS client: pooled, bounded in time and size, trusting what rules name |
-//! | [`store`] | the trait [`store::Store`], its SQLite backend, sealing at rest |
+//! | [`store`] | the trait [`store::Store`] and the journal of a remote engine, their SQLite backend, sealing at rest |
 //! | [`rules`] | raw (what files say), compile (what they mean), the snapshot, live reload (the only `ArcSwap` of rules) |
 //! | [`failure`] | everything that can stop a request, knowing no HTTP |
 //! | [`telemetry`] | metrics, the log, access lines |

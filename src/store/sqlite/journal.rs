@@ -108,8 +108,10 @@ impl Journal for SqliteStore {
 
     fn passed(&self, query: HistoryQuery) -> Answer<'_, Page<Entry>> {
         Box::pin(async move {
-            let Page { items, has_more } =
-                self.readers.read(|connection| passed::page(connection, &query, &|| true))?;
+            let skip = query.skip;
+            let read =
+                move |connection: &Connection, wanted: &dyn Fn() -> bool| passed::page(connection, &query, wanted);
+            let Page { items, has_more } = self.deep.read(&self.readers, skip, read).await?;
             let entries = items.into_iter().map(|row| row.decode(&self.vault));
             Ok(Page { items: entries.collect::<Result<_, _>>()?, has_more })
         })

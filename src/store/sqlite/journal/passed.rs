@@ -18,14 +18,12 @@ pub(super) fn page(
     query: &HistoryQuery,
     wanted: &dyn Fn() -> bool,
 ) -> rusqlite::Result<Page<EntryRow>> {
-    let execute = |sql| connection.prepare_cached(sql)?.execute([]).map(drop);
-    execute("BEGIN")?;
-    let found = lanes::page(connection, &ANSWERED_ENTRIES, query, &places(query), wanted)?;
-    let mut by_place = connection.prepare_cached(EntryRow::BY_PLACE)?;
-    let rows = found.ids.iter().map(|place| by_place.query_row([place], EntryRow::read));
-    let items = rows.collect::<Result<_, _>>()?;
-    execute("COMMIT")?;
-    Ok(Page { items, has_more: found.has_more })
+    lanes::at_one_moment(connection, || {
+        let found = lanes::page(connection, &ANSWERED_ENTRIES, query, &places(query), wanted)?;
+        let mut by_place = connection.prepare_cached(EntryRow::BY_PLACE)?;
+        let rows = found.ids.iter().map(|place| by_place.query_row([place], EntryRow::read));
+        Ok(Page { items: rows.collect::<Result<_, _>>()?, has_more: found.has_more })
+    })
 }
 
 /// A place begins with the time of its entry: times are bounds of places.
