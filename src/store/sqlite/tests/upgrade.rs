@@ -146,7 +146,7 @@ async fn a_store_of_version_3_is_migrated_without_loss() {
     let place = Place::new();
     let store = place.open_made().unwrap();
     let mut translated = with_job(deposit("acme", "translated"), 0);
-    translated.v1 = Some(V1Part { digest: crate::store::Digest([1; 16]), callback_url: None });
+    translated.v1 = Some(V1Part { digest: Digest([1; 16]), callback_url: None });
     let mut limited = with_job(withdrawal("acme", "limited"), 100);
     limited.operation.customer_account_id = Some(CustomerAccountId(70));
     limited.operation.provider = ProviderKind::Http;
