@@ -29,26 +29,32 @@ pub fn digest(comparer: &Comparer, request: &CreateRequest<'_>, kept: &Kept) -> 
     hashing.finish()
 }
 
-/// Whether a request, of v1 origin when `v1` is given, says what a stored operation was created from. A v1 request is
-/// compared by what the v1 body said, which no rule can change between the two; it never repeats an operation that was
-/// not made through v1, since v1 could not show it afterwards (merchant-api-v2: "Switching shop or API version is not a
-/// way to retry").
-pub fn is_repeat(comparer: &Comparer, request: &CreateRequest<'_>, v1: Option<&V1Part>, stored: &Stored) -> bool {
-    match (v1, &stored.v1) {
-        (Some(sent), Some(kept)) => sent.digest == kept.digest,
-        (Some(_), None) => false,
-        (None, _) => digest(comparer, request, &stored.comparison.kept) == stored.comparison.digest,
-    }
+/// How a create stands to the operation that its order names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Likeness {
+    /// It says what the operation was created from.
+    Repeat,
+    /// It came through the same API version and says something else.
+    Differs,
+    /// It came through the other API version: "Switching shop or API version is not a way to retry" (merchant-api-v2),
+    /// whatever it says.
+    OtherVersion,
 }
 
-/// The members in which a request differs from a stored operation, as v2 paths; never their values. `sent_fields` is the
-/// JSON text of the stored `fields`.
-pub fn differences(
-    request: &CreateRequest<'_>,
-    v1: Option<&V1Part>,
-    stored: &Stored,
-    sent_fields: &str,
-) -> Vec<String> {
+/// Compares a request, of v1 origin when `v1` is given, with a stored operation. A v1 request is compared by what the v1
+/// body said, which no rule can change between the two.
+pub fn likeness(comparer: &Comparer, request: &CreateRequest<'_>, v1: Option<&V1Part>, stored: &Stored) -> Likeness {
+    let same = match (v1, &stored.v1) {
+        (Some(sent), Some(kept)) => sent.digest == kept.digest,
+        (None, None) => digest(comparer, request, &stored.comparison.kept) == stored.comparison.digest,
+        (Some(_), None) | (None, Some(_)) => return Likeness::OtherVersion,
+    };
+    if same { Likeness::Repeat } else { Likeness::Differs }
+}
+
+/// The members in which a v2 request differs from an operation that was made through v2, as paths; never their values.
+/// `sent_fields` is the JSON text of the stored `fields`.
+pub fn differences(request: &CreateRequest<'_>, stored: &Stored, sent_fields: &str) -> Vec<String> {
     let operation = &stored.operation;
     let mut paths = Vec::new();
     let mut note = |same: bool, path: &str| {
@@ -60,7 +66,7 @@ pub fn differences(
     note(request.currency == operation.currency, "currency");
     note(request.method.as_deref() == operation.method.as_ref().map(ShopCode::as_str), "method");
     note(request.customer_account_id == operation.customer_account_id, "customer_account_id");
-    note(same_callback(request, v1, stored), "callback_url");
+    note(request.callback_url == operation.callback_url, "callback_url");
     match (&request.kind, &operation.kind) {
         (RequestKind::Deposit { success_url, pending_url, fail_url }, Kind::Deposit(deposit)) => {
             let Deposit { success_url: success, pending_url: pending, fail_url: fail, .. } = deposit;
@@ -78,14 +84,6 @@ pub fn differences(
     }
     paths.extend(request.fields.differences(&stored.comparison.kept, &stored_object(sent_fields)));
     paths
-}
-
-/// The callback address of a relayed v1 operation is this gateway's own; there the merchant's addresses are compared.
-fn same_callback(request: &CreateRequest<'_>, v1: Option<&V1Part>, stored: &Stored) -> bool {
-    match (v1, &stored.v1) {
-        (Some(sent), Some(kept)) => sent.callback_url == kept.callback_url,
-        _ => request.callback_url == stored.operation.callback_url,
-    }
 }
 
 fn stored_object(text: &str) -> Object<'_> {

@@ -1,7 +1,8 @@
 //! Creating an operation: what stands already is answered before any rule that may have changed, and a new one is
 //! committed with all that belongs to it.
 
-use super::{AtCreation, Engine, FailureCause, Refused, checks, compare, decide};
+use super::compare::{self, Likeness};
+use super::{AtCreation, Engine, FailureCause, Refused, checks, decide};
 use crate::auth::Caller;
 use crate::domain::{
     Deposit, Direction, Kind, Made, Operation, OrderId, Outcome, ProviderKind, RedirectUrl, State, TransactionId,
@@ -218,19 +219,24 @@ impl Engine {
         }
     }
 
-    /// The reply to a request whose order exists: the same operation for the same data, else what differs.
+    /// The reply to a request whose order exists: the same operation for the same data, else what stands there.
     async fn answer_existing(
         &self,
         request: &CreateRequest<'_>,
         v1: Option<&V1Part>,
         stored: &Stored,
     ) -> Result<Created, Refused> {
-        if compare::is_repeat(self.store.comparer(), request, v1, stored) {
-            return Ok(Created::of(&stored.operation));
+        match (compare::likeness(self.store.comparer(), request, v1, stored), v1) {
+            (Likeness::Repeat, _) => Ok(Created::of(&stored.operation)),
+            (Likeness::Differs, None) => {
+                let fields = self.store.fields(stored.operation.id).await?;
+                let sent = fields.as_ref().map_or("{}", |fields| &fields.sent);
+                Err(Refused::Differs(compare::differences(request, stored, sent)))
+            }
+            (Likeness::Differs, Some(_)) | (Likeness::OtherVersion, _) => {
+                Err(Refused::Earlier(Box::new(self.earlier(stored).await?)))
+            }
         }
-        let fields = self.store.fields(stored.operation.id).await?;
-        let sent = fields.as_ref().map_or("{}", |fields| &fields.sent);
-        Err(Refused::Differs(compare::differences(request, v1, stored, sent)))
     }
 }
 

@@ -20,7 +20,7 @@ pub use create::Created;
 pub use customer::CustomerWay;
 pub use decide::by_todays_rules;
 pub use links::PageSecret;
-pub use query::V1Repeat;
+pub use query::{Earlier, PaymentData, V1Repeat};
 pub use report::{Report, Reported};
 
 use crate::clock::{Clock, Random};
@@ -99,6 +99,8 @@ pub enum Refused {
     Invalid(Complaint),
     /// The `order_id` names an operation with other data. The members that differ, as v2 paths, where they are known.
     Differs(Vec<String>),
+    /// The `order_id` names an operation that another v1 body made, or one of the other API version.
+    Earlier(Box<Earlier>),
     /// The `order_id` is reserved for an operation of the old v1 service.
     Reserved,
     /// Nothing was decided.

@@ -2,11 +2,12 @@
 
 use super::{Created, Engine};
 use crate::domain::{
-    Balance, Currency, Direction, HistoryQuery, Made, MerchantId, Operation, OrderId, Page, TransactionId,
+    Balance, BrowserUrl, Currency, Direction, HistoryQuery, Kind, Made, MerchantId, Operation, OrderId, Page,
+    TransactionId,
 };
 use crate::failure::Failure;
 use crate::rules::Merchant;
-use crate::store::{Digest, Standing};
+use crate::store::{Digest, Fields, Kept, Standing, StoreError, Stored, V1Part};
 
 impl Engine {
     /// An operation of this merchant.
@@ -82,10 +83,42 @@ impl Engine {
             Standing::Reserved => Ok(V1Repeat::Reserved),
             Standing::Operation(stored) => match &stored.v1 {
                 Some(v1) if v1.digest == digest => Ok(V1Repeat::Same(Created::of(&stored.operation).into())),
-                _ => Ok(V1Repeat::Other),
+                _ => Ok(V1Repeat::Other(Box::new(self.earlier(&stored).await?))),
             },
         }
     }
+
+    /// What a v1 body, or a v2 request, that names a stored operation is told apart by.
+    pub(super) async fn earlier(&self, stored: &Stored) -> Result<Earlier, StoreError> {
+        let v1 = stored.v1.clone();
+        let fields = if v1.is_some() { self.store.fields(stored.operation.id).await? } else { None };
+        let return_url = match &stored.operation.kind {
+            Kind::Deposit(deposit) => Some(deposit.success_url.clone()),
+            Kind::Withdrawal(_) => None,
+        };
+        let kept = stored.comparison.kept.clone();
+        Ok(Earlier { v1, payment_data: fields.map(|fields| PaymentData { fields, kept, return_url }) })
+    }
+}
+
+/// What stands under an order that is named with other data, or through the other API version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Earlier {
+    /// What is kept of the v1 request that it was made from; `None`: it was made through v2.
+    pub v1: Option<V1Part>,
+    /// What became of that request's `paymentData`, where it is known.
+    pub payment_data: Option<PaymentData>,
+}
+
+/// What became of the `paymentData` of a v1 request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaymentData {
+    /// The `fields` as stored.
+    pub fields: Fields,
+    /// Which members the shop's schema of then kept.
+    pub kept: Kept,
+    /// A deposit's browser destination.
+    pub return_url: Option<BrowserUrl>,
 }
 
 /// What stands under the `external_id` of a v1 create.
@@ -95,8 +128,8 @@ pub enum V1Repeat {
     New,
     /// What the same body made.
     Same(Made),
-    /// What another body made.
-    Other,
+    /// What another body made, or a v2 request.
+    Other(Box<Earlier>),
     /// An operation of the old v1 service.
     Reserved,
 }

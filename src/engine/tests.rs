@@ -7,6 +7,7 @@ mod order;
 mod repeat;
 mod reports;
 mod reserved;
+mod through_v1;
 mod way;
 
 use std::fs;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Created, CustomerWay, Engine, PageSecret, Refused, Report, Reported};
+use super::{Created, CustomerWay, Engine, PageSecret, Report, Reported};
 use crate::auth::callers::{Interface, KnownKey, verify_forwarded};
 use crate::auth::{Caller, SignedBody, signatures};
 use crate::clock::{ManualClock, SystemRandomness};
@@ -23,7 +24,7 @@ use crate::domain::{Direction, MerchantId, OrderId, ProviderKind, ShopCode, Stat
 use crate::failure::Failure;
 use crate::provider::Providers;
 use crate::rules::{LoadOptions, RuleSet, Secret, load};
-use crate::store::{Digest, Reservations, Store, V1Part, open_store};
+use crate::store::{Reservations, Store, open_store};
 use crate::telemetry::Metrics;
 use crate::upstream::Upstream;
 use crate::{v1, v2};
@@ -150,7 +151,11 @@ impl World {
 
     /// A v1 create, answered in the default dialect.
     async fn v1(&self, direction: Direction, body: &str) -> Result<String, String> {
-        let caller = self.caller();
+        self.v1_with("k", direction, body).await
+    }
+
+    async fn v1_with(&self, key: &str, direction: Direction, body: &str) -> Result<String, String> {
+        let caller = self.caller_with(key);
         let upstream = Upstream::Embedded(Arc::clone(&self.engine));
         told(v1::create(&upstream, &caller, direction, &signed(&caller, body)).await)
     }

@@ -9,6 +9,32 @@ use sha2::Sha256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest(pub [u8; 16]);
 
+/// Short keyed hashes of the members of a v1 body, [`V1Members::SHORT`] bytes each, in an order that never changes (see
+/// [`crate::wire::v1`]). They tell in which members two bodies differ; whether they differ is the [`Digest`]'s to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct V1Members(pub [u8; 40]);
+
+impl V1Members {
+    /// How many bytes a member has.
+    pub const SHORT: usize = 4;
+
+    /// The hash of each of the members, in their order.
+    #[must_use]
+    pub fn of(members: [Digest; 10]) -> Self {
+        let mut all = [0; 40];
+        for (short, digest) in all.chunks_exact_mut(Self::SHORT).zip(members) {
+            short.copy_from_slice(&digest.0[..Self::SHORT]);
+        }
+        Self(all)
+    }
+
+    /// The places of the members in which two bodies differ.
+    pub fn differing<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = usize> + 'a {
+        let shorts = |members: &'a Self| members.0.chunks_exact(Self::SHORT);
+        shorts(self).zip(shorts(other)).enumerate().filter(|(_, (one, other))| one != other).map(|(place, _)| place)
+    }
+}
+
 /// Makes [`Digest`]s with the store's comparison key, which never changes.
 #[derive(Clone)]
 pub struct Comparer(Hmac<Sha256>);

@@ -19,7 +19,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use audit::{Audit, AuditProgress};
-pub use compare::{Comparer, Digest, Hashing};
+pub use compare::{Comparer, Digest, Hashing, V1Members};
 pub use journal::{EngineAnswer, Entry, EntryId, Intended, Intent, Journal, Passed, Progress};
 pub use open::{Holds, OpenError, Opened, open_beside, open_store};
 pub use secret_file::secret_file;
@@ -224,6 +224,8 @@ impl Kept {
 pub struct V1Part {
     /// The keyed hash of what the v1 body said, decoded and canonical.
     pub digest: Digest,
+    /// Short hashes of its members, by which a conflict is told apart; `None` for requests from before they were kept.
+    pub members: Option<V1Members>,
     /// The merchant's own callback address, which the relay calls.
     pub callback_url: Option<CallbackUrl>,
 }

@@ -7,13 +7,13 @@ use bytes::Bytes;
 use super::{relay_url, reply, translate};
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{Direction, Made};
-use crate::engine::{Refused, V1Repeat};
-use crate::failure::Failure;
-use crate::store::{Digest, V1Part};
+use crate::engine::{Earlier, Refused, V1Repeat};
+use crate::failure::{Complaint, Failure};
+use crate::store::{Comparer, Digest, V1Part};
 use crate::telemetry::Stage;
 use crate::upstream::Upstream;
-use crate::v2::{conflict, reserved};
-use crate::wire::v1::{V1Create, read_create};
+use crate::v2::{conflict, of_other_version, reserved};
+use crate::wire::v1::{Moved, V1Create, read_create};
 
 /// Answers a v1 create: the body of the 200 reply in the caller's dialect. Complaints are in v1 words.
 ///
@@ -33,7 +33,7 @@ pub async fn create(
     let made = match forwarded(upstream, caller, &create, digest) {
         Ok((body, v1)) => {
             let created = upstream.create(caller, direction, body, v1).await;
-            created.map_err(|refused| in_v1_words(refused, &create))?
+            created.map_err(|refused| in_v1_words(refused, &create, upstream.comparer()))?
         }
         Err(untranslatable) => answer_untranslatable(upstream, caller, &create, digest, untranslatable).await?,
     };
@@ -54,7 +54,8 @@ fn forwarded(
     let translation = translate::translate(create, &merchant.v1, &relay)?;
     let body = translation.to_body().into();
     upstream.metrics().stage(Stage::Translate, started.elapsed());
-    Ok((body, V1Part { digest, callback_url: translation.relayed_to }))
+    let members = Some(create.members(upstream.comparer()));
+    Ok((body, V1Part { digest, members, callback_url: translation.relayed_to }))
 }
 
 /// A rule of the merchant's stands in the way: that matters only if the order is new.
@@ -67,7 +68,7 @@ async fn answer_untranslatable(
 ) -> Result<Made, Failure> {
     match upstream.v1_repeat(caller, create.direction, &create.external_id, digest).await? {
         V1Repeat::Same(made) => Ok(made),
-        V1Repeat::Other => Err(Failure::Conflict(conflict("external_id", Vec::new()))),
+        V1Repeat::Other(earlier) => Err(Failure::Conflict(told_apart(create, upstream.comparer(), &earlier))),
         V1Repeat::Reserved => Err(Failure::Conflict(reserved("external_id"))),
         V1Repeat::New => {
             upstream.metrics().translation_refused(untranslatable.reason);
@@ -77,11 +78,25 @@ async fn answer_untranslatable(
 }
 
 /// What the engine refused, told in the names of the v1 body.
-fn in_v1_words(refused: Refused, create: &V1Create<'_>) -> Failure {
+fn in_v1_words(refused: Refused, create: &V1Create<'_>, comparer: &Comparer) -> Failure {
+    let named = |paths: Vec<String>| paths.iter().map(|path| create.v1_name(path).into_owned()).collect();
     match refused {
         Refused::Invalid(complaint) => Failure::Invalid(complaint.renamed(|path| create.v1_name(path))),
-        Refused::Differs(paths) => Failure::Conflict(conflict("external_id", create.blamed(&paths))),
+        Refused::Differs(paths) => Failure::Conflict(conflict("external_id", named(paths))),
+        Refused::Earlier(earlier) => Failure::Conflict(told_apart(create, comparer, &earlier)),
         Refused::Reserved => Failure::Conflict(reserved("external_id")),
         Refused::Failed(failure) => failure,
     }
+}
+
+/// The complaint about a body whose `external_id` names what another body made, or a v2 request.
+fn told_apart(create: &V1Create<'_>, comparer: &Comparer, earlier: &Earlier) -> Complaint {
+    let Some(v1) = &earlier.v1 else { return of_other_version("external_id", "v2") };
+    let moved = earlier.payment_data.as_ref().map(|data| Moved {
+        fields: &data.fields.sent,
+        kept: &data.kept,
+        return_url: data.return_url.as_ref(),
+    });
+    let members = v1.members.as_ref().map(|members| create.differing(comparer, members, moved));
+    conflict("external_id", members.unwrap_or_default())
 }

@@ -57,6 +57,7 @@ fn failure(refused: Refused) -> Failure {
     match refused {
         Refused::Invalid(complaint) => Failure::Invalid(complaint),
         Refused::Differs(paths) => Failure::Conflict(conflict("order_id", paths)),
+        Refused::Earlier(_) => Failure::Conflict(of_other_version("order_id", "v1")),
         Refused::Reserved => Failure::Conflict(reserved("order_id")),
         Refused::Failed(failure) => failure,
     }
@@ -66,6 +67,15 @@ fn failure(refused: Refused) -> Failure {
 #[must_use]
 pub fn reserved(order_id_name: &'static str) -> Complaint {
     Complaint::member(order_id_name, "is reserved: it names an operation that was made through v1")
+}
+
+/// The complaint about an order id whose operation was made through the other API version.
+#[must_use]
+pub fn of_other_version(order_id_name: &'static str, made_through: &str) -> Complaint {
+    let reason = format!(
+        "exists already and was created through {made_through}: another API version is not a way to send it again"
+    );
+    Complaint::member(order_id_name, reason)
 }
 
 /// The complaint about an order id that exists with other data. It names members, never values.

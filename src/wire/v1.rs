@@ -1,9 +1,10 @@
 //! The v1 shapes: create bodies in (contract section 5), default replies out (section 4).
 
+mod compared;
+
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use super::canonical;
 use super::json::{Member, Node, Object, Value, write_string};
 use super::members::{parsed, present, read_object, required, required_parsed, string};
 use crate::domain::{
@@ -11,7 +12,8 @@ use crate::domain::{
     MERCHANT_USER_IP as USER_IP, OrderId, Shown, reserved_names,
 };
 use crate::failure::Complaint;
-use crate::store::{Comparer, Digest};
+
+pub use compared::Moved;
 
 /// A v1 create body that keeps every rule which needs no rule file.
 #[derive(Debug)]
@@ -51,7 +53,8 @@ pub enum UserId {
     NoEquivalent,
 }
 
-/// The v1 members, in the order in which translations are explained.
+/// The v1 members, in the order in which translations are explained and conflicts told. The short hashes of stored bodies
+/// have this order: it never changes.
 pub const MEMBERS: [&str; 9] = [
     "external_id",
     "amount",
@@ -83,7 +86,7 @@ pub fn read_create(direction: Direction, body: &[u8]) -> Result<V1Create<'_>, Co
         callback_url: present(&body, "callback_url")
             .map(|value| parsed("callback_url", value, CallbackUrl::new_allowing_http))
             .transpose()?,
-        merchant_user_id: read_user_id(&body)?,
+        merchant_user_id: read_user_id(&body),
         merchant_user_ip: read_user_ip(&body)?,
         return_user_url: read_return_url(direction, &body)?,
         card_number: read_card_number(direction, &body)?,
@@ -127,15 +130,15 @@ fn payment_data<'v, 'a>(body: &'v Object<'a>) -> Option<&'v Object<'a>> {
     }
 }
 
-fn read_user_id(body: &Object<'_>) -> Result<UserId, Complaint> {
-    const NAME: &str = "merchant_user_id";
-    let Some(value) = present(body, NAME) else { return Ok(UserId::Absent) };
+/// Whatever is not the text of an integer has no equivalent, of whatever type it is (contract section 5).
+fn read_user_id(body: &Object<'_>) -> UserId {
+    let Some(value) = present(body, "merchant_user_id") else { return UserId::Absent };
     let text = match &value.node {
         Node::String(text) => text.as_ref(),
         Node::Number => value.raw,
-        _ => return Err(Complaint::member(NAME, format!("must be a string, not {}", value.kind()))),
+        _ => return UserId::NoEquivalent,
     };
-    Ok(CustomerAccountId::from_v1_text(text).map_or(UserId::NoEquivalent, UserId::Number))
+    CustomerAccountId::from_v1_text(text).map_or(UserId::NoEquivalent, UserId::Number)
 }
 
 /// The customer's address, which may stand in the body, in `paymentData`, or in both if they agree.
@@ -212,37 +215,6 @@ impl<'a> V1Create<'a> {
         let in_payment_data = payment_data(&self.body).is_some_and(|fields| present(fields, USER_IP).is_some());
         v1_name(path, in_payment_data && !self.names_user_ip_outside())
     }
-
-    /// Those of the members in which a stored operation differs that this body can be blamed for, in v1 names: what the
-    /// merchant's rules filled in is not.
-    #[must_use]
-    pub fn blamed(&self, v2_paths: &[String]) -> Vec<String> {
-        let named = |path: &str| match path {
-            "callback_url" => self.callback_url.is_some(),
-            "success_url" | "pending_url" | "fail_url" => self.return_user_url.is_some(),
-            _ => true,
-        };
-        v2_paths.iter().filter(|path| named(path)).map(|path| self.v1_name(path).into_owned()).collect()
-    }
-
-    /// The keyed hash of what the body says: decoded values, the order of keys and the spelling of the amount aside
-    /// (contract section 2, "Live reload"). `null` is like absent where the contract says so, and PHP's empty list like
-    /// the empty object.
-    #[must_use]
-    pub fn digest(&self, comparer: &Comparer) -> Digest {
-        let mut hashing = comparer.start("v1 create");
-        hashing.part(self.direction.as_str().as_bytes());
-        hashing.part(&self.amount.hundredths().to_le_bytes());
-        let optional = ["shop_code", "callback_url", "merchant_user_id", USER_IP];
-        let empty = payment_data(&self.body).is_some_and(|fields| fields.0.is_empty());
-        let no_payment_data = empty || self.payment_data_is_empty_list();
-        canonical::hash_members(&mut hashing, &self.body, |name| {
-            let absent = optional.contains(&name) && present(&self.body, name).is_none();
-            name != "amount" && !absent && !(name == PAYMENT_DATA && no_payment_data)
-        });
-        hashing.optional(no_payment_data.then_some(b"{}"));
-        hashing.finish()
-    }
 }
 
 /// What a v2 member is called in v1. The customer's address has two places there.
@@ -312,6 +284,7 @@ pub(super) fn status_members(shown: &Shown, status_word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Comparer;
 
     const PAYIN: &str = r#"{"external_id":"o1","amount":"10.50","currency":"EUR","shop_code":"card-eur",
         "callback_url":"https://a.example/cb","merchant_user_id":"42","merchant_user_ip":"203.0.113.7",
@@ -350,7 +323,6 @@ mod tests {
             ("amount", Some("10.5"), "amount: must be a string, not a number"),
             ("amount", Some("\"1.234\""), "amount: must have at most two decimal places"),
             ("currency", Some("\"EU\""), "currency: must be exactly 3 letters"),
-            ("merchant_user_id", Some("true"), "merchant_user_id: must be a string, not a boolean"),
             ("merchant_user_ip", Some("\"\""), "merchant_user_ip: must be exactly one IPv4 or IPv6 address"),
             ("paymentData", Some("[1]"), "paymentData: must be a JSON object, not an array"),
             ("paymentData", Some("null"), "paymentData: must be a JSON object, not null"),

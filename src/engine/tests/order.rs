@@ -94,7 +94,7 @@ async fn the_scope_is_merchant_and_direction_across_shops() {
     // Neither another shop nor another version is a way to retry.
     assert_eq!(world.deposit("\"method\":\"spare\"").await, differs_in("method"));
     let through_v1 = world.v1(Direction::Payin, r#"{"external_id":"o","amount":"10","currency":"EUR"}"#).await;
-    assert!(through_v1.unwrap_err().starts_with("409 external_id: exists already"));
+    assert!(through_v1.unwrap_err().starts_with("409 external_id: exists already and was created through v2"));
 }
 
 #[tokio::test]

@@ -114,9 +114,9 @@ async fn a_conflict_names_members_and_no_value() {
 }
 
 /// A change of the rules, and what a new order with the data of the old one meets afterwards: the change is real.
-type Change = (&'static str, fn(&World), &'static str);
+pub(super) type Change = (&'static str, fn(&World), &'static str);
 
-const CHANGES: &[Change] = &[
+pub(super) const CHANGES: &[Change] = &[
     ("nothing", |_| {}, "200"),
     ("shop switched off", |w| w.replace("shops/card.toml", "[payin]", "active = false\n[payin]"), "400 method"),
     ("direction switched off", |w| w.replace("merchants/acme.toml", "payin = true", "payin = false"), "400 method"),
@@ -288,47 +288,4 @@ async fn time_and_results_change_no_reply() {
     assert_eq!(world.deposit("").await.as_ref(), Ok(&first));
     assert!(world.status(&first).await.contains("\"FAILED\""));
     assert_eq!(world.deposit("\"amount\":11").await, differs_in("amount"));
-}
-
-// keeps P246, D004
-#[tokio::test]
-async fn a_v1_request_never_repeats_what_was_not_made_through_v1() {
-    let world = World::new();
-    world.deposit("").await.unwrap();
-    let caller = world.caller();
-    let v1 = || Some(V1Part { digest: Digest([1; 16]), callback_url: None });
-    let body = signed(&caller, &deposit(""));
-    let over_v2 = v2::create_operation(&world.engine, &caller, Direction::Payin, &body, v1()).await;
-    assert!(matches!(over_v2, Err(Refused::Differs(_))), "its status would be unknown to v1: {over_v2:?}");
-
-    let body = signed(&caller, &deposit("\"order_id\":\"o2\""));
-    let made = v2::create_operation(&world.engine, &caller, Direction::Payin, &body, v1()).await.unwrap();
-    let again = v2::create_operation(&world.engine, &caller, Direction::Payin, &body, None).await.unwrap();
-    assert_eq!(made, again, "what was translated from v1 is a v2 operation");
-}
-
-#[tokio::test]
-async fn a_v1_repeat_is_answered_before_any_rule() {
-    const PAYIN: &str = r#"{"external_id":"o","amount":"10.50","currency":"EUR","merchant_user_id":"42",
-        "merchant_user_ip":"2001:db8::1","paymentData":{"bank_code":"b1","level":1.50}}"#;
-    let rules_of_v1: [Change; 3] = [
-        ("no return address", |w| w.replace("merchants/acme.toml", "return_url", "# return_url"), "400 paymentData."),
-        ("callbacks elsewhere", |w| w.replace("merchants/acme.toml", "a.example/v1", "b.example/v1"), "200"),
-        ("callbacks as v2 sends them", |w| w.replace("merchants/acme.toml", "[v1]", "[v1]\ncallbacks = \"v2\""), "200"),
-    ];
-    for (name, change, new_order) in CHANGES.iter().chain(&rules_of_v1) {
-        let world = World::new();
-        let first = world.v1(Direction::Payin, PAYIN).await.unwrap();
-        change(&world);
-        let respelt = PAYIN.replace("10.50", "010.5").replace("1.50", "1.5");
-        assert_eq!(world.v1(Direction::Payin, &respelt).await.as_ref(), Ok(&first), "{name}");
-        let other = world.v1(Direction::Payin, &PAYIN.replace("10.50", "10.51")).await.unwrap_err();
-        assert!(other.starts_with("409 external_id: exists already"), "{name}: {other}");
-        let new = world.v1(Direction::Payin, &PAYIN.replace("\"o\"", "\"new\"")).await;
-        let expected = new_order.replace("400 method", "400 shop_code").replace("400 fields.", "400 paymentData.");
-        match &new {
-            Ok(_) => assert_eq!(expected, "200", "{name}: {new:?}"),
-            Err(error) => assert!(error.starts_with(&expected), "{name}: {new:?}"),
-        }
-    }
 }

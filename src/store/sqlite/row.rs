@@ -9,7 +9,7 @@ use crate::domain::{
     UnixDay, UnixMillis, Withdrawal,
 };
 use crate::store::vault::{Column, Unsealable, Vault};
-use crate::store::{Comparer, Comparison, Digest, Draft, Fields, Kept, StoreError, Stored, V1Part};
+use crate::store::{Comparer, Comparison, Digest, Draft, Fields, Kept, StoreError, Stored, V1Members, V1Part};
 
 /// The short key of an order: what makes an operation unique. Sixteen bytes, whatever the length of the `order_id`.
 pub(super) fn order_key(comparer: &Comparer, merchant: &MerchantId, direction: Direction, order: &OrderId) -> Digest {
@@ -95,6 +95,7 @@ impl NewRow {
             self.fields,
             counted_day.map(|day| day.0),
             provider_number(operation.provider),
+            v1.as_ref().and_then(|v1| v1.members).map(|members| members.0),
         ])?;
         if inserted == 0 {
             return Ok(false);
@@ -109,8 +110,8 @@ impl NewRow {
 const INSERT: &str = "INSERT INTO operations (transaction_id, order_key, direction, status, created_at, finished_at, \
     amount, customer_account_id, kept, digest, v1_digest, currency, merchant, order_id, api_key, shop, method, \
     payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, redirect_url, account, payer, \
-    fields, counted_day, provider, from_v1) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, \
-    ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?11 IS NOT NULL) ON CONFLICT DO NOTHING";
+    fields, counted_day, provider, v1_members, from_v1) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, \
+    ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?11 IS NOT NULL) ON CONFLICT DO NOTHING";
 
 /// All but the fields. The order is [`StoredRow::read`]'s.
 macro_rules! select {
@@ -119,7 +120,7 @@ macro_rules! select {
             "SELECT operations.transaction_id, direction, status, created_at, finished_at, amount, \
              customer_account_id, kept, digest, v1_digest, currency, merchant, order_id, api_key, shop, method, \
              payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, redirect_url, \
-             account, payer, operations.provider FROM operations ",
+             account, payer, operations.provider, v1_members FROM operations ",
             $rest
         )
     };
@@ -154,6 +155,7 @@ pub(super) struct StoredRow {
     account: Option<Vec<u8>>,
     payer: Option<Vec<u8>>,
     provider: i64,
+    v1_members: Option<[u8; 40]>,
 }
 
 impl StoredRow {
@@ -201,6 +203,7 @@ impl StoredRow {
             account: row.get(23)?,
             payer: row.get(24)?,
             provider: row.get(25)?,
+            v1_members: row.get(26)?,
         })
     }
 
@@ -238,6 +241,7 @@ impl StoredRow {
             None => None,
             Some(digest) => Some(V1Part {
                 digest: Digest(digest),
+                members: self.v1_members.map(V1Members),
                 callback_url: self
                     .v1_callback_url
                     .as_deref()
