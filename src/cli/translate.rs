@@ -1,16 +1,20 @@
 //! `paybridge translate`: what a v1 body becomes, or why it cannot.
 
+mod explain;
+
 use std::io::{self, Write};
 
 use crate::domain::{Direction, OrderId};
-use crate::engine::by_todays_rules;
+use crate::engine::{Accepted, by_todays_rules};
+use crate::failure::Complaint;
 use crate::rules::{Merchant, RuleSet};
 use crate::store::Comparer;
 use crate::v1::{relay_url, translate};
 use crate::wire::{v1, v2};
 
-/// Prints the v2 body that a v1 body becomes for a merchant, with `explain` followed by a line for every member: where
-/// it came from, what was filled in and what was dropped. Returns whether it can be translated.
+/// Prints the v2 body that a v1 body becomes for a merchant, on the first line; with `explain` followed by a line for every
+/// member of either: where it came from, by which rule, what was filled in and what was dropped. Returns whether it can be
+/// translated.
 ///
 /// The relay address ends in a code that only the running gateway's store can make; here it is made of zeros.
 ///
@@ -36,12 +40,15 @@ pub fn run(
     };
     let forwarded = translation.to_body();
     writeln!(out, "{forwarded}")?;
+    let verdict = engines_verdict(merchant, direction, forwarded.as_bytes(), &create);
     if explain {
         writeln!(out)?;
-        explain_members(&translation, out)?;
+        explain::explain(&translation, merchant, verdict.as_ref().and_then(|verdict| verdict.as_ref().ok()), out)?;
     }
-    if let Some(objection) = engines_objection(merchant, direction, forwarded.as_bytes(), &create) {
-        writeln!(err, "note: the engine would refuse this today: {objection}")?;
+    match verdict {
+        Some(Err(objection)) => writeln!(err, "note: the engine would refuse this today: {objection}")?,
+        None => writeln!(err, "note: the merchant has no API key that can call v1")?,
+        Some(Ok(_)) => {}
     }
     Ok(true)
 }
@@ -60,37 +67,16 @@ fn sample_relay_url(rules: &RuleSet, merchant: &Merchant, direction: Direction, 
     }
 }
 
-/// What today's rules of the engine would say, in v1 words.
-fn engines_objection(
+/// What today's rules of the engine make of the body, or their objection in v1 words. `None`: no key of the merchant can
+/// call v1.
+fn engines_verdict(
     merchant: &Merchant,
     direction: Direction,
     body: &[u8],
     create: &v1::V1Create<'_>,
-) -> Option<String> {
+) -> Option<Result<Accepted, Complaint>> {
     let api_key = merchant.api_keys.iter().find(|key| key.v1_secrets.is_some())?;
-    let verdict =
-        v2::read_create(direction, body).and_then(|request| by_todays_rules(merchant, api_key, &request).map(|_| ()));
-    let complaint = verdict.err()?;
-    Some(complaint.renamed(|path| create.v1_name(path)).to_string())
-}
-
-fn explain_members(translation: &translate::Translation<'_>, out: &mut dyn Write) -> io::Result<()> {
-    for member in &translation.members {
-        writeln!(out, "{:<36} <- {}", member.raw_name.trim_matches('"'), member.source)?;
-    }
-    for member in &translation.fields {
-        let target = format!("fields.{}", member.raw_name.trim_matches('"'));
-        writeln!(out, "{target:<36} <- {}", member.source)?;
-    }
-    match &translation.relayed_to {
-        Some(url) => writeln!(out, "callbacks are relayed in v1 shape to {}", url.as_str())?,
-        None if translation.members.iter().any(|member| member.source == translate::Source::Relay) => {
-            writeln!(out, "no v1 callback is sent: neither the request nor the merchant's rules name an address")?;
-        }
-        None => {}
-    }
-    for (name, why) in &translation.dropped {
-        writeln!(out, "{name:<36} dropped: {why}")?;
-    }
-    Ok(())
+    let request = v2::read_create(direction, body);
+    let verdict = request.and_then(|request| by_todays_rules(merchant, api_key, &request));
+    Some(verdict.map_err(|complaint| complaint.renamed(|path| create.v1_name(path))))
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub use checks::FailureCause;
 pub use create::Created;
 pub use customer::CustomerWay;
-pub use decide::by_todays_rules;
+pub use decide::{Accepted, by_todays_rules};
 pub use links::PageSecret;
 pub use query::{Earlier, PaymentData, V1Repeat};
 pub use report::{Report, Reported};

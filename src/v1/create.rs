@@ -4,11 +4,13 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::{relay_url, reply, translate};
+use super::translate::{Untranslatable, translate};
+use super::{relay_url, reply};
 use crate::auth::{Caller, SignedBody};
-use crate::domain::{Direction, Made};
+use crate::domain::{CallbackUrl, Direction, Made};
 use crate::engine::{Earlier, Refused, V1Repeat};
 use crate::failure::{Complaint, Failure};
+use crate::rules::Merchant;
 use crate::store::{Comparer, Digest, V1Part};
 use crate::telemetry::Stage;
 use crate::upstream::Upstream;
@@ -46,16 +48,28 @@ fn forwarded(
     caller: &Caller,
     create: &V1Create<'_>,
     digest: Digest,
-) -> Result<(Bytes, V1Part), translate::Untranslatable> {
+) -> Result<(Bytes, V1Part), Untranslatable> {
     let started = Instant::now();
-    let merchant = caller.merchant();
+    let comparer = upstream.comparer();
     let public_url = &caller.rules().gateway.server.public_url;
-    let relay = relay_url(public_url, upstream.comparer(), &merchant.id, create.direction, &create.external_id);
-    let translation = translate::translate(create, &merchant.v1, &relay)?;
-    let body = translation.to_body().into();
+    let (body, callback_url) = v2_body(caller.merchant(), public_url, comparer, create)?;
     upstream.metrics().stage(Stage::Translate, started.elapsed());
-    let members = Some(create.members(upstream.comparer()));
-    Ok((body, V1Part { digest, members, callback_url: translation.relayed_to }))
+    Ok((body, V1Part { digest, members: Some(create.members(comparer)), callback_url }))
+}
+
+/// The bytes that are signed and forwarded for a create, and whom the relay tells of its result.
+///
+/// # Errors
+/// The first rule of the merchant's that stands in the way.
+pub fn v2_body(
+    merchant: &Merchant,
+    public_url: &str,
+    comparer: &Comparer,
+    create: &V1Create<'_>,
+) -> Result<(Bytes, Option<CallbackUrl>), Untranslatable> {
+    let relay = relay_url(public_url, comparer, &merchant.id, create.direction, &create.external_id);
+    let translation = translate(create, &merchant.v1, &relay)?;
+    Ok((translation.to_body().into(), translation.relayed_to))
 }
 
 /// A rule of the merchant's stands in the way: that matters only if the order is new.
@@ -64,7 +78,7 @@ async fn answer_untranslatable(
     caller: &Caller,
     create: &V1Create<'_>,
     digest: Digest,
-    untranslatable: translate::Untranslatable,
+    untranslatable: Untranslatable,
 ) -> Result<Made, Failure> {
     match upstream.v1_repeat(caller, create.direction, &create.external_id, digest).await? {
         V1Repeat::Same(made) => Ok(made),

@@ -10,7 +10,7 @@ mod status;
 pub mod translate;
 
 pub use balance::balance;
-pub use create::create;
+pub use create::{create, v2_body};
 pub use history::transactions;
 pub use relay::relay_url;
 pub use status::status;

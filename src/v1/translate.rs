@@ -7,7 +7,15 @@ use crate::domain::{BrowserUrl, CallbackUrl, Direction, MERCHANT_USER_IP};
 use crate::failure::Complaint;
 use crate::rules::{CallbackStyle, IdPolicy, UnknownFields, V1Rules};
 use crate::wire::json::write_string;
-use crate::wire::v1::{UserId, V1Create};
+use crate::wire::v1::{UserId, UserIpPlace, V1Create};
+
+const PAYMENT_DATA: &str = "paymentData";
+
+/// What is done with most members.
+const AS_IS: &str = "as is";
+
+/// What the merchant's rules are for.
+const FILLED_IN: &str = "filled in: the request names none";
 
 /// A translation: the members of the v2 body in order, each with where it came from.
 #[derive(Debug)]
@@ -16,8 +24,8 @@ pub struct Translation<'a> {
     pub members: Vec<Translated<'a>>,
     /// The members of `fields`; empty: there is no `fields`.
     pub fields: Vec<Translated<'a>>,
-    /// v1 members that have no place in v2, and why.
-    pub dropped: Vec<(Cow<'a, str>, &'static str)>,
+    /// Sent v1 members that no member of the v2 body has its value of, and why.
+    pub left_out: Vec<(Cow<'a, str>, &'static str)>,
     /// The merchant's own callback address, when v2 is given the relay's.
     pub relayed_to: Option<CallbackUrl>,
 }
@@ -30,6 +38,8 @@ pub struct Translated<'a> {
     pub raw_value: Cow<'a, str>,
     /// Where it came from.
     pub source: Source<'a>,
+    /// What was done with it.
+    pub rule: &'static str,
 }
 
 impl fmt::Debug for Translated<'_> {
@@ -57,7 +67,7 @@ impl fmt::Display for Source<'_> {
             Self::Body(name) => write!(f, "{name}"),
             Self::PaymentData(name) => write!(f, "paymentData.{name}"),
             Self::MerchantRule(key) => write!(f, "the merchant's [v1] {key}"),
-            Self::Relay => f.write_str("this gateway's relay"),
+            Self::Relay => f.write_str("this gateway's relay address"),
         }
     }
 }
@@ -81,8 +91,8 @@ pub fn translate<'a>(
     relay_url: &str,
 ) -> Result<Translation<'a>, Untranslatable> {
     let mut translation =
-        Translation { members: Vec::with_capacity(10), fields: Vec::new(), dropped: Vec::new(), relayed_to: None };
-    refuse_empty_list(create, rules)?;
+        Translation { members: Vec::with_capacity(10), fields: Vec::new(), left_out: Vec::new(), relayed_to: None };
+    translation.read_empty_list(create, rules)?;
     translation.drop_unknown(create, rules)?;
     translation.add_order(create);
     translation.add_user_id(create, rules)?;
@@ -108,32 +118,51 @@ impl<'a> Translation<'a> {
         body
     }
 
+    fn leave_out(&mut self, name: impl Into<Cow<'a, str>>, why: &'static str) {
+        self.left_out.push((name.into(), why));
+    }
+
+    /// PHP writes an empty object as an empty list; whether that is one, the dialect says.
+    fn read_empty_list(&mut self, create: &V1Create<'_>, rules: &V1Rules) -> Result<(), Untranslatable> {
+        if !create.payment_data_is_empty_list() {
+            return Ok(());
+        }
+        if !rules.dialect.empty_list_is_object {
+            let complaint = Complaint::member(PAYMENT_DATA, "must be a JSON object, not an array");
+            return Err(Untranslatable { complaint, reason: "payment_data" });
+        }
+        self.leave_out(PAYMENT_DATA, "[] is read as {}, as the dialect's [requests] empty_list_is_object says");
+        Ok(())
+    }
+
     fn drop_unknown(&mut self, create: &'a V1Create<'a>, rules: &V1Rules) -> Result<(), Untranslatable> {
         for name in create.unknown_members() {
             if rules.unknown_fields == UnknownFields::Reject {
                 let complaint = Complaint::member(name.to_owned(), "is not a known field");
                 return Err(Untranslatable { complaint, reason: "unknown_field" });
             }
-            self.dropped
-                .push((name.into(), "unknown to v1; dropped by the merchant's [v1] unknown_fields = \"ignore\""));
+            self.leave_out(name, "unknown to v1: dropped, as the merchant's [v1] unknown_fields says");
+        }
+        for name in create.null_members() {
+            self.leave_out(name, "null is like absent");
         }
         Ok(())
     }
 
-    fn add(&mut self, name: &'static str, raw_value: impl Into<Cow<'a, str>>, source: Source<'a>) {
-        let raw_name = Cow::Borrowed(name);
-        self.members.push(Translated { raw_name, raw_value: raw_value.into(), source });
+    fn add(&mut self, name: &'static str, raw_value: impl Into<Cow<'a, str>>, source: Source<'a>, rule: &'static str) {
+        self.members.push(Translated { raw_name: name.into(), raw_value: raw_value.into(), source, rule });
     }
 
     fn add_order(&mut self, create: &'a V1Create<'a>) {
-        self.add("\"order_id\"", quoted(create.external_id.as_str()), Source::Body("external_id"));
-        self.add("\"amount\"", create.amount.as_number().to_string(), Source::Body("amount"));
-        self.add("\"currency\"", quoted(&create.currency), Source::Body("currency"));
+        self.add("\"order_id\"", quoted(create.external_id.as_str()), Source::Body("external_id"), AS_IS);
+        let amount = create.amount.as_number().to_string();
+        self.add("\"amount\"", amount, Source::Body("amount"), "decimal string -> JSON number, by value");
+        self.add("\"currency\"", quoted(&create.currency), Source::Body("currency"), AS_IS);
         if let Some(shop_code) = &create.shop_code {
-            self.add("\"method\"", quoted(shop_code), Source::Body("shop_code"));
+            self.add("\"method\"", quoted(shop_code), Source::Body("shop_code"), AS_IS);
         }
         if let Some(card_number) = &create.card_number {
-            self.add("\"account_number\"", quoted(card_number.expose()), Source::Body("card_number"));
+            self.add("\"account_number\"", quoted(card_number.expose()), Source::Body("card_number"), AS_IS);
         }
     }
 
@@ -141,10 +170,11 @@ impl<'a> Translation<'a> {
         const NAME: &str = "merchant_user_id";
         match (create.merchant_user_id, rules.non_numeric_user_id) {
             (UserId::Absent, _) => {}
-            (UserId::Number(id), _) => self.add("\"customer_account_id\"", id.to_string(), Source::Body(NAME)),
+            (UserId::Number(id), _) => {
+                self.add("\"customer_account_id\"", id.to_string(), Source::Body(NAME), "digits -> JSON integer");
+            }
             (UserId::NoEquivalent, IdPolicy::Omit) => {
-                let why = "no integer equals it; left out by the merchant's [v1] non_numeric_user_id = \"omit\"";
-                self.dropped.push((NAME.into(), why));
+                self.leave_out(NAME, "no integer equals it: omitted, as the merchant's [v1] non_numeric_user_id says");
             }
             (UserId::NoEquivalent, IdPolicy::Reject) => {
                 let reason = "must be digits without a leading zero, within a signed 64-bit integer";
@@ -164,9 +194,9 @@ impl<'a> Translation<'a> {
     ) -> Result<(), Untranslatable> {
         const NAME: &str = "callback_url";
         let refuse = |why| Untranslatable { complaint: Complaint::member(NAME, why), reason: "callback_url" };
-        let (url, source) = match (&create.callback_url, &rules.callback_url) {
-            (Some(named), _) => (Some(named), Source::Body(NAME)),
-            (None, default) => (default.as_ref(), Source::MerchantRule(NAME)),
+        let (url, source, rule) = match (&create.callback_url, &rules.callback_url) {
+            (Some(named), _) => (Some(named), Source::Body(NAME), AS_IS),
+            (None, default) => (default.as_ref(), Source::MerchantRule(NAME), FILLED_IN),
         };
         match rules.callbacks {
             CallbackStyle::V1 => {
@@ -174,15 +204,19 @@ impl<'a> Translation<'a> {
                 if named_http && !rules.allow_http_callbacks {
                     return Err(refuse("must be an https:// URL"));
                 }
+                if create.callback_url.is_some() {
+                    self.leave_out(NAME, "kept by the relay, which tells results to it in v1 shape");
+                }
                 self.relayed_to = url.cloned();
-                self.add("\"callback_url\"", quoted(relay_url), Source::Relay);
+                let rule = "since the merchant's [v1] callbacks = \"v1\"";
+                self.add("\"callback_url\"", quoted(relay_url), Source::Relay, rule);
             }
             CallbackStyle::V2 => {
                 let url = url.ok_or_else(|| refuse("is required: the merchant has no default"))?;
                 if url.is_plain_http() {
                     return Err(refuse("must be an https:// URL"));
                 }
-                self.add("\"callback_url\"", quoted(url.as_str()), source);
+                self.add("\"callback_url\"", quoted(url.as_str()), source, rule);
             }
         }
         Ok(())
@@ -193,14 +227,16 @@ impl<'a> Translation<'a> {
         if create.direction == Direction::Payout {
             return Ok(());
         }
-        let named = create.return_user_url.as_ref().map(|url| (url, Source::PaymentData("return_user_url".into())));
-        let default = rules.return_url.as_ref().map(|url| (url, Source::MerchantRule("return_url")));
-        let (url, source): (&BrowserUrl, _) = named.or(default).ok_or_else(|| Untranslatable {
+        let named = create.return_user_url.as_ref();
+        let named =
+            named.map(|url| (url, Source::PaymentData("return_user_url".into()), "as is, for all three results"));
+        let default = rules.return_url.as_ref().map(|url| (url, Source::MerchantRule("return_url"), FILLED_IN));
+        let (url, source, rule): (&BrowserUrl, _, _) = named.or(default).ok_or_else(|| Untranslatable {
             complaint: Complaint::member("paymentData.return_user_url", "is required: the merchant has no default"),
             reason: "return_user_url",
         })?;
         for name in ["\"success_url\"", "\"pending_url\"", "\"fail_url\""] {
-            self.add(name, quoted(url.as_str()), source.clone());
+            self.add(name, quoted(url.as_str()), source.clone(), rule);
         }
         Ok(())
     }
@@ -211,27 +247,22 @@ impl<'a> Translation<'a> {
                 raw_name: member.raw_name.into(),
                 raw_value: member.value.raw.into(),
                 source: Source::PaymentData(Cow::Borrowed(&member.name)),
+                rule: "moved byte for byte",
             });
         }
-        if let Some(address) = &create.merchant_user_ip {
-            let source = if create.names_user_ip_outside() {
-                Source::Body(MERCHANT_USER_IP)
-            } else {
-                Source::PaymentData(MERCHANT_USER_IP.into())
-            };
-            let raw_value = quoted(address.as_str()).into();
-            self.fields.push(Translated { raw_name: "\"merchant_user_ip\"".into(), raw_value, source });
+        match create.user_ip_place() {
+            UserIpPlace::Body(address) => self.fields.push(Translated {
+                raw_name: "\"merchant_user_ip\"".into(),
+                raw_value: quoted(address.as_str()).into(),
+                source: Source::Body(MERCHANT_USER_IP),
+                rule: "as is, into fields",
+            }),
+            UserIpPlace::Both => {
+                self.leave_out(MERCHANT_USER_IP, "the same as paymentData.merchant_user_ip, and forwarded once");
+            }
+            UserIpPlace::PaymentData | UserIpPlace::Nowhere => {}
         }
     }
-}
-
-/// PHP writes an empty object as an empty list; whether that is one, the dialect says.
-fn refuse_empty_list(create: &V1Create<'_>, rules: &V1Rules) -> Result<(), Untranslatable> {
-    if create.payment_data_is_empty_list() && !rules.dialect.empty_list_is_object {
-        let complaint = Complaint::member("paymentData", "must be a JSON object, not an array");
-        return Err(Untranslatable { complaint, reason: "payment_data" });
-    }
-    Ok(())
 }
 
 fn write_members(body: &mut String, members: &[Translated<'_>]) {
@@ -250,3 +281,8 @@ fn quoted(text: &str) -> String {
     write_string(&mut out, text);
     out
 }
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

@@ -53,6 +53,19 @@ pub enum UserId {
     NoEquivalent,
 }
 
+/// Where a body names the customer's address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserIpPlace<'a> {
+    /// Nowhere.
+    Nowhere,
+    /// In `merchant_user_ip` alone.
+    Body(&'a CustomerIp),
+    /// In `paymentData.merchant_user_ip` alone.
+    PaymentData,
+    /// In both, which agree.
+    Both,
+}
+
 /// The v1 members, in the order in which translations are explained and conflicts told. The short hashes of stored bodies
 /// have this order: it never changes.
 pub const MEMBERS: [&str; 9] = [
@@ -66,6 +79,9 @@ pub const MEMBERS: [&str; 9] = [
     "card_number",
     "paymentData",
 ];
+
+/// Members that may be `null`, which is like absent.
+const OPTIONAL: [&str; 4] = ["shop_code", "callback_url", "merchant_user_id", USER_IP];
 
 const PAYMENT_DATA: &str = "paymentData";
 const RETURN_URL: &str = "return_user_url";
@@ -186,15 +202,38 @@ impl<'a> V1Create<'a> {
         self.body.0.iter().map(|member| member.name.as_ref()).filter(move |name| !known(name))
     }
 
-    /// The members of `paymentData` that move to `fields` as they are: all but the return address and the customer's
-    /// address, which have places of their own.
+    /// The members that are `null` and left out, since that is like absent.
+    pub fn null_members(&self) -> impl Iterator<Item = &str> {
+        let null = |name: &str| OPTIONAL.contains(&name) && present(&self.body, name).is_none();
+        let inner = payment_data(&self.body).and_then(|fields| fields.get(USER_IP));
+        let left_out = present(&self.body, USER_IP).and(inner).filter(|value| value.node == Node::Null);
+        let names = self.body.0.iter().map(|member| member.name.as_ref());
+        names.filter(move |name| null(name)).chain(left_out.map(|_| "paymentData.merchant_user_ip"))
+    }
+
+    /// The members of `paymentData` that move to `fields` as they are: all but the return address, which has places of
+    /// its own, and a `null` address of the customer beside one outside.
     pub fn moved_members(&self) -> impl Iterator<Item = &Member<'a>> {
         let direction = self.direction;
+        let outside = present(&self.body, USER_IP).is_some();
         payment_data(&self.body)
             .into_iter()
             .flat_map(|fields| &fields.0)
-            .filter(move |member| member.name != USER_IP)
+            .filter(move |member| !(outside && member.name == USER_IP && member.value.node == Node::Null))
             .filter(move |member| direction == Direction::Payout || member.name != RETURN_URL)
+    }
+
+    /// Where the customer's address stands.
+    #[must_use]
+    pub fn user_ip_place(&self) -> UserIpPlace<'_> {
+        let outside = present(&self.body, USER_IP).is_some();
+        let inside = payment_data(&self.body).is_some_and(|fields| present(fields, USER_IP).is_some());
+        match (&self.merchant_user_ip, outside, inside) {
+            (Some(_), true, true) => UserIpPlace::Both,
+            (Some(address), true, false) => UserIpPlace::Body(address),
+            (Some(_), false, _) => UserIpPlace::PaymentData,
+            (None, ..) => UserIpPlace::Nowhere,
+        }
     }
 
     /// Whether `paymentData` is an empty list, as PHP writes an empty object.
@@ -203,17 +242,10 @@ impl<'a> V1Create<'a> {
         matches!(self.body.get(PAYMENT_DATA), Some(Value { node: Node::Array(_), .. }))
     }
 
-    /// Whether the customer's address stands in the body itself rather than in `paymentData` alone.
-    #[must_use]
-    pub fn names_user_ip_outside(&self) -> bool {
-        present(&self.body, USER_IP).is_some()
-    }
-
     /// What a v2 member is called in this body, for complaints of the engine.
     #[must_use]
     pub fn v1_name(&self, path: &str) -> Cow<'static, str> {
-        let in_payment_data = payment_data(&self.body).is_some_and(|fields| present(fields, USER_IP).is_some());
-        v1_name(path, in_payment_data && !self.names_user_ip_outside())
+        v1_name(path, self.user_ip_place() == UserIpPlace::PaymentData)
     }
 }
 

@@ -3,15 +3,12 @@
 
 use std::borrow::Cow;
 
-use super::{MEMBERS, PAYMENT_DATA, RETURN_URL, USER_IP, V1Create, payment_data};
+use super::{MEMBERS, OPTIONAL, PAYMENT_DATA, RETURN_URL, USER_IP, V1Create, payment_data};
 use crate::domain::{BrowserUrl, Direction};
 use crate::store::{Comparer, Digest, Kept, V1Members};
 use crate::wire::canonical;
 use crate::wire::json::{self, Member, Node, Object, Value};
 use crate::wire::members::present;
-
-/// Members that may be `null`, which is like absent.
-const OPTIONAL: [&str; 4] = ["shop_code", "callback_url", "merchant_user_id", USER_IP];
 
 /// What conflicts call the top-level members that v1 does not know: which of them were sent first is not kept.
 const UNKNOWN: &str = "unknown fields";

@@ -1,0 +1,115 @@
+//! `--explain`: where every member of the v2 body came from and by which rule, which v1 members are not in it, and what
+//! the engine adds and drops by today's rules.
+
+use std::io::{self, Write};
+
+use crate::engine::Accepted;
+use crate::rules::Merchant;
+use crate::v1::translate::{Source, Translated, Translation};
+
+/// Longer cells push their line's rest to the right.
+const WIDEST: usize = 48;
+
+/// Writes the explanation of a translation; `accepted` is what the engine makes of it, unless it refuses it.
+///
+/// # Errors
+/// Only those of writing.
+pub(super) fn explain(
+    translation: &Translation<'_>,
+    merchant: &Merchant,
+    accepted: Option<&Accepted>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut forwarded: Vec<[String; 3]> = Vec::new();
+    for (prefix, members) in [("", &translation.members), ("fields.", &translation.fields)] {
+        forwarded.extend(members.iter().map(|member| {
+            let target = format!("{prefix}{}", shown(member_name(member)));
+            [target, format!("<- {}", source(&member.source, merchant)), member.rule.to_owned()]
+        }));
+    }
+    let mut rest: Vec<[String; 3]> = Vec::new();
+    rest.extend(relayed(translation, merchant));
+    rest.extend(translation.left_out.iter().map(|(name, why)| [shown(name), "-- not forwarded".into(), (*why).into()]));
+    let engines = accepted.map_or_else(Vec::new, |accepted| by_the_engine(translation, merchant, accepted));
+    write_tables(&[forwarded, rest, engines], out)
+}
+
+/// The name of a member as the body spells it, without the quotes.
+fn member_name<'m>(member: &'m Translated<'_>) -> &'m str {
+    let name = member.raw_name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
+    name.unwrap_or(&member.raw_name)
+}
+
+fn source(source: &Source<'_>, merchant: &Merchant) -> String {
+    match source {
+        Source::MerchantRule(key) => rule(merchant, key),
+        Source::PaymentData(_) | Source::Body(_) | Source::Relay => shown(&source.to_string()),
+    }
+}
+
+fn rule(merchant: &Merchant, key: &str) -> String {
+    format!("merchants/{}.toml [v1] {key}", merchant.id)
+}
+
+/// Whom the relay calls, where callbacks go to it.
+fn relayed(translation: &Translation<'_>, merchant: &Merchant) -> Option<[String; 3]> {
+    if !translation.members.iter().any(|member| member.source == Source::Relay) {
+        return None;
+    }
+    let named = translation.left_out.iter().any(|(name, _)| name == "callback_url");
+    let row = |from: String, how: &str| Some(["(v1 callback)".to_owned(), format!("<- {from}"), how.to_owned()]);
+    match (&translation.relayed_to, named) {
+        (Some(_), true) => row("callback_url".to_owned(), "where the relay sends the dialect's callback"),
+        (Some(_), false) => row(rule(merchant, "callback_url"), "filled in: the request names none"),
+        (None, _) => row("nothing".to_owned(), "no v1 callback is sent: no address is named"),
+    }
+}
+
+/// What the engine adds to a request, and what it drops of it.
+fn by_the_engine(translation: &Translation<'_>, merchant: &Merchant, accepted: &Accepted) -> Vec<[String; 3]> {
+    let shop = &accepted.shop.code;
+    let mut rows = Vec::new();
+    if !translation.members.iter().any(|member| member_name(member) == "method") {
+        let from = format!("<- merchants/{}.toml default_shop", merchant.id);
+        rows.push(["(shop)".to_owned(), from, format!("the engine takes {shop}: the request names none")]);
+    }
+    let defaults: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(&accepted.fields.defaults).unwrap_or_default();
+    for name in defaults.keys() {
+        let from = format!("<- the schema of shops/{shop}.toml");
+        rows.push([format!("fields.{}", shown(name)), from, "the engine adds the schema's default".to_owned()]);
+    }
+    for member in &translation.fields {
+        if let Source::PaymentData(name) = &member.source
+            && !accepted.kept.keeps(name)
+        {
+            let why = format!("the engine drops it: the schema of shops/{shop}.toml does not name it");
+            rows.push([format!("fields.{}", shown(member_name(member))), "-- not kept".to_owned(), why]);
+        }
+    }
+    rows
+}
+
+/// Writes tables with columns of the same widths, an empty line between them.
+fn write_tables(tables: &[Vec<[String; 3]>], out: &mut dyn Write) -> io::Result<()> {
+    let width = |column: usize| {
+        let widths = tables.iter().flatten().map(|row| row[column].chars().count());
+        widths.filter(|width| *width <= WIDEST).max().unwrap_or(0)
+    };
+    let (first, second) = (width(0), width(1));
+    for (number, rows) in tables.iter().filter(|rows| !rows.is_empty()).enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        for [target, source, how] in rows {
+            writeln!(out, "{target:<first$}  {source:<second$}  {how}")?;
+        }
+    }
+    Ok(())
+}
+
+/// A name that somebody made up, fit for a terminal.
+fn shown(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_graphic() || c == ' ' || c.is_alphanumeric();
+    name.chars().map(|c| if plain(c) { c.to_string() } else { c.escape_unicode().to_string() }).collect()
+}
