@@ -1,5 +1,6 @@
 //! Golden pairs: what a v1 body becomes. `golden/<merchant>.<kind>.<case>.v1.json` is what a merchant of the tests' rules
-//! sends; beside it lies the v2 body it becomes (`.v2.json`), or what the refusal names (`.refused.txt`).
+//! sends; beside it lies the v2 body it becomes (`.v2.json`), or what the refusal names (`.refused.txt`), and for some what
+//! `--explain` says (`.explained.txt`).
 //!
 //! Values are compared byte for byte, members by name: their order means nothing in JSON. The amount is compared as a
 //! decimal, and the code at the end of the relay's address, which only a running store can make, is not looked at.
@@ -11,6 +12,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use paybridge::domain::{Direction, MerchantId, UnixMillis};
+use paybridge::rules::{self, LoadOptions};
+use paybridge::store::Comparer;
+use paybridge::{v1, wire};
 use regex::Regex;
 use serde_json::value::RawValue;
 
@@ -63,7 +68,6 @@ fn v1_bodies_become_what_is_written_down() {
     let root = tempfile::tempdir().unwrap();
     Rules::default().write(root.path(), 8443, 9090);
     let rules = root.path().join("rules");
-    let relay = Regex::new(r"(/relay/[^\x22]*?)[0-9a-f]{16,}").unwrap();
     let cases = cases();
     assert!(cases.len() >= 30, "the golden files are found");
     for case in cases {
@@ -75,8 +79,7 @@ fn v1_bodies_become_what_is_written_down() {
         match (expected("v2.json"), expected("refused.txt")) {
             (Some(v2), None) => {
                 assert_eq!(output.status.code(), Some(0), "{name}: {complaint}");
-                let said = relay.replace(&said, "${1}CODE").into_owned();
-                assert_eq!(members(&said), members(&v2), "{name}");
+                assert_eq!(members(&without_code(&said)), members(&v2), "{name}");
             }
             (None, Some(names)) => {
                 assert_eq!(output.status.code(), Some(1), "{name} became {said}");
@@ -88,6 +91,77 @@ fn v1_bodies_become_what_is_written_down() {
             _ => panic!("{name}: not exactly one of .v2.json and .refused.txt"),
         }
     }
+}
+
+/// What is printed for a case, less the code of the relay's address.
+fn printed(rules: &Path, case: &Path, extra: &[&str]) -> String {
+    let (_, [merchant, kind]) = named(case);
+    let output = translate(rules, &merchant, &kind, case, extra);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    without_code(&String::from_utf8(output.stdout).unwrap())
+}
+
+fn without_code(text: &str) -> String {
+    Regex::new(r"(/relay/[^\x22]*?)[0-9a-f]{16,}").unwrap().replace(text, "${1}CODE").into_owned()
+}
+
+/// The name of a case, and its merchant and kind.
+fn named(case: &Path) -> (String, [String; 2]) {
+    let name = case.file_name().unwrap().to_str().unwrap().trim_end_matches(".v1.json").to_owned();
+    let mut parts = name.split('.').map(str::to_owned);
+    let words = [parts.next().unwrap(), parts.next().unwrap()];
+    (name, words)
+}
+
+#[test]
+fn explanations_are_what_is_written_down() {
+    let root = tempfile::tempdir().unwrap();
+    Rules::default().write(root.path(), 8443, 9090);
+    let rules = root.path().join("rules");
+    let mut explained = 0;
+    for case in cases() {
+        let (name, _) = named(&case);
+        let file = case.with_file_name(format!("{name}.explained.txt"));
+        let Ok(expected) = std::fs::read_to_string(&file) else { continue };
+        explained += 1;
+        let printed = printed(&rules, &case, &["--explain"]);
+        let (body, rest) = printed.split_once("\n\n").expect("the body, an empty line, the explanation");
+        assert!(!body.contains('\n'), "the body stands alone on its line");
+        assert_eq!(rest, expected, "{name}");
+        for secret in ["4000123412341234", "ann@example.com", "https://"] {
+            assert!(!rest.contains(secret), "{name}: values are in the body, and nowhere else");
+        }
+    }
+    assert_eq!(explained, 4);
+}
+
+/// The tool says what the gateway would send, to the byte: there they are signed as they stand.
+#[test]
+fn what_is_printed_is_what_is_forwarded() {
+    let root = tempfile::tempdir().unwrap();
+    Rules::default().write(root.path(), 8443, 9090);
+    let directory = root.path().join("rules");
+    let rules = rules::load(&directory, UnixMillis(1_780_000_000_000), None, LoadOptions::default()).unwrap();
+    let public_url = &rules.gateway.server.public_url;
+    let comparer = Comparer::new(&[9; 32]);
+    let mut compared = 0;
+    for case in cases() {
+        let (name, [merchant, kind]) = named(&case);
+        if !case.with_file_name(format!("{name}.v2.json")).exists() {
+            continue;
+        }
+        let direction = if kind == "payin" { Direction::Payin } else { Direction::Payout };
+        let sent = std::fs::read(&case).unwrap();
+        let create = wire::v1::read_create(direction, &sent).unwrap();
+        let merchant = &rules.merchants[&MerchantId::new(&merchant).unwrap()];
+        let (forwarded, _) = v1::v2_body(merchant, public_url, &comparer, &create).unwrap();
+        let forwarded = without_code(std::str::from_utf8(&forwarded).unwrap());
+        assert_eq!(printed(&directory, &case, &[]), format!("{forwarded}\n"), "{name}");
+        let explained = printed(&directory, &case, &["--explain"]);
+        assert!(explained.starts_with(&format!("{forwarded}\n\n")), "{name}");
+        compared += 1;
+    }
+    assert!(compared >= 30, "the golden files are found");
 }
 
 #[test]

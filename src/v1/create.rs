@@ -69,7 +69,7 @@ pub fn v2_body(
 ) -> Result<(Bytes, Option<CallbackUrl>), Untranslatable> {
     let relay = relay_url(public_url, comparer, &merchant.id, create.direction, &create.external_id);
     let translation = translate(create, &merchant.v1, &relay)?;
-    Ok((translation.to_body().into(), translation.relayed_to))
+    Ok((translation.to_body().into(), translation.relayed_to.map(|(url, _)| url)))
 }
 
 /// A rule of the merchant's stands in the way: that matters only if the order is new.

@@ -26,8 +26,8 @@ pub struct Translation<'a> {
     pub fields: Vec<Translated<'a>>,
     /// Sent v1 members that no member of the v2 body has its value of, and why.
     pub left_out: Vec<(Cow<'a, str>, &'static str)>,
-    /// The merchant's own callback address, when v2 is given the relay's.
-    pub relayed_to: Option<CallbackUrl>,
+    /// The merchant's own callback address and where it came from, when v2 is given the relay's.
+    pub relayed_to: Option<(CallbackUrl, Source<'a>)>,
 }
 
 /// A member of the v2 body.
@@ -204,10 +204,7 @@ impl<'a> Translation<'a> {
                 if named_http && !rules.allow_http_callbacks {
                     return Err(refuse("must be an https:// URL"));
                 }
-                if create.callback_url.is_some() {
-                    self.leave_out(NAME, "kept by the relay, which tells results to it in v1 shape");
-                }
-                self.relayed_to = url.cloned();
+                self.relayed_to = url.cloned().map(|url| (url, source));
                 let rule = "since the merchant's [v1] callbacks = \"v1\"";
                 self.add("\"callback_url\"", quoted(relay_url), Source::Relay, rule);
             }

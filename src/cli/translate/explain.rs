@@ -56,12 +56,11 @@ fn relayed(translation: &Translation<'_>, merchant: &Merchant) -> Option<[String
     if !translation.members.iter().any(|member| member.source == Source::Relay) {
         return None;
     }
-    let named = translation.left_out.iter().any(|(name, _)| name == "callback_url");
     let row = |from: String, how: &str| Some(["(v1 callback)".to_owned(), format!("<- {from}"), how.to_owned()]);
-    match (&translation.relayed_to, named) {
-        (Some(_), true) => row("callback_url".to_owned(), "where the relay sends the dialect's callback"),
-        (Some(_), false) => row(rule(merchant, "callback_url"), "filled in: the request names none"),
-        (None, _) => row("nothing".to_owned(), "no v1 callback is sent: no address is named"),
+    match &translation.relayed_to {
+        Some((_, from @ Source::MerchantRule(_))) => row(source(from, merchant), "filled in: the request names none"),
+        Some((_, from)) => row(source(from, merchant), "kept by the relay, which tells results to it in v1 shape"),
+        None => row("nothing".to_owned(), "no v1 callback is sent: no address is named"),
     }
 }
 

@@ -470,6 +470,7 @@ fn every_sent_member_is_accounted_for() {
     let translation = translate(&create, merchant(&rules), RELAY).unwrap();
     let mut told: Vec<String> = translation.left_out.iter().map(|(name, _)| name.to_string()).collect();
     told.extend(translation.members.iter().chain(&translation.fields).map(|member| member.source.to_string()));
+    told.extend(translation.relayed_to.iter().map(|(_, source)| source.to_string()));
     for name in [
         "external_id",
         "amount",
