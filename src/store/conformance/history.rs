@@ -25,7 +25,7 @@ fn at(mut draft: Draft, time: UnixMillis, number: u64) -> Draft {
 }
 
 fn made_through_v1(mut draft: Draft) -> Draft {
-    draft.v1 = Some(V1Part { digest: Digest([3; 16]), callback_url: None });
+    draft.v1 = Some(V1Part { digest: Digest([3; 16]), members: None, callback_url: None });
     draft
 }
 

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use super::*;
 use crate::domain::{Direction, HistoryQuery, Status};
 use crate::store::{
-    EngineAnswer, Entry, EntryId, Intended, Intent, Passed, Progress, Reservations, Standing, StoreError, V1Part,
+    EngineAnswer, Entry, EntryId, Intended, Intent, Passed, Progress, Reservations, Standing, StoreError, V1Members,
+    V1Part,
 };
 
 const BODY: &str = r#"{"order_id":"o","amount":10.50,"account_number":"4929420573595709"}"#;
@@ -24,7 +25,7 @@ pub(in crate::store) fn intent(merchant_name: &str, order_text: &str) -> Intent 
         amount: Amount::from_hundredths(1050).unwrap(),
         currency: Currency::new("EUR").unwrap(),
         shop: None,
-        v1: V1Part { digest: Digest([7; 16]), callback_url: None },
+        v1: V1Part { digest: Digest([7; 16]), members: None, callback_url: None },
         body: BODY.as_bytes().into(),
         created_at: NOW,
     }
@@ -37,7 +38,11 @@ fn full_intent(merchant_name: &str, order_text: &str) -> Intent {
         direction: Direction::Payout,
         amount: Amount::from_hundredths(Amount::MAX_HUNDREDTHS).unwrap(),
         shop: Some("no such shop \u{e9}".into()),
-        v1: V1Part { digest: Digest([0xfe; 16]), callback_url: Some(callback_url) },
+        v1: V1Part {
+            digest: Digest([0xfe; 16]),
+            members: Some(V1Members([0xfd; 40])),
+            callback_url: Some(callback_url),
+        },
         created_at: at(1),
         ..intent(merchant_name, order_text)
     }

@@ -93,7 +93,7 @@ fn passed(number: u64) -> Draft {
     let order = format!("order-{number:08}");
     let chance = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     let mut draft = if chance.is_multiple_of(20) { withdrawal("acme", &order) } else { deposit("acme", &order) };
-    draft.v1 = Some(V1Part { digest: Digest([3; 16]), callback_url: None });
+    draft.v1 = Some(V1Part { digest: Digest([3; 16]), members: None, callback_url: None });
     let operation = &mut draft.operation;
     operation.created_at = UnixMillis(NOW.0 + i64::try_from(number * 100).unwrap());
     operation.id = TransactionId::compose(operation.created_at, Bucket::of(&operation.merchant), chance);

@@ -7,7 +7,7 @@ use crate::domain::{
 };
 use crate::store::sqlite::row::{NotOurs, OrNot, direction_number, direction_of, order_key, status_number, status_of};
 use crate::store::vault::{Column, Place, Vault};
-use crate::store::{Digest, EngineAnswer, Entry, EntryId, Intent, Passed, Progress, StoreError, V1Part};
+use crate::store::{Digest, EngineAnswer, Entry, EntryId, Intent, Passed, Progress, StoreError, V1Members, V1Part};
 
 /// `journal.state`.
 pub(super) const OPEN: i64 = 0;
@@ -78,6 +78,7 @@ impl NewEntry {
             ":created_at": created_at.0,
             ":amount": amount.hundredths().cast_signed(),
             ":v1_digest": v1.digest.0,
+            ":v1_members": v1.members.as_ref().map(|members| members.0),
             ":currency": currency.as_str(),
             ":merchant": merchant.as_str(),
             ":order_id": order_id.as_str(),
@@ -103,8 +104,8 @@ impl NewEntry {
 }
 
 const INSERT: &str = "INSERT INTO journal (order_key, direction, state, status, created_at, amount, v1_digest, \
-    currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
-    VALUES (:order_key, :direction, :state, :status, :created_at, :amount, :v1_digest, \
+    v1_members, currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
+    VALUES (:order_key, :direction, :state, :status, :created_at, :amount, :v1_digest, :v1_members, \
     :currency, :merchant, :order_id, :api_key, :shop, :v1_callback_url, :body)";
 
 const COMPLETE: &str = "UPDATE journal SET state = :state, place = :place, transaction_id = :transaction_id, \
@@ -115,7 +116,7 @@ macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT entry, direction, state, status, created_at, amount, v1_digest, currency, merchant, order_id, \
-             api_key, shop, v1_callback_url, transaction_id, redirect_url, account, body FROM journal ",
+             api_key, shop, v1_callback_url, transaction_id, redirect_url, account, body, v1_members FROM journal ",
             $rest
         )
     };
@@ -140,6 +141,7 @@ pub(in crate::store::sqlite) struct EntryRow {
     redirect_url: Option<String>,
     account: Option<Vec<u8>>,
     body: Option<Vec<u8>>,
+    v1_members: Option<[u8; 40]>,
 }
 
 impl EntryRow {
@@ -193,6 +195,7 @@ impl EntryRow {
             redirect_url: row.get(14)?,
             account: row.get(15)?,
             body: row.get(16)?,
+            v1_members: row.get(17)?,
         })
     }
 
@@ -258,6 +261,7 @@ impl EntryRow {
             shop: Some(self.shop.clone()).filter(|shop| !shop.is_empty()),
             v1: V1Part {
                 digest: Digest(self.v1_digest),
+                members: self.v1_members.map(V1Members),
                 callback_url: self
                     .v1_callback_url
                     .as_deref()

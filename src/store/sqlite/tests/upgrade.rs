@@ -76,8 +76,11 @@ async fn a_store_of_version_2_is_migrated_without_loss() {
             let mut draft = with_job(draft, 100);
             draft.comparison.kept = Kept::Names(["a".into()].into());
             if draft.operation.direction() == Direction::Payout {
-                draft.v1 =
-                    Some(V1Part { digest: Digest([9; 16]), callback_url: Some(draft.operation.callback_url.clone()) });
+                draft.v1 = Some(V1Part {
+                    digest: Digest([9; 16]),
+                    members: None,
+                    callback_url: Some(draft.operation.callback_url.clone()),
+                });
             }
             let id = created(&store, draft).await;
             if let Some(outcome) = outcome.clone() {
@@ -146,7 +149,7 @@ async fn a_store_of_version_3_is_migrated_without_loss() {
     let place = Place::new();
     let store = place.open_made().unwrap();
     let mut translated = with_job(deposit("acme", "translated"), 0);
-    translated.v1 = Some(V1Part { digest: Digest([1; 16]), callback_url: None });
+    translated.v1 = Some(V1Part { digest: Digest([1; 16]), members: None, callback_url: None });
     let mut limited = with_job(withdrawal("acme", "limited"), 100);
     limited.operation.customer_account_id = Some(CustomerAccountId(70));
     limited.operation.provider = ProviderKind::Http;
