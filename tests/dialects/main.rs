@@ -128,3 +128,9 @@ scenarios! {
     notices_stand_on_every_reply_to_a_proven_caller => crate::notices::stand,
     what_sign_prints_is_let_in => crate::signing::prints,
 }
+
+#[test]
+fn the_rules_readme_shows_the_dialect_that_is_tested() {
+    let readme = include_str!("../../rules/README.md");
+    assert!(readme.contains(&format!("```toml\n{}```", MERIDIAN.file.unwrap())));
+}
