@@ -6,7 +6,7 @@ pub async fn told(world: &World) {
     let wire = world.wire;
     let [_, _, _, _, balance, history] = wire.paths;
     let empty = (wire.page)(&world.send(&wire.get(&ACME, history)).await.expect(200).json());
-    assert_eq!(empty, wire::Page { lines: Vec::new(), page: 1, per_page: 50, has_more: false });
+    assert_eq!(empty, wire::Page { lines: Vec::new(), number: 1, size: 50, has_more: false });
 
     let deposit = world.create(&ACME, wire.payin(), &payin("in")).await;
     let lost = with(payout("lost"), "amount", Some("7.01".into()));
@@ -37,7 +37,7 @@ pub async fn told(world: &World) {
                 ("in", pending, "10.50", "payin")
             ]
         );
-        assert_eq!((page.page, page.per_page, page.has_more), (1, 50, false));
+        assert_eq!((page.number, page.size, page.has_more), (1, 50, false));
         let (first, ..) = page.lines.last().unwrap();
         assert_eq!(*first, world.seen(&ACME, &wire.payin_status("external_id=in")).await);
         assert_eq!(first.transaction_id, deposit.transaction_id);
@@ -53,10 +53,7 @@ pub async fn told(world: &World) {
         assert_eq!(ids(&ask(format!("status={failed}")).await), ["lost"]);
         assert_eq!(ids(&ask(format!("status={pending}&type=payout&shop_code=slow-eur")).await), ["held"]);
         let second = ask("per_page=1&page=2".to_owned()).await;
-        assert_eq!(
-            (ids(&second), second.page, second.per_page, second.has_more),
-            (vec!["lost".to_owned()], 2, 1, true)
-        );
+        assert_eq!((ids(&second), second.number, second.size, second.has_more), (vec!["lost".to_owned()], 2, 1, true));
         let bounds = format!("created_from={0}&created_to={0}", page.lines[1].2.replace(':', "%3A"));
         assert!(ids(&ask(bounds).await).contains(&"lost".to_owned()), "what is shown can be asked for");
         let foreign_word = if pending == "PENDING" { "waiting" } else { "PENDING" };

@@ -88,8 +88,8 @@ pub struct Seen {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Page {
     pub lines: Vec<(Seen, String, String)>,
-    pub page: u64,
-    pub per_page: u64,
+    pub number: u64,
+    pub size: u64,
     pub has_more: bool,
 }
 
@@ -206,8 +206,8 @@ pub const V1: Wire = Wire {
         };
         Page {
             lines: reply["transactions"].as_array().unwrap().iter().map(line).collect(),
-            page: reply["page"].as_u64().unwrap(),
-            per_page: reply["per_page"].as_u64().unwrap(),
+            number: reply["page"].as_u64().unwrap(),
+            size: reply["per_page"].as_u64().unwrap(),
             has_more: reply["has_more"].as_bool().unwrap(),
         }
     },
@@ -284,8 +284,8 @@ pub const MERIDIAN: Wire = Wire {
         };
         Page {
             lines: reply["result"].as_array().unwrap().iter().map(line).collect(),
-            page: reply["page"][0].as_u64().unwrap(),
-            per_page: reply["page"][1].as_u64().unwrap(),
+            number: reply["page"][0].as_u64().unwrap(),
+            size: reply["page"][1].as_u64().unwrap(),
             has_more: reply["more"].as_bool().unwrap(),
         }
     },

@@ -21,6 +21,8 @@ pub(super) struct DialectPlaces {
     pub file: Option<FileId>,
     /// Of routes that the file names.
     pub routes: HashMap<Endpoint, Span>,
+    /// Of the headers of the API key, the signature and the timestamp, where the file names them.
+    pub headers: [Option<Span>; 3],
 }
 
 /// All dialects, and where their keys are.
@@ -75,7 +77,11 @@ impl Context<'_> {
     }
 
     fn dialect(&mut self, here: Here<'_>, name: &str, raw: &RawDialect, places: &mut DialectPlaces) -> Option<Dialect> {
-        let signature = self.recipe(here, raw.signature.get().unwrap_or(&RawSignature::default()));
+        let default = RawSignature::default();
+        let signature = raw.signature.get().unwrap_or(&default);
+        places.headers =
+            [&signature.api_key, &signature.signature, &signature.timestamp].map(|key| key.given().map(Spanned::span));
+        let signature = self.recipe(here, signature);
         let routes = self.own_routes(here, raw.routes.get().unwrap_or(&RawRoutes::default()), places);
         let statuses = self.statuses(here, raw.statuses.get().unwrap_or(&Words::default()));
         let replies = self.replies(here, raw.replies.get().unwrap_or(&RawReplies::default()), &statuses);
@@ -108,10 +114,12 @@ impl Context<'_> {
             algorithm: raw.algorithm.or(default.algorithm),
             encoding: raw.encoding.or(default.encoding),
         };
+        let mut taken = false;
         for given in [&raw.api_key, &raw.signature, &raw.timestamp].into_iter().filter_map(Field::given) {
             if OF_HTTP.contains(&given.get_ref().as_str()) {
                 let message = format!("`{}` has a meaning of its own in HTTP and cannot be used here", given.get_ref());
                 self.problem(here, given.span(), message);
+                taken = true;
             }
         }
         let headers = [&recipe.api_key, &recipe.signature, &recipe.timestamp];
@@ -121,7 +129,7 @@ impl Context<'_> {
             self.problem(here, span, "`api_key`, `signature` and `timestamp` must be three different headers");
             return None;
         }
-        Some(recipe)
+        (!taken).then_some(recipe)
     }
 
     fn own_routes(

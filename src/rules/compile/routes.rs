@@ -7,7 +7,7 @@ use super::dialect::DialectPlaces;
 use super::{BUILT_IN_DIALECT, Context, Parts};
 use crate::domain::MerchantId;
 use crate::rules::problems::quoted;
-use crate::rules::{Dialect, Merchant, Recipe, V1Route};
+use crate::rules::{Dialect, Endpoint, Merchant, Recipe, V1Route};
 
 impl Context<'_> {
     /// The table of v1 paths. Dialects that share a route must share the names of the headers that are read before the
@@ -43,9 +43,9 @@ impl Context<'_> {
                     });
                     continue;
                 };
-                if let Some((other, _)) = route.endpoints.first()
+                if let Some((other, shared)) = route.endpoints.first()
                     && let Some(first) = dialects.get(&**other)
-                    && !same_headers(&first.signature, &dialect.signature)
+                    && let Some(different) = different_header(&first.signature, &dialect.signature)
                     && conflicts.insert((other.clone(), *name))
                 {
                     let message = format!(
@@ -54,7 +54,8 @@ impl Context<'_> {
                         quoted(other),
                         quoted(name)
                     );
-                    self.route_problem(places, [name, other], *endpoint, message);
+                    let endpoints = [(*name, *endpoint), (&**other, *shared)];
+                    self.route_problem(places, endpoints, different, message);
                 }
                 route.endpoints.push(((*name).into(), *endpoint));
             }
@@ -62,21 +63,30 @@ impl Context<'_> {
         table
     }
 
-    /// Points at the route in the first of two dialects that is written in a file.
+    /// Points at what a file of the two dialects says of the route, else of the header that differs.
     fn route_problem(
         &mut self,
         places: &HashMap<Box<str>, DialectPlaces>,
-        dialects: [&str; 2],
-        endpoint: crate::rules::Endpoint,
+        endpoints: [(&str, Endpoint); 2],
+        header: usize,
         message: String,
     ) {
-        let mut known = dialects.iter().filter_map(|name| places.get(*name));
-        if let Some((file, places)) = known.find_map(|places| Some((places.file?, places))) {
-            self.findings.add(file, places.routes.get(&endpoint).cloned().unwrap_or(0..0), message);
+        let files = || {
+            let known = endpoints.iter().filter_map(|(name, endpoint)| Some((places.get(*name)?, endpoint)));
+            known.filter_map(|(of, endpoint)| Some((of.file?, of, endpoint)))
+        };
+        let place = files()
+            .find_map(|(file, of, endpoint)| Some((file, of.routes.get(endpoint)?.clone())))
+            .or_else(|| files().find_map(|(file, of, _)| Some((file, of.headers.get(header)?.clone()?))))
+            .or_else(|| files().map(|(file, ..)| (file, 0..0)).next());
+        if let Some((file, span)) = place {
+            self.findings.add(file, span, message);
         }
     }
 }
 
-fn same_headers(a: &Recipe, b: &Recipe) -> bool {
-    (&a.api_key, &a.signature, &a.timestamp) == (&b.api_key, &b.signature, &b.timestamp)
+/// The first header that two recipes name differently: that of the API key, the signature or the timestamp.
+fn different_header(a: &Recipe, b: &Recipe) -> Option<usize> {
+    let pairs = [(&a.api_key, &b.api_key), (&a.signature, &b.signature), (&a.timestamp, &b.timestamp)];
+    pairs.iter().position(|(one, other)| one != other)
 }

@@ -13,7 +13,7 @@ const ODD_TEXT: &str = "\"a\\b\"/'\u{1}\t\r\n\u{7f}\u{2028}</script>{{ é 付款
 const LARGEST_PAGE: usize = 200;
 
 /// What errors come with.
-const ERROR_CODES: [u16; 13] = [400, 401, 403, 404, 405, 408, 409, 413, 415, 429, 500, 501, 503];
+const ERROR_CODES: [u16; 15] = [400, 401, 403, 404, 405, 408, 409, 413, 415, 429, 500, 501, 502, 503, 504];
 
 /// Every kind of values that a reply is rendered with, in a dialect of these words.
 pub(crate) fn samples(reply: &str, words: &StatusWords) -> Vec<Value> {

@@ -156,8 +156,21 @@ mod tests {
                 Segment::Literal("x".into()),
             ]
         );
+        assert_eq!(
+            payload("{{{timestamp}}}\n{body}\n").unwrap(),
+            [
+                Segment::Literal("{".into()),
+                Segment::Timestamp,
+                Segment::Literal("}\n".into()),
+                Segment::Body,
+                Segment::Literal("\n".into()),
+            ]
+        );
         for (text, reason) in [
             ("{body", "`{` without"),
+            ("{Body}", "unknown placeholder"),
+            ("{ body }", "unknown placeholder"),
+            ("{{{body}}", "`}` without"),
             ("{body}}", "`}` without"),
             ("{body}{nonce}", "unknown placeholder"),
             ("{body}{}", "unknown placeholder"),

@@ -44,7 +44,20 @@ fn that_share_routes_share_headers() {
     assert_eq!(endpoints, &[("d".into(), Endpoint::Payin), ("v1".into(), Endpoint::Payin)]);
     Rules::small()
         .with("dialects/d.toml", "[signature]\nsignature = \"Sign\"")
-        .one_problem("dialects/d.toml:1:1", "the dialects `d` and `v1` share the route POST /api/v1/payin");
+        .one_problem("dialects/d.toml:2:13", "the dialects `d` and `v1` share the route POST /api/v1/payin");
+    let elsewhere = "[signature]\ntimestamp = \"At\"\n[routes]\npayin = \"POST /a/in\"\npayout = \"POST /a/out\"\n\
+        payin_status = \"GET /a/in\"\npayout_status = \"GET /a/out\"\nbalance = \"GET /a/b\"\ntransactions = \"GET /a/t\"";
+    let spoken = |text: String| Rules::small().with("dialects/v1.toml", "").with("dialects/d.toml", text);
+    spoken(elsewhere.to_owned()).load();
+    // One path for two endpoints is shared too.
+    spoken(elsewhere.replace("GET /a/b", "GET /api/v1/transactions"))
+        .one_problem("dialects/d.toml:8:11", "so that their `[signature]` must name the same headers");
+    spoken(elsewhere.replace("GET /a/b", "GET /api/v1/transactions").replace("\"At\"", "\"x-TIMESTAMP\"")).load();
+    // With different methods it is not.
+    let rules = spoken(elsewhere.replace("GET /a/b", "GET /api/v1/payin")).load();
+    let routes = &rules.v1_routes["/api/v1/payin"];
+    let found: Vec<_> = routes.iter().map(|route| (route.method.as_str(), &*route.endpoints[0].0)).collect();
+    assert_eq!(found, [("GET", "d"), ("POST", "v1")]);
     // A v1 that nobody wrote down or uses takes no paths.
     let merchant = format!("{MERCHANT}[v1]\ndialect = \"d\"");
     let rules = Rules::small().with("dialects/d.toml", "[signature]\nsignature = \"Sign\"");
@@ -55,6 +68,12 @@ fn that_share_routes_share_headers() {
 fn wrong_in_themselves() {
     dialect("[signature]\napi_key = \"X Key\"", "2:11", "must be a header name");
     dialect("[signature]\ntimestamp = \"x-signature\"", "2:13", "must be three different headers");
+    for name in ["Host", "content-length", "X-Request-Id", "Traceparent", "X-Forwarded-For", "TE"] {
+        dialect(&format!("[signature]\nsignature = \"{name}\""), "2:13", "has a meaning of its own in HTTP");
+    }
+    for name in ["", "X Key", "X-Schlüssel", "X-Key:", "X-Key\\n"] {
+        dialect(&format!("[signature]\nsignature = \"{name}\""), "2:13", "must be a header name");
+    }
     dialect("[signature]\npayload = \"{timestamp}\"", "2:11", "must hold `{body}`");
     dialect("[signature]\npayload = \"{body}{x}\"", "2:11", "unknown placeholder");
     dialect("[signature]\nwindow = \"0s\"", "2:10", "must be longer than 0");
@@ -82,6 +101,9 @@ fn wrong_in_themselves() {
     dialect("[replies]\npayin = '''\n{\n  \"a\": {{ x }}\n}'''", "4:11", "undefined");
     dialect("[replies]\npayin = \"{{\"", "2:10", "is no usable template");
     dialect("[replies]\npayin = \"ok\"", "2:9", "does not render JSON");
+    dialect("[replies]\nerror = '''\n{% if nothing %}1{% else %}2{% endif %}'''", "3:7", "undefined");
+    let lost = "[statuses]\nFAILED = \"lost\"\n[replies]\nstatus = '{% if status == \"lost\" %}{{ x }}{% endif %}1'";
+    dialect(lost, "4:39", "undefined");
     dialect("[replies]\nrefund = \"1\"", "2:1", "unknown key `refund` in `replies`");
     assert!(Rules::small().with("dialects/d.toml", "[routes]\nbalance = \"GET /api/v20\"").try_load().is_ok());
 }

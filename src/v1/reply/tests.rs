@@ -16,7 +16,8 @@ fn dialect(replies: &[(&str, &str)]) -> Arc<Dialect> {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("dialects")).unwrap();
     fs::write(directory.path().join("gateway.toml"), "").unwrap();
-    let lines: String = replies.iter().map(|(name, template)| format!("{name} = '''{template}'''\n")).collect();
+    let lines: Vec<_> = replies.iter().map(|(name, template)| format!("{name} = '''{template}'''")).collect();
+    let lines = lines.join("\n");
     fs::write(
         directory.path().join("dialects/d.toml"),
         format!("[statuses]\nPENDING = \"new\"\nSUCCESS = \"done\"\nFAILED = \"lost\"\n[replies]\n{lines}"),
