@@ -144,7 +144,7 @@ fn what_is_printed_is_what_is_forwarded() {
     let rules = rules::load(&directory, UnixMillis(1_780_000_000_000), None, LoadOptions::default()).unwrap();
     let public_url = &rules.gateway.server.public_url;
     let comparer = Comparer::new(&[9; 32]);
-    let mut compared = 0;
+    let mut seen = 0;
     for case in cases() {
         let (name, [merchant, kind]) = named(&case);
         if !case.with_file_name(format!("{name}.v2.json")).exists() {
@@ -159,9 +159,9 @@ fn what_is_printed_is_what_is_forwarded() {
         assert_eq!(printed(&directory, &case, &[]), format!("{forwarded}\n"), "{name}");
         let explained = printed(&directory, &case, &["--explain"]);
         assert!(explained.starts_with(&format!("{forwarded}\n\n")), "{name}");
-        compared += 1;
+        seen += 1;
     }
-    assert!(compared >= 30, "the golden files are found");
+    assert!(seen >= 30, "the golden files are found");
 }
 
 #[test]

@@ -126,6 +126,8 @@ async fn other_data_under_the_same_id_is_409_and_changes_nothing() {
     for (kind, member, value) in rows {
         let changed = with(kind.body("fixed"), member, value.clone()).to_string();
         let refused = client.send(&kind.request(&ACME, changed)).await.expect(409);
+        let named = if *member == "paymentData" { "paymentData.holder" } else { *member };
+        assert!(refused.message().ends_with(&format!("differs in: {named}")), "{member}: {}", refused.message());
         for secret in ["10.51", "4000123412341299", "bob@", "elsewhere", "203.0.113.10", "order_id"] {
             assert!(!refused.text().contains(secret), "{secret} is echoed: {}", refused.text());
         }
@@ -531,6 +533,25 @@ async fn an_equal_repeat_is_answered_before_any_merchant_rule_is_looked_at() {
     }
     let fresh = with(lenient, "external_id", Some("fresh".into()));
     client.send(&Request::payin(&BETA, &fresh)).await.expect(400);
+}
+
+// keeps P242, P246
+#[tokio::test]
+async fn no_api_version_repeats_what_the_other_made() {
+    let gateway = Gateway::start(&Rules::default());
+    let client = gateway.client();
+    for (v1, v2) in [(Create::Payin, Create::Deposit), (Create::Payout, Create::Withdrawal)] {
+        let body = with(v1.body("ours"), "callback_url", Some("https://gamma.example/cb".into()));
+        let first = v1.create(&client, &GAMMA, &body).await.json();
+        let message = client.send(&v2.request(&GAMMA, v2.body("ours").to_string())).await.expect(409).message();
+        assert!(message.starts_with("order_id: ") && message.contains("through v1"), "{message}");
+        assert_eq!(v1.create(&client, &GAMMA, &body).await.json(), first);
+
+        v2.create(&client, &GAMMA, &v2.body("native")).await;
+        let message = client.send(&v1.request(&GAMMA, v1.body("native").to_string())).await.expect(409).message();
+        assert!(message.starts_with("external_id: ") && message.contains("through v2"), "{message}");
+        v2.create(&client, &GAMMA, &v2.body("native")).await;
+    }
 }
 
 #[tokio::test]

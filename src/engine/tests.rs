@@ -8,6 +8,7 @@ mod repeat;
 mod reports;
 mod reserved;
 mod through_v1;
+mod v1_words;
 mod way;
 
 use std::fs;

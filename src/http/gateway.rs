@@ -443,3 +443,5 @@ mod fixture;
 mod report_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trouble_tests;

@@ -54,12 +54,24 @@ pub struct EmptyStore {
     pub created: AtomicU64,
     /// Creates wait for `go_on` while this is set.
     pub holds: AtomicBool,
+    /// It cannot answer while this is set.
+    pub away: AtomicBool,
     pub entered: Notify,
     pub go_on: Notify,
 }
 
 fn answer<'a, T: Send + 'a>(value: Result<T, StoreError>) -> Answer<'a, T> {
     Box::pin(async { value })
+}
+
+impl EmptyStore {
+    fn present(&self) -> Result<(), StoreError> {
+        if self.away.load(Ordering::SeqCst) { Err(full_disk()) } else { Ok(()) }
+    }
+}
+
+fn full_disk() -> StoreError {
+    StoreError::Unavailable("the disk is full".to_owned())
 }
 
 impl Store for EmptyStore {
@@ -69,6 +81,7 @@ impl Store for EmptyStore {
 
     fn create(&self, _: Draft) -> Answer<'_, Creation> {
         Box::pin(async {
+            self.present()?;
             if self.holds.load(Ordering::SeqCst) {
                 self.entered.notify_one();
                 self.go_on.notified().await;
@@ -79,13 +92,13 @@ impl Store for EmptyStore {
     }
 
     fn by_order<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Standing> {
-        answer(Ok(Standing::Free))
+        answer(self.present().map(|()| Standing::Free))
     }
 
     fn by_id(&self, id: TransactionId) -> Answer<'_, Option<Stored>> {
         match id.to_string().as_str() {
             PANICS => panic!("looked up {id}"),
-            AWAY => answer(Err(StoreError::Unavailable("the disk is full".to_owned()))),
+            AWAY => answer(Err(full_disk())),
             _ => answer(Ok(None)),
         }
     }
@@ -250,6 +263,7 @@ impl Fixture {
             comparer: Comparer::new(&[7; 32]),
             created: AtomicU64::new(0),
             holds: AtomicBool::new(false),
+            away: AtomicBool::new(false),
             entered: Notify::new(),
             go_on: Notify::new(),
         });

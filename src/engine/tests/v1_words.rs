@@ -1,0 +1,222 @@
+//! What v1 callers are told by the engine: in the names of their own body, and never in v2's (contract section 5).
+
+use super::*;
+
+const SCHEMA: &str = r#"{"type":"object","required":["iban"],"maxProperties":4,"properties":{
+    "iban":{"type":"string","minLength":5,"maxLength":8,"pattern":"^[A-Z]"},
+    "bank_code":{"type":"string","x-allowed-list":"banks"},
+    "level":{"type":["integer","null"],"minimum":1,"exclusiveMaximum":5,"multipleOf":2},
+    "born":{"type":"string","format":"date"},"kind":{"enum":["a","b"]},"any":{"type":"number"},
+    "never":false,
+    "address":{"type":"object","required":["street"],"additionalProperties":false,"properties":{
+        "street":{"type":"string"},"lines":{"type":"array","maxItems":2,"uniqueItems":true,"items":{"type":"string"}}}},
+    "merchant_user_ip":{"type":"string","format":"ipv4"}}}"#;
+
+/// Names of v2 that mean nothing to v1 callers.
+const V2_WORDS: [&str; 12] = [
+    "order_id",
+    "method",
+    "fields",
+    "account_number",
+    "account_channel",
+    "customer_account_id",
+    "success_url",
+    "pending_url",
+    "fail_url",
+    "/api/v2",
+    "JSON number",
+    "JSON integer",
+];
+
+type Row = (fn(&World), Direction, &'static str, &'static str);
+
+const SAME: fn(&World) = |_| {};
+
+const ROWS: &[Row] = &[
+    // What the schema says, however deep.
+    (SAME, Direction::Payin, r#""paymentData":{}"#, "paymentData.iban: is required"),
+    (SAME, Direction::Payin, r#""paymentData":{"iban":7}"#, "paymentData.iban: must be a string"),
+    (SAME, Direction::Payin, r#""paymentData":{"iban":"AB"}"#, "paymentData.iban: must be at least 5 characters"),
+    (SAME, Direction::Payin, r#""paymentData":{"iban":"ABCDEFGHI"}"#, "paymentData.iban: must be at most 8 characters"),
+    (SAME, Direction::Payin, r#""paymentData":{"iban":"12345"}"#, "paymentData.iban: must have the format agreed"),
+    (
+        SAME,
+        Direction::Payin,
+        r#""paymentData":{"iban":"ABCDE","bank_code":"b3"}"#,
+        "paymentData.bank_code: must be one of",
+    ),
+    (SAME, Direction::Payin, r#""paymentData":{"iban":"ABCDE","level":"x"}"#, "paymentData.level: must be "),
+    (SAME, Direction::Payin, r#""paymentData":{"iban":"ABCDE","level":0}"#, "paymentData.level: must be at least 1"),
+    (SAME, Direction::Payin, r#""paymentData":{"iban":"ABCDE","level":6}"#, "paymentData.level: must be less than 5"),
+    (
+        SAME,
+        Direction::Payin,
+        r#""paymentData":{"iban":"ABCDE","level":3}"#,
+        "paymentData.level: must be a multiple of 2",
+    ),
+    (SAME, Direction::Payin, r#""paymentData":{"iban":"ABCDE","born":"x"}"#, "paymentData.born: must be a date"),
+    (SAME, Direction::Payin, r#""paymentData":{"iban":"ABCDE","kind":"c"}"#, "paymentData.kind: must be one of"),
+    (SAME, Direction::Payin, r#""paymentData":{"iban":"ABCDE","never":1}"#, "paymentData.never: is not accepted"),
+    (
+        SAME,
+        Direction::Payin,
+        r#""paymentData":{"iban":"ABCDE","address":{}}"#,
+        "paymentData.address.street: is required",
+    ),
+    (
+        SAME,
+        Direction::Payin,
+        r#""paymentData":{"iban":"ABCDE","address":{"street":"s","method":1}}"#,
+        "paymentData.address: must have no other members",
+    ),
+    (
+        SAME,
+        Direction::Payin,
+        r#""paymentData":{"iban":"ABCDE","address":{"street":"s","lines":["a",7]}}"#,
+        "paymentData.address.lines.1: must be a string",
+    ),
+    (
+        SAME,
+        Direction::Payin,
+        r#""paymentData":{"iban":"ABCDE","address":{"street":"s","lines":["a","b","c"]}}"#,
+        "paymentData.address.lines: must have at most 2 elements",
+    ),
+    (
+        SAME,
+        Direction::Payin,
+        r#""paymentData":{"iban":"ABCDE","address":{"street":"s","lines":["a","a"]}}"#,
+        "paymentData.address.lines: must not hold an element twice",
+    ),
+    (
+        SAME,
+        Direction::Payin,
+        r#""paymentData":{"iban":"ABCDE","level":2,"kind":"a","any":1,"bank_code":"b1"}"#,
+        "paymentData: must have at most 4 members",
+    ),
+    (SAME, Direction::Payin, r#""paymentData":{"iban":"ABCDE","any":1e999}"#, "paymentData.any: holds a number that"),
+    // Customers' names and addresses, wherever they stand.
+    (SAME, Direction::Payin, r#""paymentData":{"iban":"ABCDE","email":7}"#, "paymentData.email: must be a string"),
+    (SAME, Direction::Payout, r#""paymentData":{"phone":{}}"#, "paymentData.phone: must be a string"),
+    (
+        SAME,
+        Direction::Payin,
+        r#""merchant_user_ip":"::1","paymentData":{"iban":"ABCDE"}"#,
+        "merchant_user_ip: must be an IPv4 address",
+    ),
+    (
+        SAME,
+        Direction::Payin,
+        r#""paymentData":{"iban":"ABCDE","merchant_user_ip":"::1"}"#,
+        "paymentData.merchant_user_ip: must be an IPv4 address",
+    ),
+    (
+        |w| w.replace("shops/card.json", r#"["iban"]"#, r#"["merchant_user_ip"]"#),
+        Direction::Payin,
+        r#""paymentData":{"iban":"ABCDE","merchant_user_ip":null}"#,
+        "merchant_user_ip: is required",
+    ),
+    // What may not stand in paymentData.
+    (
+        SAME,
+        Direction::Payin,
+        r#""paymentData":{"iban":[],"return_user_url":7}"#,
+        "paymentData.return_user_url: must be",
+    ),
+    // The shop.
+    (SAME, Direction::Payin, r#""shop_code":"nowhere""#, "shop_code: must be the code of an active shop"),
+    (SAME, Direction::Payout, r#""shop_code":"nowhere""#, "shop_code: must be the code of an active shop"),
+    (
+        |w| w.replace("shops/spare.toml", "currency", "active = false\ncurrency"),
+        Direction::Payin,
+        r#""shop_code":"spare""#,
+        "shop_code: must be the code of an active shop",
+    ),
+    (
+        |w| w.replace("merchants/acme.toml", "payout = true", "payout = false"),
+        Direction::Payout,
+        "",
+        "shop_code: must be given: the default shop is not enabled",
+    ),
+    (
+        |w| w.replace("merchants/acme.toml", "default_shop = \"card\"", ""),
+        Direction::Payin,
+        "",
+        "shop_code: is required: there is no default shop",
+    ),
+    (
+        |w| w.replace("merchants/acme.toml", "v2_secret", "shops = [\"card\"]\nv2_secret"),
+        Direction::Payin,
+        r#""shop_code":"spare""#,
+        "shop_code: must be the code of an active shop",
+    ),
+    (SAME, Direction::Payin, r#""currency":"USD""#, "currency: must be the currency of the shop"),
+    // The account.
+    (SAME, Direction::Payout, r#""card_number":"41111111111""#, "card_number: must be 12 to 19 digits"),
+    (
+        |w| w.replace("shops/card.toml", "account = \"card\"", "account = \"mobile\""),
+        Direction::Payout,
+        "",
+        "card_number: must be a + followed by 8 to 15 digits",
+    ),
+    (
+        |w| w.replace("shops/card.toml", "account = \"card\"", "account = { pattern = \"^[A-Z]{4}$\" }"),
+        Direction::Payout,
+        "",
+        "card_number: must have the format agreed for this shop",
+    ),
+];
+
+/// A v1 body, `members` in place of or beside the usual ones, as they are spelt.
+fn v1_body(direction: Direction, members: &str) -> String {
+    let own = match direction {
+        Direction::Payin => None,
+        Direction::Payout => Some(("\"card_number\":", "\"4111111111111111\"")),
+    };
+    let usual =
+        [("\"external_id\":", "\"o\""), ("\"amount\":", "\"10\""), ("\"currency\":", "\"EUR\"")].into_iter().chain(own);
+    let usual = usual.filter(|(name, _)| !members.contains(name)).map(|(name, value)| format!("{name}{value}"));
+    let all: Vec<_> = usual.chain((!members.is_empty()).then(|| members.to_owned())).collect();
+    format!("{{{}}}", all.join(","))
+}
+
+fn assert_v1_words(told: &str) {
+    for word in V2_WORDS {
+        assert!(!told.contains(word), "{word} means nothing in v1: {told}");
+    }
+}
+
+#[tokio::test]
+async fn the_engines_complaints_name_v1_members() {
+    for (change, direction, members, expected) in ROWS {
+        let world = World::with(&[("shops/card.json", SCHEMA)]);
+        change(&world);
+        let told = world.v1(*direction, &v1_body(*direction, members)).await.unwrap_err();
+        assert!(told.starts_with(&format!("400 {expected}")), "{members}: {told}");
+        assert_v1_words(&told);
+        let standing = world.store().by_order(&acme(), *direction, &OrderId::new("o").unwrap()).await.unwrap();
+        assert_eq!(standing, crate::store::Standing::Free, "{members}: a refused request stores nothing");
+    }
+}
+
+#[tokio::test]
+async fn conflicts_speak_v1_too() {
+    let world = World::new();
+    world.reserve(Direction::Payin, &["reserved"]).await;
+    world.deposit("\"order_id\":\"native\"").await.unwrap();
+    world.v1(Direction::Payin, &v1_body(Direction::Payin, r#""external_id":"mine""#)).await.unwrap();
+    for (id, rest) in [
+        ("reserved", ""),
+        ("reserved", r#","surprise":1"#),
+        ("native", ""),
+        ("mine", r#","shop_code":"card""#),
+        ("mine", r#","merchant_user_id":"1""#),
+        ("mine", r#","paymentData":{"return_user_url":"https://a.example/other"}"#),
+        ("mine", r#","merchant_user_ip":"::1","paymentData":{"bank_code":"b1","other":{}}"#),
+        ("mine", r#","fields":{}"#),
+    ] {
+        let sent = v1_body(Direction::Payin, &format!("\"external_id\":\"{id}\"{rest}"));
+        let told = world.v1(Direction::Payin, &sent).await.unwrap_err();
+        assert!(told.starts_with("409 external_id: "), "{id} {rest}: {told}");
+        assert_v1_words(&told.replace("unknown fields", "unknown"));
+    }
+}

@@ -1,0 +1,66 @@
+//! What v1 callers are told while the store is away: in their dialect, and that the same request may be sent again.
+
+use std::sync::atomic::Ordering;
+
+use super::fixture::{Call, Fixture, PAYIN};
+use super::*;
+
+/// A create that only the merchant's rules stand in the way of: whether they matter, the store has to tell.
+const UNTRANSLATABLE: &str = r#"{"external_id":"o-1","amount":"10.50","currency":"EUR","surprise":1}"#;
+
+fn calls() -> [Call; 3] {
+    [
+        Call::payin(),
+        Call::v1(Method::POST, "/api/v1/payin", UNTRANSLATABLE),
+        Call::v1(Method::GET, "/api/v1/payin/status?external_id=o-1", ""),
+    ]
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_is_503_and_the_same_may_be_sent_again() {
+    let fixture = Fixture::new();
+    fixture.store.away.store(true, Ordering::SeqCst);
+    for call in calls() {
+        let answered = fixture.send(call).await;
+        assert_eq!((answered.status, answered.header("retry-after")), (503, Some("1")));
+        let message = answered.message();
+        assert!(message.contains("external_id") && message.contains("may be sent again"), "{message}");
+        assert!(!message.contains("order_id") && !message.contains("disk"), "{message}");
+        assert!(answered.headers.contains_key("deprecation"), "{answered:?}");
+    }
+    assert_eq!(fixture.store.created.load(Ordering::SeqCst), 0);
+    fixture.store.away.store(false, Ordering::SeqCst);
+    let mut statuses = Vec::new();
+    for call in calls() {
+        statuses.push(fixture.send(call).await.status);
+    }
+    assert_eq!(statuses, [200, 400, 404]);
+    assert_eq!(fixture.store.created.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn the_dialects_error_shape_tells_it_too() {
+    let fixture = Fixture::new();
+    fixture.store.away.store(true, Ordering::SeqCst);
+    let call = Call::v1(Method::POST, "/api/v1/payin", PAYIN).but(|call| call.set("x-api-key", "shaped-live"));
+    let answered = fixture.send(call).await;
+    assert_eq!((answered.status, answered.header("retry-after")), (503, Some("1")));
+    assert!(answered.body.starts_with("{\"oops\":\"") && answered.body.contains("external_id"), "{answered:?}");
+}
+
+/// A new order that is on its way to the store when its caller hangs up gets there.
+#[tokio::test]
+async fn a_v1_caller_who_hangs_up_abandons_nothing() {
+    let fixture = Fixture::new();
+    fixture.store.holds.store(true, Ordering::SeqCst);
+    let gateway = fixture.gateway.clone();
+    let connection = tokio::spawn(async move { gateway.handle(Call::payin().into_request()).await });
+    fixture.store.entered.notified().await;
+    connection.abort();
+    assert!(connection.await.unwrap_err().is_cancelled());
+    fixture.store.go_on.notify_one();
+    while fixture.lines.all().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(fixture.store.created.load(Ordering::SeqCst), 1);
+}
