@@ -1,4 +1,4 @@
-//! What the gateway asks of others over HTTP: one POST, bounded in time and size, over pooled connections.
+//! What the gateway asks of others over HTTP: one GET or POST, bounded in time and size, over pooled connections.
 //!
 //! HTTP/2 where the other side offers it. Redirects are answers like any other: nothing is followed, because what is sent
 //! is signed for one address. Whether plain `http://` may be used is decided by the rules that name the address.
@@ -28,15 +28,15 @@ const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("paybridge/", e
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// A request to somebody else. `Debug` would show what is signed and for whom, so there is none.
-pub struct Post<'a> {
+pub struct Question<'a> {
     /// The whole address.
     pub url: &'a str,
     /// Certificates (DER) that are trusted beside the system's roots.
     pub trust: &'a Arc<[CertificateDer<'static>]>,
-    /// Beside `Content-Type: application/json` and `User-Agent`.
+    /// Beside `Accept`, `User-Agent` and, with a body, `Content-Type`.
     pub headers: &'a [(HeaderName, HeaderValue)],
-    /// JSON.
-    pub body: Bytes,
+    /// JSON to POST; `None`: a GET.
+    pub body: Option<Bytes>,
     /// From connecting to the last byte of the answer.
     pub timeout: Duration,
     /// The longest body of an answer, in bytes.
@@ -60,7 +60,7 @@ pub enum OutboundError {
     /// The request cannot be made: a defect in what was asked for.
     #[error("the request cannot be made: {0}")]
     Unusable(String),
-    /// No connection, no TLS session or no whole reply.
+    /// No connection, no TLS session, or none that held until the whole reply was there.
     #[error("no answer: {0}")]
     Unreachable(String),
     /// The time was over.
@@ -89,25 +89,27 @@ enum Trust {
 }
 
 impl Outbound {
-    /// Posts, and reads the whole answer. `now` is what a `Retry-After` that names a moment is counted from.
+    /// Asks, and reads the whole answer. `now` is what a `Retry-After` that names a moment is counted from.
     ///
     /// # Errors
     /// Why there is no answer.
-    pub async fn post(&self, post: Post<'_>, now: UnixMillis) -> Result<Answer, OutboundError> {
-        let limit = post.answer_limit;
+    pub async fn ask(&self, question: Question<'_>, now: UnixMillis) -> Result<Answer, OutboundError> {
+        let limit = question.answer_limit;
         let exchange = async {
             let uri: Uri =
-                post.url.parse().map_err(|error| OutboundError::Unusable(format!("the address: {error}")))?;
-            let client = self.client(&uri, post.trust).await?;
-            let reply =
-                client.request(request(uri, post.headers, post.body)).await.map_err(|error| unreachable(&error))?;
+                question.url.parse().map_err(|error| OutboundError::Unusable(format!("the address: {error}")))?;
+            let client = self.client(&uri, question.trust).await?;
+            let reply = client
+                .request(request(uri, question.headers, question.body))
+                .await
+                .map_err(|error| unreachable(&error))?;
             let (head, body) = reply.into_parts();
             let body = read(body, limit).await?;
             let retry_after = head.headers.get(header::RETRY_AFTER);
             let retry_after = retry_after.and_then(|value| retry_after::parse(value.to_str().ok()?, now));
             Ok(Answer { status: head.status.as_u16(), retry_after, body })
         };
-        tokio::time::timeout(post.timeout, exchange).await.unwrap_or(Err(OutboundError::Timeout))
+        tokio::time::timeout(question.timeout, exchange).await.unwrap_or(Err(OutboundError::Timeout))
     }
 
     async fn client(&self, uri: &Uri, trust: &Arc<[CertificateDer<'static>]>) -> Result<Client, OutboundError> {
@@ -139,17 +141,20 @@ impl Outbound {
     }
 }
 
-fn request(uri: Uri, headers: &[(HeaderName, HeaderValue)], body: Bytes) -> Request<Full<Bytes>> {
-    let mut request = Request::new(Full::new(body));
-    *request.method_mut() = Method::POST;
-    *request.uri_mut() = uri;
+fn request(uri: Uri, headers: &[(HeaderName, HeaderValue)], body: Option<Bytes>) -> Request<Full<Bytes>> {
+    let method = if body.is_some() { Method::POST } else { Method::GET };
+    let mut request = Request::new(Full::new(body.unwrap_or_default()));
     let all = request.headers_mut();
-    all.insert(header::CONTENT_TYPE, JSON);
+    if method == Method::POST {
+        all.insert(header::CONTENT_TYPE, JSON);
+    }
     all.insert(header::ACCEPT, JSON);
     all.insert(header::USER_AGENT, USER_AGENT);
     for (name, value) in headers {
         all.insert(name, value.clone());
     }
+    *request.method_mut() = method;
+    *request.uri_mut() = uri;
     request
 }
 

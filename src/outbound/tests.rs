@@ -17,9 +17,9 @@ use crate::certs;
 const NOW: UnixMillis = UnixMillis(1_780_000_000_000);
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn post<'a>(url: &'a str, trust: &'a Arc<[CertificateDer<'static>]>) -> Post<'a> {
-    let body = Bytes::from_static(b"{\"a\":1}");
-    Post { url, trust, headers: &[], body, timeout: PATIENCE, answer_limit: 16 }
+fn post<'a>(url: &'a str, trust: &'a Arc<[CertificateDer<'static>]>) -> Question<'a> {
+    let body = Some(Bytes::from_static(b"{\"a\":1}"));
+    Question { url, trust, headers: &[], body, timeout: PATIENCE, answer_limit: 16 }
 }
 
 /// Answers every connection with these bytes once it has read a request, then stays silent or closes.
@@ -46,7 +46,7 @@ async fn canned(reply: &'static str, closes: bool) -> String {
 
 async fn answered(reply: &'static str) -> Result<Answer, OutboundError> {
     let url = canned(reply, true).await;
-    Outbound::default().post(post(&url, &Arc::default()), NOW).await
+    Outbound::default().ask(post(&url, &Arc::default()), NOW).await
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn what_breaks_off_is_no_answer() {
         assert!(matches!(error, OutboundError::Unreachable(_)), "{broken}: {error}");
     }
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let error = Outbound::default().post(post(&format!("http://{closed}/"), &Arc::default()), NOW).await.unwrap_err();
+    let error = Outbound::default().ask(post(&format!("http://{closed}/"), &Arc::default()), NOW).await.unwrap_err();
     assert!(error.to_string().contains("refused"), "{error}");
 }
 
@@ -90,8 +90,8 @@ async fn the_time_is_for_the_whole_answer() {
     for silent in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"] {
         let url = canned(silent, false).await;
         let trust = Arc::default();
-        let post = Post { timeout: Duration::from_millis(300), ..post(&url, &trust) };
-        assert!(matches!(Outbound::default().post(post, NOW).await, Err(OutboundError::Timeout)), "{silent}");
+        let post = Question { timeout: Duration::from_millis(300), ..post(&url, &trust) };
+        assert!(matches!(Outbound::default().ask(post, NOW).await, Err(OutboundError::Timeout)), "{silent}");
     }
 }
 
@@ -116,6 +116,9 @@ async fn tls_server(directory: &Path, alpn: &[&str]) -> (String, Arc<[Certificat
             let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
             let service = service_fn(|request: Request<Incoming>| async move {
                 let told = format!("{:?} {}", request.version(), request.headers()["x-it"].to_str().unwrap());
+                let is_post = request.method() == Method::POST;
+                assert_eq!(request.headers().contains_key(header::CONTENT_TYPE), is_post);
+                assert_eq!(request.body().is_end_stream(), !is_post);
                 assert_eq!(request.headers()[header::USER_AGENT], USER_AGENT);
                 Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(told))))
             });
@@ -144,13 +147,15 @@ async fn https_takes_http_2_where_it_is_offered_and_trusts_what_it_is_told_to() 
         let headers = [(HeaderName::from_static("x-it"), HeaderValue::from_static("yes"))];
         let outbound = Outbound::default();
         for _ in 0..3 {
-            let answer = outbound.post(Post { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
+            let answer = outbound.ask(Question { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
             assert_eq!(answer.body, told, "{alpn:?}");
         }
+        let get = Question { headers: &headers, body: None, ..post(&url, &ca) };
+        assert_eq!(outbound.ask(get, NOW).await.unwrap().body, told, "{alpn:?}");
         let nobody = Arc::default();
-        let error = outbound.post(Post { headers: &headers, ..post(&url, &nobody) }, NOW).await.unwrap_err();
+        let error = outbound.ask(Question { headers: &headers, ..post(&url, &nobody) }, NOW).await.unwrap_err();
         assert!(error.to_string().contains("UnknownIssuer"), "{error}");
-        let answer = outbound.post(Post { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
+        let answer = outbound.ask(Question { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
         assert_eq!(answer.body, told, "the others' distrust is theirs");
     }
 }

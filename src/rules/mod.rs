@@ -34,8 +34,8 @@ pub use merchant::{
 pub(crate) use problems::did_you_mean;
 pub use problems::{Problem, Problems};
 pub use ruleset::{
-    CallbackRules, ClientRules, EngineRules, Gateway, KeyEntry, Limits, PageRules, Quota, RuleSet, ServerRules,
-    StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,
+    CallbackRules, ClientRules, EngineRules, Gateway, KeyEntry, Limits, PageRules, Quota, RemoteEngine, RuleSet,
+    ServerRules, StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,
 };
 pub use secret::{Secret, Secrets};
 pub use shop::{

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use http::{HeaderName, Method};
 use ipnet::IpNet;
+use rustls::pki_types::CertificateDer;
 
 use super::{ApiKey, Dialect, Endpoint, Merchant, Secret, Secrets, Shop};
 use crate::domain::{MerchantId, ShopCode, UnixMillis};
@@ -32,7 +33,7 @@ pub struct RuleSet {
     pub api_keys: HashMap<Box<str>, KeyEntry>,
     /// The paths of all dialects.
     pub v1_routes: HashMap<Box<str>, Vec<V1Route>>,
-    /// The files of certificates that shops' providers are trusted by. Their content is part of the rules.
+    /// The files of certificates that shops' providers and the engine are trusted by. Their content is part of the rules.
     pub trust_files: Vec<PathBuf>,
 }
 
@@ -154,6 +155,19 @@ pub struct StoreKeys {
 pub enum EngineRules {
     /// In the same process.
     Embedded,
+    /// Somewhere else.
+    Remote(RemoteEngine),
+}
+
+/// A v2 service behind the gateway.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteEngine {
+    /// What its paths follow: `https://host[:port][/path]/api/v2`, without a trailing slash.
+    pub base: Box<str>,
+    /// Certificates (DER) that are trusted beside the system's roots.
+    pub trust: Arc<[CertificateDer<'static>]>,
+    /// How long all exchanges for one request may take together, repeats included.
+    pub timeout: Duration,
 }
 
 /// `[pages]`.

@@ -11,7 +11,7 @@ use http::{HeaderName, HeaderValue};
 use crate::auth::signatures::sign_v2;
 use crate::domain::{Operation, UnixMillis};
 use crate::engine::Report;
-use crate::outbound::{Answer, Outbound, OutboundError, Post};
+use crate::outbound::{self, Answer, Outbound, OutboundError};
 use crate::rules::HttpProvider;
 use crate::store::Fields;
 use crate::wire::members::read_object;
@@ -72,15 +72,15 @@ pub async fn ask(
     // Hexadecimal and decimal digits are always a header's value.
     let headers =
         headers.map(|(name, text)| (name, HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))));
-    let post = Post {
+    let question = outbound::Question {
         url: &provider.url,
         trust: &provider.trust,
         headers: &headers,
-        body: Bytes::from(body),
+        body: Some(Bytes::from(body)),
         timeout: provider.timeout,
         answer_limit: ANSWER_LIMIT,
     };
-    match outbound.post(post, now).await {
+    match outbound.ask(question, now).await {
         Ok(answer) => understood(&answer, operation),
         Err(error) => Asked::Unknown(Unknown { kind: kind(&error), cause: error.to_string(), retry_after: None }),
     }

@@ -18,7 +18,7 @@ use crate::rules::raw::{Field, List};
 /// The largest file of certificates, in bytes.
 const LARGEST_PEM: u64 = 4 << 20;
 
-/// The files whose certificates shops' providers are trusted by, each read once for one rule set.
+/// The files whose certificates shops' providers and the engine are trusted by, each read once for one rule set.
 #[derive(Default)]
 pub(super) struct Trusted(BTreeMap<PathBuf, Result<Read, String>>);
 

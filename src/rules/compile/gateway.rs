@@ -9,15 +9,15 @@ use toml::Spanned;
 
 use super::template::payload;
 use super::{Context, Here};
-use crate::domain::BrowserUrl;
+use crate::domain::{BrowserUrl, CallbackUrl};
 use crate::rules::files::{Role, is_absent};
 use crate::rules::raw::{
     Field, List, Prefix, RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages, RawQuota,
     RawSecret, RawServer, RawStore, RawTls, Size,
 };
 use crate::rules::{
-    CallbackRules, ClientRules, EngineRules, Gateway, Limits, PageRules, Quota, Secrets, ServerRules, StoreRules,
-    StoreUrl, TlsRules,
+    CallbackRules, ClientRules, EngineRules, Gateway, Limits, PageRules, Quota, RemoteEngine, Secrets, ServerRules,
+    StoreRules, StoreUrl, TlsRules,
 };
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
@@ -27,6 +27,9 @@ pub(super) const DAY: Duration = Duration::from_hours(24);
 
 /// Every v1 and v2 request with a body has a larger one.
 const SMALLEST_BODY: usize = 256;
+
+/// What follows the address of a v2 service.
+const API: &str = "/api/v2";
 
 /// The signature headers and a few of every client's own.
 const SMALLEST_HEAD: usize = 1 << 10;
@@ -140,22 +143,51 @@ impl Context<'_> {
     }
 
     fn engine(&mut self, here: Here<'_>, raw: &RawEngine, made: Option<&Path>) -> EngineRules {
-        if let Some(url) = raw.url.given()
-            && url.get_ref() != "embedded"
-        {
-            let message = "`engine.url`: a remote engine is not supported by this version; it must be \"embedded\"";
-            self.problem(here, url.span(), message);
-        }
         if let Some(url) = raw.legacy_url.given() {
             self.problem(here, url.span(), "`engine.legacy_url` is not supported by this version");
         }
-        self.trust(here, "engine.trust", &raw.trust, made);
         if let Some(text) = raw.callback_signature.get().and_then(|signature| signature.payload.given())
             && let Err(reason) = payload(text.get_ref())
         {
             self.problem(here, text.span(), format!("`engine.callback_signature.payload` {reason}"));
         }
-        EngineRules::Embedded
+        let timeout = self.positive(here, "engine.timeout", &raw.timeout, 10 * SECOND);
+        match raw.url.given().filter(|url| url.get_ref() != "embedded") {
+            Some(url) => {
+                let base = self.engine_base(here, url).unwrap_or_default();
+                let trust = self.trusted_certificates(here, "engine.trust", &raw.trust);
+                EngineRules::Remote(RemoteEngine { base, trust, timeout })
+            }
+            None => {
+                self.trust(here, "engine.trust", &raw.trust, made);
+                EngineRules::Embedded
+            }
+        }
+    }
+
+    /// Where the paths of a remote engine begin.
+    fn engine_base(&mut self, here: Here<'_>, url: &Spanned<String>) -> Option<Box<str>> {
+        let text = url.get_ref();
+        if text.contains('@') {
+            // It may hold a password.
+            self.findings.hide(here.file, url.span());
+        }
+        let reason = match CallbackUrl::new(text) {
+            Err(invalid) if invalid.reason().starts_with("must be an ") => {
+                format!("{}, or \"embedded\"", invalid.reason())
+            }
+            Err(invalid) => invalid.reason().to_owned(),
+            Ok(_) if text.contains(['?', '#']) => "must not have a query or a fragment".to_owned(),
+            Ok(_) => {
+                let base = text.trim_end_matches('/');
+                if !base.ends_with(API) {
+                    return Some(format!("{base}{API}").into());
+                }
+                format!("must not end in {API}, which is appended")
+            }
+        };
+        self.problem(here, url.span(), format!("`engine.url` {reason}"));
+        None
     }
 
     fn pages(&mut self, here: Here<'_>, raw: &RawPages, store: &StoreRules) -> PageRules {

@@ -83,12 +83,14 @@ raw_table! {
 raw_table! {
     /// `[engine]`.
     struct RawEngine {
-        /// `embedded`.
+        /// `embedded`, or the base of a remote v2 service.
         url: String,
         /// The old v1 service.
         legacy_url: String,
-        /// Extra roots for remote engines, PEM files.
+        /// Extra roots for a remote engine, PEM files.
         trust: List<String>,
+        /// For a whole exchange with a remote engine.
+        timeout: Duration,
         /// How a remote engine signs its callbacks.
         callback_signature: RawCallbackSignature,
     }

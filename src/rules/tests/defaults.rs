@@ -103,6 +103,29 @@ fn what_is_said_counts() {
 }
 
 #[test]
+fn a_remote_engine() {
+    for (url, base) in [
+        ("https://v2.example", "https://v2.example/api/v2"),
+        ("https://v2.example:8443/", "https://v2.example:8443/api/v2"),
+        ("https://v2.example/pay", "https://v2.example/pay/api/v2"),
+    ] {
+        let gateway = format!("[engine]\nurl = \"{url}\"\n");
+        let EngineRules::Remote(engine) = Rules::bare().with("gateway.toml", gateway).load().gateway.engine else {
+            panic!("a remote engine")
+        };
+        assert_eq!((&*engine.base, engine.timeout), (base, Duration::from_secs(10)));
+        assert!(engine.trust.is_empty());
+    }
+    let gateway = "[engine]\nurl = \"https://v2.example\"\ntrust = [\"ca.pem\"]\ntimeout = \"2s\"\n";
+    let authority = rcgen::generate_simple_self_signed(["v2.example".to_owned()]).unwrap();
+    let rules = Rules::bare().with("gateway.toml", gateway).with("ca.pem", authority.cert.pem());
+    let loaded = rules.load();
+    let EngineRules::Remote(engine) = loaded.gateway.engine else { panic!("a remote engine") };
+    assert_eq!((engine.trust.len(), engine.timeout), (1, Duration::from_secs(2)));
+    assert_eq!(loaded.trust_files, [rules.path().join("ca.pem")], "their content is part of the rules");
+}
+
+#[test]
 fn of_v1_traffic_said() {
     let merchant = "name = \"M\"\ndefault_shop = \"s\"\n[shops.s]\npayout = false\n\
         [v1]\ncallbacks = \"v1\"\ncallback_url = \"http://a.example/cb\"\nallow_http_callbacks = true\n\

@@ -33,7 +33,13 @@ fn in_the_gateway() {
     gateway("[store]\nurl = \"sqlite://h/db\"", "2:7", "must be \"sqlite:\" and the path of a file");
     gateway("[store]\nurl = \"sqlite:\"", "2:7", "must be \"sqlite:\" and the path of a file");
     gateway("[store]\nkeys = [\"c2hvcnQ=\"]", "2:9", "32 bytes in base64");
-    gateway("[engine]\nurl = \"https://v2.example\"", "2:7", "a remote engine is not supported by this version");
+    gateway("[engine]\nurl = \"http://v2.example\"", "2:7", "`engine.url` must be an https:// URL, or \"embedded\"");
+    gateway("[engine]\nurl = \"v2.example\"", "2:7", "must be an absolute URL (https://host/...), or \"embedded\"");
+    gateway("[engine]\nurl = \"https://u:p@v2.example\"", "2:7", "`engine.url` must not contain credentials");
+    gateway("[engine]\nurl = \"https://v2.example?x\"", "2:7", "`engine.url` must not have a query or a fragment");
+    gateway("[engine]\nurl = \"https://v2.example/api/v2/\"", "2:7", "must not end in /api/v2, which is appended");
+    gateway("[engine]\nurl = \"https://v2.example\"\ntrust = [\"nowhere.pem\"]", "3:10", "nowhere.pem cannot be read");
+    gateway("[engine]\ntimeout = \"0s\"", "2:11", "`engine.timeout` must be longer than 0");
     gateway("[engine]\nlegacy_url = \"https://v1.example\"", "2:14", "is not supported by this version");
     gateway("[engine]\ncallback_signature = { payload = \"{bdy}\" }", "2:34", "unknown placeholder");
     gateway("[engine]\ncallback_signature = { encoding = \"hx\" }", "2:35", "did you mean `hex`?");
