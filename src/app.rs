@@ -23,15 +23,16 @@ use crate::engine::{Engine, PageSecret, Provider};
 use crate::http::admin::Admin;
 use crate::http::gateway::{Gateway, Wiring};
 use crate::http::listener::{self, Handle, Listener, ListenerSettings, available_workers};
-use crate::provider::{Parts, Providers, Worker};
-use crate::rules::{LiveRules, LoadOptions, Problems, RuleSet, Secret, load};
-use crate::store::{OpenError, Opened, Store, open_store, secret_file};
+use crate::provider::{CurrentRules, Parts, Providers, Worker};
+use crate::rules::{EngineRules, LiveRules, LoadOptions, Problems, RuleSet, Secret, load};
+use crate::store::{Holds, OpenError, Opened, Store, open_store, secret_file};
 use crate::telemetry::{AccessLog, Metrics};
 use crate::upstream::Upstream;
+use crate::upstream::remote::{self, Recovery, Remote};
 use live_tls::LiveTls;
 use operations::Operations;
 
-/// How long the provider jobs in hand may take at the end.
+/// How long the work in hand beside requests may take at the end.
 const WORKER_GRACE: Duration = Duration::from_secs(5);
 
 /// What a process is started with.
@@ -104,6 +105,14 @@ struct Process {
     stop_worker: oneshot::Sender<()>,
 }
 
+/// What a process does beside serving.
+enum Work {
+    /// The embedded engine's operations wait for their providers.
+    Provider(Worker),
+    /// A remote engine is asked what became of the creates that the last process left.
+    Recovery(Recovery),
+}
+
 impl Process {
     async fn start(start: Start<'_>) -> Result<Self, StartError> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -136,19 +145,27 @@ impl Process {
             Arc::clone(&metrics),
         ));
         let snapshot = Arc::clone(&rules);
-        let worker = Worker::new(Parts {
-            engine: Arc::clone(&engine),
-            rules: Arc::new(move || snapshot.current()),
-            outbound: Arc::default(),
-            providers,
-            clock: Arc::clone(&clock),
-            random: Arc::clone(&random),
-        });
-        let snapshot = Arc::clone(&rules);
+        let current: CurrentRules = Arc::new(move || snapshot.current());
+        let outbound = Arc::default();
+        let (upstream, work) = match rules.current().gateway.engine.clone() {
+            EngineRules::Embedded => {
+                let engine = Arc::clone(&engine);
+                let (rules, clock, random) = (Arc::clone(&current), Arc::clone(&clock), Arc::clone(&random));
+                let parts = Parts { engine: Arc::clone(&engine), rules, outbound, providers, clock, random };
+                (Upstream::Embedded(engine), Work::Provider(Worker::new(parts)))
+            }
+            EngineRules::Remote(engine) => {
+                let (store, clock, metrics) = (Arc::clone(&store), Arc::clone(&clock), Arc::clone(&metrics));
+                let remote = Remote::new(remote::Parts { engine, store, outbound, clock, metrics });
+                // Before the first request: what it leaves open is not the last process's.
+                let recovery = remote.recovery(Arc::clone(&current)).await.map_err(StartError::other)?;
+                (Upstream::Remote(remote), Work::Recovery(recovery))
+            }
+        };
         let gateway = Gateway::new(Wiring {
-            rules: Arc::new(move || snapshot.current()),
-            engine: Arc::clone(&engine),
-            upstream: Upstream::Embedded(engine),
+            rules: Arc::new(move || current()),
+            engine,
+            upstream,
             clock,
             random,
             metrics: Arc::clone(&metrics),
@@ -164,7 +181,10 @@ impl Process {
         tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token));
         let (stop_worker, stop) = oneshot::channel();
         let mut working = tokio::task::JoinSet::new();
-        working.spawn(worker.run(stop));
+        match work {
+            Work::Provider(worker) => working.spawn(worker.run(stop)),
+            Work::Recovery(recovery) => working.spawn(recovery.run(stop)),
+        };
         Ok(Self { rules, store, operations, listener, admin: admin_address, tasks, worker: working, stop_worker })
     }
 
@@ -187,11 +207,12 @@ impl Process {
     async fn drain(mut self) -> Ended {
         let server = self.rules.current().gateway.server.clone();
         tokio::time::sleep(server.drain_delay).await;
-        // No job is claimed from here on. What the worker has claimed is booked now, not at the end of its lease.
+        // No job is claimed from here on. What the worker has claimed is booked now, not at the end of its lease; what is
+        // not recovered yet is found by the next start.
         drop(self.stop_worker);
         let worked = async {
             if tokio::time::timeout(WORKER_GRACE, self.worker.join_next()).await.is_err() {
-                tracing::warn!("provider jobs in hand are left for the next start");
+                tracing::warn!("work in hand beside requests is left for the next start");
             }
             self.worker.shutdown().await;
         };
@@ -223,6 +244,7 @@ fn open(
     let gateway = &rules.gateway;
     let Opened { store, holds } =
         open_store(&gateway.store, Arc::clone(random), Arc::clone(metrics)).map_err(StartError::other)?;
+    check_owner(&gateway.engine, holds)?;
     let default = &gateway.pages.default_secret;
     let secret = match &gateway.pages.secret {
         // There is one to fall back to when the rules name none any more.
@@ -237,6 +259,22 @@ fn open(
         None => default_page_secret(default, !holds.any(), &**random)?,
     };
     Ok((store, PageSecret(secret)))
+}
+
+/// A store belongs to the kind of engine that it was filled before: the other one would know nothing of what it holds.
+fn check_owner(engine: &EngineRules, holds: Holds) -> Result<(), StartError> {
+    let found = match engine {
+        EngineRules::Embedded if holds.journal => {
+            "the store holds what passed through to a remote engine, and engine.url is \"embedded\""
+        }
+        EngineRules::Remote(_) if holds.operations => {
+            "the store holds operations of the embedded engine, and engine.url names a remote one"
+        }
+        EngineRules::Embedded | EngineRules::Remote(_) => return Ok(()),
+    };
+    Err(StartError::Other(format!(
+        "{found}: name the engine that this store belongs to, or another store in store.url"
+    )))
 }
 
 fn default_page_secret(path: &Path, may_create: bool, random: &dyn Random) -> Result<Secret, StartError> {

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use crate::domain::Invalid;
 
 /// What stopped a request.
@@ -28,14 +30,65 @@ pub enum Failure {
         cause: String,
     },
     /// The engine could not be reached; the same request may be sent again.
-    EngineUnreachable,
+    EngineUnreachable {
+        /// For the log.
+        cause: String,
+    },
     /// The engine did not answer in time; the same request may be sent again.
     EngineTimeout,
+    /// The caller may send the same request again: the engine cannot take it now.
+    EngineBusy {
+        /// How it said so.
+        busy: Busy,
+        /// When to try again, where it said that too.
+        retry_after: Option<Duration>,
+    },
+    /// The engine's own words for a native v2 caller.
+    EngineSaid(EngineReply),
     /// We must be looked at.
     Internal {
         /// For the log.
         cause: String,
     },
+}
+
+/// How an engine says that it cannot take a request now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Busy {
+    /// There are too many.
+    TooManyRequests,
+    /// It is not available.
+    Unavailable,
+}
+
+/// What a remote engine answered to a native v2 request, other than success.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EngineReply {
+    /// Its verdict.
+    pub word: EngineWord,
+    /// When to try again, where it said that.
+    pub retry_after: Option<Duration>,
+    /// Its body, a JSON object; `None`: it said nothing that can be passed on.
+    pub body: Option<Bytes>,
+}
+
+impl fmt::Debug for EngineReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EngineReply({:?})", self.word)
+    }
+}
+
+/// A verdict of a remote engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineWord {
+    /// The caller must change what it says.
+    Invalid,
+    /// There is no such thing for the caller.
+    NotFound,
+    /// The order exists with other data.
+    Conflict,
+    /// The caller may send the same request again.
+    Busy(Busy),
 }
 
 /// Why admission refused a request (contract section 3).

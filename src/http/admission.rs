@@ -51,6 +51,12 @@ pub fn announced_body<B: Body>(head: &Parts, body: &B, limits: &Limits) -> Resul
     if body.size_hint().lower() > limit { Err(Refusal::BodyTooLarge) } else { Ok(()) }
 }
 
+/// The signature of a v2 request whose caller is proven by it.
+#[must_use]
+pub fn v2_signature(head: &Parts) -> HeaderValue {
+    head.headers.get(V2_SIGNATURE).cloned().unwrap_or(HeaderValue::from_static(""))
+}
+
 /// Exactly one `Content-Type`: `application/json` in any case, with any parameters.
 fn is_json(headers: &HeaderMap) -> bool {
     let mut values = headers.get_all(header::CONTENT_TYPE).iter();

@@ -4,6 +4,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::auth::signatures::lower_hex;
 use crate::clock::Random;
+use crate::upstream::remote::Passing;
 
 /// `X-Request-Id`, which every reply carries.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -36,6 +37,14 @@ pub fn trace_id(headers: &HeaderMap) -> Option<&str> {
     let shaped = hex(version, 2) && hex(trace, 32) && hex(parent, 16) && hex(flags, 2);
     let named = [trace, parent].iter().all(|id| id.bytes().any(|digit| digit != b'0'));
     (version_fits && shaped && named).then_some(trace)
+}
+
+/// What names a request in the requests that are made for it elsewhere (contract section 13): its id, and the trace that
+/// it belongs to.
+#[must_use]
+pub fn passing(request_id: &HeaderValue, headers: &HeaderMap) -> Passing {
+    let traceparent = trace_id(headers).and(only(headers, &TRACEPARENT)).cloned();
+    Passing { request_id: Some(request_id.clone()), traceparent }
 }
 
 fn hex(text: &str, length: usize) -> bool {
@@ -106,5 +115,9 @@ mod tests {
         }
         let good = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         assert_eq!(trace(&[good, good]), None, "sent twice");
+        let passed =
+            |values: &[&[u8]]| passing(&HeaderValue::from_static("r"), &headers(&TRACEPARENT, values)).traceparent;
+        assert_eq!(passed(&[good]).unwrap().as_bytes(), good);
+        assert_eq!(passed(&[b"00-0"]), None, "nothing that is no trace is passed on");
     }
 }

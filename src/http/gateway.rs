@@ -29,7 +29,7 @@ use crate::rules::{Endpoint, Merchant, RuleSet, V1Route};
 use crate::telemetry::access::loggable;
 use crate::telemetry::{AccessLine, AccessLog, Metrics, Stage};
 use crate::upstream::Upstream;
-use crate::{v1, v2};
+use crate::v1;
 
 /// Where the rules of the moment come from.
 pub trait RuleSource: Send + Sync + 'static {
@@ -48,9 +48,9 @@ impl<F: Fn() -> Arc<RuleSet> + Send + Sync + 'static> RuleSource for F {
 pub struct Wiring {
     /// The rules.
     pub rules: Arc<dyn RuleSource>,
-    /// Serves native v2 requests.
+    /// Takes the reports of providers.
     pub engine: Arc<Engine>,
-    /// Serves translated v1 requests.
+    /// Serves native v2 requests and translated v1 ones.
     pub upstream: Upstream,
     /// Tells whether v1 timestamps are fresh.
     pub clock: Arc<dyn Clock>,
@@ -119,7 +119,8 @@ impl Gateway {
 
 /// A request that may be served, and for whom.
 enum Admitted {
-    Merchant(Caller, Work),
+    /// With the v2 service as this request sees it.
+    Merchant(Caller, Work, Upstream),
     /// A report of the HTTP provider of a shop.
     Provider(ShopCode, SignedBody),
 }
@@ -130,16 +131,18 @@ enum Work {
     V1Status(Direction, Option<Box<str>>),
     V1Balance,
     V1Transactions(Option<Box<str>>),
-    V2Create(Direction, SignedBody),
-    V2Status(Box<str>),
+    /// With the signature that was verified.
+    V2Create(Direction, SignedBody, HeaderValue),
+    /// With the signature that was verified.
+    V2Status(Box<str>, HeaderValue),
 }
 
 impl Work {
     fn of(target: Target, head: &Parts, body: SignedBody) -> Self {
         let query = || head.uri.query().map(Into::into);
         match target {
-            Target::V2Create(direction) => Self::V2Create(direction, body),
-            Target::V2Status(transaction_id) => Self::V2Status(transaction_id),
+            Target::V2Create(direction) => Self::V2Create(direction, body, admission::v2_signature(head)),
+            Target::V2Status(transaction_id) => Self::V2Status(transaction_id, admission::v2_signature(head)),
             Target::V1(Endpoint::Payin) => Self::V1Create(Direction::Payin, body),
             Target::V1(Endpoint::Payout) => Self::V1Create(Direction::Payout, body),
             Target::V1(Endpoint::PayinStatus) => Self::V1Status(Direction::Payin, query()),
@@ -228,7 +231,8 @@ impl Core {
         exchange.v1_proven = matches!(route, Route::V1(_));
         let target = target.ok_or(Refusal::UnknownPath)?;
         admission::no_query_on_post(head)?;
-        Ok(Admitted::Merchant(caller, Work::of(target, head, body)))
+        let passing = || correlation::passing(&exchange.request_id, &head.headers);
+        Ok(Admitted::Merchant(caller, Work::of(target, head, body), self.wiring.upstream.of_request(passing)))
     }
 
     /// The same steps for a report of a shop's provider: its key is the shop that the path names, and its address may be
@@ -249,7 +253,9 @@ impl Core {
         let signature = admission::report_signature(&head.headers)?;
         // Counted like a wrong signature: whoever guesses shop codes is held up.
         let unknown = || self.counted(Refusal::UnknownPath, address, &rules);
-        let (shop, provider) = events::provider_of(&rules, shop).ok_or_else(unknown)?;
+        // Behind a remote engine shops have no providers here.
+        let provider = events::provider_of(&rules, shop).filter(|_| !self.wiring.upstream.is_remote());
+        let (shop, provider) = provider.ok_or_else(unknown)?;
 
         let started = Instant::now();
         let body = body::read(body, limits.body, limits.body_timeout).await?;
@@ -282,21 +288,20 @@ impl Core {
 
     async fn work(&self, admitted: Admitted) -> Result<Bytes, Failure> {
         match admitted {
-            Admitted::Merchant(caller, work) => self.work_for(&caller, work).await,
+            Admitted::Merchant(caller, work, upstream) => work_for(&caller, work, &upstream).await,
             Admitted::Provider(shop, body) => events::take(&self.wiring.engine, &shop, &body).await,
         }
     }
+}
 
-    async fn work_for(&self, caller: &Caller, work: Work) -> Result<Bytes, Failure> {
-        let Wiring { engine, upstream, .. } = &self.wiring;
-        match work {
-            Work::V1Create(direction, body) => v1::create(upstream, caller, direction, &body).await,
-            Work::V1Status(direction, query) => v1::status(upstream, caller, direction, query.as_deref()).await,
-            Work::V1Balance => v1::balance(upstream, caller).await,
-            Work::V1Transactions(query) => v1::transactions(upstream, caller, query.as_deref()).await,
-            Work::V2Create(direction, body) => v2::create(engine, caller, direction, &body).await,
-            Work::V2Status(transaction_id) => v2::status(engine, caller, &transaction_id).await,
-        }
+async fn work_for(caller: &Caller, work: Work, upstream: &Upstream) -> Result<Bytes, Failure> {
+    match work {
+        Work::V1Create(direction, body) => v1::create(upstream, caller, direction, &body).await,
+        Work::V1Status(direction, query) => v1::status(upstream, caller, direction, query.as_deref()).await,
+        Work::V1Balance => v1::balance(upstream, caller).await,
+        Work::V1Transactions(query) => v1::transactions(upstream, caller, query.as_deref()).await,
+        Work::V2Create(direction, body, signature) => upstream.native_create(caller, direction, &body, signature).await,
+        Work::V2Status(transaction_id, signature) => upstream.native_status(caller, &transaction_id, signature).await,
     }
 }
 
@@ -396,13 +401,18 @@ impl Exchange {
             Failure::Internal { cause } => {
                 tracing::error!(%request_id, route = self.route, %cause, "the gateway failed");
             }
-            Failure::EngineUnreachable | Failure::EngineTimeout => {
-                tracing::warn!(%request_id, route = self.route, ?failure, "the engine did not answer");
+            Failure::EngineUnreachable { cause } => {
+                tracing::warn!(%request_id, route = self.route, %cause, "the engine could not be reached");
+            }
+            Failure::EngineTimeout => {
+                tracing::warn!(%request_id, route = self.route, "the engine did not answer in time");
             }
             Failure::Invalid(_)
             | Failure::Conflict(_)
             | Failure::NotFound
             | Failure::NotOffered(_)
+            | Failure::EngineBusy { .. }
+            | Failure::EngineSaid(_)
             | Failure::Unavailable => {}
         }
     }

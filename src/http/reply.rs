@@ -9,7 +9,7 @@ use http_body_util::Full;
 use serde::Serialize;
 
 use super::correlation::REQUEST_ID;
-use crate::failure::{Failure, Refusal};
+use crate::failure::{Busy, EngineReply, EngineWord, Failure, Refusal};
 use crate::rules::{Dialect, Merchant};
 
 /// A finished reply.
@@ -43,7 +43,7 @@ pub fn failure(failure: &Failure, envelope: &Envelope<'_>) -> Reply {
     let order_id = if envelope.v1_merchant.is_some() { "external_id" } else { "order_id" };
     let told = told(failure, order_id);
     let dialect = envelope.v1_merchant.map(|merchant| merchant.v1.dialect.as_ref());
-    let body = error_body(told.status, &told.message, dialect);
+    let body = told.body.cloned().unwrap_or_else(|| error_body(told.status, &told.message, dialect));
     let mut reply = json(told.status, body, envelope);
     if let Some(allow) = told.allow.and_then(|allow| HeaderValue::from_str(allow).ok()) {
         reply.headers_mut().insert(header::ALLOW, allow);
@@ -61,6 +61,8 @@ struct Told<'a> {
     message: Cow<'a, str>,
     allow: Option<&'a str>,
     retry_after: Option<Duration>,
+    /// In place of a body with the message.
+    body: Option<&'a Bytes>,
 }
 
 /// When to try again after a failure that passes by itself.
@@ -84,14 +86,42 @@ fn told<'a>(failure: &'a Failure, order_id: &str) -> Told<'a> {
         Failure::BadEngineReply { .. } => {
             Told::new(StatusCode::BAD_GATEWAY, again("the payment engine gave no usable answer"))
         }
-        Failure::EngineUnreachable => {
+        Failure::EngineUnreachable { .. } => {
             Told::new(StatusCode::BAD_GATEWAY, again("the payment engine could not be reached"))
         }
         Failure::EngineTimeout => {
             Told::new(StatusCode::GATEWAY_TIMEOUT, again("the payment engine did not answer in time"))
         }
+        Failure::EngineBusy { busy, retry_after } => {
+            Told::new(busy_status(*busy), again("the payment engine cannot take this now"))
+                .after(retry_after.unwrap_or(SOON))
+        }
+        Failure::EngineSaid(said) => told_by_engine(said, order_id),
         Failure::Internal { .. } => Told::new(StatusCode::INTERNAL_SERVER_ERROR, again("the gateway failed")),
     }
+}
+
+const fn busy_status(busy: Busy) -> StatusCode {
+    match busy {
+        Busy::TooManyRequests => StatusCode::TOO_MANY_REQUESTS,
+        Busy::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+/// A remote engine's reply: its own body, and where that cannot be passed on, a sentence in its place.
+fn told_by_engine<'a>(said: &'a EngineReply, order_id: &str) -> Told<'a> {
+    let refused = "the payment engine refused the request";
+    let told = match said.word {
+        EngineWord::Invalid => Told::new(StatusCode::BAD_REQUEST, refused),
+        EngineWord::NotFound => Told::new(StatusCode::NOT_FOUND, NOT_FOUND),
+        EngineWord::Conflict => Told::new(StatusCode::CONFLICT, refused),
+        EngineWord::Busy(busy) => {
+            let busy = Failure::EngineBusy { busy, retry_after: said.retry_after };
+            let Told { status, message, retry_after, .. } = told(&busy, order_id);
+            Told { retry_after, ..Told::new(status, message.into_owned()) }
+        }
+    };
+    Told { body: said.body.as_ref(), ..told }
 }
 
 /// One sentence for every kind of absence, of paths and of operations.
@@ -134,7 +164,7 @@ fn told_refusal(refusal: &Refusal) -> Told<'_> {
 
 impl<'a> Told<'a> {
     fn new(status: StatusCode, message: impl Into<Cow<'a, str>>) -> Self {
-        Self { status, message: message.into(), allow: None, retry_after: None }
+        Self { status, message: message.into(), allow: None, retry_after: None, body: None }
     }
 
     fn after(self, retry_after: Duration) -> Self {
@@ -201,6 +231,25 @@ mod tests {
     use crate::failure::{AuthenticationFailure, Complaint};
     use crate::rules::{LoadOptions, reply_samples};
 
+    fn said(word: EngineWord) -> Failure {
+        Failure::EngineSaid(EngineReply { word, retry_after: None, body: None })
+    }
+
+    #[test]
+    fn an_engine_is_told_in_its_own_words() {
+        let id = HeaderValue::from_static("r");
+        let envelope = Envelope { request_id: &id, v1_merchant: None, close: false };
+        let body = Bytes::from_static(b"{\"error\":{\"code\":429,\"message\":\"slow down\"}}");
+        let retry_after = Some(Duration::from_secs(7));
+        let word = EngineWord::Busy(Busy::TooManyRequests);
+        let reply =
+            failure(&Failure::EngineSaid(EngineReply { word, retry_after, body: Some(body.clone()) }), &envelope);
+        assert_eq!((reply.status().as_u16(), &reply.headers()[header::RETRY_AFTER]), (429, &HeaderValue::from(7)));
+        assert_eq!(format!("{:?}", reply.body()), format!("{:?}", Full::new(body)));
+        let silent = failure(&said(EngineWord::Conflict), &envelope);
+        assert!(format!("{:?}", silent.body()).contains("refused the request"));
+    }
+
     #[test]
     fn failures_have_their_statuses() {
         let cause = String::new;
@@ -226,8 +275,15 @@ mod tests {
             (Failure::NotOffered("the balance"), 501),
             (Failure::Unavailable, 503),
             (Failure::BadEngineReply { cause: cause() }, 502),
-            (Failure::EngineUnreachable, 502),
+            (Failure::EngineUnreachable { cause: cause() }, 502),
             (Failure::EngineTimeout, 504),
+            (Failure::EngineBusy { busy: Busy::TooManyRequests, retry_after: None }, 429),
+            (Failure::EngineBusy { busy: Busy::Unavailable, retry_after: Some(second) }, 503),
+            (said(EngineWord::Invalid), 400),
+            (said(EngineWord::NotFound), 404),
+            (said(EngineWord::Conflict), 409),
+            (said(EngineWord::Busy(Busy::TooManyRequests)), 429),
+            (said(EngineWord::Busy(Busy::Unavailable)), 503),
             (Failure::Internal { cause: cause() }, 500),
         ] {
             let told = told(&failure, "external_id");
@@ -239,7 +295,14 @@ mod tests {
 
     #[test]
     fn failures_of_the_engine_say_that_a_repeat_is_safe() {
-        for failure in [Failure::Unavailable, Failure::EngineUnreachable, Failure::EngineTimeout] {
+        let cause = String::new;
+        for failure in [
+            Failure::Unavailable,
+            Failure::BadEngineReply { cause: cause() },
+            Failure::EngineUnreachable { cause: cause() },
+            Failure::EngineTimeout,
+            Failure::EngineBusy { busy: Busy::Unavailable, retry_after: None },
+        ] {
             let told = told(&failure, "external_id");
             assert!(told.message.ends_with("with the same external_id, may be sent again"), "{}", told.message);
         }

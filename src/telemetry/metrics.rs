@@ -182,6 +182,9 @@ pub struct Metrics {
     provider_jobs: Words<Outcome>,
     provider_requests: Family<ShopOutcome, Counter>,
     provider_request_duration: Histograms<ShopName>,
+    engine_requests: Words<Outcome>,
+    engine_request_duration: Histogram,
+    journal_recovering: Gauge,
     reloads: Words<ReloadResult>,
     certificate_reloads: Words<ReloadResult>,
     rules: Family<Version, Gauge>,
@@ -212,6 +215,9 @@ impl Default for Metrics {
             provider_jobs: Words::new(|outcome| Outcome { outcome }),
             provider_requests: Family::default(),
             provider_request_duration: Family::new_with_constructor(|| Histogram::new(PROVIDER_SECONDS)),
+            engine_requests: Words::new(|outcome| Outcome { outcome }),
+            engine_request_duration: Histogram::new(PROVIDER_SECONDS),
+            journal_recovering: Gauge::default(),
             reloads: Words::new(|result| ReloadResult { result }),
             certificate_reloads: Words::new(|result| ReloadResult { result }),
             rules: Family::default(),
@@ -255,6 +261,16 @@ impl Metrics {
         let help = "From a request to an HTTP provider to its whole answer, by shop";
         let durations = self.provider_request_duration.clone();
         registry.register_with_unit("provider_request_duration", help, Unit::Seconds, durations);
+        registry.register(
+            "engine_requests",
+            "Requests to a remote engine, by outcome",
+            self.engine_requests.family.clone(),
+        );
+        let help = "From a request to a remote engine to its whole answer";
+        let durations = self.engine_request_duration.clone();
+        registry.register_with_unit("engine_request_duration", help, Unit::Seconds, durations);
+        let help = "Creates that the last end of the process cut off and whose outcome is still unknown";
+        registry.register("journal_recovering", help, self.journal_recovering.clone());
         registry.register("reloads", "Rule sets read, by result", self.reloads.family.clone());
         let help = "Certificates read after the start, by result";
         registry.register("certificate_reloads", help, self.certificate_reloads.family.clone());
@@ -342,6 +358,17 @@ impl Metrics {
             .get_or_create_owned(&ShopName { shop: shop.clone() })
             .observe(duration.as_secs_f64());
         self.provider_requests.get_or_create_owned(&ShopOutcome { shop, outcome }).inc();
+    }
+
+    /// A remote engine was asked, by outcome.
+    pub fn engine_request(&self, outcome: &'static str, duration: Duration) {
+        self.engine_requests.count(outcome);
+        self.engine_request_duration.observe(duration.as_secs_f64());
+    }
+
+    /// So many creates of the process before have no outcome yet.
+    pub fn journal_recovering(&self, count: usize) {
+        self.journal_recovering.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// A rule set was loaded or refused; `version` names the accepted one and is not looked at otherwise.

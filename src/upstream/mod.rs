@@ -1,30 +1,45 @@
-//! Where translated v1 requests go: the embedded engine. A remote one takes its place beside it as a second variant.
+//! The v2 service behind the gateway: the embedded engine, or a remote one.
+
+pub mod remote;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::HeaderValue;
 
-use crate::auth::{Caller, callers, signatures};
+use crate::auth::{Caller, SignedBody, callers, signatures};
 use crate::domain::{Balance, Currency, Direction, HistoryQuery, Made, OrderId, Page, Shown};
 use crate::engine::{Engine, Refused, V1Repeat};
 use crate::failure::Failure;
 use crate::store::{Comparer, Digest, V1Part};
 use crate::telemetry::Metrics;
 use crate::v2;
+use remote::{Passing, Remote};
 
 /// The v2 service behind the gateway.
 #[derive(Clone)]
 pub enum Upstream {
     /// In this process. It is still a v2 service: it gets the signed v2 request and verifies it (contract section 6).
     Embedded(Arc<Engine>),
+    /// Somewhere else.
+    Remote(Remote),
 }
 
 impl Upstream {
+    /// The same service, as one request sees it: what is asked elsewhere for the request names it.
+    #[must_use]
+    pub fn of_request(&self, passing: impl FnOnce() -> Passing) -> Self {
+        match self {
+            Self::Embedded(_) => self.clone(),
+            Self::Remote(remote) => Self::Remote(remote.of_request(passing())),
+        }
+    }
+
     /// Signs a translated body with the caller's v2 secret, over exactly its bytes, and has the v2 service create an
-    /// operation from it. The v1 part is stored in the same commit.
+    /// operation from it. The v1 part is stored in the same commit; of a remote engine's, before the request leaves.
     ///
     /// # Errors
-    /// Why nothing was created, in v2 words.
+    /// Why nothing was created, in v2 words; or that nobody knows whether it was.
     pub async fn create(
         &self,
         caller: &Caller,
@@ -32,7 +47,10 @@ impl Upstream {
         body: Bytes,
         v1: V1Part,
     ) -> Result<Made, Refused> {
-        let Self::Embedded(engine) = self;
+        let engine = match self {
+            Self::Embedded(engine) => engine,
+            Self::Remote(remote) => return remote.create(caller, direction, &body, v1).await,
+        };
         let signature = sign(caller, &body).map_err(Refused::Failed)?;
         let signed = callers::verify_forwarded(caller, body, &signature).map_err(|failure| {
             let cause = format!("the engine refused the gateway's own signature: {failure:?}");
@@ -44,7 +62,7 @@ impl Upstream {
     /// What stands under the `external_id` of a v1 create.
     ///
     /// # Errors
-    /// The store could not answer.
+    /// The store could not answer, or a remote engine about an order whose outcome is unknown.
     pub async fn v1_repeat(
         &self,
         caller: &Caller,
@@ -52,56 +70,112 @@ impl Upstream {
         external_id: &OrderId,
         digest: Digest,
     ) -> Result<V1Repeat, Failure> {
-        let Self::Embedded(engine) = self;
-        engine.v1_repeat(&caller.merchant().id, direction, external_id, digest).await
+        match self {
+            Self::Embedded(engine) => engine.v1_repeat(&caller.merchant().id, direction, external_id, digest).await,
+            Self::Remote(remote) => remote.v1_repeat(caller, direction, external_id, digest).await,
+        }
     }
 
     /// The operation that a v1 request made, by its `external_id`.
     ///
     /// # Errors
-    /// [`Failure::NotFound`] when there is none of this merchant's.
+    /// [`Failure::NotFound`] when there is none of this merchant's; or the engine could not answer.
     pub async fn v1_operation(
         &self,
         caller: &Caller,
         direction: Direction,
         external_id: &OrderId,
     ) -> Result<Shown, Failure> {
-        let Self::Embedded(engine) = self;
-        let operation = engine.v1_operation(&caller.merchant().id, direction, external_id).await?;
-        Ok(Shown::from(&operation))
+        match self {
+            Self::Embedded(engine) => {
+                let operation = engine.v1_operation(&caller.merchant().id, direction, external_id).await?;
+                Ok(Shown::from(&operation))
+            }
+            Self::Remote(remote) => remote.v1_operation(caller, direction, external_id).await,
+        }
     }
 
-    /// A page of the operations that v1 requests of the query's merchant made, newest first.
+    /// A page of the operations that v1 requests of the query's merchant, which is the caller's, made, newest first.
     ///
     /// # Errors
     /// The store could not answer.
-    pub async fn v1_history(&self, query: HistoryQuery) -> Result<Page<Shown>, Failure> {
-        let Self::Embedded(engine) = self;
-        let Page { items, has_more } = engine.v1_history(query).await?;
-        Ok(Page { items: items.iter().map(Shown::from).collect(), has_more })
+    pub async fn v1_history(&self, caller: &Caller, query: HistoryQuery) -> Result<Page<Shown>, Failure> {
+        match self {
+            Self::Embedded(engine) => {
+                let Page { items, has_more } = engine.v1_history(query).await?;
+                Ok(Page { items: items.iter().map(Shown::from).collect(), has_more })
+            }
+            Self::Remote(remote) => remote.v1_history(caller, query).await,
+        }
     }
 
     /// The merchant's balances, by currency.
     ///
     /// # Errors
-    /// The store could not answer.
+    /// The store could not answer; [`Failure::NotOffered`] with a remote engine, whose interface has no balances.
     pub async fn balances(&self, caller: &Caller) -> Result<Vec<(Currency, Balance)>, Failure> {
-        let Self::Embedded(engine) = self;
-        engine.balances(caller.merchant()).await
+        match self {
+            Self::Embedded(engine) => engine.balances(caller.merchant()).await,
+            Self::Remote(_) => Err(Failure::NotOffered("the balance")),
+        }
+    }
+
+    /// Answers a native `POST /api/v2/deposits` and `/withdrawals`: the body of the 200 reply. A remote engine gets the
+    /// very bytes with the caller's own signature, which was verified.
+    ///
+    /// # Errors
+    /// Why nothing was created, in v2 words or in the engine's own; or that nobody knows whether it was.
+    pub async fn native_create(
+        &self,
+        caller: &Caller,
+        direction: Direction,
+        body: &SignedBody,
+        signature: HeaderValue,
+    ) -> Result<Bytes, Failure> {
+        match self {
+            Self::Embedded(engine) => v2::create(engine, caller, direction, body).await,
+            Self::Remote(remote) => remote.native_create(caller, direction, body, signature).await,
+        }
+    }
+
+    /// Answers a native `GET /api/v2/transactions/{transaction_id}`: the status record.
+    ///
+    /// # Errors
+    /// [`Failure::NotFound`] or the engine's own word for it; or the engine could not answer.
+    pub async fn native_status(
+        &self,
+        caller: &Caller,
+        transaction_id: &str,
+        signature: HeaderValue,
+    ) -> Result<Bytes, Failure> {
+        match self {
+            Self::Embedded(engine) => v2::status(engine, caller, transaction_id).await,
+            Self::Remote(remote) => remote.native_status(caller, transaction_id, signature).await,
+        }
+    }
+
+    /// Whether the engine is in another process: shops' providers are its business then.
+    #[must_use]
+    pub const fn is_remote(&self) -> bool {
+        matches!(self, Self::Remote(_))
     }
 
     /// The keyed hash of comparisons and relay tokens.
     #[must_use]
     pub fn comparer(&self) -> &Comparer {
-        let Self::Embedded(engine) = self;
-        engine.store().comparer()
+        match self {
+            Self::Embedded(engine) => engine.store().comparer(),
+            Self::Remote(remote) => remote.comparer(),
+        }
     }
 
     /// The process's metrics.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
-        let Self::Embedded(engine) = self;
-        engine.metrics()
+        match self {
+            Self::Embedded(engine) => engine.metrics(),
+            Self::Remote(remote) => remote.metrics(),
+        }
     }
 }
 

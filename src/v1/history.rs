@@ -29,7 +29,7 @@ pub async fn transactions(upstream: &Upstream, caller: &Caller, query: Option<&s
     let Wanted { external_id, place, history } = Wanted::read(query, &merchant.id, &merchant.v1.dialect.statuses)?;
     let page = match external_id {
         Some(external_id) => named(upstream, caller, &external_id, &history).await?,
-        None => upstream.v1_history(history).await?,
+        None => upstream.v1_history(caller, history).await?,
     };
     Ok(reply::transactions(&merchant.v1.dialect, &page, place))
 }

@@ -250,7 +250,8 @@ impl<'a> V1Create<'a> {
 }
 
 /// What a v2 member is called in v1. The customer's address has two places there.
-fn v1_name(path: &str, user_ip_in_payment_data: bool) -> Cow<'static, str> {
+#[must_use]
+pub fn v1_name(path: &str, user_ip_in_payment_data: bool) -> Cow<'static, str> {
     match path {
         "order_id" => "external_id".into(),
         "method" => "shop_code".into(),

@@ -152,17 +152,13 @@ impl Context<'_> {
             self.problem(here, text.span(), format!("`engine.callback_signature.payload` {reason}"));
         }
         let timeout = self.positive(here, "engine.timeout", &raw.timeout, 10 * SECOND);
-        match raw.url.given().filter(|url| url.get_ref() != "embedded") {
-            Some(url) => {
-                let base = self.engine_base(here, url).unwrap_or_default();
-                let trust = self.trusted_certificates(here, "engine.trust", &raw.trust);
-                EngineRules::Remote(RemoteEngine { base, trust, timeout })
-            }
-            None => {
-                self.trust(here, "engine.trust", &raw.trust, made);
-                EngineRules::Embedded
-            }
-        }
+        let Some(url) = raw.url.given().filter(|url| url.get_ref() != "embedded") else {
+            self.trust(here, "engine.trust", &raw.trust, made);
+            return EngineRules::Embedded;
+        };
+        let base = self.engine_base(here, url).unwrap_or_default();
+        let trust = self.trusted_certificates(here, "engine.trust", &raw.trust);
+        EngineRules::Remote(RemoteEngine { base, trust, timeout })
     }
 
     /// Where the paths of a remote engine begin.

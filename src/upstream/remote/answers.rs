@@ -1,0 +1,162 @@
+//! What an engine's replies must hold to be believed (merchant-api-v2). What they hold beside that is not looked at, and
+//! what is said of a bad one names no value of it.
+
+use crate::domain::{AccountNumber, Amount, BrowserUrl, Currency, Direction, RedirectUrl, Status};
+use crate::store::{EngineAnswer, Entry};
+use crate::wire::json::{Node, Object};
+use crate::wire::members::{present, read_object};
+
+/// The longest `transaction_id`, in digits.
+const LONGEST_ID: usize = 64;
+
+/// What a status record says of an operation, beside what was known of it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Where it stands.
+    pub status: Status,
+    /// The shop code of the request, or the shop's payment method.
+    pub method: Box<str>,
+    /// Masked where it looks like a card, also by an engine that did not.
+    pub account: Option<AccountNumber>,
+}
+
+/// Whether text names a transaction as v2 does: digits, not too many.
+pub fn is_transaction_id(text: &str) -> bool {
+    (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Reads the body of a create's 200.
+///
+/// # Errors
+/// What is missing or wrong, for the log.
+pub fn created(direction: Direction, body: &[u8]) -> Result<EngineAnswer, String> {
+    let reply = object(body)?;
+    let transaction_id = string(&reply, "transaction_id")?;
+    if !is_transaction_id(transaction_id) {
+        return Err(wrong("transaction_id"));
+    }
+    let redirect_url = match direction {
+        Direction::Payin => {
+            let link = string(&reply, "redirect_url")?;
+            BrowserUrl::new(link).map_err(|invalid| format!("its redirect_url {}", invalid.reason()))?;
+            Some(RedirectUrl::new(link.to_owned()))
+        }
+        Direction::Payout => None,
+    };
+    Ok(EngineAnswer { transaction_id: transaction_id.into(), redirect_url })
+}
+
+/// Reads a status record, which has to be the one of an entry's operation.
+///
+/// # Errors
+/// What is missing, wrong or of another operation, for the log.
+pub fn record(entry: &Entry, transaction_id: &str, body: &[u8]) -> Result<Record, String> {
+    let record = object(body)?;
+    if string(&record, "transaction_id")? != transaction_id {
+        return Err(wrong("transaction_id"));
+    }
+    if string(&record, "order_id")? != entry.intent.order_id.as_str() {
+        return Err(wrong("order_id"));
+    }
+    let amount = record.get("amount").filter(|value| value.node == Node::Number);
+    if amount.and_then(|value| Amount::from_json_number(value.raw).ok()) != Some(entry.intent.amount) {
+        return Err(wrong("amount"));
+    }
+    if Currency::new(string(&record, "currency")?).ok() != Some(entry.intent.currency) {
+        return Err(wrong("currency"));
+    }
+    let status = match string(&record, "status")? {
+        "PENDING" => Status::Pending,
+        "SUCCESS" => Status::Success,
+        "FAILED" => Status::Failed,
+        _ => return Err(wrong("status")),
+    };
+    let method = string(&record, "method")?;
+    if !(1..=128).contains(&method.chars().count()) || method.chars().any(char::is_control) {
+        return Err(wrong("method"));
+    }
+    let account = present(&record, "account_number").map(|_| account(&record)).transpose()?;
+    Ok(Record { status, method: method.into(), account })
+}
+
+fn account(record: &Object<'_>) -> Result<AccountNumber, String> {
+    let account = AccountNumber::new(string(record, "account_number")?).map_err(|_| wrong("account_number"))?;
+    AccountNumber::new(&account.masked()).map_err(|_| wrong("account_number"))
+}
+
+fn object(body: &[u8]) -> Result<Object<'_>, String> {
+    // What a complaint says of a body names at most a member, which is the engine's own choice.
+    read_object(body).map_err(|_| "it is no JSON object that can be understood".to_owned())
+}
+
+fn string<'v>(object: &'v Object<'_>, name: &str) -> Result<&'v str, String> {
+    match object.get(name).map(|value| &value.node) {
+        Some(Node::String(text)) => Ok(text),
+        Some(_) => Err(format!("its {name} is no string")),
+        None => Err(format!("it has no {name}")),
+    }
+}
+
+fn wrong(name: &str) -> String {
+    format!("its {name} is not what v2 promises")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::upstream::remote::tests::entry;
+
+    #[test]
+    fn a_create_is_believed_when_it_has_what_v2_promises() {
+        let long = "1".repeat(65);
+        for (direction, body, ok) in [
+            (Direction::Payout, r#"{"transaction_id":"7"}"#, true),
+            (Direction::Payout, r#"{"transaction_id":"007","more":[1]}"#, true),
+            (Direction::Payin, r#"{"transaction_id":"7","redirect_url":"https://p.example/pay/7?a=b"}"#, true),
+            (Direction::Payin, r#"{"transaction_id":"7"}"#, false),
+            (Direction::Payin, r#"{"transaction_id":"7","redirect_url":"/pay/7"}"#, false),
+            (Direction::Payin, r#"{"transaction_id":"7","redirect_url":"javascript:alert(1)"}"#, false),
+            (Direction::Payin, r#"{"transaction_id":"7","redirect_url":null}"#, false),
+            (Direction::Payout, r#"{"transaction_id":7}"#, false),
+            (Direction::Payout, r#"{"transaction_id":""}"#, false),
+            (Direction::Payout, r#"{"transaction_id":"7a"}"#, false),
+            (Direction::Payout, &format!(r#"{{"transaction_id":"{long}"}}"#), false),
+            (Direction::Payout, r#"{"transaction_id":"7","transaction_id":"8"}"#, false),
+            (Direction::Payout, r#"["7"]"#, false),
+            (Direction::Payout, "", false),
+            (Direction::Payout, "<html>", false),
+        ] {
+            let read = created(direction, body.as_bytes());
+            assert_eq!(read.is_ok(), ok, "{body}: {read:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_is_the_entrys_own() {
+        let good = r#"{"order_id":"o1","transaction_id":"7","status":"SUCCESS","amount":10.5,"currency":"EUR","method":"card"}"#;
+        let read = |body: &str| record(&entry("o1"), "7", body.as_bytes());
+        let expected = Record { status: Status::Success, method: "card".into(), account: None };
+        assert_eq!(read(good), Ok(expected));
+        assert!(read(&good.replace("10.5", "1050e-2")).is_ok(), "by value");
+        for (from, to) in [
+            ("o1", "o2"),
+            ("\"7\"", "\"8\""),
+            ("\"7\"", "7"),
+            ("SUCCESS", "DONE"),
+            ("10.5", "10.51"),
+            ("10.5", "\"10.50\""),
+            ("EUR", "USD"),
+            ("\"card\"", "\"\""),
+            ("\"card\"", "null"),
+            ("\"card\"", "\"card\",\"account_number\":7"),
+            ("\"card\"", "\"card\",\"status\":\"SUCCESS\""),
+        ] {
+            assert!(read(&good.replace(from, to)).is_err(), "{from} {to}");
+        }
+        let with_account = good.replace("\"card\"", "\"card\",\"account_number\":\"4111111111111111\"");
+        let account = read(&with_account).unwrap().account.unwrap();
+        assert_eq!(account.expose(), "411111******1111", "what an engine forgot to mask");
+        let null = good.replace("\"card\"", "\"card\",\"account_number\":null");
+        assert_eq!(read(&null).unwrap().account, None);
+    }
+}

@@ -1,0 +1,189 @@
+//! One exchange with the engine: bounded in time, repeated once when the connection failed before a reply.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue};
+use tokio::time::Instant;
+
+use super::Remote;
+use crate::auth::signatures;
+use crate::domain::Direction;
+use crate::failure::{Busy, Failure};
+use crate::outbound::{Answer, OutboundError, Question};
+use crate::rules::ApiKey;
+
+/// The longest answer of an engine, in bytes.
+const ANSWER_LIMIT: usize = 64 * 1024;
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// What ties the requests to an engine to the request that they are made for (contract section 13).
+#[derive(Debug, Clone, Default)]
+pub struct Passing {
+    /// `X-Request-Id`.
+    pub request_id: Option<HeaderValue>,
+    /// A valid `traceparent`, as it came.
+    pub traceparent: Option<HeaderValue>,
+}
+
+/// Until when everything that is asked for one request has to be over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Deadline(Instant);
+
+/// By whose key the engine is asked, with the signature over the body. `Debug` would show it, so there is none.
+pub(super) struct Credentials {
+    api_key: HeaderValue,
+    signature: HeaderValue,
+}
+
+impl Credentials {
+    /// Signs a body (the empty one of a GET) with a key's v2 secret.
+    pub fn signing(key: &ApiKey, body: &[u8]) -> Result<Self, Failure> {
+        let internal = |cause: &str| Failure::Internal { cause: cause.to_owned() };
+        let secrets = key.v2_secrets.as_ref().ok_or_else(|| internal("the calling key has no v2_secret"))?;
+        let signature = HeaderValue::try_from(signatures::sign_v2(secrets.signing(), body));
+        Self::signed(key, signature.map_err(|_| internal("a signature is no header"))?)
+    }
+
+    /// Takes a signature that the key's holder made.
+    pub fn signed(key: &ApiKey, mut signature: HeaderValue) -> Result<Self, Failure> {
+        let mut api_key = HeaderValue::try_from(&*key.key)
+            .map_err(|_| Failure::Internal { cause: "the calling key is no header".to_owned() })?;
+        api_key.set_sensitive(true);
+        signature.set_sensitive(true);
+        Ok(Self { api_key, signature })
+    }
+}
+
+/// What an engine said, as far as the contract lets the gateway pass it on (section 5, "Replies of the engine").
+pub(super) enum Said {
+    /// 200.
+    Done(Bytes),
+    /// 400.
+    Invalid(Bytes),
+    /// 404.
+    NotFound(Bytes),
+    /// 409.
+    Conflict(Bytes),
+    /// 429 or 503.
+    Busy(Busy, Option<Duration>, Bytes),
+}
+
+impl Said {
+    /// Reads an answer's status; any other is nothing that can be passed on.
+    fn of(answer: Answer) -> Result<Self, Failure> {
+        let Answer { status, retry_after, body } = answer;
+        match status {
+            200 => Ok(Self::Done(body)),
+            400 => Ok(Self::Invalid(body)),
+            404 => Ok(Self::NotFound(body)),
+            409 => Ok(Self::Conflict(body)),
+            429 => Ok(Self::Busy(Busy::TooManyRequests, retry_after, body)),
+            503 => Ok(Self::Busy(Busy::Unavailable, retry_after, body)),
+            other => Err(Failure::BadEngineReply { cause: format!("it answered HTTP {other}") }),
+        }
+    }
+}
+
+impl Remote {
+    /// Until when a request that is taken up now has to be answered.
+    pub(super) fn deadline(&self) -> Deadline {
+        Deadline(Instant::now() + self.parts.engine.timeout)
+    }
+
+    /// Has the engine create an operation from exactly these bytes.
+    pub(super) async fn post(
+        &self,
+        direction: Direction,
+        credentials: &Credentials,
+        body: Bytes,
+        deadline: Deadline,
+    ) -> Result<Said, Failure> {
+        let path = match direction {
+            Direction::Payin => "/deposits",
+            Direction::Payout => "/withdrawals",
+        };
+        self.exchange(path, credentials, Some(body), deadline).await.and_then(Said::of)
+    }
+
+    /// Asks the engine for the record of a transaction, whose id is digits.
+    pub(super) async fn get(
+        &self,
+        transaction_id: &str,
+        credentials: &Credentials,
+        deadline: Deadline,
+    ) -> Result<Said, Failure> {
+        let path = format!("/transactions/{transaction_id}");
+        self.exchange(&path, credentials, None, deadline).await.and_then(Said::of)
+    }
+
+    /// Asks, and once more when the connection failed before a reply: what is asked of v2 may be asked twice.
+    async fn exchange(
+        &self,
+        path: &str,
+        credentials: &Credentials,
+        body: Option<Bytes>,
+        deadline: Deadline,
+    ) -> Result<Answer, Failure> {
+        let url = format!("{}{path}", self.parts.engine.base);
+        let headers = self.headers(credentials);
+        let ask = |body| self.ask_once(&url, &headers, body, deadline);
+        let mut answer = ask(body.clone()).await;
+        if let Err(OutboundError::Unreachable(cause)) = &answer {
+            tracing::debug!(%cause, "the connection to the engine failed; asking once more");
+            answer = ask(body).await;
+        }
+        answer.map_err(|error| match error {
+            OutboundError::Timeout => Failure::EngineTimeout,
+            OutboundError::Unreachable(cause) => Failure::EngineUnreachable { cause },
+            OutboundError::TooLong | OutboundError::Unusable(_) => Failure::BadEngineReply { cause: error.to_string() },
+        })
+    }
+
+    async fn ask_once(
+        &self,
+        url: &str,
+        headers: &[(HeaderName, HeaderValue)],
+        body: Option<Bytes>,
+        deadline: Deadline,
+    ) -> Result<Answer, OutboundError> {
+        let started = Instant::now();
+        let timeout = deadline.0.saturating_duration_since(started);
+        let trust = &self.parts.engine.trust;
+        let question = Question { url, trust, headers, body, timeout, answer_limit: ANSWER_LIMIT };
+        let answer = self.parts.outbound.ask(question, self.parts.clock.now()).await;
+        self.metrics().engine_request(outcome(&answer), started.elapsed());
+        answer
+    }
+
+    /// The caller's key and signature, what names its request, and nothing else of its headers.
+    fn headers(&self, credentials: &Credentials) -> Vec<(HeaderName, HeaderValue)> {
+        let Passing { request_id, traceparent } = &self.passing;
+        let own = [(API_KEY, &credentials.api_key), (SIGNATURE, &credentials.signature)];
+        let passed = [(REQUEST_ID, request_id.as_ref()), (TRACEPARENT, traceparent.as_ref())];
+        let passed = passed.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        own.into_iter().chain(passed).map(|(name, value)| (name, value.clone())).collect()
+    }
+}
+
+/// What came of asking, as metrics count it.
+const fn outcome(answer: &Result<Answer, OutboundError>) -> &'static str {
+    match answer {
+        Ok(answer) => match answer.status {
+            200 => "ok",
+            400 => "invalid",
+            404 => "not_found",
+            409 => "conflict",
+            429 | 503 => "busy",
+            _ => "unexpected",
+        },
+        Err(OutboundError::Unusable(_)) => "unusable",
+        Err(OutboundError::Unreachable(_)) => "unreachable",
+        Err(OutboundError::Timeout) => "timeout",
+        Err(OutboundError::TooLong) => "too_long",
+    }
+}

@@ -1,0 +1,75 @@
+//! A remote v2 service behind the gateway (contract section 6).
+//!
+//! What v1 requests ask of it is written down first, in the [`Journal`], so that neither a crash nor a reply that never
+//! came forgets an operation: `v1` creates, their repeats, statuses and histories go by the journal, and an entry without
+//! an answer is settled by sending the very same body again, which v2 takes as the same operation. Native v2 requests pass
+//! through untouched, and nothing of them is written down.
+
+mod answers;
+mod asking;
+mod history;
+mod native;
+mod recovery;
+mod settle;
+#[cfg(test)]
+mod tests;
+mod v1;
+mod words;
+
+use std::sync::Arc;
+
+pub use asking::Passing;
+pub use recovery::Recovery;
+
+use crate::clock::Clock;
+use crate::outbound::Outbound;
+use crate::rules::RemoteEngine;
+use crate::store::{Comparer, Journal, Store};
+use crate::telemetry::Metrics;
+
+/// What a remote upstream is made of.
+pub struct Parts {
+    /// Where the engine is.
+    pub engine: RemoteEngine,
+    /// Holds the journal, and knows the `order_id`s that are reserved for v1.
+    pub store: Arc<dyn Store>,
+    /// Reaches the engine.
+    pub outbound: Arc<Outbound>,
+    /// Tells when a request came.
+    pub clock: Arc<dyn Clock>,
+    /// Counts.
+    pub metrics: Arc<Metrics>,
+}
+
+/// A remote v2 service, as one request sees it. Clones share everything but the request.
+#[derive(Clone)]
+pub struct Remote {
+    parts: Arc<Parts>,
+    passing: Passing,
+}
+
+impl Remote {
+    /// A remote engine; what it is asked names no request yet.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self { parts: Arc::new(parts), passing: Passing::default() }
+    }
+
+    /// The same engine, as a request sees it: what is asked for the request names it.
+    #[must_use]
+    pub fn of_request(&self, passing: Passing) -> Self {
+        Self { parts: Arc::clone(&self.parts), passing }
+    }
+
+    pub(super) fn comparer(&self) -> &Comparer {
+        self.parts.store.comparer()
+    }
+
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.parts.metrics
+    }
+
+    fn journal(&self) -> &dyn Journal {
+        &*self.parts.store
+    }
+}

@@ -1,0 +1,19 @@
+use crate::domain::{Amount, Currency, Direction, MerchantId, OrderId, UnixMillis};
+use crate::store::{Digest, Entry, EntryId, Intent, Progress, V1Part};
+
+/// An open entry of 10.50 EUR.
+pub fn entry(order_id: &str) -> Entry {
+    let intent = Intent {
+        merchant: MerchantId::new("acme").unwrap(),
+        direction: Direction::Payin,
+        order_id: OrderId::new(order_id).unwrap(),
+        api_key: "k".into(),
+        amount: Amount::from_hundredths(1050).unwrap(),
+        currency: Currency::new("EUR").unwrap(),
+        shop: None,
+        v1: V1Part { digest: Digest([1; 16]), members: None, callback_url: None },
+        body: (*b"{}").into(),
+        created_at: UnixMillis(1),
+    };
+    Entry { id: EntryId(1), intent, progress: Progress::Open }
+}

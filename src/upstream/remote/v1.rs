@@ -1,0 +1,210 @@
+//! v1 requests: what stands in the journal is answered from it, and what has no answer there is settled first.
+
+use bytes::Bytes;
+
+use super::asking::{Credentials, Deadline, Said};
+use super::settle::{Declined, Settled};
+use super::{Remote, answers};
+use crate::auth::Caller;
+use crate::domain::{Direction, Made, OrderId, Shown, Status};
+use crate::engine::{Earlier, Refused, V1Repeat};
+use crate::failure::Failure;
+use crate::rules::ApiKey;
+use crate::store::{Digest, EngineAnswer, Entry, Intended, Intent, Passed, Progress, Standing, V1Part};
+use crate::wire::v1::v1_name;
+use crate::wire::v2::read_create;
+
+/// How often an order that others change meanwhile is looked at anew within one request.
+const ROUNDS: usize = 4;
+
+impl Remote {
+    /// Has the engine create an operation from a translated body, unless the journal knows the order.
+    pub(in crate::upstream) async fn create(
+        &self,
+        caller: &Caller,
+        direction: Direction,
+        body: &Bytes,
+        v1: V1Part,
+    ) -> Result<Made, Refused> {
+        // The rules of v2's shape need no engine; what breaks them is neither written down nor sent.
+        let request = read_create(direction, body)?;
+        let merchant = caller.merchant();
+        let default_shop = || merchant.default_shop.as_ref().map(|shop| shop.as_str().into());
+        let intent = Intent {
+            merchant: merchant.id.clone(),
+            direction,
+            order_id: request.order_id,
+            api_key: caller.api_key().key.clone(),
+            amount: request.amount,
+            currency: request.currency,
+            shop: request.method.or_else(default_shop),
+            v1,
+            body: body.as_ref().into(),
+            created_at: self.parts.clock.now(),
+        };
+        self.intend(caller.api_key(), intent, self.deadline()).await
+    }
+
+    async fn intend(&self, key: &ApiKey, intent: Intent, deadline: Deadline) -> Result<Made, Refused> {
+        for _ in 0..ROUNDS {
+            match self.journal().intend(intent.clone()).await? {
+                Intended::Written(id) => {
+                    let entry = Entry { id, intent, progress: Progress::Open };
+                    return match self.settle(key, entry, deadline).await.map_err(Refused::Failed)? {
+                        Settled::Made(entry) => made(*entry).map_err(Refused::Failed),
+                        Settled::Declined(declined) => Err(refused(declined)),
+                    };
+                }
+                Intended::Reserved => return Err(Refused::Reserved),
+                Intended::Existing(entry) => {
+                    let same = entry.intent.v1.digest == intent.v1.digest;
+                    let same_body = entry.intent.body == intent.body;
+                    match self.answered(key, *entry, deadline).await.map_err(Refused::Failed)? {
+                        Settled::Made(entry) if same => return made(*entry).map_err(Refused::Failed),
+                        Settled::Made(entry) => return Err(Refused::Earlier(earlier(*entry))),
+                        Settled::Declined(declined) if same_body => return Err(refused(declined)),
+                        // What stood there is gone: this body has its own chance.
+                        Settled::Declined(_) => {}
+                    }
+                }
+            }
+        }
+        Err(Refused::Failed(Failure::Unavailable))
+    }
+
+    /// What stands under the `external_id` of a v1 create, in the journal or reserved for v1.
+    pub(in crate::upstream) async fn v1_repeat(
+        &self,
+        caller: &Caller,
+        direction: Direction,
+        external_id: &OrderId,
+        digest: Digest,
+    ) -> Result<V1Repeat, Failure> {
+        let merchant = &caller.merchant().id;
+        let Some(entry) = self.journal().entry(merchant, direction, external_id).await? else {
+            let standing = self.parts.store.by_order(merchant, direction, external_id).await?;
+            return Ok(if standing == Standing::Reserved { V1Repeat::Reserved } else { V1Repeat::New });
+        };
+        let same = entry.intent.v1.digest == digest;
+        match self.answered(caller.api_key(), entry, self.deadline()).await? {
+            Settled::Made(entry) if same => made(*entry).map(V1Repeat::Same),
+            Settled::Made(entry) => Ok(V1Repeat::Other(earlier(*entry))),
+            Settled::Declined(_) => Ok(V1Repeat::New),
+        }
+    }
+
+    /// The operation that a v1 request made, as the engine has it now.
+    pub(in crate::upstream) async fn v1_operation(
+        &self,
+        caller: &Caller,
+        direction: Direction,
+        external_id: &OrderId,
+    ) -> Result<Shown, Failure> {
+        let entry = self.journal().entry(&caller.merchant().id, direction, external_id).await?;
+        let (key, deadline) = (caller.api_key(), self.deadline());
+        match self.answered(key, entry.ok_or(Failure::NotFound)?, deadline).await? {
+            Settled::Made(entry) => shown(self.heard(key, *entry, deadline).await?),
+            Settled::Declined(_) => Err(Failure::NotFound),
+        }
+    }
+
+    /// An entry with its answer; one that has none is settled first, which is the only way to learn its outcome: v2 has no
+    /// lookup by `order_id`, and an equal create is no second operation.
+    async fn answered(&self, key: &ApiKey, entry: Entry, deadline: Deadline) -> Result<Settled, Failure> {
+        match entry.progress {
+            Progress::Answered(_) => Ok(Settled::Made(Box::new(entry))),
+            Progress::Open | Progress::InDoubt => self.settle(key, entry, deadline).await,
+        }
+    }
+
+    /// An answered entry with what the engine says of it now. A result that was heard once is not asked for again.
+    pub(super) async fn heard(&self, key: &ApiKey, mut entry: Entry, deadline: Deadline) -> Result<Entry, Failure> {
+        if !may_change(&entry) {
+            return Ok(entry);
+        }
+        let passed = passed_mut(&mut entry.progress)?;
+        let transaction_id = passed.answer.transaction_id.clone();
+        let record = match self.get(&transaction_id, &Credentials::signing(key, b"")?, deadline).await? {
+            Said::Done(body) => answers::record(&entry, &transaction_id, &body)
+                .map_err(|cause| Failure::BadEngineReply { cause: format!("of its status record: {cause}") })?,
+            Said::Busy(busy, retry_after, _) => return Err(Failure::EngineBusy { busy, retry_after }),
+            Said::Invalid(_) | Said::NotFound(_) | Said::Conflict(_) => {
+                let cause = "it does not tell the status of a transaction that it made".to_owned();
+                return Err(Failure::BadEngineReply { cause });
+            }
+        };
+        let passed = passed_mut(&mut entry.progress)?;
+        if passed.status != record.status || passed.account != record.account {
+            let heard = self.journal().heard(entry.id, record.status, record.account.clone()).await;
+            if let Err(error) = heard {
+                tracing::debug!(%error, "what the engine said was not kept; it is asked again the next time");
+            }
+        }
+        (passed.status, passed.account) = (record.status, record.account);
+        entry.intent.shop.get_or_insert(record.method);
+        Ok(entry)
+    }
+}
+
+/// Whether the engine may say something of an answered entry that is not known yet.
+pub(super) fn may_change(entry: &Entry) -> bool {
+    match &entry.progress {
+        Progress::Answered(passed) => passed.status == Status::Pending || entry.intent.shop.is_none(),
+        Progress::Open | Progress::InDoubt => false,
+    }
+}
+
+/// An entry as v1 is shown it.
+pub(super) fn shown(entry: Entry) -> Result<Shown, Failure> {
+    let Entry { intent, progress, .. } = entry;
+    let Passed { answer, status, account } = passed(progress)?;
+    Ok(Shown {
+        transaction_id: answer.transaction_id,
+        external_id: intent.order_id,
+        direction: intent.direction,
+        status,
+        amount: intent.amount,
+        currency: intent.currency,
+        // The word of v2's records for it.
+        shop_code: intent.shop.unwrap_or_else(|| "unknown".into()),
+        account_number: account.map(|account| account.masked()),
+        created_at: intent.created_at,
+    })
+}
+
+fn made(entry: Entry) -> Result<Made, Failure> {
+    let EngineAnswer { transaction_id, redirect_url } = passed(entry.progress)?.answer;
+    Ok(Made { transaction_id, external_id: entry.intent.order_id, redirect_url })
+}
+
+/// What another body under an entry's order is told apart by. The stored v2 body is forgotten with the answer.
+fn earlier(entry: Entry) -> Box<Earlier> {
+    Box::new(Earlier { v1: Some(entry.intent.v1), payment_data: None })
+}
+
+fn passed(progress: Progress) -> Result<Passed, Failure> {
+    match progress {
+        Progress::Answered(passed) => Ok(passed),
+        Progress::Open | Progress::InDoubt => Err(unanswered()),
+    }
+}
+
+fn passed_mut(progress: &mut Progress) -> Result<&mut Passed, Failure> {
+    match progress {
+        Progress::Answered(passed) => Ok(passed),
+        Progress::Open | Progress::InDoubt => Err(unanswered()),
+    }
+}
+
+fn unanswered() -> Failure {
+    Failure::Internal { cause: "the journal gave an answered entry without its answer".to_owned() }
+}
+
+fn refused(declined: Declined) -> Refused {
+    match declined {
+        Declined::Invalid(complaint) => Refused::Invalid(complaint),
+        Declined::Conflict(complaint) => {
+            Refused::Failed(Failure::Conflict(complaint.renamed(|path| v1_name(path, false))))
+        }
+    }
+}
