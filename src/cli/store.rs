@@ -67,11 +67,12 @@ fn report(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     };
     let many = |count: u64| plural(usize::try_from(count).unwrap_or(usize::MAX));
     let entry = |count: u64| if count == 1 { "entry" } else { "entries" };
-    write!(out, "checked {operations} operation{} and {entries} ledger {}", many(*operations), entry(*entries))?;
-    if *journal > 0 {
-        write!(out, " and {journal} journal {}", entry(*journal))?;
+    let (operations, ledger) =
+        (format!("{operations} operation{}", many(*operations)), format!("{entries} ledger {}", entry(*entries)));
+    match journal {
+        0 => writeln!(out, "checked {operations} and {ledger}: {problems}")?,
+        _ => writeln!(out, "checked {operations}, {ledger} and {journal} journal {}: {problems}", entry(*journal))?,
     }
-    writeln!(out, ": {problems}")?;
     for problem in &audit.problems {
         writeln!(out, "{problem}")?;
     }
@@ -88,9 +89,12 @@ mod tests {
 
     fn reported(operations: u64, problems: &[&str], problem_count: u64) -> (bool, String, String) {
         let problems = problems.iter().map(|problem| (*problem).to_owned()).collect();
-        let audit = Audit { operations, entries: operations, journal: 0, problems, problem_count };
+        told(&Audit { operations, entries: operations, journal: 0, problems, problem_count })
+    }
+
+    fn told(audit: &Audit) -> (bool, String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let sound = report(&audit, &mut out, &mut err).is_ok();
+        let sound = report(audit, &mut out, &mut err).is_ok();
         (sound, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 
@@ -103,6 +107,16 @@ mod tests {
         assert_eq!(out, "checked 20 operations and 20 ledger entries: 2 problems\na\nb\n");
         let (_, out, err) = reported(20, &["a"], 3);
         assert_eq!((out.lines().count(), err.as_str()), (2, "... and 2 more\n"));
+    }
+
+    #[test]
+    fn a_journal_is_counted_where_there_is_one() {
+        for (journal, line) in [
+            (1, "checked 0 operations, 0 ledger entries and 1 journal entry: no problems\n"),
+            (2, "checked 0 operations, 0 ledger entries and 2 journal entries: no problems\n"),
+        ] {
+            assert_eq!(told(&Audit { journal, ..Audit::default() }), (true, line.to_owned(), String::new()));
+        }
     }
 
     #[test]

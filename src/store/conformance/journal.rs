@@ -387,6 +387,30 @@ pub(in crate::store) async fn what_is_heard_is_kept_until_the_result(backend: &d
     audited(&*store).await;
 }
 
+pub(in crate::store) async fn the_first_result_heard_stands_in_a_race(backend: &dyn Backend) {
+    let store = backend.open().await;
+    for round in 0..5 {
+        let entry = passed(&*store, intent("acme", &format!("race {round}")), engine_answer(1)).await;
+        let heard: Vec<_> = (0..40)
+            .map(|number| {
+                let (store, entry) = (Arc::clone(&store), entry.clone());
+                let status = if number % 2 == 0 { Status::Success } else { Status::Failed };
+                tokio::spawn(async move {
+                    store.heard(entry.id, status, None).await.unwrap();
+                    found(&*store, &entry.intent).await.unwrap()
+                })
+            })
+            .collect();
+        let mut seen = Vec::new();
+        for heard in heard {
+            seen.push(heard.await.unwrap());
+        }
+        let Progress::Answered(passed) = &seen[0].progress else { panic!("it was answered") };
+        assert_ne!(passed.status, Status::Pending);
+        assert!(seen.iter().all(|entry| *entry == seen[0]), "a result never changes");
+    }
+}
+
 pub(in crate::store) async fn open_entries_come_oldest_first(backend: &dyn Backend) {
     let store = backend.open().await;
     assert_eq!(store.open_entries(None, 10).await.unwrap(), []);

@@ -113,6 +113,7 @@ macro_rules! conformance {
             an_answer_is_never_lost_in_a_race,
             moves_from_other_states_change_nothing,
             what_is_heard_is_kept_until_the_result,
+            the_first_result_heard_stands_in_a_race,
             open_entries_come_oldest_first,
             pages_of_what_passed_are_exact,
             a_closed_journal_says_so,
