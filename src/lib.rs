@@ -36,8 +36,8 @@
 //!
 //! # Order inside a create
 //!
-//! Shape (every rule that needs no rule file) → an existing order (same data: its reply; other: 409) or a reservation for
-//! v1 (409) → today's rules (else 400) → commit. What identifies "the same" is what the merchant sent, canonical, compared by a keyed hash and never by
+//! Shape (every rule that needs no rule file) → an existing order (same data: its reply; other, or made through the
+//! other API version: 409) or a reservation for v1 (409) → today's rules (else 400) → commit. What identifies "the same" is what the merchant sent, canonical, compared by a keyed hash and never by
 //! today's rules. A unique key (merchant, direction, `order_id`) settles races, and the loser reads the winner. The
 //! engine tries today's rules first and holds their verdict back until the order is known to be new, so that a new order
 //! costs no extra read; what the caller sees is the order above.

@@ -214,6 +214,19 @@ type Conflict = (Direction, &'static str, &'static [(&'static str, Option<&'stat
 
 const CONFLICTS: &[Conflict] = &[
     (Direction::Payin, NAMED, &[("amount", Some("\"10.51\""))], "amount"),
+    // Another spelling is no difference, beside one either.
+    (
+        Direction::Payin,
+        NAMED,
+        &[("amount", Some("\"0010.5\"")), ("merchant_user_id", Some("\"\\u00343\""))],
+        "merchant_user_id",
+    ),
+    (
+        Direction::Payin,
+        FILLED_IN,
+        &[("amount", Some("\"11\"")), ("shop_code", Some("null")), ("paymentData.level", Some("1.5"))],
+        "amount",
+    ),
     (Direction::Payin, NAMED, &[("currency", Some("\"USD\""))], "currency"),
     (Direction::Payin, NAMED, &[("currency", Some("\"eur\""))], "currency"),
     (Direction::Payin, NAMED, &[("shop_code", Some("\"spare\""))], "shop_code"),
