@@ -4,6 +4,7 @@
 
 mod crash;
 mod doubt;
+mod lists;
 mod passing;
 mod scripted;
 mod start;
