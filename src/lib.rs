@@ -10,7 +10,7 @@
 //! | [`app`] | composition root: rules, store, engine, clock, listeners, drain |
 //! | [`http`] | listener (TCP, PROXY, TLS, message framing, limits), router (one table), admission, reply (errors to HTTP, one match), admin |
 //! | [`v1`] | the gateway's front: create, status, balance, history, translate (pure), relay address, reply |
-//! | [`upstream`] | the v2 service behind the gateway: embedded |
+//! | [`upstream`] | the v2 service behind the gateway: embedded, or remote by way of the journal; recovery at start |
 //! | [`v2`] | a v2 request in, a v2 reply out |
 //! | [`provider`] | what moves the money: the sandbox, HTTP providers and their reports, the worker of the durable queue |
 //! | [`engine`] | create, decide and checks (pure), compare, report, query, the customer's way: no HTTP, no SQL |
@@ -34,6 +34,10 @@
 //! modules, typed, to `http::reply`. From the end of the body read it runs in a task of its own, so that a caller who
 //! hangs up cannot abandon a commit half way.
 //!
+//! Before a remote engine the line turns off at `Upstream::create`: [`store::Journal::intend`] (on disk before the request
+//! leaves) → [`outbound`] → what the engine says, read strictly → [`store::Journal::answer`] (on disk before the merchant
+//! gets it), or `withdraw`, or `doubt`. Native v2 requests go on as they came.
+//!
 //! # Order inside a create
 //!
 //! Shape (every rule that needs no rule file) → an existing order (same data: its reply; other, or made through the
@@ -56,6 +60,8 @@
 //! - A state is terminal once ([`domain::State`]); a result, its ledger entries and what must be told of it commit
 //!   together.
 //! - The entries of a merchant and currency sum to zero at every commit ([`domain::Posting`]).
+//! - A remote engine is asked nothing for v1 that the journal does not hold, and no entry of the journal is ever sent with
+//!   another body.
 //! - No provider hears of an operation that a payment check refused.
 //! - One immutable [`rules::RuleSet`] serves a request from its first byte to its reply.
 //! - Account numbers, payers and `fields` are sealed at rest; secrets, signatures and links reach no log.
@@ -63,9 +69,9 @@
 //!
 //! # Absences
 //!
-//! Customer pages, callbacks and the relay, PostgreSQL, a remote engine, modes `shadow` and `legacy`: their seams are here
-//! ([`engine::CustomerWay`], [`upstream::Upstream`], [`store::Store`], the rows of the router's table), they are not. A
-//! rule set that asks for one of them is refused when it is loaded.
+//! Customer pages, callbacks and the relay (those of a remote engine too), PostgreSQL, modes `shadow` and `legacy`: their
+//! seams are here ([`engine::CustomerWay`], [`upstream::Upstream`], [`store::Store`], the rows of the router's table), they
+//! are not. A rule set that asks for one of them is refused when it is loaded.
 
 pub mod app;
 pub mod auth;
