@@ -86,7 +86,7 @@ fn check_names_every_problem_with_its_place() {
         .edit("shops/mobile.json", "\"type\":\"object\"", "\"type\":\"objekt\"")
         .edit("shops/card-eur.payout.json", "\"holder\"", "\"account_number\"")
         .with("limits", "body = \"64 KB!\"\nbodies = 3")
-        .with("engine", "url = \"https://v2.example.com\"")
+        .with("engine", "url = \"http://v2.example.com\"")
         .file("shops/torn.toml", "currency = \"EUR\nactive = true\n")
         .file("dialects/odd.toml", "[signature]\npayload = \"{nonsense}\"\nwindow = \"5 fortnights\"\n")
         .file("merchants/delta.toml", "name = \"Delta\"\ndefault_shop = \"nowhere\"\n[shops.nowhere]\npayin = true\n");
@@ -110,7 +110,7 @@ fn check_names_every_problem_with_its_place() {
     ] {
         assert!(said.contains(place), "{place} is not named:\n{said}");
     }
-    for word in ["naem", "EURO", "127.0.0.1/8", "bodies", "https://v2.example.com", "nonsense", "shadow"] {
+    for word in ["naem", "EURO", "127.0.0.1/8", "bodies", "http://v2.example.com", "nonsense", "shadow"] {
         assert!(said.contains(word), "{word} is not shown:\n{said}");
     }
     for secret in support::request::KEYS.iter().flat_map(|key| [key.v1, key.v2]).flatten() {
