@@ -13,7 +13,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
-use hyper::body::Incoming;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
@@ -22,7 +21,7 @@ use crate::clock::{Clock, Random, SystemClock, SystemRandomness};
 use crate::engine::{Engine, PageSecret, Provider};
 use crate::http::admin::Admin;
 use crate::http::gateway::{Gateway, Wiring};
-use crate::http::listener::{self, Handle, Listener, ListenerSettings, available_workers};
+use crate::http::listener::{self, Handle, Inbound, Listener, ListenerSettings, available_workers};
 use crate::provider::{CurrentRules, Parts, Providers, Worker};
 use crate::rules::{EngineRules, LiveRules, LoadOptions, Problems, RuleSet, Secret, load};
 use crate::store::{Holds, OpenError, Opened, Store, open_store, secret_file};
@@ -293,7 +292,7 @@ fn default_page_secret(path: &Path, may_create: bool, random: &dyn Random) -> Re
 struct Public(Gateway);
 
 impl listener::Service for Public {
-    async fn call(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn call(&self, request: Request<Inbound>) -> Response<Full<Bytes>> {
         self.0.handle(request).await
     }
 }

@@ -1,6 +1,6 @@
 //! HTTP/2: requests, what is refused, idle connections and draining.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -113,6 +113,103 @@ fn what_h2_leaves_open_is_refused() {
         }
         let connect = Request::builder().method(Method::CONNECT).version(Version::HTTP_2).uri("localhost:443");
         assert_eq!(client.call(connect.body(()).unwrap(), "").await.unwrap().0, 400);
+    });
+}
+
+#[test]
+fn a_client_that_waits_for_the_100_gets_it_when_the_body_is_wanted() {
+    run(Setup::default(), |server, authority| async move {
+        let mut client = Http2::connect(&server, &authority).await;
+        let post = |path: &str| request(path).method(Method::POST).header("content-length", "2");
+        for expects in ["100-continue", "100-Continue"] {
+            let head = post("/a").header("expect", expects).body(()).unwrap();
+            let (mut response, mut stream) = client.requests.send_request(head, false).unwrap();
+            let interim = poll_fn(|cx| response.poll_informational(cx));
+            let interim = tokio::time::timeout(PATIENCE, interim).await.expect("a 100").unwrap().unwrap();
+            assert_eq!(interim.status().as_u16(), 100);
+            stream.send_data(Bytes::from_static(b"hi"), true).unwrap();
+            assert_eq!(response.await.unwrap().status().as_u16(), 200);
+        }
+        // Refused without its body; and nobody is told who did not ask.
+        for head in [post("/early").header("expect", "100-continue"), post("/early")] {
+            let (mut response, _stream) = client.requests.send_request(head.body(()).unwrap(), false).unwrap();
+            assert!(poll_fn(|cx| response.poll_informational(cx)).await.is_none());
+            assert_eq!(response.await.unwrap().status().as_u16(), 413);
+        }
+        let (mut response, mut stream) = client.requests.send_request(post("/a").body(()).unwrap(), false).unwrap();
+        stream.send_data(Bytes::from_static(b"hi"), true).unwrap();
+        assert!(poll_fn(|cx| response.poll_informational(cx)).await.is_none());
+    });
+}
+
+#[test]
+fn an_early_refusal_is_read_by_a_client_that_sends_on() {
+    run(Setup::default(), |server, authority| async move {
+        let mut client = Http2::connect(&server, &authority).await;
+        let early = request("/early").method(Method::POST).body(()).unwrap();
+        let (response, mut stream) = client.requests.send_request(early, false).unwrap();
+        let mut body = response.await.unwrap().into_body();
+        assert_eq!(body.data().await.unwrap().unwrap(), "early");
+        assert!(body.data().await.is_none());
+        // Many times what the windows hold: the server takes it, and does not reset the stream behind its reply.
+        let mut rest = Bytes::from(vec![b'x'; 4 * 1024 * 1024]);
+        while !rest.is_empty() {
+            stream.reserve_capacity(rest.len());
+            let room = poll_fn(|cx| stream.poll_capacity(cx)).await.expect("not reset").unwrap();
+            let piece = rest.split_to(room.min(rest.len()));
+            stream.send_data(piece, rest.is_empty()).unwrap();
+        }
+        let next = request("/next").body(()).unwrap();
+        assert_eq!(client.call(next, "").await.unwrap().0, 200);
+        // One that neither sends on nor ends is not waited for.
+        let early = request("/early").method(Method::POST).body(()).unwrap();
+        let (response, mut stream) = client.requests.send_request(early, false).unwrap();
+        assert_eq!(response.await.unwrap().status().as_u16(), 413);
+        let reason = tokio::time::timeout(PATIENCE, poll_fn(|cx| stream.poll_reset(cx))).await.expect("a reset");
+        assert_eq!(reason.unwrap(), h2::Reason::NO_ERROR);
+    });
+}
+
+#[test]
+fn replies_say_what_hyper_would_over_http_1() {
+    run(Setup::default(), |server, authority| async move {
+        let mut client = Http2::connect(&server, &authority).await;
+        for (method, body) in [(Method::GET, "/a "), (Method::HEAD, "")] {
+            let question = request("/a").method(method).body(()).unwrap();
+            let (response, _) = client.requests.send_request(question, true).unwrap();
+            let (head, mut stream) = response.await.unwrap().into_parts();
+            assert_eq!(head.headers["content-length"], "3");
+            assert!(head.headers["date"].to_str().unwrap().ends_with(" GMT"), "{head:?}");
+            assert!(!head.headers.contains_key("connection"));
+            let data = stream.data().await.transpose().unwrap().unwrap_or_default();
+            assert_eq!(data, body);
+            assert!(stream.data().await.is_none());
+        }
+        // More than every window, to a client that reads slowly.
+        let (response, _) = client.requests.send_request(request("/big").body(()).unwrap(), true).unwrap();
+        let (mut stream, mut length) = (response.await.unwrap().into_body(), 0);
+        while let Some(data) = stream.data().await.transpose().unwrap() {
+            length += data.len();
+            stream.flow_control().release_capacity(data.len()).unwrap();
+        }
+        assert_eq!(length, 64 * 1024 * 1024);
+    });
+}
+
+#[test]
+fn a_broken_off_body_is_no_whole_one() {
+    run(Setup::default(), |server, authority| async move {
+        let mut client = Http2::connect(&server, &authority).await;
+        let post = request("/a").method(Method::POST).body(()).unwrap();
+        let (response, mut stream) = client.requests.send_request(post, false).unwrap();
+        stream.send_data(Bytes::from_static(b"hal"), false).unwrap();
+        let seen = server.probe.clone();
+        tokio::task::spawn_blocking(move || eventually("begun", || seen.seen().len() == 1)).await.unwrap();
+        stream.send_reset(h2::Reason::CANCEL);
+        assert!(response.await.is_err());
+        // Announced and sent are not the same.
+        let short = request("/b").method(Method::POST).header("content-length", "5").body(()).unwrap();
+        assert!(client.call(short, "abc").await.is_err());
     });
 }
 

@@ -9,8 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use paybridge::http::listener::{ConnectionRules, Handle, Listener, ListenerSettings, Service, tls};
+use paybridge::http::listener::{ConnectionRules, Handle, Inbound, Listener, ListenerSettings, Service, tls};
 use paybridge::http::{HeadFacts, HeadFault, Peer};
 use paybridge::rules::{ClientRules, Limits, Quota, TlsRules};
 use paybridge::telemetry::Metrics;
@@ -53,7 +52,7 @@ impl Probe {
 }
 
 impl Service for Probe {
-    async fn call(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn call(&self, request: Request<Inbound>) -> Response<Full<Bytes>> {
         let facts = *request.extensions().get::<HeadFacts>().unwrap();
         let peer = request.extensions().get::<Peer>().unwrap().clone();
         if let Some(violation) = facts.violation {

@@ -1,7 +1,7 @@
 //! The way from a TCP socket to a request, and back (contract sections 1 to 3).
 //!
 //! `accept` (limit, back-off) -> `workers` (one thread, one runtime each) -> `connection` (PROXY header, TLS, time-outs)
-//! -> hyper -> [`Service`]. Over HTTP/1, hyper reads through `watch_io`, which judges every head (`head`, `authority`) and
+//! -> hyper, or `http2` -> [`Service`]. Over HTTP/1, hyper reads through `watch_io`, which judges every head (`head`, `authority`) and
 //! follows every body (`framing`) before hyper does; over HTTP/2 the head is judged after h2. Either way the verdict
 //! reaches the service as [`HeadFacts`](super::HeadFacts) beside the [`Peer`](super::Peer), so that one place refuses.
 
@@ -11,6 +11,8 @@ mod connection;
 mod deadline;
 mod framing;
 mod head;
+mod http2;
+mod inbound;
 mod proxy_header;
 pub mod tls;
 mod transport;
@@ -29,7 +31,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
-use hyper::body::Incoming;
 use rustls::ServerConfig;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::sync::{mpsc, watch};
@@ -38,6 +39,8 @@ use tokio::time::timeout;
 use crate::rules::{ClientRules, Limits};
 use crate::telemetry::Metrics;
 use workers::{Life, Lifecycle};
+
+pub use inbound::Inbound;
 
 /// Connections that may wait in the kernel to be accepted.
 const BACKLOG: i32 = 1024;
@@ -49,7 +52,7 @@ const CUT_TIME: Duration = Duration::from_secs(1);
 pub trait Service: Send + Sync + 'static {
     /// Answers one request. It runs on the worker thread of its connection and may spawn tasks there. It is dropped when
     /// the client goes away; what must not stop half way belongs into a task of its own, which a drain waits for.
-    fn call(&self, request: Request<Incoming>) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+    fn call(&self, request: Request<Inbound>) -> impl Future<Output = Response<Full<Bytes>>> + Send;
 }
 
 /// What the rules in force say to a new connection.

@@ -14,11 +14,11 @@ use tokio_rustls::server::TlsStream;
 use super::deadline::Deadline;
 
 /// How much of what a client still sends is thrown away after the last reply, in bytes.
-const LINGER_BYTES: usize = 32 * 1024 * 1024;
+pub(super) const LINGER_BYTES: usize = 32 * 1024 * 1024;
 /// How long a client may be silent before the rest of the close is skipped.
-const LINGER_SILENCE: Duration = Duration::from_secs(2);
+pub(super) const LINGER_SILENCE: Duration = Duration::from_secs(2);
 /// How long a client may go on sending in all.
-const LINGER_TIME: Duration = Duration::from_secs(10);
+pub(super) const LINGER_TIME: Duration = Duration::from_secs(10);
 
 /// The socket, with or without TLS.
 pub(super) enum Stream {

@@ -1,0 +1,279 @@
+//! One HTTP/2 connection, by the h2 crate itself: hyper's server never answers `Expect: 100-continue` there, for which
+//! curl waits a second with every request and other clients for ever, and sends a body with the reply to `HEAD`.
+
+use std::future::{pending, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::server::{Builder, Connection, SendResponse};
+use h2::{Ping, PingPong, RecvStream};
+use http::header::{CONNECTION, CONTENT_LENGTH, DATE, EXPECT};
+use http::{HeaderValue, Method, Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::connection::introduced;
+use super::transport::Transport;
+use super::workers::Lifecycle;
+use super::{Inbound, Service, Shared, head};
+use crate::clock::{Clock as _, SystemClock};
+use crate::http::Peer;
+use crate::rules::Limits;
+
+/// Streams that one connection may have open.
+const STREAMS: u32 = 128;
+/// How much of a body may be under way, in bytes: a stream's share holds a whole body of the default limit.
+const STREAM_WINDOW: u32 = 64 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024;
+/// How much of replies may wait for one client, in bytes.
+const SEND_BUFFER: usize = 256 * 1024;
+/// Streams that a client may open and reset before it is answered, and that we may have to reset ourselves.
+const RESET_STREAMS: usize = 32;
+/// How often a peer is asked whether it is there, and how long it may take to answer.
+const PING: Duration = Duration::from_secs(20);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long an idle peer has to answer when it is told that the connection ends.
+const FAREWELL: Duration = Duration::from_secs(1);
+/// What a head may exceed `limits.head` by and still be answered in our own words instead of h2's, in bytes.
+const HEAD_SLACK: usize = 16 * 1024;
+
+/// Serves a connection whose client chose HTTP/2, to its end.
+pub(super) async fn serve<S: Service>(
+    transport: Transport,
+    peer: Peer,
+    limits: &Limits,
+    shared: Arc<Shared<S>>,
+    mut lifecycle: Lifecycle,
+) -> Result<(), h2::Error> {
+    let activity = Arc::new(Activity::new());
+    let mut idle = pin!(activity.idle(limits));
+    let mut connection = tokio::select! {
+        connection = builder(limits).handshake(transport) => connection?,
+        () = idle.as_mut() => {
+            shared.settings.metrics.connection_refused("timeout");
+            return Ok(());
+        }
+    };
+    let pings = connection.ping_pong();
+    let mut serving = Serving { connection, peer, head_limit: limits.head, activity: Arc::clone(&activity), shared };
+    let mut lost = pin!(lost(pings));
+    tokio::select! {
+        ended = serving.accept(lost.as_mut()) => return ended,
+        () = idle => {}
+        () = lifecycle.draining() => {
+            serving.connection.graceful_shutdown();
+            return serving.accept(lost).await;
+        }
+    }
+    if activity.with(|requests| requests.idle_since.is_none()) {
+        serving.shared.settings.metrics.connection_refused("timeout");
+    }
+    serving.connection.graceful_shutdown();
+    if let Ok(ended) = timeout(FAREWELL, serving.accept(lost.as_mut())).await {
+        return ended;
+    }
+    // Only requests that crossed the farewell keep the connection; a client that is silent, or does not read, does not.
+    if activity.with(|requests| requests.open == 0) {
+        return Ok(());
+    }
+    timeout(limits.body_timeout, serving.accept(lost)).await.unwrap_or(Ok(()))
+}
+
+fn builder(limits: &Limits) -> Builder {
+    let mut builder = Builder::new();
+    builder
+        .max_concurrent_streams(STREAMS)
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buffer_size(SEND_BUFFER)
+        .max_pending_accept_reset_streams(RESET_STREAMS)
+        .max_local_error_reset_streams(Some(RESET_STREAMS * 4))
+        .max_header_list_size(u32::try_from(limits.head + HEAD_SLACK).unwrap_or(u32::MAX));
+    builder
+}
+
+/// Ready when the peer does not answer a ping. Never dropped before its connection: a ping under way would be forgotten.
+async fn lost(pings: Option<PingPong>) {
+    let Some(mut pings) = pings else { return pending().await };
+    loop {
+        sleep(PING).await;
+        match timeout(PING_TIMEOUT, pings.ping(Ping::opaque())).await {
+            Ok(Ok(_pong)) => {}
+            // The connection itself tells of its end.
+            Ok(Err(_closed)) => return pending().await,
+            Err(_elapsed) => return,
+        }
+    }
+}
+
+/// A connection, and what its requests need.
+struct Serving<S> {
+    connection: Connection<Transport, Bytes>,
+    peer: Peer,
+    head_limit: usize,
+    activity: Arc<Activity>,
+    shared: Arc<Shared<S>>,
+}
+
+impl<S: Service> Serving<S> {
+    /// Takes requests until the connection ends, each into a task of its own. May be dropped and begun again.
+    async fn accept(&mut self, mut lost: Pin<&mut impl Future<Output = ()>>) -> Result<(), h2::Error> {
+        loop {
+            let next = tokio::select! {
+                next = self.connection.accept() => next,
+                () = lost.as_mut() => return Ok(()),
+            };
+            let Some(accepted) = next else { return Ok(()) };
+            let (request, respond) = accepted?;
+            let facts = head::judge_http2(&request, self.head_limit);
+            let (request, wanted) = with_body(request);
+            let request = introduced(request, self.peer.clone(), facts);
+            let open = OpenRequest::new(&self.activity);
+            tokio::spawn(answer(request, wanted, respond, open, Arc::clone(&self.shared)));
+        }
+    }
+}
+
+/// The request with its body as the service reads it. Where the client waits for a 100, the receiver is told when to send
+/// it: never before admission, and not at all when the request is refused without its body.
+fn with_body(request: Request<RecvStream>) -> (Request<Inbound>, oneshot::Receiver<()>) {
+    let (sender, wanted) = oneshot::channel();
+    let headers = request.headers();
+    let expects = headers.get(EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    (request.map(|stream| Inbound::http2(stream, announced, expects.then_some(sender))), wanted)
+}
+
+/// Answers one request. When the client is gone, the service is dropped.
+async fn answer<S: Service>(
+    request: Request<Inbound>,
+    wanted: oneshot::Receiver<()>,
+    mut respond: SendResponse<Bytes>,
+    open: OpenRequest,
+    shared: Arc<Shared<S>>,
+) {
+    let is_head = request.method() == Method::HEAD;
+    let reply = {
+        let mut reply = pin!(shared.service.call(request));
+        let mut wanted = pin!(begun(wanted));
+        let mut waits = true;
+        loop {
+            tokio::select! {
+                reply = reply.as_mut() => break reply,
+                _gone = poll_fn(|cx| respond.poll_reset(cx)) => return,
+                () = wanted.as_mut(), if waits => {
+                    waits = false;
+                    if let Ok(proceed) = Response::builder().status(100).body(()) {
+                        let _ = respond.send_informational(proceed);
+                    }
+                }
+            }
+        }
+    };
+    drop(open);
+    if let Err(error) = send(reply, is_head, respond).await {
+        tracing::debug!(%error, "a reply was not taken");
+    }
+}
+
+/// Ready when the service begins to read a body that the client holds back; never for any other.
+async fn begun(wanted: oneshot::Receiver<()>) {
+    if wanted.await.is_err() {
+        pending::<()>().await;
+    }
+}
+
+async fn send(reply: Response<Full<Bytes>>, is_head: bool, mut respond: SendResponse<Bytes>) -> Result<(), h2::Error> {
+    let (mut head, body) = reply.into_parts();
+    let Ok(body) = body.collect().await;
+    let mut data = body.to_bytes();
+    // What HTTP/1 says about a connection is an error here.
+    head.headers.remove(CONNECTION);
+    head.headers.insert(CONTENT_LENGTH, HeaderValue::from(data.len()));
+    if let Some(now) = date() {
+        head.headers.insert(DATE, now);
+    }
+    if is_head {
+        data.clear();
+    }
+    let mut stream = respond.send_response(Response::from_parts(head, ()), data.is_empty())?;
+    while !data.is_empty() {
+        stream.reserve_capacity(data.len());
+        let Some(capacity) = poll_fn(|cx| stream.poll_capacity(cx)).await.transpose()? else { return Ok(()) };
+        let piece = data.split_to(capacity.min(data.len()));
+        if !piece.is_empty() {
+            stream.send_data(piece, data.is_empty())?;
+        }
+    }
+    Ok(())
+}
+
+/// Now, as `Date` has it.
+fn date() -> Option<HeaderValue> {
+    let now = jiff::Timestamp::from_millisecond(SystemClock.now().0).ok()?;
+    let text = jiff::fmt::rfc2822::DateTimePrinter::new().timestamp_to_rfc9110_string(&now).ok()?;
+    HeaderValue::try_from(text).ok()
+}
+
+/// The requests of a connection, for its idle time.
+#[derive(Debug)]
+struct Activity(Mutex<Requests>);
+
+#[derive(Debug)]
+struct Requests {
+    open: usize,
+    /// Since when none is open; `None` before the first.
+    idle_since: Option<Instant>,
+}
+
+impl Activity {
+    const fn new() -> Self {
+        Self(Mutex::new(Requests { open: 0, idle_since: None }))
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&mut Requests) -> T) -> T {
+        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Ready when the first request has not come within `head_timeout`, or none was open for `idle_timeout`.
+    async fn idle(&self, limits: &Limits) {
+        let first_until = Instant::now() + limits.head_timeout;
+        let mut now = Instant::now();
+        loop {
+            // A connection that falls idle after this look cannot have been so for long enough before the next one.
+            let next_look = now + limits.idle_timeout;
+            let idle_until = self.with(|requests| match (requests.open, requests.idle_since) {
+                (0, None) => first_until,
+                (0, Some(since)) => since + limits.idle_timeout,
+                _ => next_look,
+            });
+            if idle_until <= now {
+                return;
+            }
+            sleep_until(idle_until.min(next_look)).await;
+            now = Instant::now();
+        }
+    }
+}
+
+/// Counts a request while it lives.
+struct OpenRequest(Arc<Activity>);
+
+impl OpenRequest {
+    fn new(activity: &Arc<Activity>) -> Self {
+        activity.with(|requests| requests.open += 1);
+        Self(Arc::clone(activity))
+    }
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        self.0.with(|requests| {
+            requests.open -= 1;
+            requests.idle_since = Some(Instant::now());
+        });
+    }
+}
