@@ -2,9 +2,9 @@
 
 use super::scripted::{Play, Scripted, created, error};
 use super::support::bodies;
-use super::support::request::ACME;
+use super::support::request::{ACME, BETA, hmac_hex};
 use super::support::{Gateway, Request, Rules, eventually};
-use super::{assert_again, before_scripted, id_of, metric, payin, payout, send, v1_status};
+use super::{assert_again, before, before_scripted, id_of, metric, payin, payout, send, v1_status};
 
 #[tokio::test]
 async fn the_engine_is_killed_between_the_request_and_the_reply() {
@@ -113,4 +113,32 @@ async fn what_a_caller_was_told_of_is_not_sent_again_by_a_restart() {
     let orders: Vec<_> = engine.asked().iter().map(|asked| asked.json()["order_id"].clone()).collect();
     assert_eq!(orders, ["out-1", "out-1", "in-1"]);
     assert!(!gateway.log().contains("cut off"), "{}", gateway.log());
+}
+
+#[tokio::test]
+async fn a_key_that_is_gone_is_stood_in_for_by_its_merchants_first() {
+    let engine = Scripted::start(|_, before| if before < 2 { Play::Hang } else { created("7") }).await;
+    let mut gateway = before_scripted(&engine, "");
+    for (key, order) in [(ACME, "acme-1"), (BETA, "beta-1")] {
+        let (client, request) = (gateway.client(), Request::payin(&key, &bodies::payin(order)));
+        tokio::spawn(async move { client.connect().await.try_send(&request).await });
+    }
+    engine.was_asked(2).await;
+    gateway.kill();
+    let rules = before(engine.address.port(), &engine.ca(), "")
+        .edit("merchants/acme.toml", "key = \"acme-live\"\n", "key = \"acme-next\"\n")
+        .without("merchants/beta.toml");
+    std::fs::remove_file(gateway.rules_dir().join("merchants/beta.toml")).unwrap();
+    rules.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
+    gateway.restart();
+    eventually("recovery ends", async || {
+        gateway.log().contains("nothing of the process before is left without an answer").then_some(())
+    })
+    .await;
+    let asked = engine.asked();
+    assert_eq!(asked.len(), 3, "nobody signs for a merchant that is gone");
+    assert_eq!(asked[2].json()["order_id"], "acme-1");
+    assert_eq!(asked[2].header("x-api-key"), Some("acme-next"));
+    assert_eq!(asked[2].header("x-signature"), Some(&*hmac_hex(ACME.v2.unwrap(), asked[2].body.as_bytes())));
+    assert!(gateway.log().contains("it stays in doubt"), "{}", gateway.log());
 }
