@@ -25,6 +25,24 @@ pub struct HistoryQuery {
     pub limit: u16,
 }
 
+impl HistoryQuery {
+    /// The newest operations of a merchant, whatever they are.
+    #[must_use]
+    pub const fn newest(merchant: MerchantId, limit: u16) -> Self {
+        Self {
+            merchant,
+            direction: None,
+            status: None,
+            shop: None,
+            currency: None,
+            created_from: None,
+            created_to: None,
+            skip: 0,
+            limit,
+        }
+    }
+}
+
 /// A part of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {

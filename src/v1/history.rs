@@ -177,17 +177,7 @@ mod tests {
 
     /// What a query that says nothing asks for, changed.
     fn wanted(change: impl FnOnce(&mut Wanted)) -> Wanted {
-        let history = HistoryQuery {
-            merchant: merchant(),
-            direction: None,
-            status: None,
-            shop: None,
-            currency: None,
-            created_from: None,
-            created_to: None,
-            skip: 0,
-            limit: 50,
-        };
+        let history = HistoryQuery::newest(merchant(), 50);
         let mut wanted = Wanted { external_id: None, place: Place { page: 1, per_page: 50 }, history };
         change(&mut wanted);
         wanted

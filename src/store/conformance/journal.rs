@@ -88,20 +88,6 @@ async fn open_ids(store: &dyn Store) -> Vec<EntryId> {
     store.open_entries(None, 1000).await.unwrap().iter().map(|entry| entry.id).collect()
 }
 
-fn query(merchant_name: &str) -> HistoryQuery {
-    HistoryQuery {
-        merchant: merchant(merchant_name),
-        direction: None,
-        status: None,
-        shop: None,
-        currency: None,
-        created_from: None,
-        created_to: None,
-        skip: 0,
-        limit: 50,
-    }
-}
-
 async fn listed(store: &dyn Store, query: HistoryQuery) -> (Vec<EntryId>, bool) {
     let page = store.passed(query).await.unwrap();
     (page.items.iter().map(|entry| entry.id).collect(), page.has_more)
@@ -140,7 +126,7 @@ pub(in crate::store) async fn every_member_of_an_entry_comes_back(backend: &dyn 
         }
         let open: Vec<_> = expected.iter().filter(|entry| entry.progress == Progress::Open).cloned().collect();
         assert_eq!(store.open_entries(None, 1000).await.unwrap(), open);
-        assert_eq!(store.passed(query("acme")).await.unwrap().items.len(), 6);
+        assert_eq!(store.passed(first_page("acme")).await.unwrap().items.len(), 6);
         assert_eq!(audited(&*store).await.journal, expected.len() as u64);
         store.close().await.unwrap();
     }
@@ -206,9 +192,9 @@ pub(in crate::store) async fn entries_are_scoped_by_merchant_and_direction(backe
     assert_eq!(found(&*store, &intent("bolt", "Same")).await, None);
     assert_eq!(found(&*store, &full_intent("bolt", "same")).await, None);
     let ids = |places: &[usize]| places.iter().map(|place| entries[*place].id).collect::<Vec<_>>();
-    assert_eq!(listed(&*store, query("acme")).await, (ids(&[1, 3, 0]), false));
-    assert_eq!(listed(&*store, query("bolt")).await, (ids(&[2]), false));
-    assert_eq!(listed(&*store, query("cosy")).await, (Vec::new(), false));
+    assert_eq!(listed(&*store, first_page("acme")).await, (ids(&[1, 3, 0]), false));
+    assert_eq!(listed(&*store, first_page("bolt")).await, (ids(&[2]), false));
+    assert_eq!(listed(&*store, first_page("cosy")).await, (Vec::new(), false));
 }
 
 pub(in crate::store) async fn reserved_orders_are_not_written_down(backend: &dyn Backend) {
@@ -276,7 +262,7 @@ pub(in crate::store) async fn an_answer_brings_a_withdrawn_entry_back(backend: &
     let expected = answered(&Entry { id: stands.id, ..late.clone() }, with_link(1));
     assert_eq!(stands, expected);
     assert_eq!(found(&*store, &late.intent).await, Some(expected));
-    assert_eq!(listed(&*store, query("acme")).await, (vec![stands.id], false));
+    assert_eq!(listed(&*store, first_page("acme")).await, (vec![stands.id], false));
     audited(&*store).await;
 }
 
@@ -479,7 +465,7 @@ pub(in crate::store) async fn pages_of_what_passed_are_exact(backend: &dyn Backe
 
 /// Every filter alone, and some together.
 fn queries() -> Vec<HistoryQuery> {
-    let all = query("acme");
+    let all = first_page("acme");
     let shop = |code| Some(ShopCode::new(code).unwrap());
     let mut queries = vec![all.clone()];
     queries.extend([Direction::Payin, Direction::Payout].map(|it| HistoryQuery { direction: Some(it), ..all.clone() }));
@@ -515,7 +501,7 @@ pub(in crate::store) async fn a_closed_journal_says_so(backend: &dyn Backend) {
         store.withdraw(entry.id).await.err(),
         store.open_entries(None, 1).await.err(),
         store.heard(answered.id, Status::Success, None).await.err(),
-        store.passed(query("acme")).await.err(),
+        store.passed(first_page("acme")).await.err(),
     ];
     for error in closed {
         assert!(matches!(error, Some(StoreError::Unavailable(_))), "{error:?}");

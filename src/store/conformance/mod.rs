@@ -199,17 +199,7 @@ pub(super) fn withdrawal(merchant_name: &str, order_text: &str) -> Draft {
 
 /// The first page of everything of a merchant.
 pub(super) fn first_page(merchant_name: &str) -> HistoryQuery {
-    HistoryQuery {
-        merchant: merchant(merchant_name),
-        direction: None,
-        status: None,
-        shop: None,
-        currency: None,
-        created_from: None,
-        created_to: None,
-        skip: 0,
-        limit: 50,
-    }
+    HistoryQuery::newest(merchant(merchant_name), 50)
 }
 
 /// What a stored draft has to come back as.
