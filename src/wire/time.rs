@@ -1,6 +1,6 @@
 //! Points in time as text: RFC 3339.
 
-use jiff::Timestamp;
+use jiff::{Timestamp, civil};
 
 use crate::domain::UnixMillis;
 
@@ -16,7 +16,8 @@ pub fn rfc3339(at: UnixMillis) -> String {
 
 /// Reads an RFC 3339 time: `T` and `Z` in either case, a fraction of up to nine digits, an offset as `+02:00` or, as the
 /// usual formatters of Python and PHP have it, `+0200`. The parser knows more spellings: ISO 8601's basic format, a space
-/// for the `T`, hours without minutes, annotations in brackets. They are no times here.
+/// for the `T`, hours without minutes, annotations in brackets. They are no times here. Nor is a second 60 that is not the
+/// last of a day in UTC. What the year 9999 has beyond the last time that can be told is read as that one.
 #[must_use]
 pub fn read_rfc3339(text: &str) -> Option<Timestamp> {
     let (seconds, rest) = text.split_at_checked(19)?;
@@ -25,8 +26,21 @@ pub fn read_rfc3339(text: &str) -> Option<Timestamp> {
         Some(digits) => (1..=9).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit()),
         None => fraction.is_empty(),
     };
-    let offset_fits = ["Z", "+00:00", "-00:00", "+0000", "-0000"].into_iter().any(|shape| is_shaped(offset, shape));
-    if is_shaped(seconds, "0000-00-00T00:00:00") && fraction_fits && offset_fits { text.parse().ok() } else { None }
+    if !is_shaped(seconds, "0000-00-00T00:00:00") || !fraction_fits || !is_offset(offset) {
+        return None;
+    }
+    let last = || seconds.parse().ok().filter(|at: &civil::DateTime| at.year() == 9999).map(|_| Timestamp::MAX);
+    let time: Timestamp = text.parse().ok().or_else(last)?;
+    let ends_a_day = time.as_second().rem_euclid(86_400) == 86_399;
+    (!seconds.ends_with("60") || ends_a_day).then_some(time)
+}
+
+/// Whether a text is `Z`, or hours below 24 and minutes below 60 from it.
+fn is_offset(text: &str) -> bool {
+    let spelled = ["Z", "+00:00", "-00:00", "+0000", "-0000"].into_iter().any(|shape| is_shaped(text, shape));
+    let hours = text.get(1..3).is_none_or(|hours| hours < "24");
+    let minutes = text.len().checked_sub(2).and_then(|start| text.get(start..)).is_none_or(|minutes| minutes < "60");
+    spelled && hours && minutes
 }
 
 /// Whether a text is as another one, in which `0` stands for any digit and letters for either case.
@@ -53,6 +67,27 @@ mod tests {
             (-1, "1969-12-31T23:59:59.999Z"),
         ] {
             assert_eq!(rfc3339(UnixMillis(millis)), text);
+        }
+    }
+
+    #[test]
+    fn the_edges_of_times() {
+        for (text, at) in [
+            ("9999-12-31T23:59:59Z", Some(Timestamp::MAX)),
+            ("9999-12-31T23:59:59.999+00:00", Some(Timestamp::MAX)),
+            ("9999-12-30T22:00:00Z", Some(Timestamp::from_second(253_402_207_200).unwrap())),
+            ("9999-12-31T24:00:00Z", None),
+            ("9999-12-32T00:00:00Z", None),
+            ("1970-01-02T00:59:60+01:00", Some(Timestamp::from_second(86_399).unwrap())),
+            ("1970-01-01T12:30:60Z", None),
+            ("1970-01-01T23:59:60+01:00", None),
+            ("1970-01-01T23:59:00+23:59", Some(Timestamp::UNIX_EPOCH)),
+            ("1970-01-01T00:00:00+24:00", None),
+            ("1970-01-01T00:00:00-25:00", None),
+            ("1970-01-01T00:00:00+00:60", None),
+            ("1970-01-01T00:00:00+0060", None),
+        ] {
+            assert_eq!(read_rfc3339(text), at, "{text}");
         }
     }
 

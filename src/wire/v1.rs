@@ -381,16 +381,20 @@ mod tests {
     }
 
     #[test]
-    fn phps_empty_list_is_the_empty_object_to_comparisons() {
+    fn payment_data_without_members_is_like_none_to_comparisons() {
         let comparer = Comparer::new(&[3; 32]);
-        let [list, object, absent] = [Some("[]"), Some("{}"), None].map(|value| replaced("paymentData", value));
+        let values = [Some("[]"), Some("{}"), None, Some(r#"{"merchant_user_ip":null}"#)];
+        let [list, object, absent, null] = values.map(|value| replaced("paymentData", value));
         let read = |body: &str| {
             let create = read_create(Direction::Payin, body.as_bytes()).unwrap();
-            (create.payment_data_is_empty_list(), create.digest(&comparer))
+            let said = (create.digest(&comparer), create.members(&comparer));
+            (create.payment_data_is_empty_list(), said)
         };
         assert!(read(&list).0);
-        assert_eq!(read(&list).1, read(&object).1);
-        assert_ne!(read(&list).1, read(&absent).1);
+        for other in [&object, &absent, &null] {
+            assert_eq!(read(&list).1, read(other).1, "{other}");
+        }
+        assert_ne!(read(&list).1, read(&replaced("paymentData", Some(r#"{"a":null}"#))).1);
     }
 
     #[test]

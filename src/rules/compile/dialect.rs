@@ -148,6 +148,10 @@ impl Context<'_> {
         ];
         let mut routes: Vec<(Endpoint, Method, Box<str>)> = Vec::new();
         for (endpoint, field) in given {
+            // Its default is not what the file means, and may be in another dialect's way.
+            if matches!(field, Field::Wrong) {
+                continue;
+            }
             let default = default_route(endpoint);
             if let Some(route) = field.given() {
                 places.routes.insert(endpoint, route.span());

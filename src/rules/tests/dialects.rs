@@ -38,6 +38,14 @@ fn said_in_full() {
 }
 
 #[test]
+fn a_route_that_cannot_be_read_is_one_problem() {
+    let text = "[signature]\nsignature = \"Sign\"\n[routes]\npayin = \"POST /d/payin\"\npayout = \"POST /d/payout\"\n\
+        payin_status = \"GET /d/payin\"\npayout_status = \"GET /d/payout\"\ntransactions = \"GET /d/list\"\n\
+        balance = \"GET balance\"\n";
+    Rules::small().with("dialects/d.toml", text).one_problem("dialects/d.toml:9:11", "balance");
+}
+
+#[test]
 fn that_share_routes_share_headers() {
     let rules = Rules::small().with("dialects/d.toml", "[statuses]\nPENDING = \"new\"").load();
     let endpoints = &rules.v1_routes["/api/v1/payin"][0].endpoints;

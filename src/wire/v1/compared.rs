@@ -26,20 +26,21 @@ pub struct Moved<'s> {
 
 impl<'a> V1Create<'a> {
     /// The keyed hash of what the body says: decoded values, the order of keys and the spelling of the amount aside.
-    /// `null` is like absent where the contract says so, and PHP's empty list like the empty object.
+    /// `null` is like absent where the contract says so, and so is `paymentData` without members, PHP's empty list
+    /// included: all of these become the same v2 body.
     #[must_use]
     pub fn digest(&self, comparer: &Comparer) -> Digest {
         let body = self.compared_body();
         let mut hashing = comparer.start("v1 create");
         hashing.part(self.direction.as_str().as_bytes());
         hashing.part(&self.amount.hundredths().to_le_bytes());
-        let empty = payment_data(&body).is_some_and(|fields| fields.0.is_empty());
-        let no_payment_data = empty || self.payment_data_is_empty_list();
         canonical::hash_members(&mut hashing, &body, |name| {
-            let absent = OPTIONAL.contains(&name) && present(&body, name).is_none();
-            name != "amount" && !absent && !(name == PAYMENT_DATA && no_payment_data)
+            name != "amount"
+                && (!OPTIONAL.contains(&name) || present(&body, name).is_some())
+                && (name != PAYMENT_DATA || holds_payment_data(&body))
         });
-        hashing.optional(no_payment_data.then_some(b"{}"));
+        // A place that nothing takes any more. Stored digests have it.
+        hashing.optional(None);
         hashing.finish()
     }
 
@@ -56,13 +57,14 @@ impl<'a> V1Create<'a> {
     fn member(&self, comparer: &Comparer, body: &Object<'_>, name: &str) -> Digest {
         let mut hashing = comparer.start("v1 member");
         hashing.part(name.as_bytes());
-        let value = if OPTIONAL.contains(&name) { present(body, name) } else { body.get(name) };
+        let value = match name {
+            PAYMENT_DATA => body.get(name).filter(|_| holds_payment_data(body)),
+            _ if OPTIONAL.contains(&name) => present(body, name),
+            _ => body.get(name),
+        };
         match value {
             None => hashing.optional(None),
             Some(_) if name == "amount" => hashing.part(&self.amount.hundredths().to_le_bytes()),
-            Some(_) if name == PAYMENT_DATA && self.payment_data_is_empty_list() => {
-                canonical::hash_members(&mut hashing, &Object::default(), |_| true);
-            }
             Some(value) => canonical::hash_value(&mut hashing, value),
         }
         hashing.finish()
@@ -132,6 +134,11 @@ impl<'a> V1Create<'a> {
         }
         names.into_iter().map(|name| format!("{PAYMENT_DATA}.{name}")).collect()
     }
+}
+
+/// Whether there is anything in `paymentData`.
+fn holds_payment_data(body: &Object<'_>) -> bool {
+    payment_data(body).is_some_and(|fields| !fields.0.is_empty())
 }
 
 fn stored_object(text: &str) -> Object<'_> {
