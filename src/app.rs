@@ -22,6 +22,7 @@ use crate::engine::{Engine, PageSecret, Provider};
 use crate::http::admin::Admin;
 use crate::http::gateway::{Gateway, Wiring};
 use crate::http::listener::{self, Handle, Inbound, Listener, ListenerSettings, available_workers};
+use crate::outbound::Outbound;
 use crate::provider::{CurrentRules, Parts, Providers, Worker};
 use crate::rules::{EngineRules, LiveRules, LoadOptions, Problems, RuleSet, Secret, load};
 use crate::store::{Holds, OpenError, Opened, Store, open_store, secret_file};
@@ -83,7 +84,7 @@ pub fn run(start: Start<'_>, announce: impl FnOnce(&RuleSet)) -> Result<Ended, S
         let process = Process::start(start).await?;
         let rules = process.rules.current();
         let (public, admin) = (process.listener.local_addr(), process.admin);
-        tracing::info!(%public, %admin, rules_version = %rules.version, "ready");
+        tracing::info!(%public, %admin, engine = %rules.gateway.engine, rules_version = %rules.version, "ready");
         announce(&rules);
         Ok(process.serve(signals).await)
     });
@@ -97,6 +98,7 @@ struct Process {
     rules: Arc<LiveRules>,
     store: Arc<dyn Store>,
     operations: Arc<Operations>,
+    outbound: Arc<Outbound>,
     listener: Handle,
     admin: SocketAddr,
     tasks: tokio::task::JoinSet<()>,
@@ -145,16 +147,18 @@ impl Process {
         ));
         let snapshot = Arc::clone(&rules);
         let current: CurrentRules = Arc::new(move || snapshot.current());
-        let outbound = Arc::default();
+        let outbound: Arc<Outbound> = Arc::default();
         let (upstream, work) = match rules.current().gateway.engine.clone() {
             EngineRules::Embedded => {
                 let engine = Arc::clone(&engine);
                 let (rules, clock, random) = (Arc::clone(&current), Arc::clone(&clock), Arc::clone(&random));
+                let outbound = Arc::clone(&outbound);
                 let parts = Parts { engine: Arc::clone(&engine), rules, outbound, providers, clock, random };
                 (Upstream::Embedded(engine), Work::Provider(Worker::new(parts)))
             }
             EngineRules::Remote(engine) => {
                 let (store, clock, metrics) = (Arc::clone(&store), Arc::clone(&clock), Arc::clone(&metrics));
+                let outbound = Arc::clone(&outbound);
                 let remote = Remote::new(remote::Parts { engine, store, outbound, clock, metrics });
                 // Before the first request: what it leaves open is not the last process's.
                 let recovery = remote.recovery(Arc::clone(&current)).await.map_err(StartError::other)?;
@@ -184,7 +188,17 @@ impl Process {
             Work::Provider(worker) => working.spawn(worker.run(stop)),
             Work::Recovery(recovery) => working.spawn(recovery.run(stop)),
         };
-        Ok(Self { rules, store, operations, listener, admin: admin_address, tasks, worker: working, stop_worker })
+        Ok(Self {
+            rules,
+            store,
+            operations,
+            outbound,
+            listener,
+            admin: admin_address,
+            tasks,
+            worker: working,
+            stop_worker,
+        })
     }
 
     /// Serves until a signal, then drains (contract section 1).
@@ -209,6 +223,8 @@ impl Process {
         // No job is claimed from here on. What the worker has claimed is booked now, not at the end of its lease; what is
         // not recovered yet is found by the next start.
         drop(self.stop_worker);
+        // Their connections live on the listener's threads, which wait for all that does.
+        self.outbound.retire();
         let worked = async {
             if tokio::time::timeout(WORKER_GRACE, self.worker.join_next()).await.is_err() {
                 tracing::warn!("work in hand beside requests is left for the next start");
@@ -302,6 +318,8 @@ struct Signals {
     hangup: Signal,
     interrupt: Signal,
     terminate: Signal,
+    /// Taken so that a file over its size limit fails like a full disk, and does not end the process.
+    _file_size: Signal,
 }
 
 /// What a signal asks for.
@@ -316,6 +334,7 @@ impl Signals {
             hangup: signal(SignalKind::hangup())?,
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            _file_size: signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?,
         })
     }
 

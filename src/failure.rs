@@ -182,6 +182,27 @@ impl AuthenticationFailure {
     }
 }
 
+impl Failure {
+    /// Why a request failed, as access lines have it; `None` where its status says all that there is.
+    #[must_use]
+    pub const fn reason(&self) -> Option<&'static str> {
+        match self {
+            Self::Refused(refusal) => Some(refusal.reason()),
+            Self::BadEngineReply { .. } => Some("engine_reply"),
+            Self::EngineUnreachable { .. } => Some("engine_unreachable"),
+            Self::EngineTimeout => Some("engine_timeout"),
+            Self::EngineBusy { .. } => Some("engine_busy"),
+            Self::Invalid(_)
+            | Self::Conflict(_)
+            | Self::NotFound
+            | Self::NotOffered(_)
+            | Self::Unavailable
+            | Self::EngineSaid(_)
+            | Self::Internal { .. } => None,
+        }
+    }
+}
+
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)

@@ -62,9 +62,11 @@ pub fn banner(directory: &Path, rules: &RuleSet, now: UnixMillis) -> String {
          \x20 public    https://{public}, known as {public_url}\n\
          \x20 metrics   http://{admin}/metrics, and /healthz /readyz /api/rules\n\
          \x20 log       standard error of this process (RUST_LOG filters it)\n\
+         \x20 engine    {}\n\
          \x20 store     {}\n\
          \x20 rules     {}, version {}: {merchants} merchant{}, {shops} shop{}\n",
         env!("CARGO_PKG_VERSION"),
+        rules.gateway.engine,
         seen_from_here(store).display(),
         directory.display(),
         rules.version,

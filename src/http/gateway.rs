@@ -27,7 +27,7 @@ use crate::failure::{Failure, Refusal};
 use crate::provider::events;
 use crate::rules::{Endpoint, Merchant, RuleSet, V1Route};
 use crate::telemetry::access::loggable;
-use crate::telemetry::{AccessLine, AccessLog, Metrics, Stage};
+use crate::telemetry::{AccessLine, AccessLog, Metrics, Seldom, Stage};
 use crate::upstream::Upstream;
 use crate::v1;
 
@@ -71,6 +71,7 @@ struct Core {
     /// As they were at the start: a change of `[clients]` needs a restart.
     trusted_proxies: Vec<IpNet>,
     failed_authentications: FailedAuthentications,
+    bad_replies: Seldom,
 }
 
 impl Gateway {
@@ -80,7 +81,7 @@ impl Gateway {
         let rules = wiring.rules.current();
         let trusted_proxies = rules.gateway.clients.trusted_proxies.clone();
         let failed_authentications = FailedAuthentications::new(rules.gateway.limits.unauthenticated_per_ip);
-        Self(Arc::new(Core { wiring, trusted_proxies, failed_authentications }))
+        Self(Arc::new(Core { wiring, trusted_proxies, failed_authentications, bad_replies: Seldom::default() }))
     }
 
     /// Answers a request, whose extensions hold the listener's [`Peer`] and [`HeadFacts`].
@@ -357,8 +358,8 @@ impl Exchange {
         let v1_merchant = self.merchant.as_deref().filter(|_| self.v1_proven);
         let envelope = Envelope { request_id: &self.request_id, v1_merchant, close: self.close };
         let reason = match &outcome {
-            Err(Failure::Refused(refusal)) => Some(refusal.reason()),
-            _ => None,
+            Err(failure) => failure.reason(),
+            Ok(_) => None,
         };
         let reply = match outcome {
             Ok(body) => reply::success(body, &envelope),
@@ -396,18 +397,20 @@ impl Exchange {
         match failure {
             Failure::Refused(refusal) => self.core.wiring.metrics.refused(refusal.reason()),
             Failure::BadEngineReply { cause } => {
-                tracing::error!(%request_id, route = self.route, %cause, "the engine's answer cannot be passed on");
+                if let Some(left_out) = self.core.bad_replies.due(Instant::now()) {
+                    tracing::error!(%request_id, route = self.route, %cause, left_out,
+                        "the engine's answer cannot be passed on");
+                }
             }
             Failure::Internal { cause } => {
                 tracing::error!(%request_id, route = self.route, %cause, "the gateway failed");
             }
+            // What keeps the engine from answering is told once by who asks it.
             Failure::EngineUnreachable { cause } => {
-                tracing::warn!(%request_id, route = self.route, %cause, "the engine could not be reached");
+                tracing::debug!(%request_id, route = self.route, %cause, "the engine could not be reached");
             }
-            Failure::EngineTimeout => {
-                tracing::warn!(%request_id, route = self.route, "the engine did not answer in time");
-            }
-            Failure::Invalid(_)
+            Failure::EngineTimeout
+            | Failure::Invalid(_)
             | Failure::Conflict(_)
             | Failure::NotFound
             | Failure::NotOffered(_)

@@ -7,6 +7,7 @@ mod client;
 mod retry_after;
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -54,13 +55,17 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-/// Why there is no answer. What was asked may have been done all the same, but for [`OutboundError::Unusable`].
+/// Why there is no answer. What was asked may have been done all the same, but for [`OutboundError::Unusable`] and
+/// [`OutboundError::NotConnected`].
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum OutboundError {
     /// The request cannot be made: a defect in what was asked for.
     #[error("the request cannot be made: {0}")]
     Unusable(String),
-    /// No connection, no TLS session, or none that held until the whole reply was there.
+    /// No connection or no TLS session: nothing of what was asked has left.
+    #[error("no connection: {0}")]
+    NotConnected(String),
+    /// A connection, but none that held until the whole reply was there.
     #[error("no answer: {0}")]
     Unreachable(String),
     /// The time was over.
@@ -76,6 +81,8 @@ pub enum OutboundError {
 pub struct Outbound {
     /// Most lately used last.
     clients: Mutex<VecDeque<(Trust, Client)>>,
+    /// Connections are not kept any more.
+    retired: AtomicBool,
     system_roots: OnceCell<Arc<[CertificateDer<'static>]>>,
 }
 
@@ -102,7 +109,7 @@ impl Outbound {
             let reply = client
                 .request(request(uri, question.headers, question.body))
                 .await
-                .map_err(|error| unreachable(&error))?;
+                .map_err(|error| no_reply(&error))?;
             let (head, body) = reply.into_parts();
             let body = read(body, limit).await?;
             let retry_after = head.headers.get(header::RETRY_AFTER);
@@ -110,6 +117,14 @@ impl Outbound {
             Ok(Answer { status: head.status.as_u16(), retry_after, body })
         };
         tokio::time::timeout(question.timeout, exchange).await.unwrap_or(Err(OutboundError::Timeout))
+    }
+
+    /// Closes the connections that are idle, and keeps none from here on: what is asked yet has connections of its own,
+    /// which end with it.
+    pub fn retire(&self) {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        self.retired.store(true, Ordering::Release);
+        clients.clear();
     }
 
     async fn client(&self, uri: &Uri, trust: &Arc<[CertificateDer<'static>]>) -> Result<Client, OutboundError> {
@@ -124,6 +139,9 @@ impl Outbound {
         };
         let client = made.map_err(|error| OutboundError::Unusable(error.to_string()))?;
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.retired.load(Ordering::Acquire) {
+            return Ok(client);
+        }
         if clients.len() >= CLIENTS {
             clients.pop_front();
         }
@@ -169,10 +187,18 @@ async fn read(body: Incoming, limit: usize) -> Result<Bytes, OutboundError> {
     }
 }
 
-/// The error with its causes: the outermost alone says little. None of them holds what was sent.
+fn no_reply(error: &hyper_util::client::legacy::Error) -> OutboundError {
+    if error.is_connect() { OutboundError::NotConnected(causes(error)) } else { unreachable(error) }
+}
+
 fn unreachable(error: &(dyn std::error::Error + 'static)) -> OutboundError {
+    OutboundError::Unreachable(causes(error))
+}
+
+/// The error with its causes: the outermost alone says little. None of them holds what was sent.
+fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source()).take(8);
-    OutboundError::Unreachable(causes.map(ToString::to_string).collect::<Vec<_>>().join(": "))
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The snapshot: what all rule files mean together.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -157,6 +158,15 @@ pub enum EngineRules {
     Embedded,
     /// Somewhere else.
     Remote(RemoteEngine),
+}
+
+impl fmt::Display for EngineRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Embedded => f.write_str("embedded"),
+            Self::Remote(engine) => f.write_str(&engine.base),
+        }
+    }
 }
 
 /// A v2 service behind the gateway.

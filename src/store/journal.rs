@@ -36,11 +36,11 @@ pub trait Journal: Send + Sync + 'static {
 
     /// Keeps the engine's answer to a create, and forgets the body. An answer that is there stands. An entry that was
     /// withdrawn meanwhile, or replaced by one without an answer, is written down again: what the engine made exists.
-    /// Gives the entry as it stands.
-    fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Entry>;
+    /// Gives the entry as it stands; `None` when another order has this `transaction_id`: nothing was kept.
+    fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Option<Entry>>;
 
-    /// The caller of an open entry is about to be told that its outcome is unknown.
-    fn doubt(&self, id: EntryId) -> Answer<'_, ()>;
+    /// A request for an entry without an answer may be under way still, or done, at this time: nobody knows its outcome.
+    fn doubt(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()>;
 
     /// The engine refused the create of an entry without an answer: its `order_id` may be used again.
     fn withdraw(&self, id: EntryId) -> Answer<'_, ()>;
@@ -48,8 +48,9 @@ pub trait Journal: Send + Sync + 'static {
     /// Open entries after `after`, oldest first.
     fn open_entries(&self, after: Option<EntryId>, limit: u16) -> Answer<'_, Vec<Entry>>;
 
-    /// Keeps what the engine said of an answered entry whose status is not terminal yet.
-    fn heard(&self, id: EntryId, status: Status, account: Option<AccountNumber>) -> Answer<'_, ()>;
+    /// Keeps what the engine said of an answered entry: status and account until the status is terminal, and the shop
+    /// where it was not known.
+    fn heard(&self, id: EntryId, heard: Heard) -> Answer<'_, ()>;
 
     /// A page of a merchant's answered entries, newest first, by what was last heard of them.
     fn passed(&self, query: HistoryQuery) -> Answer<'_, Page<Entry>>;
@@ -106,8 +107,11 @@ pub struct Entry {
 pub enum Progress {
     /// It is on its way, or was when the process ended.
     Open,
-    /// Its caller was told that the outcome is unknown.
-    InDoubt,
+    /// The outcome is unknown.
+    InDoubt {
+        /// When a request for it was last given up.
+        since: UnixMillis,
+    },
     /// The engine made an operation of it.
     Answered(Passed),
 }
@@ -121,6 +125,17 @@ pub struct Passed {
     pub status: Status,
     /// As last heard; the engine masks card numbers.
     pub account: Option<AccountNumber>,
+}
+
+/// What an engine's status record says of an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Heard {
+    /// Where it stands.
+    pub status: Status,
+    /// The account, masked where it looks like a card.
+    pub account: Option<AccountNumber>,
+    /// The shop code of the request, or the shop's payment method.
+    pub shop: Box<str>,
 }
 
 /// A remote engine's answer to a create.

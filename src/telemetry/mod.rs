@@ -5,8 +5,10 @@ mod cards;
 pub mod classic;
 pub mod logs;
 pub mod metrics;
+mod seldom;
 mod slots;
 
 pub use access::{AccessLine, AccessLog, LogFormat};
 pub use logs::Logs;
 pub use metrics::{Metrics, Stage};
+pub use seldom::Seldom;

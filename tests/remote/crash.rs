@@ -94,10 +94,10 @@ async fn recovery_goes_on_until_the_engine_answers_and_takes_no_for_an_answer() 
     .await;
     let log = gateway.log();
     assert!(log.contains("asking again"), "{log}");
-    assert!(log.contains("withdrawn: the engine refuses a create that was cut off"), "{log}");
+    assert!(log.contains("the engine refuses it now: amount: is too small"), "{log}");
+    // The request that was cut off may be under way still: that it was refused now proves nothing.
+    assert_again(&v1_status(&gateway, "payin", "bad").await, 504);
     let asked = engine.count();
-    v1_status(&gateway, "payin", "bad").await.expect(404);
-    assert_eq!(engine.count(), asked, "it is gone");
     assert_eq!(id_of(&payin(&gateway, &bodies::payin("good")).await), "7");
     assert_eq!(engine.count(), asked, "it is known");
 }
@@ -140,5 +140,5 @@ async fn a_key_that_is_gone_is_stood_in_for_by_its_merchants_first() {
     assert_eq!(asked[2].json()["order_id"], "acme-1");
     assert_eq!(asked[2].header("x-api-key"), Some("acme-next"));
     assert_eq!(asked[2].header("x-signature"), Some(&*hmac_hex(ACME.v2.unwrap(), asked[2].body.as_bytes())));
-    assert!(gateway.log().contains("it stays in doubt"), "{}", gateway.log());
+    assert!(gateway.log().contains("a create that was cut off stays in doubt"), "{}", gateway.log());
 }

@@ -57,7 +57,7 @@ async fn nobody_there_and_nobody_to_be_trusted() {
     for rules in [before(free_port(), &engine.ca(), ""), before(engine.address.port(), &other.ca(), "")] {
         let gateway = Gateway::start(&rules);
         assert_again(&payin(&gateway, &bodies::payin("in-1")).await, 502);
-        assert_again(&v1_status(&gateway, "payin", "in-1").await, 502);
+        v1_status(&gateway, "payin", "in-1").await.expect(404);
     }
     assert_eq!(engine.count(), 0, "nothing is said to who is not trusted");
 }
@@ -104,7 +104,7 @@ fn unpromised() -> Vec<Play> {
 #[tokio::test]
 async fn an_engine_that_is_busy_keeps_its_status_and_its_wait() {
     let engine = Scripted::start(|asked, _| {
-        let (status, header) = match asked.json()["order_id"].as_str().unwrap() {
+        let (status, header) = match asked.json()["order_id"].as_str().unwrap().trim_end_matches('2') {
             "busy" => (503, "Retry-After: 7\r\n"),
             "many" => (429, "Retry-After: 3\r\n"),
             _ => (503, ""),
@@ -117,7 +117,8 @@ async fn an_engine_that_is_busy_keeps_its_status_and_its_wait() {
         let told = payin(&gateway, &bodies::payin(order)).await;
         assert_again(&told, status);
         assert_eq!(told.header("retry-after"), wait);
-        let native = send(&gateway, &Request::deposit(&ACME, &bodies::deposit(order))).await.expect(status);
+        let native =
+            send(&gateway, &Request::deposit(&ACME, &bodies::deposit(&format!("{order}2")))).await.expect(status);
         assert_eq!(native.text(), said_busy(status), "native callers are told in the engine's words");
         assert_eq!(native.header("retry-after"), wait);
     }
@@ -209,10 +210,12 @@ async fn http_2_is_spoken_where_it_is_offered() {
             let stream = acceptor.accept(stream).await.unwrap();
             assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
             counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            let service = hyper::service::service_fn(|request: http::Request<hyper::body::Incoming>| async move {
+            let made = std::sync::atomic::AtomicUsize::new(1);
+            let service = hyper::service::service_fn(move |request: http::Request<hyper::body::Incoming>| {
                 assert_eq!(request.version(), http::Version::HTTP_2);
-                let body = r#"{"transaction_id":"7","redirect_url":"https://pay.example/7"}"#;
-                Ok::<_, std::convert::Infallible>(http::Response::new(Full::new(Bytes::from(body))))
+                let id = made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                let body = format!(r#"{{"transaction_id":"{id}","redirect_url":"https://pay.example/7"}}"#);
+                async move { Ok::<_, std::convert::Infallible>(http::Response::new(Full::new(Bytes::from(body)))) }
             });
             tokio::spawn(
                 hyper::server::conn::http2::Builder::new(TokioExecutor::new())

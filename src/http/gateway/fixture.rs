@@ -20,8 +20,8 @@ use super::*;
 use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
 use crate::clock::ManualClock;
 use crate::domain::{
-    AccountNumber, Amount, Balance, Bucket, Currency, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page,
-    Preparation, ShopCode, Status, TransactionId, UnixMillis,
+    Amount, Balance, Bucket, Currency, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
+    ShopCode, Status, TransactionId, UnixMillis,
 };
 use crate::engine::{AtCreation, CustomerWay, PageSecret, Provider};
 use crate::rules::{
@@ -31,8 +31,8 @@ use crate::rules::{
     ShopSide, StatusWords, StoreKeys, StoreRules, StoreUrl, TimestampFormat, TlsRules, UnknownFields, V1Rules,
 };
 use crate::store::{
-    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, EngineAnswer, Entry, EntryId, Fields, Intended,
-    Intent, Journal, Passed, Progress, ProviderJob, ProviderQueue, Reservations, Settlement, Standing, Store,
+    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, EngineAnswer, Entry, EntryId, Fields, Heard,
+    Intended, Intent, Journal, Passed, Progress, ProviderJob, ProviderQueue, Reservations, Settlement, Standing, Store,
     StoreError, Stored, Verdict,
 };
 
@@ -173,12 +173,12 @@ impl Journal for EmptyStore {
         answer(Ok(None))
     }
 
-    fn answer(&self, entry: Entry, engine_answer: EngineAnswer) -> Answer<'_, Entry> {
+    fn answer(&self, entry: Entry, engine_answer: EngineAnswer) -> Answer<'_, Option<Entry>> {
         let passed = Passed { answer: engine_answer, status: Status::Pending, account: None };
-        answer(Ok(Entry { progress: Progress::Answered(passed), ..entry }))
+        answer(Ok(Some(Entry { progress: Progress::Answered(passed), ..entry })))
     }
 
-    fn doubt(&self, _: EntryId) -> Answer<'_, ()> {
+    fn doubt(&self, _: EntryId, _: UnixMillis) -> Answer<'_, ()> {
         answer(Ok(()))
     }
 
@@ -190,7 +190,7 @@ impl Journal for EmptyStore {
         answer(Ok(Vec::new()))
     }
 
-    fn heard(&self, _: EntryId, _: Status, _: Option<AccountNumber>) -> Answer<'_, ()> {
+    fn heard(&self, _: EntryId, _: Heard) -> Answer<'_, ()> {
         answer(Ok(()))
     }
 

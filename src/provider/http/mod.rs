@@ -89,7 +89,7 @@ pub async fn ask(
 const fn kind(error: &OutboundError) -> &'static str {
     match error {
         OutboundError::Unusable(_) => "unusable",
-        OutboundError::Unreachable(_) => "unreachable",
+        OutboundError::NotConnected(_) | OutboundError::Unreachable(_) => "unreachable",
         OutboundError::Timeout => "timeout",
         OutboundError::TooLong => "too_long",
     }

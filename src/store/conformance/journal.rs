@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::*;
 use crate::domain::{Direction, HistoryQuery, Status};
 use crate::store::{
-    EngineAnswer, Entry, EntryId, Intended, Intent, Passed, Progress, Reservations, Standing, StoreError, V1Members,
-    V1Part,
+    EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Passed, Progress, Reservations, Standing, StoreError,
+    V1Members, V1Part,
 };
 
 const BODY: &str = r#"{"order_id":"o","amount":10.50,"account_number":"4929420573595709"}"#;
@@ -48,6 +48,13 @@ fn full_intent(merchant_name: &str, order_text: &str) -> Intent {
     }
 }
 
+pub(in crate::store) const DOUBTED_AT: UnixMillis = UnixMillis(NOW.0 + 7);
+
+/// What a status record says that names no shop which was not known.
+pub(in crate::store) fn heard(status: Status, account: Option<AccountNumber>) -> Heard {
+    Heard { status, account, shop: Box::default() }
+}
+
 pub(in crate::store) fn engine_answer(number: u64) -> EngineAnswer {
     EngineAnswer { transaction_id: number.to_string().into(), redirect_url: None }
 }
@@ -75,7 +82,7 @@ pub(in crate::store) async fn intended(store: &dyn Store, intent: Intent) -> Ent
 async fn passed(store: &dyn Store, intent: Intent, answer: EngineAnswer) -> Entry {
     let entry = intended(store, intent).await;
     let expected = answered(&entry, answer.clone());
-    let stands = store.answer(entry, answer).await.unwrap();
+    let stands = store.answer(entry, answer).await.unwrap().unwrap();
     assert_eq!(stands, expected);
     stands
 }
@@ -96,20 +103,20 @@ async fn listed(store: &dyn Store, query: HistoryQuery) -> (Vec<EntryId>, bool) 
 pub(in crate::store) async fn every_member_of_an_entry_comes_back(backend: &dyn Backend) {
     let store = backend.open().await;
     let mut expected = Vec::new();
-    for make in [intent, full_intent] {
+    for (round, make) in [(0, intent as fn(&str, &str) -> Intent), (10, full_intent)] {
         expected.push(intended(&*store, make("acme", "open")).await);
         let mut doubted = intended(&*store, make("acme", "doubted")).await;
-        store.doubt(doubted.id).await.unwrap();
-        doubted.progress = Progress::InDoubt;
+        store.doubt(doubted.id, DOUBTED_AT).await.unwrap();
+        doubted.progress = Progress::InDoubt { since: DOUBTED_AT };
         expected.push(doubted);
-        expected.push(passed(&*store, make("acme", "answered"), engine_answer(1)).await);
-        expected.push(passed(&*store, make("acme", "with a link"), with_link(u64::MAX)).await);
-        let mut heard = passed(&*store, make("acme", &"\u{e9}".repeat(255)), engine_answer(2)).await;
+        expected.push(passed(&*store, make("acme", "answered"), engine_answer(round + 1)).await);
+        expected.push(passed(&*store, make("acme", "with a link"), with_link(u64::MAX - round)).await);
+        let mut last = passed(&*store, make("acme", &"\u{e9}".repeat(255)), engine_answer(round + 2)).await;
         let account = Some(AccountNumber::new("411111******1111").unwrap());
-        store.heard(heard.id, Status::Success, account.clone()).await.unwrap();
-        let last_heard = Passed { answer: engine_answer(2), status: Status::Success, account };
-        heard.progress = Progress::Answered(last_heard);
-        expected.push(heard);
+        store.heard(last.id, heard(Status::Success, account.clone())).await.unwrap();
+        let last_heard = Passed { answer: engine_answer(round + 2), status: Status::Success, account };
+        last.progress = Progress::Answered(last_heard);
+        expected.push(last);
     }
     let mut empty = intent("acme", "an empty body");
     empty.body = Box::default();
@@ -143,10 +150,10 @@ pub(in crate::store) async fn an_order_has_one_entry(backend: &dyn Backend) {
         assert_eq!(found(&*store, &other).await.as_ref(), Some(expected));
     };
     assert_existing(&entry).await;
-    store.doubt(entry.id).await.unwrap();
-    entry.progress = Progress::InDoubt;
+    store.doubt(entry.id, DOUBTED_AT).await.unwrap();
+    entry.progress = Progress::InDoubt { since: DOUBTED_AT };
     assert_existing(&entry).await;
-    let answered = store.answer(entry, engine_answer(1)).await.unwrap();
+    let answered = store.answer(entry, engine_answer(1)).await.unwrap().unwrap();
     assert_existing(&answered).await;
     assert_eq!(audited(&*store).await.journal, 1);
 }
@@ -217,7 +224,7 @@ pub(in crate::store) async fn an_answer_takes_a_reservation_back(backend: &dyn B
     let entry = intended(&*store, intent("acme", "order")).await;
     store.withdraw(entry.id).await.unwrap();
     assert_eq!(store.reserve(&acme, Direction::Payin, &[order("order")]).await.unwrap().new, 1);
-    let stands = store.answer(entry, engine_answer(1)).await.unwrap();
+    let stands = store.answer(entry, engine_answer(1)).await.unwrap().unwrap();
     assert_eq!(found(&*store, &stands.intent).await.as_ref(), Some(&stands));
     assert_eq!(store.by_order(&acme, Direction::Payin, &order("order")).await.unwrap(), Standing::Free);
     audited(&*store).await;
@@ -226,22 +233,25 @@ pub(in crate::store) async fn an_answer_takes_a_reservation_back(backend: &dyn B
 pub(in crate::store) async fn the_first_answer_stands(backend: &dyn Backend) {
     let store = backend.open().await;
     let entry = intended(&*store, intent("acme", "order")).await;
-    let first = store.answer(entry.clone(), with_link(1)).await.unwrap();
+    let first = store.answer(entry.clone(), with_link(1)).await.unwrap().unwrap();
     assert_eq!(first, answered(&entry, with_link(1)));
-    store.heard(entry.id, Status::Failed, None).await.unwrap();
-    let stands = store.answer(entry, engine_answer(2)).await.unwrap();
+    store.heard(entry.id, heard(Status::Failed, None)).await.unwrap();
+    let stands = store.answer(entry, engine_answer(2)).await.unwrap().unwrap();
     let heard = Passed { answer: with_link(1), status: Status::Failed, account: None };
     assert_eq!(stands, Entry { progress: Progress::Answered(heard), ..first });
 
     let doubted = intended(&*store, intent("acme", "in doubt")).await;
-    store.doubt(doubted.id).await.unwrap();
-    assert_eq!(store.answer(doubted.clone(), engine_answer(3)).await.unwrap(), answered(&doubted, engine_answer(3)));
+    store.doubt(doubted.id, DOUBTED_AT).await.unwrap();
+    assert_eq!(
+        store.answer(doubted.clone(), engine_answer(3)).await.unwrap().unwrap(),
+        answered(&doubted, engine_answer(3))
+    );
 
     let raced = intended(&*store, intent("acme", "raced")).await;
     let racers: Vec<_> = (10..60)
         .map(|number| {
             let (store, entry) = (Arc::clone(&store), raced.clone());
-            tokio::spawn(async move { store.answer(entry, engine_answer(number)).await.unwrap() })
+            tokio::spawn(async move { store.answer(entry, engine_answer(number)).await.unwrap().unwrap() })
         })
         .collect();
     let mut stood = HashSet::new();
@@ -258,7 +268,7 @@ pub(in crate::store) async fn an_answer_brings_a_withdrawn_entry_back(backend: &
     let late = intended(&*store, full_intent("acme", "withdrawn")).await;
     store.withdraw(late.id).await.unwrap();
     assert_eq!(found(&*store, &late.intent).await, None);
-    let stands = store.answer(late.clone(), with_link(1)).await.unwrap();
+    let stands = store.answer(late.clone(), with_link(1)).await.unwrap().unwrap();
     let expected = answered(&Entry { id: stands.id, ..late.clone() }, with_link(1));
     assert_eq!(stands, expected);
     assert_eq!(found(&*store, &late.intent).await, Some(expected));
@@ -277,16 +287,16 @@ pub(in crate::store) async fn an_answer_replaces_an_entry_without_one(backend: &
         let newer = intended(&*store, corrected.clone()).await;
         assert!(newer.id > late.id, "numbers are not given again");
         if doubted {
-            store.doubt(newer.id).await.unwrap();
+            store.doubt(newer.id, DOUBTED_AT).await.unwrap();
         }
-        let stands = store.answer(late.clone(), engine_answer(1)).await.unwrap();
+        let stands = store.answer(late.clone(), engine_answer(1)).await.unwrap().unwrap();
         assert_eq!(stands, answered(&Entry { id: stands.id, ..late }, engine_answer(1)));
         assert!(stands.id > newer.id);
         // Nothing that the newer one's sender does touches what stands.
-        store.doubt(newer.id).await.unwrap();
+        store.doubt(newer.id, DOUBTED_AT).await.unwrap();
         store.withdraw(newer.id).await.unwrap();
-        store.heard(newer.id, Status::Failed, None).await.unwrap();
-        assert_eq!(store.answer(newer, engine_answer(2)).await.unwrap(), stands);
+        store.heard(newer.id, heard(Status::Failed, None)).await.unwrap();
+        assert_eq!(store.answer(newer, engine_answer(2)).await.unwrap().unwrap(), stands);
         assert_eq!(store.intend(corrected).await.unwrap(), Intended::Existing(Box::new(stands.clone())));
         assert_eq!(found(&*store, &stands.intent).await, Some(stands));
     }
@@ -301,12 +311,12 @@ pub(in crate::store) async fn an_answer_is_never_lost_in_a_race(backend: &dyn Ba
         let late = intended(&*store, intent("acme", &text)).await;
         let answering = Arc::clone(&store);
         let entry = late.clone();
-        let answer = tokio::spawn(async move { answering.answer(entry, engine_answer(1)).await.unwrap() });
+        let answer = tokio::spawn(async move { answering.answer(entry, engine_answer(1)).await.unwrap().unwrap() });
         let (withdrawing, again) = (Arc::clone(&store), intent("acme", &text));
         let rival = tokio::spawn(async move {
             withdrawing.withdraw(late.id).await.unwrap();
             let Intended::Written(id) = withdrawing.intend(again).await.unwrap() else { return };
-            withdrawing.doubt(id).await.unwrap();
+            withdrawing.doubt(id, DOUBTED_AT).await.unwrap();
             withdrawing.withdraw(id).await.unwrap();
         });
         let stands = answer.await.unwrap();
@@ -323,17 +333,17 @@ pub(in crate::store) async fn moves_from_other_states_change_nothing(backend: &d
     let store = backend.open().await;
     let open = intended(&*store, intent("acme", "open")).await;
     let mut doubted = intended(&*store, intent("acme", "doubted")).await;
-    store.doubt(doubted.id).await.unwrap();
-    doubted.progress = Progress::InDoubt;
+    store.doubt(doubted.id, DOUBTED_AT).await.unwrap();
+    doubted.progress = Progress::InDoubt { since: DOUBTED_AT };
     let answered = passed(&*store, intent("acme", "answered"), engine_answer(1)).await;
     let unknown = EntryId(i64::MAX);
 
     let account = || Some(AccountNumber::new(PAYER).unwrap());
     for id in [open.id, doubted.id, unknown] {
-        store.heard(id, Status::Success, account()).await.unwrap();
+        store.heard(id, heard(Status::Success, account())).await.unwrap();
     }
     for id in [doubted.id, answered.id, unknown] {
-        store.doubt(id).await.unwrap();
+        store.doubt(id, DOUBTED_AT).await.unwrap();
     }
     for id in [answered.id, unknown] {
         store.withdraw(id).await.unwrap();
@@ -347,6 +357,50 @@ pub(in crate::store) async fn moves_from_other_states_change_nothing(backend: &d
     let again = intended(&*store, doubted.intent).await;
     assert_eq!(open_ids(&*store).await, [open.id, again.id]);
     assert_eq!(audited(&*store).await.journal, 3);
+}
+
+pub(in crate::store) async fn a_transaction_is_of_one_order(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let first = passed(&*store, intent("acme", "first"), engine_answer(1)).await;
+    for other in [intent("acme", "second"), intent("bolt", "first"), full_intent("acme", "first")] {
+        let entry = intended(&*store, other).await;
+        assert_eq!(store.answer(entry.clone(), engine_answer(1)).await.unwrap(), None);
+        assert_eq!(found(&*store, &entry.intent).await, Some(entry), "it has no answer yet");
+    }
+    let withdrawn = intended(&*store, intent("acme", "withdrawn")).await;
+    store.withdraw(withdrawn.id).await.unwrap();
+    assert_eq!(store.answer(withdrawn.clone(), engine_answer(1)).await.unwrap(), None);
+    assert_eq!(found(&*store, &withdrawn.intent).await, None);
+    assert_eq!(found(&*store, &first.intent).await, Some(first));
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn a_doubt_has_its_latest_time(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let entry = intended(&*store, intent("acme", "order")).await;
+    for (time, latest) in [(5, 5), (3, 5), (9, 9)] {
+        store.doubt(entry.id, at(time)).await.unwrap();
+        let progress = found(&*store, &entry.intent).await.unwrap().progress;
+        assert_eq!(progress, Progress::InDoubt { since: at(latest) });
+    }
+    store.answer(entry.clone(), engine_answer(1)).await.unwrap().unwrap();
+    assert_eq!(found(&*store, &entry.intent).await, Some(answered(&entry, engine_answer(1))));
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn a_shop_that_was_not_known_is_heard_once(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let said = |shop: &str| Heard { status: Status::Success, account: None, shop: shop.into() };
+    for (new, expected) in [(intent("acme", "none"), "first"), (full_intent("acme", "own"), "no such shop \u{e9}")] {
+        let entry = passed(&*store, new, engine_answer(expected.len() as u64)).await;
+        for shop in ["first", "second"] {
+            store.heard(entry.id, said(shop)).await.unwrap();
+            let known = found(&*store, &entry.intent).await.unwrap().intent.shop;
+            assert_eq!(known.as_deref(), Some(expected));
+        }
+    }
+    assert_eq!(store.passed(first_page("acme")).await.unwrap().items.len(), 2);
+    audited(&*store).await;
 }
 
 pub(in crate::store) async fn what_is_heard_is_kept_until_the_result(backend: &dyn Backend) {
@@ -365,7 +419,7 @@ pub(in crate::store) async fn what_is_heard_is_kept_until_the_result(backend: &d
         ((Status::Success, account("other")), (Status::Success, account("DE89"))),
     ];
     for ((status, account), (known, known_account)) in steps {
-        store.heard(entry.id, status, account).await.unwrap();
+        store.heard(entry.id, heard(status, account)).await.unwrap();
         let known = Passed { answer: engine_answer(1), status: known, account: known_account };
         entry.progress = Progress::Answered(known);
         assert_eq!(found(&*store, &entry.intent).await.as_ref(), Some(&entry));
@@ -382,7 +436,7 @@ pub(in crate::store) async fn the_first_result_heard_stands_in_a_race(backend: &
                 let (store, entry) = (Arc::clone(&store), entry.clone());
                 let status = if number % 2 == 0 { Status::Success } else { Status::Failed };
                 tokio::spawn(async move {
-                    store.heard(entry.id, status, None).await.unwrap();
+                    store.heard(entry.id, heard(status, None)).await.unwrap();
                     found(&*store, &entry.intent).await.unwrap()
                 })
             })
@@ -404,8 +458,8 @@ pub(in crate::store) async fn open_entries_come_oldest_first(backend: &dyn Backe
     for number in 0..7 {
         let entry = intended(&*store, intent("acme", &number.to_string())).await;
         match number {
-            1 => store.doubt(entry.id).await.unwrap(),
-            3 => drop(store.answer(entry, engine_answer(3)).await.unwrap()),
+            1 => store.doubt(entry.id, DOUBTED_AT).await.unwrap(),
+            3 => drop(store.answer(entry, engine_answer(3)).await.unwrap().unwrap()),
             5 => store.withdraw(entry.id).await.unwrap(),
             _ => open.push(entry),
         }
@@ -430,7 +484,7 @@ pub(in crate::store) async fn pages_of_what_passed_are_exact(backend: &dyn Backe
         new.shop = [None, Some("card-eur".into()), Some("bank-eur".into())][number / 6 % 3].clone();
         let mut entry = passed(&*store, new, engine_answer(number as u64)).await;
         let status = statuses[number / 5 % 3];
-        store.heard(entry.id, status, None).await.unwrap();
+        store.heard(entry.id, heard(status, None)).await.unwrap();
         let known = Passed { answer: engine_answer(number as u64), status, account: None };
         entry.progress = Progress::Answered(known);
         all.push((entry, status));
@@ -438,7 +492,7 @@ pub(in crate::store) async fn pages_of_what_passed_are_exact(backend: &dyn Backe
     // Neither open entries nor those in doubt nor another merchant's have passed.
     intended(&*store, intent("acme", "open")).await;
     let doubted = intended(&*store, intent("acme", "doubted")).await;
-    store.doubt(doubted.id).await.unwrap();
+    store.doubt(doubted.id, DOUBTED_AT).await.unwrap();
     passed(&*store, intent("bolt", "theirs"), engine_answer(99)).await;
 
     all.sort_by_key(|(entry, _)| std::cmp::Reverse((entry.intent.created_at, entry.id)));
@@ -497,10 +551,10 @@ pub(in crate::store) async fn a_closed_journal_says_so(backend: &dyn Backend) {
         store.intend(intent("acme", "new")).await.err(),
         store.entry(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.err(),
         store.answer(entry.clone(), engine_answer(2)).await.err(),
-        store.doubt(entry.id).await.err(),
+        store.doubt(entry.id, DOUBTED_AT).await.err(),
         store.withdraw(entry.id).await.err(),
         store.open_entries(None, 1).await.err(),
-        store.heard(answered.id, Status::Success, None).await.err(),
+        store.heard(answered.id, heard(Status::Success, None)).await.err(),
         store.passed(first_page("acme")).await.err(),
     ];
     for error in closed {

@@ -18,7 +18,8 @@ CREATE TABLE journal (
   entry           INTEGER PRIMARY KEY AUTOINCREMENT,  -- ascends with time
   order_key       BLOB NOT NULL,              -- as operations.order_key
   direction       INTEGER NOT NULL,           -- 0 payin, 1 payout
-  state           INTEGER NOT NULL,           -- 0 open, 1 in doubt (its caller was told so), 2 answered
+  state           INTEGER NOT NULL,           -- 0 open, 1 in doubt, 2 answered
+  doubted_at      INTEGER,                    -- when a request for it was last given up; of those in doubt
   place           INTEGER,                    -- in its merchant's list, by created_at and then entry; NULL until it was answered
   status          INTEGER NOT NULL,           -- as last heard of the engine: 0 PENDING, 1 SUCCESS, 2 FAILED
   created_at      INTEGER NOT NULL,
@@ -38,6 +39,7 @@ CREATE TABLE journal (
 ) STRICT;
 
 CREATE UNIQUE INDEX journal_by_order ON journal (order_key);
+CREATE UNIQUE INDEX journal_by_transaction ON journal (transaction_id);
 CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
 CREATE INDEX journal_by_v1 ON journal (merchant, direction, shop, currency, status, place) WHERE state = 2;
 CREATE INDEX journal_by_place ON journal (place) WHERE state = 2;

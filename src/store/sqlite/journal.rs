@@ -20,8 +20,8 @@ pub(super) use passed::ANSWERED_ENTRIES;
 pub(super) use row::EntryRow;
 
 use super::{SqliteStore, row::order_key};
-use crate::domain::{AccountNumber, Direction, HistoryQuery, MerchantId, OrderId, Page, Status};
-use crate::store::{Answer, EngineAnswer, Entry, EntryId, Intended, Intent, Journal, StoreError};
+use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
+use crate::store::{Answer, EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, StoreError};
 
 impl SqliteStore {
     async fn write_intent(&self, intent: Intent) -> Result<Intended, StoreError> {
@@ -33,24 +33,21 @@ impl SqliteStore {
         })
     }
 
-    async fn write_answer(&self, entry: Entry, answer: EngineAnswer) -> Result<Entry, StoreError> {
+    async fn write_answer(&self, entry: Entry, answer: EngineAnswer) -> Result<Option<Entry>, StoreError> {
         let (id, new) = (entry.id, NewEntry::answered(entry.intent, &self.vault));
         let write = move |connection: &Connection| moves::answer(connection, id, &new, &answer);
-        self.writer.submit(write).await?.decode(&self.vault)
+        self.writer.submit(write).await?.map(|row| row.decode(&self.vault)).transpose()
     }
 
     /// Callers poll: what says nothing new costs no commit.
-    async fn write_heard(&self, id: EntryId, status: Status, account: Option<AccountNumber>) -> Result<(), StoreError> {
+    async fn write_heard(&self, id: EntryId, heard: Heard) -> Result<(), StoreError> {
         let known = self.readers.read(|connection| EntryRow::by_id(connection, id))?;
-        if !known
-            .map(|row| row.decode(&self.vault))
-            .transpose()?
-            .is_some_and(|entry| row::is_news(&entry, status, account.as_ref()))
-        {
+        if !known.map(|row| row.decode(&self.vault)).transpose()?.is_some_and(|entry| row::is_news(&entry, &heard)) {
             return Ok(());
         }
+        let Heard { status, account, shop } = heard;
         let account = account.map(|account| row::sealed_account(&self.vault, id, &account));
-        self.writer.submit(move |connection| moves::heard(connection, id, status, account.as_deref())).await
+        self.writer.submit(move |connection| moves::heard(connection, id, status, account.as_deref(), &shop)).await
     }
 }
 
@@ -72,12 +69,12 @@ impl Journal for SqliteStore {
         })
     }
 
-    fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Entry> {
+    fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Option<Entry>> {
         Box::pin(self.write_answer(entry, answer))
     }
 
-    fn doubt(&self, id: EntryId) -> Answer<'_, ()> {
-        Box::pin(self.writer.submit(move |connection| moves::doubt(connection, id)))
+    fn doubt(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()> {
+        Box::pin(self.writer.submit(move |connection| moves::doubt(connection, id, at)))
     }
 
     fn withdraw(&self, id: EntryId) -> Answer<'_, ()> {
@@ -102,8 +99,8 @@ impl Journal for SqliteStore {
         })
     }
 
-    fn heard(&self, id: EntryId, status: Status, account: Option<AccountNumber>) -> Answer<'_, ()> {
-        Box::pin(self.write_heard(id, status, account))
+    fn heard(&self, id: EntryId, heard: Heard) -> Answer<'_, ()> {
+        Box::pin(self.write_heard(id, heard))
     }
 
     fn passed(&self, query: HistoryQuery) -> Answer<'_, Page<Entry>> {

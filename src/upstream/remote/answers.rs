@@ -1,24 +1,13 @@
 //! What an engine's replies must hold to be believed (merchant-api-v2). What they hold beside that is not looked at, and
 //! what is said of a bad one names no value of it.
 
-use crate::domain::{AccountNumber, Amount, BrowserUrl, Currency, Direction, RedirectUrl, Status};
-use crate::store::{EngineAnswer, Entry};
+use crate::domain::{AccountNumber, Amount, Currency, Direction, RedirectUrl, Status};
+use crate::store::{EngineAnswer, Entry, Heard};
 use crate::wire::json::{Node, Object};
 use crate::wire::members::{present, read_object};
 
 /// The longest `transaction_id`, in digits.
 const LONGEST_ID: usize = 64;
-
-/// What a status record says of an operation, beside what was known of it.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Record {
-    /// Where it stands.
-    pub status: Status,
-    /// The shop code of the request, or the shop's payment method.
-    pub method: Box<str>,
-    /// Masked where it looks like a card, also by an engine that did not.
-    pub account: Option<AccountNumber>,
-}
 
 /// Whether text names a transaction as v2 does: digits, not too many.
 pub fn is_transaction_id(text: &str) -> bool {
@@ -38,7 +27,9 @@ pub fn created(direction: Direction, body: &[u8]) -> Result<EngineAnswer, String
     let redirect_url = match direction {
         Direction::Payin => {
             let link = string(&reply, "redirect_url")?;
-            BrowserUrl::new(link).map_err(|invalid| format!("its redirect_url {}", invalid.reason()))?;
+            if !is_link(link) {
+                return Err(wrong("redirect_url"));
+            }
             Some(RedirectUrl::new(link.to_owned()))
         }
         Direction::Payout => None,
@@ -46,11 +37,18 @@ pub fn created(direction: Direction, body: &[u8]) -> Result<EngineAnswer, String
     Ok(EngineAnswer { transaction_id: transaction_id.into(), redirect_url })
 }
 
+/// Whether text is an absolute address that a browser can be sent to: of any length, since it is the engine's own.
+fn is_link(text: &str) -> bool {
+    let rest = ["https://", "http://"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
+    host.is_some_and(|host| !host.is_empty() && !host.contains('@')) && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
 /// Reads a status record, which has to be the one of an entry's operation.
 ///
 /// # Errors
 /// What is missing, wrong or of another operation, for the log.
-pub fn record(entry: &Entry, transaction_id: &str, body: &[u8]) -> Result<Record, String> {
+pub fn record(entry: &Entry, transaction_id: &str, body: &[u8]) -> Result<Heard, String> {
     let record = object(body)?;
     if string(&record, "transaction_id")? != transaction_id {
         return Err(wrong("transaction_id"));
@@ -76,7 +74,7 @@ pub fn record(entry: &Entry, transaction_id: &str, body: &[u8]) -> Result<Record
         return Err(wrong("method"));
     }
     let account = present(&record, "account_number").map(|_| account(&record)).transpose()?;
-    Ok(Record { status, method: method.into(), account })
+    Ok(Heard { status, shop: method.into(), account })
 }
 
 fn account(record: &Object<'_>) -> Result<AccountNumber, String> {
@@ -116,6 +114,14 @@ mod tests {
             (Direction::Payin, r#"{"transaction_id":"7"}"#, false),
             (Direction::Payin, r#"{"transaction_id":"7","redirect_url":"/pay/7"}"#, false),
             (Direction::Payin, r#"{"transaction_id":"7","redirect_url":"javascript:alert(1)"}"#, false),
+            (Direction::Payin, r#"{"transaction_id":"7","redirect_url":"https://"}"#, false),
+            (Direction::Payin, r#"{"transaction_id":"7","redirect_url":"https://a@p.example/"}"#, false),
+            (Direction::Payin, r#"{"transaction_id":"7","redirect_url":"https://p.example/a b"}"#, false),
+            (
+                Direction::Payin,
+                &format!(r#"{{"transaction_id":"7","redirect_url":"https://p.example/{}"}}"#, "x".repeat(9000)),
+                true,
+            ),
             (Direction::Payin, r#"{"transaction_id":"7","redirect_url":null}"#, false),
             (Direction::Payout, r#"{"transaction_id":7}"#, false),
             (Direction::Payout, r#"{"transaction_id":""}"#, false),
@@ -135,7 +141,7 @@ mod tests {
     fn a_record_is_the_entrys_own() {
         let good = r#"{"order_id":"o1","transaction_id":"7","status":"SUCCESS","amount":10.5,"currency":"EUR","method":"card"}"#;
         let read = |body: &str| record(&entry("o1"), "7", body.as_bytes());
-        let expected = Record { status: Status::Success, method: "card".into(), account: None };
+        let expected = Heard { status: Status::Success, shop: "card".into(), account: None };
         assert_eq!(read(good), Ok(expected));
         assert!(read(&good.replace("10.5", "1050e-2")).is_ok(), "by value");
         for (from, to) in [

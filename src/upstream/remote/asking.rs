@@ -30,9 +30,31 @@ pub struct Passing {
     pub traceparent: Option<HeaderValue>,
 }
 
+/// The longest wait that an engine's `Retry-After` is passed on as.
+const LONGEST_WAIT: Duration = Duration::from_hours(1);
+
 /// Until when everything that is asked for one request has to be over.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline(Instant);
+
+impl Deadline {
+    pub fn after(time: Duration) -> Self {
+        Self(Instant::now() + time)
+    }
+
+    /// What comes of some work by then; `None` when it takes longer.
+    pub async fn bounds<T>(self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::time::timeout_at(self.0, work).await.ok()
+    }
+}
+
+/// What asking came to.
+pub(super) struct Asked {
+    /// What the engine said, or why nothing that can be passed on.
+    pub said: Result<Said, Failure>,
+    /// A try may have been taken by the engine, and what came of it is not known.
+    pub unsure: bool,
+}
 
 /// By whose key the engine is asked, with the signature over the body. `Debug` would show it, so there is none.
 pub(super) struct Credentials {
@@ -77,6 +99,7 @@ impl Said {
     /// Reads an answer's status; any other is nothing that can be passed on.
     fn of(answer: Answer) -> Result<Self, Failure> {
         let Answer { status, retry_after, body } = answer;
+        let retry_after = retry_after.map(|wait| wait.min(LONGEST_WAIT));
         match status {
             200 => Ok(Self::Done(body)),
             400 => Ok(Self::Invalid(body)),
@@ -92,7 +115,7 @@ impl Said {
 impl Remote {
     /// Until when a request that is taken up now has to be answered.
     pub(super) fn deadline(&self) -> Deadline {
-        Deadline(Instant::now() + self.parts.engine.timeout)
+        Deadline::after(self.parts.engine.timeout)
     }
 
     /// Has the engine create an operation from exactly these bytes.
@@ -102,12 +125,12 @@ impl Remote {
         credentials: &Credentials,
         body: Bytes,
         deadline: Deadline,
-    ) -> Result<Said, Failure> {
+    ) -> Asked {
         let path = match direction {
             Direction::Payin => "/deposits",
             Direction::Payout => "/withdrawals",
         };
-        self.exchange(path, credentials, Some(body), deadline).await.and_then(Said::of)
+        self.exchange(path, credentials, Some(body), deadline).await
     }
 
     /// Asks the engine for the record of a transaction, whose id is digits.
@@ -118,30 +141,26 @@ impl Remote {
         deadline: Deadline,
     ) -> Result<Said, Failure> {
         let path = format!("/transactions/{transaction_id}");
-        self.exchange(&path, credentials, None, deadline).await.and_then(Said::of)
+        self.exchange(&path, credentials, None, deadline).await.said
     }
 
     /// Asks, and once more when the connection failed before a reply: what is asked of v2 may be asked twice.
-    async fn exchange(
-        &self,
-        path: &str,
-        credentials: &Credentials,
-        body: Option<Bytes>,
-        deadline: Deadline,
-    ) -> Result<Answer, Failure> {
+    async fn exchange(&self, path: &str, credentials: &Credentials, body: Option<Bytes>, deadline: Deadline) -> Asked {
         let url = format!("{}{path}", self.parts.engine.base);
         let headers = self.headers(credentials);
         let ask = |body| self.ask_once(&url, &headers, body, deadline);
         let mut answer = ask(body.clone()).await;
-        if let Err(OutboundError::Unreachable(cause)) = &answer {
+        let mut unsure = was_sent(&answer);
+        if let Err(OutboundError::Unreachable(cause) | OutboundError::NotConnected(cause)) = &answer {
             tracing::debug!(%cause, "the connection to the engine failed; asking once more");
             answer = ask(body).await;
+            unsure |= was_sent(&answer);
         }
-        answer.map_err(|error| match error {
-            OutboundError::Timeout => Failure::EngineTimeout,
-            OutboundError::Unreachable(cause) => Failure::EngineUnreachable { cause },
-            OutboundError::TooLong | OutboundError::Unusable(_) => Failure::BadEngineReply { cause: error.to_string() },
-        })
+        self.parts.trouble.heard(&answer);
+        let said = answer.map_err(failure).and_then(Said::of);
+        // An answer that says nothing leaves what came of it open.
+        unsure |= matches!(said, Err(Failure::BadEngineReply { .. }));
+        Asked { said, unsure }
     }
 
     async fn ask_once(
@@ -170,6 +189,19 @@ impl Remote {
     }
 }
 
+/// Whether the engine may have taken what was asked, without an answer.
+const fn was_sent(answer: &Result<Answer, OutboundError>) -> bool {
+    matches!(answer, Err(OutboundError::Unreachable(_) | OutboundError::Timeout | OutboundError::TooLong))
+}
+
+fn failure(error: OutboundError) -> Failure {
+    match error {
+        OutboundError::Timeout => Failure::EngineTimeout,
+        OutboundError::Unreachable(cause) | OutboundError::NotConnected(cause) => Failure::EngineUnreachable { cause },
+        OutboundError::TooLong | OutboundError::Unusable(_) => Failure::BadEngineReply { cause: error.to_string() },
+    }
+}
+
 /// What came of asking, as metrics count it.
 const fn outcome(answer: &Result<Answer, OutboundError>) -> &'static str {
     match answer {
@@ -182,6 +214,7 @@ const fn outcome(answer: &Result<Answer, OutboundError>) -> &'static str {
             _ => "unexpected",
         },
         Err(OutboundError::Unusable(_)) => "unusable",
+        Err(OutboundError::NotConnected(_)) => "not_connected",
         Err(OutboundError::Unreachable(_)) => "unreachable",
         Err(OutboundError::Timeout) => "timeout",
         Err(OutboundError::TooLong) => "too_long",

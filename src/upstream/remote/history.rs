@@ -1,8 +1,12 @@
 //! v1 history: pages of the journal, whose pending rows are asked of the engine first.
 
-use std::collections::VecDeque;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::Remote;
 use super::asking::Deadline;
@@ -10,10 +14,14 @@ use super::v1::{may_change, shown};
 use crate::auth::Caller;
 use crate::domain::{HistoryQuery, Page, Shown, Status};
 use crate::failure::Failure;
-use crate::store::Entry;
+use crate::store::{Entry, EntryId};
 
-/// How many records one request asks the engine for at once.
+/// How many records the engine is asked for at once, for all histories together.
 const AT_ONCE: usize = 16;
+/// For how long what was heard of a row is good enough for a history.
+const FRESH: Duration = Duration::from_secs(2);
+/// How many rows are remembered as asked for; beyond, they are asked for again.
+const REMEMBERED: usize = 16 * 1024;
 
 impl Remote {
     /// A page of what v1 requests made, newest first.
@@ -38,23 +46,81 @@ impl Remote {
         Ok(Page { items: items.into_iter().map(shown).collect::<Result<_, _>>()?, has_more })
     }
 
-    /// The entries with what the engine says of them now, where it could be asked.
+    /// The entries with what the engine says of them now, where it could be asked. When it says that it is asked too much,
+    /// it is left alone.
     async fn refreshed(&self, caller: &Caller, mut entries: Vec<Entry>, deadline: Deadline) -> Vec<Entry> {
-        let mut waiting: VecDeque<usize> = (0..entries.len()).filter(|&index| may_change(&entries[index])).collect();
         let mut asking = JoinSet::new();
-        loop {
-            while asking.len() < AT_ONCE
-                && let Some(index) = waiting.pop_front()
-            {
-                let (remote, caller, entry) = (self.clone(), caller.clone(), entries[index].clone());
-                asking.spawn(async move { (index, remote.heard(caller.api_key(), entry, deadline).await) });
-            }
-            match asking.join_next().await {
-                Some(Ok((index, Ok(entry)))) => entries[index] = entry,
-                Some(Ok((_, Err(failure)))) => tracing::debug!(?failure, "a row is shown as it was last heard"),
-                Some(Err(panic)) => tracing::error!(%panic, "a row is shown as it was last heard"),
-                None => return entries,
+        for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| may_change(entry)) {
+            let (remote, caller, entry) = (self.clone(), caller.clone(), entry.clone());
+            asking.spawn(async move { (index, remote.refresh(&caller, entry, deadline).await) });
+        }
+        while let Some(asked) = asking.join_next().await {
+            match asked {
+                Ok((index, Ok(Some(entry)))) => entries[index] = entry,
+                Ok((_, Ok(None))) => {}
+                Ok((_, Err(Failure::EngineBusy { .. }))) => asking.abort_all(),
+                Ok((_, Err(failure))) => tracing::debug!(?failure, "a row is shown as it was last heard"),
+                Err(error) if error.is_cancelled() => {}
+                Err(panic) => tracing::error!(%panic, "a row is shown as it was last heard"),
             }
         }
+        entries
+    }
+
+    /// One of the entries; `None` when it was asked for a moment ago, or there was no time left.
+    async fn refresh(&self, caller: &Caller, entry: Entry, deadline: Deadline) -> Result<Option<Entry>, Failure> {
+        let refreshes = &self.parts.refreshes;
+        let Some(Ok(_permit)) = deadline.bounds(refreshes.at_once.acquire()).await else { return Ok(None) };
+        if !refreshes.is_due(entry.id) {
+            return Ok(None);
+        }
+        self.heard(caller.api_key(), entry, deadline).await.map(Some)
+    }
+}
+
+/// What histories ask of the engine: many rows for one request, so it is bounded for all of them together.
+pub(super) struct Refreshes {
+    at_once: Semaphore,
+    asked: Mutex<HashMap<EntryId, Instant>>,
+}
+
+impl Default for Refreshes {
+    fn default() -> Self {
+        Self { at_once: Semaphore::new(AT_ONCE), asked: Mutex::default() }
+    }
+}
+
+impl Refreshes {
+    /// Whether an entry was not asked for a moment ago; if so, it counts as asked for now.
+    fn is_due(&self, id: EntryId) -> bool {
+        let now = Instant::now();
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.len() >= REMEMBERED {
+            asked.retain(|_, at| now.duration_since(*at) < FRESH);
+        }
+        let due = asked.get(&id).is_none_or(|at| now.duration_since(*at) >= FRESH);
+        if due && asked.len() < REMEMBERED {
+            asked.insert(id, now);
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_entry_is_asked_for_now_and_then() {
+        let refreshes = Refreshes::default();
+        assert!(refreshes.is_due(EntryId(1)));
+        assert!(!refreshes.is_due(EntryId(1)));
+        assert!(refreshes.is_due(EntryId(2)));
+        tokio::time::advance(FRESH).await;
+        assert!(refreshes.is_due(EntryId(1)));
+        for id in 0..2 * REMEMBERED {
+            assert!(refreshes.is_due(EntryId(10 + i64::try_from(id).unwrap())));
+        }
+        assert!(refreshes.asked.lock().unwrap().len() <= REMEMBERED);
     }
 }

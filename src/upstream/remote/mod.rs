@@ -9,10 +9,12 @@ mod answers;
 mod asking;
 mod history;
 mod native;
+mod orders;
 mod recovery;
 mod settle;
 #[cfg(test)]
 mod tests;
+mod trouble;
 mod v1;
 mod words;
 
@@ -26,6 +28,9 @@ use crate::outbound::Outbound;
 use crate::rules::RemoteEngine;
 use crate::store::{Comparer, Journal, Store};
 use crate::telemetry::Metrics;
+use history::Refreshes;
+use orders::Orders;
+use trouble::Trouble;
 
 /// What a remote upstream is made of.
 pub struct Parts {
@@ -41,10 +46,22 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
 }
 
+/// What all requests share.
+struct Shared {
+    engine: RemoteEngine,
+    store: Arc<dyn Store>,
+    outbound: Arc<Outbound>,
+    clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+    orders: Orders,
+    trouble: Trouble,
+    refreshes: Refreshes,
+}
+
 /// A remote v2 service, as one request sees it. Clones share everything but the request.
 #[derive(Clone)]
 pub struct Remote {
-    parts: Arc<Parts>,
+    parts: Arc<Shared>,
     passing: Passing,
 }
 
@@ -52,7 +69,10 @@ impl Remote {
     /// A remote engine; what it is asked names no request yet.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
-        Self { parts: Arc::new(parts), passing: Passing::default() }
+        let Parts { engine, store, outbound, clock, metrics } = parts;
+        let (orders, trouble, refreshes) = (Orders::default(), Trouble::default(), Refreshes::default());
+        let parts = Arc::new(Shared { engine, store, outbound, clock, metrics, orders, trouble, refreshes });
+        Self { parts, passing: Passing::default() }
     }
 
     /// The same engine, as a request sees it: what is asked for the request names it.

@@ -6,13 +6,18 @@ use http::HeaderValue;
 use super::Remote;
 use super::answers::is_transaction_id;
 use super::asking::{Credentials, Said};
+use super::settle::not_found;
 use crate::auth::{Caller, SignedBody};
-use crate::domain::Direction;
+use crate::domain::{Direction, OrderId};
 use crate::failure::{EngineReply, EngineWord, Failure};
+use crate::store::Standing;
+use crate::v2::{of_other_version, reserved};
+use crate::wire::json::Node;
 use crate::wire::members::read_object;
 
 impl Remote {
-    /// Passes a create on. `signature` is the one that was verified.
+    /// Passes a create on, unless its `order_id` names an operation of v1's: one that went through here, or one of the old
+    /// service. `signature` is the one that was verified.
     pub(in crate::upstream) async fn native_create(
         &self,
         caller: &Caller,
@@ -20,8 +25,30 @@ impl Remote {
         body: &SignedBody,
         signature: HeaderValue,
     ) -> Result<Bytes, Failure> {
+        self.refuse_orders_of_v1(caller, direction, body).await?;
         let credentials = Credentials::signed(caller.api_key(), signature)?;
-        passed_on(self.post(direction, &credentials, body.bytes().clone(), self.deadline()).await?)
+        match self.post(direction, &credentials, body.bytes().clone(), self.deadline()).await.said? {
+            Said::NotFound(_) => Err(not_found()),
+            said => passed_on(said),
+        }
+    }
+
+    async fn refuse_orders_of_v1(
+        &self,
+        caller: &Caller,
+        direction: Direction,
+        body: &SignedBody,
+    ) -> Result<(), Failure> {
+        // What names no order cannot name one of these, and the engine says what is wrong with it.
+        let Some(order_id) = order_id(body.bytes()) else { return Ok(()) };
+        let merchant = &caller.merchant().id;
+        if self.journal().entry(merchant, direction, &order_id).await?.is_some() {
+            return Err(Failure::Conflict(of_other_version("order_id", "v1")));
+        }
+        match self.parts.store.by_order(merchant, direction, &order_id).await? {
+            Standing::Reserved => Err(Failure::Conflict(reserved("order_id"))),
+            Standing::Free | Standing::Operation(_) => Ok(()),
+        }
     }
 
     /// Passes a status question on. `signature` is the one that was verified.
@@ -37,6 +64,13 @@ impl Remote {
         }
         let credentials = Credentials::signed(caller.api_key(), signature)?;
         passed_on(self.get(transaction_id, &credentials, self.deadline()).await?)
+    }
+}
+
+fn order_id(body: &[u8]) -> Option<OrderId> {
+    match &read_object(body).ok()?.get("order_id")?.node {
+        Node::String(text) => OrderId::new(text).ok(),
+        _ => None,
     }
 }
 

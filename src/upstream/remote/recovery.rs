@@ -1,17 +1,21 @@
 //! What the end of the process before cut off: creates that were written down and have neither an answer nor a caller who
-//! was told that there is none. They are sent again until the engine has answered each.
+//! was told that there is none. They are sent again until the engine has answered each. One that it refuses now stays in
+//! doubt: the request that was cut off may be under way still.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::Remote;
-use super::settle::{Declined, Delivered};
+use super::asking::Deadline;
+use super::settle::{Declined, Delivered, Signer, Undone};
+use crate::failure::Failure;
 use crate::provider::CurrentRules;
-use crate::rules::{KeyEntry, RuleSet};
-use crate::store::{Entry, EntryId, StoreError};
+use crate::rules::RuleSet;
+use crate::store::{Entry, EntryId, Progress, StoreError};
 
 /// How many creates are sent at once.
 const AT_ONCE: usize = 8;
@@ -27,16 +31,16 @@ pub struct Recovery {
     remote: Remote,
     rules: CurrentRules,
     newest: Option<EntryId>,
+    /// How many are left, as far as is known.
+    left: AtomicUsize,
 }
 
 /// What became of an entry.
 enum Recovered {
-    Made,
-    Refused,
-    /// There is nobody to sign for it any more.
-    Left,
-    /// The engine has to be asked again.
-    Unknown,
+    /// It is settled, or in doubt and its caller's business.
+    Done,
+    /// The engine has to be asked again: why.
+    Unknown(Failure),
 }
 
 impl Remote {
@@ -45,20 +49,14 @@ impl Remote {
     /// # Errors
     /// The store could not answer.
     pub async fn recovery(&self, rules: CurrentRules) -> Result<Recovery, StoreError> {
-        let newest = self.newest_open().await?;
-        Ok(Recovery { remote: self.clone(), rules, newest })
-    }
-
-    /// The newest open entry: what a start finds was cut off by the end of the process before.
-    async fn newest_open(&self) -> Result<Option<EntryId>, StoreError> {
-        let mut newest = None;
+        let (mut newest, mut left) = (None, 0);
         loop {
             let page = self.journal().open_entries(newest, PAGE).await?;
-            match page.last() {
-                Some(last) => newest = Some(last.id),
-                None => return Ok(newest),
-            }
+            let Some(last) = page.last() else { break };
+            (newest, left) = (Some(last.id), left + page.len());
         }
+        self.metrics().journal_recovering(left);
+        Ok(Recovery { remote: self.clone(), rules, newest, left: AtomicUsize::new(left) })
     }
 }
 
@@ -67,45 +65,51 @@ impl Recovery {
     /// the task at any await leaves the journal sound.
     pub async fn run(self, mut stop: oneshot::Receiver<()>) {
         let Some(newest) = self.newest else { return };
-        tracing::info!("creates that the last end of the process cut off are sent to the engine again");
+        let creates = self.left.load(Ordering::Relaxed);
+        tracing::info!(creates, "creates that the last end of the process cut off are sent to the engine again");
+        let recovery = Arc::new(self);
         let mut wait = FIRST_WAIT;
         loop {
-            let unknown = tokio::select! {
+            let round = tokio::select! {
                 _ = &mut stop => return,
-                round = self.round(newest) => round.unwrap_or_else(|error| {
-                    tracing::warn!(%error, "recovery is waiting for the store");
-                    1
-                }),
+                round = Arc::clone(&recovery).round(newest) => round,
             };
-            self.remote.metrics().journal_recovering(unknown);
-            if unknown == 0 {
-                tracing::info!("nothing of the process before is left without an answer");
-                return;
+            match round {
+                Ok(None) => break,
+                Ok(Some(failure)) => {
+                    let left = recovery.left.load(Ordering::Relaxed);
+                    tracing::warn!(
+                        left,
+                        ?failure,
+                        "the engine does not tell what became of creates that were cut off; asking again"
+                    );
+                }
+                Err(error) => tracing::warn!(%error, "recovery is waiting for the store"),
             }
-            tracing::warn!(unknown, "the engine does not tell what became of creates that were cut off; asking again");
             tokio::select! {
                 _ = &mut stop => return,
                 () = tokio::time::sleep(wait) => wait = (wait * 2).min(LONGEST_WAIT),
             }
         }
+        recovery.remote.metrics().journal_recovering(0);
+        tracing::info!("nothing of the process before is left without an answer");
     }
 
-    /// Sends every open entry up to `newest` once; how many are open still.
-    async fn round(&self, newest: EntryId) -> Result<usize, StoreError> {
-        let mut after = None;
-        let mut unknown = 0;
+    /// Sends every open entry up to `newest` once; why one of them is open still.
+    async fn round(self: Arc<Self>, newest: EntryId) -> Result<Option<Failure>, StoreError> {
+        let (mut after, mut unknown) = (None, None);
         loop {
             let mut page = self.remote.journal().open_entries(after, PAGE).await?;
             page.retain(|entry| entry.id <= newest);
             let Some(last) = page.last() else { return Ok(unknown) };
             after = Some(last.id);
-            unknown += self.page(page).await?;
+            unknown = Arc::clone(&self).page(page).await?.or(unknown);
         }
     }
 
-    async fn page(&self, page: Vec<Entry>) -> Result<usize, StoreError> {
+    async fn page(self: Arc<Self>, page: Vec<Entry>) -> Result<Option<Failure>, StoreError> {
         let rules = (self.rules)();
-        let mut unknown = 0;
+        let mut unknown = None;
         let mut sending = JoinSet::new();
         let mut waiting = page.into_iter();
         loop {
@@ -113,62 +117,73 @@ impl Recovery {
                 && let Some(entry) = waiting.next()
             {
                 let (remote, rules) = (self.remote.clone(), Arc::clone(&rules));
-                sending.spawn(async move { remote.recover(&rules, entry).await });
+                sending.spawn(async move { remote.recover(&rules, &entry).await });
             }
             match sending.join_next().await {
-                Some(Ok(Ok(Recovered::Unknown))) => unknown += 1,
-                Some(Ok(Ok(Recovered::Made | Recovered::Refused | Recovered::Left))) => {}
+                Some(Ok(Ok(Recovered::Done))) => self.count_down(),
+                Some(Ok(Ok(Recovered::Unknown(failure)))) => unknown = Some(failure),
                 Some(Ok(Err(error))) => return Err(error),
                 Some(Err(panic)) => {
-                    tracing::error!(%panic, "a recovery failed; it is tried again");
-                    unknown += 1;
+                    unknown = Some(Failure::Internal { cause: format!("a recovery failed: {panic}") });
                 }
                 None => return Ok(unknown),
             }
         }
     }
+
+    fn count_down(&self) {
+        let before = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        self.remote.metrics().journal_recovering(before.unwrap_or(1).saturating_sub(1));
+    }
 }
 
 impl Remote {
-    async fn recover(&self, rules: &RuleSet, entry: Entry) -> Result<Recovered, StoreError> {
-        let (id, intent) = (entry.id, &entry.intent);
-        // An order id is the merchant's own text, and may be anything: its `Debug` has no line breaks.
-        let (merchant, order) = (intent.merchant.to_string(), format!("{:?}", intent.order_id.as_str()));
-        let direction = intent.direction.as_str();
-        let Some(signer) = signer(rules, &entry) else {
-            tracing::warn!(merchant, direction, external_id = %order,
-                "nobody's key is left to ask for a create that was cut off; it stays in doubt");
-            self.journal().doubt(id).await?;
-            return Ok(Recovered::Left);
+    async fn recover(&self, rules: &RuleSet, entry: &Entry) -> Result<Recovered, StoreError> {
+        let intent = &entry.intent;
+        let deadline = self.deadline();
+        // Who repeats the create or asks for it is at it already.
+        let Ok(_turn) = self.parts.orders.turn(&intent.merchant, intent.direction, &intent.order_id, deadline).await
+        else {
+            return Ok(Recovered::Unknown(Failure::EngineTimeout));
         };
-        match self.deliver(signer.api_key(), &entry, self.deadline()).await {
-            Delivered::Made(answer) => {
-                let entry = self.journal().answer(entry, answer).await?;
-                tracing::info!(merchant, direction, external_id = %order, entry = entry.id.0, "recovered: the engine has it");
-                Ok(Recovered::Made)
+        match self.journal().entry(&intent.merchant, intent.direction, &intent.order_id).await? {
+            Some(entry) if entry.progress == Progress::Open => self.recover_open(rules, entry, deadline).await,
+            _ => Ok(Recovered::Done),
+        }
+    }
+
+    async fn recover_open(&self, rules: &RuleSet, entry: Entry, deadline: Deadline) -> Result<Recovered, StoreError> {
+        let (id, now) = (entry.id, self.parts.clock.now());
+        let signer = Signer::of(rules, &entry.intent).filter(|_| !self.is_old(&entry));
+        let Some(signer) = signer else {
+            warn(&entry, "it is too old to be sent unasked, or nobody's key is left to sign for it");
+            return self.journal().doubt(id, now).await.map(|()| Recovered::Done);
+        };
+        let Delivered { said, .. } = self.deliver(signer.key(), &entry, deadline).await;
+        match said {
+            Ok(answer) => {
+                match self.keep(entry.clone(), answer).await {
+                    Ok(_) => tracing::info!(merchant = entry.intent.merchant.as_str(),
+                        direction = entry.intent.direction.as_str(), external_id = ?entry.intent.order_id.as_str(),
+                        "recovered: the engine has it"),
+                    Err(Failure::BadEngineReply { cause }) => warn(&entry, &cause),
+                    Err(failure) => return Ok(Recovered::Unknown(failure)),
+                }
+                Ok(Recovered::Done)
             }
-            Delivered::Declined(Declined::Invalid(_) | Declined::Conflict(_)) => {
-                tracing::warn!(merchant, direction, external_id = %order,
-                    "withdrawn: the engine refuses a create that was cut off");
-                self.journal().withdraw(id).await?;
-                Ok(Recovered::Refused)
+            Err(Undone::Declined(Declined::Invalid(complaint) | Declined::Conflict(complaint))) => {
+                warn(&entry, &format!("the engine refuses it now: {complaint}"));
+                self.journal().doubt(id, now).await.map(|()| Recovered::Done)
             }
-            Delivered::Unknown(failure) => {
-                tracing::debug!(?failure, merchant, direction, external_id = %order, "not recovered yet");
-                Ok(Recovered::Unknown)
-            }
+            Err(Undone::Failed(failure)) => Ok(Recovered::Unknown(failure)),
         }
     }
 }
 
-/// The key that an entry came with, or the first of its merchant's that can sign.
-fn signer(rules: &RuleSet, entry: &Entry) -> Option<KeyEntry> {
+/// Tells the operator of an entry whose outcome stays unknown.
+fn warn(entry: &Entry, why: &str) {
     let intent = &entry.intent;
-    let signs = |key: &KeyEntry| key.merchant.id == intent.merchant && key.api_key().v2_secrets.is_some();
-    let own = rules.api_key(&intent.api_key).filter(|key| signs(key)).cloned();
-    own.or_else(|| {
-        let merchant = rules.merchants.get(&intent.merchant)?;
-        let keys = (0..merchant.api_keys.len()).map(|index| KeyEntry { merchant: Arc::clone(merchant), index });
-        keys.into_iter().find(|key| signs(key))
-    })
+    // An order id is the merchant's own text, and may be anything: its `Debug` has no line breaks.
+    tracing::warn!(merchant = intent.merchant.as_str(), direction = intent.direction.as_str(),
+        external_id = ?intent.order_id.as_str(), why, "a create that was cut off stays in doubt");
 }

@@ -1,13 +1,19 @@
 //! Settling an entry of the journal: sending its body, and keeping what became of it before anybody is told.
+//!
+//! An entry is given up only when no operation can come of it any more. A create that was refused, or never left, is proof
+//! of that only if nothing was sent for the entry before: an earlier request whose reply was lost may be under way still.
 
 use bytes::Bytes;
 
 use super::Remote;
-use super::asking::{Credentials, Deadline, Said};
+use super::asking::{Asked, Credentials, Deadline, Said};
 use super::{answers, words};
-use crate::failure::{Complaint, Failure};
-use crate::rules::ApiKey;
-use crate::store::{EngineAnswer, Entry};
+use crate::failure::{Busy, Complaint, Failure};
+use crate::rules::{ApiKey, KeyEntry, RuleSet};
+use crate::store::{EngineAnswer, Entry, Intent, Progress};
+
+/// For how many times `engine.timeout` a request that was given up is taken to be under way still.
+const UNDER_WAY: u32 = 12;
 
 /// What became of an entry whose body was sent.
 pub(super) enum Settled {
@@ -27,53 +33,132 @@ pub(super) enum Declined {
 }
 
 /// What sending a body came to.
-pub(super) enum Delivered {
-    Made(EngineAnswer),
+pub(super) struct Delivered {
+    pub said: Result<EngineAnswer, Undone>,
+    /// A try of this delivery may have been taken, and what came of it is not known.
+    pub unsure: bool,
+}
+
+/// Why there is no operation that is known of.
+pub(super) enum Undone {
     Declined(Declined),
-    /// Nobody knows.
-    Unknown(Failure),
+    Failed(Failure),
+}
+
+/// The key that signs for an entry: the one it came with, or else the first of its merchant's that can.
+pub(super) struct Signer {
+    key: KeyEntry,
+    /// It is the entry's own: another one may be refused what this one may do.
+    own: bool,
+}
+
+impl Signer {
+    pub fn of(rules: &RuleSet, intent: &Intent) -> Option<Self> {
+        let signs = |key: &KeyEntry| key.merchant.id == intent.merchant && key.api_key().v2_secrets.is_some();
+        if let Some(key) = rules.api_key(&intent.api_key).filter(|key| signs(key)) {
+            return Some(Self { key: key.clone(), own: true });
+        }
+        let merchant = rules.merchants.get(&intent.merchant)?;
+        let mut keys =
+            (0..merchant.api_keys.len()).map(|index| KeyEntry { merchant: std::sync::Arc::clone(merchant), index });
+        keys.find(signs).map(|key| Self { key, own: false })
+    }
+
+    pub fn key(&self) -> &ApiKey {
+        self.key.api_key()
+    }
 }
 
 impl Remote {
-    /// Sends an entry's body and keeps what comes of it. When that stays unknown, the entry is in doubt before its caller
-    /// is told so.
+    /// Sends an entry's body and keeps what comes of it. `first`: nothing was sent for the entry before.
     ///
     /// # Errors
-    /// The outcome is unknown, or could not be kept: the entry stands, and the same request may be sent again.
-    pub(super) async fn settle(&self, key: &ApiKey, entry: Entry, deadline: Deadline) -> Result<Settled, Failure> {
-        match self.deliver(key, &entry, deadline).await {
-            Delivered::Made(answer) => Ok(Settled::Made(Box::new(self.journal().answer(entry, answer).await?))),
-            Delivered::Declined(declined) => {
+    /// The outcome is unknown, or could not be kept: the entry stands, and the same request may be sent again. Or nothing
+    /// was sent at all, and the entry is withdrawn.
+    pub(super) async fn settle(
+        &self,
+        signer: &Signer,
+        entry: Entry,
+        first: bool,
+        deadline: Deadline,
+    ) -> Result<Settled, Failure> {
+        let Delivered { said, unsure } = self.deliver(signer.key(), &entry, deadline).await;
+        match said {
+            Ok(answer) => self.keep(entry, answer).await.map(|entry| Settled::Made(Box::new(entry))),
+            Err(Undone::Declined(declined)) => {
+                if unsure || !signer.own || !(first || self.is_over(&entry)) {
+                    self.doubt(&entry, unsure).await?;
+                    return Err(Failure::EngineTimeout);
+                }
                 self.journal().withdraw(entry.id).await?;
                 Ok(Settled::Declined(declined))
             }
-            Delivered::Unknown(failure) => {
-                self.journal().doubt(entry.id).await?;
+            Err(Undone::Failed(failure)) => {
+                if first && !unsure {
+                    self.journal().withdraw(entry.id).await?;
+                } else {
+                    self.doubt(&entry, unsure).await?;
+                }
                 Err(failure)
             }
         }
+    }
+
+    /// Keeps the engine's answer to an entry.
+    pub(super) async fn keep(&self, entry: Entry, answer: EngineAnswer) -> Result<Entry, Failure> {
+        let (id, now) = (entry.id, self.parts.clock.now());
+        if let Some(kept) = self.journal().answer(entry, answer).await? {
+            return Ok(kept);
+        }
+        self.journal().doubt(id, now).await?;
+        Err(Failure::BadEngineReply { cause: "it gave two orders the same transaction_id".to_owned() })
+    }
+
+    /// Whether no request for an entry can be under way any more.
+    fn is_over(&self, entry: &Entry) -> bool {
+        match entry.progress {
+            Progress::InDoubt { since } => self.parts.clock.now() >= since.plus(self.parts.engine.timeout * UNDER_WAY),
+            Progress::Open | Progress::Answered(_) => false,
+        }
+    }
+
+    /// Puts an entry in doubt; `again`: a request for it was given up now.
+    async fn doubt(&self, entry: &Entry, again: bool) -> Result<(), Failure> {
+        let since = match entry.progress {
+            Progress::InDoubt { since } if !again => since,
+            _ => self.parts.clock.now(),
+        };
+        Ok(self.journal().doubt(entry.id, since).await?)
     }
 
     /// Sends an entry's body, signed with a key's secret.
     pub(super) async fn deliver(&self, key: &ApiKey, entry: &Entry, deadline: Deadline) -> Delivered {
         let intent = &entry.intent;
         let body = Bytes::copy_from_slice(&intent.body);
-        let said = match Credentials::signing(key, &body) {
+        let Asked { said, unsure } = match Credentials::signing(key, &body) {
             Ok(credentials) => self.post(intent.direction, &credentials, body, deadline).await,
-            Err(failure) => Err(failure),
+            Err(failure) => Asked { said: Err(failure), unsure: false },
         };
+        let failed = |failure, unsure| Delivered { said: Err(Undone::Failed(failure)), unsure };
+        let declined = |declined| Delivered { said: Err(Undone::Declined(declined)), unsure };
         match said {
             Ok(Said::Done(body)) => match answers::created(intent.direction, &body) {
-                Ok(answer) => Delivered::Made(answer),
-                Err(cause) => Delivered::Unknown(Failure::BadEngineReply { cause }),
+                Ok(answer) => Delivered { said: Ok(answer), unsure },
+                Err(cause) => failed(Failure::BadEngineReply { cause }, true),
             },
-            Ok(Said::Invalid(body)) => Delivered::Declined(Declined::Invalid(words::complaint(&body))),
-            Ok(Said::Conflict(body)) => Delivered::Declined(Declined::Conflict(words::complaint(&body))),
-            Ok(Said::Busy(busy, retry_after, _)) => Delivered::Unknown(Failure::EngineBusy { busy, retry_after }),
-            Ok(Said::NotFound(_)) => {
-                Delivered::Unknown(Failure::BadEngineReply { cause: "it answered HTTP 404 to a create".to_owned() })
+            Ok(Said::Invalid(body)) => declined(Declined::Invalid(words::complaint(&body))),
+            Ok(Said::Conflict(body)) => declined(Declined::Conflict(words::complaint(&body))),
+            // What is over its rate was not taken; what cannot be taken now may have been begun.
+            Ok(Said::Busy(busy, retry_after, _)) => {
+                failed(Failure::EngineBusy { busy, retry_after }, unsure || busy == Busy::Unavailable)
             }
-            Err(failure) => Delivered::Unknown(failure),
+            Ok(Said::NotFound(_)) => failed(not_found(), true),
+            Err(failure) => failed(failure, unsure),
         }
     }
+}
+
+/// v2 has no 404 for a create: something else than an engine answered.
+pub(super) fn not_found() -> Failure {
+    Failure::BadEngineReply { cause: "it answered HTTP 404 to a create: is engine.url right?".to_owned() }
 }

@@ -1,9 +1,11 @@
 //! v1 requests: what stands in the journal is answered from it, and what has no answer there is settled first.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 
 use super::asking::{Credentials, Deadline, Said};
-use super::settle::{Declined, Settled};
+use super::settle::{Declined, Settled, Signer};
 use super::{Remote, answers};
 use crate::auth::Caller;
 use crate::domain::{Direction, Made, OrderId, Shown, Status};
@@ -14,8 +16,12 @@ use crate::store::{Digest, EngineAnswer, Entry, Intended, Intent, Passed, Progre
 use crate::wire::v1::v1_name;
 use crate::wire::v2::read_create;
 
-/// How often an order that others change meanwhile is looked at anew within one request.
+/// How often an order that is withdrawn meanwhile is looked at anew within one request.
 const ROUNDS: usize = 4;
+
+/// From this age on an entry without an answer is sent only when its caller repeats the create: neither a question for it
+/// nor a start of the gateway makes a payout that its caller may have given up.
+const OLD: Duration = Duration::from_hours(24);
 
 impl Remote {
     /// Has the engine create an operation from a translated body, unless the journal knows the order.
@@ -42,15 +48,17 @@ impl Remote {
             body: body.as_ref().into(),
             created_at: self.parts.clock.now(),
         };
-        self.intend(caller.api_key(), intent, self.deadline()).await
+        self.intend(caller, intent, self.deadline()).await
     }
 
-    async fn intend(&self, key: &ApiKey, intent: Intent, deadline: Deadline) -> Result<Made, Refused> {
+    async fn intend(&self, caller: &Caller, intent: Intent, deadline: Deadline) -> Result<Made, Refused> {
+        let turn = self.parts.orders.turn(&intent.merchant, intent.direction, &intent.order_id, deadline).await;
+        let _turn = turn.map_err(Refused::Failed)?;
         for _ in 0..ROUNDS {
             match self.journal().intend(intent.clone()).await? {
                 Intended::Written(id) => {
                     let entry = Entry { id, intent, progress: Progress::Open };
-                    return match self.settle(key, entry, deadline).await.map_err(Refused::Failed)? {
+                    return match self.sent(caller, entry, true, deadline).await.map_err(Refused::Failed)? {
                         Settled::Made(entry) => made(*entry).map_err(Refused::Failed),
                         Settled::Declined(declined) => Err(refused(declined)),
                     };
@@ -59,7 +67,7 @@ impl Remote {
                 Intended::Existing(entry) => {
                     let same = entry.intent.v1.digest == intent.v1.digest;
                     let same_body = entry.intent.body == intent.body;
-                    match self.answered(key, *entry, deadline).await.map_err(Refused::Failed)? {
+                    match self.answered(caller, *entry, deadline).await.map_err(Refused::Failed)? {
                         Settled::Made(entry) if same => return made(*entry).map_err(Refused::Failed),
                         Settled::Made(entry) => return Err(Refused::Earlier(earlier(*entry))),
                         Settled::Declined(declined) if same_body => return Err(refused(declined)),
@@ -81,12 +89,14 @@ impl Remote {
         digest: Digest,
     ) -> Result<V1Repeat, Failure> {
         let merchant = &caller.merchant().id;
+        let deadline = self.deadline();
+        let _turn = self.parts.orders.turn(merchant, direction, external_id, deadline).await?;
         let Some(entry) = self.journal().entry(merchant, direction, external_id).await? else {
             let standing = self.parts.store.by_order(merchant, direction, external_id).await?;
             return Ok(if standing == Standing::Reserved { V1Repeat::Reserved } else { V1Repeat::New });
         };
         let same = entry.intent.v1.digest == digest;
-        match self.answered(caller.api_key(), entry, self.deadline()).await? {
+        match self.answered(caller, entry, deadline).await? {
             Settled::Made(entry) if same => made(*entry).map(V1Repeat::Same),
             Settled::Made(entry) => Ok(V1Repeat::Other(earlier(*entry))),
             Settled::Declined(_) => Ok(V1Repeat::New),
@@ -100,21 +110,55 @@ impl Remote {
         direction: Direction,
         external_id: &OrderId,
     ) -> Result<Shown, Failure> {
-        let entry = self.journal().entry(&caller.merchant().id, direction, external_id).await?;
-        let (key, deadline) = (caller.api_key(), self.deadline());
-        match self.answered(key, entry.ok_or(Failure::NotFound)?, deadline).await? {
-            Settled::Made(entry) => shown(self.heard(key, *entry, deadline).await?),
+        let deadline = self.deadline();
+        let entry = self.asked_for(caller, direction, external_id, deadline).await?;
+        shown(self.heard(caller.api_key(), entry, deadline).await?)
+    }
+
+    /// The answered entry of an order that its merchant asks for. One without an answer is settled first, unless it is so
+    /// old that its caller may have given it up: who only looks for it must not make it then.
+    async fn asked_for(
+        &self,
+        caller: &Caller,
+        direction: Direction,
+        external_id: &OrderId,
+        deadline: Deadline,
+    ) -> Result<Entry, Failure> {
+        let merchant = &caller.merchant().id;
+        let find = async || self.journal().entry(merchant, direction, external_id).await;
+        let entry = find().await?.ok_or(Failure::NotFound)?;
+        if matches!(entry.progress, Progress::Answered(_)) {
+            return Ok(entry);
+        }
+        let _turn = self.parts.orders.turn(merchant, direction, external_id, deadline).await?;
+        let entry = find().await?.ok_or(Failure::NotFound)?;
+        if !matches!(entry.progress, Progress::Answered(_)) && self.is_old(&entry) {
+            return Err(Failure::EngineTimeout);
+        }
+        match self.answered(caller, entry, deadline).await? {
+            Settled::Made(entry) => Ok(*entry),
             Settled::Declined(_) => Err(Failure::NotFound),
         }
     }
 
+    /// Whether an entry is not sent any more but at its caller's own wish.
+    pub(super) fn is_old(&self, entry: &Entry) -> bool {
+        self.parts.clock.now() >= entry.intent.created_at.plus(OLD)
+    }
+
     /// An entry with its answer; one that has none is settled first, which is the only way to learn its outcome: v2 has no
-    /// lookup by `order_id`, and an equal create is no second operation.
-    async fn answered(&self, key: &ApiKey, entry: Entry, deadline: Deadline) -> Result<Settled, Failure> {
+    /// lookup by `order_id`, and an equal create is no second operation. Nobody else may be at the order.
+    async fn answered(&self, caller: &Caller, entry: Entry, deadline: Deadline) -> Result<Settled, Failure> {
         match entry.progress {
             Progress::Answered(_) => Ok(Settled::Made(Box::new(entry))),
-            Progress::Open | Progress::InDoubt => self.settle(key, entry, deadline).await,
+            Progress::Open | Progress::InDoubt { .. } => self.sent(caller, entry, false, deadline).await,
         }
+    }
+
+    async fn sent(&self, caller: &Caller, entry: Entry, first: bool, deadline: Deadline) -> Result<Settled, Failure> {
+        let signer = Signer::of(caller.rules(), &entry.intent)
+            .ok_or_else(|| Failure::Internal { cause: "no key of the merchant has a v2_secret".to_owned() })?;
+        self.settle(&signer, entry, first, deadline).await
     }
 
     /// An answered entry with what the engine says of it now. A result that was heard once is not asked for again.
@@ -124,7 +168,7 @@ impl Remote {
         }
         let passed = passed_mut(&mut entry.progress)?;
         let transaction_id = passed.answer.transaction_id.clone();
-        let record = match self.get(&transaction_id, &Credentials::signing(key, b"")?, deadline).await? {
+        let heard = match self.get(&transaction_id, &Credentials::signing(key, b"")?, deadline).await? {
             Said::Done(body) => answers::record(&entry, &transaction_id, &body)
                 .map_err(|cause| Failure::BadEngineReply { cause: format!("of its status record: {cause}") })?,
             Said::Busy(busy, retry_after, _) => return Err(Failure::EngineBusy { busy, retry_after }),
@@ -134,14 +178,12 @@ impl Remote {
             }
         };
         let passed = passed_mut(&mut entry.progress)?;
-        if passed.status != record.status || passed.account != record.account {
-            let heard = self.journal().heard(entry.id, record.status, record.account.clone()).await;
-            if let Err(error) = heard {
-                tracing::debug!(%error, "what the engine said was not kept; it is asked again the next time");
-            }
+        let is_new = passed.status != heard.status || passed.account != heard.account || entry.intent.shop.is_none();
+        if is_new && let Err(error) = self.journal().heard(entry.id, heard.clone()).await {
+            tracing::debug!(%error, "what the engine said was not kept; it is asked again the next time");
         }
-        (passed.status, passed.account) = (record.status, record.account);
-        entry.intent.shop.get_or_insert(record.method);
+        (passed.status, passed.account) = (heard.status, heard.account);
+        entry.intent.shop.get_or_insert(heard.shop);
         Ok(entry)
     }
 }
@@ -150,7 +192,7 @@ impl Remote {
 pub(super) fn may_change(entry: &Entry) -> bool {
     match &entry.progress {
         Progress::Answered(passed) => passed.status == Status::Pending || entry.intent.shop.is_none(),
-        Progress::Open | Progress::InDoubt => false,
+        Progress::Open | Progress::InDoubt { .. } => false,
     }
 }
 
@@ -185,14 +227,14 @@ fn earlier(entry: Entry) -> Box<Earlier> {
 fn passed(progress: Progress) -> Result<Passed, Failure> {
     match progress {
         Progress::Answered(passed) => Ok(passed),
-        Progress::Open | Progress::InDoubt => Err(unanswered()),
+        Progress::Open | Progress::InDoubt { .. } => Err(unanswered()),
     }
 }
 
 fn passed_mut(progress: &mut Progress) -> Result<&mut Passed, Failure> {
     match progress {
         Progress::Answered(passed) => Ok(passed),
-        Progress::Open | Progress::InDoubt => Err(unanswered()),
+        Progress::Open | Progress::InDoubt { .. } => Err(unanswered()),
     }
 }
 

@@ -19,8 +19,8 @@ const SIGNATURE_DIGITS: usize = 32;
 pub fn complaint(body: &[u8]) -> Complaint {
     let Some(message) = message(body) else { return Complaint::body("the payment engine refused the request") };
     match message.split_once(": ") {
-        Some((path, reason)) if is_path(path) => Complaint::member(path.to_owned(), in_v1_words(reason)),
-        _ => Complaint::body(in_v1_words(&message)),
+        Some((path, reason)) if is_path(path) => Complaint::member(path.to_owned(), told_once(&in_v1_words(reason))),
+        _ => Complaint::body(told_once(&in_v1_words(&message))),
     }
 }
 
@@ -85,6 +85,13 @@ fn in_v1_words(text: &str) -> String {
     out
 }
 
+/// A list without the names that follow themselves: three members of v2 are one of v1's.
+fn told_once(text: &str) -> String {
+    let mut parts: Vec<&str> = text.split(", ").collect();
+    parts.dedup_by(|next, last| last.ends_with(&format!(" {next}")) || last == next);
+    parts.join(", ")
+}
+
 fn renamed(word: &str, quoted: bool) -> Cow<'_, str> {
     let name = word.trim_end_matches(['.', '-']);
     if matches!(name, "method" | "fields") && !quoted {
@@ -111,6 +118,10 @@ mod tests {
             (
                 "order_id: exists already; differs in: fields.a, method, success_url",
                 "external_id: exists already; differs in: paymentData.a, method, paymentData.return_user_url",
+            ),
+            (
+                "order_id: exists already; differs in: success_url, pending_url, fail_url, fields.a",
+                "external_id: exists already; differs in: paymentData.return_user_url, paymentData.a",
             ),
             ("the order_id is taken.", "the external_id is taken."),
             ("Missing order_id.", "Missing external_id."),

@@ -4,10 +4,10 @@
 use rusqlite::Connection;
 
 use super::row::{ANSWERED, EntryRow, IN_DOUBT, NewEntry, OPEN};
-use crate::domain::Status;
+use crate::domain::{Status, UnixMillis};
 use crate::store::sqlite::reserved;
 use crate::store::sqlite::row::status_number;
-use crate::store::{EngineAnswer, EntryId};
+use crate::store::{Digest, EngineAnswer, EntryId};
 
 /// What stood in the way of an intent.
 pub(super) enum Met {
@@ -30,15 +30,19 @@ pub(super) fn intend(connection: &Connection, new: &NewEntry) -> rusqlite::Resul
 }
 
 /// Writes the engine's answer to the entry of this number, and gives what stands then. What the engine made exists,
-/// whatever the entry's order names meanwhile: an entry without an answer and a reservation give way to it.
+/// whatever the entry's order names meanwhile: an entry without an answer and a reservation give way to it. `None`: another
+/// order's answer has the same name.
 pub(super) fn answer(
     connection: &Connection,
     id: EntryId,
     new: &NewEntry,
     answer: &EngineAnswer,
-) -> rusqlite::Result<EntryRow> {
+) -> rusqlite::Result<Option<EntryRow>> {
+    if named(connection, new.order_key(), &answer.transaction_id)? {
+        return Ok(None);
+    }
     let id = match EntryRow::by_order(connection, new.order_key())? {
-        Some(standing) if standing.is_answered() => return Ok(standing),
+        Some(standing) if standing.is_answered() => return Ok(Some(standing)),
         Some(standing) if standing.id() == id => id,
         other => {
             if let Some(standing) = other {
@@ -49,14 +53,24 @@ pub(super) fn answer(
         }
     };
     new.complete(connection, id, answer)?;
-    EntryRow::by_order(connection, new.order_key())?.ok_or(rusqlite::Error::QueryReturnedNoRows)
+    EntryRow::by_order(connection, new.order_key())
 }
 
-/// The caller of an open entry is told that its outcome is unknown.
-pub(super) fn doubt(connection: &Connection, id: EntryId) -> rusqlite::Result<()> {
+/// Whether the engine gave another order's operation this name.
+fn named(connection: &Connection, key: Digest, transaction_id: &str) -> rusqlite::Result<bool> {
     connection
-        .prepare_cached("UPDATE journal SET state = ?2 WHERE entry = ?1 AND state = ?3")?
-        .execute((id.0, IN_DOUBT, OPEN))
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM journal WHERE transaction_id = ?1 AND order_key <> ?2)")?
+        .query_row((transaction_id, key.0), |row| row.get(0))
+}
+
+/// The outcome of an entry without an answer is unknown, at this time the latest.
+pub(super) fn doubt(connection: &Connection, id: EntryId, at: UnixMillis) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "UPDATE journal SET state = ?2, doubted_at = max(coalesce(doubted_at, ?3), ?3) \
+             WHERE entry = ?1 AND state IN (?2, ?4)",
+        )?
+        .execute((id.0, IN_DOUBT, at.0, OPEN))
         .map(drop)
 }
 
@@ -68,13 +82,18 @@ pub(super) fn withdraw(connection: &Connection, id: EntryId) -> rusqlite::Result
         .map(drop)
 }
 
-/// Keeps what was heard of an answered entry that is PENDING; an account that was heard before stays until another is.
+/// Keeps what was heard of an answered entry: while it is PENDING its status and an account, which stays until another is
+/// heard; its shop where it was not known.
 pub(super) fn heard(
     connection: &Connection,
     id: EntryId,
     status: Status,
     account: Option<&[u8]>,
+    shop: &str,
 ) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE journal SET shop = ?2 WHERE entry = ?1 AND state = ?3 AND shop = ''")?
+        .execute((id.0, shop, ANSWERED))?;
     connection
         .prepare_cached(
             "UPDATE journal SET status = ?2, account = coalesce(?3, account) \

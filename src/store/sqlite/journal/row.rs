@@ -7,7 +7,9 @@ use crate::domain::{
 };
 use crate::store::sqlite::row::{NotOurs, OrNot, direction_number, direction_of, order_key, status_number, status_of};
 use crate::store::vault::{Column, Place, Vault};
-use crate::store::{Digest, EngineAnswer, Entry, EntryId, Intent, Passed, Progress, StoreError, V1Members, V1Part};
+use crate::store::{
+    Digest, EngineAnswer, Entry, EntryId, Heard, Intent, Passed, Progress, StoreError, V1Members, V1Part,
+};
 
 /// `journal.state`.
 pub(super) const OPEN: i64 = 0;
@@ -109,14 +111,14 @@ const INSERT: &str = "INSERT INTO journal (order_key, direction, state, status, 
     :currency, :merchant, :order_id, :api_key, :shop, :v1_callback_url, :body)";
 
 const COMPLETE: &str = "UPDATE journal SET state = :state, place = :place, transaction_id = :transaction_id, \
-    redirect_url = :redirect_url, body = NULL WHERE entry = :entry";
+    redirect_url = :redirect_url, doubted_at = NULL, body = NULL WHERE entry = :entry";
 
 /// The order is [`EntryRow::read`]'s.
 macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT entry, direction, state, status, created_at, amount, v1_digest, currency, merchant, order_id, \
-             api_key, shop, v1_callback_url, transaction_id, redirect_url, account, body, v1_members FROM journal ",
+             api_key, shop, v1_callback_url, transaction_id, redirect_url, account, body, v1_members, doubted_at FROM journal ",
             $rest
         )
     };
@@ -142,6 +144,7 @@ pub(in crate::store::sqlite) struct EntryRow {
     account: Option<Vec<u8>>,
     body: Option<Vec<u8>>,
     v1_members: Option<[u8; 40]>,
+    doubted_at: Option<i64>,
 }
 
 impl EntryRow {
@@ -196,6 +199,7 @@ impl EntryRow {
             account: row.get(15)?,
             body: row.get(16)?,
             v1_members: row.get(17)?,
+            doubted_at: row.get(18)?,
         })
     }
 
@@ -222,7 +226,7 @@ impl EntryRow {
         let mut intent = self.intent()?;
         let progress = match self.state {
             OPEN => Progress::Open,
-            IN_DOUBT => Progress::InDoubt,
+            IN_DOUBT => Progress::InDoubt { since: self.doubted_at.map(UnixMillis).ok_or(NotOurs("doubted_at"))? },
             ANSWERED => Progress::Answered(self.passed(vault)?),
             _ => return Err(NotOurs("state")),
         };
@@ -292,13 +296,11 @@ fn key_of(intent: &Intent, vault: &Vault) -> Digest {
 }
 
 /// Whether what was heard of an entry adds to what is known of it.
-pub(super) fn is_news(entry: &Entry, status: Status, account: Option<&AccountNumber>) -> bool {
-    match &entry.progress {
-        Progress::Answered(passed) if passed.status == Status::Pending => {
-            status != Status::Pending || (account.is_some() && passed.account.as_ref() != account)
-        }
-        _ => false,
-    }
+pub(super) fn is_news(entry: &Entry, heard: &Heard) -> bool {
+    let Progress::Answered(passed) = &entry.progress else { return false };
+    let account_is = heard.account.is_some() && heard.account != passed.account;
+    (entry.intent.shop.is_none() && !heard.shop.is_empty())
+        || (passed.status == Status::Pending && (heard.status != Status::Pending || account_is))
 }
 
 /// Seals what the engine calls an entry's account.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::Status;
-use crate::store::conformance::{audited, engine_answer, intended, intent};
+use crate::store::conformance::{DOUBTED_AT, audited, engine_answer, heard, intended, intent};
 use crate::store::sqlite::journal::{ANSWERED_ENTRIES, EntryRow};
 use crate::store::sqlite::lanes::LaneIndex;
 use crate::store::{Entry, Journal, StoreError};
@@ -12,10 +12,10 @@ async fn fill(store: &SqliteStore) -> Entry {
     created(store, deposit("acme", "operation")).await;
     let open = intended(store, intent("acme", "open")).await;
     let doubted = intended(store, intent("acme", "doubted")).await;
-    store.doubt(doubted.id).await.unwrap();
+    store.doubt(doubted.id, DOUBTED_AT).await.unwrap();
     let answered = intended(store, intent("acme", "answered")).await;
-    let answered = store.answer(answered, engine_answer(1)).await.unwrap();
-    store.heard(answered.id, Status::Pending, Some(AccountNumber::new(PAYER).unwrap())).await.unwrap();
+    let answered = store.answer(answered, engine_answer(1)).await.unwrap().unwrap();
+    store.heard(answered.id, heard(Status::Pending, Some(AccountNumber::new(PAYER).unwrap()))).await.unwrap();
     open
 }
 
@@ -30,11 +30,11 @@ async fn nothing_sealed_of_the_journal_is_found_in_any_file() {
             format!(r#"{{"account_number":"{CARD}","fields":{{"holder":"Ada Lovelace"}}}}"#).into_bytes().into();
         let entry = intended(&store, payout).await;
         match number % 3 {
-            0 => store.doubt(entry.id).await.unwrap(),
+            0 => store.doubt(entry.id, DOUBTED_AT).await.unwrap(),
             1 => {
-                let entry = store.answer(entry, engine_answer(number)).await.unwrap();
+                let entry = store.answer(entry, engine_answer(number)).await.unwrap().unwrap();
                 let account = Some(AccountNumber::new(PAYER).unwrap());
-                store.heard(entry.id, Status::Success, account).await.unwrap();
+                store.heard(entry.id, heard(Status::Success, account)).await.unwrap();
             }
             _ => {}
         }
@@ -140,19 +140,19 @@ async fn what_says_nothing_new_costs_no_commit() {
     let place = Place::new();
     let store = place.open_made().unwrap();
     let entry = intended(&store, intent("acme", "1")).await;
-    let entry = store.answer(entry, engine_answer(1)).await.unwrap();
+    let entry = store.answer(entry, engine_answer(1)).await.unwrap().unwrap();
     let account = || Some(AccountNumber::new(PAYER).unwrap());
-    store.heard(entry.id, Status::Pending, account()).await.unwrap();
+    store.heard(entry.id, heard(Status::Pending, account())).await.unwrap();
     let log = || fs::read(place.path().with_extension("db-wal")).unwrap();
     let before = log();
     for said in [account(), None, account()] {
-        store.heard(entry.id, Status::Pending, said).await.unwrap();
+        store.heard(entry.id, heard(Status::Pending, said)).await.unwrap();
     }
     assert!(log() == before, "nothing was written");
-    store.heard(entry.id, Status::Success, account()).await.unwrap();
+    store.heard(entry.id, heard(Status::Success, account())).await.unwrap();
     assert!(log() != before);
     let before = log();
-    store.heard(entry.id, Status::Success, account()).await.unwrap();
+    store.heard(entry.id, heard(Status::Success, account())).await.unwrap();
     assert!(log() == before, "nothing was written");
 }
 
@@ -179,7 +179,7 @@ async fn plans_of_the_journal_search_one_index() {
     for number in 0..300 {
         let entry = intended(&store, intent("acme", &number.to_string())).await;
         if number % 10 > 0 {
-            store.answer(entry, engine_answer(number)).await.unwrap();
+            store.answer(entry, engine_answer(number)).await.unwrap().unwrap();
         }
     }
     drop(store);

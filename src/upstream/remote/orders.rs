@@ -1,0 +1,110 @@
+//! One request at a time for each order. Whoever asks for an order while another request settles it waits and then finds
+//! it settled, so that no two requests of this process can send, withdraw or answer the same order against each other.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use tokio::sync::{Mutex as Turns, OwnedMutexGuard};
+
+use super::asking::Deadline;
+use crate::domain::{Direction, MerchantId, OrderId};
+use crate::failure::Failure;
+
+/// How many orders are remembered before those that nobody asks for any more are forgotten.
+const FEW: usize = 1024;
+
+/// Names an order.
+type Name = (MerchantId, Direction, OrderId);
+
+/// The orders that requests are at.
+#[derive(Default)]
+pub(super) struct Orders(Mutex<Asked>);
+
+#[derive(Default)]
+struct Asked {
+    turns: HashMap<Name, Weak<Turns<()>>>,
+    /// At this many, the unused ones are forgotten.
+    full_at: usize,
+}
+
+/// Nobody else of this process is at the order while it lives.
+pub(super) struct Turn {
+    _guard: OwnedMutexGuard<()>,
+}
+
+impl Orders {
+    /// Waits for an order's turn.
+    ///
+    /// # Errors
+    /// [`Failure::EngineTimeout`]: another request is at it until the deadline.
+    pub(super) async fn turn(
+        &self,
+        merchant: &MerchantId,
+        direction: Direction,
+        order_id: &OrderId,
+        deadline: Deadline,
+    ) -> Result<Turn, Failure> {
+        let turns = self.turns((merchant.clone(), direction, order_id.clone()));
+        let guard = deadline.bounds(turns.lock_owned()).await.ok_or(Failure::EngineTimeout)?;
+        Ok(Turn { _guard: guard })
+    }
+
+    fn turns(&self, name: Name) -> Arc<Turns<()>> {
+        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turns) = asked.turns.get(&name).and_then(Weak::upgrade) {
+            return turns;
+        }
+        if asked.turns.len() >= asked.full_at.max(FEW) {
+            asked.turns.retain(|_, turns| turns.strong_count() > 0);
+            asked.full_at = asked.turns.len() * 2;
+        }
+        let turns = Arc::default();
+        asked.turns.insert(name, Arc::downgrade(&turns));
+        turns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn order(number: usize) -> OrderId {
+        OrderId::new(&format!("o{number}")).unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_order_has_one_turn_at_a_time() {
+        let orders = Orders::default();
+        let merchant = MerchantId::new("acme").unwrap();
+        let turn = |number| {
+            let (orders, merchant) = (&orders, &merchant);
+            async move {
+                let deadline = Deadline::after(Duration::from_secs(1));
+                orders.turn(merchant, Direction::Payin, &order(number), deadline).await
+            }
+        };
+        let first = turn(1).await.unwrap();
+        assert!(matches!(turn(1).await, Err(Failure::EngineTimeout)));
+        turn(2).await.unwrap();
+        drop(first);
+        turn(1).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn orders_that_nobody_is_at_are_forgotten() {
+        let orders = Orders::default();
+        let merchant = MerchantId::new("acme").unwrap();
+        let deadline = Deadline::after(Duration::from_mins(1));
+        let kept = orders.turn(&merchant, Direction::Payin, &order(0), deadline).await.unwrap();
+        for number in 1..5 * FEW {
+            orders.turn(&merchant, Direction::Payin, &order(number), deadline).await.unwrap();
+        }
+        let held = |orders: &Orders| orders.0.lock().unwrap().turns.len();
+        assert!(held(&orders) <= FEW, "{}", held(&orders));
+        let soon = Deadline::after(Duration::from_millis(1));
+        assert!(orders.turn(&merchant, Direction::Payin, &order(0), soon).await.is_err(), "it is still taken");
+        drop(kept);
+    }
+}
