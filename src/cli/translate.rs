@@ -7,14 +7,14 @@ use std::io::{self, Write};
 use crate::domain::{Direction, OrderId};
 use crate::engine::{Accepted, by_todays_rules};
 use crate::failure::Complaint;
-use crate::rules::{Merchant, RuleSet};
+use crate::rules::{ApiKey, EngineRules, Merchant, RuleSet};
 use crate::store::Comparer;
 use crate::v1::{relay_url, translate};
 use crate::wire::{v1, v2};
 
 /// Prints the v2 body that a v1 body becomes for a merchant, on the first line; with `explain` followed by a line for every
 /// member of either: where it came from, by which rule, what was filled in and what was dropped. Returns whether it can be
-/// translated.
+/// translated. What the engine makes of it is told of the embedded engine only: a remote one has rules of its own.
 ///
 /// The relay address ends in a code that only the running gateway's store can make; here it is made of zeros.
 ///
@@ -40,15 +40,22 @@ pub fn run(
     };
     let forwarded = translation.to_body();
     writeln!(out, "{forwarded}")?;
-    let verdict = engines_verdict(merchant, direction, forwarded.as_bytes(), &create);
+    let remote = matches!(rules.gateway.engine, EngineRules::Remote(_));
+    let api_key = merchant.api_keys.iter().find(|key| key.v1_secrets.is_some());
+    let asked = api_key.filter(|_| !remote);
+    let verdict = asked.map(|api_key| engines_verdict(merchant, api_key, direction, forwarded.as_bytes(), &create));
     if explain {
         writeln!(out)?;
         explain::explain(&translation, merchant, verdict.as_ref().and_then(|verdict| verdict.as_ref().ok()), out)?;
     }
-    match verdict {
-        Some(Err(objection)) => writeln!(err, "note: the engine would refuse this today: {objection}")?,
-        None => writeln!(err, "note: the merchant has no API key that can call v1")?,
-        Some(Ok(_)) => {}
+    if api_key.is_none() {
+        writeln!(err, "note: the merchant has no API key that can call v1")?;
+    }
+    if remote {
+        writeln!(err, "note: the remote engine's own rules apply to this, which are not known here")?;
+    }
+    if let Some(Err(objection)) = verdict {
+        writeln!(err, "note: the engine would refuse this today: {objection}")?;
     }
     Ok(true)
 }
@@ -67,16 +74,15 @@ fn sample_relay_url(rules: &RuleSet, merchant: &Merchant, direction: Direction, 
     }
 }
 
-/// What today's rules of the engine make of the body, or their objection in v1 words. `None`: no key of the merchant can
-/// call v1.
+/// What today's rules of the embedded engine make of the body, or their objection in v1 words.
 fn engines_verdict(
     merchant: &Merchant,
+    api_key: &ApiKey,
     direction: Direction,
     body: &[u8],
     create: &v1::V1Create<'_>,
-) -> Option<Result<Accepted, Complaint>> {
-    let api_key = merchant.api_keys.iter().find(|key| key.v1_secrets.is_some())?;
+) -> Result<Accepted, Complaint> {
     let request = v2::read_create(direction, body);
     let verdict = request.and_then(|request| by_todays_rules(merchant, api_key, &request));
-    Some(verdict.map_err(|complaint| complaint.renamed(|path| create.v1_name(path))))
+    verdict.map_err(|complaint| complaint.renamed(|path| create.v1_name(path)))
 }

@@ -1,5 +1,5 @@
 //! `--explain`: where every member of the v2 body came from and by which rule, which v1 members are not in it, and what
-//! the engine adds and drops by today's rules.
+//! the embedded engine adds and drops by today's rules.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use crate::v1::translate::{Source, Translated, Translation};
 /// Longer cells push their line's rest to the right.
 const WIDEST: usize = 48;
 
-/// Writes the explanation of a translation; `accepted` is what the engine makes of it, unless it refuses it.
+/// Writes the explanation of a translation; `accepted` is what the embedded engine makes of it, unless it refuses it.
 ///
 /// # Errors
 /// Only those of writing.
