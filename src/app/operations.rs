@@ -136,16 +136,18 @@ impl Operations {
 
     fn refresh_certificate(&self) {
         let rules = self.rules.current();
-        let refreshed = self.tls.refresh(&rules.gateway);
-        self.metrics.certificate_reload(refreshed.is_ok());
-        match refreshed {
+        match self.tls.refresh(&rules.gateway) {
             Ok(true) => {
+                self.metrics.certificate_reload(true);
                 let not_after = self.tls.not_after().map(shown);
                 tracing::info!(not_after, "a new certificate serves");
                 self.warn_of_expiry(rules.loaded_at);
             }
             Ok(false) => tracing::debug!("the certificate is as it was"),
-            Err(error) => tracing::error!(%error, "the old certificate keeps serving"),
+            Err(error) => {
+                self.metrics.certificate_reload(false);
+                tracing::error!(%error, "the old certificate keeps serving");
+            }
         }
     }
 

@@ -272,7 +272,7 @@ impl Metrics {
         let help = "Creates that the last end of the process cut off and whose outcome is still unknown";
         registry.register("journal_recovering", help, self.journal_recovering.clone());
         registry.register("reloads", "Rule sets read, by result", self.reloads.family.clone());
-        let help = "Certificates read after the start, by result";
+        let help = "New certificates found after the start, by result";
         registry.register("certificate_reloads", help, self.certificate_reloads.family.clone());
         registry.register("rules_info", "The content hash of the rule set in force", self.rules.clone());
         let help = "When the rule set in force was read, since the Unix epoch";
@@ -381,7 +381,7 @@ impl Metrics {
         }
     }
 
-    /// The certificate's files were read again; a refused one leaves the old certificate serving.
+    /// The certificate's files hold another pair; a refused one leaves the old certificate serving.
     pub fn certificate_reload(&self, accepted: bool) {
         self.certificate_reloads.count(if accepted { "accepted" } else { "refused" });
     }
