@@ -32,11 +32,9 @@ enum Missing {
 impl Context<'_> {
     /// The secrets of a key; `None` when the file names none, or when one of them cannot be had.
     pub(super) fn secrets(&mut self, here: Here<'_>, field: &Field<RawSecrets>) -> Option<Secrets> {
-        let mut list = Vec::new();
-        for raw in &field.get()?.0 {
-            list.push(self.secret(here, raw)?);
-        }
-        Secrets::new(list)
+        // All are asked for before any is missed: one run names every one that cannot be had.
+        let list: Vec<Option<Secret>> = field.get()?.0.iter().map(|raw| self.secret(here, raw)).collect();
+        Secrets::new(list.into_iter().collect::<Option<_>>()?)
     }
 
     fn secret(&mut self, here: Here<'_>, raw: &Spanned<RawSecret>) -> Option<Secret> {

@@ -198,6 +198,12 @@ impl FromToml for RawSecret {
         let (secret, name) = match (text.strip_prefix("env:"), text.strip_prefix("file:")) {
             (Some(name), _) => (Self::Environment(name.into()), name),
             (_, Some(path)) => (Self::File(path.into()), path),
+            _ if nearly_a_reference(text) => {
+                let reason = "looks like a reference, which is written \"env:NAME\" or \"file:PATH\": in lowercase, \
+                              without a space before the colon";
+                reader.wrong(value.span(), reason);
+                return None;
+            }
             _ => (Self::Literal(text.into()), text),
         };
         if name.is_empty() || name.contains('\0') || matches!(&secret, Self::Environment(_) if name.contains('=')) {
@@ -208,6 +214,13 @@ impl FromToml for RawSecret {
     }
 }
 
+/// Whether a text that is no reference must have been meant as one: taken for the secret itself, it would be one that
+/// anybody can guess.
+fn nearly_a_reference(text: &str) -> bool {
+    let kind = text.split_once(':').map_or("", |(kind, _)| kind.trim());
+    ["env", "file"].iter().any(|known| kind.eq_ignore_ascii_case(known))
+}
+
 /// One secret, or a list: the first signs, any verifies.
 #[derive(Debug, Clone)]
 pub(in crate::rules) struct RawSecrets(pub Vec<Spanned<RawSecret>>);
@@ -215,15 +228,15 @@ pub(in crate::rules) struct RawSecrets(pub Vec<Spanned<RawSecret>>);
 impl FromToml for RawSecrets {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
         reader.findings.hide(reader.file, value.span());
-        if !value.get_ref().is_array() {
+        let Some(array) = value.get_ref().as_array() else {
             return RawSecret::from_toml(value, reader).map(|secret| Self(vec![Spanned::new(value.span(), secret)]));
-        }
-        let list = List::<RawSecret>::from_toml(value, reader)?.0;
-        if list.is_empty() {
+        };
+        if array.is_empty() {
             reader.wrong(value.span(), "must name at least one secret");
             return None;
         }
-        Some(Self(list))
+        let list = List::<RawSecret>::from_toml(value, reader)?.0;
+        if list.is_empty() { None } else { Some(Self(list)) }
     }
 }
 

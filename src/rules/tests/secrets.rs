@@ -48,6 +48,38 @@ fn that_cannot_be_had_are_problems() {
 }
 
 #[test]
+fn every_one_that_cannot_be_had_is_named() {
+    let problems =
+        with_secret("[\"file:nowhere\", \"a\", \"env:PAYBRIDGE_NO_SUCH_VARIABLE\", \"ENV:X\", \"\"]").problems();
+    let [no_file, no_variable, reference, empty] = &problems[..] else { panic!("{problems:#?}") };
+    assert!(no_file.starts_with("merchants/m.toml:3:14: ") && no_file.contains("nowhere does not exist"), "{no_file}");
+    assert!(no_variable.starts_with("merchants/m.toml:3:35: ") && no_variable.contains("is not set"), "{no_variable}");
+    assert!(reference.starts_with("merchants/m.toml:3:69: ") && reference.contains("a reference"), "{reference}");
+    assert!(empty.starts_with("merchants/m.toml:3:78: ") && empty.contains("must not be empty"), "{empty}");
+}
+
+#[test]
+fn what_looks_like_a_reference_is_not_taken_for_a_secret() {
+    let place = "merchants/m.toml:3:13";
+    for near in ["Env:HOME", "ENV:HOME", "FILE:x", "File:x", " env:HOME", "env :HOME", "\\tfile:x", " FILE : x", "ENV:"]
+    {
+        with_secret(&format!("\"{near}\"")).one_problem(place, "looks like a reference");
+        with_secret(&format!("[\"{near}\"]")).one_problem("merchants/m.toml:3:14", "looks like a reference");
+    }
+    let problems = with_secret("\"Env:TOPSECRET\"").refused();
+    assert!(
+        !problems.rendered().contains("TOPSECRET") && problems.rendered().contains("***"),
+        "{}",
+        problems.rendered()
+    );
+    for literal in ["env", "ENVY:x", "profile:x", "x env:HOME", "environment:x", ":file:x"] {
+        assert_eq!(secrets(&with_secret(&format!("\"{literal}\""))), [literal.as_bytes()]);
+    }
+    let rules = Rules::bare().with("gateway.toml", "[store]\nkeys = [\"File:../store.key\"]");
+    rules.one_problem("gateway.toml:2:9", "looks like a reference");
+}
+
+#[test]
 fn are_not_asked_for_without_being_checked() {
     let rules = with_secret("[\"env:PAYBRIDGE_NO_SUCH_VARIABLE\", \"file:nowhere\"]");
     let loaded = load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap();
