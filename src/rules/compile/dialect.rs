@@ -7,12 +7,12 @@ use std::time::Duration;
 use http::{HeaderName, Method};
 use toml::Spanned;
 
-use super::template::{TemplateProblem, add_reply, environment, payload};
+use super::template::{add_reply, environment, payload};
 use super::{BUILT_IN_DIALECT, Context, Here};
 use crate::rules::files::Role;
 use crate::rules::problems::{FileId, Span};
 use crate::rules::raw::{Field, RawDialect, RawReplies, RawRoutes, RawSignature, Route, Words};
-use crate::rules::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, StatusWords, TimestampFormat};
+use crate::rules::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
 
 /// Where the keys of a dialect's file are, for problems between dialects.
 #[derive(Debug, Default, Clone)]
@@ -34,25 +34,37 @@ pub(super) struct Dialects {
 /// The first part of paths that belong to the gateway itself (contract section 1).
 const OWN_PATHS: &[&str] = &["/api/v2", "/pay", "/return", "/relay", "/sandbox", "/providers"];
 
-/// Headers that HTTP itself, proxies or the gateway read, or that replies echo: a dialect cannot have them for its own
-/// ends.
+/// Headers that HTTP itself, clients, proxies or the gateway read or write, or that replies echo: nobody can have them for
+/// its own ends.
 const OF_HTTP: &[&str] = &[
+    "accept",
+    "accept-encoding",
+    "cache-control",
     "connection",
     "content-encoding",
     "content-length",
     "content-type",
+    "cookie",
     "expect",
     "forwarded",
     "host",
+    "http2-settings",
     "keep-alive",
     "proxy-connection",
+    "range",
+    "set-cookie",
     "te",
     "traceparent",
     "tracestate",
     "trailer",
     "transfer-encoding",
     "upgrade",
+    "user-agent",
+    "via",
     "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
     "x-request-id",
 ];
 
@@ -98,38 +110,70 @@ impl Context<'_> {
 
     fn recipe(&mut self, here: Here<'_>, raw: &RawSignature) -> Option<Recipe> {
         let default = default_recipe();
-        let payload = match raw.payload.given() {
-            None => Some(default.payload),
-            Some(text) => payload(text.get_ref())
-                .map_err(|reason| self.problem(here, text.span(), format!("`signature.payload` {reason}")))
-                .ok(),
-        };
-        let recipe = Recipe {
-            api_key: raw.api_key.or(default.api_key),
-            signature: raw.signature.or(default.signature),
-            timestamp: raw.timestamp.or(default.timestamp),
+        // One run shows every problem: a default stands in for what is wrong, so that the rest is looked at too.
+        let given = raw.payload.given().and_then(|text| self.signing_payload(here, "signature.payload", text));
+        let payload = given.unwrap_or(default.payload.clone());
+        let window = self.positive(here, "signature.window", &raw.window, default.window);
+        let [api_key, signature, timestamp] = self.headers(here, raw, &default)?;
+        Some(Recipe {
+            api_key,
+            signature,
+            timestamp,
             timestamp_format: raw.timestamp_format.or(default.timestamp_format),
-            window: self.positive(here, "signature.window", &raw.window, default.window),
-            payload: payload?,
+            window,
+            payload,
             algorithm: raw.algorithm.or(default.algorithm),
             encoding: raw.encoding.or(default.encoding),
-        };
-        let mut taken = false;
-        for given in [&raw.api_key, &raw.signature, &raw.timestamp].into_iter().filter_map(Field::given) {
-            if OF_HTTP.contains(&given.get_ref().as_str()) {
-                let message = format!("`{}` has a meaning of its own in HTTP and cannot be used here", given.get_ref());
-                self.problem(here, given.span(), message);
-                taken = true;
-            }
-        }
-        let headers = [&recipe.api_key, &recipe.signature, &recipe.timestamp];
-        let given = [raw.timestamp.given(), raw.signature.given(), raw.api_key.given()];
-        if headers.iter().enumerate().any(|(at, name)| headers[..at].contains(name)) {
-            let span = given.into_iter().flatten().next().map_or(0..0, Spanned::span);
+        })
+    }
+
+    /// The headers of the API key, the signature and the timestamp: three different ones, free for this use.
+    fn headers(&mut self, here: Here<'_>, raw: &RawSignature, default: &Recipe) -> Option<[HeaderName; 3]> {
+        let fields = [&raw.api_key, &raw.signature, &raw.timestamp];
+        let defaults = [&default.api_key, &default.signature, &default.timestamp];
+        let free = fields.map(|field| self.free_header(here, field));
+        // A key that is wrong does not mean its default, which may be what another one names.
+        let named: [Option<HeaderName>; 3] = std::array::from_fn(|at| match fields[at] {
+            Field::Absent => Some(defaults[at].clone()),
+            Field::Wrong => None,
+            Field::Given(name) => Some(name.get_ref().clone()),
+        });
+        let same = |at: usize| (0..at).find(|earlier| named[at].is_some() && named[*earlier] == named[at]);
+        if let Some((earlier, at)) = (1..3).find_map(|at| Some((same(at)?, at))) {
+            let span = fields[at].given().or_else(|| fields[earlier].given()).map_or(0..0, Spanned::span);
             self.problem(here, span, "`api_key`, `signature` and `timestamp` must be three different headers");
             return None;
         }
-        (!taken).then_some(recipe)
+        let [api_key, signature, timestamp] = named;
+        if free == [true; 3] { Some([api_key?, signature?, timestamp?]) } else { None }
+    }
+
+    /// Whether a header may be had for the operator's ends; otherwise the problem is noted.
+    pub(super) fn free_header(&mut self, here: Here<'_>, field: &Field<HeaderName>) -> bool {
+        let Some(given) = field.given().filter(|given| OF_HTTP.contains(&given.get_ref().as_str())) else {
+            return true;
+        };
+        let message = format!("`{}` has a meaning of its own in HTTP and cannot be used here", given.get_ref());
+        self.problem(here, given.span(), message);
+        false
+    }
+
+    /// The signing payload that a key holds; `None` when something is wrong with it, which is noted.
+    pub(super) fn signing_payload(
+        &mut self,
+        here: Here<'_>,
+        key: &str,
+        text: &Spanned<String>,
+    ) -> Option<Vec<Segment>> {
+        let problems = match payload(text.get_ref()) {
+            Ok(segments) => return Some(segments),
+            Err(problems) => problems,
+        };
+        for problem in problems {
+            let span = self.place_in_template(here, text, problem.at.as_ref());
+            self.findings.add_with(here.file, span, format!("`{key}` {}", problem.reason), problem.suggestion);
+        }
+        None
     }
 
     fn own_routes(
@@ -218,7 +262,7 @@ impl Context<'_> {
             if let Some(source) = field.given()
                 && let Err(problem) = add_reply(&mut environment, name, source.get_ref(), words)
             {
-                let span = self.place_in_template(here, source, &problem);
+                let span = self.place_in_template(here, source, problem.at.as_ref());
                 self.problem(here, span, format!("`replies.{name}` {}", problem.reason));
             }
         }
@@ -226,10 +270,10 @@ impl Context<'_> {
     }
 
     /// Where a template's problem is in the rule file: its place in the template, where the file has the text as it is.
-    fn place_in_template(&self, here: Here<'_>, source: &Spanned<String>, problem: &TemplateProblem) -> Span {
+    fn place_in_template(&self, here: Here<'_>, source: &Spanned<String>, at: Option<&Span>) -> Span {
         let text = self.findings.text(here.file);
         let written = text.get(source.span()).unwrap_or_default();
-        match (&problem.at, written.find(source.get_ref().as_str())) {
+        match (at, written.find(source.get_ref().as_str())) {
             (Some(at), Some(start)) if !source.get_ref().is_empty() && at.end <= source.get_ref().len() => {
                 let start = source.span().start + start;
                 start + at.start..start + at.end
@@ -264,7 +308,6 @@ fn built_in() -> Dialect {
 }
 
 fn default_recipe() -> Recipe {
-    use crate::rules::Segment;
     let dot = || Segment::Literal(".".into());
     Recipe {
         api_key: HeaderName::from_static("x-api-key"),
@@ -288,4 +331,20 @@ fn default_route(endpoint: Endpoint) -> Route {
         Endpoint::Transactions => (Method::GET, "/api/v1/transactions"),
     };
     Route { method, path: path.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What rules/README.md lists is what is refused.
+    #[test]
+    fn the_documented_headers_of_http_are_those() {
+        let words = include_str!("../../../rules/README.md").split_whitespace().collect::<Vec<_>>();
+        let documented = words.join(" ");
+        let (_, list) = documented.split_once("gateway itself give a meaning: ").unwrap();
+        let (list, _) = list.split_once(". A request that sends").unwrap();
+        let listed: Vec<_> = list.split(',').map(|name| name.trim().trim_matches('`').to_lowercase()).collect();
+        assert_eq!(listed, OF_HTTP);
+    }
 }

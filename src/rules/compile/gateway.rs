@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use super::template::payload;
 use super::{Context, Here};
 use crate::domain::{BrowserUrl, CallbackUrl};
 use crate::rules::files::{Role, is_absent};
@@ -146,10 +145,11 @@ impl Context<'_> {
         if let Some(url) = raw.legacy_url.given() {
             self.problem(here, url.span(), "`engine.legacy_url` is not supported by this version");
         }
-        if let Some(text) = raw.callback_signature.get().and_then(|signature| signature.payload.given())
-            && let Err(reason) = payload(text.get_ref())
-        {
-            self.problem(here, text.span(), format!("`engine.callback_signature.payload` {reason}"));
+        if let Some(signature) = raw.callback_signature.get() {
+            self.free_header(here, &signature.header);
+            if let Some(text) = signature.payload.given() {
+                self.signing_payload(here, "engine.callback_signature.payload", text);
+            }
         }
         let timeout = self.positive(here, "engine.timeout", &raw.timeout, 10 * SECOND);
         let Some(url) = raw.url.given().filter(|url| url.get_ref() != "embedded") else {

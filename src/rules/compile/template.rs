@@ -3,6 +3,7 @@
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 
 use super::samples::samples;
+use crate::rules::problems::{Span, did_you_mean, quoted};
 use crate::rules::{Replies, Segment, StatusWords};
 
 /// The placeholders of a payload.
@@ -23,46 +24,57 @@ const TEMPLATE_FUEL: u64 = 1_000_000;
 /// Reads a signing payload: text, `{placeholder}`s, and `{{` and `}}` for braces. It must cover the body.
 ///
 /// # Errors
-/// Half a sentence after the key's name.
-pub(super) fn payload(text: &str) -> Result<Vec<Segment>, String> {
+/// Every placeholder that is unknown, up to a brace that has no other; or that the body is not covered.
+pub(super) fn payload(text: &str) -> Result<Vec<Segment>, Vec<TemplateProblem>> {
     let mut segments = Vec::new();
+    let mut problems = Vec::new();
     let mut literal = String::new();
-    let mut rest = text;
-    while let Some(at) = rest.find(['{', '}']) {
-        literal.push_str(&rest[..at]);
-        let brace = &rest[at..=at];
-        rest = &rest[at + 1..];
-        if let Some(after) = rest.strip_prefix(brace) {
+    let mut from = 0;
+    while let Some(at) = text[from..].find(['{', '}']).map(|at| from + at) {
+        literal.push_str(&text[from..at]);
+        let (brace, rest) = text[at..].split_at(1);
+        from = at + 1;
+        if rest.starts_with(brace) {
             literal.push_str(brace);
-            rest = after;
-        } else if brace == "{" {
-            let (name, after) = rest.split_once('}').ok_or("has a `{` without its `}` (write `{{` for a brace)")?;
-            if !literal.is_empty() {
-                segments.push(Segment::Literal(std::mem::take(&mut literal).into()));
-            }
-            segments.push(placeholder(name)?);
-            rest = after;
-        } else {
-            return Err("has a `}` without its `{` (write `}}` for a brace)".into());
+            from += 1;
+            continue;
+        }
+        let Some(length) = rest.find('}').filter(|_| brace == "{") else {
+            let other = if brace == "{" { "}" } else { "{" };
+            let reason = format!("has a `{brace}` without its `{other}` (write `{brace}{brace}` for a brace)");
+            problems.push(TemplateProblem { reason, at: Some(at..from), suggestion: None });
+            return Err(problems);
+        };
+        if !literal.is_empty() {
+            segments.push(Segment::Literal(std::mem::take(&mut literal).into()));
+        }
+        from += length + 1;
+        match placeholder(&rest[..length], at..from) {
+            Ok(segment) => segments.push(segment),
+            Err(problem) => problems.push(problem),
         }
     }
-    literal.push_str(rest);
+    literal.push_str(&text[from..]);
     if !literal.is_empty() {
         segments.push(Segment::Literal(literal.into()));
     }
-    if segments.iter().any(|segment| matches!(segment, Segment::Body | Segment::BodySha256)) {
-        Ok(segments)
-    } else {
-        Err("must hold `{body}` or `{body_sha256}`: a signature that leaves the body out protects nothing".into())
+    if problems.is_empty() && !segments.iter().any(|segment| matches!(segment, Segment::Body | Segment::BodySha256)) {
+        let reason = "must hold `{body}` or `{body_sha256}`: a signature that leaves the body out protects nothing";
+        problems.push(TemplateProblem { reason: reason.into(), at: None, suggestion: None });
     }
+    if problems.is_empty() { Ok(segments) } else { Err(problems) }
 }
 
-fn placeholder(name: &str) -> Result<Segment, String> {
-    let known = PLACEHOLDERS.iter().find(|(known, _)| *known == name);
-    known.map(|(_, segment)| segment.clone()).ok_or_else(|| {
-        let known: Vec<String> = PLACEHOLDERS.iter().map(|(known, _)| format!("{{{known}}}")).collect();
-        format!("has an unknown placeholder; known are {}", known.join(", "))
-    })
+fn placeholder(name: &str, at: Span) -> Result<Segment, TemplateProblem> {
+    if let Some((_, segment)) = PLACEHOLDERS.iter().find(|(known, _)| *known == name) {
+        return Ok(segment.clone());
+    }
+    let braced = |name: &str| format!("{{{name}}}");
+    let known: Vec<String> = PLACEHOLDERS.iter().map(|(known, _)| braced(known)).collect();
+    // Case and spaces are what is most easily got wrong.
+    let suggestion = did_you_mean(&braced(&name.trim().to_lowercase()), known.iter().map(String::as_str));
+    let reason = format!("has an unknown placeholder {}; known are {}", quoted(&braced(name)), known.join(", "));
+    Err(TemplateProblem { reason, at: Some(at), suggestion })
 }
 
 /// An environment for reply templates: values are written as JSON, an undefined one is an error wherever it is used, and
@@ -77,10 +89,15 @@ pub(super) fn environment() -> Environment<'static> {
     environment
 }
 
-/// What is wrong with a reply template, and where in it when that is known.
+/// What is wrong with a signing payload or a reply template.
+#[derive(Debug)]
 pub(super) struct TemplateProblem {
+    /// Half a sentence after the key's name.
     pub reason: String,
-    pub at: Option<std::ops::Range<usize>>,
+    /// Where in the text, when that is known.
+    pub at: Option<Span>,
+    /// What may have been meant.
+    pub suggestion: Option<String>,
 }
 
 /// Adds a template after rendering it with every kind of sample values.
@@ -111,6 +128,7 @@ fn tried(environment: &Environment<'_>, name: &str, words: &StatusWords) -> Resu
                  quotes around them)"
             ),
             at: None,
+            suggestion: None,
         })?;
     }
     Ok(())
@@ -121,7 +139,7 @@ fn template_problem(error: &minijinja::Error) -> TemplateProblem {
         Some(detail) => format!("is no usable template: {}: {detail}", error.kind()),
         None => format!("is no usable template: {}", error.kind()),
     };
-    TemplateProblem { reason, at: error.range() }
+    TemplateProblem { reason, at: error.range(), suggestion: None }
 }
 
 #[cfg(test)]
@@ -178,8 +196,28 @@ mod tests {
             ("", "must hold `{body}`"),
             ("{{body}}", "must hold `{body}`"),
         ] {
-            assert!(payload(text).unwrap_err().contains(reason), "{text}");
+            let problems = payload(text).unwrap_err();
+            assert!(problems.len() == 1 && problems[0].reason.contains(reason), "{text}: {problems:?}");
         }
+    }
+
+    #[test]
+    fn every_unknown_placeholder_is_named_in_its_place() {
+        let text = "{{é{Body}{ nonce }}}{api-key}{}{body}{body";
+        let problems = payload(text).unwrap_err();
+        let told: Vec<_> = problems
+            .iter()
+            .map(|problem| (&text[problem.at.clone().unwrap()], problem.suggestion.as_deref().unwrap_or_default()))
+            .collect();
+        let expected = [
+            ("{Body}", "did you mean `{body}`?"),
+            ("{ nonce }", ""),
+            ("{api-key}", "did you mean `{api_key}`?"),
+            ("{}", ""),
+            ("{", ""),
+        ];
+        assert_eq!(told, expected);
+        assert!(problems[1].reason.starts_with("has an unknown placeholder `{ nonce }`; known are {timestamp}, "));
     }
 
     const PARTS: [&str; 7] = ["payin", "payout", "status", "balance", "transactions", "error", "callback"];

@@ -73,17 +73,63 @@ fn that_share_routes_share_headers() {
 }
 
 #[test]
+fn everything_wrong_in_a_signature_is_shown_in_one_run() {
+    for (other, places) in [
+        ("algorithm = \"md5\"", &["5:13"][..]),
+        ("encoding = 5", &["5:12"]),
+        ("window = \"soon\"", &["5:10"]),
+        ("window = \"0s\"", &["5:10"]),
+        ("timestamp_format = \"iso\"", &["5:20"]),
+        ("payload = \"{timestamp}\"", &["5:11"]),
+        ("payload = \"{nonce}{body}{digest}\"", &["5:12", "5:25"]),
+        ("payload = 5", &["5:11"]),
+        ("encodng = \"hex\"", &["5:1"]),
+    ] {
+        let text = format!("[signature]\napi_key = \"Host\"\nsignature = \"Sign\"\ntimestamp = \"sign\"\n{other}\n");
+        let problems = Rules::small().with("dialects/d.toml", text).problems();
+        let expected: Vec<_> = ["2:11", "4:13"].iter().chain(places).collect();
+        assert_eq!(problems.len(), expected.len(), "{other}: {problems:#?}");
+        for (problem, place) in problems.iter().zip(expected) {
+            assert!(problem.starts_with(&format!("dialects/d.toml:{place}: ")), "{other}: {place}: {problem}");
+        }
+    }
+    // What other dialects stand in the way of, too.
+    let text = "[signature]\nsignature = \"Sign\"\npayload = \"{timestamp}\"";
+    let problems = Rules::small().with("dialects/d.toml", text).problems();
+    assert!(problems.len() == 2 && problems[0].contains("share the route"), "{problems:#?}");
+}
+
+#[test]
+fn a_header_that_cannot_be_read_is_one_problem() {
+    dialect("[signature]\napi_key = \"X Key\"\nsignature = \"X-Api-Key\"", "2:11", "must be a header name");
+    dialect("[signature]\nsignature = \"X-Timestamp\"", "2:13", "must be three different headers");
+    dialect("[signature]\napi_key = \"A\"\nsignature = \"B\"\ntimestamp = \"b\"", "4:13", "must be three different");
+}
+
+#[test]
 fn wrong_in_themselves() {
     dialect("[signature]\napi_key = \"X Key\"", "2:11", "must be a header name");
     dialect("[signature]\ntimestamp = \"x-signature\"", "2:13", "must be three different headers");
-    for name in ["Host", "content-length", "X-Request-Id", "Traceparent", "X-Forwarded-For", "TE"] {
+    for name in [
+        "Host",
+        "content-length",
+        "X-Request-Id",
+        "Traceparent",
+        "X-Forwarded-For",
+        "TE",
+        "Cookie",
+        "ACCEPT",
+        "user-agent",
+    ] {
         dialect(&format!("[signature]\nsignature = \"{name}\""), "2:13", "has a meaning of its own in HTTP");
     }
     for name in ["", "X Key", "X-Schlüssel", "X-Key:", "X-Key\\n"] {
         dialect(&format!("[signature]\nsignature = \"{name}\""), "2:13", "must be a header name");
     }
     dialect("[signature]\npayload = \"{timestamp}\"", "2:11", "must hold `{body}`");
-    dialect("[signature]\npayload = \"{body}{x}\"", "2:11", "unknown placeholder");
+    dialect("[signature]\npayload = \"{body}{x}\"", "2:18", "unknown placeholder `{x}`; known are {timestamp}, ");
+    dialect("[signature]\npayload = '''\n{Method}\n{body}'''", "3:1", "(did you mean `{method}`?)");
+    dialect("[signature]\npayload = \"\\u007Bx}{body}\"", "2:11", "unknown placeholder `{x}`");
     dialect("[signature]\nwindow = \"0s\"", "2:10", "must be longer than 0");
     dialect("[signature]\nalgorithm = \"md5\"", "2:13", "must be `hmac-sha256` or `hmac-sha512`");
     dialect("[routes]\npayin = \"PUT /x\"", "2:9", "must be a method and a path");

@@ -41,7 +41,8 @@ fn in_the_gateway() {
     gateway("[engine]\nurl = \"https://v2.example\"\ntrust = [\"nowhere.pem\"]", "3:10", "nowhere.pem cannot be read");
     gateway("[engine]\ntimeout = \"0s\"", "2:11", "`engine.timeout` must be longer than 0");
     gateway("[engine]\nlegacy_url = \"https://v1.example\"", "2:14", "is not supported by this version");
-    gateway("[engine]\ncallback_signature = { payload = \"{bdy}\" }", "2:34", "unknown placeholder");
+    gateway("[engine]\ncallback_signature = { payload = \"{bdy}\" }", "2:35", "did you mean `{body}`?");
+    gateway("[engine]\ncallback_signature = { header = \"X-Request-Id\" }", "2:33", "has a meaning of its own in HTTP");
     gateway("[engine]\ncallback_signature = { encoding = \"hx\" }", "2:35", "did you mean `hex`?");
     gateway("[engine]\ntrust = \"x\"", "2:9", "`engine.trust` must be a list, not a string");
     gateway("[pages]\nlink_lifetime = \"0s\"", "2:17", "`pages.link_lifetime` must be longer than 0");
