@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use http::Uri;
 use toml::Spanned;
 
 use super::{Context, Here};
@@ -52,12 +53,13 @@ impl Context<'_> {
         let tls = self.tls(here, raw.tls.get().unwrap_or(&RawTls::default()));
         let made = tls.generate.then(|| tls.certificate.with_file_name("ca.pem"));
         let made = made.as_deref();
+        let server = self.server(here, raw.server.get().unwrap_or(&RawServer::default()));
         Some(Gateway {
-            server: self.server(here, raw.server.get().unwrap_or(&RawServer::default())),
+            engine: self.engine(here, raw.engine.get().unwrap_or(&RawEngine::default()), &server, made),
+            server,
             tls,
             admin_listen,
             admin_token,
-            engine: self.engine(here, raw.engine.get().unwrap_or(&RawEngine::default()), made),
             pages: self.pages(here, raw.pages.get().unwrap_or(&RawPages::default()), &store),
             store,
             callbacks: self.callbacks(here, raw.callbacks.get().unwrap_or(&RawCallbacks::default()), made),
@@ -141,7 +143,7 @@ impl Context<'_> {
         }
     }
 
-    fn engine(&mut self, here: Here<'_>, raw: &RawEngine, made: Option<&Path>) -> EngineRules {
+    fn engine(&mut self, here: Here<'_>, raw: &RawEngine, server: &ServerRules, made: Option<&Path>) -> EngineRules {
         if let Some(url) = raw.legacy_url.given() {
             self.problem(here, url.span(), "`engine.legacy_url` is not supported by this version");
         }
@@ -156,13 +158,13 @@ impl Context<'_> {
             self.trust(here, "engine.trust", &raw.trust, made);
             return EngineRules::Embedded;
         };
-        let base = self.engine_base(here, url).unwrap_or_default();
+        let base = self.engine_base(here, url, server).unwrap_or_default();
         let trust = self.trusted_certificates(here, "engine.trust", &raw.trust);
         EngineRules::Remote(RemoteEngine { base, trust, timeout })
     }
 
     /// Where the paths of a remote engine begin.
-    fn engine_base(&mut self, here: Here<'_>, url: &Spanned<String>) -> Option<Box<str>> {
+    fn engine_base(&mut self, here: Here<'_>, url: &Spanned<String>, server: &ServerRules) -> Option<Box<str>> {
         let text = url.get_ref();
         if text.contains('@') {
             // It may hold a password.
@@ -174,6 +176,9 @@ impl Context<'_> {
             }
             Err(invalid) => invalid.reason().to_owned(),
             Ok(_) if text.contains(['?', '#']) => "must not have a query or a fragment".to_owned(),
+            Ok(_) if origin_of(text).is_some_and(|origin| Some(origin) == origin_of(&server.public_url)) => {
+                "is this gateway's own `server.public_url`: it would send every request to itself".to_owned()
+            }
             Ok(_) => {
                 let base = text.trim_end_matches('/');
                 if !base.ends_with(API) {
@@ -287,6 +292,14 @@ impl Context<'_> {
         let per_second = *raw.per_second.get()?;
         Some(Quota { per_second: number(per_second), burst: number(raw.burst.or(per_second)) })
     }
+}
+
+/// Host and port of an `https` URL that has no path: what it is, however it is spelt.
+fn origin_of(url: &str) -> Option<(String, u16)> {
+    let uri: Uri = url.parse().ok()?;
+    let host = uri.host()?.to_ascii_lowercase();
+    let port = uri.port_u16().unwrap_or(443);
+    uri.path().trim_matches('/').is_empty().then(|| (host.trim_end_matches('.').to_owned(), port))
 }
 
 /// Numbers that were read are at least 1.

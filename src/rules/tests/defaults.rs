@@ -108,6 +108,10 @@ fn a_remote_engine() {
         ("https://v2.example", "https://v2.example/api/v2"),
         ("https://v2.example:8443/", "https://v2.example:8443/api/v2"),
         ("https://v2.example/pay", "https://v2.example/pay/api/v2"),
+        // The gateway's host with another port, or with a path that a balancer sends elsewhere.
+        ("https://localhost:8444", "https://localhost:8444/api/v2"),
+        ("https://localhost", "https://localhost/api/v2"),
+        ("https://localhost:8443/engine", "https://localhost:8443/engine/api/v2"),
     ] {
         let gateway = format!("[engine]\nurl = \"{url}\"\n");
         let EngineRules::Remote(engine) = Rules::bare().with("gateway.toml", gateway).load().gateway.engine else {

@@ -44,6 +44,15 @@ fn in_the_gateway() {
     gateway("[engine]\ncallback_signature = { payload = \"{bdy}\" }", "2:35", "did you mean `{body}`?");
     gateway("[engine]\ncallback_signature = { header = \"X-Request-Id\" }", "2:33", "has a meaning of its own in HTTP");
     gateway("[engine]\ncallback_signature = { encoding = \"hx\" }", "2:35", "did you mean `hex`?");
+    for own in ["https://LOCALHOST:8443", "https://localhost:8443/"] {
+        gateway(&format!("[engine]\nurl = \"{own}\""), "2:7", "would send every request to itself");
+    }
+    for (public, own) in
+        [("https://p.example", "https://p.example:443/"), ("https://p.example:443/", "https://P.example.")]
+    {
+        let text = format!("[server]\npublic_url = \"{public}\"\n[engine]\nurl = \"{own}\"");
+        gateway(&text, "4:7", "`engine.url` is this gateway's own `server.public_url`");
+    }
     gateway("[engine]\ntrust = \"x\"", "2:9", "`engine.trust` must be a list, not a string");
     gateway("[pages]\nlink_lifetime = \"0s\"", "2:17", "`pages.link_lifetime` must be longer than 0");
     gateway("[callbacks]\nfirst_retry = \"2h\"", "2:15", "must not be shorter than");
