@@ -233,7 +233,8 @@ async fn the_log_tells_when_and_where_it_serves() {
     let (_, rules) = gateway.admin_get("/api/rules").unwrap();
     let rules: serde_json::Value = serde_json::from_str(&rules).unwrap();
     let version = support::text(&rules, "version");
-    let said = format!("ready public={} admin={} rules_version={version}\n", gateway.public, gateway.admin);
+    let said =
+        format!("ready public={} admin={} engine=embedded rules_version={version}\n", gateway.public, gateway.admin);
     eventually("the line", async || gateway.log().contains(&said).then_some(())).await;
 }
 

@@ -278,7 +278,7 @@ pub(in crate::store) async fn an_answer_brings_a_withdrawn_entry_back(backend: &
 
 pub(in crate::store) async fn an_answer_replaces_an_entry_without_one(backend: &dyn Backend) {
     let store = backend.open().await;
-    for doubted in [false, true] {
+    for (number, doubted) in [(1, false), (3, true)] {
         let text = format!("doubted {doubted}");
         let late = intended(&*store, intent("acme", &text)).await;
         store.withdraw(late.id).await.unwrap();
@@ -289,14 +289,14 @@ pub(in crate::store) async fn an_answer_replaces_an_entry_without_one(backend: &
         if doubted {
             store.doubt(newer.id, DOUBTED_AT).await.unwrap();
         }
-        let stands = store.answer(late.clone(), engine_answer(1)).await.unwrap().unwrap();
-        assert_eq!(stands, answered(&Entry { id: stands.id, ..late }, engine_answer(1)));
+        let stands = store.answer(late.clone(), engine_answer(number)).await.unwrap().unwrap();
+        assert_eq!(stands, answered(&Entry { id: stands.id, ..late }, engine_answer(number)));
         assert!(stands.id > newer.id);
         // Nothing that the newer one's sender does touches what stands.
         store.doubt(newer.id, DOUBTED_AT).await.unwrap();
         store.withdraw(newer.id).await.unwrap();
         store.heard(newer.id, heard(Status::Failed, None)).await.unwrap();
-        assert_eq!(store.answer(newer, engine_answer(2)).await.unwrap().unwrap(), stands);
+        assert_eq!(store.answer(newer, engine_answer(number + 1)).await.unwrap().unwrap(), stands);
         assert_eq!(store.intend(corrected).await.unwrap(), Intended::Existing(Box::new(stands.clone())));
         assert_eq!(found(&*store, &stands.intent).await, Some(stands));
     }
@@ -311,7 +311,7 @@ pub(in crate::store) async fn an_answer_is_never_lost_in_a_race(backend: &dyn Ba
         let late = intended(&*store, intent("acme", &text)).await;
         let answering = Arc::clone(&store);
         let entry = late.clone();
-        let answer = tokio::spawn(async move { answering.answer(entry, engine_answer(1)).await.unwrap().unwrap() });
+        let answer = tokio::spawn(async move { answering.answer(entry, engine_answer(round)).await.unwrap().unwrap() });
         let (withdrawing, again) = (Arc::clone(&store), intent("acme", &text));
         let rival = tokio::spawn(async move {
             withdrawing.withdraw(late.id).await.unwrap();
@@ -322,7 +322,7 @@ pub(in crate::store) async fn an_answer_is_never_lost_in_a_race(backend: &dyn Ba
         let stands = answer.await.unwrap();
         rival.await.unwrap();
         let Progress::Answered(passed) = &stands.progress else { panic!("{stands:?}") };
-        assert_eq!(passed.answer, engine_answer(1));
+        assert_eq!(passed.answer, engine_answer(round));
         assert_eq!(found(&*store, &stands.intent).await, Some(stands));
     }
     assert_eq!(open_ids(&*store).await, []);
@@ -430,7 +430,7 @@ pub(in crate::store) async fn what_is_heard_is_kept_until_the_result(backend: &d
 pub(in crate::store) async fn the_first_result_heard_stands_in_a_race(backend: &dyn Backend) {
     let store = backend.open().await;
     for round in 0..5 {
-        let entry = passed(&*store, intent("acme", &format!("race {round}")), engine_answer(1)).await;
+        let entry = passed(&*store, intent("acme", &format!("race {round}")), engine_answer(round)).await;
         let heard: Vec<_> = (0..40)
             .map(|number| {
                 let (store, entry) = (Arc::clone(&store), entry.clone());
