@@ -68,8 +68,8 @@ async fn reload(gateway: &Gateway, rules: &Rules) {
     rules.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
     eventually("the rules are in force", async || {
         let now = version()?;
-        assert_eq!(now["error"], Value::Null);
-        (now["version"] != before["version"]).then_some(())
+        // All files are written anew: a reload in the middle may see half of one, and keeps the rules that are in force.
+        (now["version"] != before["version"] && now["error"].is_null()).then_some(())
     })
     .await;
 }
