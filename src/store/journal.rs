@@ -42,8 +42,14 @@ pub trait Journal: Send + Sync + 'static {
     /// A request for an entry without an answer may be under way still, or done, at this time: nobody knows its outcome.
     fn doubt(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()>;
 
-    /// The engine refused the create of an entry without an answer: its `order_id` may be used again.
-    fn withdraw(&self, id: EntryId) -> Answer<'_, ()>;
+    /// A request for an open entry leaves again at this time. Whoever sent the one before, in another process maybe, cannot
+    /// withdraw the entry any more.
+    fn sent_again(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()>;
+
+    /// The engine refused the create of an entry without an answer: its `order_id` may be used again. `since` is when a
+    /// request for it was last given up or sent again, as far as is known here: when that is not so any more, nothing
+    /// happens, and it is `false`.
+    fn withdraw(&self, id: EntryId, since: Option<UnixMillis>) -> Answer<'_, bool>;
 
     /// Open entries after `after`, oldest first.
     fn open_entries(&self, after: Option<EntryId>, limit: u16) -> Answer<'_, Vec<Entry>>;

@@ -10,7 +10,7 @@ use super::support::request::{ACME, ACME_PLAIN_ONLY};
 use super::{Pair, Request, assert_again, before_scripted, id_of, payin, send, v1_status};
 
 /// A lost request is taken to be under way for twelve times as long.
-const SOON: &str = "timeout = \"300ms\"";
+const SOON: &str = "timeout = \"1s\"";
 
 /// Creates that are lost before anything is known, then answered by `then`.
 async fn lost_then(then: impl Fn(&str) -> Play + Send + Sync + 'static) -> (Scripted, Gateway) {
@@ -87,6 +87,18 @@ async fn a_key_that_may_less_does_not_make_an_order_forgotten() {
     let keys: Vec<_> = engine.asked().iter().map(|asked| asked.header("x-api-key").map(str::to_owned)).collect();
     assert_eq!(keys.len(), 4);
     assert!(keys.iter().all(|key| key.as_deref() == Some(ACME.name)), "{keys:?}");
+}
+
+#[tokio::test]
+async fn a_native_caller_is_not_told_no_while_its_lost_request_may_be_under_way() {
+    let engine =
+        Scripted::start(|_, before| if before == 0 { Play::Close } else { error(400, "amount: is too small") }).await;
+    let gateway = before_scripted(&engine, "");
+    let request = Request::deposit(&ACME, &bodies::deposit("n"));
+    let told = send(&gateway, &request).await.expect(504);
+    assert!(told.message().ends_with("with the same order_id, may be sent again"), "{}", told.message());
+    assert_eq!(engine.count(), 2);
+    send(&gateway, &request).await.expect(400);
 }
 
 #[tokio::test]

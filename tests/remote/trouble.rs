@@ -40,7 +40,7 @@ async fn an_engine_that_breaks_off_always_is_asked_twice_and_no_more() {
 #[tokio::test]
 async fn a_slow_engine_is_a_504_and_not_asked_twice() {
     let engine = Scripted::start(|_, before| if before < 3 { Play::Hang } else { created("7") }).await;
-    let gateway = before_scripted(&engine, "timeout = \"300ms\"");
+    let gateway = before_scripted(&engine, "timeout = \"1s\"");
     assert_again(&payin(&gateway, &bodies::payin("in-1")).await, 504);
     assert_eq!(engine.count(), 1);
     assert_again(&v1_status(&gateway, "payin", "in-1").await, 504);

@@ -182,8 +182,12 @@ impl Journal for EmptyStore {
         answer(Ok(()))
     }
 
-    fn withdraw(&self, _: EntryId) -> Answer<'_, ()> {
+    fn sent_again(&self, _: EntryId, _: UnixMillis) -> Answer<'_, ()> {
         answer(Ok(()))
+    }
+
+    fn withdraw(&self, _: EntryId, _: Option<UnixMillis>) -> Answer<'_, bool> {
+        answer(Ok(true))
     }
 
     fn open_entries(&self, _: Option<EntryId>, _: u16) -> Answer<'_, Vec<Entry>> {

@@ -154,6 +154,11 @@ impl Context<'_> {
             }
         }
         let timeout = self.positive(here, "engine.timeout", &raw.timeout, 10 * SECOND);
+        if let Some(given) = raw.timeout.given().filter(|given| !given.get_ref().is_zero() && *given.get_ref() < SECOND)
+        {
+            // How long a lost request may be under way is told by it.
+            self.problem(here, given.span(), "`engine.timeout` must be at least 1s");
+        }
         let Some(url) = raw.url.given().filter(|url| url.get_ref() != "embedded") else {
             self.trust(here, "engine.trust", &raw.trust, made);
             return EngineRules::Embedded;

@@ -36,6 +36,7 @@ fn in_the_gateway() {
     gateway("[engine]\nurl = \"http://v2.example\"", "2:7", "`engine.url` must be an https:// URL, or \"embedded\"");
     gateway("[engine]\nurl = \"v2.example\"", "2:7", "must be an absolute URL (https://host/...), or \"embedded\"");
     gateway("[engine]\nurl = \"https://u:p@v2.example\"", "2:7", "`engine.url` must not contain credentials");
+    gateway("[engine]\ntimeout = \"200ms\"", "2:11", "`engine.timeout` must be at least 1s");
     gateway("[engine]\nurl = \"https://v2.example?x\"", "2:7", "`engine.url` must not have a query or a fragment");
     gateway("[engine]\nurl = \"https://v2.example/api/v2/\"", "2:7", "must not end in /api/v2, which is appended");
     gateway("[engine]\nurl = \"https://v2.example\"\ntrust = [\"nowhere.pem\"]", "3:10", "nowhere.pem cannot be read");

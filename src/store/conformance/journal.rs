@@ -222,7 +222,7 @@ pub(in crate::store) async fn an_answer_takes_a_reservation_back(backend: &dyn B
     let store = backend.open().await;
     let acme = merchant("acme");
     let entry = intended(&*store, intent("acme", "order")).await;
-    store.withdraw(entry.id).await.unwrap();
+    store.withdraw(entry.id, None).await.unwrap();
     assert_eq!(store.reserve(&acme, Direction::Payin, &[order("order")]).await.unwrap().new, 1);
     let stands = store.answer(entry, engine_answer(1)).await.unwrap().unwrap();
     assert_eq!(found(&*store, &stands.intent).await.as_ref(), Some(&stands));
@@ -266,7 +266,7 @@ pub(in crate::store) async fn the_first_answer_stands(backend: &dyn Backend) {
 pub(in crate::store) async fn an_answer_brings_a_withdrawn_entry_back(backend: &dyn Backend) {
     let store = backend.open().await;
     let late = intended(&*store, full_intent("acme", "withdrawn")).await;
-    store.withdraw(late.id).await.unwrap();
+    store.withdraw(late.id, None).await.unwrap();
     assert_eq!(found(&*store, &late.intent).await, None);
     let stands = store.answer(late.clone(), with_link(1)).await.unwrap().unwrap();
     let expected = answered(&Entry { id: stands.id, ..late.clone() }, with_link(1));
@@ -281,7 +281,7 @@ pub(in crate::store) async fn an_answer_replaces_an_entry_without_one(backend: &
     for (number, doubted) in [(1, false), (3, true)] {
         let text = format!("doubted {doubted}");
         let late = intended(&*store, intent("acme", &text)).await;
-        store.withdraw(late.id).await.unwrap();
+        store.withdraw(late.id, None).await.unwrap();
         let mut corrected = intent("acme", &text);
         corrected.amount = Amount::from_hundredths(7).unwrap();
         let newer = intended(&*store, corrected.clone()).await;
@@ -294,7 +294,7 @@ pub(in crate::store) async fn an_answer_replaces_an_entry_without_one(backend: &
         assert!(stands.id > newer.id);
         // Nothing that the newer one's sender does touches what stands.
         store.doubt(newer.id, DOUBTED_AT).await.unwrap();
-        store.withdraw(newer.id).await.unwrap();
+        store.withdraw(newer.id, None).await.unwrap();
         store.heard(newer.id, heard(Status::Failed, None)).await.unwrap();
         assert_eq!(store.answer(newer, engine_answer(number + 1)).await.unwrap().unwrap(), stands);
         assert_eq!(store.intend(corrected).await.unwrap(), Intended::Existing(Box::new(stands.clone())));
@@ -314,10 +314,10 @@ pub(in crate::store) async fn an_answer_is_never_lost_in_a_race(backend: &dyn Ba
         let answer = tokio::spawn(async move { answering.answer(entry, engine_answer(round)).await.unwrap().unwrap() });
         let (withdrawing, again) = (Arc::clone(&store), intent("acme", &text));
         let rival = tokio::spawn(async move {
-            withdrawing.withdraw(late.id).await.unwrap();
+            withdrawing.withdraw(late.id, None).await.unwrap();
             let Intended::Written(id) = withdrawing.intend(again).await.unwrap() else { return };
             withdrawing.doubt(id, DOUBTED_AT).await.unwrap();
-            withdrawing.withdraw(id).await.unwrap();
+            withdrawing.withdraw(id, Some(DOUBTED_AT)).await.unwrap();
         });
         let stands = answer.await.unwrap();
         rival.await.unwrap();
@@ -346,13 +346,14 @@ pub(in crate::store) async fn moves_from_other_states_change_nothing(backend: &d
         store.doubt(id, DOUBTED_AT).await.unwrap();
     }
     for id in [answered.id, unknown] {
-        store.withdraw(id).await.unwrap();
+        store.withdraw(id, None).await.unwrap();
     }
     for entry in [&open, &doubted, &answered] {
         assert_eq!(found(&*store, &entry.intent).await.as_ref(), Some(entry));
     }
     assert_eq!(open_ids(&*store).await, [open.id], "an entry in doubt is not open");
-    store.withdraw(doubted.id).await.unwrap();
+    assert!(!store.withdraw(doubted.id, None).await.unwrap(), "it was sent again meanwhile");
+    assert!(store.withdraw(doubted.id, Some(DOUBTED_AT)).await.unwrap());
     assert_eq!(found(&*store, &doubted.intent).await, None);
     let again = intended(&*store, doubted.intent).await;
     assert_eq!(open_ids(&*store).await, [open.id, again.id]);
@@ -368,7 +369,7 @@ pub(in crate::store) async fn a_transaction_is_of_one_order(backend: &dyn Backen
         assert_eq!(found(&*store, &entry.intent).await, Some(entry), "it has no answer yet");
     }
     let withdrawn = intended(&*store, intent("acme", "withdrawn")).await;
-    store.withdraw(withdrawn.id).await.unwrap();
+    store.withdraw(withdrawn.id, None).await.unwrap();
     assert_eq!(store.answer(withdrawn.clone(), engine_answer(1)).await.unwrap(), None);
     assert_eq!(found(&*store, &withdrawn.intent).await, None);
     assert_eq!(found(&*store, &first.intent).await, Some(first));
@@ -385,6 +386,20 @@ pub(in crate::store) async fn a_doubt_has_its_latest_time(backend: &dyn Backend)
     }
     store.answer(entry.clone(), engine_answer(1)).await.unwrap().unwrap();
     assert_eq!(found(&*store, &entry.intent).await, Some(answered(&entry, engine_answer(1))));
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn what_was_sent_again_is_not_withdrawn(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let entry = intended(&*store, intent("acme", "order")).await;
+    store.sent_again(entry.id, at(3)).await.unwrap();
+    assert!(!store.withdraw(entry.id, None).await.unwrap());
+    assert_eq!(found(&*store, &entry.intent).await, Some(entry.clone()), "it is open still");
+    store.doubt(entry.id, at(5)).await.unwrap();
+    assert!(!store.withdraw(entry.id, Some(at(3))).await.unwrap());
+    store.sent_again(entry.id, at(9)).await.unwrap();
+    assert!(store.withdraw(entry.id, Some(at(5))).await.unwrap(), "only open entries are told so");
+    assert_eq!(found(&*store, &entry.intent).await, None);
     audited(&*store).await;
 }
 
@@ -460,7 +475,7 @@ pub(in crate::store) async fn open_entries_come_oldest_first(backend: &dyn Backe
         match number {
             1 => store.doubt(entry.id, DOUBTED_AT).await.unwrap(),
             3 => drop(store.answer(entry, engine_answer(3)).await.unwrap().unwrap()),
-            5 => store.withdraw(entry.id).await.unwrap(),
+            5 => assert!(store.withdraw(entry.id, None).await.unwrap()),
             _ => open.push(entry),
         }
     }
@@ -552,7 +567,7 @@ pub(in crate::store) async fn a_closed_journal_says_so(backend: &dyn Backend) {
         store.entry(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.err(),
         store.answer(entry.clone(), engine_answer(2)).await.err(),
         store.doubt(entry.id, DOUBTED_AT).await.err(),
-        store.withdraw(entry.id).await.err(),
+        store.withdraw(entry.id, None).await.err(),
         store.open_entries(None, 1).await.err(),
         store.heard(answered.id, heard(Status::Success, None)).await.err(),
         store.passed(first_page("acme")).await.err(),

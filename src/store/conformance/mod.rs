@@ -114,6 +114,7 @@ macro_rules! conformance {
             moves_from_other_states_change_nothing,
             a_transaction_is_of_one_order,
             a_doubt_has_its_latest_time,
+            what_was_sent_again_is_not_withdrawn,
             a_shop_that_was_not_known_is_heard_once,
             what_is_heard_is_kept_until_the_result,
             the_first_result_heard_stands_in_a_race,

@@ -77,8 +77,12 @@ impl Journal for SqliteStore {
         Box::pin(self.writer.submit(move |connection| moves::doubt(connection, id, at)))
     }
 
-    fn withdraw(&self, id: EntryId) -> Answer<'_, ()> {
-        Box::pin(self.writer.submit(move |connection| moves::withdraw(connection, id)))
+    fn sent_again(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()> {
+        Box::pin(self.writer.submit(move |connection| moves::sent_again(connection, id, at)))
+    }
+
+    fn withdraw(&self, id: EntryId, since: Option<UnixMillis>) -> Answer<'_, bool> {
+        Box::pin(self.writer.submit(move |connection| moves::withdraw(connection, id, since)))
     }
 
     fn open_entries(&self, after: Option<EntryId>, limit: u16) -> Answer<'_, Vec<Entry>> {

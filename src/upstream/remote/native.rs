@@ -5,7 +5,7 @@ use http::HeaderValue;
 
 use super::Remote;
 use super::answers::is_transaction_id;
-use super::asking::{Credentials, Said};
+use super::asking::{Asked, Credentials, Said};
 use super::settle::not_found;
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{Direction, OrderId};
@@ -27,8 +27,11 @@ impl Remote {
     ) -> Result<Bytes, Failure> {
         self.refuse_orders_of_v1(caller, direction, body).await?;
         let credentials = Credentials::signed(caller.api_key(), signature)?;
-        match self.post(direction, &credentials, body.bytes().clone(), self.deadline()).await.said? {
+        let Asked { said, unsure } = self.post(direction, &credentials, body.bytes().clone(), self.deadline()).await;
+        match said? {
             Said::NotFound(_) => Err(not_found()),
+            // A first try whose reply was lost may be under way still: that its repeat was refused proves nothing.
+            Said::Invalid(_) | Said::Conflict(_) if unsure => Err(Failure::EngineTimeout),
             said => passed_on(said),
         }
     }

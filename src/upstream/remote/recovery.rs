@@ -75,9 +75,11 @@ impl Recovery {
                 round = Arc::clone(&recovery).round(newest) => round,
             };
             match round {
-                Ok(None) => break,
-                Ok(Some(failure)) => {
-                    let left = recovery.left.load(Ordering::Relaxed);
+                Ok((0, _)) => break,
+                Ok((left, failure)) => {
+                    // Callers may have settled some meanwhile.
+                    recovery.left.store(left, Ordering::Relaxed);
+                    recovery.remote.metrics().journal_recovering(left);
                     tracing::warn!(
                         left,
                         ?failure,
@@ -95,21 +97,23 @@ impl Recovery {
         tracing::info!("nothing of the process before is left without an answer");
     }
 
-    /// Sends every open entry up to `newest` once; why one of them is open still.
-    async fn round(self: Arc<Self>, newest: EntryId) -> Result<Option<Failure>, StoreError> {
-        let (mut after, mut unknown) = (None, None);
+    /// Sends every open entry up to `newest` once; how many are open still, and why one of them is.
+    async fn round(self: Arc<Self>, newest: EntryId) -> Result<(usize, Option<Failure>), StoreError> {
+        let (mut after, mut open, mut why) = (None, 0, None);
         loop {
             let mut page = self.remote.journal().open_entries(after, PAGE).await?;
             page.retain(|entry| entry.id <= newest);
-            let Some(last) = page.last() else { return Ok(unknown) };
+            let Some(last) = page.last() else { return Ok((open, why)) };
             after = Some(last.id);
-            unknown = Arc::clone(&self).page(page).await?.or(unknown);
+            let unknown = Arc::clone(&self).page(page).await?;
+            open += unknown.len();
+            why = unknown.into_iter().next().or(why);
         }
     }
 
-    async fn page(self: Arc<Self>, page: Vec<Entry>) -> Result<Option<Failure>, StoreError> {
+    async fn page(self: Arc<Self>, page: Vec<Entry>) -> Result<Vec<Failure>, StoreError> {
         let rules = (self.rules)();
-        let mut unknown = None;
+        let mut unknown = Vec::new();
         let mut sending = JoinSet::new();
         let mut waiting = page.into_iter();
         loop {
@@ -121,10 +125,10 @@ impl Recovery {
             }
             match sending.join_next().await {
                 Some(Ok(Ok(Recovered::Done))) => self.count_down(),
-                Some(Ok(Ok(Recovered::Unknown(failure)))) => unknown = Some(failure),
+                Some(Ok(Ok(Recovered::Unknown(failure)))) => unknown.push(failure),
                 Some(Ok(Err(error))) => return Err(error),
                 Some(Err(panic)) => {
-                    unknown = Some(Failure::Internal { cause: format!("a recovery failed: {panic}") });
+                    unknown.push(Failure::Internal { cause: format!("a recovery failed: {panic}") });
                 }
                 None => return Ok(unknown),
             }
@@ -159,6 +163,7 @@ impl Remote {
             warn(&entry, "it is too old to be sent unasked, or nobody's key is left to sign for it");
             return self.journal().doubt(id, now).await.map(|()| Recovered::Done);
         };
+        self.journal().sent_again(id, now).await?;
         let Delivered { said, .. } = self.deliver(signer.key(), &entry, deadline).await;
         match said {
             Ok(answer) => {

@@ -82,21 +82,22 @@ impl Remote {
         first: bool,
         deadline: Deadline,
     ) -> Result<Settled, Failure> {
+        if !first && entry.progress == Progress::Open {
+            self.journal().sent_again(entry.id, self.parts.clock.now()).await?;
+        }
         let Delivered { said, unsure } = self.deliver(signer.key(), &entry, deadline).await;
         match said {
             Ok(answer) => self.keep(entry, answer).await.map(|entry| Settled::Made(Box::new(entry))),
             Err(Undone::Declined(declined)) => {
-                if unsure || !signer.own || !(first || self.is_over(&entry)) {
-                    self.doubt(&entry, unsure).await?;
-                    return Err(Failure::EngineTimeout);
+                let counts = if signer.own { first || self.is_over(&entry) } else { self.is_old(&entry) };
+                if !unsure && counts && self.withdraw(&entry).await? {
+                    return Ok(Settled::Declined(declined));
                 }
-                self.journal().withdraw(entry.id).await?;
-                Ok(Settled::Declined(declined))
+                self.doubt(&entry, unsure).await?;
+                Err(Failure::EngineTimeout)
             }
             Err(Undone::Failed(failure)) => {
-                if first && !unsure {
-                    self.journal().withdraw(entry.id).await?;
-                } else {
+                if !first || unsure || !self.withdraw(&entry).await? {
                     self.doubt(&entry, unsure).await?;
                 }
                 Err(failure)
@@ -112,6 +113,15 @@ impl Remote {
         }
         self.journal().doubt(id, now).await?;
         Err(Failure::BadEngineReply { cause: "it gave two orders the same transaction_id".to_owned() })
+    }
+
+    /// Gives an entry up, unless another process has sent it meanwhile.
+    async fn withdraw(&self, entry: &Entry) -> Result<bool, Failure> {
+        let since = match entry.progress {
+            Progress::InDoubt { since } => Some(since),
+            Progress::Open | Progress::Answered(_) => None,
+        };
+        Ok(self.journal().withdraw(entry.id, since).await?)
     }
 
     /// Whether no request for an entry can be under way any more.

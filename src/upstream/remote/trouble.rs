@@ -8,23 +8,34 @@ use tokio::time::Instant;
 
 use crate::outbound::{Answer, OutboundError};
 
-/// How often trouble that lasts is told of.
+/// How often trouble is told of.
 const BETWEEN: Duration = Duration::from_secs(30);
+
+/// For how long the engine has to answer everybody until its trouble is over: one merchant's may go on among the answers
+/// to others.
+const QUIET: Duration = Duration::from_secs(5);
 
 /// The engine's trouble, if it has any.
 #[derive(Default)]
-pub(super) struct Trouble(Mutex<Option<Lasting>>);
+pub(super) struct Trouble(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// When a line was last written.
+    told: Option<Instant>,
+    lasting: Option<Lasting>,
+}
 
 struct Lasting {
     since: Instant,
-    told: Instant,
+    last: Instant,
     requests: u64,
+    is_told: bool,
 }
 
 /// What is worth a line.
 #[derive(Debug, PartialEq, Eq)]
 enum Line {
-    Begins,
     Lasts { requests: u64 },
     Over { requests: u64, seconds: u64 },
 }
@@ -34,9 +45,8 @@ impl Trouble {
     pub(super) fn heard(&self, answer: &Result<Answer, OutboundError>) {
         let cause = cause(answer);
         match (self.note(cause.is_some()), cause.unwrap_or_default()) {
-            (Some(Line::Begins), cause) => tracing::warn!(%cause, "the engine gives no usable answer"),
             (Some(Line::Lasts { requests }), cause) => {
-                tracing::warn!(%cause, requests, "the engine still gives no usable answer");
+                tracing::warn!(%cause, requests, "the engine gives no usable answer");
             }
             (Some(Line::Over { requests, seconds }), _) => {
                 tracing::info!(requests, seconds, "the engine answers again");
@@ -46,28 +56,22 @@ impl Trouble {
     }
 
     fn note(&self, trouble: bool) -> Option<Line> {
-        let mut lasting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { told, lasting } = &mut *state;
         let now = Instant::now();
-        match (&mut *lasting, trouble) {
-            (None, false) => None,
-            (None, true) => {
-                *lasting = Some(Lasting { since: now, told: now, requests: 1 });
-                Some(Line::Begins)
-            }
-            (Some(Lasting { since, requests, .. }), false) => {
-                let over = Line::Over { requests: *requests, seconds: now.duration_since(*since).as_secs() };
-                *lasting = None;
-                Some(over)
-            }
-            (Some(Lasting { told, requests, .. }), true) => {
-                *requests += 1;
-                let due = now.duration_since(*told) >= BETWEEN;
-                due.then(|| {
-                    *told = now;
-                    Line::Lasts { requests: *requests }
-                })
-            }
+        if trouble {
+            let lasting = lasting.get_or_insert(Lasting { since: now, last: now, requests: 0, is_told: false });
+            (lasting.last, lasting.requests) = (now, lasting.requests + 1);
+            let due = told.is_none_or(|told| now.duration_since(told) >= BETWEEN);
+            return due.then(|| {
+                *told = Some(now);
+                lasting.is_told = true;
+                Line::Lasts { requests: lasting.requests }
+            });
         }
+        let over = lasting.take_if(|lasting| now.duration_since(lasting.last) >= QUIET)?;
+        let seconds = over.last.duration_since(over.since).as_secs();
+        over.is_told.then_some(Line::Over { requests: over.requests, seconds })
     }
 }
 
@@ -94,13 +98,18 @@ mod tests {
     async fn trouble_is_told_when_it_begins_now_and_then_and_when_it_is_over() {
         let trouble = Trouble::default();
         assert_eq!(trouble.note(false), None);
-        assert_eq!(trouble.note(true), Some(Line::Begins));
+        assert_eq!(trouble.note(true), Some(Line::Lasts { requests: 1 }));
         assert_eq!(trouble.note(true), None);
+        assert_eq!(trouble.note(false), None, "others are answered");
         tokio::time::advance(BETWEEN).await;
         assert_eq!(trouble.note(true), Some(Line::Lasts { requests: 3 }));
-        assert_eq!(trouble.note(true), None);
-        assert_eq!(trouble.note(false), Some(Line::Over { requests: 4, seconds: BETWEEN.as_secs() }));
+        tokio::time::advance(QUIET).await;
+        assert_eq!(trouble.note(false), Some(Line::Over { requests: 3, seconds: BETWEEN.as_secs() }));
         assert_eq!(trouble.note(false), None);
-        assert_eq!(trouble.note(true), Some(Line::Begins));
+        assert_eq!(trouble.note(true), None, "a line was written a moment ago");
+        tokio::time::advance(QUIET).await;
+        assert_eq!(trouble.note(false), None, "what was not told is not told to be over");
+        tokio::time::advance(BETWEEN).await;
+        assert_eq!(trouble.note(true), Some(Line::Lasts { requests: 1 }));
     }
 }

@@ -66,11 +66,15 @@ impl Remote {
                 Intended::Reserved => return Err(Refused::Reserved),
                 Intended::Existing(entry) => {
                     let same = entry.intent.v1.digest == intent.v1.digest;
-                    let same_body = entry.intent.body == intent.body;
+                    if !same {
+                        self.may_be_settled_for_another(&entry).map_err(Refused::Failed)?;
+                    }
+                    // Refused to the same key for the same body.
+                    let same_request = entry.intent.body == intent.body && entry.intent.api_key == intent.api_key;
                     match self.answered(caller, *entry, deadline).await.map_err(Refused::Failed)? {
                         Settled::Made(entry) if same => return made(*entry).map_err(Refused::Failed),
                         Settled::Made(entry) => return Err(Refused::Earlier(earlier(*entry))),
-                        Settled::Declined(declined) if same_body => return Err(refused(declined)),
+                        Settled::Declined(declined) if same_request => return Err(refused(declined)),
                         // What stood there is gone: this body has its own chance.
                         Settled::Declined(_) => {}
                     }
@@ -96,6 +100,10 @@ impl Remote {
             return Ok(if standing == Standing::Reserved { V1Repeat::Reserved } else { V1Repeat::New });
         };
         let same = entry.intent.v1.digest == digest;
+        if !same && !matches!(entry.progress, Progress::Answered(_)) {
+            // A body that can only be refused is no reason to send another one.
+            return Err(Failure::EngineTimeout);
+        }
         match self.answered(caller, entry, deadline).await? {
             Settled::Made(entry) if same => made(*entry).map(V1Repeat::Same),
             Settled::Made(entry) => Ok(V1Repeat::Other(earlier(*entry))),
@@ -139,6 +147,12 @@ impl Remote {
             Settled::Made(entry) => Ok(*entry),
             Settled::Declined(_) => Err(Failure::NotFound),
         }
+    }
+
+    /// Whether an entry without an answer may be settled for the sake of another body under its order.
+    fn may_be_settled_for_another(&self, entry: &Entry) -> Result<(), Failure> {
+        let answered = matches!(entry.progress, Progress::Answered(_));
+        if answered || !self.is_old(entry) { Ok(()) } else { Err(Failure::EngineTimeout) }
     }
 
     /// Whether an entry is not sent any more but at its caller's own wish.

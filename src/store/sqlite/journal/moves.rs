@@ -46,7 +46,7 @@ pub(super) fn answer(
         Some(standing) if standing.id() == id => id,
         other => {
             if let Some(standing) = other {
-                withdraw(connection, standing.id())?;
+                remove(connection, standing.id())?;
             }
             reserved::release(connection, new.order_key())?;
             new.insert(connection)?
@@ -74,8 +74,25 @@ pub(super) fn doubt(connection: &Connection, id: EntryId, at: UnixMillis) -> rus
         .map(drop)
 }
 
-/// Removes an entry without an answer.
-pub(super) fn withdraw(connection: &Connection, id: EntryId) -> rusqlite::Result<()> {
+/// A request for an open entry leaves again.
+pub(super) fn sent_again(connection: &Connection, id: EntryId, at: UnixMillis) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "UPDATE journal SET doubted_at = max(coalesce(doubted_at, ?2), ?2) WHERE entry = ?1 AND state = ?3",
+        )?
+        .execute((id.0, at.0, OPEN))
+        .map(drop)
+}
+
+/// Removes an entry without an answer, if nothing was sent for it since.
+pub(super) fn withdraw(connection: &Connection, id: EntryId, since: Option<UnixMillis>) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached("DELETE FROM journal WHERE entry = ?1 AND state <> ?2 AND doubted_at IS ?3")?
+        .execute((id.0, ANSWERED, since.map(|at| at.0)))
+        .map(|removed| removed == 1)
+}
+
+fn remove(connection: &Connection, id: EntryId) -> rusqlite::Result<()> {
     connection
         .prepare_cached("DELETE FROM journal WHERE entry = ?1 AND state <> ?2")?
         .execute((id.0, ANSWERED))

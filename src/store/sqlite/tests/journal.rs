@@ -130,7 +130,7 @@ async fn a_store_tells_whether_it_holds_a_journal() {
     let Opened { store, holds } = opened();
     assert_eq!(holds, Holds { operations: false, journal: true });
     assert!(holds.any(), "what it was answered with must stay readable");
-    store.withdraw(entry.id).await.unwrap();
+    store.withdraw(entry.id, None).await.unwrap();
     drop(store);
     assert!(!opened().holds.any());
 }
