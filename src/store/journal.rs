@@ -10,9 +10,9 @@
 //!     withdraw <-------+-------------+
 //! ```
 //!
-//! An entry in doubt is one whose caller was told that the outcome is unknown: it is settled by sending the same body
-//! again when the caller repeats it or asks for it. An open entry at the start of a process was cut off by the end of
-//! the one before.
+//! An entry in doubt is one for which a request may have been taken, and its caller was told that the outcome is unknown:
+//! it is settled by sending the same body again when the caller repeats it or asks for it. An open entry at the start of a
+//! process was cut off by the end of the one before. Only what nothing can come of any more is withdrawn.
 
 use super::{Answer, V1Part};
 use crate::domain::{
