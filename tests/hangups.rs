@@ -4,8 +4,6 @@
 
 mod support;
 
-use std::process::Command;
-
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -71,13 +69,7 @@ async fn hang_up(client: &Client, request: &Request, farewell: Farewell) -> Opti
 }
 
 fn checked_operations(gateway: &Gateway) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_paybridge"))
-        .args(["store", "check", "--rules"])
-        .arg(gateway.rules_dir())
-        .current_dir(gateway.root.path())
-        .env_remove("PAYBRIDGE_RULES")
-        .output()
-        .unwrap();
+    let output = gateway.store_check();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
     String::from_utf8(output.stdout).unwrap()
 }

@@ -3,8 +3,6 @@
 
 mod support;
 
-use std::process::Command;
-
 use regex::Regex;
 
 use support::request::ACME;
@@ -18,13 +16,7 @@ struct Ran {
 }
 
 fn check(gateway: &Gateway) -> Ran {
-    let output = Command::new(env!("CARGO_BIN_EXE_paybridge"))
-        .args(["store", "check", "--rules"])
-        .arg(gateway.rules_dir())
-        .current_dir(gateway.root.path())
-        .env_remove("PAYBRIDGE_RULES")
-        .output()
-        .unwrap();
+    let output = gateway.store_check();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
 }

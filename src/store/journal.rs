@@ -108,6 +108,14 @@ pub struct Entry {
     pub progress: Progress,
 }
 
+impl Entry {
+    /// Whether the engine made an operation of it.
+    #[must_use]
+    pub const fn is_answered(&self) -> bool {
+        matches!(self.progress, Progress::Answered(_))
+    }
+}
+
 /// What became of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {

@@ -11,6 +11,7 @@ use crate::auth::{Caller, SignedBody, callers, signatures};
 use crate::domain::{Balance, Currency, Direction, HistoryQuery, Made, OrderId, Page, Shown};
 use crate::engine::{Engine, Refused, V1Repeat};
 use crate::failure::Failure;
+use crate::rules::ApiKey;
 use crate::store::{Comparer, Digest, V1Part};
 use crate::telemetry::Metrics;
 use crate::v2;
@@ -51,7 +52,7 @@ impl Upstream {
             Self::Embedded(engine) => engine,
             Self::Remote(remote) => return remote.create(caller, direction, &body, v1).await,
         };
-        let signature = sign(caller, &body).map_err(Refused::Failed)?;
+        let signature = sign(caller.api_key(), &body).map_err(Refused::Failed)?;
         let signed = callers::verify_forwarded(caller, body, &signature).map_err(|failure| {
             let cause = format!("the engine refused the gateway's own signature: {failure:?}");
             Refused::Failed(Failure::BadEngineReply { cause })
@@ -179,8 +180,9 @@ impl Upstream {
     }
 }
 
-fn sign(caller: &Caller, body: &[u8]) -> Result<String, Failure> {
-    let secrets = caller.api_key().v2_secrets.as_ref();
+/// Signs a v2 body with a key's secret.
+fn sign(key: &ApiKey, body: &[u8]) -> Result<String, Failure> {
+    let secrets = key.v2_secrets.as_ref();
     let secrets = secrets.ok_or_else(|| Failure::Internal { cause: "the calling key has no v2_secret".to_owned() })?;
     Ok(signatures::sign_v2(secrets.signing(), body))
 }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -94,6 +94,17 @@ impl Gateway {
             command.env_remove(name);
         }
         command
+    }
+
+    /// What `paybridge store check` says of the store, beside the process or after it.
+    pub fn store_check(&self) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_paybridge"))
+            .args(["store", "check", "--rules"])
+            .arg(self.rules_dir())
+            .current_dir(self.root.path())
+            .env_remove("PAYBRIDGE_RULES")
+            .output()
+            .unwrap()
     }
 
     /// Starts the process on the directory as it is.

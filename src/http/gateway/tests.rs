@@ -398,10 +398,15 @@ async fn the_caller_is_behind_trusted_proxies() {
 
 #[tokio::test]
 async fn a_caller_who_hangs_up_abandons_nothing() {
+    hangs_up_on_the_way_to_the_store(Call::deposit()).await;
+}
+
+/// A new order that is on its way to the store when its caller hangs up gets there.
+pub(super) async fn hangs_up_on_the_way_to_the_store(call: Call) {
     let fixture = Fixture::new();
     fixture.store.holds.store(true, Ordering::SeqCst);
     let gateway = fixture.gateway.clone();
-    let connection = tokio::spawn(async move { gateway.handle(Call::deposit().into_request()).await });
+    let connection = tokio::spawn(async move { gateway.handle(call.into_request()).await });
     fixture.store.entered.notified().await;
     connection.abort();
     assert!(connection.await.unwrap_err().is_cancelled());

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::fixture::{Call, Fixture, PAYIN};
+use super::tests::hangs_up_on_the_way_to_the_store;
 use super::*;
 
 /// A create that only the merchant's rules stand in the way of: whether they matter, the store has to tell.
@@ -48,19 +49,7 @@ async fn the_dialects_error_shape_tells_it_too() {
     assert!(answered.body.starts_with("{\"oops\":\"") && answered.body.contains("external_id"), "{answered:?}");
 }
 
-/// A new order that is on its way to the store when its caller hangs up gets there.
 #[tokio::test]
 async fn a_v1_caller_who_hangs_up_abandons_nothing() {
-    let fixture = Fixture::new();
-    fixture.store.holds.store(true, Ordering::SeqCst);
-    let gateway = fixture.gateway.clone();
-    let connection = tokio::spawn(async move { gateway.handle(Call::payin().into_request()).await });
-    fixture.store.entered.notified().await;
-    connection.abort();
-    assert!(connection.await.unwrap_err().is_cancelled());
-    fixture.store.go_on.notify_one();
-    while fixture.lines.all().is_empty() {
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(fixture.store.created.load(Ordering::SeqCst), 1);
+    hangs_up_on_the_way_to_the_store(Call::payin()).await;
 }

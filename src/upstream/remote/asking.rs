@@ -7,11 +7,11 @@ use http::{HeaderName, HeaderValue};
 use tokio::time::Instant;
 
 use super::Remote;
-use crate::auth::signatures;
 use crate::domain::Direction;
 use crate::failure::{Busy, Failure};
 use crate::outbound::{Answer, OutboundError, Question};
 use crate::rules::ApiKey;
+use crate::upstream::sign;
 
 /// The longest answer of an engine, in bytes.
 const ANSWER_LIMIT: usize = 64 * 1024;
@@ -65,10 +65,9 @@ pub(super) struct Credentials {
 impl Credentials {
     /// Signs a body (the empty one of a GET) with a key's v2 secret.
     pub fn signing(key: &ApiKey, body: &[u8]) -> Result<Self, Failure> {
-        let internal = |cause: &str| Failure::Internal { cause: cause.to_owned() };
-        let secrets = key.v2_secrets.as_ref().ok_or_else(|| internal("the calling key has no v2_secret"))?;
-        let signature = HeaderValue::try_from(signatures::sign_v2(secrets.signing(), body));
-        Self::signed(key, signature.map_err(|_| internal("a signature is no header"))?)
+        let signature = HeaderValue::try_from(sign(key, body)?)
+            .map_err(|_| Failure::Internal { cause: "a signature is no header".to_owned() })?;
+        Self::signed(key, signature)
     }
 
     /// Takes a signature that the key's holder made.

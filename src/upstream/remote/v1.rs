@@ -100,7 +100,7 @@ impl Remote {
             return Ok(if standing == Standing::Reserved { V1Repeat::Reserved } else { V1Repeat::New });
         };
         let same = entry.intent.v1.digest == digest;
-        if !same && !matches!(entry.progress, Progress::Answered(_)) {
+        if !same && !entry.is_answered() {
             // A body that can only be refused is no reason to send another one.
             return Err(Failure::EngineTimeout);
         }
@@ -135,12 +135,12 @@ impl Remote {
         let merchant = &caller.merchant().id;
         let find = async || self.journal().entry(merchant, direction, external_id).await;
         let entry = find().await?.ok_or(Failure::NotFound)?;
-        if matches!(entry.progress, Progress::Answered(_)) {
+        if entry.is_answered() {
             return Ok(entry);
         }
         let _turn = self.parts.orders.turn(merchant, direction, external_id, deadline).await?;
         let entry = find().await?.ok_or(Failure::NotFound)?;
-        if !matches!(entry.progress, Progress::Answered(_)) && self.is_old(&entry) {
+        if !entry.is_answered() && self.is_old(&entry) {
             return Err(Failure::EngineTimeout);
         }
         match self.answered(caller, entry, deadline).await? {
@@ -151,8 +151,7 @@ impl Remote {
 
     /// Whether an entry without an answer may be settled for the sake of another body under its order.
     fn may_be_settled_for_another(&self, entry: &Entry) -> Result<(), Failure> {
-        let answered = matches!(entry.progress, Progress::Answered(_));
-        if answered || !self.is_old(entry) { Ok(()) } else { Err(Failure::EngineTimeout) }
+        if entry.is_answered() || !self.is_old(entry) { Ok(()) } else { Err(Failure::EngineTimeout) }
     }
 
     /// Whether an entry is not sent any more but at its caller's own wish.
