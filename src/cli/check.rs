@@ -15,6 +15,14 @@ use crate::rules::{self, LoadOptions, RuleSet};
 pub fn run(directory: &Path, no_secrets: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<bool> {
     let options = LoadOptions { check_secrets: !no_secrets };
     match rules::load(directory, SystemClock.now(), None, options) {
+        Ok(rules) if !rules.warnings.is_empty() => {
+            for warning in &rules.warnings {
+                writeln!(err, "{}\n", warning.rendered())?;
+            }
+            let count = counted(rules.warnings.len(), "problem");
+            writeln!(err, "the rules can be loaded, but would fail requests: {count}")?;
+            Ok(false)
+        }
         Ok(rules) => {
             writeln!(out, "rules are valid: {} (version {})", summary(&rules), rules.version)?;
             Ok(true)
@@ -67,6 +75,16 @@ mod tests {
         let (valid, out, err) = check(&[("gateway.toml", ""), ("shops/a.toml", shop)]);
         assert!(valid && err.is_empty(), "{err}");
         assert!(out.starts_with("rules are valid: 0 merchants, 0 API keys, 1 shop, 1 dialect (version "), "{out}");
+    }
+
+    #[test]
+    fn what_would_fail_requests_does_not_pass() {
+        let shop = "currency = \"EUR\"\n[provider]\nkind = \"sandbox\"";
+        let merchant = "default_shop = \"a\"\n[shops.a]\npayin = false\npayout = false";
+        let files = [("gateway.toml", ""), ("shops/a.toml", shop), ("merchants/m.toml", merchant)];
+        let (valid, out, err) = check(&files);
+        assert!(!valid && out.is_empty());
+        assert!(err.contains("rules/merchants/m.toml:1:16: `default_shop`: `a` is enabled for neither"), "{err}");
     }
 
     #[test]

@@ -106,6 +106,17 @@ struct Stamp {
 
 type Listing = BTreeMap<Role, (PathBuf, Stamp)>;
 
+/// What the rule files can be told apart by without reading them: which there are, and each one's stamp.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stamps(Listing, Vec<Note>);
+
+/// The stamps of now.
+pub(super) fn stamps(directory: &Path) -> Stamps {
+    let mut noted = Vec::new();
+    let listing = listing(directory, &mut noted);
+    Stamps(listing, noted)
+}
+
 /// What is wrong with a file as such.
 #[derive(Debug, PartialEq, Eq)]
 struct Note {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
+use super::files::{Stamps, stamps};
 use super::{Gateway, LoadOptions, Problems, RuleSet, Secrets, load};
 use crate::clock::Clock;
 
@@ -17,8 +18,8 @@ pub struct LiveRules {
     started: Arc<RuleSet>,
     /// Why the last reload failed; nothing since a good set was loaded.
     failure: ArcSwapOption<Problems>,
-    /// Held during a reload: there is one at a time.
-    reloading: Mutex<()>,
+    /// Held during a reload: there is one at a time. What the files were told apart by when they were last read.
+    reloading: Mutex<Stamps>,
 }
 
 /// What a reload came to.
@@ -49,7 +50,7 @@ impl LiveRules {
             current: ArcSwap::new(Arc::clone(&started)),
             started,
             failure: ArcSwapOption::empty(),
-            reloading: Mutex::new(()),
+            reloading: Mutex::new(stamps(directory)),
         }
     }
 
@@ -71,11 +72,19 @@ impl LiveRules {
         self.failure.load_full()
     }
 
+    /// Whether the files are others than those that were last read, good or wrong: told from their names, sizes and
+    /// times, without reading any. `false` while a reload runs.
+    #[must_use]
+    pub fn stale(&self) -> bool {
+        self.reloading.try_lock().is_ok_and(|read| *read != stamps(&self.directory))
+    }
+
     /// Reads the files anew, all or nothing. Reads files and may block: call it where that is allowed. Calls at the same
     /// time wait for each other.
     pub fn reload(&self) -> ReloadOutcome {
         // A reload that panicked left the last good set in force, so that its lock is as good as any.
-        let _one = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        *read = stamps(&self.directory);
         let previous = self.current();
         let loaded = load(&self.directory, self.clock.now(), Some(&previous), LoadOptions::default());
         let (error, outcome) = match loaded {

@@ -35,13 +35,11 @@ pub fn load(
     let mut findings = Findings::default();
     let files = files::read(directory, &mut findings);
     let rules = compile::compile(&files, directory, now, previous, options.check_secrets, &mut findings);
-    match (findings.into_problems(), rules) {
-        (None, Some(rules)) => Ok(rules),
-        (Some(problems), _) => Err(problems),
-        (None, None) => {
-            let mut unexplained = Findings::default();
-            unexplained.add_unreadable(directory, "the rules could not be compiled");
-            unexplained.into_problems().map_or_else(|| unreachable!("a problem was just added"), Err)
-        }
+    let warnings = findings.into_problems()?;
+    if let Some(rules) = rules {
+        return Ok(RuleSet { warnings, ..rules });
     }
+    let mut unexplained = Findings::default();
+    unexplained.add_unreadable(directory, "the rules could not be compiled");
+    Err(unexplained.into_problems().expect_err("a problem was just added"))
 }

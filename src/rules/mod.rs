@@ -32,7 +32,7 @@ pub use merchant::{
     AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
 };
 pub(crate) use problems::did_you_mean;
-pub use problems::{Problem, Problems};
+pub use problems::{Problem, Problems, Severity};
 pub use ruleset::{
     CallbackRules, ClientRules, EngineRules, Gateway, KeyEntry, Limits, PageRules, Quota, RemoteEngine, RuleSet,
     ServerRules, StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,

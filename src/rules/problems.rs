@@ -9,6 +9,16 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 /// Lines longer than this, in bytes, are not shown.
 const LONGEST_LINE_SHOWN: usize = 1000;
 
+/// How much is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The rules are refused.
+    Error,
+    /// The rules can be put in force, and something in them would fail requests: `check` does not pass them, while a
+    /// reload does, so that nothing stands between an operator and an urgent change.
+    Warning,
+}
+
 /// One thing that is wrong in one place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
@@ -18,6 +28,7 @@ pub struct Problem {
     message: String,
     suggestion: Option<String>,
     excerpt: Option<Excerpt>,
+    severity: Severity,
 }
 
 /// The line a problem is in, with every secret in it replaced.
@@ -51,6 +62,12 @@ impl Problem {
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// How much is wrong.
+    #[must_use]
+    pub const fn severity(&self) -> Severity {
+        self.severity
     }
 
     /// What may have been meant.
@@ -87,7 +104,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a rule set, sorted by file and place; never empty.
+/// Everything that is wrong with a rule set that is refused, warnings included, sorted by file and place; never empty.
 #[derive(Debug, Clone)]
 pub struct Problems(Vec<Problem>);
 
@@ -164,6 +181,7 @@ struct Finding {
     span: Span,
     message: String,
     suggestion: Option<String>,
+    severity: Severity,
 }
 
 impl Findings {
@@ -181,12 +199,17 @@ impl Findings {
 
     /// Notes a problem.
     pub fn add(&mut self, file: FileId, span: Span, message: impl Into<String>) {
-        self.found.push(Finding { file, span, message: message.into(), suggestion: None });
+        self.add_with(file, span, message, None);
     }
 
     /// Notes a problem and what may have been meant.
     pub fn add_with(&mut self, file: FileId, span: Span, message: impl Into<String>, suggestion: Option<String>) {
-        self.found.push(Finding { file, span, message: message.into(), suggestion });
+        self.found.push(Finding { file, span, message: message.into(), suggestion, severity: Severity::Error });
+    }
+
+    /// Notes something that does not keep the rules from being loaded, and would fail requests.
+    pub fn warn(&mut self, file: FileId, span: Span, message: impl Into<String>, suggestion: Option<String>) {
+        self.found.push(Finding { file, span, message: message.into(), suggestion, severity: Severity::Warning });
     }
 
     /// Notes a problem of a file that has no text to point at.
@@ -210,9 +233,9 @@ impl Findings {
         self.sources[file.0].unread = true;
     }
 
-    /// Whether nothing was found.
-    pub fn is_empty(&self) -> bool {
-        self.found.is_empty()
+    /// Whether something was found that keeps the rules from being loaded.
+    pub fn refuse(&self) -> bool {
+        self.found.iter().any(|found| found.severity == Severity::Error)
     }
 
     /// The text of a file.
@@ -227,12 +250,13 @@ impl Findings {
         format!("{}:{line}:{column}", source.path.display())
     }
 
-    /// The problems, or nothing when there are none.
-    pub fn into_problems(self) -> Option<Problems> {
+    /// Everything that was found, sorted: warnings alone, when the rules can be loaded.
+    pub fn into_problems(self) -> Result<Vec<Problem>, Problems> {
+        let refused = self.refuse();
         let mut problems: Vec<Problem> = self.found.into_iter().map(|found| finished(&self.sources, found)).collect();
         problems.sort();
         problems.dedup();
-        if problems.is_empty() { None } else { Some(Problems(problems)) }
+        if refused { Err(Problems(problems)) } else { Ok(problems) }
     }
 }
 
@@ -240,7 +264,8 @@ fn finished(sources: &[Source], found: Finding) -> Problem {
     let source = &sources[found.file.0];
     let (line, column, line_start) = source.position(found.span.start);
     let excerpt = source.excerpt(line_start, &found.span);
-    Problem { file: source.path.clone(), line, column, message: found.message, suggestion: found.suggestion, excerpt }
+    let Finding { message, suggestion, severity, .. } = found;
+    Problem { file: source.path.clone(), line, column, message, suggestion, excerpt, severity }
 }
 
 impl Source {
@@ -420,7 +445,7 @@ mod tests {
         }
         let at = text.find(mark).unwrap();
         findings.add(file, at..at + mark.len(), message);
-        findings.into_problems().unwrap().0.remove(0)
+        findings.into_problems().unwrap_err().0.remove(0)
     }
 
     #[test]

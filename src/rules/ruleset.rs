@@ -12,7 +12,7 @@ use http::{HeaderName, Method};
 use ipnet::IpNet;
 use rustls::pki_types::CertificateDer;
 
-use super::{ApiKey, Dialect, Endpoint, Merchant, Secret, Secrets, Shop};
+use super::{ApiKey, Dialect, Endpoint, Merchant, Problem, Secret, Secrets, Shop};
 use crate::domain::{MerchantId, ShopCode, UnixMillis};
 
 /// All rules of one moment. A request fetches it once and keeps it to its reply.
@@ -36,6 +36,8 @@ pub struct RuleSet {
     pub v1_routes: HashMap<Box<str>, Vec<V1Route>>,
     /// The files of certificates that shops' providers and the engine are trusted by. Their content is part of the rules.
     pub trust_files: Vec<PathBuf>,
+    /// What is no reason to refuse the set, and would fail requests.
+    pub warnings: Vec<Problem>,
 }
 
 impl RuleSet {

@@ -621,5 +621,6 @@ pub fn rule_set() -> RuleSet {
         dialects: [v1, shaped].map(|dialect| (dialect.name.clone(), dialect)).into_iter().collect(),
         v1_routes: v1_routes(),
         trust_files: Vec::new(),
+        warnings: Vec::new(),
     }
 }

@@ -61,6 +61,7 @@ impl Context<'_> {
         let balance = self.balance(here, raw.balance.get().unwrap_or(&RawBalance::default()));
         let default_shop = raw.default_shop.given().map(|shop| {
             self.of_merchant(here, "default_shop", shop, &raw);
+            self.is_enabled(here, shop, &shops);
             shop.get_ref().clone()
         });
         Some(Merchant {
@@ -101,6 +102,15 @@ impl Context<'_> {
             let code = quoted(shop.get_ref().as_str());
             let message = format!("`{key}`: {code} is not one of the merchant's `[shops]`");
             self.findings.add_with(here.file, shop.span(), message, suggestion);
+        }
+    }
+
+    /// Requests that name no shop would all be refused. That is no reason to keep a switch-off from taking effect.
+    fn is_enabled(&mut self, here: Here<'_>, shop: &Spanned<ShopCode>, shops: &HashMap<ShopCode, ShopAccess>) {
+        if shops.get(shop.get_ref()).is_some_and(|access| !access.payin && !access.payout) {
+            let code = quoted(shop.get_ref().as_str());
+            let message = format!("`default_shop`: {code} is enabled for neither deposits nor withdrawals");
+            self.findings.warn(here.file, shop.span(), message, None);
         }
     }
 

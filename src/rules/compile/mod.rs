@@ -88,7 +88,7 @@ pub(super) fn compile(
     let v1_routes = context.routes(&parts, &dialects.places, &merchants);
     let api_keys = api_keys(&merchants);
     let trusted = context.trusted;
-    if !findings.is_empty() {
+    if findings.refuse() {
         return None;
     }
     Some(RuleSet {
@@ -101,6 +101,7 @@ pub(super) fn compile(
         api_keys,
         v1_routes,
         trust_files: trusted.into_paths(),
+        warnings: Vec::new(),
     })
 }
 

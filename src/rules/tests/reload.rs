@@ -79,6 +79,24 @@ fn rate_limiters_keep_what_was_used() {
     assert!(!Arc::ptr_eq(&first, &limiter(&live.current())), "another quota starts anew");
 }
 
+#[test]
+fn what_changed_since_the_last_reading_is_stale() {
+    let rules = Rules::small();
+    let live = live(&rules);
+    assert!(!live.stale());
+    let changes: [(&str, &dyn Fn()); 3] = [
+        ("a wrong file", &|| rules.put("merchants/m.toml", "nmae = 1")),
+        ("a new name", &|| rules.put("lists/l.txt", "a")),
+        ("a name less", &|| fs::remove_file(rules.path().join("lists/l.txt")).unwrap()),
+    ];
+    for (what, change) in changes {
+        change();
+        assert!(live.stale(), "{what}");
+        live.reload();
+        assert!(!live.stale(), "read, {what}");
+    }
+}
+
 /// Waits until something holds; fails when it does not for much longer than it ever takes.
 #[track_caller]
 fn eventually(what: &str, holds: impl Fn() -> bool) {
