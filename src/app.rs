@@ -24,7 +24,7 @@ use crate::http::gateway::{Gateway, Wiring};
 use crate::http::listener::{self, Handle, Inbound, Listener, ListenerSettings, available_workers};
 use crate::outbound::Outbound;
 use crate::provider::{CurrentRules, Parts, Providers, Worker};
-use crate::rules::{EngineRules, LiveRules, LoadOptions, Problems, RuleSet, Secret, load};
+use crate::rules::{EngineRules, LiveRules, LoadOptions, Loader, Problems, RuleSet, Secret};
 use crate::store::{Holds, OpenError, Opened, Store, open_store, secret_file};
 use crate::telemetry::{AccessLog, Metrics};
 use crate::upstream::Upstream;
@@ -120,8 +120,8 @@ impl Process {
         let random: Arc<dyn Random> = Arc::new(SystemRandomness::default());
         let metrics = start.metrics;
         metrics.started(clock.now());
-        let first = load(start.rules, clock.now(), None, LoadOptions::default())
-            .map_err(|problems| StartError::Rules(Box::new(problems)))?;
+        let mut loader = Loader::new(start.rules, LoadOptions::default());
+        let first = loader.load(clock.now(), None).map_err(|problems| StartError::Rules(Box::new(problems)))?;
         metrics.reload(true, &first.version);
         metrics.rules_loaded(first.loaded_at);
         // Both ports are taken before anything is written, so that a second start beside a running one changes nothing.
@@ -134,7 +134,7 @@ impl Process {
         let (store, page_secret) = open(&first, &random, &metrics)?;
         let token = first.gateway.admin_token.clone();
         let clients = first.gateway.clients.clone();
-        let rules = Arc::new(LiveRules::new(start.rules, first, Arc::clone(&clock)));
+        let rules = Arc::new(LiveRules::new(loader, first, Arc::clone(&clock)));
 
         let providers = Arc::new(Providers::default());
         let engine = Arc::new(Engine::new(

@@ -92,12 +92,15 @@ impl Operations {
         let rules = self.rules.current();
         let tls = &rules.gateway.tls;
         let paths = [self.rules.directory(), &tls.certificate, &tls.key].map(Path::to_owned);
-        paths.into_iter().chain(tls.client_ca.clone()).chain(rules.trust_files.iter().cloned()).collect()
+        paths.into_iter().chain(tls.client_ca.clone()).chain(self.rules.files_elsewhere().iter().cloned()).collect()
     }
 
     fn reload_blocking(&self) {
         match self.rules.reload() {
-            ReloadOutcome::Loaded { previous, version, needs_restart } => {
+            ReloadOutcome::Loaded { previous, version, elsewhere_changed, needs_restart } => {
+                if elsewhere_changed {
+                    tracing::info!("secrets or certificates that the rules name were read anew");
+                }
                 self.loaded(&previous, &version, &needs_restart);
             }
             ReloadOutcome::Refused(problems) => {

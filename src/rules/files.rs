@@ -1,14 +1,12 @@
-//! The files of a rules directory: which ones count, read as of one moment, within bounds.
+//! The files of a rules directory: which ones count, within bounds.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
-use super::problems::Findings;
+use super::stamp::Stamp;
 use crate::domain::ShopCode;
 
 /// The largest rule file, in bytes.
@@ -17,11 +15,8 @@ pub(super) const LARGEST_FILE: u64 = 4 << 20;
 /// How many files a rules directory may have.
 const MOST_FILES: usize = 100_000;
 
-/// How often reading starts again because files changed meanwhile.
-const READINGS: usize = 4;
-
 /// What a file is, by where it stands and what it is called (contract section 2).
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Role {
     /// `gateway.toml`.
     Gateway,
@@ -42,88 +37,16 @@ pub(super) enum Role {
     Merchant(String),
 }
 
-/// A rule file's place and content.
-#[derive(Debug, Clone)]
-pub(super) struct RuleFile {
-    /// Below the rules directory as the caller named it.
-    pub path: PathBuf,
-    /// The text; files that could not be read are not here.
-    pub text: String,
-}
-
-/// All rule files that could be read.
-pub(super) type RuleFiles = BTreeMap<Role, RuleFile>;
-
-/// Reads a rules directory. Files that change while it is being read make it start again, so that what is returned was
-/// all there at one moment.
-pub(super) fn read(directory: &Path, findings: &mut Findings) -> RuleFiles {
-    for reading in 1.. {
-        let (mut noted, mut noted_after) = (Vec::new(), Vec::new());
-        let before = listing(directory, &mut noted);
-        let mut noted_inside = Vec::new();
-        let files = contents(&before, &mut noted_inside);
-        let after = listing(directory, &mut noted_after);
-        if reading < READINGS && (after != before || noted_after != noted) {
-            continue;
-        }
-        noted.append(&mut noted_inside);
-        for Note { path, before, message } in noted {
-            let file = findings.file(&path, &before);
-            findings.distrust(file);
-            findings.add(file, before.len()..before.len(), message);
-        }
-        return files;
-    }
-    RuleFiles::new()
-}
-
-/// A hash over all file names and contents, and over what is known of files elsewhere; 16 hexadecimal digits.
-pub(super) fn version(directory: &Path, files: &RuleFiles, elsewhere: impl Iterator<Item = [u8; 32]>) -> Box<str> {
-    let mut hash = Sha256::new();
-    for file in files.values() {
-        let name = file.path.strip_prefix(directory).unwrap_or(&file.path);
-        for part in [name.as_os_str().as_encoded_bytes(), file.text.as_bytes()] {
-            hash.update((part.len() as u64).to_be_bytes());
-            hash.update(part);
-        }
-    }
-    for digest in elsewhere {
-        hash.update(digest);
-    }
-    let digest = hash.finalize();
-    let number = digest.iter().take(8).fold(0_u64, |number, byte| (number << 8) | u64::from(*byte));
-    format!("{number:016x}").into()
-}
-
-/// What a file's content is told apart by without reading it.
-#[derive(Debug, PartialEq, Eq)]
-struct Stamp {
-    /// Where symbolic links lead.
-    target: Option<PathBuf>,
-    length: u64,
-    modified: Option<SystemTime>,
-}
-
-type Listing = BTreeMap<Role, (PathBuf, Stamp)>;
-
-/// What the rule files can be told apart by without reading them: which there are, and each one's stamp.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stamps(Listing, Vec<Note>);
-
-/// The stamps of now.
-pub(super) fn stamps(directory: &Path) -> Stamps {
-    let mut noted = Vec::new();
-    let listing = listing(directory, &mut noted);
-    Stamps(listing, noted)
-}
+/// The files that are there, each with its stamp.
+pub(super) type Listing = BTreeMap<Role, (Arc<Path>, Stamp)>;
 
 /// What is wrong with a file as such.
 #[derive(Debug, PartialEq, Eq)]
-struct Note {
-    path: PathBuf,
+pub(super) struct Note {
+    pub path: PathBuf,
     /// The text before the place that is wrong.
-    before: String,
-    message: String,
+    pub before: String,
+    pub message: String,
 }
 
 impl Note {
@@ -132,7 +55,8 @@ impl Note {
     }
 }
 
-fn listing(directory: &Path, noted: &mut Vec<Note>) -> Listing {
+/// The rule files that are there; what has the name of one and cannot be one is noted.
+pub(super) fn listing(directory: &Path, noted: &mut Vec<Note>) -> Listing {
     let mut lister = Lister { listing: Listing::new(), noted, most: MOST_FILES };
     lister.all(directory);
     lister.listing
@@ -189,8 +113,7 @@ impl Lister<'_> {
         if !meta.is_file() {
             self.note(&path, "is not a regular file");
         } else if self.listing.len() < self.most {
-            let target = fs::canonicalize(&path).ok();
-            self.listing.insert(role, (path, Stamp { target, length: meta.len(), modified: meta.modified().ok() }));
+            self.listing.insert(role, (path.into(), Stamp::of(&meta)));
         } else {
             let message = format!("there are more than {} rule files", self.most);
             if !self.noted.iter().any(|note| note.message == message) {
@@ -256,20 +179,8 @@ fn stem<'a>(name: &'a str, ending: &str) -> Option<&'a str> {
     name.strip_suffix(ending).filter(|stem| ShopCode::new(stem).is_ok())
 }
 
-fn contents(listing: &Listing, noted: &mut Vec<Note>) -> RuleFiles {
-    let mut files = RuleFiles::new();
-    for (role, (path, _)) in listing {
-        match text(path) {
-            Ok(text) => {
-                files.insert(role.clone(), RuleFile { path: path.clone(), text });
-            }
-            Err(note) => noted.push(note),
-        }
-    }
-    files
-}
-
-fn text(path: &Path) -> Result<String, Note> {
+/// The text of a file.
+pub(super) fn text(path: &Path) -> Result<String, Note> {
     let bytes =
         read_bounded(path, LARGEST_FILE).map_err(|error| Note::new(path, format!("cannot be read: {error}")))?;
     String::from_utf8(bytes).map_err(|error| {

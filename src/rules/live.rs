@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
-use super::files::{Stamps, stamps};
-use super::{Gateway, LoadOptions, Problems, RuleSet, Secrets, load};
+use super::shelf::ContentHash;
+use super::{Gateway, Loader, Problems, RuleSet, Secrets};
 use crate::clock::Clock;
 
 /// The rule set in force, and how to exchange it (contract section 2, "Live reload").
@@ -18,8 +18,17 @@ pub struct LiveRules {
     started: Arc<RuleSet>,
     /// Why the last reload failed; nothing since a good set was loaded.
     failure: ArcSwapOption<Problems>,
-    /// Held during a reload: there is one at a time. What the files were told apart by when they were last read.
-    reloading: Mutex<Stamps>,
+    /// Held during a reload: there is one at a time.
+    reading: Mutex<Reading>,
+    /// Outside the directory; see [`LiveRules::files_elsewhere`].
+    elsewhere: ArcSwap<Vec<PathBuf>>,
+}
+
+/// What reads the rules.
+struct Reading {
+    loader: Loader,
+    /// What the files elsewhere held when the set in force was read.
+    elsewhere: ContentHash,
 }
 
 /// What a reload came to.
@@ -31,6 +40,9 @@ pub enum ReloadOutcome {
         previous: Box<str>,
         /// The version now.
         version: Box<str>,
+        /// Whether secrets or certificates that are kept in files elsewhere are others than before: of secrets the
+        /// version says nothing.
+        elsewhere_changed: bool,
         /// The sections of `gateway.toml` that differ from those the process runs with: they need a restart, and until
         /// then the running ones stay in force.
         needs_restart: Vec<&'static str>,
@@ -40,17 +52,18 @@ pub enum ReloadOutcome {
 }
 
 impl LiveRules {
-    /// Serves a first rule set that was loaded from `directory`.
+    /// Serves a first rule set that `loader` has loaded.
     #[must_use]
-    pub fn new(directory: &Path, first: RuleSet, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(loader: Loader, first: RuleSet, clock: Arc<dyn Clock>) -> Self {
         let started = Arc::new(first);
         Self {
-            directory: directory.into(),
+            directory: loader.directory().into(),
             clock,
             current: ArcSwap::new(Arc::clone(&started)),
             started,
             failure: ArcSwapOption::empty(),
-            reloading: Mutex::new(stamps(directory)),
+            elsewhere: ArcSwap::from_pointee(loader.files_elsewhere()),
+            reading: Mutex::new(Reading { elsewhere: loader.hash_elsewhere(), loader }),
         }
     }
 
@@ -76,17 +89,25 @@ impl LiveRules {
     /// times, without reading any. `false` while a reload runs.
     #[must_use]
     pub fn stale(&self) -> bool {
-        self.reloading.try_lock().is_ok_and(|read| *read != stamps(&self.directory))
+        self.reading.try_lock().is_ok_and(|mut reading| reading.loader.is_stale(self.clock.now()))
+    }
+
+    /// The files outside the directory that the rules named when they were last read, good or wrong, whether or not they
+    /// exist: secrets and trusted certificates.
+    #[must_use]
+    pub fn files_elsewhere(&self) -> Arc<Vec<PathBuf>> {
+        self.elsewhere.load_full()
     }
 
     /// Reads the files anew, all or nothing. Reads files and may block: call it where that is allowed. Calls at the same
     /// time wait for each other.
     pub fn reload(&self) -> ReloadOutcome {
         // A reload that panicked left the last good set in force, so that its lock is as good as any.
-        let mut read = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
-        *read = stamps(&self.directory);
+        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let Reading { loader, elsewhere } = &mut *reading;
         let previous = self.current();
-        let loaded = load(&self.directory, self.clock.now(), Some(&previous), LoadOptions::default());
+        let loaded = loader.load(self.clock.now(), Some(&previous));
+        self.elsewhere.store(Arc::new(loader.files_elsewhere()));
         let (error, outcome) = match loaded {
             Ok(mut rules) => {
                 let needs_restart = changed_sections(&self.started.gateway, &rules.gateway);
@@ -94,7 +115,9 @@ impl LiveRules {
                 let version = rules.version.clone();
                 self.current.store(Arc::new(rules));
                 let previous = previous.version.clone();
-                (None, ReloadOutcome::Loaded { previous, version, needs_restart })
+                let before = std::mem::replace(elsewhere, loader.hash_elsewhere());
+                let elsewhere_changed = before != *elsewhere;
+                (None, ReloadOutcome::Loaded { previous, version, elsewhere_changed, needs_restart })
             }
             Err(problems) => {
                 let problems = Arc::new(problems);

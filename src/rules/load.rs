@@ -1,9 +1,13 @@
 //! From a rules directory to a rule set, all or nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::RuleSet;
+use super::compile::memo::Memo;
+use super::compile::{Task, compile};
+use super::elsewhere::Elsewhere;
 use super::problems::{Findings, Problems};
-use super::{RuleSet, compile, files};
+use super::shelf::{ContentHash, Shelf};
 use crate::domain::UnixMillis;
 
 /// How rules are loaded.
@@ -20,7 +24,7 @@ impl Default for LoadOptions {
     }
 }
 
-/// Loads a rules directory (contract section 2). Reads files and may block.
+/// Loads a rules directory once (contract section 2). Reads files and may block.
 ///
 /// Rate limiters keep what was used of them in `previous`, for keys whose quota stayed as it was.
 ///
@@ -32,14 +36,77 @@ pub fn load(
     previous: Option<&RuleSet>,
     options: LoadOptions,
 ) -> Result<RuleSet, Problems> {
-    let mut findings = Findings::default();
-    let files = files::read(directory, &mut findings);
-    let rules = compile::compile(&files, directory, now, previous, options.check_secrets, &mut findings);
-    let warnings = findings.into_problems()?;
-    if let Some(rules) = rules {
-        return Ok(RuleSet { warnings, ..rules });
+    Loader::new(directory, options).load(now, previous)
+}
+
+/// Loads a rules directory again and again: only what changed is read and compiled.
+pub struct Loader {
+    directory: PathBuf,
+    options: LoadOptions,
+    shelf: Shelf,
+    elsewhere: Elsewhere,
+    memo: Memo,
+}
+
+impl Loader {
+    /// Knows the directory, and has read nothing of it.
+    #[must_use]
+    pub fn new(directory: &Path, options: LoadOptions) -> Self {
+        Self {
+            directory: directory.into(),
+            options,
+            shelf: Shelf::default(),
+            elsewhere: Elsewhere::default(),
+            memo: Memo::default(),
+        }
     }
-    let mut unexplained = Findings::default();
-    unexplained.add_unreadable(directory, "the rules could not be compiled");
-    Err(unexplained.into_problems().expect_err("a problem was just added"))
+
+    /// The rules directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Loads the rules as they are now. `previous` is the set in force: see [`load`].
+    ///
+    /// # Errors
+    /// Everything that is wrong with the files.
+    pub fn load(&mut self, now: UnixMillis, previous: Option<&RuleSet>) -> Result<RuleSet, Problems> {
+        let mut findings = Findings::default();
+        self.elsewhere.begin(now);
+        let files = self.shelf.read(&self.directory, now, &mut findings);
+        let (directory, check_secrets) = (self.directory.as_path(), self.options.check_secrets);
+        let task = Task { directory, files, now, previous, check_secrets, memo: &self.memo };
+        let (rules, memo) = compile(&task, &mut self.elsewhere, &mut findings);
+        self.memo = memo;
+        let warnings = findings.into_problems()?;
+        if let Some(rules) = rules {
+            return Ok(RuleSet { warnings, ..rules });
+        }
+        let mut unexplained = Findings::default();
+        unexplained.add_unreadable(&self.directory, "the rules could not be compiled");
+        Err(unexplained.into_problems().expect_err("a problem was just added"))
+    }
+
+    /// Whether what was read last, good or wrong, is not what is there at `now`: told from names, sizes and times.
+    pub fn is_stale(&mut self, now: UnixMillis) -> bool {
+        self.shelf.is_stale(&self.directory, now) || self.elsewhere.is_stale(now)
+    }
+
+    /// What the files elsewhere held when they were last read, secrets too: for comparison in memory alone.
+    pub(super) fn hash_elsewhere(&self) -> ContentHash {
+        self.elsewhere.hash()
+    }
+
+    /// The files outside the directory that were looked for when it was last read: secrets, trusted certificates.
+    #[must_use]
+    pub fn files_elsewhere(&self) -> Vec<PathBuf> {
+        self.elsewhere.paths()
+    }
+}
+
+impl std::fmt::Debug for Loader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Loader").field("directory", &self.directory).finish_non_exhaustive()
+    }
 }

@@ -3,6 +3,7 @@
 
 mod compile;
 mod dialect;
+mod elsewhere;
 mod files;
 mod json_places;
 mod live;
@@ -18,7 +19,9 @@ mod schema_unique;
 mod schema_weight;
 mod schema_words;
 mod secret;
+mod shelf;
 mod shop;
+mod stamp;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -27,7 +30,7 @@ mod watch;
 pub(crate) use compile::samples::samples as reply_samples;
 pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
 pub use live::{LiveRules, ReloadOutcome};
-pub use load::{LoadOptions, load};
+pub use load::{LoadOptions, Loader, load};
 pub use merchant::{
     AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
 };

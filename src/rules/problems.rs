@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
@@ -167,7 +168,7 @@ pub(super) struct Findings {
 
 struct Source {
     path: PathBuf,
-    text: String,
+    text: Arc<str>,
     /// Secrets, and values of keys that may be misspelt secrets.
     hidden: Vec<Span>,
     /// Whether the text could not be read, so that nobody knows where its secrets are.
@@ -186,7 +187,7 @@ struct Finding {
 
 impl Findings {
     /// Takes a file; `path` is how problems name it.
-    pub fn file(&mut self, path: &Path, text: &str) -> FileId {
+    pub fn file(&mut self, path: &Path, text: impl Into<Arc<str>>) -> FileId {
         self.sources.push(Source {
             path: path.into(),
             text: text.into(),
@@ -236,6 +237,11 @@ impl Findings {
     /// Whether something was found that keeps the rules from being loaded.
     pub fn refuse(&self) -> bool {
         self.found.iter().any(|found| found.severity == Severity::Error)
+    }
+
+    /// How much was found.
+    pub fn count(&self) -> usize {
+        self.found.len()
     }
 
     /// The text of a file.

@@ -18,7 +18,7 @@ use crate::domain::{MerchantId, ShopCode, UnixMillis};
 /// All rules of one moment. A request fetches it once and keeps it to its reply.
 #[derive(Debug)]
 pub struct RuleSet {
-    /// The first 16 hexadecimal digits of a hash over all files, those of `trust_files` included.
+    /// The first 16 hexadecimal digits of a hash over all files, those of trusted certificates included.
     pub version: Box<str>,
     /// When it was read.
     pub loaded_at: UnixMillis,
@@ -34,8 +34,6 @@ pub struct RuleSet {
     pub api_keys: HashMap<Box<str>, KeyEntry>,
     /// The paths of all dialects.
     pub v1_routes: HashMap<Box<str>, Vec<V1Route>>,
-    /// The files of certificates that shops' providers and the engine are trusted by. Their content is part of the rules.
-    pub trust_files: Vec<PathBuf>,
     /// What is no reason to refuse the set, and would fail requests.
     pub warnings: Vec<Problem>,
 }

@@ -39,8 +39,15 @@ pub(super) type AllowedValues = Arc<HashSet<Box<str>>>;
 pub(super) struct Lists {
     /// By name.
     pub common: HashMap<String, AllowedValues>,
-    /// By merchant, then by name: used in place of the common ones.
-    pub own: HashMap<String, HashMap<String, AllowedValues>>,
+    /// By name, then by merchant: used in place of the common ones.
+    pub own: HashMap<String, BTreeMap<String, AllowedValues>>,
+}
+
+impl Lists {
+    /// The lists of this name that merchants have of their own, by merchant.
+    pub fn own_of(&self, name: &str) -> impl Iterator<Item = (&String, &AllowedValues)> {
+        self.own.get(name).into_iter().flatten()
+    }
 }
 
 /// What is wrong with a schema, and where: the keys and indices that lead there.
@@ -64,6 +71,8 @@ pub struct FieldsSchema {
     common: Validator,
     /// For merchants with lists of their own.
     own: HashMap<MerchantId, Validator>,
+    /// The lists that it names, each once.
+    lists: Vec<String>,
 }
 
 /// What a schema refused: never with the value.
@@ -96,22 +105,27 @@ impl FieldsSchema {
         let Applied { schema, requires_ip, names_ip } = applied(schema);
         let common = validator(&schema, None, lists).map_err(|problem| vec![problem])?;
         check_defaults(&common, &defaults)?;
+        let used: BTreeSet<String> = used_lists.into_iter().map(|(_, name)| name).collect();
         let mut own = HashMap::new();
-        for (merchant, theirs) in &lists.own {
-            if let Ok(merchant) = MerchantId::new(merchant)
-                && used_lists.iter().any(|(_, name)| theirs.contains_key(name))
-            {
-                let validator = validator(&schema, Some(theirs), lists).map_err(|problem| vec![problem])?;
+        for (merchant, theirs) in own_lists(&used, lists) {
+            if let Ok(merchant) = MerchantId::new(merchant) {
+                let validator = validator(&schema, Some(&theirs), lists).map_err(|problem| vec![problem])?;
                 own.insert(merchant, validator);
             }
         }
-        Ok(Self { kept: kept.into_iter().collect(), defaults, requires_ip, names_ip, weight, common, own })
+        let (kept, lists) = (kept.into_iter().collect(), used.into_iter().collect());
+        Ok(Self { kept, defaults, requires_ip, names_ip, weight, common, own, lists })
     }
 
     /// The member names that the schema keeps, sorted: its `properties`, and `merchant_user_ip`.
     #[must_use]
     pub fn kept(&self) -> &Arc<[Box<str>]> {
         &self.kept
+    }
+
+    /// The names of the allowed-value lists that the schema names, sorted.
+    pub(super) fn lists(&self) -> &[String] {
+        &self.lists
     }
 
     /// Uses another schema's list of names when it is the same, so that equal lists are kept once.
@@ -159,6 +173,17 @@ impl FieldsSchema {
         validator.validate(&whole).map_err(|error| field_problem(&error))?;
         Ok(added)
     }
+}
+
+/// The merchants with lists of their own among these, each with them.
+fn own_lists<'l>(used: &BTreeSet<String>, lists: &'l Lists) -> BTreeMap<&'l str, HashMap<String, AllowedValues>> {
+    let mut own: BTreeMap<&str, HashMap<String, AllowedValues>> = BTreeMap::new();
+    for name in used {
+        for (merchant, values) in lists.own_of(name) {
+            own.entry(merchant).or_default().insert(name.clone(), Arc::clone(values));
+        }
+    }
+    own
 }
 
 fn whole_problem(reason: &str) -> FieldProblem {

@@ -49,7 +49,7 @@ impl Shop {
 #[derive(Debug, Default)]
 pub struct ShopSide {
     /// The input schema of `fields`; without one, any object passes.
-    pub schema: Option<FieldsSchema>,
+    pub schema: Option<Arc<FieldsSchema>>,
     /// Whether pages offer the signed return link (deposits).
     pub browser_return: bool,
 }

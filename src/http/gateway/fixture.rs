@@ -620,7 +620,6 @@ pub fn rule_set() -> RuleSet {
         shops: HashMap::from([(shop.code.clone(), shop)]),
         dialects: [v1, shaped].map(|dialect| (dialect.name.clone(), dialect)).into_iter().collect(),
         v1_routes: v1_routes(),
-        trust_files: Vec::new(),
         warnings: Vec::new(),
     }
 }

@@ -7,55 +7,36 @@ use std::sync::Arc;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use sha2::{Digest, Sha256};
 use toml::Spanned;
 
 use super::{Context, Here};
-use crate::rules::files::read_bounded;
+use crate::rules::elsewhere::{Content, Elsewhere, LARGEST_ELSEWHERE};
 use crate::rules::problems::Span;
 use crate::rules::raw::{Field, List};
 
-/// The largest file of certificates, in bytes.
-const LARGEST_PEM: u64 = 4 << 20;
-
-/// The files whose certificates shops' providers and the engine are trusted by, each read once for one rule set.
+/// The files of certificates that shops' providers and the engine are trusted by, each read once for one rule set.
 #[derive(Default)]
-pub(super) struct Trusted(BTreeMap<PathBuf, Result<Read, String>>);
-
-/// The content of a file.
-#[derive(Clone)]
-struct Read {
-    certificates: Arc<[CertificateDer<'static>]>,
-    digest: [u8; 32],
-}
+pub(super) struct Trusted(BTreeMap<PathBuf, Result<Arc<[CertificateDer<'static>]>, String>>);
 
 impl Trusted {
-    /// What tells each file's content apart, in the order of their paths.
-    pub(super) fn digests(&self) -> impl Iterator<Item = [u8; 32]> {
-        self.0.values().filter_map(|read| read.as_ref().ok()).map(|read| read.digest)
-    }
-
-    /// Where the files are.
-    pub(super) fn into_paths(self) -> Vec<PathBuf> {
-        self.0.into_keys().collect()
-    }
-
-    fn read(&mut self, path: PathBuf) -> Result<Arc<[CertificateDer<'static>]>, String> {
-        let read = self.0.entry(path).or_insert_with_key(|path| read(path));
-        read.as_ref().map(|read| Arc::clone(&read.certificates)).map_err(String::clone)
+    fn read(&mut self, path: PathBuf, elsewhere: &mut Elsewhere) -> Result<Arc<[CertificateDer<'static>]>, String> {
+        if let Some(known) = self.0.get(&path) {
+            elsewhere.use_again(&path);
+            return known.clone();
+        }
+        let read = read(&path, elsewhere);
+        self.0.entry(path).or_insert(read).clone()
     }
 }
 
-fn read(path: &Path) -> Result<Read, String> {
-    let bytes =
-        read_bounded(path, LARGEST_PEM).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+fn read(path: &Path, elsewhere: &mut Elsewhere) -> Result<Arc<[CertificateDer<'static>]>, String> {
+    let bytes = elsewhere.read(path, Content::Public, LARGEST_ELSEWHERE);
+    let bytes = bytes.map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&bytes).collect();
     let usable = |certificate: &CertificateDer<'static>| RootCertStore::empty().add(certificate.clone()).is_ok();
     match certificates {
         Ok(certificates) if certificates.is_empty() => Err(format!("{} holds no PEM certificate", path.display())),
-        Ok(certificates) if certificates.iter().all(usable) => {
-            Ok(Read { certificates: certificates.into(), digest: Sha256::digest(&bytes).into() })
-        }
+        Ok(certificates) if certificates.iter().all(usable) => Ok(certificates.into()),
         _ => Err(format!("{} holds a certificate that cannot be read", path.display())),
     }
 }
@@ -67,7 +48,7 @@ impl Context<'_> {
         if !self.check_secrets || (made == Some(path) && !path.exists()) {
             return;
         }
-        let reason = match read_bounded(path, LARGEST_PEM) {
+        let reason = match self.elsewhere.read(path, Content::Public, LARGEST_ELSEWHERE) {
             Err(error) => format!("{} cannot be read: {error}", path.display()),
             Ok(bytes) if CertificateDer::pem_slice_iter(&bytes).next().is_none_or(|first| first.is_err()) => {
                 format!("{} holds no PEM certificate", path.display())
@@ -90,7 +71,7 @@ impl Context<'_> {
         };
         let mut all = Vec::new();
         for path in named {
-            match self.trusted.read(here.relative(path.get_ref())) {
+            match self.trusted.read(here.relative(path.get_ref()), self.elsewhere) {
                 Ok(certificates) => all.extend(certificates.iter().cloned()),
                 Err(reason) => self.problem(here, path.span(), format!("`{key}`: {reason}")),
             }

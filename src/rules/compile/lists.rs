@@ -4,8 +4,10 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Context;
+use super::memo::KeptList;
 use crate::rules::files::Role;
-use crate::rules::schema::Lists;
+use crate::rules::schema::{AllowedValues, Lists};
+use crate::rules::shelf::RuleFile;
 
 impl Context<'_> {
     /// All lists of the rules directory.
@@ -13,18 +15,28 @@ impl Context<'_> {
         let mut lists = Lists::default();
         for (role, file) in self.files {
             let Role::List { merchant, name } = role else { continue };
-            let values = values(&file.text);
-            if values.is_empty() {
-                // A list without values refuses every request; far more often the file was just truncated.
-                self.findings.add_unreadable(&file.path, "the list has no values");
-            }
-            let theirs = match merchant {
-                Some(merchant) => lists.own.entry(merchant.clone()).or_default(),
-                None => &mut lists.common,
+            let values = self.list(role, file);
+            match merchant {
+                Some(merchant) => lists.own.entry(name.clone()).or_default().insert(merchant.clone(), values),
+                None => lists.common.insert(name.clone(), values),
             };
-            theirs.insert(name.clone(), Arc::new(values));
         }
         lists
+    }
+
+    fn list(&mut self, role: &Role, file: &RuleFile) -> AllowedValues {
+        let known = self.before.lists.get(role).filter(|kept| kept.hash == file.hash);
+        let kept = known.cloned().unwrap_or_else(|| {
+            let values = values(&file.text);
+            KeptList { hash: file.hash, values: Arc::new(values) }
+        });
+        let values = Arc::clone(&kept.values);
+        if values.is_empty() {
+            // A list without values refuses every request; far more often the file was just truncated.
+            self.findings.add_unreadable(&file.path, "the list has no values");
+        }
+        self.kept.lists.insert(role.clone(), kept);
+        values
     }
 }
 

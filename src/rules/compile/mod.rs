@@ -6,6 +6,7 @@ mod checks;
 mod dialect;
 mod gateway;
 mod lists;
+pub(super) mod memo;
 mod merchant;
 mod provider;
 mod routes;
@@ -19,9 +20,11 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use self::certificates::Trusted;
-use super::files::{RuleFile, RuleFiles};
+use self::memo::Memo;
+use super::elsewhere::Elsewhere;
 use super::problems::{FileId, Findings, Span};
 use super::raw::{self, FromToml};
+use super::shelf::{RuleFile, RuleFiles, version};
 use super::{Dialect, KeyEntry, RuleSet, Shop};
 use crate::domain::{MerchantId, ShopCode, UnixMillis};
 
@@ -34,6 +37,10 @@ struct Context<'a> {
     files: &'a RuleFiles,
     check_secrets: bool,
     previous: Option<&'a RuleSet>,
+    /// What the last compilation made, and what of this one the next may take over.
+    before: &'a Memo,
+    kept: Memo,
+    elsewhere: &'a mut Elsewhere,
     trusted: Trusted,
 }
 
@@ -58,7 +65,7 @@ impl Context<'_> {
 
     /// Reads a TOML file, and compiles it when it could be read.
     fn read<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<(Here<'f>, T)> {
-        let id = self.findings.file(&file.path, &file.text);
+        let id = self.findings.file(&file.path, Arc::clone(&file.text));
         let raw = raw::read(&file.text, id, self.findings)?;
         Some((Here { file: id, path: &file.path }, raw))
     }
@@ -70,39 +77,43 @@ struct Parts {
     dialects: HashMap<Box<str>, Option<Arc<Dialect>>>,
 }
 
-/// Compiles all files of a rules directory. The result is of use only when nothing was found.
-pub(super) fn compile(
-    files: &RuleFiles,
-    directory: &Path,
-    now: UnixMillis,
-    previous: Option<&RuleSet>,
-    check_secrets: bool,
-    findings: &mut Findings,
-) -> Option<RuleSet> {
-    let mut context = Context { findings, files, check_secrets, previous, trusted: Trusted::default() };
+/// What a compilation starts from.
+pub(super) struct Task<'a> {
+    pub directory: &'a Path,
+    pub files: &'a RuleFiles,
+    pub now: UnixMillis,
+    /// The set in force.
+    pub previous: Option<&'a RuleSet>,
+    pub check_secrets: bool,
+    /// What the last compilation made, of whatever became of it.
+    pub memo: &'a Memo,
+}
+
+/// Compiles the files of a rules directory, as far as they changed. The set is of use only when nothing was found that
+/// refuses it; what can be taken over by the next compilation is of use in any case.
+pub(super) fn compile(task: &Task<'_>, elsewhere: &mut Elsewhere, findings: &mut Findings) -> (Option<RuleSet>, Memo) {
+    let Task { directory, files, previous, check_secrets, memo: before, .. } = *task;
+    let (kept, trusted) = (Memo::default(), Trusted::default());
+    let mut context = Context { findings, files, check_secrets, previous, before, kept, elsewhere, trusted };
     let gateway = context.gateway(directory);
     let dialects = context.dialects();
     let shops = context.shops();
     let parts = Parts { shops, dialects: dialects.compiled };
     let merchants = context.merchants(&parts);
     let v1_routes = context.routes(&parts, &dialects.places, &merchants);
-    let api_keys = api_keys(&merchants);
-    let trusted = context.trusted;
-    if findings.refuse() {
-        return None;
-    }
-    Some(RuleSet {
-        version: super::files::version(directory, files, trusted.digests()),
-        loaded_at: now,
-        gateway: gateway?,
+    let Context { kept, elsewhere, findings, .. } = context;
+    let rules = gateway.filter(|_| !findings.refuse()).map(|gateway| RuleSet {
+        version: version(directory, files, elsewhere.public()),
+        loaded_at: task.now,
+        gateway,
+        api_keys: api_keys(&merchants),
         merchants,
         shops: parts.shops.into_iter().filter_map(|(code, shop)| Some((code, shop?))).collect(),
         dialects: parts.dialects.into_iter().filter_map(|(name, dialect)| Some((name, dialect?))).collect(),
-        api_keys,
         v1_routes,
-        trust_files: trusted.into_paths(),
         warnings: Vec::new(),
-    })
+    });
+    (rules, kept)
 }
 
 fn api_keys(merchants: &HashMap<MerchantId, Arc<super::Merchant>>) -> HashMap<Box<str>, KeyEntry> {

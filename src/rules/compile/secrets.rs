@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use super::{Context, Here};
 use crate::clock::{Random, SystemRandomness};
-use crate::rules::files::read_bounded;
+use crate::rules::elsewhere::Content;
 use crate::rules::problems::quoted;
 use crate::rules::raw::{Field, RawSecret, RawSecrets};
 use crate::rules::{Secret, Secrets, StoreKeys};
@@ -41,7 +41,7 @@ impl Context<'_> {
         if !self.check_secrets && !matches!(raw.get_ref(), RawSecret::Literal(_)) {
             return Some(placeholder());
         }
-        match bytes(here, raw.get_ref()) {
+        match self.bytes(here, raw.get_ref()) {
             Ok(bytes) => Some(Secret::new(&bytes)),
             Err(missing) => {
                 self.problem(here, raw.span(), missing.message());
@@ -62,7 +62,7 @@ impl Context<'_> {
                 keys.push(placeholder());
                 continue;
             }
-            match bytes(here, raw.get_ref()) {
+            match self.bytes(here, raw.get_ref()) {
                 Ok(text) => match store_key(&text) {
                     Some(key) => keys.push(key),
                     None => self.problem(here, raw.span(), "the store's key must be 32 bytes in base64"),
@@ -73,6 +73,26 @@ impl Context<'_> {
         }
         StoreKeys { create_at, keys }
     }
+
+    fn bytes(&mut self, here: Here<'_>, secret: &RawSecret) -> Result<Vec<u8>, Missing> {
+        let bytes = match secret {
+            RawSecret::Literal(text) => text.as_bytes().to_vec(),
+            RawSecret::Environment(name) => env::var_os(name)
+                .ok_or_else(|| Missing::Because(format!("the environment variable {} is not set", quoted(name))))?
+                .into_encoded_bytes(),
+            RawSecret::File(named) => {
+                let path = here.relative(named);
+                let read = self.elsewhere.read(&path, Content::Secret, LARGEST_SECRET).map_err(|error| match error
+                    .kind()
+                {
+                    io::ErrorKind::NotFound => Missing::NoFile(path.clone()),
+                    _ => Missing::Because(format!("the secret's file {} cannot be read: {error}", path.display())),
+                })?;
+                without_newline(read)
+            }
+        };
+        if bytes.is_empty() { Err(Missing::Because("the secret is empty".into())) } else { Ok(bytes) }
+    }
 }
 
 impl Missing {
@@ -82,24 +102,6 @@ impl Missing {
             Self::Because(reason) => reason.clone(),
         }
     }
-}
-
-fn bytes(here: Here<'_>, secret: &RawSecret) -> Result<Vec<u8>, Missing> {
-    let bytes = match secret {
-        RawSecret::Literal(text) => text.as_bytes().to_vec(),
-        RawSecret::Environment(name) => env::var_os(name)
-            .ok_or_else(|| Missing::Because(format!("the environment variable {} is not set", quoted(name))))?
-            .into_encoded_bytes(),
-        RawSecret::File(named) => {
-            let path = here.relative(named);
-            let read = read_bounded(&path, LARGEST_SECRET).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => Missing::NoFile(path.clone()),
-                _ => Missing::Because(format!("the secret's file {} cannot be read: {error}", path.display())),
-            })?;
-            without_newline(read)
-        }
-    };
-    if bytes.is_empty() { Err(Missing::Because("the secret is empty".into())) } else { Ok(bytes) }
 }
 
 /// Drops one trailing newline, which editors and `echo` add.

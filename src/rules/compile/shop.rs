@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use toml::Spanned;
 
+use super::memo::{KeptSchema, KeptShop, UsedLists};
 use super::{Context, Here};
 use crate::domain::{Direction, ShopCode};
 use crate::rules::files::Role;
@@ -13,6 +14,7 @@ use crate::rules::json_places::Places;
 use crate::rules::problems::{did_you_mean, quoted};
 use crate::rules::raw::{Field, RawAccount, RawChecks, RawPayout, RawShop};
 use crate::rules::schema::Lists;
+use crate::rules::shelf::RuleFile;
 use crate::rules::{AccountRule, FieldsSchema, Shop, ShopSide};
 
 /// How large a compiled pattern may be, in bytes.
@@ -22,20 +24,51 @@ const LARGEST_PATTERN: usize = 1 << 20;
 struct Schemas {
     lists: Lists,
     /// Lists of kept names, each once.
-    kept: HashSet<Arc<[Box<str>]>>,
+    kept_names: HashSet<Arc<[Box<str>]>>,
 }
 
 impl Context<'_> {
     pub(super) fn shops(&mut self) -> HashMap<ShopCode, Option<Arc<Shop>>> {
-        let mut schemas = Schemas { lists: self.lists(), kept: HashSet::new() };
+        let mut schemas = Schemas { lists: self.lists(), kept_names: HashSet::new() };
         let mut shops = HashMap::new();
         for (role, file) in self.files {
             let Role::Shop(name) = role else { continue };
             let Ok(code) = ShopCode::new(name) else { continue };
-            let shop = self.read::<RawShop>(file).and_then(|(here, raw)| self.shop(here, &code, &raw, &mut schemas));
-            shops.insert(code, shop.map(Arc::new));
+            let shop = self.known_shop(&code, file, &mut schemas).or_else(|| self.new_shop(&code, file, &mut schemas));
+            shops.insert(code, shop);
         }
         shops
+    }
+
+    /// A shop that nothing changed for.
+    fn known_shop(&mut self, code: &ShopCode, file: &RuleFile, schemas: &mut Schemas) -> Option<Arc<Shop>> {
+        let before = self.before;
+        let known = before.shops.get(code).filter(|known| known.hash == file.hash)?;
+        for (direction, name, schema) in &known.schemas {
+            let file = self.files.get(&Role::Schema(name.clone()))?;
+            if !Arc::ptr_eq(schema, &self.known_schema(file, *direction, schemas)?) {
+                return None;
+            }
+        }
+        if !self.elsewhere.unchanged(&known.elsewhere) {
+            return None;
+        }
+        self.kept.shops.insert(code.clone(), known.clone());
+        Some(Arc::clone(&known.shop))
+    }
+
+    fn new_shop(&mut self, code: &ShopCode, file: &RuleFile, schemas: &mut Schemas) -> Option<Arc<Shop>> {
+        let found = self.findings.count();
+        self.elsewhere.uses();
+        let (here, raw) = self.read::<RawShop>(file)?;
+        let shop = Arc::new(self.shop(here, code, &raw, schemas)?);
+        let elsewhere = self.elsewhere.uses();
+        if self.findings.count() == found {
+            let schemas = named_schemas(&raw, &shop);
+            let kept = KeptShop { hash: file.hash, schemas, elsewhere, shop: Arc::clone(&shop) };
+            self.kept.shops.insert(code.clone(), kept);
+        }
+        Some(shop)
     }
 
     fn shop(&mut self, here: Here<'_>, code: &ShopCode, raw: &RawShop, schemas: &mut Schemas) -> Option<Shop> {
@@ -100,14 +133,43 @@ impl Context<'_> {
         field: &Field<String>,
         direction: Direction,
         schemas: &mut Schemas,
-    ) -> Option<FieldsSchema> {
+    ) -> Option<Arc<FieldsSchema>> {
         let named = field.given()?;
-        let name = named.get_ref().strip_prefix("./").unwrap_or(named.get_ref());
+        let name = schema_name(named.get_ref());
         let Some(file) = self.files.get(&Role::Schema(name.to_owned())) else {
             self.missing_schema(here, named, name);
             return None;
         };
-        let id = self.findings.file(&file.path, &file.text);
+        self.known_schema(file, direction, schemas).or_else(|| self.new_schema(file, direction, schemas))
+    }
+
+    /// A schema that was compiled before, for whichever shop, and whose lists are the same.
+    fn known_schema(
+        &mut self,
+        file: &RuleFile,
+        direction: Direction,
+        schemas: &mut Schemas,
+    ) -> Option<Arc<FieldsSchema>> {
+        let key = (file.hash, direction);
+        if let Some(kept) = self.kept.schemas.get(&key) {
+            return Some(Arc::clone(&kept.schema));
+        }
+        let known = self.before.schemas.get(&key).filter(|known| known.lists.still_hold(&schemas.lists))?;
+        if !schemas.kept_names.contains(known.schema.kept()) {
+            schemas.kept_names.insert(Arc::clone(known.schema.kept()));
+        }
+        self.kept.schemas.insert(key, known.clone());
+        Some(Arc::clone(&known.schema))
+    }
+
+    fn new_schema(
+        &mut self,
+        file: &RuleFile,
+        direction: Direction,
+        schemas: &mut Schemas,
+    ) -> Option<Arc<FieldsSchema>> {
+        let found = self.findings.count();
+        let id = self.findings.file(&file.path, Arc::clone(&file.text));
         let schema: Value = match serde_json::from_str(&file.text) {
             Ok(schema) => schema,
             Err(error) => {
@@ -122,7 +184,13 @@ impl Context<'_> {
         }
         match FieldsSchema::compile(&schema, direction, &schemas.lists) {
             Ok(mut schema) => {
-                schema.share_kept(&mut schemas.kept);
+                schema.share_kept(&mut schemas.kept_names);
+                let schema = Arc::new(schema);
+                if self.findings.count() == found {
+                    let lists = UsedLists::of(schema.lists().iter().map(String::as_str), &schemas.lists);
+                    let kept = KeptSchema { lists, schema: Arc::clone(&schema) };
+                    self.kept.schemas.insert((file.hash, direction), kept);
+                }
                 Some(schema)
             }
             Err(problems) => {
@@ -144,6 +212,22 @@ impl Context<'_> {
         let message = format!("{} must be the name of a .json file beside this one", quoted(name));
         self.findings.add_with(here.file, named.span(), format!("`schema`: {message}"), suggestion);
     }
+}
+
+/// The file that a shop means by the name of a schema.
+fn schema_name(named: &str) -> &str {
+    named.strip_prefix("./").unwrap_or(named)
+}
+
+/// The schemas of a shop with the names that its file has for them.
+fn named_schemas(raw: &RawShop, shop: &Shop) -> Vec<(Direction, String, Arc<FieldsSchema>)> {
+    let payin = raw.payin.get().and_then(|side| side.schema.get());
+    let payout = raw.payout.get().and_then(|side| side.schema.get());
+    let sides = [(Direction::Payin, payin, &shop.payin), (Direction::Payout, payout, &shop.payout)];
+    let named = sides.into_iter().filter_map(|(direction, named, side)| {
+        Some((direction, schema_name(named?).to_owned(), Arc::clone(side.schema.as_ref()?)))
+    });
+    named.collect()
 }
 
 /// The byte that a line and column of the JSON parser mean; its columns count bytes.

@@ -1,5 +1,6 @@
 //! Tests of the rule files as a whole: directories in, rule sets or problems out.
 
+mod again;
 mod checks;
 mod defaults;
 mod dialects;
@@ -15,7 +16,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::{LoadOptions, Problems, RuleSet, load};
+use super::{LoadOptions, Loader, Problems, RuleSet, load};
 use crate::domain::{MerchantId, UnixMillis};
 
 /// A rules directory in the making, below a temporary one.
@@ -62,6 +63,14 @@ impl Rules {
 
     fn try_load(&self) -> Result<RuleSet, Problems> {
         load(&self.path(), UnixMillis(0), None, LoadOptions::default())
+    }
+
+    /// A loader that has loaded the rules once.
+    #[track_caller]
+    fn loader(&self) -> (Loader, RuleSet) {
+        let mut loader = Loader::new(&self.path(), LoadOptions::default());
+        let first = loader.load(UnixMillis(0), None).unwrap_or_else(|problems| panic!("{problems}"));
+        (loader, first)
     }
 
     #[track_caller]

@@ -30,7 +30,7 @@ fn an_http_provider_has_defaults() {
     let provider = http(&rules);
     assert_eq!(&*provider.url, "https://provider.example/pay");
     assert_eq!(provider.secrets.signing().expose(), b"one");
-    assert!(provider.trust.is_empty() && rules.trust_files.is_empty());
+    assert!(provider.trust.is_empty());
     assert_eq!(provider.timeout, Duration::from_secs(10));
     assert_eq!(provider.first_retry, Duration::from_secs(1));
     assert_eq!(provider.max_retry, Duration::from_mins(5));
@@ -45,12 +45,18 @@ fn an_http_provider_takes_every_key() {
     )
     .with("shops/provider.key", "old\n")
     .with("ca.pem", certificate("a.example"))
-    .with("shops/b.pem", certificate("b.example") + &certificate("c.example"))
-    .load();
-    let provider = http(&rules);
+    .with("shops/b.pem", certificate("b.example") + &certificate("c.example"));
+    let (loader, loaded) = rules.loader();
+    let provider = http(&loaded);
     let secrets: Vec<&[u8]> = provider.secrets.verifying().map(super::super::Secret::expose).collect();
     assert_eq!(secrets, [b"new", b"old"]);
-    assert_eq!((provider.trust.len(), rules.trust_files.len()), (3, 2));
+    assert_eq!(provider.trust.len(), 3);
+    let elsewhere = loader.files_elsewhere();
+    for named in
+        [rules.path().join("ca.pem"), rules.path().join("shops/b.pem"), rules.path().join("shops/provider.key")]
+    {
+        assert!(elsewhere.contains(&named), "{elsewhere:?}");
+    }
     assert_eq!(provider.timeout, Duration::from_millis(100));
     assert_eq!((provider.first_retry, provider.max_retry), (Duration::from_secs(2), Duration::from_secs(2)));
     assert_eq!(provider.give_up_after, Duration::from_hours(2));
@@ -153,9 +159,9 @@ fn trusted_files_must_hold_certificates() {
 fn trusted_certificates_are_part_of_the_rules() {
     let trust = "url = \"https://a.example\"\nsecret = \"s\"\ntrust = [\"../../ca.pem\"]\n";
     let rules = with_provider(trust).with("../ca.pem", certificate("a.example"));
-    let first = rules.load();
+    let (loader, first) = rules.loader();
     assert_eq!(rules.load().version, first.version);
-    assert_eq!(first.trust_files, [rules.0.path().join("ca.pem")]);
+    assert!(loader.files_elsewhere().contains(&rules.0.path().join("ca.pem")));
     rules.put("../ca.pem", certificate("a.example"));
     let second = rules.load();
     assert_ne!(second.version, first.version);

@@ -10,7 +10,8 @@ use crate::rules::{LiveRules, ReloadOutcome, Watched, Watcher};
 
 fn live(rules: &Rules) -> Arc<LiveRules> {
     let clock = Arc::new(ManualClock::at(UnixMillis(7)));
-    Arc::new(LiveRules::new(&rules.path(), rules.load(), clock))
+    let (loader, first) = rules.loader();
+    Arc::new(LiveRules::new(loader, first, clock))
 }
 
 fn limited(per_second: u32) -> String {
@@ -29,7 +30,7 @@ fn all_or_nothing() {
     assert!(Arc::ptr_eq(&first, &live.current()), "the last good set keeps serving");
     assert!(live.last_error().unwrap().to_string().contains("did you mean `name`?"));
     rules.put("merchants/m.toml", MERCHANT);
-    let ReloadOutcome::Loaded { previous, version, needs_restart } = live.reload() else { panic!("they are good") };
+    let ReloadOutcome::Loaded { previous, version, needs_restart, .. } = live.reload() else { panic!("they are good") };
     assert_eq!((previous, &version), (first.version.clone(), &live.current().version));
     assert!(needs_restart.is_empty() && live.last_error().is_none());
     assert_eq!(live.current().loaded_at, UnixMillis(7));

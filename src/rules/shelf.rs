@@ -1,0 +1,134 @@
+//! The rule files as they were last read: what did not change is not read again.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::files::{Listing, Note, Role, listing, text};
+use super::problems::Findings;
+use super::stamp::Stamp;
+use crate::domain::UnixMillis;
+
+/// How often reading starts again because files changed meanwhile.
+const READINGS: usize = 4;
+
+/// What tells a file's content apart: its SHA-256.
+pub(super) type ContentHash = [u8; 32];
+
+/// A rule file's place and content.
+#[derive(Debug, Clone)]
+pub(super) struct RuleFile {
+    /// Below the rules directory as the caller named it.
+    pub path: Arc<Path>,
+    /// The text; files that could not be read are not here.
+    pub text: Arc<str>,
+    /// Of the text.
+    pub hash: ContentHash,
+    stamp: Stamp,
+    /// Whether it had only just been changed when it was read, so that its stamp proves nothing.
+    fresh: bool,
+}
+
+impl RuleFile {
+    fn read(path: &Arc<Path>, stamp: Stamp, now: UnixMillis) -> Result<Self, Note> {
+        let text = text(path)?;
+        let hash = Sha256::digest(text.as_bytes()).into();
+        Ok(Self { path: Arc::clone(path), text: text.into(), hash, stamp, fresh: stamp.may_hide_a_change(now) })
+    }
+
+    fn is_still(&self, path: &Path, stamp: Stamp) -> bool {
+        !self.fresh && self.stamp == stamp && *self.path == *path
+    }
+}
+
+/// All rule files that could be read.
+pub(super) type RuleFiles = BTreeMap<Role, RuleFile>;
+
+/// The rule files, and what they were told apart by when they were last read.
+#[derive(Debug, Default)]
+pub(super) struct Shelf {
+    files: RuleFiles,
+    listing: Listing,
+    noted: Vec<Note>,
+}
+
+impl Shelf {
+    /// Reads a rules directory: what is new, and what has another stamp than before. Files that change while it is being
+    /// read make it start again, so that what is returned was all there at one moment. `now` is when that begins.
+    pub fn read(&mut self, directory: &Path, now: UnixMillis, findings: &mut Findings) -> &RuleFiles {
+        for reading in 1.. {
+            let mut noted = Vec::new();
+            let before = listing(directory, &mut noted);
+            let unreadable = self.take(&before, now);
+            let mut noted_after = Vec::new();
+            let settled = listing(directory, &mut noted_after) == before && noted_after == noted;
+            (self.listing, self.noted) = (before, noted);
+            if settled || reading == READINGS {
+                for Note { path, before, message } in self.noted.iter().chain(&unreadable) {
+                    let file = findings.file(path, before.as_str());
+                    findings.distrust(file);
+                    findings.add(file, before.len()..before.len(), message);
+                }
+                break;
+            }
+        }
+        &self.files
+    }
+
+    /// Takes over what is listed; returns what is wrong with files that cannot be read.
+    fn take(&mut self, listing: &Listing, now: UnixMillis) -> Vec<Note> {
+        let mut unreadable = Vec::new();
+        let mut before = std::mem::take(&mut self.files);
+        for (role, (path, stamp)) in listing {
+            let known = before.remove(role);
+            let file = match known {
+                Some(known) if known.is_still(path, *stamp) => Ok(known),
+                _ => RuleFile::read(path, *stamp, now).map(|read| match known {
+                    // The same text stays the same allocation: it is compared at many places.
+                    Some(known) if known.text == read.text => RuleFile { text: known.text, ..read },
+                    _ => read,
+                }),
+            };
+            match file {
+                Ok(file) => drop(self.files.insert(role.clone(), file)),
+                Err(note) => unreadable.push(note),
+            }
+        }
+        unreadable
+    }
+
+    /// Whether the files are others than those that were last read. Only those that had just been changed then are read.
+    pub fn is_stale(&mut self, directory: &Path, now: UnixMillis) -> bool {
+        let mut noted = Vec::new();
+        if listing(directory, &mut noted) != self.listing || noted != self.noted {
+            return true;
+        }
+        self.files.values_mut().filter(|file| file.fresh).any(|file| {
+            // Its name is listed, with the same stamp: when it cannot be read now, that passes.
+            if text(&file.path).is_ok_and(|text| *text != *file.text) {
+                return true;
+            }
+            file.fresh = file.stamp.may_hide_a_change(now);
+            false
+        })
+    }
+}
+
+/// A hash over all file names and contents, and over what is known of files elsewhere; 16 hexadecimal digits.
+pub(super) fn version(directory: &Path, files: &RuleFiles, elsewhere: impl Iterator<Item = ContentHash>) -> Box<str> {
+    let mut hash = Sha256::new();
+    for file in files.values() {
+        let name = file.path.strip_prefix(directory).unwrap_or(&file.path).as_os_str().as_encoded_bytes();
+        hash.update((name.len() as u64).to_be_bytes());
+        hash.update(name);
+        hash.update(file.hash);
+    }
+    for content in elsewhere {
+        hash.update(content);
+    }
+    let digest = hash.finalize();
+    let number = digest.iter().take(8).fold(0_u64, |number, byte| (number << 8) | u64::from(*byte));
+    format!("{number:016x}").into()
+}

@@ -1,0 +1,62 @@
+//! What a file's content is told apart by without reading it.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+
+use crate::domain::UnixMillis;
+
+/// How long after its last change a file's stamp is not trusted, in milliseconds: where times are kept by the second, a
+/// second change within the same one leaves the stamp as it was. No filesystem in use is coarser than two seconds.
+const SETTLED_AFTER_MS: i64 = 3000;
+
+/// Which file it is, how long, and when it was last changed: links are followed, so that another target is another file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    device: u64,
+    inode: u64,
+    length: u64,
+    /// Seconds and nanoseconds: the content's, and the inode's, which nobody can set back.
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    pub fn of(meta: &Metadata) -> Self {
+        Self {
+            device: meta.dev(),
+            inode: meta.ino(),
+            length: meta.len(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        }
+    }
+
+    /// Whether a file that is read at `now` could change once more without another stamp.
+    pub fn may_hide_a_change(&self, now: UnixMillis) -> bool {
+        let changed_ms = self.changed.0.saturating_mul(1000).saturating_add(self.changed.1 / 1_000_000);
+        changed_ms.saturating_add(SETTLED_AFTER_MS) > now.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_trusted_once_its_file_was_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        fs::write(&path, "one").unwrap();
+        let stamp = Stamp::of(&fs::metadata(&path).unwrap());
+        let changed = UnixMillis(stamp.changed.0 * 1000 + stamp.changed.1 / 1_000_000);
+        assert!(stamp.may_hide_a_change(changed));
+        assert!(stamp.may_hide_a_change(UnixMillis(changed.0 - 3_600_000)), "a clock that is behind");
+        assert!(stamp.may_hide_a_change(UnixMillis(changed.0 + 2999)));
+        assert!(!stamp.may_hide_a_change(UnixMillis(changed.0 + 3000)));
+        fs::copy(&path, directory.path().join("y")).unwrap();
+        fs::rename(directory.path().join("y"), &path).unwrap();
+        assert_ne!(stamp, Stamp::of(&fs::metadata(&path).unwrap()), "another file of the same length");
+    }
+}
