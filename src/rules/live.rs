@@ -29,6 +29,9 @@ struct Reading {
     loader: Loader,
     /// What the files elsewhere held when the set in force was read.
     elsewhere: ContentHash,
+    /// The set before the one in force, kept to the next reload: to take a large one apart costs milliseconds, which
+    /// would otherwise be those of the last request that it serves.
+    retired: Option<Arc<RuleSet>>,
 }
 
 /// What a reload came to.
@@ -63,7 +66,7 @@ impl LiveRules {
             started,
             failure: ArcSwapOption::empty(),
             elsewhere: ArcSwap::from_pointee(loader.files_elsewhere()),
-            reading: Mutex::new(Reading { elsewhere: loader.hash_elsewhere(), loader }),
+            reading: Mutex::new(Reading { elsewhere: loader.hash_elsewhere(), loader, retired: None }),
         }
     }
 
@@ -104,7 +107,7 @@ impl LiveRules {
     pub fn reload(&self) -> ReloadOutcome {
         // A reload that panicked left the last good set in force, so that its lock is as good as any.
         let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-        let Reading { loader, elsewhere } = &mut *reading;
+        let Reading { loader, elsewhere, retired } = &mut *reading;
         let previous = self.current();
         let loaded = loader.load(self.clock.now(), Some(&previous));
         self.elsewhere.store(Arc::new(loader.files_elsewhere()));
@@ -113,7 +116,7 @@ impl LiveRules {
                 let needs_restart = changed_sections(&self.started.gateway, &rules.gateway);
                 keep_running_sections(&mut rules.gateway, &self.started.gateway);
                 let version = rules.version.clone();
-                self.current.store(Arc::new(rules));
+                *retired = Some(self.current.swap(Arc::new(rules)));
                 let previous = previous.version.clone();
                 let before = std::mem::replace(elsewhere, loader.hash_elsewhere());
                 let elsewhere_changed = before != *elsewhere;
