@@ -3,6 +3,7 @@
 mod descriptors;
 mod live_tls;
 mod operations;
+mod stamps;
 
 use std::io;
 use std::net::SocketAddr;

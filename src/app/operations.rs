@@ -1,6 +1,6 @@
 //! What operators ask of the running process: is it ready, which rules serve, read them again.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::live_tls::LiveTls;
+use super::stamps::Stamps;
 use crate::domain::UnixMillis;
 use crate::http::admin::{AdminSource, Pending, RulesInfo};
 use crate::rules::{LiveRules, ReloadOutcome, Watched, Watcher};
@@ -26,6 +27,8 @@ pub struct Operations {
     metrics: Arc<Metrics>,
     draining: AtomicBool,
     watcher: OnceLock<Watcher>,
+    /// Of what is read beside the rule files, since before it was last read.
+    tls_stamps: Stamps,
     probed: Arc<Mutex<Option<Probed>>>,
 }
 
@@ -51,6 +54,7 @@ impl Operations {
             metrics,
             draining: AtomicBool::new(false),
             watcher: OnceLock::new(),
+            tls_stamps: Stamps::default(),
             probed: Arc::default(),
         }
     }
@@ -68,13 +72,17 @@ impl Operations {
         }
     }
 
-    /// Watches the rules and the certificate's files, which follow the rules; without a watching service, reloads are
-    /// left to SIGHUP and the admin listener.
+    /// Watches the rules and the certificate's files, which follow the rules. Without threads for it, reloads are left to
+    /// SIGHUP and the admin listener.
     pub fn watch(self: &Arc<Self>) {
+        self.tls_stamps.take(self.tls_files());
+        // It was read before the stamps were taken.
+        self.refresh_certificate();
         // The watcher is this one's own: it must not keep it.
-        let (reloading, asked) = (Arc::downgrade(self), Arc::downgrade(self));
+        let (reloading, asked, looking) = (Arc::downgrade(self), Arc::downgrade(self), Arc::downgrade(self));
         let wanted = Watched {
             paths: Box::new(move || asked.upgrade().map_or_else(Vec::new, |operations| operations.paths())),
+            stale: Box::new(move || looking.upgrade().is_some_and(|operations| operations.stale())),
             on_change: Box::new(move || {
                 if let Some(operations) = reloading.upgrade() {
                     operations.reload_blocking();
@@ -89,13 +97,28 @@ impl Operations {
 
     /// What a reload depends on.
     fn paths(&self) -> Vec<PathBuf> {
+        let directory = self.rules.directory().to_owned();
+        let elsewhere = self.rules.files_elsewhere();
+        std::iter::once(directory).chain(self.tls_files()).chain(elsewhere.iter().cloned()).collect()
+    }
+
+    /// What a reload reads that the rules are not made from.
+    fn tls_files(&self) -> Vec<PathBuf> {
         let rules = self.rules.current();
         let tls = &rules.gateway.tls;
-        let paths = [self.rules.directory(), &tls.certificate, &tls.key].map(Path::to_owned);
-        paths.into_iter().chain(tls.client_ca.clone()).chain(self.rules.files_elsewhere().iter().cloned()).collect()
+        let pair = [&tls.certificate, &tls.key].map(Clone::clone);
+        pair.into_iter().chain(tls.client_ca.clone()).collect()
+    }
+
+    /// Whether anything that a reload reads is other than when it was last read.
+    fn stale(&self) -> bool {
+        self.rules.stale() || self.tls_stamps.differ(&self.tls_files())
     }
 
     fn reload_blocking(&self) {
+        // Before anything is read: what changes from here on is found by its stamp. So is a file that the new rules are
+        // the first to name, which has none.
+        self.tls_stamps.take(self.tls_files());
         match self.rules.reload() {
             ReloadOutcome::Loaded { previous, version, elsewhere_changed, needs_restart } => {
                 if elsewhere_changed {

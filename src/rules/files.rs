@@ -173,6 +173,11 @@ pub(super) fn is_absent(path: &Path) -> bool {
     fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
+/// Whether a file of this name is read, in a directory where such files belong.
+pub(super) fn is_rule_name(name: &str) -> bool {
+    [".toml", ".json", ".txt"].iter().any(|ending| stem(name, ending).is_some())
+}
+
 /// The part of a file's name before `ending`, when both are as the contract has them. Dot-names and editors'
 /// left-overs (`x.toml~`, `#x.toml#`, `.x.toml.swp`) are not.
 fn stem<'a>(name: &'a str, ending: &str) -> Option<&'a str> {

@@ -119,7 +119,9 @@ fn watched(rules: &Rules) -> (Arc<LiveRules>, Arc<AtomicUsize>, Watcher) {
         counted.fetch_add(1, Ordering::SeqCst);
     });
     let path = rules.path();
-    let watcher = Watcher::start(Watched { paths: Box::new(move || vec![path.clone()]), on_change }).unwrap();
+    // What the system tells has to be enough here.
+    let (paths, stale) = (Box::new(move || vec![path.clone()]), Box::new(|| false));
+    let watcher = Watcher::start(Watched { paths, stale, on_change }).unwrap();
     (live, reloads, watcher)
 }
 
@@ -213,7 +215,8 @@ fn watched_file(path: std::path::PathBuf) -> (Watcher, Arc<Mutex<String>>) {
     let held = Arc::new(Mutex::new(String::new()));
     let (noticed, watched) = (Arc::clone(&held), path.clone());
     let on_change = Box::new(move || *noticed.lock().unwrap() = fs::read_to_string(&watched).unwrap_or_default());
-    (Watcher::start(Watched { paths: Box::new(move || vec![path.clone()]), on_change }).unwrap(), held)
+    let (paths, stale) = (Box::new(move || vec![path.clone()]), Box::new(|| false));
+    (Watcher::start(Watched { paths, stale, on_change }).unwrap(), held)
 }
 
 #[cfg(unix)]
@@ -258,6 +261,7 @@ fn the_watched_paths_are_asked_for_again() {
     let (asked, counted) = (Arc::clone(&paths), Arc::clone(&changes));
     let watcher = Watcher::start(Watched {
         paths: Box::new(move || asked.lock().unwrap().clone()),
+        stale: Box::new(|| false),
         on_change: Box::new(move || {
             counted.fetch_add(1, Ordering::SeqCst);
         }),

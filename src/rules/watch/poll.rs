@@ -1,0 +1,74 @@
+//! The second leg: looks whether files changed that the system told nothing of. There are filesystems without events, and
+//! files that are written by another way than the watched one.
+
+use std::time::{Duration, Instant};
+
+use super::Shared;
+
+/// Between two looks, as a multiple of what a look takes.
+const COST: u32 = 50;
+const SHORTEST: Duration = Duration::from_millis(250);
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// Looks until the watcher is stopped.
+pub(super) fn run(shared: &Shared, stale: &dyn Fn() -> bool) {
+    let mut in_a_row = 0;
+    let mut pause = SHORTEST;
+    while let Some(reloads) = rest(shared, pause) {
+        let began = Instant::now();
+        let found = reloads.is_some() && stale();
+        if reloads.is_some() {
+            in_a_row = if found { in_a_row + 1 } else { 0 };
+            pause = interval(began.elapsed(), in_a_row);
+        }
+        let mut state = shared.state();
+        // A reload that began meanwhile has read what was found.
+        if found && !state.busy() && Some(state.reloads) == reloads {
+            tracing::debug!("files changed that the system told nothing of");
+            state.noticed.settle.changed(Instant::now());
+            drop(state);
+            shared.woken.notify_all();
+        }
+    }
+}
+
+/// Waits for so long. Gives the number of reloads until now, unless one is on its way already, which makes looking vain;
+/// nothing once the watcher is stopped.
+fn rest(shared: &Shared, pause: Duration) -> Option<Option<u64>> {
+    let until = Instant::now() + pause;
+    let mut state = shared.state();
+    while !state.stopped && Instant::now() < until {
+        state = shared.wait(state, Some(until));
+    }
+    (!state.stopped).then(|| (!state.busy()).then_some(state.reloads))
+}
+
+/// How long to wait after a look that took so long. Looks that find something every time are put further apart: reading
+/// does not seem to help.
+fn interval(cost: Duration, in_a_row: u32) -> Duration {
+    let pause = cost.saturating_mul(COST).clamp(SHORTEST, LONGEST);
+    pause.saturating_mul(2_u32.saturating_pow(in_a_row.saturating_sub(1))).min(LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_follows_the_cost_and_what_is_found() {
+        let ms = Duration::from_millis;
+        for (cost, in_a_row, expected) in [
+            (ms(0), 0, SHORTEST),
+            (ms(4), 0, SHORTEST),
+            (ms(20), 0, ms(1000)),
+            (ms(900), 0, LONGEST),
+            (ms(0), 1, SHORTEST),
+            (ms(0), 2, ms(500)),
+            (ms(20), 3, ms(4000)),
+            (ms(0), u32::MAX, LONGEST),
+            (Duration::MAX, 1, LONGEST),
+        ] {
+            assert_eq!(interval(cost, in_a_row), expected, "{cost:?}, {in_a_row}");
+        }
+    }
+}
