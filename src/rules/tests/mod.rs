@@ -10,6 +10,7 @@ mod providers;
 mod reload;
 mod schemas;
 mod secrets;
+mod watching;
 
 use std::fs;
 use std::path::Path;

@@ -53,7 +53,7 @@ impl Watcher {
     /// A thread cannot be had.
     pub fn start(Watched { paths, stale, on_change }: Watched) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
-        let watcher = Self(Arc::clone(&shared));
+        let started = Self(Arc::clone(&shared));
         let told = Arc::clone(&shared);
         let mut watches = Watches::new(move |result| told.take(result));
         let known = paths();
@@ -63,7 +63,7 @@ impl Watcher {
         let mut reloader = Reloader { shared: Arc::clone(&shared), paths, known, watches, on_change };
         thread::Builder::new().name("rules-reload".into()).spawn(move || reloader.run())?;
         thread::Builder::new().name("rules-poll".into()).spawn(move || poll::run(&shared, &*stale))?;
-        Ok(watcher)
+        Ok(started)
     }
 
     /// Asks for the paths again, soon.

@@ -155,3 +155,118 @@ fn concerns(path: &Path, places: &Places) -> bool {
 fn is_file(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
 }
+
+#[cfg(test)]
+mod tests {
+    use notify::event::{DataChange, Event, Flag, MetadataKind};
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const OPENED: EventKind = EventKind::Access(AccessKind::Open(AccessMode::Any));
+    const CLOSED: EventKind = EventKind::Access(AccessKind::Close(AccessMode::Write));
+    const WRITTEN: EventKind = EventKind::Modify(ModifyKind::Data(DataChange::Any));
+    const CREATED: EventKind = EventKind::Create(CreateKind::File);
+    const REMOVED: EventKind = EventKind::Remove(RemoveKind::File);
+    const CHANGED: EventKind = EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any));
+
+    /// A rules directory with one file, a link beside it, and a watched file outside.
+    struct Scene {
+        directory: TempDir,
+        places: Places,
+        start: Instant,
+        noticed: Noticed,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let at = directory.path();
+            fs::create_dir_all(at.join("rules/merchants")).unwrap();
+            fs::write(at.join("rules/merchants/m.toml"), "").unwrap();
+            fs::write(at.join("rules/merchants/m.toml~"), "").unwrap();
+            std::os::unix::fs::symlink("merchants", at.join("rules/dialects")).unwrap();
+            let places = Places::of(&[at.join("rules"), at.join("tls.crt")]);
+            Self { places, directory, start: Instant::now(), noticed: Noticed::default() }
+        }
+
+        /// Events of files below the directory, with their milliseconds; gives when to reload, in milliseconds.
+        fn after(mut self, events: &[(u64, EventKind, &str)]) -> (Option<u128>, Self) {
+            for (ms, kind, name) in events {
+                let event = Event::new(*kind).add_path(self.directory.path().join(name));
+                let event = DebouncedEvent::new(event, self.start + Duration::from_millis(*ms));
+                self.noticed.take(&[event], &self.places);
+            }
+            let at = self.noticed.settle.reload_at().map(|at| at.duration_since(self.start).as_millis());
+            (at, self)
+        }
+    }
+
+    #[track_caller]
+    fn reload_after(events: &[(u64, EventKind, &str)], expected: Option<u128>) {
+        assert_eq!(Scene::new().after(events).0, expected, "{events:?}");
+    }
+
+    const FILE: &str = "rules/merchants/m.toml";
+
+    #[test]
+    fn writers_are_followed_from_the_first_write_to_the_close() {
+        reload_after(&[(0, WRITTEN, FILE)], Some(10_000));
+        reload_after(&[(0, WRITTEN, FILE), (5, CLOSED, FILE)], Some(125));
+        reload_after(&[(0, WRITTEN, FILE), (5, REMOVED, FILE)], Some(405));
+        reload_after(&[(0, WRITTEN, "tls.crt")], Some(10_000));
+        reload_after(&[(0, CREATED, FILE), (1, OPENED, FILE)], Some(10_000));
+        reload_after(&[(0, CREATED, FILE), (1, OPENED, FILE), (2, CLOSED, FILE)], Some(122));
+        let lost = EventKind::Modify(ModifyKind::Name(RenameMode::From));
+        reload_after(&[(0, WRITTEN, FILE), (5, lost, "rules/merchants")], Some(405));
+    }
+
+    #[test]
+    fn links_are_made_without_a_writer() {
+        reload_after(&[(0, CREATED, FILE)], Some(120));
+        // Whoever opens it later reads it.
+        reload_after(&[(0, CREATED, FILE), (60, OPENED, FILE)], Some(120));
+        reload_after(&[(0, OPENED, FILE)], None);
+    }
+
+    #[test]
+    fn what_is_not_read_does_not_count() {
+        for name in ["rules/merchants/m.toml~", "rules/.m.toml.swp", "other", "tls.crt.new"] {
+            for kind in [WRITTEN, CLOSED, REMOVED] {
+                reload_after(&[(0, kind, name)], None);
+            }
+        }
+        for kind in [CREATED, CHANGED] {
+            reload_after(&[(0, kind, "rules/merchants/m.toml~")], None);
+        }
+        for (kind, name) in [(CHANGED, FILE), (CHANGED, "rules/merchants"), (CREATED, "rules/dialects")] {
+            reload_after(&[(0, kind, name)], Some(120));
+        }
+    }
+
+    #[test]
+    fn links_are_followed_again_when_they_may_lead_elsewhere() {
+        for (kind, name, expected) in [
+            (WRITTEN, FILE, false),
+            (CREATED, FILE, false),
+            (REMOVED, FILE, false),
+            (REMOVED, "rules/dialects", true),
+            (CREATED, "rules/merchants", true),
+            (CREATED, "tls.crt", true),
+        ] {
+            let (_, scene) = Scene::new().after(&[(0, kind, name)]);
+            assert_eq!(scene.noticed.relinked, expected, "{kind:?} {name}");
+        }
+        let (_, scene) = Scene::new().after(&[(0, EventKind::Remove(RemoveKind::Folder), "rules")]);
+        assert!(matches!(scene.noticed.lost, Lost::Below(paths) if paths == [scene.directory.path().join("rules")]));
+    }
+
+    #[test]
+    fn events_that_were_lost_may_have_been_any() {
+        let (_, mut scene) = Scene::new().after(&[(0, WRITTEN, FILE)]);
+        let event = DebouncedEvent::new(Event::new(EventKind::Other).set_flag(Flag::Rescan), scene.start);
+        scene.noticed.take(&[event], &scene.places);
+        assert!(matches!(scene.noticed.lost, Lost::Everything) && scene.noticed.relinked);
+        assert_eq!(scene.noticed.settle.reload_at(), Some(scene.start + Duration::from_millis(120)));
+    }
+}

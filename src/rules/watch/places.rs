@@ -42,7 +42,7 @@ impl Places {
             whole.extend(way.pop_if(|end| end.is_dir()));
             single.extend(way);
         }
-        let mut places = Self { whole: outermost(whole), single, lead: HashSet::new() };
+        let mut places = Self { whole: outermost(&whole), single, lead: HashSet::new() };
         let mut links = Vec::new();
         for directory in &places.whole {
             find_links(directory, LINK_DEPTH, &mut links);
@@ -76,7 +76,7 @@ impl Places {
 }
 
 /// The directories that are below no other one.
-fn outermost(directories: HashSet<PathBuf>) -> HashSet<PathBuf> {
+fn outermost(directories: &HashSet<PathBuf>) -> HashSet<PathBuf> {
     let below = |path: &Path| path.ancestors().skip(1).any(|above| directories.contains(above));
     directories.iter().filter(|path| !below(path)).cloned().collect()
 }
@@ -145,6 +145,46 @@ fn find_links(directory: &Path, depth: usize, links: &mut Vec<PathBuf>) {
             links.push(entry.path());
         } else if kind.is_dir() && depth > 1 {
             find_links(&entry.path(), depth - 1, links);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn links_lead_out_of_a_directory_and_on() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = fs::canonicalize(directory.path()).unwrap();
+        for made in ["rules/merchants", "shared/1", "certs"] {
+            fs::create_dir_all(at.join(made)).unwrap();
+        }
+        symlink("1", at.join("shared/now")).unwrap();
+        symlink(at.join("shared/now/m.toml"), at.join("rules/merchants/m.toml")).unwrap();
+        symlink("../certs/./loop", at.join("certs/loop")).unwrap();
+        symlink("rules", at.join("link")).unwrap();
+        let paths = ["link", "certs/../certs/tls.crt", "certs/loop", "rules/merchants"].map(|name| at.join(name));
+        let places = Places::of(&paths);
+        let set = |names: &[&str]| names.iter().map(|name| at.join(name)).collect::<HashSet<_>>();
+        assert_eq!(places.whole, set(&["rules"]), "one is below the other");
+        let single = set(&["link", "certs/tls.crt", "certs/loop", "shared/now", "shared/1/m.toml"]);
+        assert_eq!(places.single, single);
+        for name in ["rules", "rules/merchants/m.toml", "shared", "", "link", "shared/1"] {
+            assert!(places.lead(&at.join(name)), "{name}");
+        }
+        assert!(!places.lead(&at.join("rules/merchants/n.toml")) && !places.lead(&at.join("certs/other")));
+        for (name, read) in [
+            ("rules/gateway.toml", true),
+            ("rules/..1/shops/a.json", true),
+            ("rules/merchants/.m.toml.swp", false),
+            ("rules/merchants/m.toml~", false),
+            ("certs/tls.crt", true),
+            ("certs/a.toml", false),
+        ] {
+            assert_eq!(places.read(&at.join(name)), read, "{name}");
         }
     }
 }

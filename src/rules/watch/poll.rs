@@ -11,19 +11,17 @@ const SHORTEST: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// Looks until the watcher is stopped.
-pub(super) fn run(shared: &Shared, stale: &dyn Fn() -> bool) {
+pub(super) fn run(shared: &Shared, is_stale: &dyn Fn() -> bool) {
     let mut in_a_row = 0;
     let mut pause = SHORTEST;
     while let Some(reloads) = rest(shared, pause) {
         let began = Instant::now();
-        let found = reloads.is_some() && stale();
-        if reloads.is_some() {
-            in_a_row = if found { in_a_row + 1 } else { 0 };
-            pause = interval(began.elapsed(), in_a_row);
-        }
+        let found = is_stale();
+        in_a_row = if found { in_a_row + 1 } else { 0 };
+        pause = interval(began.elapsed(), in_a_row);
         let mut state = shared.state();
         // A reload that began meanwhile has read what was found.
-        if found && !state.busy() && Some(state.reloads) == reloads {
+        if found && !state.busy() && state.reloads == reloads {
             tracing::debug!("files changed that the system told nothing of");
             state.noticed.settle.changed(Instant::now());
             drop(state);
@@ -32,15 +30,22 @@ pub(super) fn run(shared: &Shared, stale: &dyn Fn() -> bool) {
     }
 }
 
-/// Waits for so long. Gives the number of reloads until now, unless one is on its way already, which makes looking vain;
-/// nothing once the watcher is stopped.
-fn rest(shared: &Shared, pause: Duration) -> Option<Option<u64>> {
-    let until = Instant::now() + pause;
+/// Waits for so long, and on while a reload is on its way, which makes looking vain. Gives the number of reloads until
+/// now; nothing once the watcher is stopped.
+fn rest(shared: &Shared, pause: Duration) -> Option<u64> {
+    let mut until = Instant::now() + pause;
     let mut state = shared.state();
-    while !state.stopped && Instant::now() < until {
+    while !state.stopped {
+        let now = Instant::now();
+        if now >= until {
+            if !state.busy() {
+                return Some(state.reloads);
+            }
+            until = now + pause;
+        }
         state = shared.wait(state, Some(until));
     }
-    (!state.stopped).then(|| (!state.busy()).then_some(state.reloads))
+    None
 }
 
 /// How long to wait after a look that took so long. Looks that find something every time are put further apart: reading

@@ -1,0 +1,431 @@
+//! Every way of saving: noticed, and no half of it served.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{MERCHANT, Rules, SHOP};
+use crate::clock::ManualClock;
+use crate::domain::UnixMillis;
+use crate::rules::{LiveRules, ReloadOutcome, Watched, Watcher};
+
+/// Which leg has to find a change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leg {
+    Told,
+    Both,
+}
+
+/// Rules that are watched, and what every reload came to.
+struct Watching {
+    live: Arc<LiveRules>,
+    reloads: Arc<Mutex<Vec<Reload>>>,
+    /// How often it was asked whether the rules are stale.
+    looks: Arc<AtomicUsize>,
+    _watcher: Watcher,
+}
+
+/// What a reload came to: the merchant's name then, unless the rules were refused.
+type Reload = Option<String>;
+
+impl Watching {
+    fn new(rules: &Rules, leg: Leg) -> Self {
+        Self::of(rules, leg, || {})
+    }
+
+    /// `meanwhile` runs inside of every reload, after the files were read.
+    fn of(rules: &Rules, leg: Leg, meanwhile: impl Fn() + Send + 'static) -> Self {
+        let clock = Arc::new(ManualClock::at(UnixMillis(7)));
+        let live = Arc::new(LiveRules::new(&rules.path(), rules.load(), clock));
+        let reloads: Arc<Mutex<Vec<Reload>>> = Arc::default();
+        let looks = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&looks);
+        let (path, looked) = (rules.path(), Arc::clone(&live));
+        let (reloaded, noted) = (Arc::clone(&live), Arc::clone(&reloads));
+        let watcher = Watcher::start(Watched {
+            paths: Box::new(move || vec![path.clone()]),
+            stale: Box::new(move || {
+                let stale = leg == Leg::Both && looked.stale();
+                counted.fetch_add(1, Ordering::SeqCst);
+                stale
+            }),
+            on_change: Box::new(move || {
+                let loaded = matches!(reloaded.reload(), ReloadOutcome::Loaded { .. });
+                noted.lock().unwrap().push(loaded.then(|| name(&reloaded)));
+                meanwhile();
+            }),
+        });
+        Self { live, reloads, looks, _watcher: watcher.unwrap() }
+    }
+
+    /// What the reloads came to, once the last one gave the merchant this name.
+    #[track_caller]
+    fn until(&self, expected: &str) -> Vec<Reload> {
+        let expected = Some(expected.to_owned());
+        eventually(&format!("{expected:?}"), || self.reloads.lock().unwrap().last() == Some(&expected));
+        self.reloads.lock().unwrap().clone()
+    }
+
+    fn count(&self) -> usize {
+        self.reloads.lock().unwrap().len()
+    }
+}
+
+fn name(live: &LiveRules) -> String {
+    live.current().merchants.get("m").map_or_else(|| "nobody".to_owned(), |merchant| merchant.name.to_string())
+}
+
+fn named(name: &str) -> String {
+    format!("name = \"{name}\"\n{MERCHANT}")
+}
+
+fn file(rules: &Rules) -> PathBuf {
+    rules.path().join("merchants/m.toml")
+}
+
+/// Waits until something holds; fails when it does not for much longer than it ever takes.
+#[track_caller]
+fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < until, "never: {what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn vim_saves() {
+    let rules = Rules::small();
+    let watching = Watching::new(&rules, Leg::Told);
+    let (file, backup, swap) =
+        (file(&rules), rules.path().join("merchants/m.toml~"), rules.path().join("merchants/.m.toml.swp"));
+    let mut swapped = File::create(swap).unwrap();
+    swapped.write_all(b"b0VIM").unwrap();
+    for round in ["first", "second"] {
+        fs::rename(&file, &backup).unwrap();
+        thread::sleep(Duration::from_millis(150));
+        fs::write(&file, named(round)).unwrap();
+        fs::remove_file(&backup).unwrap();
+        let reloads = watching.until(round);
+        assert!(!reloads.contains(&Some("nobody".into())), "the merchant was not gone: {reloads:?}");
+    }
+}
+
+#[test]
+fn an_editors_own_files_are_no_rules() {
+    let rules = Rules::small();
+    let watching = Watching::new(&rules, Leg::Told);
+    let merchants = rules.path().join("merchants");
+    let mut swap = File::create(merchants.join(".m.toml.swp")).unwrap();
+    fs::write(merchants.join("4913"), "").unwrap();
+    fs::write(merchants.join("m.toml~"), "").unwrap();
+    thread::sleep(Duration::from_millis(100));
+    swap.write_all(b"b0VIM").unwrap();
+    fs::remove_file(merchants.join("m.toml~")).unwrap();
+    // They would be read by now, apart from the save.
+    thread::sleep(Duration::from_millis(500));
+    fs::write(file(&rules), named("saved")).unwrap();
+    assert_eq!(watching.until("saved"), [Some("saved".into())]);
+}
+
+#[test]
+fn sed_saves() {
+    let rules = Rules::small().with("merchants/m.toml", named("before"));
+    let watching = Watching::new(&rules, Leg::Told);
+    let status = Command::new("sed").args(["-i", "s/before/after/"]).arg(file(&rules)).status().unwrap();
+    assert!(status.success());
+    assert!(watching.until("after").iter().all(Option::is_some));
+}
+
+#[test]
+fn half_a_file_is_never_served() {
+    let rules = Rules::small().with("merchants/m.toml", named("whole"));
+    let watching = Watching::new(&rules, Leg::Told);
+    let text = named("later");
+    // Half of it is a valid merchant, without keys.
+    let (half, rest) = text.split_at(text.find("[[api_keys]]").unwrap());
+    for (round, truncate) in [true, false].into_iter().enumerate() {
+        if !truncate {
+            fs::remove_file(file(&rules)).unwrap();
+        }
+        let mut saved = File::create(file(&rules)).unwrap();
+        saved.write_all(half.replace("later", &format!("later {round}")).as_bytes()).unwrap();
+        thread::sleep(Duration::from_millis(1500));
+        saved.write_all(rest.as_bytes()).unwrap();
+        drop(saved);
+        let reloads = watching.until(&format!("later {round}"));
+        assert_eq!(reloads.len(), round + 1, "one save is one reload: {reloads:?}");
+        assert_eq!(watching.live.current().api_keys.len(), 1, "with its key");
+    }
+}
+
+#[test]
+fn half_a_new_file_is_never_served() {
+    let rules = Rules::small();
+    let watching = Watching::new(&rules, Leg::Told);
+    let mut saved = File::create(rules.path().join("merchants/n.toml")).unwrap();
+    saved.write_all(b"name = \"new\"\n").unwrap();
+    thread::sleep(Duration::from_millis(1500));
+    assert_eq!(watching.count(), 0, "it is not finished");
+    saved.write_all(MERCHANT.replace("\"k\"", "\"l\"").as_bytes()).unwrap();
+    drop(saved);
+    eventually("the new merchant", || watching.live.current().api_keys.len() == 2);
+}
+
+#[test]
+fn a_file_that_is_never_closed_is_read_in_the_end() {
+    let rules = Rules::small().with("merchants/m.toml", named("whole"));
+    let watching = Watching::new(&rules, Leg::Both);
+    let mut open = File::create(file(&rules)).unwrap();
+    open.write_all(named("open").as_bytes()).unwrap();
+    watching.until("open");
+    rules.put("lists/l.txt", "a");
+    let version = watching.live.current().version.clone();
+    eventually("another save is not held up", || watching.live.current().version != version);
+}
+
+#[test]
+fn files_come_and_go() {
+    let rules = Rules::small();
+    let watching = Watching::new(&rules, Leg::Told);
+    rules.put("merchants/n.toml", MERCHANT.replace("\"k\"", "\"l\""));
+    eventually("a new file", || watching.live.current().merchants.len() == 2);
+    fs::remove_file(rules.path().join("merchants/n.toml")).unwrap();
+    eventually("a deleted file", || watching.live.current().merchants.len() == 1);
+    fs::hard_link(file(&rules), rules.path().join("shops/hard.toml")).unwrap();
+    eventually("a hard link, which nobody closes", || watching.live.last_error().is_some());
+}
+
+/// Fills a directory with rules.
+fn fill(directory: &Path, name: &str) {
+    for (file, text) in [("gateway.toml", ""), ("shops/s.toml", SHOP), ("merchants/m.toml", &named(name))] {
+        let path = directory.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+#[test]
+fn directories_are_replaced() {
+    let rules = Rules::small();
+    let watching = Watching::new(&rules, Leg::Told);
+    let (path, aside) = (rules.path(), rules.0.path().join("aside"));
+    fs::create_dir(&aside).unwrap();
+    fs::write(aside.join("m.toml"), named("renamed")).unwrap();
+    fs::rename(path.join("merchants"), rules.0.path().join("old")).unwrap();
+    fs::rename(&aside, path.join("merchants")).unwrap();
+    watching.until("renamed");
+    fs::write(file(&rules), named("saved in it")).unwrap();
+    watching.until("saved in it");
+    fs::remove_dir_all(&path).unwrap();
+    fill(&path, "made anew");
+    watching.until("made anew");
+    fs::write(file(&rules), named("saved there")).unwrap();
+    watching.until("saved there");
+    let reloads = watching.reloads.lock().unwrap().clone();
+    assert!(!reloads.contains(&Some("nobody".into())), "the merchant was not gone: {reloads:?}");
+}
+
+#[test]
+fn generations_are_swapped() {
+    let rules = Rules::small();
+    let (path, certs) = (rules.path(), rules.0.path().join("certs"));
+    let generation = |number: u32| {
+        fs::create_dir_all(path.join(format!("..{number}"))).unwrap();
+        fs::write(path.join(format!("..{number}/m.toml")), named(&number.to_string())).unwrap();
+        fs::create_dir_all(certs.join(format!("..{number}"))).unwrap();
+        fs::write(certs.join(format!("..{number}/tls.crt")), number.to_string()).unwrap();
+        for directory in [&path, &certs] {
+            symlink(format!("..{number}"), directory.join("..data_tmp")).unwrap();
+            fs::rename(directory.join("..data_tmp"), directory.join("..data")).unwrap();
+            if number > 1 {
+                fs::remove_dir_all(directory.join(format!("..{}", number - 1))).unwrap();
+            }
+        }
+    };
+    generation(1);
+    fs::remove_file(file(&rules)).unwrap();
+    symlink("../..data/m.toml", file(&rules)).unwrap();
+    symlink("..data/tls.crt", certs.join("tls.crt")).unwrap();
+    let watching = Watching::new(&rules, Leg::Told);
+    let (certificate, served) = (certs.join("tls.crt"), Arc::new(Mutex::new(String::new())));
+    let (read, noted) = (certificate.clone(), Arc::clone(&served));
+    let _certificates = Watcher::start(Watched {
+        paths: Box::new(move || vec![certificate.clone()]),
+        stale: Box::new(|| false),
+        on_change: Box::new(move || *noted.lock().unwrap() = fs::read_to_string(&read).unwrap_or_default()),
+    });
+    for number in 2..5 {
+        generation(number);
+        watching.until(&number.to_string());
+        eventually("the certificate", || *served.lock().unwrap() == number.to_string());
+    }
+}
+
+#[test]
+fn a_file_replaced_again_and_again_is_read_meanwhile() {
+    let rules = Rules::small();
+    let watching = Watching::new(&rules, Leg::Told);
+    let next = rules.path().join("merchants/.next");
+    let (mut saves, until) = (0, Instant::now() + Duration::from_secs(2));
+    let mut meanwhile = 0;
+    while Instant::now() < until {
+        saves += 1;
+        fs::write(&next, named(&saves.to_string())).unwrap();
+        fs::rename(&next, file(&rules)).unwrap();
+        thread::sleep(Duration::from_millis(50));
+        meanwhile = watching.count();
+    }
+    assert!(meanwhile > 0, "nothing was read in all that time");
+    let reloads = watching.until(&saves.to_string());
+    assert!(reloads.len() <= 12, "{} reloads of {saves} saves", reloads.len());
+}
+
+#[test]
+fn a_change_during_a_reload_leads_to_another() {
+    let gate = Arc::new((Mutex::new(false), Condvar::new()));
+    let rules = Rules::small();
+    let inside = Arc::clone(&gate);
+    let watching = Watching::of(&rules, Leg::Told, move || {
+        let open = inside.0.lock().unwrap();
+        drop(inside.1.wait_while(open, |open| !*open).unwrap());
+    });
+    fs::write(file(&rules), named("first")).unwrap();
+    watching.until("first");
+    fs::write(file(&rules), named("second")).unwrap();
+    fs::write(rules.path().join("merchants/.n"), MERCHANT.replace("\"k\"", "\"l\"")).unwrap();
+    fs::rename(rules.path().join("merchants/.n"), rules.path().join("merchants/n.toml")).unwrap();
+    // The system tells of it meanwhile.
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(watching.count(), 1, "one at a time");
+    *gate.0.lock().unwrap() = true;
+    gate.1.notify_all();
+    eventually("both", || name(&watching.live) == "second" && watching.live.current().merchants.len() == 2);
+}
+
+#[test]
+fn a_storm_is_few_reloads() {
+    let rules = Rules::small();
+    let watching = Watching::new(&rules, Leg::Both);
+    for round in 0..2 {
+        for number in 0..5000 {
+            rules.put(&format!("lists/l{number}.txt"), format!("round {round}\n"));
+        }
+    }
+    for number in 0..4000 {
+        fs::remove_file(rules.path().join(format!("lists/l{number}.txt"))).unwrap();
+    }
+    fs::write(file(&rules), named("after the storm")).unwrap();
+    eventually("all of it is read", || watching.live.current().version == rules.load().version);
+    assert!(watching.count() <= 100, "{} reloads of 14,001 changes", watching.count());
+}
+
+#[test]
+fn what_nobody_tells_of_is_found() {
+    let rules = Rules::small();
+    let outside = rules.0.path().join("outside.toml");
+    fs::hard_link(file(&rules), &outside).unwrap();
+    let watching = Watching::new(&rules, Leg::Both);
+    for round in ["written by its other name", "written there again"] {
+        fs::write(&outside, named(round)).unwrap();
+        watching.until(round);
+    }
+    fs::write(&outside, "nmae = 1").unwrap();
+    eventually("refused", || watching.live.last_error().is_some());
+    let looks = || watching.looks.load(Ordering::SeqCst);
+    let next_look = || {
+        let now = looks();
+        eventually("a look", || looks() > now);
+    };
+    next_look();
+    let count = watching.count();
+    next_look();
+    next_look();
+    assert_eq!(watching.count(), count, "a file that is wrong is found once, not with every look");
+}
+
+#[test]
+fn looking_is_no_change_and_finding_for_ever_is_bounded() {
+    let directory = tempfile::tempdir().unwrap();
+    let (looks, reloads) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let always = Arc::new(AtomicBool::new(false));
+    let (looked, asked, counted) = (Arc::clone(&looks), Arc::clone(&always), Arc::clone(&reloads));
+    let path = directory.path().to_owned();
+    let _watcher = Watcher::start(Watched {
+        paths: Box::new(move || vec![path.clone()]),
+        stale: Box::new(move || {
+            looked.fetch_add(1, Ordering::SeqCst);
+            asked.load(Ordering::SeqCst)
+        }),
+        on_change: Box::new(move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+        }),
+    })
+    .unwrap();
+    eventually("looks", || looks.load(Ordering::SeqCst) > 3);
+    assert_eq!(reloads.load(Ordering::SeqCst), 0);
+    always.store(true, Ordering::SeqCst);
+    eventually("found", || reloads.load(Ordering::SeqCst) > 2);
+    assert!(reloads.load(Ordering::SeqCst) < looks.load(Ordering::SeqCst), "no reload without a look");
+}
+
+#[test]
+fn a_panic_in_a_reload_ends_nothing() {
+    let rules = Rules::small();
+    let path = rules.path();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let _watcher = Watcher::start(Watched {
+        paths: Box::new(move || vec![path.clone()]),
+        stale: Box::new(|| false),
+        on_change: Box::new(move || assert!(counted.fetch_add(1, Ordering::SeqCst) > 0, "the first one")),
+    })
+    .unwrap();
+    for call in 1..3 {
+        fs::write(file(&rules), named(&call.to_string())).unwrap();
+        eventually("called", || calls.load(Ordering::SeqCst) >= call);
+    }
+}
+
+/// Set for the part of a test that runs where mounts are its own.
+const INSIDE: &str = "PAYBRIDGE_TEST_MOUNTS";
+
+#[test]
+fn a_bind_mounted_file_is_found() {
+    let test = "rules::tests::watching::a_bind_mounted_file_is_found";
+    if std::env::var_os(INSIDE).is_some() {
+        return bind_mounted();
+    }
+    let mut unshare = Command::new("unshare");
+    unshare.arg("-rm");
+    let able = Command::new("unshare").args(["-rm", "true"]).stderr(Stdio::null()).status();
+    if !able.is_ok_and(|status| status.success()) {
+        let required = std::env::var_os("PAYBRIDGE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
+        assert!(!required, "no mount namespace can be had here");
+        eprintln!("SKIPPED: no mount namespace can be had here");
+        return;
+    }
+    let this = std::env::current_exe().unwrap();
+    let status = unshare.arg(this).args(["--exact", test, "--nocapture"]).env(INSIDE, "1").status().unwrap();
+    assert!(status.success());
+}
+
+fn bind_mounted() {
+    let rules = Rules::small();
+    let outside = rules.0.path().join("outside.toml");
+    fs::write(&outside, named("mounted")).unwrap();
+    let mounted = Command::new("mount").arg("--bind").args([&outside, &file(&rules)]).status().unwrap();
+    assert!(mounted.success());
+    let watching = Watching::new(&rules, Leg::Both);
+    assert_eq!(name(&watching.live), "mounted");
+    for round in ["written outside", "and again"] {
+        fs::write(&outside, named(round)).unwrap();
+        watching.until(round);
+    }
+}
