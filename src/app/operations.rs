@@ -242,19 +242,82 @@ impl AdminSource for Arc<Operations> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
-    use crate::clock::SystemRandomness;
-    use crate::rules::{Secret, StoreKeys, StoreRules, StoreUrl};
+    use crate::certs;
+    use crate::clock::{Clock, SystemClock, SystemRandomness};
+    use crate::rules::{LoadOptions, Secret, StoreKeys, StoreRules, StoreUrl, load};
     use crate::store::open_store;
+
+    fn store(directory: &Path) -> Arc<dyn Store> {
+        let rules = StoreRules {
+            url: StoreUrl::Sqlite(directory.join("paybridge.db")),
+            keys: StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] },
+        };
+        open_store(&rules, Arc::new(SystemRandomness::default()), Arc::default()).unwrap().store
+    }
+
+    /// Rules in `rules`, and certificates beside them.
+    fn operations(directory: &Path) -> Arc<Operations> {
+        let path = directory.join("rules");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("gateway.toml"), "[tls]\ngenerate = true\n").unwrap();
+        let rules = load(&path, SystemClock.now(), None, LoadOptions::default()).unwrap();
+        let names = certs::names_of(&rules.gateway.server);
+        certs::ensure(&rules.gateway.tls, &names, SystemClock.now()).unwrap();
+        let tls = Arc::new(LiveTls::new(&rules.gateway, 100).unwrap());
+        let live = Arc::new(LiveRules::new(&path, rules, Arc::new(SystemClock)));
+        Arc::new(Operations::new(live, tls, store(directory), Arc::default()))
+    }
+
+    #[tokio::test]
+    async fn what_a_reload_reads_elsewhere_is_stale_until_it_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let certs = directory.path().join("certs");
+        let operations = operations(directory.path());
+        operations.reload_blocking();
+        assert!(!operations.stale());
+        // By another name, of which the watched directory hears nothing.
+        fs::hard_link(certs.join("server.pem"), directory.path().join("other.pem")).unwrap();
+        operations.reload_blocking();
+        for text in ["half", ""] {
+            fs::write(directory.path().join("other.pem"), text).unwrap();
+            assert!(operations.stale(), "the certificate changed");
+            operations.reload_blocking();
+            assert!(!operations.stale(), "it was read, if in vain");
+        }
+        let gateway = "[tls]\ngenerate = true\nclient_ca = \"../certs/ca.pem\"\n";
+        fs::write(directory.path().join("rules/gateway.toml"), gateway).unwrap();
+        assert!(operations.stale(), "a rule file changed");
+        operations.reload_blocking();
+        assert!(operations.stale(), "the file named first by these rules may have changed before it had a stamp");
+        operations.reload_blocking();
+        assert!(!operations.stale());
+        operations.store.close().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_certificate_is_found_where_nobody_tells_of_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let certs = directory.path().join("certs");
+        let operations = operations(directory.path());
+        fs::hard_link(certs.join("server.pem"), directory.path().join("other.pem")).unwrap();
+        operations.watch();
+        fs::write(directory.path().join("other.pem"), "half").unwrap();
+        let until = std::time::Instant::now() + Duration::from_secs(30);
+        while operations.tls.last_error().is_none() {
+            assert!(std::time::Instant::now() < until, "never found");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        operations.store.close().await.unwrap();
+    }
 
     #[tokio::test(start_paused = true)]
     async fn probes_are_shared_for_a_while() {
         let directory = tempfile::tempdir().unwrap();
-        let rules = StoreRules {
-            url: StoreUrl::Sqlite(directory.path().join("paybridge.db")),
-            keys: StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] },
-        };
-        let store = open_store(&rules, Arc::new(SystemRandomness::default()), Arc::default()).unwrap().store;
+        let store = store(directory.path());
         let probed = Arc::default();
         assert_eq!(probe_shared(&probed, &store).await, Ok(()));
         let first = probed.lock().await.as_ref().unwrap().at;
