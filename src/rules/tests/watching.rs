@@ -393,39 +393,53 @@ fn a_panic_in_a_reload_ends_nothing() {
     }
 }
 
-/// Set for the part of a test that runs where mounts are its own.
-const INSIDE: &str = "PAYBRIDGE_TEST_MOUNTS";
+/// Set for the part of a test that runs where mounts and limits are its own.
+const INSIDE: &str = "PAYBRIDGE_TEST_NAMESPACE";
 
-#[test]
-fn a_bind_mounted_file_is_found() {
-    let test = "rules::tests::watching::a_bind_mounted_file_is_found";
+/// Runs a test in this process, once that one is in namespaces of its own.
+fn in_namespaces(test: &str, inside: fn()) {
     if std::env::var_os(INSIDE).is_some() {
-        return bind_mounted();
+        return inside();
     }
-    let mut unshare = Command::new("unshare");
-    unshare.arg("-rm");
     let able = Command::new("unshare").args(["-rm", "true"]).stderr(Stdio::null()).status();
     if !able.is_ok_and(|status| status.success()) {
         let required = std::env::var_os("PAYBRIDGE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
-        assert!(!required, "no mount namespace can be had here");
-        eprintln!("SKIPPED: no mount namespace can be had here");
+        assert!(!required, "{test}: no namespaces can be had here");
+        eprintln!("SKIPPED: {test}: no namespaces can be had here");
         return;
     }
     let this = std::env::current_exe().unwrap();
-    let status = unshare.arg(this).args(["--exact", test, "--nocapture"]).env(INSIDE, "1").status().unwrap();
-    assert!(status.success());
+    let mut unshare = Command::new("unshare");
+    unshare.arg("-rm").arg(this).args(["--exact", &format!("rules::tests::watching::{test}"), "--nocapture"]);
+    assert!(unshare.env(INSIDE, "1").status().unwrap().success());
 }
 
-fn bind_mounted() {
-    let rules = Rules::small();
-    let outside = rules.0.path().join("outside.toml");
-    fs::write(&outside, named("mounted")).unwrap();
-    let mounted = Command::new("mount").arg("--bind").args([&outside, &file(&rules)]).status().unwrap();
-    assert!(mounted.success());
-    let watching = Watching::new(&rules, Leg::Both);
-    assert_eq!(name(&watching.live), "mounted");
-    for round in ["written outside", "and again"] {
-        fs::write(&outside, named(round)).unwrap();
-        watching.until(round);
-    }
+#[test]
+fn a_bind_mounted_file_is_found() {
+    in_namespaces("a_bind_mounted_file_is_found", || {
+        let rules = Rules::small();
+        let outside = rules.0.path().join("outside.toml");
+        fs::write(&outside, named("mounted")).unwrap();
+        let mounted = Command::new("mount").arg("--bind").args([&outside, &file(&rules)]).status().unwrap();
+        assert!(mounted.success());
+        let watching = Watching::new(&rules, Leg::Both);
+        assert_eq!(name(&watching.live), "mounted");
+        for round in ["written outside", "and again"] {
+            fs::write(&outside, named(round)).unwrap();
+            watching.until(round);
+        }
+    });
+}
+
+#[test]
+fn without_a_watching_service_looking_serves() {
+    in_namespaces("without_a_watching_service_looking_serves", || {
+        fs::write("/proc/sys/user/max_inotify_instances", "0").unwrap();
+        let rules = Rules::small();
+        let watching = Watching::new(&rules, Leg::Both);
+        for round in ["found", "and again"] {
+            fs::write(file(&rules), named(round)).unwrap();
+            watching.until(round);
+        }
+    });
 }

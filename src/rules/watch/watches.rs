@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use notify::{RecommendedWatcher, RecursiveMode};
+use notify::{Config, RecommendedWatcher, RecursiveMode, Watcher};
 use notify_debouncer_full::{DebounceEventHandler, Debouncer, RecommendedCache, new_debouncer};
 
 use super::places::Places;
@@ -60,7 +60,9 @@ pub(super) struct Watches {
 impl Watches {
     /// Watches nothing yet. Says so when the system has no watching service (left) for this process.
     pub fn new(handler: impl DebounceEventHandler) -> Self {
-        let debouncer = new_debouncer(AGE, Some(TICK), handler);
+        // Asked beforehand, because a debouncer that cannot be had leaves a thread behind.
+        let debouncer =
+            RecommendedWatcher::new(|_| {}, Config::default()).and_then(|_| new_debouncer(AGE, Some(TICK), handler));
         let debouncer = debouncer.inspect_err(|error| {
             tracing::warn!(%error, "the system does not tell of changes: files are looked at from time to time instead");
         });
