@@ -3,6 +3,7 @@
 mod descriptors;
 mod live_tls;
 mod operations;
+mod reloads;
 mod stamps;
 
 use std::io;
@@ -32,6 +33,7 @@ use crate::upstream::Upstream;
 use crate::upstream::remote::{self, Recovery, Remote};
 use live_tls::LiveTls;
 use operations::Operations;
+use reloads::Trigger;
 
 /// How long the work in hand beside requests may take at the end.
 const WORKER_GRACE: Duration = Duration::from_secs(5);
@@ -170,19 +172,19 @@ impl Process {
             rules: Arc::new(move || current()),
             engine,
             upstream,
-            clock,
+            clock: Arc::clone(&clock),
             random,
             metrics: Arc::clone(&metrics),
             access_log: start.access,
         });
         let settings = ListenerSettings { rules: tls.settings(), clients, metrics: Arc::clone(&metrics), workers };
         let listener = socket.serve(Public(gateway), settings).map_err(StartError::other)?;
-        let operations = Arc::new(Operations::new(Arc::clone(&rules), tls, Arc::clone(&store), metrics));
-        operations.warn_of_expiry(rules.current().loaded_at);
+        let operations = Arc::new(Operations::new(Arc::clone(&rules), tls, clock, Arc::clone(&store), metrics));
         operations.watch();
         let mut tasks = tokio::task::JoinSet::new();
         let admin_address = admin.address();
         tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token));
+        tasks.spawn(Arc::clone(&operations).watch_expiry());
         let (stop_worker, stop) = oneshot::channel();
         let mut working = tokio::task::JoinSet::new();
         match work {
@@ -205,7 +207,7 @@ impl Process {
     /// Serves until a signal, then drains (contract section 1).
     async fn serve(self, mut signals: Signals) -> Ended {
         while let Received::Reload = signals.next().await {
-            self.operations.reload().await;
+            self.operations.reload(Trigger::Signal).await;
         }
         tracing::info!("draining: a second signal ends the process at once");
         self.operations.start_draining();

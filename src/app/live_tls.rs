@@ -13,7 +13,9 @@ use crate::rules::{Gateway, Limits};
 /// The settings of new connections; open ones keep theirs.
 pub struct LiveTls {
     settings: Arc<ArcSwap<ConnectionRules>>,
-    served: Mutex<Served>,
+    served: ArcSwap<Served>,
+    /// Held while files are read: whoever asks what serves does not wait for that.
+    refreshing: Mutex<()>,
     room: Room,
 }
 
@@ -58,10 +60,10 @@ impl LiveTls {
     /// It cannot be served.
     pub fn new(gateway: &Gateway, connections: usize) -> Result<Self, TlsError> {
         let tls = server_tls(&gateway.tls)?;
-        let served = Mutex::new(Served::of(&tls));
+        let served = ArcSwap::from_pointee(Served::of(&tls));
         let room = Room { connections, told: AtomicBool::new(false) };
         let first = ConnectionRules { limits: room.fit(&gateway.limits), tls: Some(Arc::new(tls.config)) };
-        Ok(Self { settings: Arc::new(ArcSwap::from_pointee(first)), served, room })
+        Ok(Self { settings: Arc::new(ArcSwap::from_pointee(first)), served, refreshing: Mutex::default(), room })
     }
 
     /// Asked by the listener for every connection.
@@ -72,12 +74,12 @@ impl LiveTls {
 
     /// The last moment the certificate in use is good for, where that is known.
     pub fn not_after(&self) -> Option<UnixMillis> {
-        self.served.lock().unwrap_or_else(PoisonError::into_inner).not_after
+        self.served.load().not_after
     }
 
     /// Why the certificate on disk does not serve; `None` when it does.
     pub fn last_error(&self) -> Option<String> {
-        self.served.lock().unwrap_or_else(PoisonError::into_inner).error.clone()
+        self.served.load().error.clone()
     }
 
     /// Takes over the limits and the certificate of a rule set, and says whether the certificate is another one. A pair
@@ -87,19 +89,20 @@ impl LiveTls {
     /// Why the certificate stayed as it was.
     pub fn refresh(&self, gateway: &Gateway) -> Result<bool, TlsError> {
         // Held to the end, so that of two calls at a time the later files win.
-        let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        let served = self.served.load_full();
         let mut tls = self.settings.load().tls.clone();
         let result = match server_tls(&gateway.tls) {
             Ok(read) => {
                 let renewed = read.digest != served.digest;
-                *served = Served::of(&read);
+                self.served.store(Arc::new(Served::of(&read)));
                 if renewed {
                     tls = Some(Arc::new(read.config));
                 }
                 Ok(renewed)
             }
             Err(error) => {
-                served.error = Some(error.to_string());
+                self.served.store(Arc::new(Served { error: Some(error.to_string()), ..(*served).clone() }));
                 Err(error)
             }
         };

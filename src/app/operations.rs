@@ -9,20 +9,24 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::live_tls::LiveTls;
+use super::reloads::{Reloads, Trigger};
 use super::stamps::Stamps;
-use crate::domain::UnixMillis;
+use crate::clock::Clock;
 use crate::http::admin::{AdminSource, Pending, RulesInfo};
-use crate::rules::{LiveRules, ReloadOutcome, Watched, Watcher};
+use crate::rules::{LiveRules, Watched, Watcher};
 use crate::store::Store;
 use crate::telemetry::Metrics;
 
 /// How long a probe's result stands.
 const FRESH: Duration = Duration::from_secs(1);
 
+/// How often it is looked whether the certificate that serves has expired.
+const EXPIRY_LOOKS: Duration = Duration::from_mins(1);
+
 /// The process as the admin listener, the signals and the watcher see it.
 pub struct Operations {
     rules: Arc<LiveRules>,
-    tls: Arc<LiveTls>,
+    reloads: Reloads,
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
     draining: AtomicBool,
@@ -38,18 +42,17 @@ struct Probed {
     result: Result<(), String>,
 }
 
-/// Of a refused reload; more would bury the first ones.
-const PROBLEMS_LOGGED: usize = 20;
-
-fn shown(moment: UnixMillis) -> String {
-    jiff::Timestamp::from_millisecond(moment.0).map_or_else(|_| moment.0.to_string(), |moment| moment.to_string())
-}
-
 impl Operations {
-    pub fn new(rules: Arc<LiveRules>, tls: Arc<LiveTls>, store: Arc<dyn Store>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(
+        rules: Arc<LiveRules>,
+        tls: Arc<LiveTls>,
+        clock: Arc<dyn Clock>,
+        store: Arc<dyn Store>,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         Self {
+            reloads: Reloads::new(Arc::clone(&rules), tls, clock, Arc::clone(&metrics)),
             rules,
-            tls,
             store,
             metrics,
             draining: AtomicBool::new(false),
@@ -64,11 +67,15 @@ impl Operations {
         self.draining.store(true, Ordering::Release);
     }
 
-    /// Reads the rules again now, off the runtime's thread.
-    pub async fn reload(self: &Arc<Self>) {
+    /// Reads the rules again now, off the runtime's thread, and says what came of it.
+    pub async fn reload(self: &Arc<Self>, trigger: Trigger) -> RulesInfo {
         let operations = Arc::clone(self);
-        if let Err(panic) = tokio::task::spawn_blocking(move || operations.reload_blocking()).await {
-            tracing::error!(%panic, "a reload failed; the rules stay as they were");
+        match tokio::task::spawn_blocking(move || operations.reload_blocking(trigger)).await {
+            Ok(info) => info,
+            Err(panic) => {
+                tracing::error!(%panic, "a reload failed; the rules stay as they were");
+                RulesInfo { error: Some("the reload failed: the log says why".to_owned()), ..self.reloads.info() }
+            }
         }
     }
 
@@ -77,7 +84,7 @@ impl Operations {
     pub fn watch(self: &Arc<Self>) {
         self.tls_stamps.take(self.tls_files());
         // It was read before the stamps were taken.
-        self.refresh_certificate();
+        self.reloads.look_at_certificate();
         // The watcher is this one's own: it must not keep it.
         let (reloading, asked, looking) = (Arc::downgrade(self), Arc::downgrade(self), Arc::downgrade(self));
         let wanted = Watched {
@@ -85,7 +92,7 @@ impl Operations {
             stale: Box::new(move || looking.upgrade().is_some_and(|operations| operations.stale())),
             on_change: Box::new(move || {
                 if let Some(operations) = reloading.upgrade() {
-                    operations.reload_blocking();
+                    operations.reload_blocking(Trigger::Change);
                 }
             }),
         };
@@ -115,81 +122,23 @@ impl Operations {
         self.rules.stale() || self.tls_stamps.differ(&self.tls_files())
     }
 
-    fn reload_blocking(&self) {
+    fn reload_blocking(&self, trigger: Trigger) -> RulesInfo {
         // Before anything is read: what changes from here on is found by its stamp. So is a file that the new rules are
         // the first to name, which has none.
         self.tls_stamps.take(self.tls_files());
-        match self.rules.reload() {
-            ReloadOutcome::Loaded { previous, version, elsewhere_changed, needs_restart } => {
-                if elsewhere_changed {
-                    tracing::info!("secrets or certificates that the rules name were read anew");
-                }
-                self.loaded(&previous, &version, &needs_restart);
-            }
-            ReloadOutcome::Refused(problems) => {
-                self.metrics.reload(false, "");
-                for problem in problems.iter().take(PROBLEMS_LOGGED) {
-                    tracing::error!(%problem, "rules refused; the last good ones keep serving");
-                }
-                let more = problems.count().saturating_sub(PROBLEMS_LOGGED);
-                if more > 0 {
-                    tracing::error!("rules refused: and {more} more problems, which `paybridge check` shows");
-                }
-            }
-        }
-        // A certificate is renewed whether or not the rules on disk are good.
-        self.refresh_certificate();
+        let info = self.reloads.run(trigger);
         if let Some(watcher) = self.watcher.get() {
             watcher.refresh();
         }
+        info
     }
 
-    fn loaded(&self, previous: &str, version: &str, needs_restart: &[&str]) {
-        let rules = self.rules.current();
-        self.metrics.reload(true, version);
-        self.metrics.rules_loaded(rules.loaded_at);
-        if previous == version {
-            tracing::debug!(%version, "rules loaded: they are as they were");
-        } else {
-            let (merchants, keys, shops) = (rules.merchants.len(), rules.api_keys.len(), rules.shops.len());
-            tracing::info!(%previous, %version, merchants, keys, shops, "rules loaded");
+    /// Tells when the certificate that serves expires while the process runs.
+    pub async fn watch_expiry(self: Arc<Self>) {
+        loop {
+            tokio::time::sleep(EXPIRY_LOOKS).await;
+            self.reloads.look_at_expiry();
         }
-        if !needs_restart.is_empty() {
-            let sections = needs_restart.join(", ");
-            tracing::warn!(%sections, "these sections of gateway.toml take effect at the next start");
-        }
-    }
-
-    fn refresh_certificate(&self) {
-        let rules = self.rules.current();
-        match self.tls.refresh(&rules.gateway) {
-            Ok(true) => {
-                self.metrics.certificate_reload(true);
-                let not_after = self.tls.not_after().map(shown);
-                tracing::info!(not_after, "a new certificate serves");
-                self.warn_of_expiry(rules.loaded_at);
-            }
-            Ok(false) => tracing::debug!("the certificate is as it was"),
-            Err(error) => {
-                self.metrics.certificate_reload(false);
-                tracing::error!(%error, "the old certificate keeps serving");
-            }
-        }
-    }
-
-    /// Says so when the certificate in use has expired.
-    pub fn warn_of_expiry(&self, now: UnixMillis) {
-        if let Some(not_after) = self.tls.not_after().filter(|not_after| not_after.0 < now.0) {
-            tracing::warn!(not_after = shown(not_after), "the certificate that serves has expired");
-        }
-    }
-
-    fn rules_info(&self) -> RulesInfo {
-        let rules = self.rules.current();
-        let problems = self.rules.last_error().map(|problems| problems.to_string());
-        let errors: Vec<String> = problems.into_iter().chain(self.tls.last_error()).collect();
-        let error = (!errors.is_empty()).then(|| errors.join("\n"));
-        RulesInfo { version: rules.version.to_string(), loaded_at: rules.loaded_at, error }
     }
 
     async fn check_ready(&self) -> Result<(), String> {
@@ -225,17 +174,15 @@ impl AdminSource for Arc<Operations> {
     }
 
     fn rules(&self) -> RulesInfo {
-        self.rules_info()
+        self.reloads.info()
     }
 
     fn reload(&self) -> Pending<'_, RulesInfo> {
-        Box::pin(async move {
-            Operations::reload(self).await;
-            self.rules_info()
-        })
+        Box::pin(Operations::reload(self, Trigger::Request))
     }
 
     fn metrics(&self) -> String {
+        self.reloads.count_days();
         self.metrics.render()
     }
 }
@@ -247,8 +194,8 @@ mod tests {
 
     use super::*;
     use crate::certs;
-    use crate::clock::{Clock, SystemClock, SystemRandomness};
-    use crate::rules::{LoadOptions, Secret, StoreKeys, StoreRules, StoreUrl, load};
+    use crate::clock::{SystemClock, SystemRandomness};
+    use crate::rules::{LoadOptions, Loader, Secret, StoreKeys, StoreRules, StoreUrl};
     use crate::store::open_store;
 
     fn store(directory: &Path) -> Arc<dyn Store> {
@@ -264,12 +211,13 @@ mod tests {
         let path = directory.join("rules");
         fs::create_dir(&path).unwrap();
         fs::write(path.join("gateway.toml"), "[tls]\ngenerate = true\n").unwrap();
-        let rules = load(&path, SystemClock.now(), None, LoadOptions::default()).unwrap();
+        let mut loader = Loader::new(&path, LoadOptions::default());
+        let rules = loader.load(SystemClock.now(), None).unwrap();
         let names = certs::names_of(&rules.gateway.server);
         certs::ensure(&rules.gateway.tls, &names, SystemClock.now()).unwrap();
         let tls = Arc::new(LiveTls::new(&rules.gateway, 100).unwrap());
-        let live = Arc::new(LiveRules::new(&path, rules, Arc::new(SystemClock)));
-        Arc::new(Operations::new(live, tls, store(directory), Arc::default()))
+        let live = Arc::new(LiveRules::new(loader, rules, Arc::new(SystemClock)));
+        Arc::new(Operations::new(live, tls, Arc::new(SystemClock), store(directory), Arc::default()))
     }
 
     #[tokio::test]
@@ -277,23 +225,23 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let certs = directory.path().join("certs");
         let operations = operations(directory.path());
-        operations.reload_blocking();
+        operations.reload_blocking(Trigger::Request);
         assert!(!operations.stale());
         // By another name, of which the watched directory hears nothing.
         fs::hard_link(certs.join("server.pem"), directory.path().join("other.pem")).unwrap();
-        operations.reload_blocking();
+        operations.reload_blocking(Trigger::Request);
         for text in ["half", ""] {
             fs::write(directory.path().join("other.pem"), text).unwrap();
             assert!(operations.stale(), "the certificate changed");
-            operations.reload_blocking();
+            operations.reload_blocking(Trigger::Request);
             assert!(!operations.stale(), "it was read, if in vain");
         }
         let gateway = "[tls]\ngenerate = true\nclient_ca = \"../certs/ca.pem\"\n";
         fs::write(directory.path().join("rules/gateway.toml"), gateway).unwrap();
         assert!(operations.stale(), "a rule file changed");
-        operations.reload_blocking();
+        operations.reload_blocking(Trigger::Request);
         assert!(operations.stale(), "the file named first by these rules may have changed before it had a stamp");
-        operations.reload_blocking();
+        operations.reload_blocking(Trigger::Request);
         assert!(!operations.stale());
         operations.store.close().await.unwrap();
     }
@@ -307,7 +255,7 @@ mod tests {
         operations.watch();
         fs::write(directory.path().join("other.pem"), "half").unwrap();
         let until = std::time::Instant::now() + Duration::from_secs(30);
-        while operations.tls.last_error().is_none() {
+        while operations.reloads.info().certificate.error.is_none() {
             assert!(std::time::Instant::now() < until, "never found");
             std::thread::sleep(Duration::from_millis(10));
         }

@@ -5,7 +5,7 @@
 //! | `/healthz` | 200: the process lives |
 //! | `/readyz` | 200, or 503 with what stands in the way |
 //! | `/metrics` | the metrics, as Prometheus text 0.0.4 or, when `Accept` names it, as `OpenMetrics` |
-//! | `/api/rules` | `{"version","loaded_at","error"}` |
+//! | `/api/rules` | `{"version","loaded_at","error"}`, and besides `needs_restart` (keys of `gateway.toml`), `problems` and `problem_count`, `warnings` and `warning_count`, `certificate` |
 //! | `POST /api/rules/reload` | the same after a reload: 200, or 422 when the rules on disk are refused |
 //! | `/api/openapi.json` | the v2 interface as an `OpenAPI` 3.1 document, as this binary serves it |
 //!
@@ -73,7 +73,45 @@ pub struct RulesInfo {
     pub version: String,
     /// When it was read.
     pub loaded_at: UnixMillis,
-    /// The text of the last reload, when that was refused.
+    /// What is wrong with the rules or the certificate on disk, when they are not in force.
+    pub error: Option<String>,
+    /// The keys of `gateway.toml` that take effect at the next start.
+    pub needs_restart: Vec<&'static str>,
+    /// What the rules on disk are refused for: the first problems.
+    pub problems: Vec<ProblemInfo>,
+    /// How many problems there are.
+    pub problem_count: usize,
+    /// The first warnings of the rule set in force.
+    pub warnings: Vec<String>,
+    /// How many there are.
+    pub warning_count: usize,
+    /// The certificate.
+    pub certificate: CertificateInfo,
+}
+
+/// A problem of rules that are refused.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ProblemInfo {
+    /// The file, below the rules directory as the process was told of it.
+    pub file: String,
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+    /// `error` or `warning`.
+    pub severity: &'static str,
+    /// What is wrong, and what was expected.
+    pub message: String,
+    /// What may have been meant.
+    pub suggestion: Option<String>,
+}
+
+/// The certificate, as `/api/rules` shows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CertificateInfo {
+    /// The last moment the one that serves is good for, where that is known.
+    pub not_after: Option<UnixMillis>,
+    /// Why the one on disk does not serve.
     pub error: Option<String>,
 }
 
@@ -366,17 +404,45 @@ fn error(status: StatusCode, message: &str) -> Reply {
 }
 
 fn rules(status: StatusCode, info: &RulesInfo) -> Reply {
-    let loaded_at = jiff::Timestamp::from_millisecond(info.loaded_at.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-    let shown =
-        ShownRules { version: &info.version, loaded_at: format!("{loaded_at:.3}"), error: info.error.as_deref() };
+    let shown = ShownRules {
+        version: &info.version,
+        loaded_at: rfc3339(info.loaded_at),
+        error: info.error.as_deref(),
+        needs_restart: &info.needs_restart,
+        problems: &info.problems,
+        problem_count: info.problem_count,
+        warnings: &info.warnings,
+        warning_count: info.warning_count,
+        certificate: ShownCertificate {
+            not_after: info.certificate.not_after.map(rfc3339),
+            error: info.certificate.error.as_deref(),
+        },
+    };
     let body = serde_json::to_string(&shown).unwrap_or_default();
     text(status, "application/json", body + "\n")
+}
+
+fn rfc3339(moment: UnixMillis) -> String {
+    let moment = jiff::Timestamp::from_millisecond(moment.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    format!("{moment:.3}")
 }
 
 #[derive(serde::Serialize)]
 struct ShownRules<'a> {
     version: &'a str,
     loaded_at: String,
+    error: Option<&'a str>,
+    needs_restart: &'a [&'static str],
+    problems: &'a [ProblemInfo],
+    problem_count: usize,
+    warnings: &'a [String],
+    warning_count: usize,
+    certificate: ShownCertificate<'a>,
+}
+
+#[derive(serde::Serialize)]
+struct ShownCertificate<'a> {
+    not_after: Option<String>,
     error: Option<&'a str>,
 }
 
@@ -406,7 +472,25 @@ mod tests {
 
         fn rules(&self) -> RulesInfo {
             let error = self.reload_error.lock().unwrap().clone();
-            RulesInfo { version: "00aa".to_owned(), loaded_at: UnixMillis(1_772_409_600_007), error }
+            let problem = ProblemInfo {
+                file: "gateway.toml".to_owned(),
+                line: 3,
+                column: 1,
+                severity: "error",
+                message: "\"x\"".to_owned(),
+                suggestion: None,
+            };
+            RulesInfo {
+                version: "00aa".to_owned(),
+                loaded_at: UnixMillis(1_772_409_600_007),
+                needs_restart: vec!["server.listen"],
+                problems: error.iter().map(|_| problem.clone()).collect(),
+                problem_count: error.iter().count(),
+                warnings: vec!["a".to_owned()],
+                warning_count: 1,
+                certificate: CertificateInfo { not_after: Some(UnixMillis(1_772_409_600_000)), error: None },
+                error,
+            }
         }
 
         fn reload(&self) -> Pending<'_, RulesInfo> {
@@ -481,7 +565,14 @@ mod tests {
             assert!(reply.contains(classic::CONTENT_TYPE), "{reply}");
         }
         let (_, reply) = admin.ask("GET /api/rules", &[LOCAL]).await;
-        assert_eq!(body(&reply), r#"{"version":"00aa","loaded_at":"2026-03-02T00:00:00.007Z","error":null}"#);
+        assert_eq!(
+            body(&reply),
+            concat!(
+                r#"{"version":"00aa","loaded_at":"2026-03-02T00:00:00.007Z","error":null,"needs_restart":["server.listen"],"#,
+                r#""problems":[],"problem_count":0,"warnings":["a"],"warning_count":1,"#,
+                r#""certificate":{"not_after":"2026-03-02T00:00:00.000Z","error":null}}"#
+            )
+        );
         let (status, reply) = admin.ask("GET /nothing", &[LOCAL]).await;
         assert_eq!((status, body(&reply)), (404, r#"{"error":{"code":404,"message":"not found"}}"#));
         let (status, reply) = admin.ask("POST /metrics", &[LOCAL]).await;
@@ -512,7 +603,13 @@ mod tests {
         assert_eq!(admin.status("POST /api/rules/reload", &[LOCAL]).await, 200);
         *admin.source.reload_error.lock().unwrap() = Some("gateway.toml:3:1: \"x\"".to_owned());
         let (status, reply) = admin.ask("POST /api/rules/reload", &[LOCAL]).await;
-        assert!(status == 422 && body(&reply).ends_with(r#""error":"gateway.toml:3:1: \"x\""}"#), "{reply}");
+        assert!(
+            status == 422 && body(&reply).contains(r#""error":"gateway.toml:3:1: \"x\"","needs_restart":["#),
+            "{reply}"
+        );
+        let problem =
+            r#"{"file":"gateway.toml","line":3,"column":1,"severity":"error","message":"\"x\"","suggestion":null}"#;
+        assert!(body(&reply).contains(&format!("\"problems\":[{problem}],\"problem_count\":1,")), "{reply}");
         assert_eq!(admin.source.reloads.load(Ordering::SeqCst), 2);
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::{ArcSwap, ArcSwapOption};
 
 use super::shelf::ContentHash;
-use super::{Gateway, Loader, Problems, RuleSet, Secrets};
+use super::{Loader, Problems, RuleSet, restart};
 use crate::clock::Clock;
 
 /// The rule set in force, and how to exchange it (contract section 2, "Live reload").
@@ -18,6 +18,8 @@ pub struct LiveRules {
     started: Arc<RuleSet>,
     /// Why the last reload failed; nothing since a good set was loaded.
     failure: ArcSwapOption<Problems>,
+    /// What the set in force says that only a restart changes.
+    needs_restart: ArcSwap<Vec<&'static str>>,
     /// Held during a reload: there is one at a time.
     reading: Mutex<Reading>,
     /// Outside the directory; see [`LiveRules::files_elsewhere`].
@@ -46,8 +48,8 @@ pub enum ReloadOutcome {
         /// Whether secrets or certificates that are kept in files elsewhere are others than before: of secrets the
         /// version says nothing.
         elsewhere_changed: bool,
-        /// The sections of `gateway.toml` that differ from those the process runs with: they need a restart, and until
-        /// then the running ones stay in force.
+        /// The keys of `gateway.toml` (`server.listen`) that differ from those the process runs with: they need a restart,
+        /// and until then the running ones stay in force.
         needs_restart: Vec<&'static str>,
     },
     /// The files are wrong; the last good set keeps serving.
@@ -65,6 +67,7 @@ impl LiveRules {
             current: ArcSwap::new(Arc::clone(&started)),
             started,
             failure: ArcSwapOption::empty(),
+            needs_restart: ArcSwap::default(),
             elsewhere: ArcSwap::from_pointee(loader.files_elsewhere()),
             reading: Mutex::new(Reading { elsewhere: loader.hash_elsewhere(), loader, retired: None }),
         }
@@ -86,6 +89,13 @@ impl LiveRules {
     #[must_use]
     pub fn last_error(&self) -> Option<Arc<Problems>> {
         self.failure.load_full()
+    }
+
+    /// The keys of `gateway.toml` that the rules in force have another value for than the process runs with; empty since it
+    /// was started, or since the file says again what runs.
+    #[must_use]
+    pub fn needs_restart(&self) -> Arc<Vec<&'static str>> {
+        self.needs_restart.load_full()
     }
 
     /// Whether the files are others than those that were last read, good or wrong: told from their names, sizes and
@@ -113,8 +123,9 @@ impl LiveRules {
         self.elsewhere.store(Arc::new(loader.files_elsewhere()));
         let (error, outcome) = match loaded {
             Ok(mut rules) => {
-                let needs_restart = changed_sections(&self.started.gateway, &rules.gateway);
-                keep_running_sections(&mut rules.gateway, &self.started.gateway);
+                let needs_restart = restart::changed_keys(&self.started.gateway, &rules.gateway);
+                restart::keep_running(&mut rules.gateway, &self.started.gateway);
+                self.needs_restart.store(Arc::new(needs_restart.clone()));
                 let version = rules.version.clone();
                 *retired = Some(self.current.swap(Arc::new(rules)));
                 let previous = previous.version.clone();
@@ -139,43 +150,4 @@ impl std::fmt::Debug for LiveRules {
             .field("version", &self.current().version)
             .finish_non_exhaustive()
     }
-}
-
-/// The sections that need a restart and differ.
-fn changed_sections(running: &Gateway, new: &Gateway) -> Vec<&'static str> {
-    let store = |gateway: &Gateway| {
-        let keys: Vec<Box<[u8]>> = gateway.store.keys.keys.iter().map(|key| key.expose().into()).collect();
-        (gateway.store.url.clone(), gateway.store.keys.create_at.clone(), keys)
-    };
-    // A key that the process itself made at start is no change of the rules.
-    let same_store = store(running) == store(new)
-        || (running.store.url == new.store.url
-            && running.store.keys.create_at == new.store.keys.create_at
-            && running.store.keys.keys.is_empty());
-    let sections = [
-        ("server", running.server == new.server),
-        (
-            "admin",
-            running.admin_listen == new.admin_listen
-                && exposed(running.admin_token.as_ref()) == exposed(new.admin_token.as_ref()),
-        ),
-        ("store", same_store),
-        ("engine", running.engine == new.engine),
-        ("clients", running.clients == new.clients),
-    ];
-    sections.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()
-}
-
-fn exposed(secrets: Option<&Secrets>) -> Vec<Vec<u8>> {
-    secrets.into_iter().flat_map(Secrets::verifying).map(|secret| secret.expose().to_vec()).collect()
-}
-
-/// What only a restart changes stays as the process runs with it, so that a reload never leaves the two at odds.
-fn keep_running_sections(new: &mut Gateway, running: &Gateway) {
-    new.server = running.server.clone();
-    new.admin_listen = running.admin_listen;
-    new.admin_token.clone_from(&running.admin_token);
-    new.store = running.store.clone();
-    new.engine = running.engine.clone();
-    new.clients = running.clients.clone();
 }

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::RuleSet;
 use super::compile::memo::Memo;
 use super::compile::{Task, compile};
 use super::elsewhere::Elsewhere;
 use super::problems::{Findings, Problems};
 use super::shelf::{ContentHash, Shelf};
+use super::{RuleSet, emptied};
 use crate::domain::UnixMillis;
 
 /// How rules are loaded.
@@ -26,7 +26,8 @@ impl Default for LoadOptions {
 
 /// Loads a rules directory once (contract section 2). Reads files and may block.
 ///
-/// Rate limiters keep what was used of them in `previous`, for keys whose quota stayed as it was.
+/// Rate limiters keep what was used of them in `previous`, for keys whose quota stayed as it was. Files that held text in
+/// `previous` may not be empty now.
 ///
 /// # Errors
 /// Everything that is wrong with the files.
@@ -75,13 +76,15 @@ impl Loader {
         let mut findings = Findings::default();
         self.elsewhere.begin(now);
         let files = self.shelf.read(&self.directory, now, &mut findings);
+        emptied::refuse(previous, files, &mut findings);
+        let filled = emptied::filled(files);
         let (directory, check_secrets) = (self.directory.as_path(), self.options.check_secrets);
         let task = Task { directory, files, now, previous, check_secrets, memo: &self.memo };
         let (rules, memo) = compile(&task, &mut self.elsewhere, &mut findings);
         self.memo = memo;
         let warnings = findings.into_problems()?;
         if let Some(rules) = rules {
-            return Ok(RuleSet { warnings, ..rules });
+            return Ok(RuleSet { warnings, filled, ..rules });
         }
         let mut unexplained = Findings::default();
         unexplained.add_unreadable(&self.directory, "the rules could not be compiled");

@@ -4,6 +4,7 @@
 mod compile;
 mod dialect;
 mod elsewhere;
+mod emptied;
 mod files;
 mod json_places;
 mod live;
@@ -12,6 +13,7 @@ mod merchant;
 mod pattern_cost;
 mod problems;
 mod raw;
+mod restart;
 mod ruleset;
 mod schema;
 mod schema_shape;
@@ -37,8 +39,8 @@ pub use merchant::{
 pub(crate) use problems::did_you_mean;
 pub use problems::{Problem, Problems, Severity};
 pub use ruleset::{
-    CallbackRules, ClientRules, EngineRules, Gateway, KeyEntry, Limits, PageRules, Quota, RemoteEngine, RuleSet,
-    ServerRules, StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,
+    CallbackRules, CallbackSignature, ClientRules, EngineKeys, EngineRules, Gateway, KeyEntry, Limits, PageRules,
+    Quota, RemoteEngine, RuleSet, ServerRules, StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,
 };
 pub use secret::{Secret, Secrets};
 pub use shop::{

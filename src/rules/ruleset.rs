@@ -1,10 +1,10 @@
 //! The snapshot: what all rule files mean together.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use http::{HeaderName, Method};
 use ipnet::IpNet;
 use rustls::pki_types::CertificateDer;
 
-use super::{ApiKey, Dialect, Endpoint, Merchant, Problem, Secret, Secrets, Shop};
+use super::{ApiKey, Dialect, Encoding, Endpoint, Merchant, Problem, Secret, Secrets, Shop};
 use crate::domain::{MerchantId, ShopCode, UnixMillis};
 
 /// All rules of one moment. A request fetches it once and keeps it to its reply.
@@ -36,6 +36,8 @@ pub struct RuleSet {
     pub v1_routes: HashMap<Box<str>, Vec<V1Route>>,
     /// What is no reason to refuse the set, and would fail requests.
     pub warnings: Vec<Problem>,
+    /// The files that may be empty and were not, as problems name them: a reload refuses them when their text is gone.
+    pub filled: HashSet<Arc<Path>>,
 }
 
 impl RuleSet {
@@ -90,6 +92,8 @@ pub struct Gateway {
     pub store: StoreRules,
     /// `[engine]`.
     pub engine: EngineRules,
+    /// The other keys of `[engine]`.
+    pub engine_keys: EngineKeys,
     /// `[pages]`.
     pub pages: PageRules,
     /// `[callbacks]`.
@@ -166,6 +170,34 @@ impl fmt::Display for EngineRules {
             Self::Embedded => f.write_str("embedded"),
             Self::Remote(engine) => f.write_str(&engine.base),
         }
+    }
+}
+
+/// What `[engine]` says beside its `url`, whether this engine has a use for it or not, so that a change can be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineKeys {
+    /// Extra roots, PEM.
+    pub trust: Vec<PathBuf>,
+    /// For all exchanges of one request together.
+    pub timeout: Duration,
+    /// How a remote engine signs its callbacks.
+    pub callback_signature: CallbackSignature,
+}
+
+/// `[engine] callback_signature`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallbackSignature {
+    /// The header with the signature.
+    pub header: HeaderName,
+    /// What is signed.
+    pub payload: Box<str>,
+    /// How the signature is written.
+    pub encoding: Encoding,
+}
+
+impl Default for CallbackSignature {
+    fn default() -> Self {
+        Self { header: HeaderName::from_static("x-signature"), payload: "{body}".into(), encoding: Encoding::Hex }
     }
 }
 

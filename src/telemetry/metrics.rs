@@ -4,6 +4,7 @@
 //! the code names, in tables of fixed size ([`Slots`]).
 
 use std::fmt::{self, Debug};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use prometheus_client::encoding::{EncodeLabelSet, text};
@@ -51,7 +52,23 @@ const PROVIDER_SECONDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1
 
 const COMMIT_SECONDS: [f64; 12] = [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
 
+/// From a handful of files that are as they were to more than a second, which a save may take to be served.
+const RELOAD_SECONDS: [f64; 12] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
+
+const SECONDS_A_DAY: f64 = 86_400.0;
+
 const BATCH_SIZES: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
+
+/// How the rules on disk stand to those in force.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RulesState {
+    /// How many problems the rules on disk are refused for; `None` when they are in force.
+    pub problems: Option<usize>,
+    /// How many warnings the rules in force have.
+    pub warnings: usize,
+    /// How many keys of the rules in force wait for a restart.
+    pub needs_restart: usize,
+}
 
 /// A stage of a request whose latency is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -186,7 +203,15 @@ pub struct Metrics {
     engine_request_duration: Histogram,
     journal_recovering: Gauge,
     reloads: Words<ReloadResult>,
+    reload_duration: Histogram,
+    rules_refused: Gauge,
+    rules_problems: Gauge,
+    rules_warnings: Gauge,
+    rules_needs_restart: Gauge,
     certificate_reloads: Words<ReloadResult>,
+    certificate_refused: Gauge,
+    certificate_expiry: Gauge<f64, AtomicU64>,
+    certificate_days: Gauge<f64, AtomicU64>,
     rules: Family<Version, Gauge>,
     rules_loaded: Gauge,
     started: Gauge,
@@ -219,7 +244,15 @@ impl Default for Metrics {
             engine_request_duration: Histogram::new(PROVIDER_SECONDS),
             journal_recovering: Gauge::default(),
             reloads: Words::new(|result| ReloadResult { result }),
+            reload_duration: Histogram::new(RELOAD_SECONDS),
+            rules_refused: Gauge::default(),
+            rules_problems: Gauge::default(),
+            rules_warnings: Gauge::default(),
+            rules_needs_restart: Gauge::default(),
             certificate_reloads: Words::new(|result| ReloadResult { result }),
+            certificate_refused: Gauge::default(),
+            certificate_expiry: unknown(),
+            certificate_days: unknown(),
             rules: Family::default(),
             rules_loaded: Gauge::default(),
             started: Gauge::default(),
@@ -228,6 +261,13 @@ impl Default for Metrics {
         metrics.register(stage_family);
         metrics
     }
+}
+
+/// A gauge of something that is not known yet: no comparison of an alert holds for it.
+fn unknown() -> Gauge<f64, AtomicU64> {
+    let gauge = Gauge::default();
+    gauge.set(f64::NAN);
+    gauge
 }
 
 impl Metrics {
@@ -271,14 +311,36 @@ impl Metrics {
         registry.register_with_unit("engine_request_duration", help, Unit::Seconds, durations);
         let help = "Creates that the last end of the process cut off and whose outcome is still unknown";
         registry.register("journal_recovering", help, self.journal_recovering.clone());
+        self.register_rules();
+        let help = "Access log lines dropped because the log was not read fast enough";
+        self.registry.register("log_lines_dropped", help, self.log_lines_dropped.clone());
+    }
+
+    fn register_rules(&mut self) {
+        let registry = &mut self.registry;
         registry.register("reloads", "Rule sets read, by result", self.reloads.family.clone());
+        let help = "How long it took to read the rules again and to put them in force, or to refuse them";
+        registry.register_with_unit("reload_duration", help, Unit::Seconds, self.reload_duration.clone());
+        let help = "1 while the rules on disk are refused and the last good ones serve";
+        registry.register("rules_refused", help, self.rules_refused.clone());
+        let help = "What the rules on disk are refused for: how many problems";
+        registry.register("rules_problems", help, self.rules_problems.clone());
+        let help = "Warnings of the rule set in force";
+        registry.register("rules_warnings", help, self.rules_warnings.clone());
+        let help = "Keys of the rule set in force that take effect at the next start";
+        registry.register("rules_needs_restart", help, self.rules_needs_restart.clone());
         let help = "New certificates found after the start, by result";
         registry.register("certificate_reloads", help, self.certificate_reloads.family.clone());
+        let help = "1 while the certificate on disk cannot be used and an older one serves";
+        registry.register("certificate_refused", help, self.certificate_refused.clone());
+        let help = "When the certificate that serves expires, since the Unix epoch";
+        let expiry = self.certificate_expiry.clone();
+        registry.register_with_unit("certificate_expiry_timestamp", help, Unit::Seconds, expiry);
+        let help = "Days until the certificate that serves expires; negative when it has expired";
+        registry.register("certificate_days_until_expiry", help, self.certificate_days.clone());
         registry.register("rules_info", "The content hash of the rule set in force", self.rules.clone());
         let help = "When the rule set in force was read, since the Unix epoch";
         registry.register_with_unit("rules_loaded_timestamp", help, Unit::Seconds, self.rules_loaded.clone());
-        let help = "Access log lines dropped because the log was not read fast enough";
-        registry.register("log_lines_dropped", help, self.log_lines_dropped.clone());
     }
 
     /// The process started at `now`.
@@ -381,9 +443,41 @@ impl Metrics {
         }
     }
 
+    /// The rules were read again, which took so long.
+    pub fn reload_took(&self, duration: Duration) {
+        self.reload_duration.observe(duration.as_secs_f64());
+    }
+
+    /// How the rules on disk stand to those in force.
+    pub fn rules_state(&self, state: RulesState) {
+        let count = |count| i64::try_from(count).unwrap_or(i64::MAX);
+        self.rules_refused.set(i64::from(state.problems.is_some()));
+        self.rules_problems.set(count(state.problems.unwrap_or(0)));
+        self.rules_warnings.set(count(state.warnings));
+        self.rules_needs_restart.set(count(state.needs_restart));
+    }
+
     /// The certificate's files hold another pair; a refused one leaves the old certificate serving.
     pub fn certificate_reload(&self, accepted: bool) {
         self.certificate_reloads.count(if accepted { "accepted" } else { "refused" });
+    }
+
+    /// Whether the certificate on disk cannot be used while an older one serves.
+    pub fn certificate_refused(&self, refused: bool) {
+        self.certificate_refused.set(i64::from(refused));
+    }
+
+    /// The certificate that serves is good until `not_after`, where that is known, as of `now`.
+    pub fn certificate_expires(&self, not_after: Option<UnixMillis>, now: UnixMillis) {
+        let Some(not_after) = not_after else {
+            self.certificate_expiry.set(f64::NAN);
+            self.certificate_days.set(f64::NAN);
+            return;
+        };
+        let seconds = |millis: i64| Duration::from_millis(millis.unsigned_abs()).as_secs_f64();
+        let signed = |millis: i64| if millis < 0 { -seconds(millis) } else { seconds(millis) };
+        self.certificate_expiry.set(signed(not_after.0));
+        self.certificate_days.set(signed(not_after.0.saturating_sub(now.0)) / SECONDS_A_DAY);
     }
 
     /// The rule set in force was read at `at`.
@@ -464,6 +558,12 @@ mod tests {
         metrics.provider_request("card-eur", "timeout", Duration::from_secs(10));
         metrics.reload(true, "00aa");
         metrics.rules_loaded(UnixMillis(1_800_000_001_000));
+        metrics.reload_took(Duration::from_millis(3));
+        metrics.rules_state(RulesState { problems: Some(2), warnings: 3, needs_restart: 4 });
+        metrics.certificate_reload(false);
+        metrics.certificate_refused(true);
+        assert!(metrics.render().contains("paybridge_certificate_days_until_expiry NaN\n"));
+        metrics.certificate_expires(Some(UnixMillis(1_800_000_000_000)), UnixMillis(1_800_129_600_000));
         let page = metrics.render();
         for line in [
             r#"paybridge_build_info{version="0.1.0"} 1"#,
@@ -488,6 +588,15 @@ mod tests {
             r#"paybridge_reloads_total{result="accepted"} 1"#,
             r#"paybridge_rules_info{version="00aa"} 1"#,
             "paybridge_rules_loaded_timestamp_seconds 1800000001",
+            "paybridge_reload_duration_seconds_count 1",
+            "paybridge_rules_refused 1",
+            "paybridge_rules_problems 2",
+            "paybridge_rules_warnings 3",
+            "paybridge_rules_needs_restart 4",
+            r#"paybridge_certificate_reloads_total{result="refused"} 1"#,
+            "paybridge_certificate_refused 1",
+            "paybridge_certificate_expiry_timestamp_seconds 1800000000.0",
+            "paybridge_certificate_days_until_expiry -1.5",
             "paybridge_log_lines_dropped_total 0",
             "# EOF",
         ] {

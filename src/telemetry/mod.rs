@@ -10,5 +10,5 @@ mod slots;
 
 pub use access::{AccessLine, AccessLog, LogFormat};
 pub use logs::Logs;
-pub use metrics::{Metrics, Stage};
+pub use metrics::{Metrics, RulesState, Stage};
 pub use seldom::Seldom;

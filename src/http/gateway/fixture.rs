@@ -1,6 +1,6 @@
 //! A gateway over a store in memory, and requests to it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -25,10 +25,11 @@ use crate::domain::{
 };
 use crate::engine::{AtCreation, CustomerWay, PageSecret, Provider};
 use crate::rules::{
-    AccountRule, AddressSet, Algorithm, ApiKey, BalanceRules, CallbackRules, CallbackStyle, ClientRules, Dialect,
-    Encoding, EngineRules, Gateway as GatewayRules, IdPolicy, KeyEntry, Limits, PageRules, PaymentChecks,
-    ProviderRules, Quota, RateLimit, Recipe, Replies, Secret, Secrets, Segment, ServerRules, Shop, ShopAccess,
-    ShopSide, StatusWords, StoreKeys, StoreRules, StoreUrl, TimestampFormat, TlsRules, UnknownFields, V1Rules,
+    AccountRule, AddressSet, Algorithm, ApiKey, BalanceRules, CallbackRules, CallbackSignature, CallbackStyle,
+    ClientRules, Dialect, Encoding, EngineKeys, EngineRules, Gateway as GatewayRules, IdPolicy, KeyEntry, Limits,
+    PageRules, PaymentChecks, ProviderRules, Quota, RateLimit, Recipe, Replies, Secret, Secrets, Segment, ServerRules,
+    Shop, ShopAccess, ShopSide, StatusWords, StoreKeys, StoreRules, StoreUrl, TimestampFormat, TlsRules, UnknownFields,
+    V1Rules,
 };
 use crate::store::{
     Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, EngineAnswer, Entry, EntryId, Fields, Heard,
@@ -557,6 +558,11 @@ fn gateway_rules() -> GatewayRules {
             keys: StoreKeys { create_at: None, keys: Vec::new() },
         },
         engine: EngineRules::Embedded,
+        engine_keys: EngineKeys {
+            trust: Vec::new(),
+            timeout: Duration::from_secs(10),
+            callback_signature: CallbackSignature::default(),
+        },
         pages: PageRules {
             secret: None,
             default_secret: PathBuf::new(),
@@ -621,5 +627,6 @@ pub fn rule_set() -> RuleSet {
         dialects: [v1, shaped].map(|dialect| (dialect.name.clone(), dialect)).into_iter().collect(),
         v1_routes: v1_routes(),
         warnings: Vec::new(),
+        filled: HashSet::new(),
     }
 }

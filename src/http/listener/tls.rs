@@ -1,6 +1,8 @@
 //! The server's side of TLS: 1.2 and 1.3 with aws-lc-rs, HTTP/2 and HTTP/1.1 by ALPN, session tickets.
 
 use std::fmt;
+use std::fs;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,6 +20,9 @@ use crate::rules::TlsRules;
 /// ALPN of HTTP/2.
 pub(super) const ALPN_HTTP2: &[u8] = b"h2";
 const ALPN_HTTP1: &[u8] = b"http/1.1";
+
+/// The largest file of certificates or a key, in bytes.
+const LARGEST_FILE: u64 = 1 << 20;
 
 /// Why the TLS files cannot be used: one line that names the file.
 #[derive(Debug)]
@@ -118,8 +123,8 @@ fn client_verifier(
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let certificates = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+    let certificates = read(path)
+        .and_then(|text| CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>())
         .map_err(|error| unreadable(path, "certificate", error))?;
     if certificates.is_empty() {
         return Err(unreadable(path, "certificate", pem::Error::NoItemsFound));
@@ -128,7 +133,29 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
 }
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
-    PrivateKeyDer::from_pem_file(path).map_err(|error| unreadable(path, "private key", error))
+    read(path)
+        .and_then(|text| PrivateKeyDer::from_pem_slice(&text))
+        .map_err(|error| unreadable(path, "private key", error))
+}
+
+/// Reads a file within bounds: one that never ends, or a pipe that nobody writes to, must not hold up a reload.
+fn read(path: &Path) -> Result<Vec<u8>, pem::Error> {
+    // Looked at before it is opened too: opening a pipe waits for its writer.
+    let regular = |meta: &fs::Metadata| {
+        if meta.is_file() { Ok(()) } else { Err(io::Error::other("it is not a regular file")) }
+    };
+    let bytes = || -> io::Result<Vec<u8>> {
+        regular(&fs::metadata(path)?)?;
+        let file = fs::File::open(path)?;
+        regular(&file.metadata()?)?;
+        let mut bytes = Vec::new();
+        file.take(LARGEST_FILE + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > LARGEST_FILE {
+            return Err(io::Error::other(format!("it is larger than {LARGEST_FILE} bytes")));
+        }
+        Ok(bytes)
+    };
+    bytes().map_err(pem::Error::Io)
 }
 
 fn unreadable(path: &Path, what: &str, error: pem::Error) -> TlsError {
@@ -197,5 +224,11 @@ mod tests {
 
         let missing_ca = TlsRules { client_ca: Some(directory.path().join("clients.pem")), ..rules };
         assert!(server_tls(&missing_ca).map(drop).unwrap_err().to_string().contains("clients.pem"));
+
+        fs::write(&missing_ca.certificate, vec![b'a'; 1 << 20 | 1]).unwrap();
+        assert!(server_tls(&missing_ca).map(drop).unwrap_err().to_string().contains("it is larger than 1048576 bytes"));
+        fs::remove_file(&missing_ca.certificate).unwrap();
+        fs::create_dir(&missing_ca.certificate).unwrap();
+        assert!(server_tls(&missing_ca).map(drop).unwrap_err().to_string().contains("it is not a regular file"));
     }
 }

@@ -16,12 +16,14 @@ use crate::rules::raw::{
     RawSecret, RawServer, RawStore, RawTls, Size,
 };
 use crate::rules::{
-    CallbackRules, ClientRules, EngineRules, Gateway, Limits, PageRules, Quota, RemoteEngine, Secrets, ServerRules,
-    StoreRules, StoreUrl, TlsRules,
+    CallbackRules, CallbackSignature, ClientRules, EngineKeys, EngineRules, Gateway, Limits, PageRules, Quota,
+    RemoteEngine, Secrets, ServerRules, StoreRules, StoreUrl, TlsRules,
 };
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
 pub(super) const MINUTE: Duration = Duration::from_mins(1);
+/// Of `engine.timeout`.
+const ENGINE_TIMEOUT: Duration = Duration::from_secs(10);
 const HOUR: Duration = Duration::from_hours(1);
 pub(super) const DAY: Duration = Duration::from_hours(24);
 
@@ -56,6 +58,7 @@ impl Context<'_> {
         let server = self.server(here, raw.server.get().unwrap_or(&RawServer::default()));
         Some(Gateway {
             engine: self.engine(here, raw.engine.get().unwrap_or(&RawEngine::default()), &server, made),
+            engine_keys: engine_keys(here, raw.engine.get().unwrap_or(&RawEngine::default())),
             server,
             tls,
             admin_listen,
@@ -153,7 +156,7 @@ impl Context<'_> {
                 self.signing_payload(here, "engine.callback_signature.payload", text);
             }
         }
-        let timeout = self.positive(here, "engine.timeout", &raw.timeout, 10 * SECOND);
+        let timeout = self.positive(here, "engine.timeout", &raw.timeout, ENGINE_TIMEOUT);
         if let Some(given) = raw.timeout.given().filter(|given| !given.get_ref().is_zero() && *given.get_ref() < SECOND)
         {
             // How long a lost request may be under way is told by it.
@@ -310,6 +313,25 @@ fn origin_of(url: &str) -> Option<(String, u16)> {
 /// Numbers that were read are at least 1.
 fn number(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)
+}
+
+/// What a change is told from; what is wrong in it is noted elsewhere.
+fn engine_keys(here: Here<'_>, raw: &RawEngine) -> EngineKeys {
+    let trust = raw.trust.get().map_or(&[][..], |list| list.0.as_slice());
+    let default = CallbackSignature::default();
+    let callback_signature = match raw.callback_signature.get() {
+        Some(signature) => CallbackSignature {
+            header: signature.header.or(default.header),
+            payload: signature.payload.get().map_or(default.payload, |payload| payload.as_str().into()),
+            encoding: signature.encoding.or(default.encoding),
+        },
+        None => default,
+    };
+    EngineKeys {
+        trust: trust.iter().map(|path| here.relative(path.get_ref())).collect(),
+        timeout: raw.timeout.or(ENGINE_TIMEOUT),
+        callback_signature,
+    }
 }
 
 fn clients(raw: &RawClients) -> ClientRules {

@@ -15,7 +15,7 @@ mod secrets;
 mod shop;
 mod template;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -112,6 +112,7 @@ pub(super) fn compile(task: &Task<'_>, elsewhere: &mut Elsewhere, findings: &mut
         dialects: parts.dialects.into_iter().filter_map(|(name, dialect)| Some((name, dialect?))).collect(),
         v1_routes,
         warnings: Vec::new(),
+        filled: HashSet::new(),
     });
     (rules, kept)
 }

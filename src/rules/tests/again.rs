@@ -19,8 +19,8 @@ fn shop(rest: &str) -> String {
 }
 
 fn merchant(key: &str, shops: &[&str]) -> String {
-    let shops: String = shops.iter().map(|shop| format!("[shops.{shop}]\n")).collect();
-    format!("[[api_keys]]\nkey = \"{key}\"\nv2_secret = \"two\"\nrate_limit = {{ per_second = 5 }}\n{shops}")
+    let shops: Vec<String> = shops.iter().map(|shop| format!("[shops.{shop}]\n")).collect();
+    format!("[[api_keys]]\nkey = \"{key}\"\nv2_secret = \"two\"\nrate_limit = {{ per_second = 5 }}\n{}", shops.concat())
 }
 
 fn several() -> Rules {

@@ -123,8 +123,8 @@ fn a_remote_engine() {
     let gateway = "[engine]\nurl = \"https://v2.example\"\ntrust = [\"ca.pem\"]\ntimeout = \"2s\"\n";
     let authority = rcgen::generate_simple_self_signed(["v2.example".to_owned()]).unwrap();
     let rules = Rules::bare().with("gateway.toml", gateway).with("ca.pem", authority.cert.pem());
-    let (loader, loaded) = rules.loader();
-    let EngineRules::Remote(engine) = loaded.gateway.engine else { panic!("a remote engine") };
+    let (loader, first) = rules.loader();
+    let EngineRules::Remote(engine) = first.gateway.engine else { panic!("a remote engine") };
     assert_eq!((engine.trust.len(), engine.timeout), (1, Duration::from_secs(2)));
     assert!(loader.files_elsewhere().contains(&rules.path().join("ca.pem")), "their content is part of the rules");
 }

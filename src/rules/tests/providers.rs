@@ -46,8 +46,8 @@ fn an_http_provider_takes_every_key() {
     .with("shops/provider.key", "old\n")
     .with("ca.pem", certificate("a.example"))
     .with("shops/b.pem", certificate("b.example") + &certificate("c.example"));
-    let (loader, loaded) = rules.loader();
-    let provider = http(&loaded);
+    let (loader, first) = rules.loader();
+    let provider = http(&first);
     let secrets: Vec<&[u8]> = provider.secrets.verifying().map(super::super::Secret::expose).collect();
     assert_eq!(secrets, [b"new", b"old"]);
     assert_eq!(provider.trust.len(), 3);

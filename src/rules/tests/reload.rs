@@ -47,11 +47,101 @@ fn what_needs_a_restart_is_named_and_stays() {
          [clients]\nproxy_protocol = true\n[limits]\nbody = 700\n",
     );
     let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("the rules are good") };
-    assert_eq!(needs_restart, ["server", "admin", "store", "clients"]);
+    let keys = ["server.public_url", "admin.token", "store.url", "clients.proxy_protocol"];
+    assert_eq!((&needs_restart[..], &live.needs_restart()[..]), (&keys[..], &keys[..]));
     let now = live.current();
     assert_eq!(&*now.gateway.server.public_url, "https://localhost:8443");
     assert!(now.gateway.admin_token.is_none() && !now.gateway.clients.proxy_protocol);
     assert_eq!(now.gateway.limits.body, 700, "the rest is live");
+    rules.put("gateway.toml", "[server]\npublic_url = \"https://b.example\"\nlisten = 1");
+    assert!(matches!(live.reload(), ReloadOutcome::Refused(_)));
+    assert_eq!(live.needs_restart()[..], keys, "what was found stays while the rules are refused");
+    rules.put("gateway.toml", "[server]\npublic_url = \"https://b.example\"\nlisten = \"127.0.0.1:8443\"");
+    live.reload();
+    assert_eq!(live.needs_restart()[..], ["server.public_url"]);
+    rules.put("gateway.toml", "# as it was");
+    live.reload();
+    assert!(live.needs_restart().is_empty(), "the file says what runs");
+}
+
+#[test]
+fn every_key_that_needs_a_restart_has_its_name() {
+    let secret = "admin-hush-8Yz";
+    for (text, keys) in [
+        (
+            "[server]\nlisten = \"127.0.0.1:1\"\nshutdown_grace = \"1s\"",
+            &["server.listen", "server.shutdown_grace"][..],
+        ),
+        ("[server]\ndrain_delay = \"1s\"", &["server.drain_delay"]),
+        ("[admin]\nlisten = \"127.0.0.1:1\"", &["admin.listen"]),
+        (&format!("[admin]\ntoken = \"{secret}\""), &["admin.token"]),
+        (&format!("[admin]\ntoken = [\"other\", \"{secret}\"]"), &["admin.token"]),
+        ("[store]\nkeys = [\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"]", &["store.keys"]),
+        ("[engine]\nurl = \"https://v2.example\"", &["engine.url"]),
+        ("[engine]\ntimeout = \"7s\"", &["engine.timeout"]),
+        ("[engine]\ncallback_signature = { header = \"X-Other\" }", &["engine.callback_signature"]),
+        ("[clients]\ntrusted_proxies = [\"10.0.0.0/8\"]", &["clients.trusted_proxies"]),
+        (
+            "[engine]\ntimeout = \"10s\"\ncallback_signature = { encoding = \"hex\" }\n[server]\ndrain_delay = \"0s\"",
+            &[],
+        ),
+        ("[tls]\ncertificate = \"elsewhere.pem\"\n[limits]\nbody = 700\n[pages]\nlink_lifetime = \"1m\"", &[]),
+    ] {
+        let rules = Rules::small();
+        let live = live(&rules);
+        rules.put("gateway.toml", text);
+        let outcome = live.reload();
+        let ReloadOutcome::Loaded { needs_restart, .. } = &outcome else { panic!("{outcome:?}") };
+        assert_eq!(needs_restart, keys, "{text}");
+        assert!(!format!("{outcome:?} {live:?}").contains(secret));
+    }
+}
+
+#[test]
+fn a_remote_engine_that_is_trusted_by_other_certificates_needs_a_restart() {
+    let rules = Rules::small();
+    let certificate = || rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap().cert.pem();
+    rules.put("ca.pem", certificate());
+    rules.put("gateway.toml", "[engine]\nurl = \"https://v2.example\"\ntrust = [\"ca.pem\"]");
+    let live = live(&rules);
+    rules.put("ca.pem", certificate());
+    let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("the rules are good") };
+    assert_eq!(needs_restart, ["engine.trust"]);
+    rules.put("gateway.toml", "[engine]\nurl = \"https://v2.example:444\"\ntrust = [\"ca.pem\"]\ntimeout = \"2s\"");
+    let ReloadOutcome::Loaded { needs_restart, .. } = live.reload() else { panic!("the rules are good") };
+    assert_eq!(needs_restart, ["engine.url", "engine.trust", "engine.timeout"]);
+}
+
+#[test]
+fn a_file_that_loses_its_text_is_half_a_save() {
+    for (name, text) in
+        [("gateway.toml", "[limits]\nbody = 700"), ("dialects/v1.toml", "[requests]\nempty_list_is_object = true")]
+    {
+        let rules = Rules::small().with(name, text);
+        let live = live(&rules);
+        let version = live.current().version.clone();
+        for empty in ["", " \n\t\r\n"] {
+            rules.put(name, empty);
+            let ReloadOutcome::Refused(problems) = live.reload() else { panic!("{name} is empty") };
+            let place = rules.path().join(name).display().to_string();
+            let shown = problems.to_string();
+            assert!(shown.starts_with(&format!("{place}:1:1: the file is empty, and was not")), "{shown}");
+            assert_eq!(live.current().version, version);
+            live.reload();
+            assert!(live.last_error().is_some(), "not even the second time");
+        }
+        // At start nobody knows better: the file says what it says.
+        rules.load();
+        rules.put(name, "# meant");
+        assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }), "{name}");
+        fs::remove_file(rules.path().join(name)).unwrap();
+        let refused = matches!(live.reload(), ReloadOutcome::Refused(_));
+        assert_eq!(refused, name == "gateway.toml", "a file may be removed: {name}");
+    }
+    let rules = Rules::small();
+    let live = live(&rules);
+    rules.put("dialects/d.toml", "");
+    assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }), "what was always empty is no half save");
 }
 
 #[test]

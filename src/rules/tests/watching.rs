@@ -42,7 +42,8 @@ impl Watching {
     /// `meanwhile` runs inside of every reload, after the files were read.
     fn of(rules: &Rules, leg: Leg, meanwhile: impl Fn() + Send + 'static) -> Self {
         let clock = Arc::new(ManualClock::at(UnixMillis(7)));
-        let live = Arc::new(LiveRules::new(&rules.path(), rules.load(), clock));
+        let (reader, first) = rules.loader();
+        let live = Arc::new(LiveRules::new(reader, first, clock));
         let reloads: Arc<Mutex<Vec<Reload>>> = Arc::default();
         let looks = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&looks);

@@ -1,0 +1,300 @@
+//! Reading the rules and the certificate again: what came of it goes to the log, the metrics and whoever asked, the same
+//! facts to each.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::live_tls::LiveTls;
+use crate::clock::Clock;
+use crate::domain::UnixMillis;
+use crate::http::admin::{CertificateInfo, ProblemInfo, RulesInfo};
+use crate::http::listener::tls::TlsError;
+use crate::rules::{LiveRules, Problem, Problems, ReloadOutcome, RuleSet, Severity};
+use crate::telemetry::{Metrics, RulesState};
+
+/// Of a refused reload; more would bury the first ones.
+const PROBLEMS_LOGGED: usize = 20;
+
+/// Of a rule set with warnings.
+const WARNINGS_LOGGED: usize = 20;
+
+/// How many problems and how many warnings the admin API shows.
+const SHOWN: usize = 100;
+
+/// A renewal writes two files, one after the other: how often a pair that does not fit is looked at again before it is
+/// called wrong, and how long after each other. Together with the time that files settle it stays under a second.
+const HEALING_LOOKS: usize = 8;
+const HEALING_PAUSE: Duration = Duration::from_millis(50);
+
+/// What made the rules be read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    /// SIGHUP.
+    Signal,
+    /// The admin listener.
+    Request,
+    /// The files changed.
+    Change,
+}
+
+impl Trigger {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Signal => "SIGHUP",
+            Self::Request => "admin",
+            Self::Change => "change",
+        }
+    }
+
+    /// Whether somebody asked and waits for the result: then it is told even when nothing is new.
+    const fn asked(self) -> bool {
+        !matches!(self, Self::Change)
+    }
+}
+
+/// Reads the rules and the certificate again.
+pub struct Reloads {
+    rules: Arc<LiveRules>,
+    tls: Arc<LiveTls>,
+    clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+    told: Mutex<Told>,
+}
+
+/// What the log was told, so that it is not told again.
+#[derive(Default)]
+struct Told {
+    /// The rules on disk were refused.
+    refused: bool,
+    needs_restart: Vec<&'static str>,
+    warnings: Vec<Problem>,
+    certificate_error: Option<String>,
+    /// Of the certificate that serves and has expired.
+    expired: Option<UnixMillis>,
+}
+
+impl Reloads {
+    /// Tells what is to be told of the rules and the certificate that the process starts with.
+    pub fn new(rules: Arc<LiveRules>, tls: Arc<LiveTls>, clock: Arc<dyn Clock>, metrics: Arc<Metrics>) -> Self {
+        let reloads = Self { rules, tls, clock, metrics, told: Mutex::default() };
+        let mut told = reloads.told();
+        tell_warnings(&reloads.rules.current(), &mut told);
+        reloads.tell_expiry(&mut told);
+        reloads.count();
+        drop(told);
+        reloads
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        // A reload that panicked left the last good set in force, and what it told is told.
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads everything again now, and says what came of it. Reads files and may block: call it where that is allowed.
+    pub fn run(&self, trigger: Trigger) -> RulesInfo {
+        // Held to the end, so that what is told of one reload is not mixed with the next.
+        let mut told = self.told();
+        let started = Instant::now();
+        let outcome = self.rules.reload();
+        self.metrics.reload_took(started.elapsed());
+        match outcome {
+            ReloadOutcome::Loaded { previous, version, elsewhere_changed, needs_restart } => {
+                if elsewhere_changed {
+                    tracing::info!(
+                        trigger = trigger.as_str(),
+                        "secrets or certificates that the rules name were read anew"
+                    );
+                }
+                let same = previous == version && !elsewhere_changed;
+                self.loaded(trigger, &previous, &version, same, &mut told);
+                tell_restart(trigger, needs_restart, &mut told);
+            }
+            ReloadOutcome::Refused(problems) => {
+                self.metrics.reload(false, "");
+                tell_problems(trigger, &self.rules.current().version, &problems);
+                told.refused = true;
+            }
+        }
+        // A certificate is renewed whether or not the rules on disk are good.
+        self.refresh_certificate(trigger, &mut told);
+        self.tell_expiry(&mut told);
+        self.count();
+        self.info()
+    }
+
+    fn loaded(&self, trigger: Trigger, previous: &str, version: &str, same: bool, told: &mut Told) {
+        let rules = self.rules.current();
+        self.metrics.reload(true, version);
+        self.metrics.rules_loaded(rules.loaded_at);
+        let (good_again, trigger_name) = (std::mem::take(&mut told.refused), trigger.as_str());
+        if good_again {
+            tracing::info!(%version, trigger = trigger_name, "the rules are good again");
+        }
+        if previous != version {
+            let (merchants, keys, shops) = (rules.merchants.len(), rules.api_keys.len(), rules.shops.len());
+            tracing::info!(%previous, %version, trigger = trigger_name, merchants, keys, shops, "rules loaded");
+        } else if same && trigger.asked() {
+            tracing::info!(%version, trigger = trigger_name, "rules read again: they are as they were");
+        } else if same {
+            tracing::debug!(%version, "rules read again: they are as they were");
+        }
+        tell_warnings(&rules, told);
+    }
+
+    fn refresh_certificate(&self, trigger: Trigger, told: &mut Told) {
+        match self.refreshed(trigger, told.certificate_error.as_deref()) {
+            Ok(renewed) => {
+                let good_again = told.certificate_error.take().is_some();
+                if renewed {
+                    self.metrics.certificate_reload(true);
+                    tracing::info!(not_after = self.tls.not_after().map(shown), "a new certificate serves");
+                } else if good_again {
+                    tracing::info!("the certificate on disk is good again: it is the one that serves");
+                } else {
+                    tracing::debug!("the certificate is as it was");
+                }
+            }
+            Err(error) => {
+                let error = error.to_string();
+                let new = told.certificate_error.as_ref() != Some(&error);
+                if new {
+                    self.metrics.certificate_reload(false);
+                }
+                if new || trigger.asked() {
+                    tracing::error!(%error, trigger = trigger.as_str(), "the old certificate keeps serving");
+                }
+                told.certificate_error = Some(error);
+            }
+        }
+    }
+
+    /// Takes over the certificate on disk, whatever the rules on disk are.
+    pub fn look_at_certificate(&self) {
+        self.refresh_certificate(Trigger::Change, &mut self.told());
+        self.count();
+    }
+
+    /// Takes over the certificate on disk. One that was just found wrong, by watching, gets a moment to become right:
+    /// between the writes of a renewal's two files the pair does not fit.
+    fn refreshed(&self, trigger: Trigger, known: Option<&str>) -> Result<bool, TlsError> {
+        let rules = self.rules.current();
+        let mut result = self.tls.refresh(&rules.gateway);
+        for _ in 0..HEALING_LOOKS {
+            let wrong = result.as_ref().is_err_and(|error| known != Some(error.to_string().as_str()));
+            if !wrong || trigger.asked() {
+                break;
+            }
+            thread::sleep(HEALING_PAUSE);
+            result = self.tls.refresh(&rules.gateway);
+        }
+        result
+    }
+
+    /// Says so, once, when the certificate that serves has expired. Does not wait for a reload that runs.
+    pub fn look_at_expiry(&self) {
+        if let Ok(mut told) = self.told.try_lock() {
+            self.tell_expiry(&mut told);
+        }
+    }
+
+    fn tell_expiry(&self, told: &mut Told) {
+        let now = self.clock.now();
+        let expired = self.tls.not_after().filter(|not_after| not_after.0 < now.0);
+        if let Some(not_after) = expired.filter(|_| told.expired != expired) {
+            tracing::warn!(not_after = shown(not_after), "the certificate that serves has expired");
+        }
+        told.expired = expired;
+    }
+
+    /// Brings the gauges up to date.
+    fn count(&self) {
+        let rules = self.rules.current();
+        self.metrics.rules_state(RulesState {
+            problems: self.rules.last_error().map(|problems| problems.count()),
+            warnings: rules.warnings.len(),
+            needs_restart: self.rules.needs_restart().len(),
+        });
+        self.metrics.certificate_refused(self.tls.last_error().is_some());
+        self.count_days();
+    }
+
+    /// Brings the gauges up to date that change by themselves.
+    pub fn count_days(&self) {
+        self.metrics.certificate_expires(self.tls.not_after(), self.clock.now());
+    }
+
+    /// The rules in force, and what is wrong with those on disk.
+    pub fn info(&self) -> RulesInfo {
+        let rules = self.rules.current();
+        let (refused, certificate_error) = (self.rules.last_error(), self.tls.last_error());
+        let text = refused.as_deref().map(Problems::to_string);
+        let errors: Vec<String> = text.into_iter().chain(certificate_error.clone()).collect();
+        RulesInfo {
+            version: rules.version.to_string(),
+            loaded_at: rules.loaded_at,
+            error: (!errors.is_empty()).then(|| errors.join("\n")),
+            needs_restart: self.rules.needs_restart().to_vec(),
+            problems: refused.iter().flat_map(|problems| problems.iter()).take(SHOWN).map(problem_info).collect(),
+            problem_count: refused.as_ref().map_or(0, |problems| problems.count()),
+            warnings: rules.warnings.iter().take(SHOWN).map(Problem::to_string).collect(),
+            warning_count: rules.warnings.len(),
+            certificate: CertificateInfo { not_after: self.tls.not_after(), error: certificate_error },
+        }
+    }
+}
+
+fn shown(moment: UnixMillis) -> String {
+    jiff::Timestamp::from_millisecond(moment.0).map_or_else(|_| moment.0.to_string(), |moment| moment.to_string())
+}
+
+fn problem_info(problem: &Problem) -> ProblemInfo {
+    ProblemInfo {
+        file: problem.file().display().to_string(),
+        line: problem.line(),
+        column: problem.column(),
+        severity: match problem.severity() {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        },
+        message: problem.message().to_owned(),
+        suggestion: problem.suggestion().map(str::to_owned),
+    }
+}
+
+fn tell_problems(trigger: Trigger, version: &str, problems: &Problems) {
+    let (trigger, count) = (trigger.as_str(), problems.count());
+    tracing::error!(%version, trigger, problems = count, "rules refused; the last good ones keep serving");
+    for problem in problems.iter().take(PROBLEMS_LOGGED) {
+        match problem.severity() {
+            Severity::Error => tracing::error!(%problem, "the rules are refused for this"),
+            Severity::Warning => tracing::warn!(%problem, "beside what the rules are refused for"),
+        }
+    }
+    if let Some(more) = count.checked_sub(PROBLEMS_LOGGED).filter(|more| *more > 0) {
+        tracing::error!("and {more} more problems, which `paybridge check` shows");
+    }
+}
+
+/// Says what a set in force is warned of, but for what was said of the one before.
+fn tell_warnings(rules: &RuleSet, told: &mut Told) {
+    let new: Vec<&Problem> = rules.warnings.iter().filter(|warning| !told.warnings.contains(warning)).collect();
+    for problem in new.iter().take(WARNINGS_LOGGED) {
+        tracing::warn!(%problem, "a warning about the rules, which serve");
+    }
+    if let Some(more) = new.len().checked_sub(WARNINGS_LOGGED).filter(|more| *more > 0) {
+        tracing::warn!("and {more} more warnings, which `paybridge check` shows");
+    }
+    told.warnings.clone_from(&rules.warnings);
+}
+
+fn tell_restart(trigger: Trigger, needs_restart: Vec<&'static str>, told: &mut Told) {
+    let new = told.needs_restart != needs_restart;
+    if !needs_restart.is_empty() && (new || trigger.asked()) {
+        let keys = needs_restart.join(", ");
+        tracing::warn!(%keys, "these keys of gateway.toml take effect at the next start");
+    } else if needs_restart.is_empty() && new {
+        tracing::info!("no key of gateway.toml waits for the next start any more");
+    }
+    told.needs_restart = needs_restart;
+}
