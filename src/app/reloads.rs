@@ -298,3 +298,98 @@ fn tell_restart(trigger: Trigger, needs_restart: Vec<&'static str>, told: &mut T
     }
     told.needs_restart = needs_restart;
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use tracing_subscriber::fmt::MakeWriter;
+
+    use super::*;
+    use crate::certs;
+    use crate::clock::SystemClock;
+    use crate::rules::{LoadOptions, load};
+
+    /// Takes what is logged.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl MakeWriter<'_> for Lines {
+        type Writer = Self;
+
+        fn make_writer(&self) -> Self {
+            self.clone()
+        }
+    }
+
+    impl Lines {
+        /// How many lines say this since the last time.
+        fn take(&self, said: &str) -> usize {
+            let lines = std::mem::take(&mut *self.0.lock().unwrap());
+            String::from_utf8(lines).unwrap().matches(said).count()
+        }
+    }
+
+    fn rules(directory: &Path) -> RuleSet {
+        load(directory, SystemClock.now(), None, LoadOptions::default()).unwrap()
+    }
+
+    /// So many problems, to be warnings.
+    fn problems(count: usize) -> Vec<Problem> {
+        let directory = tempfile::tempdir().unwrap();
+        let keys: Vec<String> = (0..count).map(|number| format!("unknown_{number:03} = 1")).collect();
+        fs::write(directory.path().join("gateway.toml"), keys.join("\n")).unwrap();
+        let problems = load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap_err();
+        problems.iter().cloned().collect()
+    }
+
+    #[test]
+    fn warnings_are_told_when_they_are_new_and_shown_as_long_as_they_stand() {
+        let lines = Lines::default();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(lines.clone()).finish();
+        let _logging = tracing::subscriber::set_default(subscriber);
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path().join("rules");
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join("gateway.toml"), "[tls]\ngenerate = true\n").unwrap();
+        let warnings = problems(120);
+        let first = RuleSet { warnings: warnings.clone(), ..rules(&directory) };
+        certs::ensure(&first.gateway.tls, &certs::names_of(&first.gateway.server), SystemClock.now()).unwrap();
+        let tls = Arc::new(LiveTls::new(&first.gateway, 10).unwrap());
+        let metrics = Arc::<Metrics>::default();
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let live = Arc::new(LiveRules::new(&directory, first, Arc::clone(&clock)));
+        let reloads = Reloads::new(live, tls, clock, Arc::clone(&metrics));
+        assert_eq!(lines.take("a warning about the rules"), WARNINGS_LOGGED, "those of the start, the first");
+        let info = reloads.info();
+        assert_eq!((info.warnings.len(), info.warning_count, info.error), (SHOWN, 120, None));
+        assert!(info.warnings[7].contains("gateway.toml:8:1: unknown key `unknown_007`"), "{}", info.warnings[7]);
+        assert!(metrics.render().contains("paybridge_rules_warnings 120\n"));
+
+        let mut told = reloads.told();
+        let warned = |count| RuleSet { warnings: warnings[..count].to_vec(), ..rules(&directory) };
+        told.warnings = warned(2).warnings;
+        tell_warnings(&warned(2), &mut told);
+        assert_eq!(lines.take("a warning about the rules"), 0, "not again at every reload");
+        tell_warnings(&warned(3), &mut told);
+        assert_eq!(lines.take("unknown_002"), 1, "what is new, and nothing else");
+        tell_warnings(&warned(0), &mut told);
+        tell_warnings(&warned(2), &mut told);
+        assert_eq!(lines.take("a warning about the rules"), 2, "what came back is new");
+        drop(told);
+
+        let info = reloads.run(Trigger::Request);
+        assert_eq!((info.warnings.len(), info.warning_count), (0, 0), "they went with the set that they were about");
+    }
+}
