@@ -100,14 +100,7 @@ impl Reloads {
         self.metrics.reload_took(started.elapsed());
         match outcome {
             ReloadOutcome::Loaded { previous, version, elsewhere_changed, needs_restart } => {
-                if elsewhere_changed {
-                    tracing::info!(
-                        trigger = trigger.as_str(),
-                        "secrets or certificates that the rules name were read anew"
-                    );
-                }
-                let same = previous == version && !elsewhere_changed;
-                self.loaded(trigger, &previous, &version, same, &mut told);
+                self.loaded(trigger, &previous, &version, elsewhere_changed, &mut told);
                 tell_restart(trigger, needs_restart, &mut told);
             }
             ReloadOutcome::Refused(problems) => {
@@ -123,7 +116,7 @@ impl Reloads {
         self.info()
     }
 
-    fn loaded(&self, trigger: Trigger, previous: &str, version: &str, same: bool, told: &mut Told) {
+    fn loaded(&self, trigger: Trigger, previous: &str, version: &str, elsewhere_changed: bool, told: &mut Told) {
         let rules = self.rules.current();
         self.metrics.reload(true, version);
         self.metrics.rules_loaded(rules.loaded_at);
@@ -131,13 +124,16 @@ impl Reloads {
         if good_again {
             tracing::info!(%version, trigger = trigger_name, "the rules are good again");
         }
+        if elsewhere_changed {
+            tracing::info!(%version, trigger = trigger_name, "secrets or certificates that the rules name were read anew");
+        }
         if previous != version {
             let (merchants, keys, shops) = (rules.merchants.len(), rules.api_keys.len(), rules.shops.len());
             tracing::info!(%previous, %version, trigger = trigger_name, merchants, keys, shops, "rules loaded");
-        } else if same && trigger.asked() {
+        } else if trigger.asked() && !elsewhere_changed {
             tracing::info!(%version, trigger = trigger_name, "rules read again: they are as they were");
-        } else if same {
-            tracing::debug!(%version, "rules read again: they are as they were");
+        } else {
+            tracing::debug!(%version, trigger = trigger_name, "rules read again: the files are as they were");
         }
         tell_warnings(&rules, told);
     }
@@ -309,7 +305,7 @@ mod tests {
     use super::*;
     use crate::certs;
     use crate::clock::SystemClock;
-    use crate::rules::{LoadOptions, load};
+    use crate::rules::{LoadOptions, Loader, load};
 
     /// Takes what is logged.
     #[derive(Clone, Default)]
@@ -369,7 +365,8 @@ mod tests {
         let tls = Arc::new(LiveTls::new(&first.gateway, 10).unwrap());
         let metrics = Arc::<Metrics>::default();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let live = Arc::new(LiveRules::new(&directory, first, Arc::clone(&clock)));
+        let reader = Loader::new(&directory, LoadOptions::default());
+        let live = Arc::new(LiveRules::new(reader, first, Arc::clone(&clock)));
         let reloads = Reloads::new(live, tls, clock, Arc::clone(&metrics));
         assert_eq!(lines.take("a warning about the rules"), WARNINGS_LOGGED, "those of the start, the first");
         let info = reloads.info();
