@@ -7,7 +7,7 @@ use crate::support::bodies::with;
 use crate::support::request::{ACME, ACME_V2, BETA};
 use crate::support::stored::{CREATES, Create};
 use crate::support::{Gateway, Request, Rules, eventually, text};
-use crate::traffic::{SWITCHED, Traffic, versions};
+use crate::traffic::{SWITCHED, Seen, Traffic, versions};
 use crate::{count, reload, reload_good, rules, save, write};
 
 /// The switched shop's file; the number makes each text another one.
@@ -38,8 +38,14 @@ pub async fn edit(gateway: &Gateway, edits: std::ops::Range<usize>, versions: &m
 
 /// Asserts that every request was served by one rule set, as its access line says, and that no connection ever went back
 /// to an older one.
-pub fn assert_one_rule_set_each(log: &str, edits: &[String], seen: &[Vec<crate::traffic::Seen>]) {
-    let logged = versions(log);
+pub async fn assert_one_rule_set_each(gateway: &Gateway, edits: &[String], seen: &[Vec<Seen>]) {
+    let last: Vec<_> = seen.iter().filter_map(|connection| connection.last()).collect();
+    let log = eventually("the last lines", async || {
+        let log = gateway.log();
+        last.iter().all(|request| log.contains(&format!(" request_id={} ", request.request_id))).then_some(log)
+    })
+    .await;
+    let logged = versions(&log);
     for connection in seen {
         let mut newest = 0;
         for request in connection {
@@ -71,9 +77,7 @@ async fn reloads_under_traffic_fail_nothing() {
     assert_eq!(count(&gateway, "paybridge_log_lines_dropped_total"), 0);
     let info = format!("paybridge_rules_info{{version=\"{}\"}}", edits.last().unwrap());
     assert_eq!(count(&gateway, &info), 1);
-    let last = &seen[0].last().unwrap().request_id;
-    eventually("the last line", async || gateway.log().contains(last.as_str()).then_some(())).await;
-    assert_one_rule_set_each(&gateway.log(), &edits, &seen);
+    assert_one_rule_set_each(&gateway, &edits, &seen).await;
     let taken = seen.iter().flatten().filter(|request| request.taken).count();
     let all = seen.iter().map(Vec::len).sum::<usize>();
     assert!(0 < taken && taken < all, "both rule sets were seen: {taken} of {all}");
