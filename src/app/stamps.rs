@@ -1,32 +1,10 @@
 //! What files can be told apart by without reading them.
 
 use std::collections::HashMap;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// Which file a path leads to, and in which state: device and inode, length, and when it was written and changed.
-#[derive(Debug, PartialEq, Eq)]
-struct Stamp {
-    file: (u64, u64),
-    length: u64,
-    written: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    /// Nothing for what cannot be looked at, or is not there.
-    fn of(path: &Path) -> Option<Self> {
-        let meta = fs::metadata(path).ok()?;
-        Some(Self {
-            file: (meta.dev(), meta.ino()),
-            length: meta.len(),
-            written: (meta.mtime(), meta.mtime_nsec()),
-            changed: (meta.ctime(), meta.ctime_nsec()),
-        })
-    }
-}
+use crate::rules::Stamp;
 
 /// The stamps of some files at one time.
 #[derive(Debug, Default)]
@@ -40,7 +18,7 @@ impl Stamps {
         *stamps = paths
             .into_iter()
             .map(|path| {
-                let stamp = Stamp::of(&path);
+                let stamp = Stamp::at(&path);
                 (path, stamp)
             })
             .collect();
@@ -49,12 +27,14 @@ impl Stamps {
     /// Whether any of these files has another stamp now, or never had one taken.
     pub fn differ(&self, paths: &[PathBuf]) -> bool {
         let stamps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        paths.iter().any(|path| stamps.get(path) != Some(&Stamp::of(path)))
+        paths.iter().any(|path| stamps.get(path) != Some(&Stamp::at(path)))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -76,8 +56,8 @@ mod tests {
             ("the same length, and its time put back", &|| {
                 let written = fs::metadata(&file).unwrap().modified().unwrap();
                 // The time of a change has the kernel's granularity, not the clock's.
-                let before = Stamp::of(&file).unwrap().changed;
-                while Stamp::of(&file).unwrap().changed == before {
+                let before = Stamp::at(&file);
+                while Stamp::at(&file) == before {
                     fs::write(&file, "56").unwrap();
                     fs::File::options().write(true).open(&file).unwrap().set_modified(written).unwrap();
                 }

@@ -1,7 +1,6 @@
 //! Files outside the rules directory that rules name: secrets, and certificates that are trusted.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -68,7 +67,7 @@ impl Elsewhere {
     /// It cannot be read, or is larger.
     pub fn read(&mut self, path: &Path, content: Content, most: u64) -> io::Result<Vec<u8>> {
         // Stamped before it is read: a change in between is seen the next time.
-        let stamp = stamp(path);
+        let stamp = Stamp::at(path);
         let bytes = read_bounded(path, most);
         let hash = bytes.as_ref().ok().map(|bytes| ContentHash::from(Sha256::digest(bytes)));
         self.note(path, content, stamp, hash);
@@ -101,7 +100,7 @@ impl Elsewhere {
         if let Some(found) = self.now.get(path) {
             return found.hash;
         }
-        let stamp = stamp(path);
+        let stamp = Stamp::at(path);
         let hash = match self.before.get(path) {
             Some(before) if !before.fresh && before.stamp == stamp => before.hash,
             _ => content(path),
@@ -134,17 +133,13 @@ impl Elsewhere {
     /// Whether a file is another than the one that was last read. Only those that had just been changed then are read.
     pub fn is_stale(&mut self, now: UnixMillis) -> bool {
         self.now.iter_mut().any(|(path, found)| {
-            if stamp(path) != found.stamp || found.fresh && content(path) != found.hash {
+            if Stamp::at(path) != found.stamp || found.fresh && content(path) != found.hash {
                 return true;
             }
             found.fresh = found.stamp.is_some_and(|stamp| stamp.may_hide_a_change(now));
             false
         })
     }
-}
-
-fn stamp(path: &Path) -> Option<Stamp> {
-    fs::metadata(path).ok().map(|meta| Stamp::of(&meta))
 }
 
 fn content(path: &Path) -> Option<ContentHash> {

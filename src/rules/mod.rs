@@ -46,4 +46,5 @@ pub use secret::{Secret, Secrets};
 pub use shop::{
     AccountRule, DailyLimits, FieldProblem, FieldsSchema, HttpProvider, PaymentChecks, ProviderRules, Shop, ShopSide,
 };
+pub(crate) use stamp::Stamp;
 pub use watch::{Watched, Watcher};

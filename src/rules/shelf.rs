@@ -1,7 +1,7 @@
 //! The rule files as they were last read: what did not change is not read again.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -55,16 +55,18 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
-    /// Reads a rules directory: what is new, and what has another stamp than before. Files that change while it is being
-    /// read make it start again, so that what is returned was all there at one moment. `now` is when that begins.
+    /// Reads a rules directory: what is new, and what has another stamp than before. Files that come, go or change while
+    /// they are being read make it start again, so that what is returned was all there at one moment. `now` is when that
+    /// begins.
     pub fn read(&mut self, directory: &Path, now: UnixMillis, findings: &mut Findings) -> &RuleFiles {
         for reading in 1.. {
             let mut noted = Vec::new();
-            let before = listing(directory, &mut noted);
-            let unreadable = self.take(&before, now);
-            let mut noted_after = Vec::new();
-            let settled = listing(directory, &mut noted_after) == before && noted_after == noted;
-            (self.listing, self.noted) = (before, noted);
+            let names = self.directories(directory);
+            let listed = listing(directory, &mut noted);
+            let (unreadable, read) = self.take(&listed, now);
+            let settled = read.iter().all(|(path, stamp)| Stamp::at(path) == Some(*stamp))
+                && names.iter().all(|(path, stamp)| Stamp::at(path) == *stamp);
+            (self.listing, self.noted) = (listed, noted);
             if settled || reading == READINGS {
                 for Note { path, before, message } in self.noted.iter().chain(&unreadable) {
                     let file = findings.file(path, before.as_str());
@@ -77,26 +79,34 @@ impl Shelf {
         &self.files
     }
 
-    /// Takes over what is listed; returns what is wrong with files that cannot be read.
-    fn take(&mut self, listing: &Listing, now: UnixMillis) -> Vec<Note> {
-        let mut unreadable = Vec::new();
+    /// The directories that have files in them, with their stamps: these change with every name.
+    fn directories(&self, directory: &Path) -> Vec<(PathBuf, Option<Stamp>)> {
+        let known = ["", "dialects", "lists", "merchants", "shops"].map(|name| directory.join(name));
+        let found = self.listing.values().filter_map(|(path, _)| path.parent()).map(Path::to_owned);
+        let all: BTreeSet<PathBuf> = known.into_iter().chain(found).collect();
+        let stamped = |path: PathBuf| {
+            let stamp = Stamp::at(&path);
+            (path, stamp)
+        };
+        all.into_iter().map(stamped).collect()
+    }
+
+    /// Takes over what is listed. Returns what is wrong with files that cannot be read, and what was read.
+    fn take(&mut self, listing: &Listing, now: UnixMillis) -> (Vec<Note>, Vec<(Arc<Path>, Stamp)>) {
+        let (mut unreadable, mut read) = (Vec::new(), Vec::new());
         let mut before = std::mem::take(&mut self.files);
         for (role, (path, stamp)) in listing {
-            let known = before.remove(role);
-            let file = match known {
-                Some(known) if known.is_still(path, *stamp) => Ok(known),
-                _ => RuleFile::read(path, *stamp, now).map(|read| match known {
-                    // The same text stays the same allocation: it is compared at many places.
-                    Some(known) if known.text == read.text => RuleFile { text: known.text, ..read },
-                    _ => read,
-                }),
-            };
-            match file {
+            if let Some(known) = before.remove(role).filter(|known| known.is_still(path, *stamp)) {
+                self.files.insert(role.clone(), known);
+                continue;
+            }
+            read.push((Arc::clone(path), *stamp));
+            match RuleFile::read(path, *stamp, now) {
                 Ok(file) => drop(self.files.insert(role.clone(), file)),
                 Err(note) => unreadable.push(note),
             }
         }
-        unreadable
+        (unreadable, read)
     }
 
     /// Whether the files are others than those that were last read. Only those that had just been changed then are read.

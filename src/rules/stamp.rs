@@ -1,7 +1,8 @@
 //! What a file's content is told apart by without reading it.
 
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use crate::domain::UnixMillis;
 
@@ -11,7 +12,7 @@ const SETTLED_AFTER_MS: i64 = 3000;
 
 /// Which file it is, how long, and when it was last changed: links are followed, so that another target is another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(crate) struct Stamp {
     device: u64,
     inode: u64,
     length: u64,
@@ -21,6 +22,12 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
+    /// Of what a path leads to; nothing for what cannot be looked at, or is not there.
+    pub fn at(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().map(|meta| Self::of(&meta))
+    }
+
+    /// Of what was looked at.
     pub fn of(meta: &Metadata) -> Self {
         Self {
             device: meta.dev(),
@@ -40,8 +47,6 @@ impl Stamp {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
@@ -49,7 +54,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x");
         fs::write(&path, "one").unwrap();
-        let stamp = Stamp::of(&fs::metadata(&path).unwrap());
+        let stamp = Stamp::at(&path).unwrap();
         let changed = UnixMillis(stamp.changed.0 * 1000 + stamp.changed.1 / 1_000_000);
         assert!(stamp.may_hide_a_change(changed));
         assert!(stamp.may_hide_a_change(UnixMillis(changed.0 - 3_600_000)), "a clock that is behind");
@@ -57,6 +62,6 @@ mod tests {
         assert!(!stamp.may_hide_a_change(UnixMillis(changed.0 + 3000)));
         fs::copy(&path, directory.path().join("y")).unwrap();
         fs::rename(directory.path().join("y"), &path).unwrap();
-        assert_ne!(stamp, Stamp::of(&fs::metadata(&path).unwrap()), "another file of the same length");
+        assert_ne!(stamp, Stamp::at(&path).unwrap(), "another file of the same length");
     }
 }
