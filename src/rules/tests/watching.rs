@@ -314,17 +314,15 @@ fn a_change_during_a_reload_leads_to_another() {
 fn a_storm_is_few_reloads() {
     let rules = Rules::small();
     let watching = Watching::new(&rules, Leg::Both);
-    for round in 0..2 {
-        for number in 0..5000 {
-            rules.put(&format!("lists/l{number}.txt"), format!("round {round}\n"));
-        }
+    for number in 0..5000 {
+        rules.put(&format!("lists/l{number}.txt"), "a\n");
     }
     for number in 0..4000 {
         fs::remove_file(rules.path().join(format!("lists/l{number}.txt"))).unwrap();
     }
     fs::write(file(&rules), named("after the storm")).unwrap();
     eventually("all of it is read", || watching.live.current().version == rules.load().version);
-    assert!(watching.count() <= 100, "{} reloads of 14,001 changes", watching.count());
+    assert!(watching.count() <= 50, "{} reloads of 9001 changes", watching.count());
 }
 
 #[test]
