@@ -1,6 +1,7 @@
 //! What can be said on the command line (contract section 12).
 
 use std::ffi::OsStr;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
@@ -142,14 +143,60 @@ pub struct Check {
     /// Do not look secrets up: for machines that do not have them, such as CI
     #[arg(long)]
     pub no_secrets: bool,
+    /// Exit 0 when nothing but warnings is found
+    #[arg(long)]
+    pub allow_warnings: bool,
+    /// Problems for people, on standard error, or one JSON document on standard output
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: CheckFormat,
+    /// Colours: on a terminal, unless `NO_COLOR` is set, or as told
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
+    pub color: ColorChoice,
+}
+
+/// How problems are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    /// With their lines shown
+    #[default]
+    Text,
+    /// For programs
+    Json,
+}
+
+/// When colours are used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On terminals
+    #[default]
+    Auto,
+    /// In files and pipes too
+    Always,
+    /// Nowhere
+    Never,
+}
+
+impl ColorChoice {
+    /// Whether to use colours on a stream; `NO_COLOR` counts when it is not empty (<https://no-color.org>).
+    #[must_use]
+    pub fn wanted(self, stream: &impl IsTerminal) -> bool {
+        match self {
+            Self::Auto => stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+            Self::Always => true,
+            Self::Never => false,
+        }
+    }
 }
 
 const CHECK_EXAMPLES: &str = "\
-Every problem is shown as file:line:column with its line. Exits 0 when there is none, else 1.
+Every problem is shown as file:line:column with its line. An error keeps the rules from being loaded.
+A warning does not: it tells of what would fail requests, such as a key that nobody may use or a
+certificate that has expired. Exits 0 when there is neither, else 1.
 
 Examples:
   paybridge check
-  paybridge check --rules staging/rules --no-secrets";
+  paybridge check --rules staging/rules --no-secrets
+  paybridge check --format json | jq -r '.problems[] | \"\\(.file):\\(.line) \\(.message)\"'";
 
 /// `paybridge translate`.
 #[derive(Debug, Args)]

@@ -1,37 +1,78 @@
 //! `paybridge check`: is a rule set fit to be loaded?
 
+mod json;
+
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::args::{Check, CheckFormat};
 use crate::clock::{Clock, SystemClock};
-use crate::rules::{self, LoadOptions, RuleSet};
+use crate::domain::UnixMillis;
+use crate::http::listener::tls::server_tls;
+use crate::rules::{self, Inspection, LoadOptions, Paint, RuleSet, Severity, TlsRules};
 
-/// Checks a rules directory. Every problem goes to `err` as `file:line:column: what is wrong`, with its line shown; the
-/// good news goes to `out`. Returns whether the rules are valid: exit code 0 or 1. With `no_secrets` the secrets that
-/// the environment and files hold are not asked for.
+/// Checks a rules directory, its certificates included. As text every problem goes to `err` as `file:line:column: what is
+/// wrong`, with its line shown, and the good news to `out`; as JSON one document goes to `out`. Returns whether the rules
+/// pass: exit code 0 or 1.
 ///
 /// # Errors
 /// Writing failed.
-pub fn run(directory: &Path, no_secrets: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<bool> {
-    let options = LoadOptions { check_secrets: !no_secrets };
-    match rules::load(directory, SystemClock.now(), None, options) {
-        Ok(rules) if !rules.warnings.is_empty() => {
-            for warning in &rules.warnings {
-                writeln!(err, "{}\n", warning.rendered())?;
+pub fn run(asked: &Check, paint: Paint, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<bool> {
+    let checked = Checked::of(&asked.rules.rules, asked, SystemClock.now());
+    match asked.format {
+        CheckFormat::Text => checked.write_text(paint, out, err)?,
+        CheckFormat::Json => json::write(&checked, out)?,
+    }
+    Ok(checked.passes)
+}
+
+/// What a check came to.
+struct Checked {
+    inspection: Inspection,
+    passes: bool,
+}
+
+impl Checked {
+    fn of(directory: &Path, asked: &Check, now: UnixMillis) -> Self {
+        let options = LoadOptions { check_secrets: !asked.no_secrets };
+        let serves = |tls: &TlsRules| server_tls(tls).map(drop).map_err(|error| error.to_string());
+        let inspection = rules::inspect(directory, now, options, &serves);
+        let wrong = if asked.allow_warnings {
+            inspection.problems.iter().any(|problem| problem.severity() == Severity::Error)
+        } else {
+            !inspection.problems.is_empty()
+        };
+        Self { passes: inspection.rules.is_some() && !wrong, inspection }
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        self.inspection.problems.iter().filter(|problem| problem.severity() == severity).count()
+    }
+
+    fn write_text(&self, paint: Paint, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
+        for problem in &self.inspection.problems {
+            writeln!(err, "{}\n", problem.painted(paint))?;
+        }
+        let counts = self.counts();
+        match &self.inspection.rules {
+            Some(rules) if self.passes => {
+                let but = if counts.is_empty() { String::new() } else { format!(", with {counts}") };
+                writeln!(out, "rules are valid: {} (version {}){but}", summary(rules), rules.version)
             }
-            let count = counted(rules.warnings.len(), "problem");
-            writeln!(err, "the rules can be loaded, but would fail requests: {count}")?;
-            Ok(false)
+            Some(_) => writeln!(
+                err,
+                "rules can be loaded, but would fail requests: {counts} (--allow-warnings lets them pass)"
+            ),
+            None => writeln!(err, "rules are not valid: {counts}"),
         }
-        Ok(rules) => {
-            writeln!(out, "rules are valid: {} (version {})", summary(&rules), rules.version)?;
-            Ok(true)
-        }
-        Err(problems) => {
-            writeln!(err, "{}\n", problems.rendered())?;
-            writeln!(err, "rules are not valid: {}", counted(problems.count(), "problem"))?;
-            Ok(false)
-        }
+    }
+
+    /// How many errors and warnings there are, in words; empty when there are none.
+    fn counts(&self) -> String {
+        let counts = [(self.count(Severity::Error), "error"), (self.count(Severity::Warning), "warning")];
+        let some: Vec<String> =
+            counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(count, what)).collect();
+        some.join(", ")
     }
 }
 
@@ -54,8 +95,23 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::cli::args::{ColorChoice, Rules};
+
+    fn asked(directory: &Path) -> Check {
+        Check {
+            rules: Rules { rules: directory.into() },
+            no_secrets: true,
+            allow_warnings: false,
+            format: CheckFormat::Text,
+            color: ColorChoice::Never,
+        }
+    }
 
     fn check(files: &[(&str, &str)]) -> (bool, String, String) {
+        check_with(files, |_| {})
+    }
+
+    fn check_with(files: &[(&str, &str)], change: impl FnOnce(&mut Check)) -> (bool, String, String) {
         let directory = tempfile::tempdir().unwrap();
         for (name, text) in files {
             let path = directory.path().join(name);
@@ -63,7 +119,9 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let valid = run(directory.path(), true, &mut out, &mut err).unwrap();
+        let mut asked = asked(directory.path());
+        change(&mut asked);
+        let valid = run(&asked, Paint::Plain, &mut out, &mut err).unwrap();
         let shown =
             |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(directory.path().to_str().unwrap(), "rules");
         (valid, shown(out), shown(err))
@@ -84,7 +142,10 @@ mod tests {
         let files = [("gateway.toml", ""), ("shops/a.toml", shop), ("merchants/m.toml", merchant)];
         let (valid, out, err) = check(&files);
         assert!(!valid && out.is_empty());
-        assert!(err.contains("rules/merchants/m.toml:1:16: `default_shop`: `a` is enabled for neither"), "{err}");
+        assert!(
+            err.contains("rules/merchants/m.toml:1:16: warning: `default_shop`: `a` is enabled for neither"),
+            "{err}"
+        );
     }
 
     #[test]

@@ -25,7 +25,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::clock::{Clock, SystemClock};
 use crate::domain::MerchantId;
-use crate::rules::{self, LoadOptions, Merchant, Problems, RuleSet, did_you_mean};
+use crate::rules::{self, LoadOptions, Merchant, Paint, Problems, RuleSet, did_you_mean};
 use args::{Arguments, Command, StoreCommand};
 
 /// Why a command did not come to its end.
@@ -91,7 +91,10 @@ fn exit_code(outcome: Outcome, err: &mut dyn Write) -> u8 {
 fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     match command {
         Command::Serve(asked) => serve::run(&asked, out, err),
-        Command::Check(asked) => told_unless(check::run(&asked.rules.rules, asked.no_secrets, out, err)?),
+        Command::Check(asked) => {
+            let paint = if asked.color.wanted(&io::stderr()) { Paint::Coloured } else { Paint::Plain };
+            told_unless(check::run(&asked, paint, out, err)?)
+        }
         Command::Translate(asked) => {
             let rules = load(&asked.rules.rules, err)?;
             let merchant = merchant(&rules, &asked.merchant)?;
@@ -145,7 +148,7 @@ fn on_runtime<T>(job: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> 
 fn wrong_rules(directory: &Path, problems: &Problems, err: &mut dyn Write) -> Stop {
     let (rendered, count) = (problems.rendered(), problems.count());
     if count == 1 && !rendered.contains('\n') {
-        return Stop::Failed(rendered);
+        return Stop::Failed(problems.to_string());
     }
     if let Err(error) = writeln!(err, "{rendered}\n") {
         return Stop::Output(error);

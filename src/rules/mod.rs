@@ -6,6 +6,7 @@ mod dialect;
 mod elsewhere;
 mod emptied;
 mod files;
+mod inspect;
 mod json_places;
 mod live;
 mod load;
@@ -26,18 +27,20 @@ mod shop;
 mod stamp;
 #[cfg(test)]
 mod tests;
+mod validity;
 mod watch;
 
 #[cfg(test)]
 pub(crate) use compile::samples::samples as reply_samples;
 pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
+pub use inspect::{Inspection, inspect};
 pub use live::{LiveRules, ReloadOutcome};
 pub use load::{LoadOptions, Loader, load};
 pub use merchant::{
     AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
 };
 pub(crate) use problems::did_you_mean;
-pub use problems::{Problem, Problems, Severity};
+pub use problems::{Paint, Place, Problem, Problems, Related, Severity};
 pub use ruleset::{
     CallbackRules, CallbackSignature, ClientRules, EngineKeys, EngineRules, Gateway, KeyEntry, Limits, PageRules,
     Quota, RemoteEngine, RuleSet, ServerRules, StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use toml::Spanned;
 
 use super::{Context, Here};
 use crate::rules::elsewhere::{Content, Elsewhere, LARGEST_ELSEWHERE};
@@ -43,9 +42,9 @@ fn read(path: &Path, elsewhere: &mut Elsewhere) -> Result<Arc<[CertificateDer<'s
 
 impl Context<'_> {
     /// A file of certificates must be there and hold one, but for the authority that the start is about to make. Where
-    /// secrets are not asked for, neither are certificates.
+    /// secrets are not asked for, such files may be missing too.
     pub(super) fn certificates(&mut self, here: Here<'_>, key: &str, span: Span, path: &Path, made: Option<&Path>) {
-        if !self.check_secrets || (made == Some(path) && !path.exists()) {
+        if (!self.check_secrets || made == Some(path)) && !path.exists() {
             return;
         }
         let reason = match self.elsewhere.read(path, Content::Public, LARGEST_ELSEWHERE) {
@@ -58,20 +57,20 @@ impl Context<'_> {
         self.problem(here, span, format!("`{key}`: {reason}"));
     }
 
-    /// The certificates of all files of a list. Where secrets are not asked for, neither are these.
+    /// The certificates of all files of a list. Where secrets are not asked for, such files may be missing.
     pub(super) fn trusted_certificates(
         &mut self,
         here: Here<'_>,
         key: &str,
         list: &Field<List<String>>,
     ) -> Arc<[CertificateDer<'static>]> {
-        let named: &[Spanned<String>] = match list.get() {
-            Some(list) if self.check_secrets => &list.0,
-            _ => &[],
-        };
         let mut all = Vec::new();
-        for path in named {
-            match self.trusted.read(here.relative(path.get_ref()), self.elsewhere) {
+        for path in list.get().map_or(&[][..], |list| &list.0) {
+            let resolved = here.relative(path.get_ref());
+            if !self.check_secrets && !resolved.exists() {
+                continue;
+            }
+            match self.trusted.read(resolved, self.elsewhere) {
                 Ok(certificates) => all.extend(certificates.iter().cloned()),
                 Err(reason) => self.problem(here, path.span(), format!("`{key}`: {reason}")),
             }

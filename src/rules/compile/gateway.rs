@@ -241,12 +241,7 @@ impl Context<'_> {
     }
 
     fn tls(&mut self, here: Here<'_>, raw: &RawTls) -> TlsRules {
-        let rules = TlsRules {
-            certificate: here.relative(&raw.certificate.or("../certs/server.pem".into())),
-            key: here.relative(&raw.key.or("../certs/server.key".into())),
-            generate: raw.generate.or(false),
-            client_ca: raw.client_ca.get().map(|path| here.relative(path)),
-        };
+        let rules = tls_rules(here, raw);
         if let (Some(given), Some(path)) = (raw.client_ca.given(), &rules.client_ca) {
             let made = rules.generate.then(|| rules.certificate.with_file_name("ca.pem"));
             self.certificates(here, "tls.client_ca", given.span(), path, made.as_deref());
@@ -299,6 +294,16 @@ impl Context<'_> {
         }
         let per_second = *raw.per_second.get()?;
         Some(Quota { per_second: number(per_second), burst: number(raw.burst.or(per_second)) })
+    }
+}
+
+/// `[tls]`, its defaults filled in.
+pub(in crate::rules) fn tls_rules(here: Here<'_>, raw: &RawTls) -> TlsRules {
+    TlsRules {
+        certificate: here.relative(&raw.certificate.or("../certs/server.pem".into())),
+        key: here.relative(&raw.key.or("../certs/server.key".into())),
+        generate: raw.generate.or(false),
+        client_ca: raw.client_ca.get().map(|path| here.relative(path)),
     }
 }
 

@@ -221,8 +221,8 @@ impl Context<'_> {
             return None;
         }
         if let Some((file, span)) = seen.get(&text) {
-            let first = self.findings.place(*file, span);
-            self.problem(here, key.span(), format!("the API key is taken: it is at {first} too"));
+            let first = (*file, span.clone(), "first used here");
+            self.findings.add_beside(here.file, key.span(), "the API key is taken", first);
             return None;
         }
         seen.insert(text.clone(), (here.file, key.span()));

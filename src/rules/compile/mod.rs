@@ -22,6 +22,7 @@ use std::sync::Arc;
 use self::certificates::Trusted;
 use self::memo::Memo;
 use super::elsewhere::Elsewhere;
+pub(super) use self::gateway::tls_rules;
 use super::problems::{FileId, Findings, Span};
 use super::raw::{self, FromToml};
 use super::shelf::{RuleFile, RuleFiles, version};
@@ -46,14 +47,14 @@ struct Context<'a> {
 
 /// A file that is being compiled.
 #[derive(Clone, Copy)]
-struct Here<'a> {
-    file: FileId,
-    path: &'a Path,
+pub(super) struct Here<'a> {
+    pub file: FileId,
+    pub path: &'a Path,
 }
 
 impl Here<'_> {
     /// A path that the file names: relative to it, `x/..` folded.
-    fn relative(&self, named: &str) -> PathBuf {
+    pub(super) fn relative(&self, named: &str) -> PathBuf {
         folded(&self.path.parent().unwrap_or(Path::new("")).join(named))
     }
 }

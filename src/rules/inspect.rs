@@ -1,0 +1,282 @@
+//! What `paybridge check` looks at beside what a reload does: the files of certificates that rules name, and their dates.
+//!
+//! The rules serve whatever these files hold, so that nothing here refuses them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use rustls::client::verify_server_name;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::ParsedCertificate;
+use toml::Spanned;
+
+use super::compile::Here;
+use super::files::{Role, RuleFile, RuleFiles, read_bounded};
+use super::problems::{FileId, Findings, Problem, Span, did_you_mean};
+use super::raw::{self, Field, FromToml, List, RawGateway, RawShop, RawTls};
+use super::validity::staleness;
+use super::{LoadOptions, RuleSet, TlsRules, compile, files};
+use crate::domain::UnixMillis;
+
+/// The largest file of certificates or of a key, in bytes.
+const LARGEST_PEM: u64 = 4 << 20;
+
+/// What can be said of a rules directory.
+#[derive(Debug)]
+pub struct Inspection {
+    /// The rules, unless they are refused.
+    pub rules: Option<RuleSet>,
+    /// Everything that is wrong, sorted.
+    pub problems: Vec<Problem>,
+}
+
+/// Loads a rules directory and looks at its certificates too. `serves` says why a certificate and key that could both be
+/// read cannot serve together. Reads files and may block.
+#[must_use]
+pub fn inspect(
+    directory: &Path,
+    now: UnixMillis,
+    options: LoadOptions,
+    serves: &dyn Fn(&TlsRules) -> Result<(), String>,
+) -> Inspection {
+    let mut findings = Findings::default();
+    let files = files::read(directory, &mut findings);
+    let rules = compile::compile(&files, directory, now, None, options.check_secrets, &mut findings);
+    let known = findings.files();
+    Inspector { findings: &mut findings, known, now, options }.all(&files, serves);
+    match findings.into_problems() {
+        Ok(problems) => Inspection { rules, problems },
+        Err(refused) => Inspection { rules: None, problems: refused.into_iter().cloned().collect() },
+    }
+}
+
+struct Inspector<'a> {
+    findings: &'a mut Findings,
+    /// The files that were compiled.
+    known: HashMap<PathBuf, FileId>,
+    now: UnixMillis,
+    options: LoadOptions,
+}
+
+/// A rule file that was read once more, for its places.
+struct Reread<'f, T> {
+    here: Here<'f>,
+    raw: T,
+}
+
+impl Inspector<'_> {
+    fn all(&mut self, files: &RuleFiles, serves: &dyn Fn(&TlsRules) -> Result<(), String>) {
+        for (role, file) in files {
+            match role {
+                Role::Gateway => {
+                    if let Some(gateway) = self.reread::<RawGateway>(file) {
+                        self.gateway(&gateway, serves);
+                    }
+                }
+                Role::Shop(_) if file.text.contains("trust") => {
+                    if let Some(Reread { here, raw }) = self.reread::<RawShop>(file)
+                        && let Some(provider) = raw.provider.get()
+                    {
+                        self.trusted(here, "provider.trust", &provider.trust);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What is wrong with the file was told when it was compiled.
+    fn reread<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<Reread<'f, T>> {
+        let mut told = Findings::default();
+        let id = told.file(&file.path, &file.text);
+        let raw = raw::read(&file.text, id, &mut told)?;
+        let here = Here { file: *self.known.get(&file.path)?, path: &file.path };
+        Some(Reread { here, raw })
+    }
+
+    fn gateway(&mut self, gateway: &Reread<'_, RawGateway>, serves: &dyn Fn(&TlsRules) -> Result<(), String>) {
+        let Reread { here, raw } = gateway;
+        let header = raw.tls.given().map_or(0..0, Spanned::span);
+        let absent = RawTls::default();
+        let tls = raw.tls.get().unwrap_or(&absent);
+        // Of files that are named wrongly nothing is known.
+        if !matches!(raw.tls, Field::Wrong)
+            && !matches!(tls.certificate, Field::Wrong)
+            && !matches!(tls.key, Field::Wrong)
+        {
+            let pair = Pair::of(*here, tls, &header);
+            if let Some(chain) = self.pair(*here, &pair, serves) {
+                self.dates(*here, &pair.certificate_at, "tls.certificate", &pair.rules.certificate, &chain);
+                self.name(*here, &pair, raw, &chain);
+            }
+        }
+        if let Some(path) = tls.client_ca.given() {
+            self.authorities(*here, "tls.client_ca", path);
+        }
+        for (key, list) in [
+            ("engine.trust", raw.engine.get().map(|engine| &engine.trust)),
+            ("callbacks.trust", raw.callbacks.get().map(|callbacks| &callbacks.trust)),
+        ] {
+            if let Some(list) = list {
+                self.trusted(*here, key, list);
+            }
+        }
+    }
+
+    /// The certificate chain, if the files are there and fit each other.
+    fn pair(
+        &mut self,
+        here: Here<'_>,
+        pair: &Pair,
+        serves: &dyn Fn(&TlsRules) -> Result<(), String>,
+    ) -> Option<Vec<CertificateDer<'static>>> {
+        let rules = &pair.rules;
+        if rules.generate && is_missing(&rules.certificate) && is_missing(&rules.key) {
+            return None;
+        }
+        let chain = self.readable(here, "tls.certificate", &pair.certificate_at, &rules.certificate, |bytes| {
+            let chain = CertificateDer::pem_slice_iter(bytes).collect::<Result<Vec<_>, _>>()?;
+            if chain.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(chain) }
+        });
+        let key = self.readable(here, "tls.key", &pair.key_at, &rules.key, PrivateKeyDer::from_pem_slice);
+        if chain.is_some()
+            && key.is_some()
+            && let Err(reason) = serves(&TlsRules { client_ca: None, ..rules.clone() })
+        {
+            self.findings.warn(here.file, pair.key_at.clone(), format!("`tls.key`: {reason}"), None);
+        }
+        chain
+    }
+
+    /// What a file of PEM holds; otherwise the reason is noted. Where secrets are not asked for, a file may be missing.
+    fn readable<T>(
+        &mut self,
+        here: Here<'_>,
+        key: &str,
+        at: &Span,
+        path: &Path,
+        read: impl FnOnce(&[u8]) -> Result<T, pem::Error>,
+    ) -> Option<T> {
+        let shown = path.display();
+        let missing = is_missing(path);
+        if missing && !self.options.check_secrets {
+            return None;
+        }
+        let reason = match read_bounded(path, LARGEST_PEM).map(|bytes| read(&bytes)) {
+            Ok(Ok(content)) => return Some(content),
+            Err(error) => format!("{shown} cannot be read: {error}"),
+            Ok(Err(pem::Error::NoItemsFound)) if key == "tls.key" => format!("{shown} holds no PEM private key"),
+            Ok(Err(pem::Error::NoItemsFound)) => format!("{shown} holds no PEM certificate"),
+            // The parser's own words may quote the file.
+            Ok(Err(_)) => format!("{shown} is not well-formed PEM: it may be cut short"),
+        };
+        let advice = missing.then(|| {
+            "`paybridge certs` makes a pair for development, and so does `serve` with `generate = true` when both files \
+             are missing"
+                .to_owned()
+        });
+        self.findings.warn(here.file, at.clone(), format!("`{key}`: {reason}"), advice);
+        None
+    }
+
+    /// Tells which certificates of a file are not good now, or soon.
+    fn dates(&mut self, here: Here<'_>, at: &Span, key: &str, path: &Path, certificates: &[CertificateDer<'_>]) {
+        for (index, certificate) in certificates.iter().enumerate() {
+            if let Some(staleness) = staleness(certificate, self.now) {
+                let which = if certificates.len() > 1 {
+                    format!("certificate {} of {}", index + 1, certificates.len())
+                } else {
+                    "the certificate".to_owned()
+                };
+                let message = format!("`{key}`: {which} in {} {staleness}", path.display());
+                self.findings.warn(here.file, at.clone(), message, None);
+            }
+        }
+    }
+
+    /// Whether customers who go to `public_url` get a certificate of that name.
+    fn name(&mut self, here: Here<'_>, pair: &Pair, raw: &RawGateway, chain: &[CertificateDer<'_>]) {
+        let url = match raw.server.get().map(|server| &server.public_url) {
+            Some(Field::Wrong) => return,
+            Some(Field::Given(url)) => Some(url),
+            Some(Field::Absent) | None => None,
+        };
+        let host = url.map_or("localhost", |url| host_of(url.get_ref()));
+        let at = url.map_or_else(|| pair.certificate_at.clone(), Spanned::span);
+        let (Ok(name), Some(leaf)) = (ServerName::try_from(host), chain.first()) else { return };
+        let Ok(parsed) = ParsedCertificate::try_from(leaf) else { return };
+        if verify_server_name(&parsed, &name).is_err() {
+            let names = names(leaf);
+            let nearest = did_you_mean(host, names.iter().map(String::as_str));
+            let known = if names.is_empty() { "no name".to_owned() } else { names.join(", ") };
+            let message = format!(
+                "`server.public_url`: the certificate in {} is not for `{host}`; it is for {known}",
+                pair.rules.certificate.display()
+            );
+            self.findings.warn(here.file, at, message, nearest);
+        }
+    }
+
+    fn trusted(&mut self, here: Here<'_>, key: &str, list: &Field<List<String>>) {
+        for path in list.get().map_or(&[][..], |list| &list.0) {
+            self.authorities(here, key, path);
+        }
+    }
+
+    /// Dates of a file of authorities. That it cannot be read is told when it is compiled.
+    fn authorities(&mut self, here: Here<'_>, key: &str, named: &Spanned<String>) {
+        let path = here.relative(named.get_ref());
+        let Ok(bytes) = read_bounded(&path, LARGEST_PEM) else { return };
+        let certificates: Vec<_> = CertificateDer::pem_slice_iter(&bytes).filter_map(Result::ok).collect();
+        self.dates(here, &named.span(), key, &path, &certificates);
+    }
+}
+
+/// The certificate and the key that `[tls]` names, and where it does.
+struct Pair {
+    rules: TlsRules,
+    certificate_at: Span,
+    key_at: Span,
+}
+
+impl Pair {
+    /// Keys that are absent are at the table's header.
+    fn of(here: Here<'_>, raw: &RawTls, header: &Span) -> Self {
+        let at = |field: &Field<String>| field.given().map_or(header.clone(), Spanned::span);
+        let rules = compile::tls_rules(here, raw);
+        Self { rules, certificate_at: at(&raw.certificate), key_at: at(&raw.key) }
+    }
+}
+
+fn is_missing(path: &Path) -> bool {
+    !path.exists()
+}
+
+/// The host of a URL that was checked, or something that is no host.
+fn host_of(url: &str) -> &str {
+    let authority = url.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
+    if let Some((literal, _)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return literal;
+    }
+    authority.split(':').next().unwrap_or_default()
+}
+
+/// The names that a certificate is for.
+fn names(certificate: &CertificateDer<'_>) -> Vec<String> {
+    use x509_parser::extensions::GeneralName;
+    const MOST: usize = 20;
+    let Ok((_, parsed)) = x509_parser::parse_x509_certificate(certificate) else { return Vec::new() };
+    let Ok(Some(alternatives)) = parsed.subject_alternative_name() else { return Vec::new() };
+    let name = |name: &GeneralName<'_>| match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        GeneralName::IPAddress(bytes) => address(bytes),
+        _ => None,
+    };
+    alternatives.value.general_names.iter().filter_map(name).take(MOST).collect()
+}
+
+fn address(bytes: &[u8]) -> Option<String> {
+    let four = <[u8; 4]>::try_from(bytes).map(|bytes| std::net::IpAddr::from(bytes).to_string());
+    four.or_else(|_| <[u8; 16]>::try_from(bytes).map(|bytes| std::net::IpAddr::from(bytes).to_string())).ok()
+}

@@ -1,0 +1,202 @@
+//! The text of a rule file: where a byte is, and what may be shown of its line.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Span;
+
+/// Lines longer than this, in bytes, are not shown at all.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// At most this much of a line is shown, in bytes, and at most so much of it before the place that is marked.
+const MOST_SHOWN: usize = 1000;
+const MOST_SHOWN_BEFORE: usize = 300;
+
+/// What stands for the rest of a line that is not shown whole.
+const CUT: &str = "...";
+
+/// What a byte order mark is in UTF-8. It is no character of the first line.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// A file, and what must not be shown of it.
+pub(super) struct Source {
+    pub path: PathBuf,
+    pub text: String,
+    /// Secrets, and values of keys that may be misspelt secrets.
+    pub hidden: Vec<Span>,
+    /// Whether the text could not be read, so that nobody knows where its secrets are.
+    pub unread: bool,
+    /// Places at or below keys with secrets: no string of their lines is shown.
+    pub blank: Vec<usize>,
+}
+
+/// A line and a column of a text, both from 1; columns count characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Position {
+    pub line: usize,
+    pub column: usize,
+}
+
+/// A line, or the part of a long one around the marked place, with every secret in it replaced.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Excerpt {
+    pub text: Arc<str>,
+    /// The bytes of `text` that are marked.
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Source {
+    pub fn new(path: &Path, text: Arc<str>) -> Self {
+        Self { path: path.into(), text, hidden: Vec::new(), unread: false, blank: Vec::new() }
+    }
+
+    /// Where a byte is.
+    pub fn position(&self, at: usize) -> Position {
+        let at = floor_boundary(&self.text, at);
+        let line_start = self.line_start(at);
+        let line = self.text[..line_start].bytes().filter(|byte| *byte == b'\n').count() + 1;
+        Position { line, column: self.text[line_start..at.max(line_start)].chars().count() + 1 }
+    }
+
+    /// Where the line of a byte starts.
+    fn line_start(&self, at: usize) -> usize {
+        let at = floor_boundary(&self.text, at);
+        match self.text[..at].rfind('\n') {
+            Some(newline) => newline + 1,
+            None if self.text.starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK.len_utf8(),
+            None => 0,
+        }
+    }
+
+    /// The line in which `span` starts, its secrets replaced, with the part of `span` that is in it.
+    pub fn excerpt(&self, span: &Span) -> Option<Excerpt> {
+        let line_start = self.line_start(span.start);
+        let rest = &self.text[line_start..];
+        let line = rest.split('\n').next().unwrap_or(rest).trim_end_matches('\r');
+        if line.trim().is_empty() || line.len() > LONGEST_LINE {
+            return None;
+        }
+        let line_end = line_start + line.len();
+        let mut hidden = self.hidden.clone();
+        if self.unread && !harmless(line) {
+            let from = line.find('=').map_or(line_start, |equals| line_start + equals + 1);
+            hidden.push(from..line_end);
+        }
+        if self.blank.iter().any(|at| (line_start..=line_end).contains(at)) || names_a_secret(line) && self.is_toml() {
+            hidden.extend(strings(line).into_iter().map(|span| line_start + span.start..line_start + span.end));
+        }
+        hidden.extend(userinfo(line).into_iter().map(|span| line_start + span.start..line_start + span.end));
+        hidden.sort_by_key(|span| (span.start, span.end));
+        let start = span.start.clamp(line_start, line_end);
+        let end = span.end.clamp(start, line_end);
+        Some(self.masked(line_start..line_end, &hidden, start..end).cut())
+    }
+
+    fn is_toml(&self) -> bool {
+        self.path.extension().is_some_and(|ending| ending == "toml")
+    }
+
+    fn masked(&self, line: Span, hidden: &[Span], marked: Span) -> Excerpt {
+        const MASK: &str = "***";
+        let mut text = String::new();
+        let mut at = line.start;
+        // Where a byte of the line went in the text.
+        let mut moved = vec![(line.start, 0)];
+        for hide in hidden.iter().filter(|hide| hide.start < line.end && hide.end > line.start) {
+            let (from, to) = (hide.start.clamp(at, line.end), hide.end.clamp(at, line.end));
+            if to == at && from == at {
+                continue;
+            }
+            text.push_str(&self.text[floor_boundary(&self.text, at)..floor_boundary(&self.text, from)]);
+            moved.push((from, text.len()));
+            text.push_str(MASK);
+            moved.push((to, text.len()));
+            at = to;
+        }
+        text.push_str(&self.text[floor_boundary(&self.text, at)..line.end]);
+        let place = |byte: usize| {
+            let (from, to) = moved.iter().rev().find(|(from, _)| *from <= byte).copied().unwrap_or((line.start, 0));
+            floor_boundary(&text, (to + (byte - from)).min(text.len()))
+        };
+        let (start, end) = (place(marked.start), place(marked.end));
+        Excerpt { start: start.min(end), end: end.max(start), text }
+    }
+}
+
+impl Excerpt {
+    /// Of a long line only the part around the marked place.
+    fn cut(self) -> Self {
+        if self.text.len() <= MOST_SHOWN {
+            return self;
+        }
+        let from = floor_boundary(&self.text, self.start.saturating_sub(MOST_SHOWN_BEFORE));
+        let to = floor_boundary(&self.text, from + MOST_SHOWN);
+        let before = if from > 0 { CUT } else { "" };
+        let after = if to < self.text.len() { CUT } else { "" };
+        let moved = |at: usize| at.min(to) - from + before.len();
+        let (start, end) = (moved(self.start), moved(self.end));
+        Self { text: format!("{before}{}{after}", &self.text[from..to]), start, end }
+    }
+}
+
+/// Whether a line of a file that could not be read may be shown whole: a header, a comment, or a key that is known and
+/// holds no secret.
+fn harmless(line: &str) -> bool {
+    let line = line.trim_start();
+    if names_a_secret(line) {
+        return false;
+    }
+    let key = line.split('=').next().unwrap_or(line).trim();
+    line.starts_with('#')
+        || (line.starts_with('[') && !line.contains('='))
+        || crate::rules::raw::HARMLESS_KEYS.contains(&key)
+}
+
+/// Whether a text has a name in it that keys with secrets have.
+pub(in crate::rules) fn names_a_secret(text: &str) -> bool {
+    ["secret", "token", "keys"].iter().any(|word| text.contains(word))
+}
+
+/// The strings of a line. Where one of several lines may begin or end, everything from there on is taken for one.
+fn strings(line: &str) -> Vec<Span> {
+    if line.contains("\"\"\"") || line.contains("'''") {
+        return std::iter::once(line.find('=').map_or(0, |equals| equals + 1)..line.len()).collect();
+    }
+    let mut strings = Vec::new();
+    let mut open: Option<(usize, char)> = None;
+    let mut escaped = false;
+    for (at, c) in line.char_indices() {
+        match open {
+            Some(_) if escaped => escaped = false,
+            Some((_, '"')) if c == '\\' => escaped = true,
+            Some((start, quote)) if c == quote => {
+                strings.push(start..at + 1);
+                open = None;
+            }
+            None if c == '"' || c == '\'' => open = Some((at, c)),
+            _ => {}
+        }
+    }
+    strings.extend(open.map(|(start, _)| start..line.len()));
+    strings
+}
+
+/// What stands before the host of URLs: it may be a password.
+fn userinfo(line: &str) -> Vec<Span> {
+    let part = |(slashes, _): (usize, &str)| {
+        let start = slashes + "://".len();
+        let url = line[start..].split(['"', '\'']).next().unwrap_or_default();
+        url.rfind('@').map(|end| start..start + end)
+    };
+    line.match_indices("://").filter_map(part).collect()
+}
+
+/// The last character boundary at or before a byte.
+fn floor_boundary(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
