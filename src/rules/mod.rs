@@ -17,6 +17,7 @@ mod raw;
 mod restart;
 mod ruleset;
 mod schema;
+mod schema_required;
 mod schema_shape;
 mod schema_unique;
 mod schema_weight;

@@ -305,6 +305,24 @@ impl Findings {
         self.sources.iter().enumerate().map(|(at, source)| (source.path.clone(), FileId(at))).collect()
     }
 
+    /// Whether something was found within a part of a file.
+    pub fn is_wrong(&self, file: FileId, within: &Span) -> bool {
+        let inside = |span: &Span| span.start >= within.start && span.end <= within.end;
+        self.found.iter().any(|found| found.file == file && inside(&found.span))
+    }
+
+    /// Whether a file is there (`merchants/acme.toml`), or its directory, and could not be read, so that nobody knows
+    /// what it says.
+    pub fn unread(&self, directory: &str, name: &str) -> bool {
+        let (directory, file) = (Path::new(directory), Path::new(directory).join(name));
+        self.unread_files().any(|path| path.ends_with(&file) || path.ends_with(directory))
+    }
+
+    /// The files and directories that are there and could not be read.
+    pub fn unread_files(&self) -> impl Iterator<Item = &Path> {
+        self.sources.iter().filter(|source| source.unread).map(|source| source.path.as_path())
+    }
+
     /// The text of a file.
     pub fn text(&self, file: FileId) -> &str {
         &self.sources[file.0].text

@@ -9,6 +9,7 @@ use jsonschema::{Draft, Keyword, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
 use super::problems::{did_you_mean, quoted};
+use super::schema_required::{Required, required_names};
 use super::schema_shape::{self, MOST_PROBLEMS};
 use super::schema_unique::{UNIQUE_ITEMS, UniqueItems};
 use super::schema_weight::{Weight, nodes, steps};
@@ -94,7 +95,7 @@ impl FieldsSchema {
         let named = property_names(schema);
         let mut problems = reserved_names(schema, &named, direction);
         problems.extend(missing_lists(&used_lists, lists));
-        problems.extend(unnamed_required(schema, &named));
+        problems.extend(unnamed_required(schema, &named, direction));
         let defaults = defaults(schema);
         problems.extend(customer_defaults(&defaults));
         problems.truncate(MOST_PROBLEMS);
@@ -286,10 +287,6 @@ fn collect_names<'s>(
     }
 }
 
-fn required(schema: &Value) -> impl Iterator<Item = &str> {
-    schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
-}
-
 /// A schema that offers or asks for a name which v2 refuses inside `fields` could never be met.
 fn reserved_names(schema: &Value, named: &BTreeMap<&str, Vec<String>>, direction: Direction) -> Vec<SchemaProblem> {
     let reserved = |name: &str| domain::reserved_names(direction).contains(&name);
@@ -299,16 +296,18 @@ fn reserved_names(schema: &Value, named: &BTreeMap<&str, Vec<String>>, direction
         suggestion: None,
     };
     let properties = named.iter().filter(|(name, _)| reserved(name)).map(|(name, at)| problem(name, at.clone()));
-    let required = required(schema).enumerate().filter(|(_, name)| reserved(name));
-    properties.chain(required.map(|(index, name)| problem(name, vec!["required".into(), index.to_string()]))).collect()
+    let required = required_names(schema).into_iter().filter(|required| reserved(required.name));
+    properties.chain(required.map(|required| problem(required.name, required.at))).collect()
 }
 
 /// Members that no `properties` name are dropped before the schema is applied, so that requiring one refuses all.
-fn unnamed_required(schema: &Value, named: &BTreeMap<&str, Vec<String>>) -> Vec<SchemaProblem> {
-    let unnamed = |name: &str| name != MERCHANT_USER_IP && !named.contains_key(name);
-    let required = required(schema).enumerate().filter(|(_, name)| unnamed(name)).take(MOST_PROBLEMS);
-    let problem = |(index, name): (usize, &str)| SchemaProblem {
-        at: vec!["required".into(), index.to_string()],
+fn unnamed_required(schema: &Value, named: &BTreeMap<&str, Vec<String>>, direction: Direction) -> Vec<SchemaProblem> {
+    // What is reserved is told as that.
+    let reserved = domain::reserved_names(direction);
+    let unnamed = |name: &str| name != MERCHANT_USER_IP && !named.contains_key(name) && !reserved.contains(&name);
+    let required = required_names(schema).into_iter().filter(|required| unnamed(required.name)).take(MOST_PROBLEMS);
+    let problem = |Required { name, at }: Required<'_>| SchemaProblem {
+        at,
         message: format!("{} is required, but `properties` does not name it: it would always be dropped", quoted(name)),
         suggestion: did_you_mean(name, named.keys().copied()),
     };

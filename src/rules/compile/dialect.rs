@@ -8,7 +8,7 @@ use http::{HeaderName, Method};
 use toml::Spanned;
 
 use super::memo::KeptDialect;
-use super::template::{add_reply, environment, payload};
+use super::template::{add_reply, environment, payload, unknown_values};
 use super::{BUILT_IN_DIALECT, Context, Here};
 use crate::rules::files::Role;
 use crate::rules::problems::{FileId, Span};
@@ -293,11 +293,14 @@ impl Context<'_> {
             ("callback", &raw.callback),
         ];
         for (name, field) in given {
-            if let Some(source) = field.given()
-                && let Err(problem) = add_reply(&mut environment, name, source.get_ref(), words)
-            {
+            let Some(source) = field.given() else { continue };
+            if let Err(problem) = add_reply(&mut environment, name, source.get_ref(), words) {
                 let span = self.place_in_template(here, source, problem.at.as_ref());
                 self.problem(here, span, format!("`replies.{name}` {}", problem.reason));
+            }
+            for problem in unknown_values(&environment, name, words) {
+                let span = self.place_in_template(here, source, problem.at.as_ref());
+                self.findings.warn(here.file, span, format!("`replies.{name}` {}", problem.reason), problem.suggestion);
             }
         }
         Replies { environment }

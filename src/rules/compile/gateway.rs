@@ -56,7 +56,7 @@ impl Context<'_> {
         let made = tls.generate.then(|| tls.certificate.with_file_name("ca.pem"));
         let made = made.as_deref();
         let server = self.server(here, raw.server.get().unwrap_or(&RawServer::default()));
-        Some(Gateway {
+        let gateway = Gateway {
             engine: self.engine(here, raw.engine.get().unwrap_or(&RawEngine::default()), &server, made),
             engine_keys: engine_keys(here, raw.engine.get().unwrap_or(&RawEngine::default())),
             server,
@@ -68,7 +68,9 @@ impl Context<'_> {
             callbacks: self.callbacks(here, raw.callbacks.get().unwrap_or(&RawCallbacks::default()), made),
             limits: self.limits(here, raw.limits.get().unwrap_or(&RawLimits::default())),
             clients: clients(raw.clients.get().unwrap_or(&RawClients::default())),
-        })
+        };
+        self.gateway_advice(here, &raw, &gateway);
+        Some(gateway)
     }
 
     fn server(&mut self, here: Here<'_>, raw: &RawServer) -> ServerRules {
@@ -215,11 +217,13 @@ impl Context<'_> {
         if let (true, Some(given)) = (first_retry > max_retry, raw.max_retry.given().or(raw.first_retry.given())) {
             self.problem(here, given.span(), "`callbacks.max_retry` must not be shorter than `callbacks.first_retry`");
         }
+        let give_up_after = self.positive(here, "callbacks.give_up_after", &raw.give_up_after, 3 * DAY);
+        self.give_up_after(here, "callbacks", (&raw.first_retry, first_retry), (&raw.give_up_after, give_up_after));
         CallbackRules {
             timeout: self.positive(here, "callbacks.timeout", &raw.timeout, 10 * SECOND),
             first_retry,
             max_retry,
-            give_up_after: self.positive(here, "callbacks.give_up_after", &raw.give_up_after, 3 * DAY),
+            give_up_after,
             allow_private_addresses: raw.allow_private_addresses.or(false),
             trust: self.trust(here, "callbacks.trust", &raw.trust, made),
         }

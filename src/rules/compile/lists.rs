@@ -1,6 +1,7 @@
 //! Allowed-value lists: one value a line.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::Context;
@@ -20,6 +21,15 @@ impl Context<'_> {
                 Some(merchant) => lists.own.entry(name.clone()).or_default().insert(merchant.clone(), values),
                 None => lists.common.insert(name.clone(), values),
             };
+        }
+        // One that could not be read is no missing one; what is wrong with it was told.
+        for path in self.findings.unread_files() {
+            if path.parent().is_some_and(|parent| parent.ends_with("lists"))
+                && path.extension().is_some_and(|ending| ending == "txt")
+                && let Some(name) = path.file_stem().and_then(OsStr::to_str)
+            {
+                lists.common.entry(name.to_owned()).or_default();
+            }
         }
         lists
     }

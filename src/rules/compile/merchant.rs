@@ -115,9 +115,9 @@ impl Context<'_> {
         let balance = self.balance(here, raw.balance.get().unwrap_or(&RawBalance::default()));
         let default_shop = raw.default_shop.given().map(|shop| {
             self.of_merchant(here, "default_shop", shop, &raw);
-            self.is_enabled(here, shop, &shops);
             shop.get_ref().clone()
         });
+        self.merchant_advice(here, &raw, &shops);
         Some(Merchant {
             bucket: Bucket::of(id),
             id: id.clone(),
@@ -134,6 +134,9 @@ impl Context<'_> {
         let mut shops = HashMap::new();
         for (code, access) in raw.shops.get().map_or(&[][..], |shops| &shops.0) {
             let Some((code, shop)) = parts.shops.get_key_value(code.get_ref().as_str()) else {
+                if self.findings.unread("shops", &format!("{}.toml", code.get_ref())) {
+                    continue;
+                }
                 let suggestion = did_you_mean(code.get_ref(), parts.shops.keys().map(ShopCode::as_str));
                 let message = format!("there is no shop {}", quoted(code.get_ref()));
                 self.findings.add_with(here.file, code.span(), message, suggestion);
@@ -156,15 +159,6 @@ impl Context<'_> {
             let code = quoted(shop.get_ref().as_str());
             let message = format!("`{key}`: {code} is not one of the merchant's `[shops]`");
             self.findings.add_with(here.file, shop.span(), message, suggestion);
-        }
-    }
-
-    /// Requests that name no shop would all be refused. That is no reason to keep a switch-off from taking effect.
-    fn is_enabled(&mut self, here: Here<'_>, shop: &Spanned<ShopCode>, shops: &HashMap<ShopCode, ShopAccess>) {
-        if shops.get(shop.get_ref()).is_some_and(|access| !access.payin && !access.payout) {
-            let code = quoted(shop.get_ref().as_str());
-            let message = format!("`default_shop`: {code} is enabled for neither deposits nor withdrawals");
-            self.findings.warn(here.file, shop.span(), message, None);
         }
     }
 
@@ -277,6 +271,9 @@ impl Context<'_> {
             return parts.dialects.get(BUILT_IN_DIALECT).cloned().flatten();
         };
         let Some(dialect) = parts.dialects.get(named.get_ref().as_str()) else {
+            if self.findings.unread("dialects", &format!("{}.toml", named.get_ref())) {
+                return None;
+            }
             let suggestion = did_you_mean(named.get_ref(), parts.dialects.keys().map(|name| &**name));
             let message = format!("`v1.dialect`: there is no dialect {}", quoted(named.get_ref()));
             self.findings.add_with(here.file, named.span(), message, suggestion);

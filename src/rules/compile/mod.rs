@@ -1,6 +1,7 @@
 //! What rule files mean: raw tables become the types that requests are served by. Nothing here stops at a problem; a
 //! thing that cannot be made is left out, and the problem is noted.
 
+mod advice;
 mod certificates;
 mod checks;
 mod dialect;
@@ -19,6 +20,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use self::advice::Setting;
 use self::certificates::Trusted;
 use self::memo::Memo;
 use super::elsewhere::Elsewhere;
@@ -43,6 +45,7 @@ struct Context<'a> {
     kept: Memo,
     elsewhere: &'a mut Elsewhere,
     trusted: Trusted,
+    setting: Setting,
 }
 
 /// A file that is being compiled.
@@ -94,9 +97,10 @@ pub(super) struct Task<'a> {
 /// refuses it; what can be taken over by the next compilation is of use in any case.
 pub(super) fn compile(task: &Task<'_>, elsewhere: &mut Elsewhere, findings: &mut Findings) -> (Option<RuleSet>, Memo) {
     let Task { directory, files, previous, check_secrets, memo: before, .. } = *task;
-    let (kept, trusted) = (Memo::default(), Trusted::default());
-    let mut context = Context { findings, files, check_secrets, previous, before, kept, elsewhere, trusted };
+    let (kept, trusted, setting) = (Memo::default(), Trusted::default(), Setting::of(None));
+    let mut context = Context { findings, files, check_secrets, previous, before, kept, elsewhere, trusted, setting };
     let gateway = context.gateway(directory);
+    context.setting = Setting::of(gateway.as_ref());
     let dialects = context.dialects();
     let shops = context.shops();
     let parts = Parts { shops, dialects: dialects.compiled };

@@ -79,6 +79,7 @@ impl Context<'_> {
             self.problem(here, given.span(), "`provider.max_retry` must not be shorter than `provider.first_retry`");
         }
         let give_up_after = self.positive(here, "provider.give_up_after", &raw.give_up_after, DAY);
+        self.give_up_after(here, "provider", (&raw.first_retry, first_retry), (&raw.give_up_after, give_up_after));
         let timeout = self.provider_timeout(here, &raw.timeout);
         Some(HttpProvider { url: url?, secrets: secrets?, trust, timeout, first_retry, max_retry, give_up_after })
     }

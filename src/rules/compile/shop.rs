@@ -137,7 +137,9 @@ impl Context<'_> {
         let named = field.given()?;
         let name = schema_name(named.get_ref());
         let Some(file) = self.files.get(&Role::Schema(name.to_owned())) else {
-            self.missing_schema(here, named, name);
+            if !self.findings.unread("shops", name) {
+                self.missing_schema(here, named, name);
+            }
             return None;
         };
         self.known_schema(file, direction, schemas).or_else(|| self.new_schema(file, direction, schemas))

@@ -1,5 +1,7 @@
 //! Signing payloads and reply templates.
 
+use std::collections::BTreeSet;
+
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 
 use super::samples::samples;
@@ -116,6 +118,33 @@ pub(super) fn add_reply(
         environment.remove_template(name);
     }
     result
+}
+
+/// The names that a template reads and that are none of the values it gets: they are never defined. Filters and tests take
+/// those without a word.
+pub(super) fn unknown_values(environment: &Environment<'_>, name: &str, words: &StatusWords) -> Vec<TemplateProblem> {
+    let Ok(template) = environment.get_template(name) else { return Vec::new() };
+    let samples = samples(name, words);
+    let members = samples.iter().filter_map(serde_json::Value::as_object).flat_map(serde_json::Map::keys);
+    let values: BTreeSet<&str> = members.map(String::as_str).collect();
+    let functions: BTreeSet<&str> = environment.globals().map(|(name, _)| name).collect();
+    let mut read: Vec<String> = template.undeclared_variables(false).into_iter().collect();
+    read.retain(|read| !values.contains(read.as_str()) && !functions.contains(read.as_str()));
+    read.sort_unstable();
+    let known = values.iter().copied().collect::<Vec<_>>().join(", ");
+    let problem = |read: String| TemplateProblem {
+        at: whole_word(template.source(), &read),
+        suggestion: did_you_mean(&read, values.iter().copied()).or_else(|| Some(format!("known here: {known}"))),
+        reason: format!("reads {}, which is never defined", quoted(&read)),
+    };
+    read.into_iter().map(problem).collect()
+}
+
+/// Where a word stands first that is no part of a longer one.
+fn whole_word(text: &str, word: &str) -> Option<Span> {
+    let part = |next: Option<char>| next.is_some_and(|next| next.is_alphanumeric() || next == '_');
+    let mut found = text.match_indices(word).map(|(at, _)| at..at + word.len());
+    found.find(|at| !part(text[..at.start].chars().next_back()) && !part(text[at.end..].chars().next()))
 }
 
 fn tried(environment: &Environment<'_>, name: &str, words: &StatusWords) -> Result<(), TemplateProblem> {

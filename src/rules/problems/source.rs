@@ -148,7 +148,9 @@ fn harmless(line: &str) -> bool {
         return false;
     }
     let key = line.split('=').next().unwrap_or(line).trim();
-    line.starts_with('#')
+    let left_by_a_merge = ["<<<<<<< ", ">>>>>>> "].iter().any(|marker| line.starts_with(marker));
+    left_by_a_merge
+        || line.starts_with('#')
         || (line.starts_with('[') && !line.contains('='))
         || crate::rules::raw::HARMLESS_KEYS.contains(&key)
 }

@@ -24,7 +24,13 @@ impl FromToml for bool {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
         let flag = value.get_ref().as_bool();
         if flag.is_none() {
-            reader.wrong(value.span(), format_args!("must be true or false, not {}", kind(value.get_ref())));
+            let meant = match value.get_ref().as_str().map(str::to_ascii_lowercase).as_deref() {
+                Some("true" | "yes" | "on") => Some("write `true`, without quotation marks".to_owned()),
+                Some("false" | "no" | "off") => Some("write `false`, without quotation marks".to_owned()),
+                _ => None,
+            };
+            let reason = format_args!("must be true or false, not {}", kind(value.get_ref()));
+            reader.wrong_with(value.span(), reason, meant);
         }
         flag
     }
@@ -66,7 +72,9 @@ impl FromToml for Duration {
         let text = reader.text(value, EXPECTED)?;
         let parsed = duration(text);
         if parsed.is_none() {
-            reader.wrong(value.span(), format_args!("must be {EXPECTED}, at most \"3650d\""));
+            let tidy: String = text.chars().filter(|c| !c.is_whitespace()).take(24).collect::<String>().to_lowercase();
+            let meant = duration(&tidy).map(|_| format!("did you mean \"{tidy}\"?"));
+            reader.wrong_with(value.span(), format_args!("must be {EXPECTED}, at most \"3650d\""), meant);
         }
         parsed
     }
@@ -104,10 +112,25 @@ impl FromToml for Size {
         };
         let size = size.filter(|bytes| (1..=64 << 20).contains(bytes));
         if size.is_none() {
-            reader.wrong(value.span(), "must be a size such as \"64KiB\", \"1MiB\" or 65536 (bytes), from 1 to 64 MiB");
+            let reason = "must be a size such as \"64KiB\", \"1MiB\" or 65536 (bytes), from 1 to 64 MiB";
+            reader.wrong_with(value.span(), reason, value.get_ref().as_str().and_then(meant_size));
         }
         size.map(Self)
     }
+}
+
+/// What was meant by a size in units that are not known here.
+fn meant_size(text: &str) -> Option<String> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let unit = match unit.trim().to_ascii_lowercase().as_str() {
+        "b" | "bytes" => "B",
+        "k" | "kb" | "kib" => "KiB",
+        "m" | "mb" | "mib" => "MiB",
+        _ => return None,
+    };
+    let meant = format!("{number}{unit}");
+    size(&meant).map(|_| format!("did you mean \"{meant}\"?"))
 }
 
 fn size(text: &str) -> Option<usize> {
@@ -247,7 +270,12 @@ pub(in crate::rules) struct List<T>(pub Vec<Spanned<T>>);
 impl<T: FromToml> FromToml for List<T> {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
         let Some(array) = value.get_ref().as_array() else {
-            reader.wrong(value.span(), format_args!("must be a list, not {}", kind(value.get_ref())));
+            let advice = match value.get_ref() {
+                DeValue::Table(_) => "a list of tables is written with two brackets, `[[...]]`",
+                _ => "a list is written in brackets, `[...]`",
+            };
+            let reason = format_args!("must be a list, not {}", kind(value.get_ref()));
+            reader.wrong_with(value.span(), reason, Some(advice.to_owned()));
             return None;
         };
         let read = |(at, element): (usize, &Spanned<DeValue<'_>>)| {

@@ -8,6 +8,7 @@ mod gateway;
 mod leaf;
 mod merchant;
 mod shop;
+mod syntax;
 
 use std::fmt;
 
@@ -81,6 +82,9 @@ pub(super) const HARMLESS_KEYS: &[&str] = &[
     "url",
     "window",
 ];
+
+/// Keys of merchants' and shops' files that belong to no table, and that an editor easily adds below one.
+const TOP_KEYS: &[&str] = &["active", "currency", "default_shop", "name", "payment_method"];
 
 /// A key of a table: not there, there but wrong (and noted), or there.
 #[derive(Debug, Default)]
@@ -202,8 +206,11 @@ impl Reader<'_> {
         self.findings.hide(self.file, value);
         self.guard(&key.span());
         let place = if self.path.is_empty() { String::new() } else { format!(" in {}", quoted(&self.path.concat())) };
-        let suggestion =
-            did_you_mean(name, known.iter().copied()).unwrap_or_else(|| format!("known here: {}", known.join(", ")));
+        let above = (!self.path.is_empty() && TOP_KEYS.contains(&name))
+            .then(|| format!("`{name}` stands at the top of the file, above the first `[table]`"));
+        let suggestion = did_you_mean(name, known.iter().copied())
+            .or(above)
+            .unwrap_or_else(|| format!("known here: {}", known.join(", ")));
         self.findings.add_with(self.file, key.span(), format!("unknown key {}{place}", quoted(name)), Some(suggestion));
     }
 }
@@ -223,15 +230,7 @@ const fn kind(value: &DeValue<'_>) -> &'static str {
 
 /// Reads a whole file. A file that is no TOML gives nothing but its problems.
 pub(super) fn read<T: FromToml>(text: &str, file: FileId, findings: &mut Findings) -> Option<T> {
-    let (table, errors) = DeTable::parse_recoverable(text);
-    if !errors.is_empty() {
-        findings.distrust(file);
-        for error in errors {
-            findings.add(file, error.span().unwrap_or(0..0), format!("not valid TOML: {}", error.message()));
-        }
-        return None;
-    }
-    let document = Spanned::new(0..0, DeValue::Table(table.into_inner()));
+    let document = syntax::parse(text, file, findings)?;
     T::from_toml(&document, &mut Reader { findings, file, path: Vec::new() })
 }
 

@@ -1,13 +1,16 @@
 //! Tests of the rule files as a whole: directories in, rule sets or problems out.
 
 mod again;
+mod advice;
 mod checks;
 mod defaults;
 mod dialects;
 mod errors;
 mod hostile;
+mod inspect;
 mod providers;
 mod reload;
+mod rendering;
 mod schemas;
 mod secrets;
 mod watching;
@@ -17,7 +20,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::{LoadOptions, Loader, Problems, RuleSet, load};
+use super::{LoadOptions, Loader, Problem, Problems, RuleSet, Severity, load};
 use crate::domain::{MerchantId, UnixMillis};
 
 /// A rules directory in the making, below a temporary one.
@@ -84,11 +87,22 @@ impl Rules {
         self.try_load().expect_err("the rules are wrong")
     }
 
-    /// The problems, one line each, with paths below the rules directory.
+    /// The errors, one line each, with paths below the rules directory.
     #[track_caller]
     fn problems(&self) -> Vec<String> {
-        let shown = self.refused().to_string();
-        shown.lines().map(|line| line.replace(&format!("{}/", self.path().display()), "")).collect()
+        let refused = self.refused();
+        let errors = refused.iter().filter(|problem| problem.severity() == Severity::Error);
+        errors.map(|problem| self.below(problem)).collect()
+    }
+
+    /// The warnings of rules that load, one line each, with paths below the rules directory.
+    #[track_caller]
+    fn warnings(&self) -> Vec<String> {
+        self.load().warnings.iter().map(|problem| self.below(problem)).collect()
+    }
+
+    fn below(&self, problem: &Problem) -> String {
+        problem.to_string().replace(&format!("{}/", self.path().display()), "")
     }
 
     /// Expects exactly one problem, which starts with `place` and has `message` in it.

@@ -1,0 +1,187 @@
+//! Warnings: what rules may say and would still fail requests. None keeps an urgent change from taking effect.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use toml::Spanned;
+
+use super::{Context, Here};
+use crate::domain::{ShopCode, names_loopback};
+use crate::rules::problems::{Span, quoted};
+use crate::rules::raw::{Field, List, RawApiKey, RawGateway, RawMerchant};
+use crate::rules::{EngineRules, Gateway, PageRules, ShopAccess};
+
+/// What warnings about merchants depend on beside their files.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setting {
+    /// Whether this process decides on shops; a remote engine has rules of its own.
+    decides: bool,
+    /// Whether callbacks may go to loopback and private addresses.
+    private_targets: bool,
+}
+
+impl Setting {
+    /// The setting that a gateway makes; of one that is wrong nothing is held against merchants.
+    pub fn of(gateway: Option<&Gateway>) -> Self {
+        Self {
+            decides: gateway.is_some_and(|gateway| gateway.engine == EngineRules::Embedded),
+            private_targets: gateway.is_none_or(|gateway| gateway.callbacks.allow_private_addresses),
+        }
+    }
+}
+
+impl Context<'_> {
+    /// What would fail requests to the gateway as a whole.
+    pub(super) fn gateway_advice(&mut self, here: Here<'_>, raw: &RawGateway, gateway: &Gateway) {
+        self.page_lifetimes(here, raw, &gateway.pages);
+        let listen = |field: Option<&Field<SocketAddr>>| field.and_then(|field| field.given()).map(Spanned::span);
+        let server = listen(raw.server.get().map(|server| &server.listen));
+        let admin = listen(raw.admin.get().map(|admin| &admin.listen));
+        if collide(gateway.server.listen, gateway.admin_listen)
+            && let Some(at) = admin.or(server)
+        {
+            let message = "`admin.listen` and `server.listen` are the same port: the gateway cannot start with them";
+            self.findings.warn(here.file, at, message, None);
+        }
+    }
+
+    fn page_lifetimes(&mut self, here: Here<'_>, raw: &RawGateway, pages: &PageRules) {
+        let Some(given) = raw.pages.get() else { return };
+        if pages.link_lifetime > pages.return_lifetime
+            && let Some(at) = given.link_lifetime.given().or(given.return_lifetime.given())
+        {
+            let message = "`pages.link_lifetime` is longer than `pages.return_lifetime`: customers could pay and not \
+                           come back";
+            self.findings.warn(here.file, at.span(), message, None);
+        }
+    }
+
+    /// Retries must have begun when they are given up.
+    pub(super) fn give_up_after(
+        &mut self,
+        here: Here<'_>,
+        table: &str,
+        first_retry: (&Field<Duration>, Duration),
+        give_up_after: (&Field<Duration>, Duration),
+    ) {
+        if give_up_after.1 < first_retry.1
+            && !give_up_after.1.is_zero()
+            && let Some(given) = give_up_after.0.given().or(first_retry.0.given())
+        {
+            let message = format!("`{table}.give_up_after` must not be shorter than `{table}.first_retry`");
+            self.problem(here, given.span(), message);
+        }
+    }
+
+    /// What would fail a merchant's requests.
+    pub(super) fn merchant_advice(&mut self, here: Here<'_>, raw: &RawMerchant, shops: &HashMap<ShopCode, ShopAccess>) {
+        self.keys_advice(here, raw);
+        if self.setting.decides {
+            self.shops_advice(here, raw);
+            self.default_shop_advice(here, raw, shops);
+        }
+        if let Some(url) = raw.v1.get().and_then(|v1| v1.callback_url.given())
+            && !self.setting.private_targets
+            && is_private(url.get_ref())
+        {
+            let message = "`v1.callback_url` is a loopback or private address, which callbacks do not go to";
+            let advice = "`[callbacks] allow_private_addresses = true` in gateway.toml allows it, for development";
+            self.findings.warn(here.file, url.span(), message, Some(advice.into()));
+        }
+    }
+
+    fn keys_advice(&mut self, here: Here<'_>, raw: &RawMerchant) {
+        if let Some(at) = self.empty(here, &raw.api_keys, 0..0) {
+            let message = "the merchant has no `[[api_keys]]`: every request in its name is refused";
+            self.findings.warn(here.file, at, message, None);
+        }
+        for key in raw.api_keys.get().map_or(&[][..], |keys| &keys.0) {
+            let header = key.get_ref().key.given().map_or(key.span(), Spanned::span);
+            if let Some(at) = self.empty(here, &key.get_ref().allowed_ips, header) {
+                let absent = key.get_ref().allowed_ips.is_absent();
+                let reason = if absent { "it has no `allowed_ips`" } else { "its `allowed_ips` is empty" };
+                let message = format!("the API key may be used from nowhere: {reason}");
+                self.findings.warn(here.file, at, message, None);
+            }
+            let shops = &key.get_ref().shops;
+            if self.setting.decides
+                && !shops.is_absent()
+                && let Some(at) = self.empty(here, shops, 0..0)
+            {
+                let advice = "without `shops` it may use all shops of the merchant".to_owned();
+                self.findings.warn(here.file, at, "the API key may use no shop: its `shops` is empty", Some(advice));
+            }
+        }
+    }
+
+    fn shops_advice(&mut self, here: Here<'_>, raw: &RawMerchant) {
+        let at = match &raw.shops {
+            Field::Absent => 0..0,
+            Field::Given(shops)
+                if shops.get_ref().0.is_empty() && !self.findings.is_wrong(here.file, &shops.span()) =>
+            {
+                shops.span()
+            }
+            Field::Given(_) | Field::Wrong => return,
+        };
+        let message = "the merchant has no `[shops.<code>]` table: everything that it creates is refused";
+        self.findings.warn(here.file, at, message, None);
+    }
+
+    fn default_shop_advice(&mut self, here: Here<'_>, raw: &RawMerchant, shops: &HashMap<ShopCode, ShopAccess>) {
+        let Some(named) = raw.default_shop.given() else { return };
+        let Some(access) = shops.get(named.get_ref()) else { return };
+        let code = quoted(named.get_ref().as_str());
+        let mut warn = |reason: &str, advice: Option<&str>| {
+            let message = format!("`default_shop`: {code} {reason}");
+            self.findings.warn(here.file, named.span(), message, advice.map(str::to_owned));
+        };
+        if !access.payin && !access.payout {
+            warn("is enabled for neither deposits nor withdrawals", None);
+        }
+        if !access.shop.active {
+            warn("is switched off (`active = false` in its file): requests that name no shop are refused", None);
+        }
+        let keys = raw.api_keys.get().map_or(&[][..], |keys| &keys.0);
+        let barred = |key: &Spanned<RawApiKey>| {
+            let shops: Option<&List<ShopCode>> = key.get_ref().shops.get();
+            shops.is_some_and(|shops| !shops.0.iter().any(|shop| shop.get_ref() == named.get_ref()))
+        };
+        if !keys.is_empty() && keys.iter().all(barred) {
+            warn("is in the `shops` of none of the merchant's API keys", Some("add it to one, or name another shop"));
+        }
+    }
+
+    /// Where a list is that is empty, and not for what was wrong with its elements; for an absent one `header`.
+    fn empty<T>(&self, here: Here<'_>, field: &Field<List<T>>, header: Span) -> Option<Span> {
+        match field {
+            Field::Absent => Some(header),
+            Field::Given(list) => {
+                let empty = list.get_ref().0.is_empty() && !self.findings.is_wrong(here.file, &list.span());
+                empty.then(|| list.span())
+            }
+            Field::Wrong => None,
+        }
+    }
+}
+
+/// Whether two listeners want the same port of the same address.
+fn collide(one: SocketAddr, other: SocketAddr) -> bool {
+    let every = one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() != 0 && one.port() == other.port() && (one.ip() == other.ip() || every)
+}
+
+/// Whether the text of a URL names a loopback or private address.
+fn is_private(url: &str) -> bool {
+    let authority = url.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?']).next().unwrap_or_default());
+    let host = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((literal, _)) => literal,
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    let private = host.parse::<IpAddr>().is_ok_and(|address| match address.to_canonical() {
+        IpAddr::V4(address) => address.is_private() || address.is_link_local() || address.is_loopback(),
+        IpAddr::V6(address) => address.is_unique_local() || address.is_unicast_link_local() || address.is_loopback(),
+    });
+    private || names_loopback(url)
+}

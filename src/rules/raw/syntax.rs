@@ -1,0 +1,73 @@
+//! What is wrong with a file that is no TOML, told so that the first thing to mend comes first.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::rules::problems::{FileId, Findings, Span};
+
+/// How many problems of one file are told: a slip early in a file makes the parser stumble over much of the rest.
+const MOST_TOLD: usize = 5;
+
+/// What a merge that met a conflict leaves in a file, each at the start of a line.
+const CONFLICT_MARKERS: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
+
+/// Parses a file; what is wrong with it is noted.
+pub(super) fn parse<'t>(text: &'t str, file: FileId, findings: &mut Findings) -> Option<Spanned<DeValue<'t>>> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if errors.is_empty() {
+        return Some(Spanned::new(0..0, DeValue::Table(table.into_inner())));
+    }
+    findings.distrust(file);
+    if let Some(marker) = conflict(text) {
+        let advice = "decide on one side, and take the lines with `<<<<<<<`, `=======` and `>>>>>>>` out";
+        findings.add_with(file, marker, "a merge conflict was left in this file", Some(advice.into()));
+        return None;
+    }
+    // What is wrong later in a line is mostly what the first thing made of it.
+    let mut told: Vec<usize> = Vec::new();
+    for error in errors {
+        let span = error.span().unwrap_or(0..0);
+        let line = text.as_bytes()[..span.start.min(text.len())].iter().filter(|byte| **byte == b'\n').count();
+        if told.len() < MOST_TOLD && !told.contains(&line) {
+            told.push(line);
+            let (reason, advice) = in_words(error.message(), text.get(span.clone()).unwrap_or_default());
+            findings.add_with(file, span, format!("not valid TOML: {reason}"), advice.map(str::to_owned));
+        }
+    }
+    None
+}
+
+fn conflict(text: &str) -> Option<Span> {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if CONFLICT_MARKERS.iter().any(|marker| line.starts_with(marker)) {
+            return Some(start..start + line.trim_end().len());
+        }
+        start += line.len();
+    }
+    None
+}
+
+/// The parser's reason, and what is most likely to be done about it.
+fn in_words<'m>(reason: &'m str, at: &str) -> (&'m str, Option<&'static str>) {
+    if reason.starts_with("string values must be quoted") {
+        let advice = if at.contains(['\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}']) {
+            "quotation marks are written \"...\", straight ones"
+        } else if at.starts_with('[') || at.contains(']') {
+            "is a list above it not closed with `]`?"
+        } else {
+            "write it in quotation marks: \"...\""
+        };
+        return ("a text must stand in quotation marks", Some(advice));
+    }
+    let advice = match reason {
+        reason if reason.starts_with("missing comma between array elements") => {
+            "is the list above closed with `]`, and is there a comma between any two of its elements?"
+        }
+        reason if reason.starts_with("invalid basic string") => "a text ends with `\"`, in the line in which it began",
+        reason if reason.starts_with("key with no value") => "a key is followed by `=` and its value",
+        "duplicate key" => "a key or table may be in a file once",
+        _ => return (reason, None),
+    };
+    (reason, Some(advice))
+}
