@@ -97,6 +97,8 @@ mod tests {
     use super::*;
     use crate::cli::args::{ColorChoice, Rules};
 
+    const SHOP: &str = "currency = \"EUR\"\n[provider]\nkind = \"sandbox\"";
+
     fn asked(directory: &Path) -> Check {
         Check {
             rules: Rules { rules: directory.into() },
@@ -129,23 +131,65 @@ mod tests {
 
     #[test]
     fn valid_rules_are_counted() {
-        let shop = "currency = \"EUR\"\n[provider]\nkind = \"sandbox\"";
-        let (valid, out, err) = check(&[("gateway.toml", ""), ("shops/a.toml", shop)]);
+        let (valid, out, err) = check(&[("gateway.toml", ""), ("shops/a.toml", SHOP)]);
         assert!(valid && err.is_empty(), "{err}");
         assert!(out.starts_with("rules are valid: 0 merchants, 0 API keys, 1 shop, 1 dialect (version "), "{out}");
     }
 
     #[test]
     fn what_would_fail_requests_does_not_pass() {
-        let shop = "currency = \"EUR\"\n[provider]\nkind = \"sandbox\"";
         let merchant = "default_shop = \"a\"\n[shops.a]\npayin = false\npayout = false";
-        let files = [("gateway.toml", ""), ("shops/a.toml", shop), ("merchants/m.toml", merchant)];
+        let files = [("gateway.toml", ""), ("shops/a.toml", SHOP), ("merchants/m.toml", merchant)];
         let (valid, out, err) = check(&files);
         assert!(!valid && out.is_empty());
         assert!(
             err.contains("rules/merchants/m.toml:1:16: warning: `default_shop`: `a` is enabled for neither"),
             "{err}"
         );
+    }
+
+    #[test]
+    fn warnings_pass_when_they_are_allowed() {
+        let warned = [("gateway.toml", "[pages]\nlink_lifetime = \"8d\"\n"), ("shops/a.toml", SHOP)];
+        let (valid, out, err) = check_with(&warned, |asked| asked.allow_warnings = true);
+        assert!(valid && out.starts_with("rules are valid: ") && out.ends_with("), with 1 warning\n"), "{out}");
+        assert!(err.starts_with("rules/gateway.toml:2:17: warning: "), "{err}");
+        let wrong = [("gateway.toml", "[pages]\nlink_lifetime = \"8d\"\n[limits]\nbody = 0\n")];
+        let (valid, out, err) = check_with(&wrong, |asked| asked.allow_warnings = true);
+        assert!(!valid && out.is_empty() && err.ends_with("rules are not valid: 1 error, 1 warning\n"), "{err}");
+    }
+
+    #[test]
+    fn json_says_it_all_without_a_secret() {
+        let merchant =
+            "nmae = \"hush\"\n[[api_keys]]\nkey = \"k\"\nv2_secret = \"hush\"\nallowed_ips = []\n[shops.a]\n";
+        let files = [
+            ("gateway.toml", ""),
+            ("shops/a.toml", SHOP),
+            ("merchants/m.toml", merchant),
+            ("merchants/n.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = [\"hush\", 1]\n[shops.a]\n"),
+        ];
+        let (valid, out, err) = check_with(&files, |asked| asked.format = CheckFormat::Json);
+        assert!(!valid && err.is_empty() && !out.contains("hush"), "{out}");
+        insta::assert_snapshot!(out);
+    }
+
+    #[test]
+    fn json_of_rules_that_pass_counts_them() {
+        let files = [("gateway.toml", "[pages]\nlink_lifetime = \"8d\"\n"), ("shops/a.toml", SHOP)];
+        let json = |allow_warnings| {
+            let (valid, out, _) = check_with(&files, |asked| {
+                (asked.format, asked.allow_warnings) = (CheckFormat::Json, allow_warnings);
+            });
+            let document: serde_json::Value = serde_json::from_str(&out).unwrap();
+            assert_eq!(document["valid"], valid, "{out}");
+            document
+        };
+        assert_eq!((json(true)["valid"].as_bool(), json(false)["valid"].as_bool()), (Some(true), Some(false)));
+        let document = json(true);
+        assert_eq!(document["version"].as_str().map(str::len), Some(16), "{document}");
+        let counts = ["merchants", "api_keys", "shops", "dialects", "errors", "warnings"].map(|name| &document[name]);
+        assert_eq!(counts, [0, 0, 1, 1, 0, 1], "{document}");
     }
 
     #[test]

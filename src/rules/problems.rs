@@ -311,6 +311,11 @@ impl Findings {
         self.found.iter().any(|found| found.file == file && inside(&found.span))
     }
 
+    /// Whether something was found in a file that keeps the rules from being loaded.
+    pub fn refuses(&self, file: FileId) -> bool {
+        self.found.iter().any(|found| found.file == file && found.severity == Severity::Error)
+    }
+
     /// Whether a file is there (`merchants/acme.toml`), or its directory, and could not be read, so that nobody knows
     /// what it says.
     pub fn unread(&self, directory: &str, name: &str) -> bool {

@@ -117,13 +117,13 @@ impl Context<'_> {
 
     fn shops_advice(&mut self, here: Here<'_>, raw: &RawMerchant) {
         let at = match &raw.shops {
-            Field::Absent => 0..0,
+            Field::Absent if !self.findings.refuses(here.file) => 0..0,
             Field::Given(shops)
                 if shops.get_ref().0.is_empty() && !self.findings.is_wrong(here.file, &shops.span()) =>
             {
                 shops.span()
             }
-            Field::Given(_) | Field::Wrong => return,
+            Field::Absent | Field::Given(_) | Field::Wrong => return,
         };
         let message = "the merchant has no `[shops.<code>]` table: everything that it creates is refused";
         self.findings.warn(here.file, at, message, None);
@@ -153,10 +153,11 @@ impl Context<'_> {
         }
     }
 
-    /// Where a list is that is empty, and not for what was wrong with its elements; for an absent one `header`.
+    /// Where a list is that is empty, and not for what was wrong with its elements; for an absent one `header`. In a file
+    /// with an error it may be there under another name.
     fn empty<T>(&self, here: Here<'_>, field: &Field<List<T>>, header: Span) -> Option<Span> {
         match field {
-            Field::Absent => Some(header),
+            Field::Absent => (!self.findings.refuses(here.file)).then_some(header),
             Field::Given(list) => {
                 let empty = list.get_ref().0.is_empty() && !self.findings.is_wrong(here.file, &list.span());
                 empty.then(|| list.span())

@@ -120,6 +120,8 @@ impl Source {
             floor_boundary(&text, (to + (byte - from)).min(text.len()))
         };
         let (start, end) = (place(marked.start), place(marked.end));
+        // These can steer a terminal, and nothing else stands in for them. What does is as long in bytes.
+        let text = text.replace(|shown| matches!(shown, '\u{80}'..='\u{9f}'), "\u{b7}");
         Excerpt { start: start.min(end), end: end.max(start), text }
     }
 }

@@ -24,17 +24,29 @@ pub(super) fn parse<'t>(text: &'t str, file: FileId, findings: &mut Findings) ->
         return None;
     }
     // What is wrong later in a line is mostly what the first thing made of it.
-    let mut told: Vec<usize> = Vec::new();
+    let mut told: Vec<Span> = Vec::new();
     for error in errors {
         let span = error.span().unwrap_or(0..0);
-        let line = text.as_bytes()[..span.start.min(text.len())].iter().filter(|byte| **byte == b'\n').count();
-        if told.len() < MOST_TOLD && !told.contains(&line) {
-            told.push(line);
-            let (reason, advice) = in_words(error.message(), text.get(span.clone()).unwrap_or_default());
-            findings.add_with(file, span, format!("not valid TOML: {reason}"), advice.map(str::to_owned));
+        if told.iter().any(|line| line.contains(&span.start)) {
+            continue;
         }
+        if told.len() == MOST_TOLD {
+            break;
+        }
+        told.push(line_of(text, span.start));
+        let (reason, advice) = in_words(error.message(), text.get(span.clone()).unwrap_or_default());
+        findings.add_with(file, span, format!("not valid TOML: {reason}"), advice.map(str::to_owned));
     }
     None
+}
+
+/// The bytes of the line that a byte is in, its line break and the end of the text included.
+fn line_of(text: &str, at: usize) -> Span {
+    let bytes = text.as_bytes();
+    let at = at.min(bytes.len());
+    let start = bytes[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+    let end = bytes[at..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |newline| at + newline);
+    start..end + 1
 }
 
 fn conflict(text: &str) -> Option<Span> {

@@ -1,1 +1,191 @@
+//! Warnings: rules that load, and would fail requests.
 
+use super::*;
+
+/// Rules with one file in place of the usual ones load with exactly this warning, at this place.
+#[track_caller]
+fn warns(name: &str, text: &str, place: &str, message: &str) {
+    let warnings = Rules::small().with(name, text).warnings();
+    assert!(warnings.len() == 1, "one warning expected: {warnings:#?}");
+    assert!(warnings[0].starts_with(&format!("{name}:{place}: ")), "{place} expected: {}", warnings[0]);
+    assert!(warnings[0].contains(message), "{message:?} expected: {}", warnings[0]);
+}
+
+#[track_caller]
+fn warns_of_merchant(text: &str, place: &str, message: &str) {
+    warns("merchants/m.toml", text, place, message);
+}
+
+#[test]
+fn ordinary_rules_warn_of_nothing() {
+    let rules = Rules::small()
+        .with("shops/off.toml", format!("active = false\n{SHOP}"))
+        .with("shops/unused.json", "{\"type\": \"object\"}")
+        .with("lists/unused.txt", "a")
+        .with("dialects/unused.toml", "[replies]\npayin = '{\"id\": {{ transaction_id }}}'")
+        .with("merchants/m.toml", format!("default_shop = \"s\"\n{MERCHANT}payin = false\n[shops.off]\n"));
+    assert_eq!(rules.warnings(), Vec::<String>::new());
+}
+
+#[test]
+fn merchants_that_nobody_can_use() {
+    let key = "[[api_keys]]\nkey = \"k\"\nv2_secret = \"two\"\n";
+    let from = "allowed_ips = [\"::1\"]\n";
+    warns_of_merchant("name = \"M\"\n[shops.s]\n", "1:1", "has no `[[api_keys]]`");
+    warns_of_merchant("api_keys = []\n[shops.s]\n", "1:12", "has no `[[api_keys]]`");
+    warns_of_merchant(&format!("{key}{from}"), "1:1", "has no `[shops.<code>]` table");
+    warns_of_merchant(&format!("{key}{from}[shops]\n"), "5:1", "has no `[shops.<code>]` table");
+    warns_of_merchant(&format!("{key}[shops.s]\n"), "2:7", "may be used from nowhere: it has no `allowed_ips`");
+    warns_of_merchant(&format!("{key}allowed_ips = []\n[shops.s]\n"), "4:15", "its `allowed_ips` is empty");
+    warns_of_merchant(&format!("{key}{from}shops = []\n[shops.s]\n"), "5:9", "may use no shop");
+}
+
+#[test]
+fn default_shops_that_take_nothing() {
+    let merchant = format!("default_shop = \"s\"\n{MERCHANT}");
+    warns_of_merchant(&format!("{merchant}payin = false\npayout = false\n"), "1:16", "for neither deposits nor");
+    let rules = Rules::small().with("shops/s.toml", format!("active = false\n{SHOP}"));
+    let warnings = rules.with("merchants/m.toml", &merchant).warnings();
+    assert!(warnings.len() == 1 && warnings[0].contains("`s` is switched off"), "{warnings:?}");
+    let barred = merchant.replace("[shops.s]", "shops = [\"t\"]\n[shops.t]\n[shops.s]");
+    let rules = Rules::small().with("shops/t.toml", SHOP).with("merchants/m.toml", &barred);
+    let warnings = rules.warnings();
+    assert!(warnings.len() == 1 && warnings[0].contains("none of the merchant's API keys"), "{warnings:?}");
+    let other = "[[api_keys]]\nkey = \"k2\"\nv2_secret = \"x\"\nallowed_ips = [\"::1\"]\n";
+    let rules = rules.with("merchants/m.toml", barred.replace("[shops.s]", &format!("{other}[shops.s]")));
+    assert_eq!(rules.warnings(), Vec::<String>::new(), "a key without `shops` may use all");
+}
+
+#[test]
+fn a_remote_engine_has_rules_of_its_own() {
+    let merchant = "default_shop = \"s\"\n[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\nallowed_ips = [\"::1\"]\n\
+                    shops = []\n[shops.s]\npayin = false\npayout = false\n";
+    let rules = Rules::small().with("merchants/m.toml", merchant);
+    assert_eq!(rules.warnings().len(), 3);
+    let rules = rules.with("gateway.toml", "[engine]\nurl = \"https://v2.example\"\n");
+    assert_eq!(rules.warnings(), Vec::<String>::new());
+}
+
+#[test]
+fn callbacks_that_go_nowhere() {
+    for url in ["https://127.0.0.1/cb", "https://10.1.2.3/cb", "https://[fd00::1]:8443/cb", "https://localhost/cb"] {
+        let merchant = format!("{MERCHANT}[v1]\ncallback_url = \"{url}\"\n");
+        warns_of_merchant(&merchant, "8:16", "is a loopback or private address");
+        let rules = Rules::small().with("merchants/m.toml", &merchant);
+        let rules = rules.with("gateway.toml", "[callbacks]\nallow_private_addresses = true\n");
+        assert_eq!(rules.warnings(), Vec::<String>::new(), "{url}");
+    }
+    let merchant = format!("{MERCHANT}[v1]\ncallback_url = \"https://acme.example/10.0.0.1\"\n");
+    assert_eq!(Rules::small().with("merchants/m.toml", merchant).warnings(), Vec::<String>::new());
+}
+
+#[test]
+fn gateways_that_cannot_work() {
+    let gateway = |text: &str, place: &str, message: &str| warns("gateway.toml", text, place, message);
+    gateway("[pages]\nlink_lifetime = \"8d\"\n", "2:17", "is longer than `pages.return_lifetime`");
+    gateway("[pages]\nreturn_lifetime = \"5m\"\n", "2:19", "is longer than `pages.return_lifetime`");
+    gateway("[server]\nlisten = \"127.0.0.1:9090\"\n", "2:10", "are the same port");
+    gateway("[server]\nlisten = \"0.0.0.0:9090\"\n", "2:10", "are the same port");
+    gateway("[admin]\nlisten = \"127.0.0.1:8443\"\n", "2:10", "are the same port");
+    for fine in [
+        "[server]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n",
+        "[server]\nlisten = \"127.0.0.2:9090\"\n",
+        "[pages]\nlink_lifetime = \"7d\"\n",
+    ] {
+        assert_eq!(Rules::small().with("gateway.toml", fine).warnings(), Vec::<String>::new(), "{fine}");
+    }
+}
+
+#[test]
+fn templates_that_read_what_is_never_defined() {
+    let dialect = |template: &str| format!("[replies]\nstatus = '''{template}'''\n");
+    let warns = |template: &str, place: &str, message: &str| {
+        warns("dialects/d.toml", &dialect(template), place, message);
+    };
+    warns("{\"id\": {{ externl_id|tojson }}}", "2:23", "reads `externl_id`, which is never defined (did you mean");
+    warns("{{ {'n': nothing_like_it|default(1)} }}", "2:22", "known here: account_number, amount,");
+    for fine in [
+        "{% set x = status %}{{ {'a': x, 'n': range(3)|length} }}",
+        "{{ {'a': account_number|default('none')} }}",
+        "{% for letter in status|list %}{% if loop.first %}{{ letter }}{% endif %}{% endfor %}",
+    ] {
+        let rules = Rules::small().with("dialects/d.toml", dialect(fine));
+        assert_eq!(rules.warnings(), Vec::<String>::new(), "{fine}");
+    }
+}
+
+#[test]
+fn what_is_wrong_already_is_not_warned_of() {
+    for (text, column) in [("[\"10.0.0.1/8\"]", 16), ("\"::1\"", 15)] {
+        let merchant = MERCHANT.replace("[\"203.0.113.0/24\"]", text);
+        let refused = Rules::small().with("merchants/m.toml", merchant).refused();
+        let all: Vec<_> = refused.iter().map(|problem| (problem.line(), problem.column())).collect();
+        assert_eq!(all, [(5, column)]);
+    }
+    for (right, wrong) in [("allowed_ips", "allowed_ip"), ("[[api_keys]]", "[[api_key]]"), ("[shops.s]", "[shop.s]")] {
+        let refused = Rules::small().with("merchants/m.toml", MERCHANT.replace(right, wrong)).refused();
+        assert_eq!(refused.count(), 1, "{refused}");
+    }
+    let merchant = MERCHANT.replace("[[api_keys]]", "[api_keys]");
+    assert_eq!(Rules::small().with("merchants/m.toml", merchant).refused().count(), 1);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_no_missing_one() {
+    let bytes = b"\xff";
+    let merchant = format!("default_shop = \"s\"\n{MERCHANT}[v1]\ndialect = \"d\"\n");
+    let whole = |rules: Rules| rules.refused().count();
+    assert_eq!(whole(Rules::small().with("merchants/m.toml", &merchant).with("dialects/d.toml", bytes)), 1);
+    assert_eq!(whole(Rules::small().with("shops/s.toml", bytes)), 1);
+    assert_eq!(whole(Rules::small().with("shops/s.toml", "currency = \"EUR\n")), 1);
+    let shop = format!("{SHOP}[payin]\nschema = \"s.json\"\n");
+    assert_eq!(whole(Rules::small().with("shops/s.toml", &shop).with("shops/s.json", bytes)), 1);
+    let listed = r#"{"type": "object", "properties": {"a": {"x-allowed-list": "l"}}}"#;
+    let rules = Rules::small().with("shops/s.toml", &shop).with("shops/s.json", listed);
+    assert_eq!(whole(rules.with("lists/l.txt", bytes)), 1);
+}
+
+#[test]
+fn retries_begin_before_they_are_given_up() {
+    let message = "give_up_after` must not be shorter than";
+    let gateway = |text: &str, place: &str| {
+        Rules::small().with("gateway.toml", text).one_problem(&format!("gateway.toml:{place}"), message);
+    };
+    gateway("[callbacks]\ngive_up_after = \"4s\"\n", "2:17");
+    gateway("[callbacks]\nfirst_retry = \"4d\"\nmax_retry = \"5d\"\n", "2:15");
+    Rules::small().with("gateway.toml", "[callbacks]\ngive_up_after = \"5s\"\n").load();
+    let shop = "currency = \"EUR\"\n[provider]\nkind = \"http\"\nurl = \"https://bank.example\"\nsecret = \"x\"\n";
+    let rules = Rules::small().with("shops/s.toml", format!("{shop}give_up_after = \"999ms\"\n"));
+    rules.one_problem("shops/s.toml:6:17", "`provider.give_up_after` must not be shorter than");
+}
+
+#[test]
+fn what_a_schema_requires_can_be_sent() {
+    let schema = |direction: &str, schema: &str| {
+        let shop = format!("{SHOP}[{direction}]\nschema = \"s.json\"\n");
+        Rules::small().with("shops/s.toml", shop).with("shops/s.json", schema)
+    };
+    for (direction, text, column, message) in [
+        ("payin", r#"{"type":"object","required":["b"]}"#, 30, "`b` is required, but `properties`"),
+        ("payin", r#"{"type":"object","required":["success_url"]}"#, 30, "`success_url` is reserved by v2"),
+        ("payout", r#"{"type":"object","required":["account_number"]}"#, 30, "`account_number` is reserved"),
+        ("payin", r#"{"type":"object","allOf":[{"required":["b"]}]}"#, 40, "`b` is required"),
+        ("payin", r#"{"type":"object","anyOf":[{"required":["fail_url"]}]}"#, 40, "`fail_url` is reserved"),
+        ("payin", r#"{"type":"object","if":{},"then":{"required":["b"]}}"#, 46, "`b` is required"),
+        ("payin", r#"{"type":"object","dependentRequired":{"a":["b"]}}"#, 44, "`b` is required"),
+        ("payin", r#"{"type":"object","dependentSchemas":{"a":{"required":["b"]}}}"#, 55, "`b` is required"),
+        ("payin", r##"{"type":"object","$ref":"#/$defs/x","$defs":{"x":{"required":["b"]}}}"##, 63, "`b` is required"),
+    ] {
+        schema(direction, text).one_problem(&format!("shops/s.json:1:{column}"), message);
+    }
+    for text in [
+        r#"{"type":"object","required":["merchant_user_ip"]}"#,
+        r#"{"type":"object","allOf":[{"required":["merchant_user_ip"]}]}"#,
+        r#"{"type":"object","properties":{"a":{"type":"object","required":["method"]}}}"#,
+        r#"{"type":"object","not":{"required":["b"]}}"#,
+        r#"{"type":"object","if":{"required":["b"]},"then":{}}"#,
+        r#"{"type":"object","properties":{"a":{}},"anyOf":[{"required":["a"]},{"properties":{"b":{}},"required":["b"]}]}"#,
+    ] {
+        schema("payin", text).load();
+    }
+}

@@ -1,1 +1,199 @@
+//! What a check looks at beside the rules: certificates.
 
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+
+use super::*;
+use crate::rules::{TlsRules, inspect};
+
+/// 2026-06-15.
+const NOW: UnixMillis = UnixMillis(1_781_481_600_000);
+
+/// A certificate for `name`, good from the first day to the second, and its key.
+fn pair(name: &str, from: (i32, u8, u8), to: (i32, u8, u8)) -> (String, String) {
+    let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+    params.not_before = date_time_ymd(from.0, from.1, from.2);
+    params.not_after = date_time_ymd(to.0, to.1, to.2);
+    let key = KeyPair::generate().unwrap();
+    (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
+}
+
+fn good() -> (String, String) {
+    pair("localhost", (2026, 1, 1), (2027, 1, 1))
+}
+
+/// Rules with files beside them.
+fn rules(gateway: &str, certs: &[(&str, &str)]) -> Rules {
+    let rules = Rules::small().with("gateway.toml", gateway);
+    for (name, text) in certs {
+        rules.put(&format!("../certs/{name}"), text);
+    }
+    rules
+}
+
+/// What is found, one line each: `severity place message`.
+fn found(rules: &Rules, check_secrets: bool) -> Vec<String> {
+    let serves = |tls: &TlsRules| {
+        assert!(tls.client_ca.is_none());
+        let text = |path: &Path| fs::read_to_string(path).unwrap();
+        if text(&tls.key).contains("PRIVATE") && !text(&tls.key).contains("other") {
+            Ok(())
+        } else {
+            Err("the key does not belong".to_owned())
+        }
+    };
+    let inspection = inspect(&rules.path(), NOW, LoadOptions { check_secrets }, &serves);
+    assert_eq!(
+        inspection.rules.is_none(),
+        inspection.problems.iter().any(|problem| problem.severity() == Severity::Error)
+    );
+    let shown = |problem: &Problem| {
+        let severity = if problem.severity() == Severity::Error { "error" } else { "warning" };
+        let below = rules.below(problem).replace(&format!("{}/", rules.0.path().display()), "");
+        format!("{severity} {below}")
+    };
+    inspection.problems.iter().map(shown).collect()
+}
+
+#[track_caller]
+fn finds(rules: &Rules, expected: &[&str]) {
+    let found = found(rules, true);
+    let all = found.len() == expected.len()
+        && found.iter().zip(expected).all(|(found, expected)| found.starts_with(expected));
+    assert!(all, "{expected:#?} expected: {found:#?}");
+}
+
+#[test]
+fn a_good_pair_is_fine() {
+    let (certificate, key) = good();
+    finds(&rules("", &[("server.pem", &certificate), ("server.key", &key)]), &[]);
+    finds(&rules("[tls]\ngenerate = true\n", &[]), &[]);
+}
+
+#[test]
+fn dates_are_looked_at() {
+    for (from, to, message) in [
+        ((2025, 1, 1), (2026, 6, 14), "expired on 2026-06-14"),
+        ((2026, 6, 16), (2027, 1, 1), "is not valid before 2026-06-16"),
+        ((2026, 1, 1), (2026, 6, 28), "expires on 2026-06-28, in less than 14 days"),
+    ] {
+        let (certificate, key) = pair("localhost", from, to);
+        let files = [("server.pem", certificate.as_str()), ("server.key", &key)];
+        let expected =
+            format!("warning gateway.toml:1:1: `tls.certificate`: the certificate in certs/server.pem {message}");
+        finds(&rules("", &files), &[&expected]);
+        let named = "[tls]\nkey = \"../certs/server.key\"\ncertificate = \"../certs/server.pem\"\n";
+        finds(&rules(named, &files), &[&expected.replace(":1:1:", ":3:15:")]);
+    }
+    let (certificate, key) = pair("localhost", (2026, 1, 1), (2026, 6, 30));
+    finds(&rules("", &[("server.pem", &certificate), ("server.key", &key)]), &[]);
+    let (old, _) = pair("localhost", (2024, 1, 1), (2025, 1, 1));
+    let chain = format!("{}{old}", good().0);
+    finds(
+        &rules("", &[("server.pem", &chain), ("server.key", &key)]),
+        &["warning gateway.toml:1:1: `tls.certificate`: certificate 2 of 2 in certs/server.pem expired on 2025-01-01"],
+    );
+}
+
+#[test]
+fn authorities_have_dates_too() {
+    let (old, _) = pair("ca", (2024, 1, 1), (2025, 1, 1));
+    let gateway = "[tls]\ngenerate = true\nclient_ca = \"../certs/old.pem\"\n[engine]\ntrust = [\"../certs/old.pem\"]\n\
+                   [callbacks]\ntrust = [\"../certs/old.pem\"]\n";
+    let shop = "currency = \"EUR\"\n[provider]\nkind = \"http\"\nurl = \"https://bank.example\"\nsecret = \"x\"\n\
+                trust = [\"../../certs/old.pem\"]\n";
+    let rules = rules(gateway, &[("old.pem", &old)]).with("shops/s.toml", shop);
+    let expected = [
+        "warning gateway.toml:3:13: `tls.client_ca`: the certificate in certs/old.pem expired on 2025-01-01",
+        "warning gateway.toml:5:10: `engine.trust`: ",
+        "warning gateway.toml:7:10: `callbacks.trust`: ",
+        "warning shops/s.toml:6:10: `provider.trust`: ",
+    ];
+    finds(&rules, &expected);
+}
+
+#[test]
+fn halves_are_told() {
+    let (certificate, key) = good();
+    let other = format!("other\n{key}");
+    let cut = &certificate[..certificate.len() / 2];
+    let header = "[tls]\n";
+    for (files, expected) in [
+        (
+            vec![("server.pem", certificate.as_str()), ("server.key", other.as_str())],
+            vec!["warning gateway.toml:1:1: `tls.key`: the key does not belong"],
+        ),
+        (
+            vec![("server.key", key.as_str())],
+            vec!["warning gateway.toml:1:1: `tls.certificate`: certs/server.pem cannot be read: No such file"],
+        ),
+        (
+            vec![("server.pem", certificate.as_str())],
+            vec!["warning gateway.toml:1:1: `tls.key`: certs/server.key cannot be read: No such file"],
+        ),
+        (
+            vec![("server.pem", cut), ("server.key", key.as_str())],
+            vec![
+                "warning gateway.toml:1:1: `tls.certificate`: certs/server.pem is not well-formed PEM: it may be cut short",
+            ],
+        ),
+        (
+            vec![("server.pem", ""), ("server.key", certificate.as_str())],
+            vec![
+                "warning gateway.toml:1:1: `tls.certificate`: certs/server.pem holds no PEM certificate",
+                "warning gateway.toml:1:1: `tls.key`: certs/server.key holds no PEM private key",
+            ],
+        ),
+    ] {
+        finds(&rules(header, &files), &expected);
+    }
+    finds(
+        &rules("[tls]\ngenerate = true\n", &[("server.pem", &certificate)]),
+        &["warning gateway.toml:1:1: `tls.key`: "],
+    );
+}
+
+#[test]
+fn the_certificate_is_for_the_public_url() {
+    let (certificate, key) = pair("pay.example.com", (2026, 1, 1), (2027, 1, 1));
+    let files = [("server.pem", certificate.as_str()), ("server.key", &key)];
+    let public = |url: &str| format!("[server]\npublic_url = \"{url}\"\n");
+    finds(&rules(&public("https://pay.example.com:8443"), &files), &[]);
+    finds(
+        &rules(&public("https://pya.example.com"), &files),
+        &["warning gateway.toml:2:14: `server.public_url`: the certificate in certs/server.pem is not for \
+         `pya.example.com`; it is for pay.example.com (did you mean `pay.example.com`?)"],
+    );
+    finds(&rules("", &files), &["warning gateway.toml:1:1: `server.public_url`: "]);
+    let (certificate, key) = pair("2001:db8::1", (2026, 1, 1), (2027, 1, 1));
+    let files = [("server.pem", certificate.as_str()), ("server.key", &key)];
+    finds(&rules(&public("https://[2001:db8::1]:8443"), &files), &[]);
+    finds(&rules(&public("https://[2001:db8::2]"), &files), &["warning gateway.toml:2:14: `server.public_url`: "]);
+}
+
+#[test]
+fn without_secrets_files_may_be_missing_and_those_there_are_checked() {
+    let (old, key) = pair("localhost", (2024, 1, 1), (2025, 1, 1));
+    let gateway = "[tls]\nclient_ca = \"../certs/none.pem\"\n[callbacks]\ntrust = [\"../certs/none.pem\"]\n";
+    let merchant = MERCHANT.replace("\"two\"", "\"env:PAYBRIDGE_NOT_SET_ANYWHERE\"");
+    let missing = rules(gateway, &[]).with("merchants/m.toml", &merchant);
+    assert_eq!(found(&missing, false), Vec::<String>::new());
+    assert_eq!(found(&missing, true).len(), 5, "{:?}", found(&missing, true));
+    let there = rules("[callbacks]\ntrust = [\"../certs/bad.pem\"]\n", &[("server.pem", &old), ("bad.pem", "no PEM")]);
+    let expected = [
+        "warning gateway.toml:1:1: `tls.certificate`: the certificate",
+        "error gateway.toml:2:10: `callbacks.trust`: ",
+    ];
+    let said = found(&there, false);
+    assert!(said.len() == 2 && said.iter().zip(expected).all(|(said, start)| said.starts_with(start)), "{said:#?}");
+    drop(key);
+}
+
+#[test]
+fn certificates_are_looked_at_beside_wrong_rules() {
+    let rules = rules("[tls]\ngenerate = false\n", &[]).with("shops/s.toml", "currency = 1\n");
+    let severities: Vec<_> =
+        found(&rules, true).iter().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
+    assert_eq!(severities, ["warning", "warning", "error", "error"]);
+    let rules = self::rules("[tls\n", &[]);
+    assert_eq!(found(&rules, true).len(), 1, "of a file that is no TOML nothing else is said");
+}

@@ -24,7 +24,7 @@ fn all_or_nothing() {
     let live = live(&rules);
     let first = live.current();
     rules.put("merchants/m.toml", "nmae = 1");
-    rules.put("merchants/n.toml", "name = \"N\"");
+    rules.put("merchants/n.toml", MERCHANT.replace("\"k\"", "\"n\""));
     let ReloadOutcome::Refused(problems) = live.reload() else { panic!("the rules are wrong") };
     assert_eq!(problems.count(), 1);
     assert!(Arc::ptr_eq(&first, &live.current()), "the last good set keeps serving");
