@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustls::client::verify_server_name;
 use rustls::pki_types::pem::{self, PemObject};
@@ -12,11 +13,13 @@ use rustls::server::ParsedCertificate;
 use toml::Spanned;
 
 use super::compile::Here;
-use super::files::{Role, RuleFile, RuleFiles, read_bounded};
+use super::files::{Role, read_bounded};
+use super::load::compile_once;
 use super::problems::{FileId, Findings, Problem, Span, did_you_mean};
 use super::raw::{self, Field, FromToml, List, RawGateway, RawShop, RawTls};
+use super::shelf::{RuleFile, RuleFiles, Shelf};
 use super::validity::staleness;
-use super::{LoadOptions, RuleSet, TlsRules, compile, files};
+use super::{LoadOptions, RuleSet, TlsRules, compile};
 use crate::domain::UnixMillis;
 
 /// The largest file of certificates or of a key, in bytes.
@@ -41,10 +44,11 @@ pub fn inspect(
     serves: &dyn Fn(&TlsRules) -> Result<(), String>,
 ) -> Inspection {
     let mut findings = Findings::default();
-    let files = files::read(directory, &mut findings);
-    let rules = compile::compile(&files, directory, now, None, options.check_secrets, &mut findings);
+    let mut shelf = Shelf::default();
+    let files = shelf.read(directory, now, &mut findings);
+    let rules = compile_once(directory, files, now, options, &mut findings);
     let known = findings.files();
-    Inspector { findings: &mut findings, known, now, options }.all(&files, serves);
+    Inspector { findings: &mut findings, known, now, options }.all(files, serves);
     match findings.into_problems() {
         Ok(problems) => Inspection { rules, problems },
         Err(refused) => Inspection { rules: None, problems: refused.into_iter().cloned().collect() },
@@ -89,9 +93,9 @@ impl Inspector<'_> {
     /// What is wrong with the file was told when it was compiled.
     fn reread<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<Reread<'f, T>> {
         let mut told = Findings::default();
-        let id = told.file(&file.path, &file.text);
+        let id = told.file(&file.path, Arc::clone(&file.text));
         let raw = raw::read(&file.text, id, &mut told)?;
-        let here = Here { file: *self.known.get(&file.path)?, path: &file.path };
+        let here = Here { file: *self.known.get(&*file.path)?, path: &file.path };
         Some(Reread { here, raw })
     }
 

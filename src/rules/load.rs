@@ -6,7 +6,7 @@ use super::compile::memo::Memo;
 use super::compile::{Task, compile};
 use super::elsewhere::Elsewhere;
 use super::problems::{Findings, Problems};
-use super::shelf::{ContentHash, Shelf};
+use super::shelf::{ContentHash, RuleFiles, Shelf};
 use super::{RuleSet, emptied};
 use crate::domain::UnixMillis;
 
@@ -38,6 +38,19 @@ pub fn load(
     options: LoadOptions,
 ) -> Result<RuleSet, Problems> {
     Loader::new(directory, options).load(now, previous)
+}
+
+/// Compiles files that are compiled no second time.
+pub(super) fn compile_once(
+    directory: &Path,
+    files: &RuleFiles,
+    now: UnixMillis,
+    options: LoadOptions,
+    findings: &mut Findings,
+) -> Option<RuleSet> {
+    let (memo, check_secrets) = (&Memo::default(), options.check_secrets);
+    let task = Task { directory, files, now, previous: None, check_secrets, memo };
+    compile(&task, &mut Elsewhere::default(), findings).0
 }
 
 /// Loads a rules directory again and again: only what changed is read and compiled.

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::advice::Setting;
 use super::dialect::DialectPlaces;
 use crate::domain::{Direction, MerchantId, ShopCode};
 use crate::rules::elsewhere::Used;
@@ -25,6 +26,8 @@ pub(in crate::rules) struct Memo {
     pub(super) built_in: Option<Arc<Dialect>>,
     pub(super) shops: HashMap<ShopCode, KeptShop>,
     pub(super) merchants: HashMap<MerchantId, KeptMerchant>,
+    /// What the merchants were looked at by.
+    pub(super) setting: Option<Setting>,
 }
 
 /// A list.

@@ -49,7 +49,8 @@ impl Context<'_> {
         seen: &mut SeenKeys,
     ) -> Option<Arc<Merchant>> {
         let before = self.before;
-        let known = before.merchants.get(id).filter(|known| known.hash == file.hash)?;
+        let same = |known: &&KeptMerchant| known.hash == file.hash && before.setting == Some(self.setting);
+        let known = before.merchants.get(id).filter(same)?;
         let merchant = &known.merchant;
         let same_shop = |access: &ShopAccess| {
             let now = parts.shops.get(&access.shop.code).and_then(Option::as_ref);
@@ -78,11 +79,10 @@ impl Context<'_> {
         parts: &Parts,
         seen: &mut SeenKeys,
     ) -> Option<Arc<Merchant>> {
-        let found = self.findings.count();
-        self.elsewhere.uses();
+        let found = self.start_thing();
         let merchant = Arc::new(self.merchant_file(id, file, parts, seen)?);
         let elsewhere = self.elsewhere.uses();
-        if self.findings.count() == found {
+        if self.is_whole(found) {
             let place = |key: &ApiKey| seen.get(&key.key).map(|(_, span)| span.clone()).unwrap_or_default();
             let keys = merchant.api_keys.iter().map(place).collect();
             let kept = KeptMerchant { hash: file.hash, keys, elsewhere, merchant: Arc::clone(&merchant) };
@@ -135,6 +135,7 @@ impl Context<'_> {
         for (code, access) in raw.shops.get().map_or(&[][..], |shops| &shops.0) {
             let Some((code, shop)) = parts.shops.get_key_value(code.get_ref().as_str()) else {
                 if self.findings.unread("shops", &format!("{}.toml", code.get_ref())) {
+                    self.lacking = true;
                     continue;
                 }
                 let suggestion = did_you_mean(code.get_ref(), parts.shops.keys().map(ShopCode::as_str));
@@ -142,6 +143,7 @@ impl Context<'_> {
                 self.findings.add_with(here.file, code.span(), message, suggestion);
                 continue;
             };
+            self.lacking |= shop.is_none();
             if let Some(shop) = shop {
                 let RawShopAccess { payin, payout } = access;
                 let access = ShopAccess { shop: Arc::clone(shop), payin: payin.or(true), payout: payout.or(true) };

@@ -22,9 +22,9 @@ use std::sync::Arc;
 
 use self::advice::Setting;
 use self::certificates::Trusted;
+pub(super) use self::gateway::tls_rules;
 use self::memo::Memo;
 use super::elsewhere::Elsewhere;
-pub(super) use self::gateway::tls_rules;
 use super::problems::{FileId, Findings, Span};
 use super::raw::{self, FromToml};
 use super::shelf::{RuleFile, RuleFiles, version};
@@ -46,6 +46,8 @@ struct Context<'a> {
     elsewhere: &'a mut Elsewhere,
     trusted: Trusted,
     setting: Setting,
+    /// Whether what is being compiled names something that is wrong in its own place, and told there alone.
+    lacking: bool,
 }
 
 /// A file that is being compiled.
@@ -65,6 +67,18 @@ impl Here<'_> {
 impl Context<'_> {
     fn problem(&mut self, here: Here<'_>, span: Span, message: impl Into<String>) {
         self.findings.add(here.file, span, message);
+    }
+
+    /// Begins with a thing that may be kept; see [`Self::is_whole`].
+    fn start_thing(&mut self) -> usize {
+        self.lacking = false;
+        self.elsewhere.uses();
+        self.findings.count()
+    }
+
+    /// Whether nothing is wrong with the thing that was begun when so much was found, so that it may be kept.
+    fn is_whole(&self, found: usize) -> bool {
+        self.findings.count() == found && !self.lacking
     }
 
     /// Reads a TOML file, and compiles it when it could be read.
@@ -98,9 +112,12 @@ pub(super) struct Task<'a> {
 pub(super) fn compile(task: &Task<'_>, elsewhere: &mut Elsewhere, findings: &mut Findings) -> (Option<RuleSet>, Memo) {
     let Task { directory, files, previous, check_secrets, memo: before, .. } = *task;
     let (kept, trusted, setting) = (Memo::default(), Trusted::default(), Setting::of(None));
-    let mut context = Context { findings, files, check_secrets, previous, before, kept, elsewhere, trusted, setting };
+    let lacking = false;
+    let mut context =
+        Context { findings, files, check_secrets, previous, before, kept, elsewhere, trusted, setting, lacking };
     let gateway = context.gateway(directory);
     context.setting = Setting::of(gateway.as_ref());
+    context.kept.setting = Some(context.setting);
     let dialects = context.dialects();
     let shops = context.shops();
     let parts = Parts { shops, dialects: dialects.compiled };

@@ -58,12 +58,11 @@ impl Context<'_> {
     }
 
     fn new_shop(&mut self, code: &ShopCode, file: &RuleFile, schemas: &mut Schemas) -> Option<Arc<Shop>> {
-        let found = self.findings.count();
-        self.elsewhere.uses();
+        let found = self.start_thing();
         let (here, raw) = self.read::<RawShop>(file)?;
         let shop = Arc::new(self.shop(here, code, &raw, schemas)?);
         let elsewhere = self.elsewhere.uses();
-        if self.findings.count() == found {
+        if self.is_whole(found) {
             let schemas = named_schemas(&raw, &shop);
             let kept = KeptShop { hash: file.hash, schemas, elsewhere, shop: Arc::clone(&shop) };
             self.kept.shops.insert(code.clone(), kept);
@@ -137,7 +136,9 @@ impl Context<'_> {
         let named = field.given()?;
         let name = schema_name(named.get_ref());
         let Some(file) = self.files.get(&Role::Schema(name.to_owned())) else {
-            if !self.findings.unread("shops", name) {
+            if self.findings.unread("shops", name) {
+                self.lacking = true;
+            } else {
                 self.missing_schema(here, named, name);
             }
             return None;

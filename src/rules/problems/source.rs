@@ -21,7 +21,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 /// A file, and what must not be shown of it.
 pub(super) struct Source {
     pub path: PathBuf,
-    pub text: String,
+    pub text: Arc<str>,
     /// Secrets, and values of keys that may be misspelt secrets.
     pub hidden: Vec<Span>,
     /// Whether the text could not be read, so that nobody knows where its secrets are.
@@ -40,7 +40,7 @@ pub(super) struct Position {
 /// A line, or the part of a long one around the marked place, with every secret in it replaced.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Excerpt {
-    pub text: Arc<str>,
+    pub text: String,
     /// The bytes of `text` that are marked.
     pub start: usize,
     pub end: usize,

@@ -122,6 +122,26 @@ fn what_was_good_in_a_refused_set_is_not_made_anew_and_what_was_wrong_is_told_ag
 }
 
 #[test]
+fn a_thing_that_lacked_another_is_made_anew() {
+    let rules = several();
+    let (mut loader, first) = loaded(&rules);
+    for (name, wrong) in
+        [("shops/c.toml", "x"), ("shops/fields.json", "{"), ("lists/banks.txt", ""), ("dialects/d.toml", "x")]
+    {
+        let good = fs::read_to_string(rules.path().join(name)).unwrap();
+        rules.put(name, wrong);
+        assert!(loader.load(LATER, Some(&first)).is_err(), "{name}");
+        fs::remove_file(rules.path().join(name)).unwrap();
+        fs::create_dir(rules.path().join(name)).unwrap();
+        assert!(loader.load(LATER, Some(&first)).is_err(), "{name}");
+        fs::remove_dir(rules.path().join(name)).unwrap();
+        rules.put(name, good);
+        let second = loader.load(LATER, Some(&first)).unwrap();
+        assert_eq!(meaning(&second), meaning(&first), "{name}");
+    }
+}
+
+#[test]
 fn what_is_kept_elsewhere_is_read_again() {
     let rules = Rules::small().with("merchants/m.toml", MERCHANT.replace("\"two\"", "\"file:../../two.key\""));
     fs::write(rules.0.path().join("two.key"), "old").unwrap();

@@ -1,7 +1,7 @@
 //! Tests of the rule files as a whole: directories in, rule sets or problems out.
 
-mod again;
 mod advice;
+mod again;
 mod checks;
 mod defaults;
 mod dialects;
