@@ -10,6 +10,7 @@ use clap::{Arg, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 use crate::domain::{Direction, MerchantId};
+use crate::rules::FileKind;
 use crate::telemetry::LogFormat;
 
 /// Serves the v1 payments API of merchants who have not moved to v2, and v2 itself.
@@ -49,6 +50,8 @@ pub enum Command {
     /// Look after the store
     #[command(subcommand)]
     Store(StoreCommand),
+    /// Print the JSON Schema of a kind of rule file, for editors
+    Schema(Schema),
     /// Print shell completions
     #[command(after_help = COMPLETIONS_EXAMPLES)]
     Completions {
@@ -353,6 +356,51 @@ Examples:
   paybridge store check
   paybridge store check --rules /etc/paybridge";
 
+/// `paybridge schema`.
+#[derive(Debug, Args)]
+#[command(after_help = SCHEMA_EXAMPLES)]
+pub struct Schema {
+    /// Which kind of rule file
+    #[arg(value_enum)]
+    pub kind: RuleFileKind,
+}
+
+const SCHEMA_EXAMPLES: &str = "\
+With it, editors complete and explain the keys of rule files and underline what is wrong as it is
+written: taplo, and the editors that it is built into (VS Code: Even Better TOML). A rule file names
+its schema in its first line: #:schema ../schemas/merchant.schema.json
+
+The schema is that of this version. It does not know what files say of each other: for that there
+is `paybridge check`.
+
+Examples:
+  paybridge schema merchant
+  paybridge schema merchant > rules/schemas/merchant.schema.json";
+
+/// A kind of rule file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RuleFileKind {
+    /// gateway.toml
+    Gateway,
+    /// merchants/<id>.toml
+    Merchant,
+    /// shops/<code>.toml
+    Shop,
+    /// dialects/<name>.toml
+    Dialect,
+}
+
+impl From<RuleFileKind> for FileKind {
+    fn from(kind: RuleFileKind) -> Self {
+        match kind {
+            RuleFileKind::Gateway => Self::Gateway,
+            RuleFileKind::Merchant => Self::Merchant,
+            RuleFileKind::Shop => Self::Shop,
+            RuleFileKind::Dialect => Self::Dialect,
+        }
+    }
+}
+
 /// What a body creates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
@@ -440,6 +488,8 @@ mod tests {
         assert_eq!((import.kind, import.file), (Kind::Payout, PathBuf::from("-")));
         let Ok(Command::Store(StoreCommand::Check(check))) = parsed("store check --rules r") else { panic!() };
         assert_eq!(check.rules.rules, PathBuf::from("r"));
+        let Ok(Command::Schema(schema)) = parsed("schema shop") else { panic!() };
+        assert_eq!(FileKind::from(schema.kind), FileKind::Shop);
         assert!(matches!(parsed("completions zsh"), Ok(Command::Completions { shell: Shell::Zsh })));
     }
 
@@ -462,6 +512,8 @@ mod tests {
             "import-ids --kind payin ids.txt",
             "store",
             "store rekey",
+            "schema",
+            "schema list",
             "completions klingon",
         ] {
             let kind = parsed(line).unwrap_err();

@@ -9,6 +9,7 @@ pub mod import_ids;
 pub mod input;
 pub mod lines;
 pub mod progress;
+pub mod schema;
 pub mod serve;
 pub mod sign;
 pub mod store;
@@ -108,6 +109,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outco
         Command::Certs(asked) => certs::run(&asked, SystemClock.now(), out, err),
         Command::ImportIds(asked) => import_ids::run(&load(&asked.rules.rules, err)?, &asked, out, err),
         Command::Store(StoreCommand::Check(asked)) => store::check(&load(&asked.rules.rules, err)?, out, err),
+        Command::Schema(asked) => Ok(schema::run(asked.kind.into(), out)?),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "paybridge", &mut script);

@@ -2,6 +2,7 @@
 //! (contract section 2).
 
 mod compile;
+mod describe;
 mod dialect;
 mod elsewhere;
 mod emptied;
@@ -33,6 +34,7 @@ mod watch;
 
 #[cfg(test)]
 pub(crate) use compile::samples::samples as reply_samples;
+pub use describe::{FileKind, file_schema};
 pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
 pub use inspect::{Inspection, inspect};
 pub use live::{LiveRules, ReloadOutcome};

@@ -1,22 +1,40 @@
 //! The values that keys hold: read and checked one by one.
 
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use http::{HeaderName, Method};
 use ipnet::IpNet;
+use schemars::{Schema, SchemaGenerator, json_schema};
 use toml::Spanned;
 use toml::de::DeValue;
 
 use super::{FromToml, Reader, kind};
 use crate::domain::{BrowserUrl, Currency, ShopCode};
-use crate::rules::problems::{did_you_mean, quoted};
-use crate::rules::{Algorithm, CallbackStyle, Encoding, IdPolicy, TimestampFormat, UnknownFields};
+
+/// The pattern of names that are those of files, too: of shops, merchants and dialects.
+pub(super) const NAME: &str = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$";
+
+/// The pattern of currencies, in either case.
+pub(super) const CURRENCY: &str = "^[A-Za-z]{3}$";
+
+/// The pattern of absolute `http` and `https` URLs.
+pub(super) const WEB_URL: &str = "^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+$";
+
+/// The pattern of amounts, written as strings.
+pub(super) const AMOUNT: &str = r"^[0-9]+(\.[0-9]{1,2})?$";
+
+/// The pattern of texts of visible ASCII characters.
+pub(super) const VISIBLE: &str = "^[!-~]+$";
 
 impl FromToml for String {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
         reader.text(value, "a string").map(str::to_owned)
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string" })
     }
 }
 
@@ -34,18 +52,28 @@ impl FromToml for bool {
         }
         flag
     }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "boolean" })
+    }
 }
+
+/// What a `u32` may be.
+const SMALL_NUMBERS: RangeInclusive<u32> = 1..=1_000_000;
 
 /// A whole number from 1 to 1,000,000: rates, bursts and connections.
 impl FromToml for u32 {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        const RANGE: std::ops::RangeInclusive<u32> = 1..=1_000_000;
         let number = integer(value.get_ref()).and_then(|number| Self::try_from(number).ok());
-        let number = number.filter(|number| RANGE.contains(number));
+        let number = number.filter(|number| SMALL_NUMBERS.contains(number));
         if number.is_none() {
             reader.wrong(value.span(), "must be a whole number from 1 to 1000000");
         }
         number
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "minimum": SMALL_NUMBERS.start(), "maximum": SMALL_NUMBERS.end() })
     }
 }
 
@@ -58,12 +86,19 @@ impl FromToml for i64 {
         }
         number
     }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer" })
+    }
 }
 
 fn integer(value: &DeValue<'_>) -> Option<i64> {
     let integer = value.as_integer()?;
     i64::from_str_radix(integer.as_str(), integer.radix()).ok()
 }
+
+/// The pattern of spans of time that may not be zero.
+pub(super) const LONGER_THAN_ZERO: &str = "^0*[1-9][0-9]*(ms|s|m|h|d)$";
 
 /// Spans of time: a whole number and a unit.
 impl FromToml for Duration {
@@ -77,6 +112,10 @@ impl FromToml for Duration {
             reader.wrong_with(value.span(), format_args!("must be {EXPECTED}, at most \"3650d\""), meant);
         }
         parsed
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$" })
     }
 }
 
@@ -100,6 +139,9 @@ fn number_and_unit(text: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, unit))
 }
 
+/// What a size may be, in bytes.
+const SIZES: RangeInclusive<usize> = 1..=64 << 20;
+
 /// A number of bytes: 1 to 64 MiB.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::rules) struct Size(pub usize);
@@ -110,12 +152,22 @@ impl FromToml for Size {
             DeValue::String(text) => size(text),
             other => integer(other).and_then(|bytes| usize::try_from(bytes).ok()),
         };
-        let size = size.filter(|bytes| (1..=64 << 20).contains(bytes));
+        let size = size.filter(|bytes| SIZES.contains(bytes));
         if size.is_none() {
             let reason = "must be a size such as \"64KiB\", \"1MiB\" or 65536 (bytes), from 1 to 64 MiB";
             reader.wrong_with(value.span(), reason, value.get_ref().as_str().and_then(meant_size));
         }
         size.map(Self)
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": ["string", "integer"],
+            "pattern": "^[0-9]+(B|KiB|MiB)?$",
+            "minimum": SIZES.start(),
+            "maximum": SIZES.end(),
+            "examples": ["64KiB", "1MiB"],
+        })
     }
 }
 
@@ -154,6 +206,14 @@ impl FromToml for SocketAddr {
         }
         address
     }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": r"^([0-9.]+|\[[0-9A-Fa-f:.]+(%[0-9]+)?\]):[0-9]+$",
+            "examples": ["127.0.0.1:8443", "[::]:8443"],
+        })
+    }
 }
 
 /// A network, or one address as a network of its own.
@@ -177,6 +237,14 @@ impl FromToml for Prefix {
         }
         Some(Self(prefix))
     }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": r"^([0-9.]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)(/[0-9]+)?$",
+            "examples": ["198.51.100.7", "203.0.113.0/24", "2001:db8::/32"],
+        })
+    }
 }
 
 /// A calendar day.
@@ -195,71 +263,9 @@ impl FromToml for Date {
         }
         date.map(Self)
     }
-}
 
-/// Where a secret is.
-#[derive(Clone)]
-pub(in crate::rules) enum RawSecret {
-    /// `env:NAME`.
-    Environment(String),
-    /// `file:PATH`, relative to the rule file.
-    File(String),
-    /// The secret itself.
-    Literal(Box<str>),
-}
-
-impl fmt::Debug for RawSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RawSecret(..)")
-    }
-}
-
-impl FromToml for RawSecret {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        reader.findings.hide(reader.file, value.span());
-        let text = reader.text(value, "a secret: \"env:NAME\", \"file:PATH\" or the secret itself")?;
-        let (secret, name) = match (text.strip_prefix("env:"), text.strip_prefix("file:")) {
-            (Some(name), _) => (Self::Environment(name.into()), name),
-            (_, Some(path)) => (Self::File(path.into()), path),
-            _ if nearly_a_reference(text) => {
-                let reason = "looks like a reference, which is written \"env:NAME\" or \"file:PATH\": in lowercase, \
-                              without a space before the colon";
-                reader.wrong(value.span(), reason);
-                return None;
-            }
-            _ => (Self::Literal(text.into()), text),
-        };
-        if name.is_empty() || name.contains('\0') || matches!(&secret, Self::Environment(_) if name.contains('=')) {
-            reader.wrong(value.span(), "must not be empty: write \"env:NAME\", \"file:PATH\" or the secret itself");
-            return None;
-        }
-        Some(secret)
-    }
-}
-
-/// Whether a text that is no reference must have been meant as one: taken for the secret itself, it would be one that
-/// anybody can guess.
-fn nearly_a_reference(text: &str) -> bool {
-    let kind = text.split_once(':').map_or("", |(kind, _)| kind.trim());
-    ["env", "file"].iter().any(|known| kind.eq_ignore_ascii_case(known))
-}
-
-/// One secret, or a list: the first signs, any verifies.
-#[derive(Debug, Clone)]
-pub(in crate::rules) struct RawSecrets(pub Vec<Spanned<RawSecret>>);
-
-impl FromToml for RawSecrets {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        reader.findings.hide(reader.file, value.span());
-        let Some(array) = value.get_ref().as_array() else {
-            return RawSecret::from_toml(value, reader).map(|secret| Self(vec![Spanned::new(value.span(), secret)]));
-        };
-        if array.is_empty() {
-            reader.wrong(value.span(), "must name at least one secret");
-            return None;
-        }
-        let list = List::<RawSecret>::from_toml(value, reader)?.0;
-        if list.is_empty() { None } else { Some(Self(list)) }
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "examples": ["2027-06-30"] })
     }
 }
 
@@ -284,6 +290,10 @@ impl<T: FromToml> FromToml for List<T> {
         };
         Some(Self(array.iter().enumerate().filter_map(read).collect()))
     }
+
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "array", "items": T::schema(generator) })
+    }
 }
 
 /// A table whose keys are names of the operator's; entries that are wrong are noted and left out.
@@ -300,36 +310,9 @@ impl<T: FromToml> FromToml for Entries<T> {
         }
         Some(Self(entries))
     }
-}
 
-/// The dialect's words for the v2 statuses.
-#[derive(Debug, Default)]
-pub(in crate::rules) struct Words {
-    /// For PENDING.
-    pub pending: Option<Spanned<String>>,
-    /// For SUCCESS.
-    pub success: Option<Spanned<String>>,
-    /// For FAILED.
-    pub failed: Option<Spanned<String>>,
-}
-
-impl FromToml for Words {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        let mut words = Self::default();
-        for (key, value) in reader.table(value)? {
-            let word = match key.get_ref().as_ref() {
-                "PENDING" => &mut words.pending,
-                "SUCCESS" => &mut words.success,
-                "FAILED" => &mut words.failed,
-                _ => {
-                    reader.unknown_key(key, value.span(), &["PENDING", "SUCCESS", "FAILED"]);
-                    continue;
-                }
-            };
-            let text = reader.under(key.get_ref(), |reader| String::from_toml(value, reader));
-            *word = text.map(|text| Spanned::new(value.span(), text));
-        }
-        Some(words)
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "additionalProperties": T::schema(generator) })
     }
 }
 
@@ -365,6 +348,10 @@ impl FromToml for Route {
         }
         route
     }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": r"^(GET|POST) (/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?$", "maxLength": 260 })
+    }
 }
 
 /// A path that has one spelling: it is compared with what is sent, byte by byte. A slash may end it.
@@ -384,85 +371,31 @@ impl FromToml for HeaderName {
         }
         name
     }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$", "examples": ["X-Signature"] })
+    }
 }
 
 macro_rules! from_text {
-    ($($type:ty => $construct:path,)*) => {$(
+    ($($type:ty => $construct:path, $schema:tt;)*) => {$(
         impl FromToml for $type {
             fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
                 let text = reader.text(value, "a string")?;
                 $construct(text).map_err(|invalid| reader.wrong(value.span(), invalid.reason())).ok()
+            }
+
+            fn schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!($schema)
             }
         }
     )*};
 }
 
 from_text! {
-    ShopCode => ShopCode::new,
-    Currency => Currency::new,
-    BrowserUrl => BrowserUrl::new,
-}
-
-/// Reads one of a few words.
-fn word<T: Copy>(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>, words: &[(&str, T)]) -> Option<T> {
-    let text = reader.text(value, "a string")?;
-    let meant = words.iter().find(|(word, _)| *word == text).map(|(_, meant)| *meant);
-    if meant.is_none() {
-        let known: Vec<String> = words.iter().map(|(word, _)| quoted(word)).collect();
-        let suggestion = did_you_mean(text, words.iter().map(|(word, _)| *word));
-        reader.wrong_with(value.span(), format_args!("must be {}", known.join(" or ")), suggestion);
-    }
-    meant
-}
-
-macro_rules! from_words {
-    ($($type:ty { $($word:literal => $meant:expr,)* })*) => {$(
-        impl super::FromToml for $type {
-            fn from_toml(
-                value: &toml::Spanned<toml::de::DeValue<'_>>,
-                reader: &mut super::Reader<'_>,
-            ) -> Option<Self> {
-                super::leaf::word(value, reader, &[$(($word, $meant)),*])
-            }
-        }
-    )*};
-}
-
-from_words! {
-    TimestampFormat {
-        "unix" => TimestampFormat::Unix,
-        "unix-ms" => TimestampFormat::UnixMillis,
-        "rfc3339" => TimestampFormat::Rfc3339,
-    }
-    Algorithm {
-        "hmac-sha256" => Algorithm::HmacSha256,
-        "hmac-sha512" => Algorithm::HmacSha512,
-    }
-    Encoding {
-        "hex" => Encoding::Hex,
-        "base64" => Encoding::Base64,
-    }
-    CallbackStyle {
-        "v1" => CallbackStyle::V1,
-        "v2" => CallbackStyle::V2,
-    }
-    IdPolicy {
-        "reject" => IdPolicy::Reject,
-        "omit" => IdPolicy::Omit,
-    }
-    UnknownFields {
-        "reject" => UnknownFields::Reject,
-        "ignore" => UnknownFields::Ignore,
-    }
-    super::Mode {
-        "translate" => super::Mode::Translate,
-        "shadow" => super::Mode::Shadow,
-        "legacy" => super::Mode::Legacy,
-    }
-    super::ProviderKind {
-        "sandbox" => super::ProviderKind::Sandbox,
-        "http" => super::ProviderKind::Http,
-    }
+    ShopCode => ShopCode::new, { "type": "string", "pattern": NAME };
+    Currency => Currency::new, { "type": "string", "pattern": CURRENCY, "examples": ["EUR", "KES"] };
+    BrowserUrl => BrowserUrl::new, { "type": "string", "pattern": WEB_URL, "maxLength": 2048 };
 }
 
 #[cfg(test)]

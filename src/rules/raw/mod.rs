@@ -3,15 +3,19 @@
 //! Reading never stops at a problem: a key that is wrong is noted and counts as [`Field::Wrong`], so that one run shows
 //! everything that is wrong. What the values mean together is `compile`'s.
 
+mod describe;
 mod dialect;
 mod gateway;
 mod leaf;
 mod merchant;
+mod secret;
 mod shop;
 mod syntax;
+mod words;
 
 use std::fmt;
 
+use schemars::{Schema, SchemaGenerator};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -19,9 +23,11 @@ pub(super) use dialect::{RawDialect, RawReplies, RawRoutes, RawSignature};
 pub(super) use gateway::{
     RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages, RawServer, RawStore, RawTls,
 };
-pub(super) use leaf::{Date, Entries, List, Prefix, RawSecret, RawSecrets, Route, Size, Words};
+pub(super) use leaf::{Date, Entries, List, Prefix, Route, Size};
 pub(super) use merchant::{Located, Mode, RawApiKey, RawBalance, RawMerchant, RawQuota, RawShopAccess, RawV1};
+pub(super) use secret::{RawSecret, RawSecrets};
 pub(super) use shop::{ProviderKind, RawAccount, RawChecks, RawDailyLimits, RawPayout, RawProvider, RawShop};
+pub(super) use words::Words;
 
 use super::problems::{FileId, Findings, Span, did_you_mean, names_a_secret, quoted};
 
@@ -133,10 +139,14 @@ impl<T> Field<T> {
     }
 }
 
-/// Something that can be read from a TOML value.
+/// Something that can be read from a TOML value, and that editors can be told of.
 pub(super) trait FromToml: Sized {
     /// Reads a value; what is wrong is told to the reader.
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self>;
+
+    /// What a value looks like. The schema may take more than is read, never less: a red line under what is right would
+    /// be worse than none.
+    fn schema(generator: &mut SchemaGenerator) -> Schema;
 }
 
 /// Reads one file and notes what is wrong with it.
@@ -234,13 +244,22 @@ pub(super) fn read<T: FromToml>(text: &str, file: FileId, findings: &mut Finding
     T::from_toml(&document, &mut Reader { findings, file, path: Vec::new() })
 }
 
-/// Declares a table: a struct with one [`Field`] for each key, read by the keys' names.
+/// Declares a table: a struct with one [`Field`] for each key, read by the keys' names, and the JSON Schema that editors
+/// check it by. The docs of a key are what they show for it, in Markdown, so they are written for operators.
+///
+/// `key: Type = "default"` tells the default, `key: Type = required` that the table is wrong without it; `where { ... }`
+/// adds keywords of JSON Schema to what the type says, of a key or of the whole table.
 macro_rules! raw_table {
-    ($(#[$about:meta])* struct $name:ident { $($(#[$key_about:meta])* $key:ident: $type:ty,)* }) => {
-        $(#[$about])*
+    (
+        $(#[doc = $about:literal])*
+        struct $name:ident $(where $rules:tt)? {
+            $($(#[doc = $key_about:literal])* $key:ident: $type:ty $(= $absent:tt)? $(where $more:tt)?,)*
+        }
+    ) => {
+        $(#[doc = $about])*
         #[derive(Debug, Default)]
         pub(in crate::rules) struct $name {
-            $($(#[$key_about])* pub $key: crate::rules::raw::Field<$type>,)*
+            $($(#[doc = $key_about])* pub $key: crate::rules::raw::Field<$type>,)*
         }
 
         impl crate::rules::raw::FromToml for $name {
@@ -260,6 +279,33 @@ macro_rules! raw_table {
                     }
                 }
                 Some(raw)
+            }
+
+            fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                generator.subschema_for::<Self>()
+            }
+        }
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            /// Editors show the docs of a key best where no reference stands between.
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let mut table = crate::rules::raw::describe::Table::new(&[$($about),*]);
+                $(
+                    let schema = <$type as crate::rules::raw::FromToml>::schema(generator);
+                    let absent = crate::rules::raw::describe::absent!($($absent)?);
+                    table.key(stringify!($key), &[$($key_about),*], schema, absent);
+                    $(table.key_says(stringify!($key), serde_json::json!($more));)?
+                )*
+                $(table.says(serde_json::json!($rules));)?
+                table.into_schema()
             }
         }
     };

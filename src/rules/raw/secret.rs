@@ -1,0 +1,93 @@
+//! Secrets: where they are, or themselves.
+
+use std::fmt;
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::{FromToml, List, Reader};
+
+/// The pattern of a secret: a reference that names something, or a text that does not look like a reference.
+const ONE_SECRET: &str = r"^(env:[^=]+|file:[\s\S]+|(?![ \t]*([Ee][Nn][Vv]|[Ff][Ii][Ll][Ee])[ \t]*:)[\s\S]+)$";
+
+/// Where a secret is.
+#[derive(Clone)]
+pub(in crate::rules) enum RawSecret {
+    /// `env:NAME`.
+    Environment(String),
+    /// `file:PATH`, relative to the rule file.
+    File(String),
+    /// The secret itself.
+    Literal(Box<str>),
+}
+
+impl fmt::Debug for RawSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RawSecret(..)")
+    }
+}
+
+impl FromToml for RawSecret {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+        reader.findings.hide(reader.file, value.span());
+        let text = reader.text(value, "a secret: \"env:NAME\", \"file:PATH\" or the secret itself")?;
+        let (secret, name) = match (text.strip_prefix("env:"), text.strip_prefix("file:")) {
+            (Some(name), _) => (Self::Environment(name.into()), name),
+            (_, Some(path)) => (Self::File(path.into()), path),
+            _ if nearly_a_reference(text) => {
+                let reason = "looks like a reference, which is written \"env:NAME\" or \"file:PATH\": in lowercase, \
+                              without a space before the colon";
+                reader.wrong(value.span(), reason);
+                return None;
+            }
+            _ => (Self::Literal(text.into()), text),
+        };
+        if name.is_empty() || name.contains('\0') || matches!(&secret, Self::Environment(_) if name.contains('=')) {
+            reader.wrong(value.span(), "must not be empty: write \"env:NAME\", \"file:PATH\" or the secret itself");
+            return None;
+        }
+        Some(secret)
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": ONE_SECRET })
+    }
+}
+
+/// Whether a text that is no reference must have been meant as one: taken for the secret itself, it would be one that
+/// anybody can guess.
+fn nearly_a_reference(text: &str) -> bool {
+    let kind = text.split_once(':').map_or("", |(kind, _)| kind.trim());
+    ["env", "file"].iter().any(|known| kind.eq_ignore_ascii_case(known))
+}
+
+/// One secret, or a list: the first signs, any verifies.
+#[derive(Debug, Clone)]
+pub(in crate::rules) struct RawSecrets(pub Vec<Spanned<RawSecret>>);
+
+impl FromToml for RawSecrets {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+        reader.findings.hide(reader.file, value.span());
+        let Some(array) = value.get_ref().as_array() else {
+            return RawSecret::from_toml(value, reader).map(|secret| Self(vec![Spanned::new(value.span(), secret)]));
+        };
+        if array.is_empty() {
+            reader.wrong(value.span(), "must name at least one secret");
+            return None;
+        }
+        let list = List::<RawSecret>::from_toml(value, reader)?.0;
+        if list.is_empty() { None } else { Some(Self(list)) }
+    }
+
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        // Flat, not one of two: so what is wrong is told of the value itself.
+        json_schema!({
+            "type": ["string", "array"],
+            "pattern": ONE_SECRET,
+            "minItems": 1,
+            "items": RawSecret::schema(generator),
+            "examples": ["env:NAME", "file:../secrets/name", ["env:NEW", "env:OLD"]],
+        })
+    }
+}
