@@ -11,6 +11,8 @@ mod merchant;
 mod secret;
 mod shop;
 mod syntax;
+#[cfg(test)]
+mod tests;
 mod words;
 
 use std::fmt;

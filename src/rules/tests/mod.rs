@@ -4,6 +4,7 @@ mod advice;
 mod again;
 mod checks;
 mod defaults;
+mod described;
 mod dialects;
 mod errors;
 mod hostile;
@@ -19,6 +20,8 @@ use std::fs;
 use std::path::Path;
 
 use tempfile::TempDir;
+
+pub(super) use described::seen;
 
 use super::{LoadOptions, Loader, Problem, Problems, RuleSet, Severity, load};
 use crate::domain::{MerchantId, UnixMillis};
@@ -66,7 +69,11 @@ impl Rules {
     }
 
     fn try_load(&self) -> Result<RuleSet, Problems> {
-        load(&self.path(), UnixMillis(0), None, LoadOptions::default())
+        let loaded = load(&self.path(), UnixMillis(0), None, LoadOptions::default());
+        if loaded.is_ok() {
+            described::fit(&self.path());
+        }
+        loaded
     }
 
     /// A loader that has loaded the rules once.

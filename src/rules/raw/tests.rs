@@ -1,0 +1,264 @@
+//! What a schema refuses, the reader refuses: value by value.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use http::HeaderName;
+use proptest::prelude::*;
+use schemars::generate::SchemaSettings;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::domain::{BrowserUrl, Currency, ShopCode};
+use crate::rules::{Algorithm, CallbackStyle, Encoding, IdPolicy, TimestampFormat, UnknownFields};
+
+/// Whether a value, written as TOML, can be read.
+fn is_read<T: FromToml>(written: &str) -> bool {
+    let text = format!("x = {written}");
+    let mut findings = Findings::default();
+    let file = findings.file(Path::new("x.toml"), &text);
+    let table = DeTable::parse(&text).unwrap();
+    let mut reader = Reader { findings: &mut findings, file, path: Vec::new() };
+    let value = table.get_ref().get("x").unwrap();
+    T::from_toml(value, &mut reader).is_some() && !findings.refuse()
+}
+
+struct Leaf {
+    name: &'static str,
+    is_read: fn(&str) -> bool,
+    schema: jsonschema::Validator,
+}
+
+fn leaf<T: FromToml>() -> Leaf {
+    let schema = T::schema(&mut SchemaSettings::draft2020_12().into_generator());
+    let schema = jsonschema::validator_for(schema.as_value()).unwrap();
+    Leaf { name: std::any::type_name::<T>(), is_read: is_read::<T>, schema }
+}
+
+fn leaves() -> Vec<Leaf> {
+    vec![
+        leaf::<String>(),
+        leaf::<bool>(),
+        leaf::<u32>(),
+        leaf::<i64>(),
+        leaf::<Duration>(),
+        leaf::<Size>(),
+        leaf::<SocketAddr>(),
+        leaf::<Prefix>(),
+        leaf::<Date>(),
+        leaf::<RawSecrets>(),
+        leaf::<List<RawSecret>>(),
+        leaf::<Route>(),
+        leaf::<HeaderName>(),
+        leaf::<ShopCode>(),
+        leaf::<Currency>(),
+        leaf::<BrowserUrl>(),
+        leaf::<RawAccount>(),
+        leaf::<TimestampFormat>(),
+        leaf::<Algorithm>(),
+        leaf::<Encoding>(),
+        leaf::<CallbackStyle>(),
+        leaf::<IdPolicy>(),
+        leaf::<UnknownFields>(),
+        leaf::<Mode>(),
+        leaf::<ProviderKind>(),
+    ]
+}
+
+/// A text as TOML writes it.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+/// What values of all types are made of, and what almost fits.
+fn piece() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[0-9]{1,4}",
+        "[a-zA-Z]{1,3}",
+        "[ -~]",
+        "\\PC",
+        Just(" ".to_owned()),
+        Just("\n".to_owned()),
+        Just("\u{feff}".to_owned()),
+        prop::sample::select(vec![
+            "ms",
+            "s",
+            "m",
+            "h",
+            "d",
+            "B",
+            "KiB",
+            "MiB",
+            "KB",
+            "0",
+            "-",
+            "+",
+            ".",
+            ":",
+            "::",
+            "/",
+            "//",
+            "%",
+            "[",
+            "]",
+            "[::1]",
+            "127.0.0.1",
+            "10.0.0.0",
+            "/8",
+            "2001:db8::",
+            "/32",
+            ":8443",
+            "2027-06-30",
+            "T00:00",
+            "Z",
+            "W10",
+            "env:",
+            "file:",
+            "ENV:",
+            "File ",
+            "NAME",
+            "=",
+            "GET ",
+            "POST ",
+            "get ",
+            "/a",
+            "/.",
+            "..",
+            "a.b",
+            "_x",
+            "X-Signature",
+            "~",
+            "EUR",
+            "https://",
+            "http://",
+            "HTTPS://",
+            "localhost",
+            "?q=1",
+            "#f",
+            "@",
+            "card",
+            "mobile",
+            "unix",
+            "v1",
+            "hex",
+            "reject",
+        ])
+        .prop_map(str::to_owned),
+    ]
+}
+
+/// Values as TOML writes them.
+fn written() -> impl Strategy<Value = String> {
+    let text = prop::collection::vec(piece(), 0..6).prop_map(|pieces| quoted(&pieces.concat()));
+    let other = prop_oneof![
+        any::<i64>().prop_map(|number| number.to_string()),
+        (0..70_000_000_i64).prop_map(|number| number.to_string()),
+        prop::sample::select(vec![
+            "true",
+            "false",
+            "0x10",
+            "0o7",
+            "1.0",
+            "-1",
+            "0",
+            "1e3",
+            "inf",
+            "2027-06-30",
+            "2027-06-30T00:00:00Z",
+            "07:00:00",
+            "[]",
+            "{}",
+            "{ pattern = \"a\" }",
+            "{ pattern = 1 }",
+            "{ PENDING = \"a\" }",
+            "{ PENDING = \"\" }",
+            "[\"a\", \"b\"]",
+            "[\"a\", \"\"]",
+            "[1]",
+            "[[\"a\"]]",
+        ])
+        .prop_map(str::to_owned),
+    ];
+    prop_oneof![4 => text, 1 => other]
+}
+
+/// A value as JSON, as editors see it.
+fn seen(written: &str) -> Value {
+    let document: toml::Table = format!("x = {written}").parse().unwrap();
+    crate::rules::tests::seen(document["x"].clone())
+}
+
+#[track_caller]
+fn agree(leaf: &Leaf, written: &str) {
+    let seen = seen(written);
+    if let Err(refusal) = leaf.schema.validate(&seen) {
+        assert!(!(leaf.is_read)(written), "{} reads {written}, but its schema says: {refusal}", leaf.name);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_schema_refuses_nothing_that_is_read(written in written(), date in "[0-9TtWwZz:+ -]{10}") {
+        for leaf in leaves() {
+            agree(&leaf, &written);
+        }
+        agree(&leaf::<Date>(), &quoted(&date));
+    }
+}
+
+#[test]
+fn every_byte_of_names_is_agreed_upon() {
+    for leaf in leaves() {
+        for byte in 0..=127_u8 {
+            let byte = char::from(byte);
+            for text in [format!("{byte}"), format!("a{byte}a"), format!("POST /a{byte}b"), format!("https://a/{byte}")]
+            {
+                agree(&leaf, &quoted(&text));
+            }
+        }
+        for length in [64, 65, 128, 129, 250, 255, 256, 2040, 2048, 2049] {
+            let name = "a".repeat(length);
+            for text in [name.clone(), format!("POST /{}", &name[1..]), format!("https://{}", &name[8..])] {
+                agree(&leaf, &quoted(&text));
+            }
+        }
+    }
+}
+
+/// A schema that took everything would agree, too.
+#[test]
+fn schemas_refuse_what_they_can() {
+    let refused = [
+        (leaf::<String>(), vec!["1", "true", "[]"]),
+        (leaf::<bool>(), vec!["1", "\"true\""]),
+        (leaf::<u32>(), vec!["0", "1000001", "-1", "1.5", "\"1\""]),
+        (leaf::<i64>(), vec!["1.5", "\"1\""]),
+        (leaf::<Duration>(), vec!["30", "\"30\"", "\"30 s\"", "\"1h30m\"", "\"-1s\"", "\"1.5s\"", "\"1w\"", "\"s\""]),
+        (leaf::<Size>(), vec!["0", "\"64KB\"", "\"64 KiB\"", "67108865", "true"]),
+        (leaf::<SocketAddr>(), vec!["8443", "\"localhost:8443\"", "\"127.0.0.1\"", "\":8443\"", "\"::1:8443\""]),
+        (leaf::<Prefix>(), vec!["\"localhost\"", "\"10.0.0.0/x\"", "\"10.0.0.0-10.0.0.9\"", "1"]),
+        (leaf::<Date>(), vec!["\"30.06.2027\"", "\"2027-6-30\"", "20270630", "2027-06-30T00:00:00Z"]),
+        (
+            leaf::<RawSecrets>(),
+            vec!["\"\"", "[]", "\"ENV:X\"", "\"file :x\"", "\"env:\"", "\"env:A=B\"", "1", "[\"\"]"],
+        ),
+        (leaf::<Route>(), vec!["\"/a\"", "\"PUT /a\"", "\"GET a\"", "\"GET /a?b\"", "\"GET /a b\"", "\"GET /a//b\""]),
+        (leaf::<HeaderName>(), vec!["\"\"", "\"X Signature\"", "\"X:\"", "\"ü\""]),
+        (leaf::<ShopCode>(), vec!["\"\"", "\".a\"", "\"a/b\"", "\"a b\""]),
+        (leaf::<Currency>(), vec!["\"EURO\"", "\"E1\"", "\"€\""]),
+        (leaf::<BrowserUrl>(), vec!["\"example.com\"", "\"ftp://a\"", "\"https://a b\""]),
+        (leaf::<RawAccount>(), vec!["\"iban\"", "{}", "{ pattern = 1 }", "{ patern = \"a\" }", "[]"]),
+        (leaf::<Encoding>(), vec!["\"HEX\"", "\"\"", "1"]),
+        (leaf::<Words>(), vec!["{ pending = \"a\" }", "1"]),
+    ];
+    for (leaf, values) in refused {
+        for written in values {
+            assert!(!leaf.schema.is_valid(&seen(written)), "{}: {written}", leaf.name);
+            assert!(!(leaf.is_read)(written), "{} reads {written}", leaf.name);
+        }
+    }
+    assert_eq!(seen("2027-06-30"), json!("2027-06-30"), "dates are texts to editors");
+}

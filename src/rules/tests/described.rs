@@ -1,0 +1,537 @@
+//! Schemas of rule files: they agree with the reader, say what holds, and lie beside the shipped rules.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use jsonschema::Validator;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::rules::{FileKind, file_schema};
+
+static VALIDATORS: LazyLock<[Validator; 4]> =
+    LazyLock::new(|| FileKind::ALL.map(|kind| jsonschema::validator_for(&file_schema(kind)).unwrap()));
+
+/// A TOML value as JSON, as editors see it: dates are texts, floats that are no numbers are null.
+pub(in crate::rules) fn seen(value: toml::Value) -> Value {
+    match value {
+        toml::Value::Datetime(date) => Value::String(date.to_string()),
+        toml::Value::Array(elements) => elements.into_iter().map(seen).collect(),
+        toml::Value::Table(keys) => keys.into_iter().map(|(key, value)| (key, seen(value))).collect(),
+        toml::Value::String(text) => Value::String(text),
+        toml::Value::Integer(number) => number.into(),
+        toml::Value::Float(number) => number.into(),
+        toml::Value::Boolean(flag) => flag.into(),
+    }
+}
+
+/// What the schema says against a file.
+fn refusal(kind: FileKind, text: &str) -> Option<String> {
+    let document = seen(toml::Value::Table(text.parse().unwrap()));
+    let error = VALIDATORS[kind as usize].validate(&document).err()?;
+    Some(format!("{}: {error}", error.instance_path()))
+}
+
+fn kind_of(directory: &str) -> Option<FileKind> {
+    FileKind::ALL.into_iter().find(|kind| format!("{}s", kind.as_str()) == directory)
+}
+
+/// The TOML files below a rules directory that count.
+fn files(directory: &Path) -> Vec<(FileKind, std::path::PathBuf)> {
+    let mut found = vec![(FileKind::Gateway, directory.join("gateway.toml"))];
+    for below in ["dialects", "merchants", "shops"] {
+        let Ok(entries) = fs::read_dir(directory.join(below)) else { continue };
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let counts = |path: &Path| {
+            let stem = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".toml"));
+            stem.is_some_and(|stem| MerchantId::new(stem).is_ok())
+        };
+        found.extend(paths.filter(|path| counts(path)).map(|path| (kind_of(below).unwrap(), path)));
+    }
+    found
+}
+
+/// Files that load fit their schemas. The tests of this module ask it of every directory that they load.
+#[track_caller]
+pub(super) fn fit(directory: &Path) {
+    for (kind, path) in files(directory) {
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(refusal(kind, text.trim_start_matches('\u{feff}')), None, "{} loads", path.display());
+    }
+}
+
+fn shipped() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("rules")
+}
+
+#[test]
+fn the_shipped_files_name_their_schemas_and_fit_them() {
+    fit(&shipped());
+    assert_eq!(files(&shipped()).len(), 5);
+    for (kind, path) in files(&shipped()) {
+        let text = fs::read_to_string(&path).unwrap();
+        let named = text.lines().next().and_then(|line| line.strip_prefix("#:schema ")).unwrap();
+        let schema = fs::read_to_string(path.parent().unwrap().join(named)).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&schema).unwrap(), file_schema(kind), "{}", path.display());
+    }
+}
+
+#[test]
+fn schemas_beside_the_rules_are_no_rules() {
+    let rules = Rules::small();
+    let version = rules.load().version;
+    for kind in FileKind::ALL {
+        rules.put(&format!("schemas/{}.schema.json", kind.as_str()), "{");
+    }
+    rules.put("schemas/gateway.toml", "no TOML");
+    assert_eq!(rules.load().version, version);
+}
+
+/// A whole file of each kind, with every table; of shops one for each kind of provider.
+const WHOLE: [(FileKind, &str); 5] = [
+    (FileKind::Gateway, WHOLE_GATEWAY),
+    (FileKind::Merchant, WHOLE_MERCHANT),
+    (FileKind::Shop, WHOLE_SHOP),
+    (FileKind::Shop, WHOLE_HTTP_SHOP),
+    (FileKind::Dialect, WHOLE_DIALECT),
+];
+
+const WHOLE_GATEWAY: &str = r#"
+server = { listen = "127.0.0.1:1", public_url = "https://pay.example", shutdown_grace = "1s", drain_delay = "1s" }
+tls = { certificate = "../a.pem", key = "../a.key", generate = false }
+admin = { listen = "127.0.0.1:2", token = "t" }
+store = { url = "sqlite:../x.db", keys = ["file:../x.key"] }
+pages = { secret = ["p", "q"], link_lifetime = "1m", return_lifetime = "1d" }
+[engine]
+url = "https://v2.example"
+trust = []
+timeout = "2s"
+callback_signature = { header = "X-Mac", payload = "{body}", encoding = "hex" }
+[callbacks]
+timeout = "1s"
+first_retry = "1s"
+max_retry = "1m"
+give_up_after = "1d"
+allow_private_addresses = true
+trust = []
+[limits]
+body = 65536
+head = "16KiB"
+head_timeout = "1s"
+body_timeout = "1s"
+idle_timeout = "1s"
+connections = 10
+unauthenticated_per_ip = { per_second = 1, burst = 2 }
+[clients]
+proxy_protocol = true
+trusted_proxies = ["10.0.0.0/8"]
+"#;
+
+const WHOLE_MERCHANT: &str = r#"
+name = "M"
+default_shop = "s"
+[[api_keys]]
+key = "k"
+v1_secret = "one"
+v2_secret = ["two", "env:THREE"]
+allowed_ips = ["203.0.113.0/24", "::1"]
+rate_limit = { per_second = 1, burst = 2 }
+shops = ["s"]
+[shops.s]
+payin = true
+payout = true
+[v1]
+dialect = "v1"
+mode = "translate"
+callbacks = "v1"
+callback_url = "https://m.example/cb"
+return_url = "https://m.example/"
+non_numeric_user_id = "omit"
+unknown_fields = "ignore"
+allow_http_callbacks = true
+deprecated_since = 2026-06-30
+sunset = "2027-06-30"
+migration_url = "https://docs.example/"
+[balance]
+enforce = true
+opening = { EUR = "10.00" }
+"#;
+
+const WHOLE_SHOP: &str = r#"
+currency = "EUR"
+active = true
+payment_method = "card"
+[payin]
+schema = "any.json"
+browser_return = true
+[payout]
+schema = "./any.json"
+account = { pattern = "^[0-9]+$" }
+[checks]
+refused_addresses = ["10.0.0.0/8"]
+refused_accounts = [1, -1]
+payin = { operations_per_day = 1, amount_per_day = "1.00" }
+payout = { operations_per_day = 1, amount_per_day = "1" }
+[provider]
+kind = "sandbox"
+delay = "0s"
+"#;
+
+const WHOLE_HTTP_SHOP: &str = r#"
+currency = "EUR"
+payout = { account = "mobile" }
+[provider]
+kind = "http"
+url = "https://provider.example/"
+secret = "s"
+trust = []
+timeout = "1s"
+first_retry = "1s"
+max_retry = "1m"
+give_up_after = "1d"
+"#;
+
+const WHOLE_DIALECT: &str = r#"
+requests = { empty_list_is_object = true }
+[signature]
+api_key = "X-A"
+signature = "X-B"
+timestamp = "X-C"
+timestamp_format = "rfc3339"
+window = "1m"
+payload = "{body}"
+algorithm = "hmac-sha512"
+encoding = "base64"
+[routes]
+payin = "POST /a"
+payout = "POST /b"
+payin_status = "GET /a"
+payout_status = "GET /b"
+balance = "GET /c"
+transactions = "GET /d"
+[statuses]
+PENDING = "a"
+SUCCESS = "b"
+FAILED = "c"
+[replies]
+payin = "1"
+payout = "1"
+status = "1"
+balance = "1"
+transactions = "1"
+error = "1"
+callback = "1"
+"#;
+
+/// Rules in which a file of a kind stands.
+fn rules_with(kind: FileKind, text: &str) -> Rules {
+    let rules = Rules::small().with("shops/any.json", "{}");
+    let name = match kind {
+        FileKind::Gateway => "gateway.toml",
+        FileKind::Merchant => "merchants/m.toml",
+        FileKind::Shop => "shops/s.toml",
+        FileKind::Dialect => "dialects/v1.toml",
+    };
+    rules.with(name, text)
+}
+
+fn loads(kind: FileKind, text: &str) -> Result<RuleSet, Problems> {
+    load(&rules_with(kind, text).path(), UnixMillis(0), None, LoadOptions { check_secrets: false })
+}
+
+/// Every key of a schema by its path; `*` stands for names of the operator's and elements of lists.
+pub(super) fn keys(kind: FileKind) -> BTreeMap<String, Value> {
+    fn below(path: &str, schema: &Value, keys: &mut BTreeMap<String, Value>) {
+        for (name, key) in schema["properties"].as_object().into_iter().flatten() {
+            let path = format!("{path}{name}");
+            below(&format!("{path}."), key, keys);
+            keys.insert(path, key.clone());
+        }
+        for nested in ["additionalProperties", "items"].into_iter().filter_map(|word| schema.get(word)) {
+            below(&format!("{path}*."), nested, keys);
+        }
+        for choice in schema["anyOf"].as_array().into_iter().flatten() {
+            below(path, choice, keys);
+        }
+    }
+    let mut keys = BTreeMap::new();
+    below("", &file_schema(kind), &mut keys);
+    keys
+}
+
+/// Every key of a file by its path.
+fn said(text: &str) -> Vec<String> {
+    fn below(path: &str, value: &Value, keys: &mut Vec<String>) {
+        let free = ["shops.", "balance.opening."].contains(&path);
+        for (name, value) in value.as_object().into_iter().flatten() {
+            let path = format!("{path}{}", if free { "*" } else { name });
+            below(&format!("{path}."), value, keys);
+            keys.push(path);
+        }
+        for value in value.as_array().into_iter().flatten() {
+            below(&format!("{path}*."), value, keys);
+        }
+    }
+    let mut keys = Vec::new();
+    below("", &seen(toml::Value::Table(text.parse().unwrap())), &mut keys);
+    keys
+}
+
+#[test]
+fn whole_files_load_and_say_every_key() {
+    let mut seen = Vec::new();
+    for (kind, text) in WHOLE {
+        loads(kind, text).unwrap_or_else(|problems| panic!("{problems}"));
+        assert_eq!(refusal(kind, text), None);
+        seen.extend(said(text).into_iter().map(|path| (kind.as_str(), path)));
+    }
+    for kind in FileKind::ALL {
+        for path in keys(kind).keys() {
+            let not_to_be_had = ["engine.legacy_url", "tls.client_ca"].contains(&path.as_str());
+            assert!(not_to_be_had || seen.contains(&(kind.as_str(), path.clone())), "{}: {path}", kind.as_str());
+        }
+    }
+}
+
+#[test]
+fn every_key_is_explained_by_examples_that_hold() {
+    for kind in FileKind::ALL {
+        let schema = file_schema(kind);
+        assert!(jsonschema::draft202012::meta::is_valid(&schema));
+        assert!(schema["title"].is_string() && schema["description"].is_string() && schema["$id"].is_null());
+        for (path, key) in keys(kind) {
+            let about = key["description"].as_str().unwrap_or_default();
+            assert!(about.len() > 8 && !about.contains("[`"), "{}: {path}: {about:?}", kind.as_str());
+            assert!(key["type"] != json!("object") || !key["additionalProperties"].is_null(), "{path} takes any key");
+            let validator = jsonschema::validator_for(&key).unwrap();
+            for shown in key["examples"].as_array().into_iter().flatten().chain(key.get("default")) {
+                assert!(validator.is_valid(shown), "{}: {path}: {shown}", kind.as_str());
+            }
+        }
+    }
+}
+
+#[test]
+fn unsupported_words_are_not_offered() {
+    assert_eq!(keys(FileKind::Merchant)["v1.mode"]["enum"], json!(["translate"]));
+    assert_eq!(keys(FileKind::Gateway)["engine.legacy_url"]["deprecated"], json!(true));
+}
+
+/// A document in which every key that has a default is said.
+fn filled(schema: &Value, said: &Value) -> Value {
+    let mut whole = said.clone();
+    for (name, key) in schema["properties"].as_object().into_iter().flatten() {
+        let below = filled(key, said.get(name).unwrap_or(&json!({})));
+        let default = key.get("default").cloned();
+        let nested = (key["type"] == "object" && key["required"].is_null()).then_some(below.clone());
+        match said.get(name) {
+            Some(_) => whole[name] = below,
+            None => whole[name] = default.or(nested).unwrap_or_default(),
+        }
+    }
+    let free = [schema.get("additionalProperties"), schema.get("items")].into_iter().flatten().find(|s| s.is_object());
+    match (&mut whole, free) {
+        (Value::Object(entries), Some(free)) => entries.values_mut().for_each(|entry| *entry = filled(free, entry)),
+        (Value::Array(elements), Some(free)) => {
+            elements.iter_mut().for_each(|element| *element = filled(free, element))
+        }
+        _ => {}
+    }
+    if let Value::Object(keys) = &mut whole {
+        keys.retain(|_, value| !value.is_null());
+        match keys.get("kind").and_then(Value::as_str) {
+            Some("sandbox") => keys.retain(|key, _| ["kind", "delay"].contains(&key.as_str())),
+            Some("http") => drop(keys.remove("delay")),
+            _ => {}
+        }
+    }
+    whole
+}
+
+#[test]
+fn defaults_that_are_written_down_change_nothing() {
+    const HTTP_SHOP: &str =
+        "currency = \"EUR\"\n[provider]\nkind = \"http\"\nurl = \"https://p.example\"\nsecret = \"s\"\n";
+    for (kind, text) in [
+        (FileKind::Gateway, ""),
+        (FileKind::Merchant, "[[api_keys]]\nkey = \"k\"\nv2_secret = \"two\"\n[shops.s]"),
+        (FileKind::Shop, SHOP),
+        (FileKind::Shop, HTTP_SHOP),
+        (FileKind::Dialect, ""),
+    ] {
+        let whole = filled(&file_schema(kind), &seen(toml::Value::Table(text.parse().unwrap())));
+        let whole = toml::to_string(&whole).unwrap();
+        assert!(said(&whole).len() > said(text).len() + 1, "{whole}");
+        let [bare, whole] = [text, &whole].map(|text| {
+            let rules = rules_with(kind, text);
+            let loaded = rules.load();
+            let shown = match kind {
+                FileKind::Gateway => format!("{:?}", loaded.gateway),
+                FileKind::Merchant => format!("{:?}", loaded.merchants["m"]),
+                FileKind::Shop => format!("{:?}", loaded.shops["s"]),
+                FileKind::Dialect => format!("{:?}", loaded.dialects["v1"]),
+            };
+            shown.replace(rules.0.path().to_str().unwrap(), "")
+        });
+        assert_eq!(bare, whole);
+    }
+}
+
+#[test]
+fn what_a_schema_can_know_is_refused_by_it() {
+    use FileKind::{Dialect, Gateway, Merchant, Shop};
+    let shop = |more: &str| format!("currency = \"EUR\"\n{more}\n");
+    for (kind, text, place) in [
+        (Gateway, "[server]\nlisten = 8443", "/server/listen"),
+        (Gateway, "[server]\nlisen = \"127.0.0.1:1\"", "/server"),
+        (Gateway, "[servers]", ""),
+        (Gateway, "server = 1", "/server"),
+        (Gateway, "[server]\npublic_url = \"http://pay.example\"", "/server/public_url"),
+        (Gateway, "[server]\npublic_url = \"https://pay.example/path\"", "/server/public_url"),
+        (Gateway, "[callbacks]\ntimeout = \"10\"", "/callbacks/timeout"),
+        (Gateway, "[callbacks]\ntimeout = \"0s\"", "/callbacks/timeout"),
+        (Gateway, "[limits]\nbody = \"64KB\"", "/limits/body"),
+        (Gateway, "[limits]\nbody = 255", "/limits/body"),
+        (Gateway, "[limits]\nunauthenticated_per_ip = { burst = 1 }", "/limits/unauthenticated_per_ip"),
+        (Gateway, "[limits]\nconnections = 0", "/limits/connections"),
+        (Gateway, "[store]\nurl = \"postgres://a@b/c\"", "/store/url"),
+        (Gateway, "[store]\nkeys = []", "/store/keys"),
+        (Gateway, "[engine]\nlegacy_url = \"https://v1.example\"", "/engine/legacy_url"),
+        (Gateway, "[engine]\nurl = \"embeded\"", "/engine/url"),
+        (Gateway, "[engine]\ncallback_signature = { payload = \"body\" }", "/engine/callback_signature/payload"),
+        (Gateway, "[clients]\ntrusted_proxies = [\"all\"]", "/clients/trusted_proxies/0"),
+        (Merchant, "", ""),
+        (Merchant, "[[api_keys]]\nkey = \"k\"", "/api_keys/0"),
+        (Merchant, "[[api_keys]]\nv2_secret = \"k\"", "/api_keys/0"),
+        (Merchant, "[[api_keys]]\nkey = \"k k\"\nv2_secret = \"k\"", "/api_keys/0/key"),
+        (Merchant, "[[api_keys]]\nkey = \"k\"\nv2_secret = \"Env:K\"", "/api_keys/0/v2_secret"),
+        (Merchant, "[api_keys]\nkey = \"k\"\nv2_secret = \"k\"", "/api_keys"),
+        (Merchant, "[shops.\"a/b\"]", "/shops"),
+        (Merchant, "[shops.s]\npayins = true", "/shops/s"),
+        (Merchant, "[v1]\nmode = \"shadow\"", "/v1/mode"),
+        (Merchant, "[v1]\ncallbacks = \"v3\"", "/v1/callbacks"),
+        (Merchant, "[v1]\ncallback_url = \"m.example\"", "/v1/callback_url"),
+        (Merchant, "[v1]\nsunset = \"30.06.2027\"", "/v1/sunset"),
+        (Merchant, "[balance]\nopening = { EUR = 10 }", "/balance/opening/EUR"),
+        (Merchant, "[balance]\nopening = { EURO = \"10\" }", "/balance/opening"),
+        (Merchant, "[balance]\nopening = { EUR = \"10.001\" }", "/balance/opening/EUR"),
+        (Shop, "[provider]\nkind = \"sandbox\"", ""),
+        (Shop, "currency = \"EUR\"", ""),
+        (Shop, &shop("[provider]"), "/provider"),
+        (Shop, &shop("[provider]\nkind = \"htp\""), "/provider/kind"),
+        (Shop, &shop("[provider]\nkind = \"http\""), "/provider"),
+        (
+            Shop,
+            &shop("[provider]\nkind = \"http\"\nurl = \"https://a\"\nsecret = \"s\"\ndelay = \"1s\""),
+            "/provider/delay",
+        ),
+        (Shop, &shop("[provider]\nkind = \"sandbox\"\ntimeout = \"1s\""), "/provider/timeout"),
+        (Shop, &shop("payment_method = \"\"\n[provider]\nkind = \"sandbox\""), "/payment_method"),
+        (Shop, &shop("[provider]\nkind = \"sandbox\"\n[payin]\nschema = \"a.toml\""), "/payin/schema"),
+        (Shop, &shop("[provider]\nkind = \"sandbox\"\n[payout]\naccount = \"iban\""), "/payout/account"),
+        (Shop, &shop("[provider]\nkind = \"sandbox\"\n[payout]\nbrowser_return = true"), "/payout"),
+        (Dialect, "[signature]\nalgorithm = \"sha256\"", "/signature/algorithm"),
+        (Dialect, "[signature]\napi_key = \"X Key\"", "/signature/api_key"),
+        (Dialect, "[signature]\npayload = \"{path}\"", "/signature/payload"),
+        (Dialect, "[routes]\nbalance = \"/balance\"", "/routes/balance"),
+        (Dialect, "[routes]\nbalances = \"GET /balance\"", "/routes"),
+        (Dialect, "[statuses]\nPENDING = \"\"", "/statuses/PENDING"),
+        (Dialect, "[statuses]\npending = \"a\"", "/statuses"),
+        (Dialect, "[replies]\npayin = 1", "/replies/payin"),
+        (Dialect, "[requests]\nempty_list_is_object = \"yes\"", "/requests/empty_list_is_object"),
+    ] {
+        let refusal = refusal(kind, text).unwrap_or_else(|| panic!("{text}"));
+        assert!(refusal.starts_with(&format!("{place}: ")), "{text}: {refusal}");
+        assert!(loads(kind, text).is_err(), "{text}");
+    }
+}
+
+/// Values of every kind of key, right and wrong, by which keys are replaced.
+fn values() -> impl Strategy<Value = toml::Value> {
+    let said = FileKind::ALL.into_iter().flat_map(|kind| keys(kind).into_values());
+    let shown: Vec<toml::Value> = said
+        .flat_map(|key| {
+            let examples = key["examples"].as_array().cloned().unwrap_or_default();
+            let words = key["enum"].as_array().cloned().unwrap_or_default();
+            examples.into_iter().chain(words).chain(key.get("default").cloned())
+        })
+        .map(|value| toml::Value::try_from(value).unwrap())
+        .collect();
+    prop_oneof![
+        3 => prop::sample::select(shown),
+        2 => "([0-9]{0,3}(ms|s|m|d|KiB|B)?|[a-zA-Z./:{} -]{0,8}|(env|file|ENV):[a-z=]{0,3}|https?://[a-z/:#?@]{0,5})"
+            .prop_map(toml::Value::String),
+        1 => (-2..1_100_000_i64).prop_map(toml::Value::Integer),
+        1 => prop::sample::select(vec![
+            toml::Value::Boolean(true),
+            toml::Value::Float(1.0),
+            toml::Value::Array(Vec::new()),
+            toml::Value::Table(toml::Table::new()),
+            toml::Value::Datetime("2027-06-30".parse().unwrap()),
+            toml::Value::Datetime("07:00:00".parse().unwrap()),
+        ]),
+    ]
+}
+
+/// What is done to one place of a file.
+#[derive(Debug, Clone)]
+enum Change {
+    Set(toml::Value),
+    Remove,
+    Add(String, toml::Value),
+}
+
+fn changes() -> impl Strategy<Value = Change> {
+    let names: Vec<String> =
+        FileKind::ALL.into_iter().flat_map(keys).map(|(path, _)| path.rsplit('.').next().unwrap().to_owned()).collect();
+    prop_oneof![
+        4 => values().prop_map(Change::Set),
+        1 => Just(Change::Remove),
+        1 => (prop_oneof![prop::sample::select(names), "[a-z]{1,4}"], values()).prop_map(|(key, value)| Change::Add(key, value)),
+    ]
+}
+
+/// Changes the place that a number means.
+fn change(value: &mut toml::Value, place: &mut usize, change: &Change) {
+    let mut gone = None;
+    match value {
+        toml::Value::Table(keys) => {
+            for (name, below) in keys.iter_mut() {
+                match (*place, change) {
+                    (0, Change::Set(new)) => *below = new.clone(),
+                    (0, _) => gone = Some(name.clone()),
+                    _ => {}
+                }
+                let Some(left) = place.checked_sub(1) else { break };
+                *place = left;
+                self::change(below, place, change);
+            }
+            match (gone, change) {
+                (Some(name), Change::Remove) => drop(keys.remove(&name)),
+                (Some(_), Change::Add(name, new)) => drop(keys.insert(name.clone(), new.clone())),
+                _ => {}
+            }
+        }
+        toml::Value::Array(elements) => elements.iter_mut().for_each(|below| self::change(below, place, change)),
+        _ => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 384, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_a_schema_refuses_is_refused(
+        (kind, text) in prop::sample::select(WHOLE.to_vec()),
+        place in 0..40_usize,
+        done in changes(),
+    ) {
+        let mut document = toml::Value::Table(text.parse().unwrap());
+        change(&mut document, &mut { place }, &done);
+        let text = toml::to_string(&document).unwrap();
+        if let Some(refusal) = refusal(kind, &text) {
+            prop_assert!(loads(kind, &text).is_err(), "{refusal}\n{text}");
+        }
+    }
+}
