@@ -10,6 +10,7 @@ mod errors;
 mod hostile;
 mod inspect;
 mod providers;
+mod readme;
 mod reload;
 mod rendering;
 mod schemas;
