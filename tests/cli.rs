@@ -76,6 +76,38 @@ fn the_shipped_rules_are_good() {
 }
 
 #[test]
+fn schema_prints_what_rules_that_serve_fit() {
+    let root = world(&Rules::default());
+    let rules = root.path().join("rules");
+    let dialects = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dialects");
+    for (kind, directories) in [
+        ("gateway", vec![rules.clone()]),
+        ("merchant", vec![rules.join("merchants")]),
+        ("shop", vec![rules.join("shops")]),
+        ("dialect", vec![dialects]),
+    ] {
+        let printed = run_in(root.path(), &["schema", kind], "");
+        assert_eq!((printed.code, printed.err.as_str()), (Some(0), ""));
+        let schema: serde_json::Value = serde_json::from_str(&printed.out).unwrap();
+        let schema = jsonschema::draft202012::new(&schema).unwrap();
+        let files = directories.iter().flat_map(|directory| std::fs::read_dir(directory).unwrap());
+        let files: Vec<_> = files
+            .map(|file| file.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|e| e == "toml"))
+            .collect();
+        assert!(!files.is_empty(), "{kind}");
+        for path in files {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let read = |text: &str| serde_json::to_value(text.parse::<toml::Table>().unwrap()).unwrap();
+            let refusal = schema.validate(&read(&text)).err().map(|error| error.to_string());
+            assert_eq!(refusal, None, "{}", path.display());
+            assert!(!schema.is_valid(&read(&format!("misspelt = 1\n{text}"))), "{}", path.display());
+        }
+    }
+    assert_eq!(run_in(root.path(), &["schema", "list"], "").code, Some(2));
+}
+
+#[test]
 fn check_names_every_problem_with_its_place() {
     let rules = Rules::default()
         .edit("merchants/acme.toml", "name = \"Acme Ltd\"", "name = \"Acme Ltd\"\nnaem = 1")

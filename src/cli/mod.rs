@@ -184,7 +184,8 @@ mod tests {
     fn completions_are_printed() {
         let mut out = Vec::new();
         dispatch(Command::Completions { shell: clap_complete::Shell::Bash }, &mut out, &mut Vec::new()).unwrap();
-        assert!(String::from_utf8(out).unwrap().contains("translate"));
+        let script = String::from_utf8(out).unwrap();
+        assert!(script.contains("translate") && script.contains("gateway merchant shop dialect"), "{script}");
     }
 
     #[test]

@@ -331,12 +331,11 @@ fn filled(schema: &Value, said: &Value) -> Value {
         }
     }
     let free = [schema.get("additionalProperties"), schema.get("items")].into_iter().flatten().find(|s| s.is_object());
-    match (&mut whole, free) {
-        (Value::Object(entries), Some(free)) => entries.values_mut().for_each(|entry| *entry = filled(free, entry)),
-        (Value::Array(elements), Some(free)) => {
-            elements.iter_mut().for_each(|element| *element = filled(free, element))
-        }
-        _ => {}
+    if let Some(free) = free {
+        let entries = whole.as_object_mut().into_iter().flat_map(|entries| entries.values_mut());
+        entries.for_each(|entry| *entry = filled(free, entry));
+        let elements = whole.as_array_mut().into_iter().flatten();
+        elements.for_each(|element| *element = filled(free, element));
     }
     if let Value::Object(keys) = &mut whole {
         keys.retain(|_, value| !value.is_null());
