@@ -380,13 +380,13 @@ Examples:
 /// A kind of rule file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RuleFileKind {
-    /// gateway.toml
+    /// The process: gateway.toml
     Gateway,
-    /// merchants/<id>.toml
+    /// A merchant: a file in merchants/
     Merchant,
-    /// shops/<code>.toml
+    /// A shop: a file in shops/
     Shop,
-    /// dialects/<name>.toml
+    /// A v1 wire format: a file in dialects/
     Dialect,
 }
 
