@@ -39,6 +39,8 @@ pub enum Command {
     Serve(Serve),
     /// Check a rule set and show every problem where it stands
     Check(Check),
+    /// Show what changes for whom between two rule directories
+    Diff(Diff),
     /// Show the v2 body that a v1 body becomes, or why it cannot
     Translate(Translate),
     /// Print the headers that authenticate a request
@@ -200,6 +202,48 @@ Examples:
   paybridge check
   paybridge check --rules staging/rules --no-secrets
   paybridge check --format json | jq -r '.problems[] | \"\\(.file):\\(.line) \\(.message)\"'";
+
+/// `paybridge diff`.
+#[derive(Debug, Args)]
+#[command(after_help = DIFF_EXAMPLES)]
+pub struct Diff {
+    /// The rule files as they are
+    #[arg(value_name = "A", value_hint = ValueHint::DirPath)]
+    pub old: PathBuf,
+    /// The rule files as they are to be
+    #[arg(value_name = "B", value_hint = ValueHint::DirPath)]
+    pub new: PathBuf,
+    /// How the changes are written
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: DiffFormat,
+    /// Exit with 1 when there are changes
+    #[arg(long)]
+    pub exit_code: bool,
+}
+
+const DIFF_EXAMPLES: &str = "\
+Every change in what the rules mean is told, by whom it concerns, the most dangerous first:
+  !  refuses, or changes, what worked before
+  -  takes away
+  +  allows more
+Comments, order and other spellings of the same are no change. No secret is looked up or shown:
+secrets are compared as they are written. What only the next start puts in force is marked so.
+
+A directory with problems is shown as `check` shows it. Exits 0, with changes too, unless asked.
+
+Examples:
+  paybridge diff /etc/paybridge/rules staging/rules
+  git worktree add /tmp/main main && paybridge diff /tmp/main/rules rules --format json";
+
+/// How changes are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One document: a list of changes
+    Json,
+}
 
 /// `paybridge translate`.
 #[derive(Debug, Args)]
@@ -484,6 +528,9 @@ mod tests {
         assert_eq!((certs.names, certs.force), (vec!["a".to_owned(), "b".to_owned()], true));
         let Ok(Command::Serve(serve)) = parsed("serve --rules r --log-format json") else { panic!() };
         assert_eq!((serve.rules.rules, serve.log_format), (PathBuf::from("r"), LogFormat::Json));
+        let Ok(Command::Diff(diff)) = parsed("diff a b --format json --exit-code") else { panic!() };
+        assert_eq!((diff.old, diff.new), (PathBuf::from("a"), PathBuf::from("b")));
+        assert!(diff.exit_code && diff.format == DiffFormat::Json);
         let Ok(Command::ImportIds(import)) = parsed("import-ids --merchant a --kind payout -") else { panic!() };
         assert_eq!((import.kind, import.file), (Kind::Payout, PathBuf::from("-")));
         let Ok(Command::Store(StoreCommand::Check(check))) = parsed("store check --rules r") else { panic!() };
@@ -499,6 +546,8 @@ mod tests {
             "",
             "serv",
             "serve --log-format xml",
+            "diff a",
+            "diff a b c",
             "translate --merchant a",
             "translate --merchant a --kind refund",
             "translate --merchant a/b --kind payin",

@@ -5,6 +5,7 @@ pub mod args;
 pub mod certs;
 pub mod check;
 pub mod demo;
+pub mod diff;
 pub mod import_ids;
 pub mod input;
 pub mod lines;
@@ -96,6 +97,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outco
             let paint = if asked.color.wanted(&io::stderr()) { Paint::Coloured } else { Paint::Plain };
             told_unless(check::run(&asked, paint, out, err)?)
         }
+        Command::Diff(asked) => diff::run(&asked, out, err),
         Command::Translate(asked) => {
             let rules = load(&asked.rules.rules, err)?;
             let merchant = merchant(&rules, &asked.merchant)?;

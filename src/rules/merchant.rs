@@ -98,7 +98,8 @@ impl AddressSet {
     }
 }
 
-fn canonical_prefix(prefix: IpNet) -> IpNet {
+/// A prefix as addresses are compared with it: IPv4-mapped IPv6 is IPv4.
+pub(super) fn canonical_prefix(prefix: IpNet) -> IpNet {
     let IpNet::V6(v6) = prefix else { return prefix };
     match (v6.addr().to_ipv4_mapped(), v6.prefix_len().checked_sub(96)) {
         (Some(address), Some(length)) => Ipv4Net::new(address, length).map_or(prefix, IpNet::V4),

@@ -6,6 +6,7 @@ mod describe;
 mod dialect;
 mod elsewhere;
 mod emptied;
+mod diff;
 mod files;
 mod inspect;
 mod json_places;
@@ -37,6 +38,7 @@ pub(crate) use compile::samples::samples as reply_samples;
 pub use describe::{FileKind, file_schema};
 pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
 pub use inspect::{Inspection, inspect};
+pub use diff::{Change, Effect, Group, ReadRules, Who, diff};
 pub use live::{LiveRules, ReloadOutcome};
 pub use load::{LoadOptions, Loader, load};
 pub use merchant::{

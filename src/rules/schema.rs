@@ -326,7 +326,7 @@ fn missing_lists(used: &[(Vec<String>, String)], lists: &Lists) -> Vec<SchemaPro
 
 /// The defaults of the schema's own properties, or of what they refer to. Those of nested objects are annotations only,
 /// and one for `merchant_user_ip` is ignored.
-fn defaults(schema: &Value) -> Map<String, Value> {
+pub(super) fn defaults(schema: &Value) -> Map<String, Value> {
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let default = |(name, property): (&String, &Value)| {
         let default = default_of(schema, property)?.clone();

@@ -46,7 +46,7 @@ const DATA: &[&str] = &["const", "default", "enum", "examples"];
 const BY_NAME: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
 /// Keywords that check or structure, as far as they are long enough to tell a misspelling from a name of its own.
-const CHECKING: &[&str] = &[
+pub(super) const CHECKING: &[&str] = &[
     "additionalProperties",
     "allOf",
     "anyOf",

@@ -51,7 +51,7 @@ impl Context<'_> {
 }
 
 /// The values of a list: lines without the white space around them; empty lines and `#` comments count for nothing.
-fn values(text: &str) -> HashSet<Box<str>> {
+pub(in crate::rules) fn values(text: &str) -> HashSet<Box<str>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).map(Box::from).collect()
 }

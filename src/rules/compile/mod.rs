@@ -6,7 +6,7 @@ mod certificates;
 mod checks;
 mod dialect;
 mod gateway;
-mod lists;
+pub(super) mod lists;
 pub(super) mod memo;
 mod merchant;
 mod provider;
@@ -32,7 +32,7 @@ use super::{Dialect, KeyEntry, RuleSet, Shop};
 use crate::domain::{MerchantId, ShopCode, UnixMillis};
 
 /// The name of the dialect that is always there.
-const BUILT_IN_DIALECT: &str = "v1";
+pub(super) const BUILT_IN_DIALECT: &str = "v1";
 
 /// What is known while files are compiled.
 struct Context<'a> {
@@ -149,7 +149,7 @@ fn api_keys(merchants: &HashMap<MerchantId, Arc<super::Merchant>>) -> HashMap<Bo
 }
 
 /// A path with every `x/..` taken out, so that messages and command lines show `certs/ca.pem`, not `rules/../certs`.
-fn folded(path: &Path) -> PathBuf {
+pub(super) fn folded(path: &Path) -> PathBuf {
     let mut folded = PathBuf::new();
     for component in path.components() {
         match (component, folded.components().next_back()) {

@@ -6,6 +6,7 @@ mod checks;
 mod defaults;
 mod described;
 mod dialects;
+mod diff;
 mod errors;
 mod hostile;
 mod inspect;

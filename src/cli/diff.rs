@@ -1,0 +1,134 @@
+//! `paybridge diff`: what changes for whom between two rule directories.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::args::{Diff, DiffFormat};
+use super::{Outcome, Stop, plural, wrong_rules};
+use crate::clock::{Clock, SystemClock};
+use crate::rules::{Change, Effect, Group, ReadRules, Who, diff};
+
+/// How many names a heading says.
+const MOST_NAMED: usize = 5;
+
+/// Compares two rules directories. The changes go to `out`; a directory's problems, and that there is no change, to `err`.
+///
+/// # Errors
+/// A directory has problems, which were told; there are changes and the exit code is to say so; writing failed.
+pub fn run(asked: &Diff, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+    let old = read(&asked.old, err)?;
+    let new = read(&asked.new, err)?;
+    let (Some(old), Some(new)) = (old, new) else { return Err(Stop::Told) };
+    let groups = diff(&old, &new);
+    match asked.format {
+        DiffFormat::Json => {
+            serde_json::to_writer_pretty(&mut *out, &document(&groups)).map_err(std::io::Error::from)?;
+            writeln!(out)?;
+        }
+        DiffFormat::Text => write!(out, "{}", text(&groups))?,
+    }
+    if groups.is_empty() {
+        writeln!(err, "nothing changes: both mean the same")?;
+    }
+    if asked.exit_code && !groups.is_empty() { Err(Stop::Told) } else { Ok(()) }
+}
+
+/// Reads one directory; `None` when it has problems, which are told. One run tells those of both.
+fn read(directory: &Path, err: &mut dyn Write) -> Result<Option<ReadRules>, Stop> {
+    match ReadRules::read(directory, SystemClock.now()) {
+        Ok(rules) => {
+            for warning in rules.warnings() {
+                writeln!(err, "{}\n", warning.rendered())?;
+            }
+            Ok(Some(rules))
+        }
+        Err(problems) => {
+            match wrong_rules(directory, &problems, err) {
+                Stop::Failed(reason) => writeln!(err, "error: {reason}")?,
+                stop => return Err(stop),
+            }
+            Ok(None)
+        }
+    }
+}
+
+fn text(groups: &[Group]) -> String {
+    let mut text = String::new();
+    for group in groups {
+        text.push_str(&heading(&group.who));
+        text.push('\n');
+        for change in &group.changes {
+            let next_start = if change.at_next_start { " (takes effect at the next start)" } else { "" };
+            text.push_str(&format!("    {} {}{next_start}\n", mark(change.effect), change.what));
+        }
+    }
+    text
+}
+
+const fn mark(effect: Effect) -> char {
+    match effect {
+        Effect::Refuses => '!',
+        Effect::TakesAway => '-',
+        Effect::Allows => '+',
+        Effect::Neither => ' ',
+    }
+}
+
+fn heading(who: &Who) -> String {
+    match who {
+        Who::Merchant { id, name } if id == name => format!("merchant {id}"),
+        Who::Merchant { id, name } => format!("merchant {id} ({name})"),
+        Who::Shop { code, merchants } => format!("shop {code} ({})", of("merchant", merchants)),
+        Who::List { name, shops } => format!("list {name} ({})", of("shop", shops)),
+        Who::Dialect { name, merchants } => format!("dialect {name} ({})", of("merchant", merchants)),
+        Who::Gateway => "gateway".to_owned(),
+    }
+}
+
+/// `merchants acme, beta and 3 more`.
+fn of(what: &str, names: &[String]) -> String {
+    if names.is_empty() {
+        return format!("no {what}");
+    }
+    let named = names.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = match names.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{what}{} {named}{more}", plural(names.len()))
+}
+
+/// One document: a list of changes, in the order of the text.
+fn document(groups: &[Group]) -> Value {
+    let changes = groups.iter().flat_map(|group| group.changes.iter().map(|change| object(&group.who, change)));
+    Value::Array(changes.collect())
+}
+
+fn object(who: &Who, change: &Change) -> Value {
+    let who = match who {
+        Who::Merchant { id, name } => json!({ "kind": "merchant", "id": id, "name": name }),
+        Who::Shop { code, merchants } => json!({ "kind": "shop", "id": code, "merchants": merchants }),
+        Who::List { name, shops } => json!({ "kind": "list", "id": name, "shops": shops }),
+        Who::Dialect { name, merchants } => json!({ "kind": "dialect", "id": name, "merchants": merchants }),
+        Who::Gateway => json!({ "kind": "gateway" }),
+    };
+    let effect = match change.effect {
+        Effect::Refuses => "refuses",
+        Effect::TakesAway => "takes_away",
+        Effect::Allows => "allows",
+        Effect::Neither => "neither",
+    };
+    json!({
+        "who": who,
+        "what": change.what,
+        "effect": effect,
+        "file": change.file,
+        "key": change.key,
+        "at_next_start": change.at_next_start,
+    })
+}
+
+#[cfg(test)]
+mod tests;
