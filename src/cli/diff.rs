@@ -1,5 +1,6 @@
 //! `paybridge diff`: what changes for whom between two rule directories.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 
@@ -61,7 +62,7 @@ fn text(groups: &[Group]) -> String {
         text.push('\n');
         for change in &group.changes {
             let next_start = if change.at_next_start { " (takes effect at the next start)" } else { "" };
-            text.push_str(&format!("    {} {}{next_start}\n", mark(change.effect), change.what));
+            let _ = writeln!(text, "    {} {}{next_start}", mark(change.effect), change.what);
         }
     }
     text
@@ -92,12 +93,12 @@ fn of(what: &str, names: &[String]) -> String {
     if names.is_empty() {
         return format!("no {what}");
     }
-    let named = names.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let first = names.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     let more = match names.len().saturating_sub(MOST_NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("{what}{} {named}{more}", plural(names.len()))
+    format!("{what}{} {first}{more}", plural(names.len()))
 }
 
 /// One document: a list of changes, in the order of the text.

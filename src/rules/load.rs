@@ -53,6 +53,17 @@ pub(super) fn compile_once(
     compile(&task, &mut Elsewhere::default(), findings).0
 }
 
+/// A set that nothing refuses, with what was found beside that.
+pub(super) fn whole(directory: &Path, rules: Option<RuleSet>, findings: Findings) -> Result<RuleSet, Problems> {
+    let warnings = findings.into_problems()?;
+    if let Some(rules) = rules {
+        return Ok(RuleSet { warnings, ..rules });
+    }
+    let mut unexplained = Findings::default();
+    unexplained.add_unreadable(directory, "the rules could not be compiled");
+    Err(unexplained.into_problems().expect_err("a problem was just added"))
+}
+
 /// Loads a rules directory again and again: only what changed is read and compiled.
 pub struct Loader {
     directory: PathBuf,
@@ -95,13 +106,8 @@ impl Loader {
         let task = Task { directory, files, now, previous, check_secrets, memo: &self.memo };
         let (rules, memo) = compile(&task, &mut self.elsewhere, &mut findings);
         self.memo = memo;
-        let warnings = findings.into_problems()?;
-        if let Some(rules) = rules {
-            return Ok(RuleSet { warnings, filled, ..rules });
-        }
-        let mut unexplained = Findings::default();
-        unexplained.add_unreadable(&self.directory, "the rules could not be compiled");
-        Err(unexplained.into_problems().expect_err("a problem was just added"))
+        let rules = whole(&self.directory, rules, findings)?;
+        Ok(RuleSet { filled, ..rules })
     }
 
     /// Whether what was read last, good or wrong, is not what is there at `now`: told from names, sizes and times.

@@ -4,9 +4,9 @@
 mod compile;
 mod describe;
 mod dialect;
+mod diff;
 mod elsewhere;
 mod emptied;
-mod diff;
 mod files;
 mod inspect;
 mod json_places;
@@ -37,8 +37,8 @@ mod watch;
 pub(crate) use compile::samples::samples as reply_samples;
 pub use describe::{FileKind, file_schema};
 pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
-pub use inspect::{Inspection, inspect};
 pub use diff::{Change, Effect, Group, ReadRules, Who, diff};
+pub use inspect::{Inspection, inspect};
 pub use live::{LiveRules, ReloadOutcome};
 pub use load::{LoadOptions, Loader, load};
 pub use merchant::{

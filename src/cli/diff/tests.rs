@@ -337,3 +337,28 @@ fn problems_of_both_directories_are_shown() {
     }
     assert!(compared(&old, &world(), DiffFormat::Text, false).out.is_empty());
 }
+
+/// What rules/README.md shows is what is printed.
+#[test]
+fn the_documented_example_is_printed_word_for_word() {
+    let old_key = "key = \"acme-old\"\nv2_secret = \"acme-hush-old\"";
+    let new_key = "key = \"acme-2027\"\nv1_secret = \"env:V1\"\nv2_secret = \"env:V2\"";
+    let old = edited(world(), &[("shops/card-eur.payin.json", "\"type\": \"object\",", "\"required\": [],")]);
+    let new = edited(
+        old.clone(),
+        &[
+            ("gateway.toml", "", "[server]\ndrain_delay = \"5s\"\n[limits]\nbody = \"32KiB\"\n"),
+            ("merchants/acme.toml", "\"198.51.100.7\"", "\"192.0.2.0/24\""),
+            ("merchants/acme.toml", "\"acme-hush-2026\"", "[\"acme-hush-2026\", \"env:ACME_V2_NEXT\"]"),
+            ("merchants/acme.toml", old_key, new_key),
+            ("merchants/acme.toml", "default_shop = \"card-eur\"", "default_shop = \"mobile-kes\""),
+            ("merchants/acme.toml", "[shops.card-eur]", "[shops.card-eur]\npayout = false"),
+            ("shops/card-eur.payin.json", "\"required\": []", "\"required\": [\"bank_code\"]"),
+            ("shops/card-eur.payout.json", ", \"note\": {}", ""),
+            ("lists/banks.txt", "alpha\n", ""),
+        ],
+    );
+    let said = compared(&old, &new, DiffFormat::Text, false).out;
+    let readme = include_str!("../../../rules/README.md");
+    assert!(readme.contains(&format!("```\n{said}```\n")), "{said}");
+}

@@ -12,12 +12,11 @@ use super::schema::Schema;
 use super::settings::{Settings, Value};
 use crate::domain::{Direction, UnixMillis};
 use crate::rules::compile::{BUILT_IN_DIALECT, lists};
-use crate::rules::files::{self, Role, RuleFiles};
+use crate::rules::files::{self, Role};
+use crate::rules::load::{compile_once, whole};
 use crate::rules::problems::Findings;
-use crate::rules::{EngineRules, LoadOptions, Problem, Problems, ProviderRules, RuleSet, load};
-
-/// How often reading starts again because files changed meanwhile.
-const READINGS: usize = 4;
+use crate::rules::shelf::{RuleFiles, Shelf};
+use crate::rules::{EngineRules, LoadOptions, Problem, Problems, ProviderRules, RuleSet};
 
 /// A merchant's file.
 pub(super) struct MerchantFile {
@@ -51,15 +50,12 @@ impl ReadRules {
     /// # Errors
     /// Everything that is wrong with the files.
     pub fn read(directory: &Path, now: UnixMillis) -> Result<Self, Problems> {
-        let mut reading = 1;
-        loop {
-            let before = files_of(directory);
-            let rules = load(directory, now, None, LoadOptions { check_secrets: false })?;
-            if reading == READINGS || same(&before, &files_of(directory)) {
-                return Ok(Self::of(rules, &before));
-            }
-            reading += 1;
-        }
+        let mut findings = Findings::default();
+        let mut shelf = Shelf::default();
+        let files = shelf.read(directory, now, &mut findings);
+        let rules = compile_once(directory, files, now, LoadOptions { check_secrets: false }, &mut findings);
+        let rules = whole(directory, rules, findings)?;
+        Ok(Self::of(rules, files))
     }
 
     /// What is no reason to refuse the rules, and would fail requests.
@@ -177,15 +173,6 @@ impl ReadRules {
     pub(super) fn owner(&self, key: &str) -> Option<&str> {
         self.rules.api_key(key).map(|entry| entry.merchant.id.as_str())
     }
-}
-
-fn files_of(directory: &Path) -> RuleFiles {
-    files::read(directory, &mut Findings::default())
-}
-
-fn same(one: &RuleFiles, other: &RuleFiles) -> bool {
-    one.len() == other.len()
-        && one.iter().zip(other).all(|((role, file), (other, read))| role == other && file.text == read.text)
 }
 
 /// What the files hold that the snapshot knows by their paths alone.

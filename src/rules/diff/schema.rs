@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Number, Value};
 
 use super::page::Page;
-use super::schema_plain::plain;
+use super::schema_plain::{ONE, SEVERAL, plain};
 use super::words::{self, arrow, is, listed};
 use super::{Effect, schema_plain};
 use crate::rules::FieldsSchema;
@@ -44,7 +44,7 @@ pub(super) fn side(page: &mut Page, key: &str, said: &str, sides: (Option<Schema
     }
 }
 
-fn kept<'a>(schema: Schema<'a>) -> impl Iterator<Item = &'a str> {
+fn kept(schema: Schema<'_>) -> impl Iterator<Item = &str> {
     let kept = schema.compiled.kept().iter();
     kept.map(|name| &**name).filter(|name| *name != crate::domain::MERCHANT_USER_IP)
 }
@@ -59,7 +59,7 @@ fn both(page: &mut Page, key: &str, said: &str, old: Schema<'_>, new: Schema<'_>
     match (plain(old.written), plain(new.written)) {
         (Some(one), Some(other)) => {
             comparison.members(&one, &other, (&before, &after));
-            comparison.defaults(&defaults.0, &defaults.1);
+            comparison.defaults((&defaults.0, &defaults.1), asks_of_the_whole(&other));
             if comparison.told.is_empty() && one != other {
                 comparison.may("the schema is another one");
             }
@@ -85,8 +85,8 @@ struct Comparison {
 }
 
 /// Keywords that say how much there may be at most; the rest of these pairs say how much at least.
-const AT_MOST: &[&str] = &["exclusiveMaximum", "maxContains", "maxItems", "maxLength", "maxProperties", "maximum"];
-const AT_LEAST: &[&str] = &["exclusiveMinimum", "minContains", "minItems", "minLength", "minProperties", "minimum"];
+const AT_MOST: &[&str] = &["exclusiveMaximum", "maxItems", "maxLength", "maxProperties", "maximum"];
+const AT_LEAST: &[&str] = &["exclusiveMinimum", "minItems", "minLength", "minProperties", "minimum"];
 
 /// Keywords whose removal refuses nothing: they ask for more than the rest of a schema does.
 const ONLY_ASK: &[&str] = &[
@@ -114,7 +114,7 @@ impl Comparison {
     }
 
     fn may(&mut self, what: &str) {
-        self.told.push((Effect::Refuses, format!("{what}: it may refuse what was accepted")));
+        self.told.push((Effect::Refuses, format!("{what}{MAY}")));
     }
 
     /// The whole of `fields`: members that are not named are dropped before they are looked at.
@@ -122,20 +122,22 @@ impl Comparison {
         let none = Map::new();
         let of = |schema| properties(schema).unwrap_or(&none).clone();
         let (one, other) = (of(old), of(new));
+        // What the schema asks of the object as a whole, a member more or less may break.
+        let of_whole = asks_of_the_whole(new);
         for name in before.union(after) {
             let (in_old, in_new) = (before.contains(name), after.contains(name));
             let (was, now) = (one.get(*name), other.get(*name));
             match (in_old, in_new) {
                 (true, false) => {
-                    self.told.push((Effect::Neither, format!("{} is dropped now, it was passed on", quoted(name))))
+                    let (effect, how) = if of_whole { (Effect::Refuses, MAY) } else { (Effect::Neither, "") };
+                    self.told.push((effect, format!("{} is dropped now, it was passed on{how}", quoted(name))));
                 }
                 (false, true) => {
-                    let checked = now.is_some_and(|schema| !is_anything(schema));
+                    let checked = of_whole || now.is_some_and(|schema| !is_anything(schema));
                     let (effect, how) = if checked { (Effect::Refuses, " and checked") } else { (Effect::Allows, "") };
-                    let what = format!("{} is passed on{how} now, it was dropped", quoted(name));
-                    self.told.push((effect, what));
+                    self.told.push((effect, format!("{} is passed on{how} now, it was dropped", quoted(name))));
                 }
-                _ => self.schema(name, was.unwrap_or(&ANYTHING), now.unwrap_or(&ANYTHING)),
+                _ => self.member(name, (was, old), (now, new)),
             }
         }
         self.schema(
@@ -162,22 +164,42 @@ impl Comparison {
     fn properties(&mut self, path: &str, old: &Value, new: &Value) {
         let none = Map::new();
         let (one, other) = (properties(old).unwrap_or(&none), properties(new).unwrap_or(&none));
-        let rest = |schema: &Value| schema.get("additionalProperties").cloned().unwrap_or(Value::Bool(true));
         let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
         for name in names {
-            let (was, now) = (one.get(name).cloned(), other.get(name).cloned());
-            let (was, now) = (was.unwrap_or_else(|| rest(old)), now.unwrap_or_else(|| rest(new)));
-            self.schema(&format!("{path}.{name}"), &was, &now);
+            self.member(&format!("{path}.{name}"), (one.get(name), old), (other.get(name), new));
         }
+    }
+
+    /// A member of an object, with the object's own schema: what `properties` does not name is as others are.
+    fn member(&mut self, path: &str, (was, old): (Option<&Value>, &Value), (now, new): (Option<&Value>, &Value)) {
+        let others = |schema: &Value| schema.get("additionalProperties").cloned().unwrap_or(Value::Bool(true));
+        let by_name = |schema: &Value| {
+            ["patternProperties", "unevaluatedProperties"].iter().any(|keyword| schema.get(keyword).is_some())
+        };
+        if was.is_some() != now.is_some() && (by_name(old) || by_name(new)) {
+            let how = if now.is_some() { "is named in" } else { "is no longer named in" };
+            self.tell(Effect::Refuses, path, format!("{how} `properties`{MAY}"));
+            return;
+        }
+        let (was, now) = (was.cloned(), now.cloned());
+        self.schema(path, &was.unwrap_or_else(|| others(old)), &now.unwrap_or_else(|| others(new)));
     }
 
     fn keywords(&mut self, path: &str, old: &Value, new: &Value) {
         let none = Map::new();
         let (one, other) = (old.as_object().unwrap_or(&none), new.as_object().unwrap_or(&none));
         let keywords: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+        // What they refuse depends on what the rest of the schema looked at.
+        let unevaluated = keywords.iter().any(|keyword| keyword.starts_with("unevaluated"));
         for keyword in keywords {
             let (was, now) = (one.get(keyword), other.get(keyword));
-            if was != now {
+            let looks = ONE.contains(&keyword.as_str()) || SEVERAL.contains(&keyword.as_str());
+            if was == now {
+                continue;
+            }
+            if unevaluated && (looks || keyword == "dependentSchemas") {
+                self.tell(Effect::Refuses, path, format!("{keyword} is another one{MAY}"));
+            } else {
                 self.keyword(path, keyword, was, now);
             }
         }
@@ -258,7 +280,7 @@ impl Comparison {
                 self.tell(Effect::Refuses, path, what);
             }
             (Some(_), None) => {
-                self.tell(Effect::Allows, path, format!("is no longer bound to certain values ({keyword})"))
+                self.tell(Effect::Allows, path, format!("is no longer bound to certain values ({keyword})"));
             }
             (Some(old), Some(new)) => {
                 let missing = |one: &[String], other: &[String]| {
@@ -282,7 +304,7 @@ impl Comparison {
         let (effect, what) = match (was, now) {
             (Some(old), Some(new)) => {
                 let what = format!("must be on the list {} now, not on {}", name(new), name(old));
-                (Effect::Refuses, format!("{what}: it may refuse what was accepted"))
+                (Effect::Refuses, format!("{what}{MAY}"))
             }
             (None, Some(new)) => {
                 (Effect::Refuses, format!("must be on the list {} now, others are refused", name(new)))
@@ -306,10 +328,8 @@ impl Comparison {
             Some(Ordering::Less) => AT_LEAST.contains(&keyword),
             _ => true,
         };
-        let (effect, what) = match tighter {
-            true => (Effect::Refuses, "tighter: what is outside is refused"),
-            false => (Effect::Allows, "looser"),
-        };
+        let (effect, what) =
+            if tighter { (Effect::Refuses, "tighter: what is outside is refused") } else { (Effect::Allows, "looser") };
         self.tell(effect, path, format!("{keyword}: {}: {what}", arrow(&shown(was), &shown(now))));
     }
 
@@ -337,15 +357,16 @@ impl Comparison {
             (_, _, None) => format!("{keyword} is gone"),
             _ => format!("{keyword} is another one"),
         };
-        self.tell(Effect::Refuses, path, format!("{how}: it may refuse what was accepted"));
+        self.tell(Effect::Refuses, path, format!("{how}{MAY}"));
     }
 
-    fn defaults(&mut self, old: &Map<String, Value>, new: &Map<String, Value>) {
+    fn defaults(&mut self, (old, new): (&Map<String, Value>, &Map<String, Value>), of_whole: bool) {
         let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         for name in names {
             let (effect, what) = match (old.get(name), new.get(name)) {
                 (None, Some(default)) => {
-                    (Effect::Neither, format!("is filled in with {} where it is absent", said(default)))
+                    let (effect, how) = if of_whole { (Effect::Refuses, MAY) } else { (Effect::Neither, "") };
+                    (effect, format!("is filled in with {} where it is absent{how}", said(default)))
                 }
                 (Some(_), None) => (Effect::Refuses, "is no longer filled in where it is absent".to_owned()),
                 (Some(old), Some(new)) if schema_plain::number(old) != schema_plain::number(new) => (
@@ -357,6 +378,15 @@ impl Comparison {
             self.tell(effect, name, what);
         }
     }
+}
+
+/// What is said where the comparison cannot decide.
+const MAY: &str = ": it may refuse what was accepted";
+
+/// Whether a schema asks more of an object than of its members one by one.
+fn asks_of_the_whole(schema: &Value) -> bool {
+    let of_members = |keyword: &String| keyword == "properties" || keyword == "required";
+    schema.as_object().is_none_or(|schema| !schema.keys().all(of_members))
 }
 
 /// What any value fits.

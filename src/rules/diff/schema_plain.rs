@@ -13,7 +13,7 @@ const MOST_VALUES: usize = 200_000;
 const OTHERS: &[&str] = &["if", "not", "contentEncoding", "contentMediaType"];
 
 /// Keywords that hold one schema.
-const ONE: &[&str] = &[
+pub(super) const ONE: &[&str] = &[
     "additionalProperties",
     "contains",
     "else",
@@ -27,7 +27,7 @@ const ONE: &[&str] = &[
 ];
 
 /// Keywords that hold a list of schemas.
-const SEVERAL: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
+pub(super) const SEVERAL: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
 
 /// Keywords that hold schemas by name.
 const NAMED: &[&str] = &["dependentSchemas", "patternProperties", "properties"];

@@ -61,6 +61,8 @@ fn places(list: &[RawSecret]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     fn list(texts: &[&str]) -> Vec<RawSecret> {
@@ -90,7 +92,7 @@ mod tests {
         let mut said = String::new();
         for (old, new) in cases {
             for (effect, what) in told("v2 secret", &list(old), &list(new)) {
-                said.push_str(&format!("{effect:?}: {what}\n"));
+                let _ = writeln!(said, "{effect:?}: {what}");
             }
         }
         assert!(!said.contains("hush"), "{said}");

@@ -25,11 +25,11 @@ pub(super) fn and_more(named: &[String], more: usize, what: &str) -> String {
 
 /// Names, the first few of them said; `quote` puts them between backticks.
 pub(super) fn listed<'a>(names: impl IntoIterator<Item = &'a str>, what: &str, quote: bool) -> (String, usize) {
-    let mut names = names.into_iter();
-    let named: Vec<String> =
-        names.by_ref().take(MOST_NAMED).map(|name| if quote { quoted(name) } else { plain(name) }).collect();
-    let more = names.count();
-    (and_more(&named, more, what), named.len() + more)
+    let mut rest = names.into_iter();
+    let shown = |name| if quote { quoted(name) } else { plain(name) };
+    let first: Vec<String> = rest.by_ref().take(MOST_NAMED).map(shown).collect();
+    let more = rest.count();
+    (and_more(&first, more, what), first.len() + more)
 }
 
 /// A text of the operator's, control characters escaped, the overlong cut.

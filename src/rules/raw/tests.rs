@@ -17,7 +17,7 @@ use crate::rules::{Algorithm, CallbackStyle, Encoding, IdPolicy, TimestampFormat
 fn is_read<T: FromToml>(written: &str) -> bool {
     let text = format!("x = {written}");
     let mut findings = Findings::default();
-    let file = findings.file(Path::new("x.toml"), &text);
+    let file = findings.file(Path::new("x.toml"), text.as_str());
     let table = DeTable::parse(&text).unwrap();
     let mut reader = Reader { findings: &mut findings, file, path: Vec::new() };
     let value = table.get_ref().get("x").unwrap();
