@@ -181,12 +181,12 @@ impl Replies {
         }))
     }
 
-    /// Whether a text is one JSON value.
+    /// Whether a text is one JSON value, and one that every reader takes for the same.
     ///
     /// # Errors
     /// Where it is not; the text shows no value.
     pub(super) fn check_json(text: &str) -> Result<(), serde_json::Error> {
-        serde_json::from_str::<serde::de::IgnoredAny>(text).map(drop)
+        super::strict_json::check(text)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The files of a rules directory: which ones count, within bounds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -14,6 +14,15 @@ pub(super) const LARGEST_FILE: u64 = 4 << 20;
 
 /// How many files a rules directory may have.
 const MOST_FILES: usize = 100_000;
+
+/// How many of them may be dialects: their templates are tried, which takes longer than anything else.
+const MOST_DIALECTS: usize = 1000;
+
+/// How many bytes all rule files may have together: their texts are kept.
+pub(super) const MOST_BYTES: u64 = 256 << 20;
+
+/// How many names all directories may have together, whatever they are, for each file that may be read.
+const NAMES_A_FILE: usize = 4;
 
 /// What a file is, by where it stands and what it is called (contract section 2).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,7 +66,7 @@ impl Note {
 
 /// The rule files that are there; what has the name of one and cannot be one is noted.
 pub(super) fn listing(directory: &Path, noted: &mut Vec<Note>) -> Listing {
-    let mut lister = Lister { listing: Listing::new(), noted, most: MOST_FILES };
+    let mut lister = Lister::new(noted, MOST_FILES);
     lister.all(directory);
     lister.listing
 }
@@ -68,9 +77,20 @@ struct Lister<'a> {
     listing: Listing,
     noted: &'a mut Vec<Note>,
     most: usize,
+    dialects: usize,
+    bytes: u64,
+    /// Names that were seen in directories.
+    names: usize,
+    /// What there is too much of, each said once.
+    too_much: HashSet<String>,
 }
 
-impl Lister<'_> {
+impl<'a> Lister<'a> {
+    fn new(noted: &'a mut Vec<Note>, most: usize) -> Self {
+        let (listing, too_much) = (Listing::new(), HashSet::new());
+        Self { listing, noted, most, dialects: 0, bytes: 0, names: 0, too_much }
+    }
+
     fn all(&mut self, directory: &Path) {
         if !directory.is_dir() {
             self.note(directory, "the rules directory is missing, or is no directory");
@@ -112,13 +132,20 @@ impl Lister<'_> {
         let Some(meta) = self.meta(&path) else { return };
         if !meta.is_file() {
             self.note(&path, "is not a regular file");
-        } else if self.listing.len() < self.most {
-            self.listing.insert(role, (path.into(), Stamp::of(&meta)));
+            return;
+        }
+        // A file that is too large by itself is told apart from files that are too many, and not read either.
+        let bytes = self.bytes.saturating_add(meta.len().min(LARGEST_FILE));
+        let dialects = self.dialects + usize::from(matches!(role, Role::Dialect(_)));
+        if self.listing.len() >= self.most {
+            self.note_once(&path, format!("there are more than {} rule files", self.most));
+        } else if dialects > MOST_DIALECTS {
+            self.note_once(&path, format!("there are more than {MOST_DIALECTS} dialects"));
+        } else if bytes > MOST_BYTES {
+            self.note_once(&path, format!("the rule files have more than {} MiB together", MOST_BYTES >> 20));
         } else {
-            let message = format!("there are more than {} rule files", self.most);
-            if !self.noted.iter().any(|note| note.message == message) {
-                self.note(&path, message);
-            }
+            (self.bytes, self.dialects) = (bytes, dialects);
+            self.listing.insert(role, (path.into(), Stamp::of(&meta)));
         }
     }
 
@@ -148,7 +175,13 @@ impl Lister<'_> {
         };
         let mut names = Vec::new();
         for (index, entry) in entries.enumerate() {
+            self.names += 1;
             match entry {
+                Ok(_) if self.names > self.most * NAMES_A_FILE => {
+                    let most = self.most * NAMES_A_FILE;
+                    self.note_once(directory, format!("the rules directory has more than {most} entries"));
+                    break;
+                }
                 Ok(_) if index >= self.most => {
                     self.note(directory, format!("has more than {} entries", self.most));
                     break;
@@ -161,6 +194,12 @@ impl Lister<'_> {
             }
         }
         names
+    }
+
+    fn note_once(&mut self, path: &Path, message: String) {
+        if self.too_much.insert(message.clone()) {
+            self.note(path, message);
+        }
     }
 
     fn note(&mut self, path: &Path, message: impl Into<String>) {
@@ -227,12 +266,63 @@ mod tests {
         }
         let messages = |most| {
             let mut noted = Vec::new();
-            Lister { listing: Listing::new(), noted: &mut noted, most }.all(directory.path());
+            Lister::new(&mut noted, most).all(directory.path());
             noted.into_iter().map(|note| note.message).collect::<Vec<_>>()
         };
         assert_eq!(messages(2), ["has more than 2 entries", "there are more than 2 rule files"]);
         assert_eq!(messages(4), ["there are more than 4 rule files"]);
         assert!(messages(5).is_empty());
+    }
+
+    #[test]
+    fn too_many_bytes_and_dialects_are_a_problem() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["dialects", "lists"] {
+            fs::create_dir(directory.path().join(name)).unwrap();
+        }
+        fs::write(directory.path().join("gateway.toml"), "").unwrap();
+        for n in 0..=MOST_DIALECTS {
+            fs::write(directory.path().join(format!("dialects/d{n}.toml")), "").unwrap();
+        }
+        let files = usize::try_from(MOST_BYTES / LARGEST_FILE).unwrap() + 3;
+        for n in 0..files {
+            // A file with a hole is as long as it says, and takes no room.
+            let file = fs::File::create(directory.path().join(format!("lists/l{n}.txt"))).unwrap();
+            file.set_len(LARGEST_FILE).unwrap();
+        }
+        let mut noted = Vec::new();
+        let listing = listing(directory.path(), &mut noted);
+        let messages: Vec<_> = noted.into_iter().map(|note| note.message).collect();
+        assert_eq!(messages, ["there are more than 1000 dialects", "the rule files have more than 256 MiB together"]);
+        assert_eq!(listing.len(), 1 + MOST_DIALECTS + files - 3);
+    }
+
+    #[test]
+    fn names_that_are_no_files_are_bounded_too() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["lists/a", "lists/b", "lists/c", "lists/d", "lists/e"] {
+            for inside in ["1", "2"] {
+                fs::create_dir_all(directory.path().join(name).join(inside)).unwrap();
+            }
+        }
+        let mut noted = Vec::new();
+        Lister::new(&mut noted, 2).all(directory.path());
+        let messages: Vec<_> = noted.into_iter().map(|note| note.message).collect();
+        assert_eq!(messages, ["has more than 2 entries"]);
+        let mut noted = Vec::new();
+        Lister::new(&mut noted, 5).all(directory.path());
+        assert!(noted.is_empty());
+        fs::create_dir_all(directory.path().join("lists/a/3")).unwrap();
+        fs::create_dir_all(directory.path().join("lists/a/4")).unwrap();
+        for name in ["merchants", "shops"] {
+            for n in 0..5 {
+                fs::create_dir_all(directory.path().join(format!("{name}/x{n}"))).unwrap();
+            }
+        }
+        let mut noted = Vec::new();
+        Lister::new(&mut noted, 5).all(directory.path());
+        let messages: Vec<_> = noted.into_iter().map(|note| note.message).collect();
+        assert_eq!(messages, ["the rules directory has more than 20 entries"]);
     }
 
     #[test]

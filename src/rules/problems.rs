@@ -4,7 +4,7 @@ mod names;
 mod rendering;
 mod source;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,10 @@ pub(super) use self::names::quoted;
 pub use self::rendering::Paint;
 pub(super) use self::source::names_a_secret;
 use self::source::{Excerpt, Position, Source};
+
+/// How many problems of one file are told, and how many of all together; of the rest only their number is.
+const MOST_OF_A_FILE: usize = 100;
+const MOST_PROBLEMS: usize = 1000;
 
 /// How much is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -212,7 +216,7 @@ impl fmt::Display for Problems {
 impl std::error::Error for Problems {}
 
 /// Names a file among those a [`Findings`] knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct FileId(usize);
 
 /// Bytes of a file.
@@ -223,6 +227,10 @@ pub(super) type Span = Range<usize>;
 pub(super) struct Findings {
     sources: Vec<Source>,
     found: Vec<Finding>,
+    /// How much was found, told or not.
+    count: usize,
+    /// Whether something keeps the rules from being loaded.
+    refuse: bool,
 }
 
 struct Finding {
@@ -230,7 +238,7 @@ struct Finding {
     span: Span,
     message: String,
     suggestion: Option<String>,
-    related: Vec<(FileId, Span, String)>,
+    related: Option<(FileId, Span, String)>,
     severity: Severity,
 }
 
@@ -248,25 +256,76 @@ impl Findings {
 
     /// Notes a problem and what may have been meant.
     pub fn add_with(&mut self, file: FileId, span: Span, message: impl Into<String>, suggestion: Option<String>) {
-        self.find(file, span, message.into(), suggestion, Severity::Error);
+        self.note(Finding {
+            file,
+            span,
+            message: message.into(),
+            suggestion,
+            related: None,
+            severity: Severity::Error,
+        });
     }
 
     /// Notes a problem that has to do with another place as well, and what is there: "first used here".
     pub fn add_beside(&mut self, file: FileId, span: Span, message: impl Into<String>, beside: (FileId, Span, &str)) {
-        self.find(file, span, message.into(), None, Severity::Error);
-        if let Some(found) = self.found.last_mut() {
-            let (file, span, label) = beside;
-            found.related.push((file, span, label.to_owned()));
-        }
+        let (other, at, label) = beside;
+        let (message, related) = (message.into(), Some((other, at, label.to_owned())));
+        self.note(Finding { file, span, message, suggestion: None, related, severity: Severity::Error });
     }
 
     /// Notes something that does not keep the rules from being loaded, and would fail requests.
     pub fn warn(&mut self, file: FileId, span: Span, message: impl Into<String>, suggestion: Option<String>) {
-        self.find(file, span, message.into(), suggestion, Severity::Warning);
+        self.note(Finding {
+            file,
+            span,
+            message: message.into(),
+            suggestion,
+            related: None,
+            severity: Severity::Warning,
+        });
     }
 
-    fn find(&mut self, file: FileId, span: Span, message: String, suggestion: Option<String>, severity: Severity) {
-        self.found.push(Finding { file, span, message, suggestion, related: Vec::new(), severity });
+    fn note(&mut self, finding: Finding) {
+        let full = self.is_full(finding.file);
+        let source = &mut self.sources[finding.file.0];
+        source.problems += 1;
+        source.refused |= finding.severity == Severity::Error;
+        self.count += 1;
+        self.refuse |= finding.severity == Severity::Error;
+        if !full {
+            self.found.push(finding);
+        }
+    }
+
+    /// Whether more problems of a file would not be shown: nothing needs to be found out about them.
+    pub fn is_full(&self, file: FileId) -> bool {
+        self.sources[file.0].problems >= MOST_OF_A_FILE || self.found.len() >= MOST_PROBLEMS
+    }
+
+    /// Says of how many problems nothing is told: file by file, and together for those of which nothing is.
+    fn note_the_rest(&mut self) {
+        let mut told = vec![0; self.sources.len()];
+        for finding in &self.found {
+            told[finding.file.0] += 1;
+        }
+        let severity = if self.refuse { Severity::Error } else { Severity::Warning };
+        let mut rest = |file, at, message| {
+            self.found.push(Finding { file, span: at..at, message, suggestion: None, related: None, severity });
+        };
+        let mut elsewhere: Option<(FileId, usize, usize)> = None;
+        for (file, source) in self.sources.iter().enumerate() {
+            let untold = source.problems - told[file];
+            if untold > 0 && told[file] > 0 {
+                rest(FileId(file), source.text.len(), format!("{untold} more problems of this file are not shown"));
+            } else if untold > 0 {
+                let (_, files, problems) = elsewhere.get_or_insert((FileId(file), 0, 0));
+                *files += 1;
+                *problems += untold;
+            }
+        }
+        if let Some((file, files, problems)) = elsewhere {
+            rest(file, 0, format!("{problems} more problems, of {files} files, are not shown"));
+        }
     }
 
     /// Notes a problem of a file that has no text to point at.
@@ -291,13 +350,13 @@ impl Findings {
     }
 
     /// Whether something was found that keeps the rules from being loaded.
-    pub fn refuse(&self) -> bool {
-        self.found.iter().any(|found| found.severity == Severity::Error)
+    pub const fn refuse(&self) -> bool {
+        self.refuse
     }
 
     /// How much was found.
-    pub fn count(&self) -> usize {
-        self.found.len()
+    pub const fn count(&self) -> usize {
+        self.count
     }
 
     /// The files that were taken, by path.
@@ -305,7 +364,7 @@ impl Findings {
         self.sources.iter().enumerate().map(|(at, source)| (source.path.clone(), FileId(at))).collect()
     }
 
-    /// Whether something was found within a part of a file.
+    /// Whether something was found within a part of a file, among what is told.
     pub fn is_wrong(&self, file: FileId, within: &Span) -> bool {
         let inside = |span: &Span| span.start >= within.start && span.end <= within.end;
         self.found.iter().any(|found| found.file == file && inside(&found.span))
@@ -313,7 +372,7 @@ impl Findings {
 
     /// Whether something was found in a file that keeps the rules from being loaded.
     pub fn refuses(&self, file: FileId) -> bool {
-        self.found.iter().any(|found| found.file == file && found.severity == Severity::Error)
+        self.sources[file.0].refused
     }
 
     /// Whether a file is there (`merchants/acme.toml`), or its directory, and could not be read, so that nobody knows
@@ -334,8 +393,14 @@ impl Findings {
     }
 
     /// Everything that was found, sorted: warnings alone, when the rules can be loaded.
-    pub fn into_problems(self) -> Result<Vec<Problem>, Problems> {
+    pub fn into_problems(mut self) -> Result<Vec<Problem>, Problems> {
         let refused = self.refuse();
+        self.note_the_rest();
+        let places =
+            self.found.iter().flat_map(|found| std::iter::once(found.file).chain(found.related.iter().map(|it| it.0)));
+        for file in places.collect::<HashSet<_>>() {
+            self.sources[file.0].settle();
+        }
         let mut problems: Vec<Problem> = self.found.into_iter().map(|found| finished(&self.sources, found)).collect();
         problems.sort();
         problems.dedup();

@@ -296,7 +296,8 @@ impl Context<'_> {
             let Some(source) = field.given() else { continue };
             if let Err(problem) = add_reply(&mut environment, name, source.get_ref(), words) {
                 let span = self.place_in_template(here, source, problem.at.as_ref());
-                self.problem(here, span, format!("`replies.{name}` {}", problem.reason));
+                let message = format!("`replies.{name}` {}", problem.reason);
+                self.findings.add_with(here.file, span, message, problem.suggestion);
             }
             for problem in unknown_values(&environment, name, words) {
                 let span = self.place_in_template(here, source, problem.at.as_ref());

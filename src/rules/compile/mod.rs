@@ -15,6 +15,9 @@ pub(crate) mod samples;
 mod secrets;
 mod shop;
 mod template;
+mod template_bound;
+mod template_depth;
+mod template_weight;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};

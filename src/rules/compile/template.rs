@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 
 use super::samples::samples;
+use super::template_weight::weigh;
 use crate::rules::problems::{Span, did_you_mean, quoted};
 use crate::rules::{Replies, Segment, StatusWords};
 
@@ -20,13 +21,17 @@ const PLACEHOLDERS: &[(&str, Segment)] = &[
     ("api_key", Segment::ApiKey),
 ];
 
+/// How many unknown placeholders of a payload are told.
+const MOST_PLACEHOLDER_PROBLEMS: usize = 20;
+
 /// How many steps a reply template may take: a page of 200 operations takes some ten thousand.
-const TEMPLATE_FUEL: u64 = 1_000_000;
+const TEMPLATE_FUEL: u64 = 200_000;
 
 /// Reads a signing payload: text, `{placeholder}`s, and `{{` and `}}` for braces. It must cover the body.
 ///
 /// # Errors
-/// Every placeholder that is unknown, up to a brace that has no other; or that the body is not covered.
+/// Every placeholder that is unknown, up to a brace that has no other, and a score at most; or that the body is not
+/// covered.
 pub(super) fn payload(text: &str) -> Result<Vec<Segment>, Vec<TemplateProblem>> {
     let mut segments = Vec::new();
     let mut problems = Vec::new();
@@ -55,6 +60,9 @@ pub(super) fn payload(text: &str) -> Result<Vec<Segment>, Vec<TemplateProblem>> 
             Ok(segment) => segments.push(segment),
             Err(problem) => problems.push(problem),
         }
+        if problems.len() == MOST_PLACEHOLDER_PROBLEMS {
+            return Err(problems);
+        }
     }
     literal.push_str(&text[from..]);
     if !literal.is_empty() {
@@ -80,7 +88,7 @@ fn placeholder(name: &str, at: Span) -> Result<Segment, TemplateProblem> {
 }
 
 /// An environment for reply templates: values are written as JSON, an undefined one is an error wherever it is used, and
-/// the work is bounded.
+/// the steps are bounded (what a step may make is bounded before, by its weight).
 pub(super) fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Json);
@@ -105,15 +113,17 @@ pub(super) struct TemplateProblem {
 /// Adds a template after rendering it with every kind of sample values.
 ///
 /// # Errors
-/// It does not compile, fails for values that it will be given, or renders something else than JSON.
+/// It does not compile, may ask for too much, fails for values that it will be given, or renders something else than JSON.
 pub(super) fn add_reply(
     environment: &mut Environment<'static>,
     name: &'static str,
     source: &str,
     words: &StatusWords,
 ) -> Result<(), TemplateProblem> {
+    let samples = samples(name, words);
+    weigh(source, &samples)?;
     environment.add_template_owned(name, source.to_owned()).map_err(|error| template_problem(&error))?;
-    let result = tried(environment, name, words);
+    let result = tried(environment, name, &samples);
     if result.is_err() {
         environment.remove_template(name);
     }
@@ -147,10 +157,10 @@ fn whole_word(text: &str, word: &str) -> Option<Span> {
     found.find(|at| !part(text[..at.start].chars().next_back()) && !part(text[at.end..].chars().next()))
 }
 
-fn tried(environment: &Environment<'_>, name: &str, words: &StatusWords) -> Result<(), TemplateProblem> {
+fn tried(environment: &Environment<'_>, name: &str, samples: &[serde_json::Value]) -> Result<(), TemplateProblem> {
     let template = environment.get_template(name).map_err(|error| template_problem(&error))?;
-    for sample in samples(name, words) {
-        let text = template.render(minijinja::value::Serde(&sample)).map_err(|error| template_problem(&error))?;
+    for sample in samples {
+        let text = template.render(minijinja::value::Serde(sample)).map_err(|error| template_problem(&error))?;
         Replies::check_json(&text).map_err(|error| TemplateProblem {
             reason: format!(
                 "does not render JSON: {error} of what it renders for sample values (values are written as JSON: no \
@@ -163,12 +173,17 @@ fn tried(environment: &Environment<'_>, name: &str, words: &StatusWords) -> Resu
     Ok(())
 }
 
-fn template_problem(error: &minijinja::Error) -> TemplateProblem {
+pub(super) fn template_problem(error: &minijinja::Error) -> TemplateProblem {
     let reason = match error.detail() {
         Some(detail) => format!("is no usable template: {}: {detail}", error.kind()),
         None => format!("is no usable template: {}", error.kind()),
     };
     TemplateProblem { reason, at: error.range(), suggestion: None }
+}
+
+/// A problem of a place in a template.
+pub(super) fn problem(reason: String, place: minijinja::machinery::Span) -> TemplateProblem {
+    TemplateProblem { reason, at: Some(place.start_offset as usize..place.end_offset as usize), suggestion: None }
 }
 
 #[cfg(test)]
@@ -345,7 +360,11 @@ mod tests {
             ("payin", "", "does not render JSON"),
             ("payin", "OK {{ transaction_id }}", "does not render JSON"),
             ("error", r#"{"m": "{{ message }}"}"#, "no quotes around them"),
-            ("error", "{% for a in range(10000) %}{% for b in range(10000) %}{% endfor %}{% endfor %}1", "fuel"),
+            (
+                "error",
+                "{% for a in range(10000) %}{% for b in range(10000) %}{% endfor %}{% endfor %}1",
+                "asks for too much",
+            ),
             ("error", "{{ message|nosuchfilter }}", "unknown filter"),
             // Strict: what is not there cannot be asked for as if it were false either.
             ("payin", "{% if no_such_value %}1{% else %}2{% endif %}", "undefined"),

@@ -1,5 +1,6 @@
 //! The text of a rule file: where a byte is, and what may be shown of its line.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,6 +29,11 @@ pub(super) struct Source {
     pub unread: bool,
     /// Places at or below keys with secrets: no string of their lines is shown.
     pub blank: Vec<usize>,
+    /// How many problems it has, told or not, and whether one of them keeps the rules from being loaded.
+    pub problems: usize,
+    pub refused: bool,
+    /// Where its lines start, once that was asked for.
+    lines: OnceCell<Vec<usize>>,
 }
 
 /// A line and a column of a text, both from 1; columns count characters.
@@ -48,49 +54,88 @@ pub(super) struct Excerpt {
 
 impl Source {
     pub fn new(path: &Path, text: Arc<str>) -> Self {
-        Self { path: path.into(), text, hidden: Vec::new(), unread: false, blank: Vec::new() }
+        Self {
+            path: path.into(),
+            text,
+            hidden: Vec::new(),
+            unread: false,
+            blank: Vec::new(),
+            problems: 0,
+            refused: false,
+            lines: OnceCell::new(),
+        }
     }
 
     /// Where a byte is.
     pub fn position(&self, at: usize) -> Position {
         let at = floor_boundary(&self.text, at);
-        let line_start = self.line_start(at);
-        let line = self.text[..line_start].bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let (line, line_start) = self.line(at);
         Position { line, column: self.text[line_start..at.max(line_start)].chars().count() + 1 }
     }
 
-    /// Where the line of a byte starts.
-    fn line_start(&self, at: usize) -> usize {
-        let at = floor_boundary(&self.text, at);
-        match self.text[..at].rfind('\n') {
-            Some(newline) => newline + 1,
-            None if self.text.starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK.len_utf8(),
-            None => 0,
-        }
+    /// The number of a byte's line, from 1, and where its text starts.
+    fn line(&self, at: usize) -> (usize, usize) {
+        let line = self.lines().partition_point(|start| *start <= at);
+        let start = self.lines()[line - 1];
+        let mark = if start == 0 && self.text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
+        (line, start + mark)
+    }
+
+    /// Where lines start. They are looked for once: a file may have very many, and many problems.
+    fn lines(&self) -> &[usize] {
+        let starts =
+            || std::iter::once(0).chain(self.text.match_indices('\n').map(|(newline, _)| newline + 1)).collect();
+        self.lines.get_or_init(starts)
+    }
+
+    /// Puts what must not be shown in order, overlapping parts made one, so that a line's are quickly found.
+    pub fn settle(&mut self) {
+        self.blank.sort_unstable();
+        self.hidden.sort_unstable_by_key(|span| (span.start, span.end));
+        self.hidden.dedup_by(|next, span| {
+            let overlap = next.start < span.end;
+            if overlap {
+                span.end = span.end.max(next.end);
+            }
+            overlap
+        });
+    }
+
+    /// Whether a place in a line is at or below a key with secrets.
+    fn is_blank(&self, line: &Span) -> bool {
+        let first = self.blank.partition_point(|at| *at < line.start);
+        self.blank.get(first).is_some_and(|at| *at <= line.end)
+    }
+
+    /// What must not be shown of a line.
+    fn hidden_in(&self, line: &Span) -> Vec<Span> {
+        let first = self.hidden.partition_point(|span| span.end <= line.start);
+        self.hidden[first..].iter().take_while(|span| span.start < line.end).cloned().collect()
     }
 
     /// The line in which `span` starts, its secrets replaced, with the part of `span` that is in it.
     pub fn excerpt(&self, span: &Span) -> Option<Excerpt> {
-        let line_start = self.line_start(span.start);
-        let rest = &self.text[line_start..];
-        let line = rest.split('\n').next().unwrap_or(rest).trim_end_matches('\r');
+        let (number, line_start) = self.line(floor_boundary(&self.text, span.start));
+        let next = self.lines().get(number).map_or(self.text.len(), |next| next - 1);
+        let line = self.text[line_start..next].trim_end_matches('\r');
         if line.trim().is_empty() || line.len() > LONGEST_LINE {
             return None;
         }
         let line_end = line_start + line.len();
-        let mut hidden = self.hidden.clone();
+        let whole = line_start..line_end;
+        let mut hidden = self.hidden_in(&whole);
         if self.unread && !harmless(line) {
-            let from = line.find('=').map_or(line_start, |equals| line_start + equals + 1);
-            hidden.push(from..line_end);
+            let value = line.split_once('=').filter(|(key, _)| is_known(key)).map_or(0, |(key, _)| key.len() + 1);
+            hidden.push(line_start + value..line_end);
         }
-        if self.blank.iter().any(|at| (line_start..=line_end).contains(at)) || names_a_secret(line) && self.is_toml() {
+        if self.is_blank(&whole) || names_a_secret(line) && self.is_toml() {
             hidden.extend(strings(line).into_iter().map(|span| line_start + span.start..line_start + span.end));
         }
         hidden.extend(userinfo(line).into_iter().map(|span| line_start + span.start..line_start + span.end));
         hidden.sort_by_key(|span| (span.start, span.end));
         let start = span.start.clamp(line_start, line_end);
         let end = span.end.clamp(start, line_end);
-        Some(self.masked(line_start..line_end, &hidden, start..end).cut())
+        Some(self.masked(whole, &hidden, start..end).cut())
     }
 
     fn is_toml(&self) -> bool {
@@ -142,8 +187,8 @@ impl Excerpt {
     }
 }
 
-/// Whether a line of a file that could not be read may be shown whole: a header, a comment, or a key that is known and
-/// holds no secret.
+/// Whether a line of a file that could not be read may be shown whole: a table's header or a comment without a string in
+/// it, or a key that is known and holds no secret. What begins like a header may be a list of secrets.
 fn harmless(line: &str) -> bool {
     let line = line.trim_start();
     if names_a_secret(line) {
@@ -152,9 +197,50 @@ fn harmless(line: &str) -> bool {
     let key = line.split('=').next().unwrap_or(line).trim();
     let left_by_a_merge = ["<<<<<<< ", ">>>>>>> "].iter().any(|marker| line.starts_with(marker));
     left_by_a_merge
-        || line.starts_with('#')
-        || (line.starts_with('[') && !line.contains('='))
+        || (line.starts_with('#') && !line.contains(['"', '\'']))
+        || is_header(line)
         || crate::rules::raw::HARMLESS_KEYS.contains(&key)
+}
+
+/// Whether a line is a table's header, or a broken one.
+fn is_header(line: &str) -> bool {
+    const TABLES: &[&str] = &[
+        "admin",
+        "api_keys",
+        "balance",
+        "callbacks",
+        "checks",
+        "clients",
+        "engine",
+        "limits",
+        "pages",
+        "payin",
+        "payout",
+        "provider",
+        "replies",
+        "requests",
+        "routes",
+        "server",
+        "shops",
+        "signature",
+        "statuses",
+        "store",
+        "tls",
+        "v1",
+    ];
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || "_.- ".contains(c);
+    let Some(inside) = line.strip_prefix('[') else { return false };
+    let name = inside.trim_start_matches('[').trim_end().trim_end_matches(']');
+    let first = name.split('.').next().unwrap_or(name).trim();
+    name.chars().all(is_bare) && TABLES.contains(&first)
+}
+
+/// Whether a text is a key as rule files have it. What stands before a `=` may also be the end of a secret of several lines,
+/// in base64.
+fn is_known(key: &str) -> bool {
+    const WITH_SECRETS: [&str; 7] = ["api_keys", "key", "keys", "secret", "token", "v1_secret", "v2_secret"];
+    let parts = key.split('.').map(str::trim);
+    parts.into_iter().all(|part| WITH_SECRETS.contains(&part) || crate::rules::raw::HARMLESS_KEYS.contains(&part))
 }
 
 /// Whether a text has a name in it that keys with secrets have.

@@ -166,8 +166,12 @@ impl Reader<'_> {
     }
 
     fn wrong_with(&mut self, span: Span, reason: impl fmt::Display, suggestion: Option<String>) {
-        let message = format!("{} {reason}", quoted(&self.path.concat()));
         self.guard(&span);
+        if self.findings.is_full(self.file) {
+            self.findings.add(self.file, span, "wrong");
+            return;
+        }
+        let message = format!("{} {reason}", quoted(&self.path.concat()));
         self.findings.add_with(self.file, span, message, suggestion);
     }
 
@@ -217,6 +221,10 @@ impl Reader<'_> {
         let name = key.get_ref().as_ref();
         self.findings.hide(self.file, value);
         self.guard(&key.span());
+        if self.findings.is_full(self.file) {
+            self.findings.add(self.file, key.span(), "unknown key");
+            return;
+        }
         let place = if self.path.is_empty() { String::new() } else { format!(" in {}", quoted(&self.path.concat())) };
         let above = (!self.path.is_empty() && TOP_KEYS.contains(&name))
             .then(|| format!("`{name}` stands at the top of the file, above the first `[table]`"));

@@ -1,0 +1,193 @@
+//! Rule files that are made to cost: their problems are bounded, and so is what finding them takes.
+
+use std::time::Duration;
+
+use super::*;
+
+/// As large as shows what takes its time by the square of it.
+const LARGE: usize = 64 << 10;
+
+/// How long one set of files may take at most. What hangs fails its test by this; nothing else comes near it.
+const LONGEST: Duration = Duration::from_mins(2);
+
+/// Runs something, and fails when it does not end.
+pub(super) fn ends<T: Send + 'static>(what: &str, run: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, ended) = std::sync::mpsc::sync_channel(1);
+    let thread = std::thread::spawn(move || {
+        let result = run();
+        // Nobody waits for it any more when it took too long.
+        let _ = done.send(());
+        result
+    });
+    assert_ne!(ended.recv_timeout(LONGEST), Err(std::sync::mpsc::RecvTimeoutError::Timeout), "{what} does not end");
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn fill(piece: &str) -> String {
+    piece.repeat(LARGE / piece.len())
+}
+
+fn numbered(piece: impl Fn(usize) -> String) -> String {
+    let mut text = String::new();
+    for n in 0.. {
+        if text.len() >= LARGE {
+            break;
+        }
+        text.push_str(&piece(n));
+    }
+    text
+}
+
+/// Texts that repeat one thing until they are large.
+fn large_texts() -> Vec<String> {
+    vec![
+        fill("[a]\n"),
+        fill("[[a]]\n"),
+        fill("[[api_keys]]\n"),
+        format!("a{} = 1", fill(".a")),
+        format!("[a{}]", fill(".a")),
+        format!("a = {}", fill("[")),
+        format!("a = {}{}", fill("["), fill("]")),
+        format!("a = {}", fill("{a=")),
+        numbered(|n| format!("a.b{n} = 1\n")),
+        numbered(|n| format!("b{n} = 1\n")),
+        numbered(|n| format!("[b{n}]\n")),
+        numbered(|n| format!("[a.b{n}]\n")),
+        numbered(|n| format!("b{n} = [\n")),
+        numbered(|n| format!("b{n} =\n")),
+        fill("!!\n"),
+        fill("=\n"),
+        fill("\""),
+        fill("\"\n"),
+        fill("\"\"\"\n"),
+        format!("a = \"{}\"", fill("\\u00e9")),
+        format!("a = \"{}\"", fill("\\q")),
+        fill("\0"),
+        fill("\r"),
+        fill("\u{feff}"),
+        fill("name = 1\n"),
+        numbered(|_| "[[api_keys]]\nkey = 3\nv2_secret = 1\n".to_owned()),
+        format!("api_keys = [{}]", fill("{key=1,v2_secret=1},")),
+        format!("[[api_keys]]\nkey = \"k\"\nv2_secret=\"x\"\nallowed_ips = [{}]", fill("\"x\",")),
+        format!("[[api_keys]]\nkey = \"k\"\nv2_secret=\"x\"\nallowed_ips = [{}]", fill("\"x\",\n")),
+        format!(
+            "[[api_keys]]\nkey = \"k\"\nv2_secret=\"x\"\nallowed_ips = [{}]",
+            numbered(|n| format!("\"10.{}.{}.{}\",\n", n >> 16, n >> 8 & 255, n & 255))
+        ),
+        numbered(|n| format!("[[api_keys]]\nkey = \"k{n}\"\nv2_secret=\"x\"\n")),
+        numbered(|_| "[[api_keys]]\nkey = \"k\"\nv2_secret=\"x\"\n".to_owned()),
+        numbered(|n| format!("[shops.s{n}]\n")),
+        format!("[[api_keys]]\nkey = \"k\"\nv2_secret=[{}]", fill("\"x\",")),
+        format!("[balance]\nopening = {{{}}}", numbered(|n| format!("a{n} = 1,"))),
+        format!("a = {}", fill("1")),
+        format!("name = {}", fill("1")),
+        format!("name = 1.{}", fill("1")),
+        fill("#\n"),
+        format!("#{}", fill("x")),
+        fill("a = 1979-05-27T07:32:00Z\n"),
+        numbered(|_| "a.b.c.d.e.f.g = 1\n".to_owned()),
+        numbered(|n| format!("[a{}.b{n}]\n", ".a".repeat(70))),
+        format!("name = \"{}\"", fill("x")),
+        format!("name = \"{}\"", fill("\\\"")),
+        format!("[signature]\npayload = \"{}\"", fill("{x}")),
+        format!("[signature]\npayload = '''{}'''", fill("{x}\n")),
+        format!("[signature]\npayload = '''{{body}}{}'''", fill("{timestamp}")),
+        format!("[replies]\npayin = '''{}'''", fill("{{ transaction_id }}")),
+        fill("a\n"),
+        numbered(|n| format!("value {n}\n")),
+    ]
+}
+
+#[test]
+fn large_files_of_anything_are_read_and_told_in_bounds() {
+    for text in large_texts() {
+        for file in
+            ["gateway.toml", "dialects/d.toml", "shops/t.toml", "merchants/n.toml", "lists/l.txt", "shops/s.json"]
+        {
+            let shown = text.get(..40).unwrap_or(&text).to_owned();
+            let shop = format!("{SHOP}[payin]\nschema = \"s.json\"");
+            let rules = Rules::small().with("shops/s.toml", shop).with("shops/s.json", "{}").with(file, &text);
+            let told = ends(&shown, move || {
+                rules.try_load().map_or_else(|problems| (problems.count(), problems.rendered()), |_| (0, String::new()))
+            });
+            assert!(told.0 <= 101 + 3, "{file}, {shown}: {} problems", told.0);
+            assert!(told.1.len() < 100 << 10, "{file}, {shown}: {} bytes", told.1.len());
+        }
+    }
+}
+
+#[test]
+fn of_many_problems_some_are_told_and_the_rest_counted() {
+    let rules = Rules::small().with("merchants/n.toml", "x = 1\n");
+    assert_eq!(rules.refused().count(), 1);
+    let unknown = (0..250).map(|n| format!("key{n} = 1\n")).collect::<Vec<_>>().concat();
+    let rules = Rules::small().with("merchants/n.toml", &unknown);
+    let problems = rules.problems();
+    assert_eq!(problems.len(), 101);
+    assert_eq!(problems[100], "merchants/n.toml:251:1: 150 more problems of this file are not shown");
+    for n in 0..20 {
+        rules.put(&format!("merchants/n{n:02}.toml"), &unknown);
+    }
+    let problems = rules.problems();
+    assert!(problems.len() <= 1000 + 21 && problems.len() >= 1000, "{}", problems.len());
+    let elsewhere = problems.iter().find(|problem| problem.contains("files, are not shown")).unwrap();
+    assert!(elsewhere.contains(" more problems, of 11 files, are not shown"), "{elsewhere}");
+}
+
+/// What has a rule file's name and would keep its reader waiting, or never ends, is not read.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_read() {
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+
+    let fifo = |path: &Path| assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    let told = |rules: Rules| ends("what is no file", move || rules.problems());
+    for place in ["merchants/n.toml", "shops/n.toml", "shops/n.json", "dialects/n.toml", "lists/n.txt", "lists/m/n.txt"]
+    {
+        let places = |make: &dyn Fn(&Path)| {
+            let rules = Rules::small().with("lists/m/a.txt", "a").with("dialects/d.toml", "");
+            make(&rules.path().join(place));
+            told(rules)
+        };
+        let refused = [format!("{place}:1:1: is not a regular file")];
+        assert_eq!(places(&|path| fifo(path)), refused);
+        assert_eq!(places(&|path| drop(UnixListener::bind(path).unwrap())), refused);
+        assert_eq!(places(&|path| symlink("/dev/zero", path).unwrap()), refused);
+        assert_eq!(places(&|path| symlink("/dev", path).unwrap()), refused);
+        let circle = places(&|path| symlink(path.file_name().unwrap(), path).unwrap());
+        assert!(circle.len() == 1 && circle[0].starts_with(&format!("{place}:1:1: cannot be read: ")), "{circle:?}");
+    }
+    let rules = Rules::small();
+    for name in [&b"\xff.toml"[..], b"a\xe9.toml", b"\n.toml"] {
+        fs::write(rules.path().join("merchants").join(std::ffi::OsStr::from_bytes(name)), "wrong").unwrap();
+    }
+    assert_eq!(rules.load().merchants.len(), 1, "what is no name counts for nothing");
+}
+
+/// Secrets, and certificates that rules name, are read within bounds too.
+#[cfg(unix)]
+#[test]
+fn secrets_that_never_end_are_refused() {
+    let rules = Rules::small();
+    let path = rules.0.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    fs::write(rules.0.path().join("huge"), vec![b'x'; 1 << 20]).unwrap();
+    for secret in ["file:../../pipe", "file:/dev/zero", "file:/dev/stdin", "file:.", "file:..", "file:../../huge"] {
+        let rules = Rules::small().with("merchants/m.toml", MERCHANT.replace("\"two\"", &format!("\"{secret}\"")));
+        fs::rename(&path, rules.0.path().join("pipe")).unwrap();
+        fs::rename(path.with_file_name("huge"), rules.0.path().join("huge")).unwrap();
+        let problems = ends(secret, {
+            let (from, back) = (rules.0.path().to_owned(), path.parent().unwrap().to_owned());
+            move || {
+                let problems = rules.problems();
+                for name in ["pipe", "huge"] {
+                    fs::rename(from.join(name), back.join(name)).unwrap();
+                }
+                problems
+            }
+        });
+        assert!(problems.len() == 1 && problems[0].starts_with("merchants/m.toml:4:13: "), "{secret}: {problems:?}");
+    }
+}

@@ -1,0 +1,275 @@
+//! The shipped rule files and dialects, broken in every way that bytes can be broken in: nothing panics, everything ends,
+//! and what serves keeps serving.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::hostile_files::ends;
+use super::*;
+use crate::clock::ManualClock;
+use crate::rules::{LiveRules, Loader, ReloadOutcome};
+
+/// The places that rule files have, each read in another way.
+const PLACES: [&str; 8] = [
+    "gateway.toml",
+    "dialects/v1.toml",
+    "dialects/other.toml",
+    "merchants/demo.toml",
+    "shops/card-eur.toml",
+    "shops/s.json",
+    "lists/banks.txt",
+    "lists/demo/banks.txt",
+];
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// The shipped files with their names, and the dialects of the tests.
+fn shipped() -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    let mut directories = vec![repository("rules")];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|ending| ["toml", "json", "txt"].iter().any(|one| ending == *one)) {
+                let name = path.strip_prefix(repository("rules")).unwrap().to_str().unwrap().to_owned();
+                files.push((name, fs::read(path).unwrap()));
+            }
+        }
+    }
+    for name in ["meridian", "strand"] {
+        let bytes = fs::read(repository(&format!("tests/dialects/{name}.toml"))).unwrap();
+        files.push((format!("dialects/{name}.toml"), bytes));
+    }
+    files.sort();
+    files
+}
+
+/// The shipped rules in a directory of their own, with a schema and a list that are surely asked for.
+fn whole() -> Rules {
+    let rules = Rules::bare();
+    for (name, bytes) in shipped() {
+        rules.put(&name, bytes);
+    }
+    rules
+        .with("shops/t.toml", format!("{SHOP}[payin]\nschema = \"s.json\"\n"))
+        .with("shops/s.json", r#"{"properties": {"bank": {"x-allowed-list": "banks"}}}"#)
+        .with("lists/banks.txt", "a\nb\n")
+}
+
+fn without_secrets() -> LoadOptions {
+    LoadOptions { check_secrets: false }
+}
+
+/// Reads them in a place, anew and by a reload of what serves already; `Err`: what should not be.
+fn put_in_place(place: &'static str, bytes: Vec<u8>) -> Result<(), String> {
+    let shown = format!("{place} of {} bytes", bytes.len());
+    ends(&shown, move || {
+        let rules = whole();
+        let mut loader = Loader::new(&rules.path(), without_secrets());
+        let first = loader.load(UnixMillis(0), None).map_err(|problems| problems.to_string())?;
+        let live = LiveRules::new(loader, first, Arc::new(ManualClock::at(UnixMillis(10_000))));
+        let before = live.current();
+        rules.put(place, &bytes);
+        let anew = load(&rules.path(), UnixMillis(10_000), None, without_secrets());
+        match (anew, live.reload()) {
+            (Ok(anew), ReloadOutcome::Loaded { version, .. }) => {
+                (anew.version == version).then_some(()).ok_or("another version after a reload than anew".to_owned())
+            }
+            (Err(anew), ReloadOutcome::Refused(problems)) => {
+                if !Arc::ptr_eq(&before, &live.current()) {
+                    return Err("refused rules serve".to_owned());
+                }
+                if problems.rendered().is_empty() || anew.to_string() != problems.to_string() {
+                    return Err(format!("other problems anew than after a reload:\n{anew}\n{problems}"));
+                }
+                Ok(())
+            }
+            (anew, reload) => Err(format!("anew {}, and then {reload:?}", if anew.is_ok() { "good" } else { "wrong" })),
+        }
+    })
+}
+
+/// A way of breaking a file.
+#[derive(Debug, Clone)]
+enum Harm {
+    Flip(Index, u8),
+    Cut(Index),
+    Drop(Index, usize),
+    Insert(Index, Vec<u8>),
+    Repeat(Index, usize, usize),
+    Splice(Index, Index, Index),
+    Swap(Index, Index),
+}
+
+/// What a hand does that slips.
+fn slip() -> impl Strategy<Value = Harm> {
+    let keys = proptest::sample::select(vec![
+        "\"", "'", "=", "[", "]", "{", "}", ",", "\n", "#", " ", ".", "\"\"\"", "x", "é",
+    ]);
+    prop_oneof![
+        (any::<Index>(), keys).prop_map(|(at, key)| Harm::Insert(at, key.as_bytes().to_vec())),
+        (any::<Index>(), 1..3_usize).prop_map(|(at, length)| Harm::Drop(at, length)),
+        any::<Index>().prop_map(Harm::Cut),
+    ]
+}
+
+fn harm() -> impl Strategy<Value = Harm> {
+    let piece = prop_oneof![
+        proptest::collection::vec(any::<u8>(), 1..5),
+        proptest::sample::select(vec![
+            "\"", "'''", "\"\"\"", "[[", "]", "{", "}", "{{", "}}", "{%", "=", "\r", "\u{feff}", "\0", "\\u0000", ","
+        ])
+        .prop_map(|piece| piece.as_bytes().to_vec()),
+        proptest::sample::select(vec![
+            "[api_keys]\n",
+            "a.b.c = 1\n",
+            "x = -9223372036854775808\n",
+            "t = 1979-05-27T07:32:00Z\n",
+            "{{ x }}",
+            "{% for a in b %}",
+            "\"$ref\": \"#\",",
+            "\"allOf\": [{}],",
+            "\"pattern\": \"(a*)*\",",
+            "env:HOME",
+            "file:/dev/zero",
+            "file:.",
+            "../",
+        ])
+        .prop_map(|piece| piece.as_bytes().to_vec()),
+    ];
+    prop_oneof![
+        (any::<Index>(), 1..=255_u8).prop_map(|(at, mask)| Harm::Flip(at, mask)),
+        any::<Index>().prop_map(Harm::Cut),
+        (any::<Index>(), 1..80_usize).prop_map(|(at, length)| Harm::Drop(at, length)),
+        (any::<Index>(), piece).prop_map(|(at, piece)| Harm::Insert(at, piece)),
+        (any::<Index>(), 1..60_usize, 2..40_usize).prop_map(|(at, length, times)| Harm::Repeat(at, length, times)),
+        (any::<Index>(), any::<Index>(), any::<Index>()).prop_map(|(file, from, at)| Harm::Splice(file, from, at)),
+        (any::<Index>(), any::<Index>()).prop_map(|(one, other)| Harm::Swap(one, other)),
+    ]
+}
+
+fn harmed(mut bytes: Vec<u8>, harms: &[Harm], files: &[(String, Vec<u8>)]) -> Vec<u8> {
+    for harm in harms {
+        if bytes.is_empty() {
+            bytes.push(b'\n');
+        }
+        let length = bytes.len();
+        match harm {
+            Harm::Flip(at, mask) => bytes[at.index(length)] ^= mask,
+            Harm::Cut(at) => bytes.truncate(at.index(length)),
+            Harm::Drop(at, some) => drop(bytes.drain(at.index(length)..(at.index(length) + some).min(length))),
+            Harm::Insert(at, piece) => drop(bytes.splice(at.index(length)..at.index(length), piece.iter().copied())),
+            Harm::Repeat(at, some, times) => {
+                let part = bytes[at.index(length)..(at.index(length) + some).min(length)].repeat(*times);
+                drop(bytes.splice(at.index(length)..at.index(length), part));
+            }
+            Harm::Splice(file, from, at) => {
+                let other = &files[file.index(files.len())].1;
+                let from = from.index(other.len().max(1)).min(other.len());
+                bytes.truncate(at.index(length));
+                bytes.extend_from_slice(&other[from..]);
+            }
+            Harm::Swap(one, other) => bytes.swap(one.index(length), other.index(length)),
+        }
+    }
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_bytes_stop_what_serves(place in proptest::sample::select(PLACES.to_vec()), bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        prop_assert_eq!(put_in_place(place, bytes), Ok(()));
+    }
+
+    #[test]
+    fn no_text_stops_what_serves(place in proptest::sample::select(PLACES.to_vec()), text in "\\PC{0,200}") {
+        prop_assert_eq!(put_in_place(place, text.into_bytes()), Ok(()));
+    }
+
+    #[test]
+    fn no_broken_file_stops_what_serves(
+        file in any::<Index>(),
+        place in proptest::option::of(proptest::sample::select(PLACES.to_vec())),
+        harms in proptest::collection::vec(harm(), 0..4),
+    ) {
+        let files = shipped();
+        let (name, bytes) = files[file.index(files.len())].clone();
+        // Mostly where it belongs: elsewhere it is soon wrong.
+        let place = place.filter(|_| harms.len() == 3);
+        let place = place.or_else(|| PLACES.into_iter().find(|known| *known == name)).unwrap_or(match &name {
+            name if name.starts_with("dialects") => "dialects/other.toml",
+            name if name.starts_with("shops") && name.contains(".json") => "shops/s.json",
+            name if name.starts_with("shops") => "shops/card-eur.toml",
+            name if name.starts_with("lists") => "lists/banks.txt",
+            _ => "merchants/demo.toml",
+        });
+        prop_assert_eq!(put_in_place(place, harmed(bytes, &harms, &files)), Ok(()));
+    }
+}
+
+/// What a merchant's file has for secrets when nothing is broken.
+const SECRETS: &str = "\
+name = \"Acme\"
+
+[[api_keys]]
+key = \"acme-live\"
+v1_secret = \"TOPSECRET\"
+v2_secret = [\"TOPSECRET\", \"TOPSECRET\"]
+allowed_ips = [\"203.0.113.0/24\"]
+
+[[api_keys]]
+key = \"acme-other\"
+v2_secret = \"\"\"
+TOPSECRET
+TOPSECRET\"\"\"
+rate_limit = { per_second = 200, burst = 400 }
+
+[shops.s]
+payin = true
+";
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    /// Whatever a slip breaks in a file, no secret is shown for it. (One that was moved behind a key that holds none may be.)
+    #[test]
+    fn no_broken_file_shows_a_secret(harms in proptest::collection::vec(slip(), 1..4)) {
+        let files = [("merchants/m.toml".to_owned(), SECRETS.as_bytes().to_vec())];
+        let broken = harmed(SECRETS.as_bytes().to_vec(), &harms, &files);
+        let rules = Rules::small();
+        rules.put("merchants/m.toml", &broken);
+        if let Err(problems) = load(&rules.path(), UnixMillis(0), None, without_secrets()) {
+            let shown = problems.rendered() + &problems.to_string();
+            prop_assert!(!shown.contains("TOPSECRET"), "{}\nof\n{}", shown, String::from_utf8_lossy(&broken));
+        }
+    }
+}
+
+/// Cut at every byte, a file is refused or means what its beginning says: a third of all prefixes are good files, and a
+/// merchant's can have lost its later keys. No reader can tell; it is the watcher that waits until a file is written.
+#[test]
+fn files_that_are_cut_anywhere_are_read() {
+    let rules = whole();
+    let mut loader = Loader::new(&rules.path(), without_secrets());
+    assert!(loader.load(UnixMillis(0), None).is_ok());
+    let (mut cut, mut taken) = (0_u32, 0_u32);
+    for (name, bytes) in shipped() {
+        for end in 0..bytes.len() {
+            rules.put(&name, &bytes[..end]);
+            cut += 1;
+            taken += u32::from(loader.load(UnixMillis(0), None).is_ok());
+        }
+        rules.put(&name, &bytes);
+    }
+    assert!(loader.load(UnixMillis(i64::MAX), None).is_ok());
+    assert!(taken < cut, "{taken} of {cut} are good");
+}
