@@ -345,7 +345,11 @@ mod tests {
     fn problems(count: usize) -> Vec<Problem> {
         let directory = tempfile::tempdir().unwrap();
         let keys: Vec<String> = (0..count).map(|number| format!("unknown_{number:03} = 1")).collect();
-        fs::write(directory.path().join("gateway.toml"), keys.join("\n")).unwrap();
+        // Of one file only so many problems are told.
+        let (first, second) = keys.split_at(count / 2);
+        fs::create_dir(directory.path().join("merchants")).unwrap();
+        fs::write(directory.path().join("gateway.toml"), first.join("\n")).unwrap();
+        fs::write(directory.path().join("merchants/m.toml"), second.join("\n") + "\n").unwrap();
         let problems = load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap_err();
         problems.iter().cloned().collect()
     }

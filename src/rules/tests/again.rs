@@ -20,7 +20,10 @@ fn shop(rest: &str) -> String {
 
 fn merchant(key: &str, shops: &[&str]) -> String {
     let shops: Vec<String> = shops.iter().map(|shop| format!("[shops.{shop}]\n")).collect();
-    format!("[[api_keys]]\nkey = \"{key}\"\nv2_secret = \"two\"\nrate_limit = {{ per_second = 5 }}\n{}", shops.concat())
+    format!(
+        "[[api_keys]]\nkey = \"{key}\"\nv2_secret = \"two\"\nallowed_ips = [\"203.0.113.7\"]\nrate_limit = {{ per_second = 5 }}\n{}",
+        shops.concat()
+    )
 }
 
 fn several() -> Rules {
