@@ -82,6 +82,13 @@ impl LiveTls {
         self.served.load().error.clone()
     }
 
+    /// Notes why the certificate on disk does not serve, until one does.
+    pub fn refused(&self, error: &TlsError) {
+        let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        let served = self.served.load_full();
+        self.served.store(Arc::new(Served { error: Some(error.to_string()), ..(*served).clone() }));
+    }
+
     /// Takes over the limits and the certificate of a rule set, and says whether the certificate is another one. A pair
     /// that cannot be served keeps the old one; the limits change all the same. The same pair keeps its session tickets.
     ///
@@ -101,10 +108,7 @@ impl LiveTls {
                 }
                 Ok(renewed)
             }
-            Err(error) => {
-                self.served.store(Arc::new(Served { error: Some(error.to_string()), ..(*served).clone() }));
-                Err(error)
-            }
+            Err(error) => Err(error),
         };
         self.settings.store(Arc::new(ConnectionRules { limits: self.room.fit(&gateway.limits), tls }));
         result

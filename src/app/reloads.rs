@@ -184,6 +184,10 @@ impl Reloads {
             thread::sleep(HEALING_PAUSE);
             result = self.tls.refresh(&rules.gateway);
         }
+        // Only now: what is told of it in one place is told in all.
+        if let Err(error) = &result {
+            self.tls.refused(error);
+        }
         result
     }
 

@@ -25,6 +25,8 @@ enum Family {
 pub(super) struct Networks {
     v4: Vec<Range>,
     v6: Vec<Range>,
+    /// The families that are in the first list as a whole, as far as anything of them is left.
+    whole: Vec<&'static str>,
 }
 
 impl Networks {
@@ -33,7 +35,12 @@ impl Networks {
         let of = |family| minus(&ranges(list, family), &ranges(without, family));
         let mut v6 = of(Family::V6);
         v6.retain(|(first, last)| *first < MAPPED.0 || *last > MAPPED.1);
-        Self { v4: of(Family::V4), v6 }
+        let v4 = of(Family::V4);
+        let families = [(Family::V4, &v4, u32::MAX.into(), "IPv4"), (Family::V6, &v6, u128::MAX, "IPv6")];
+        let whole = families
+            .iter()
+            .filter(|(family, left, last, _)| !left.is_empty() && ranges(list, *family).contains(&(0, *last)));
+        Self { whole: whole.map(|(.., name)| *name).collect(), v4, v6 }
     }
 
     /// Whether no address is in it.
@@ -59,6 +66,12 @@ impl Networks {
         let named: Vec<String> = prefixes.by_ref().take(MOST_NAMED).map(|prefix| shown(&prefix)).collect();
         let more = prefixes.count();
         (super::words::and_more(&named, more, "network"), named.len() + more > 1)
+    }
+
+    /// Says so when every address of a family is let in from now on: the networks alone hide it.
+    pub fn everyone(&self) -> String {
+        let all = |family: &&str| format!(": every {family} address is let in now");
+        self.whole.iter().map(all).collect()
     }
 }
 
@@ -134,6 +147,16 @@ mod tests {
         assert_eq!(difference(&["::/0"], &["::/1", "8000::/1"]), "");
         assert_eq!(difference(&["::/0"], &[]), "::/0");
         assert_eq!(difference(&["0.0.0.0/0"], &["::/0"]), "0.0.0.0/0");
+    }
+
+    #[test]
+    fn everyone_is_said() {
+        let everyone = |new: &[&str], old: &[&str]| Networks::difference(&list(new), &list(old)).everyone();
+        let both = ": every IPv4 address is let in now: every IPv6 address is let in now";
+        assert_eq!(everyone(&["0.0.0.0/0", "::/0"], &["127.0.0.0/8", "::1/128"]), both);
+        assert_eq!(everyone(&["0.0.0.0/1", "128.0.0.0/1"], &[]), ": every IPv4 address is let in now");
+        assert_eq!(everyone(&["0.0.0.0/0"], &["0.0.0.0/0"]), "");
+        assert_eq!(everyone(&["10.0.0.0/8"], &[]), "");
     }
 
     #[test]

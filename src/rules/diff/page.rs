@@ -93,12 +93,12 @@ impl Page {
             }
             (Told::Addresses { new: opened, gone: closed }, old, new) => {
                 let (old, new) = (networks_of(old), networks_of(new));
-                for (networks, (effect, what)) in
-                    [(Networks::difference(old, new), closed), (Networks::difference(new, old), opened)]
-                {
+                let (gone, come) = (Networks::difference(old, new), Networks::difference(new, old));
+                let everyone = come.everyone();
+                for (networks, (effect, what), everyone) in [(gone, closed, ""), (come, opened, &everyone)] {
                     let (named, several) = networks.named();
                     if !networks.is_empty() {
-                        let what = format!("{}{named} {} {what}", place.said, is(several));
+                        let what = format!("{}{named} {} {what}{everyone}", place.said, is(several));
                         self.tell(effect, key.clone(), what);
                     }
                 }

@@ -58,6 +58,7 @@ fn both(page: &mut Page, key: &str, said: &str, old: Schema<'_>, new: Schema<'_>
     let mut comparison = Comparison { told: Vec::new(), filled: defaults.1.keys().cloned().collect() };
     match (plain(old.written), plain(new.written)) {
         (Some(one), Some(other)) => {
+            let (one, other) = (without_others(one), without_others(other));
             comparison.members(&one, &other, (&before, &after));
             comparison.defaults((&defaults.0, &defaults.1), asks_of_the_whole(&other));
             if comparison.told.is_empty() && one != other {
@@ -419,4 +420,15 @@ fn compared(one: &Number, other: &Number) -> Option<Ordering> {
         (Some(one), Some(other)) => Some(one.cmp(&other)),
         _ => one.as_f64()?.partial_cmp(&other.as_f64()?),
     }
+}
+/// Members of `fields` that are not named are dropped before the schema is applied: what it says of them means nothing,
+/// unless other parts of it name members that its own `properties` do not.
+fn without_others(mut schema: Value) -> Value {
+    const PARTS: [&str; 9] =
+        ["$ref", "$dynamicRef", "allOf", "anyOf", "dependentSchemas", "else", "if", "oneOf", "then"];
+    let combined = PARTS.iter().any(|keyword| schema.get(keyword).is_some());
+    if let Some(members) = schema.as_object_mut().filter(|_| !combined) {
+        members.remove("additionalProperties");
+    }
+    schema
 }

@@ -90,6 +90,7 @@ impl Value {
                 let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
                 words::listed(numbers.iter().map(String::as_str), "number", false).0
             }
+            Self::Amounts(amounts) if amounts.is_empty() => "none".into(),
             Self::Amounts(amounts) => {
                 let shown: Vec<String> = amounts.iter().map(|(code, amount)| format!("{amount} {code}")).collect();
                 words::listed(shown.iter().map(String::as_str), "amount", false).0

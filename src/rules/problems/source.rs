@@ -131,7 +131,7 @@ impl Source {
         if self.is_blank(&whole) || names_a_secret(line) && self.is_toml() {
             hidden.extend(strings(line).into_iter().map(|span| line_start + span.start..line_start + span.end));
         }
-        hidden.extend(userinfo(line).into_iter().map(|span| line_start + span.start..line_start + span.end));
+        hidden.extend(private_parts(line).into_iter().map(|span| line_start + span.start..line_start + span.end));
         hidden.sort_by_key(|span| (span.start, span.end));
         let start = span.start.clamp(line_start, line_end);
         let end = span.end.clamp(start, line_end);
@@ -248,7 +248,7 @@ pub(in crate::rules) fn names_a_secret(text: &str) -> bool {
     ["secret", "token", "keys"].iter().any(|word| text.contains(word))
 }
 
-/// The strings of a line. Where one of several lines may begin or end, everything from there on is taken for one.
+/// The strings of a line, and its comment. Where one of several lines may begin or end, everything from there on is taken for one.
 fn strings(line: &str) -> Vec<Span> {
     if line.contains("\"\"\"") || line.contains("'''") {
         return std::iter::once(line.find('=').map_or(0, |equals| equals + 1)..line.len()).collect();
@@ -265,6 +265,11 @@ fn strings(line: &str) -> Vec<Span> {
                 open = None;
             }
             None if c == '"' || c == '\'' => open = Some((at, c)),
+            // What was the secret before may have been left there.
+            None if c == '#' => {
+                strings.push(at..line.len());
+                return strings;
+            }
             _ => {}
         }
     }
@@ -272,14 +277,16 @@ fn strings(line: &str) -> Vec<Span> {
     strings
 }
 
-/// What stands before the host of URLs: it may be a password.
-fn userinfo(line: &str) -> Vec<Span> {
-    let part = |(slashes, _): (usize, &str)| {
+/// What stands before the host of URLs, which may be a password, and their queries, which may hold a token.
+fn private_parts(line: &str) -> Vec<Span> {
+    let parts = |(slashes, _): (usize, &str)| {
         let start = slashes + "://".len();
         let url = line[start..].split(['"', '\'']).next().unwrap_or_default();
-        url.rfind('@').map(|end| start..start + end)
+        let userinfo = url.rfind('@').map(|end| start..start + end);
+        let query = url.find('?').map(|query| start + query + 1..start + url.len());
+        userinfo.into_iter().chain(query.filter(|query| !query.is_empty()))
     };
-    line.match_indices("://").filter_map(part).collect()
+    line.match_indices("://").flat_map(parts).collect()
 }
 
 /// The last character boundary at or before a byte.

@@ -219,7 +219,11 @@ impl Reader<'_> {
     /// Notes a key that its table does not have. Its value is not shown: the key may be a misspelt secret.
     fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, value: Span, known: &[&str]) {
         let name = key.get_ref().as_ref();
-        self.findings.hide(self.file, value);
+        // Of `[table]` and `table.key = "value"` the place of the table is that of its name.
+        if value.start > key.span().start {
+            self.findings.hide(self.file, value);
+        }
+        self.findings.blank(self.file, key.span().start);
         self.guard(&key.span());
         if self.findings.is_full(self.file) {
             self.findings.add(self.file, key.span(), "unknown key");

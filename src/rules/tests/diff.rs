@@ -441,3 +441,15 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn other_members_of_fields_are_no_change() {
+    let schema = |others: Value| json!({ "properties": { "a": {} }, "additionalProperties": others });
+    let [one, two, three] = [json!(true), json!(false), json!({ "type": "string" })]
+        .map(|others| read(&with_schema(&schema(others))).unwrap());
+    let changes = [diff(&one, &two), diff(&two, &three)].concat();
+    assert!(changes.is_empty(), "{changes:?}");
+    let parts = |others: Value| json!({ "allOf": [{ "properties": { "a": {} } }], "additionalProperties": others });
+    let [one, two] = [json!(true), json!(false)].map(|others| read(&with_schema(&parts(others))).unwrap());
+    assert!(!diff(&one, &two).is_empty(), "members that a part names are others of the whole");
+}

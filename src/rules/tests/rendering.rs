@@ -128,3 +128,23 @@ fn ends_and_other_places_are_known() {
     assert_eq!((first.label(), first.place().start()), ("first used here", (2, 7)));
     assert!(first.place().file().ends_with("merchants/m.toml"));
 }
+
+#[test]
+fn what_stands_beside_a_secret_is_not_shown_and_a_header_is() {
+    let merchant = MERCHANT.replace("\"two\"", "\"\" # was hush");
+    for (name, text, hidden, shown) in [
+        ("merchants/m.toml", merchant.as_str(), "hush", "v2_secret = *** ***"),
+        (
+            "shops/s.toml",
+            "currency = \"EUR\"\n[provider]\nkind = \"sandbox\"\nurl = \"https://a.example/pay?k=hush\"\n",
+            "hush",
+            "url = \"https://a.example/pay?***\"",
+        ),
+        ("gateway.toml", "[limts]\nbody = \"hush\"\n", "hush", "[limts]"),
+        ("gateway.toml", "limts = { body = \"hush\" }\n", "hush", "limts = ***"),
+        ("gateway.toml", "limts.body = \"hush\"\n", "hush", "unknown key `limts`"),
+    ] {
+        let told = Rules::small().with(name, text).refused().rendered();
+        assert!(told.contains(shown) && !told.contains(hidden), "{told}");
+    }
+}

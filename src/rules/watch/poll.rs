@@ -6,9 +6,15 @@ use std::time::{Duration, Instant};
 use super::Shared;
 
 /// Between two looks, as a multiple of what a look takes.
-const COST: u32 = 50;
+const COST: u32 = 20;
 const SHORTEST: Duration = Duration::from_millis(250);
-const LONGEST: Duration = Duration::from_secs(10);
+const LONGEST: Duration = Duration::from_secs(3);
+
+/// So many looks in a row may find something: somebody edits.
+const IN_A_ROW: u32 = 20;
+
+/// Between two looks of which each finds something, far beyond what somebody edits.
+const LONGEST_IN_A_ROW: Duration = Duration::from_secs(10);
 
 /// Looks until the watcher is stopped.
 pub(super) fn run(shared: &Shared, is_stale: &dyn Fn() -> bool) {
@@ -52,7 +58,8 @@ fn rest(shared: &Shared, pause: Duration) -> Option<u64> {
 /// does not seem to help.
 fn interval(cost: Duration, in_a_row: u32) -> Duration {
     let pause = cost.saturating_mul(COST).clamp(SHORTEST, LONGEST);
-    pause.saturating_mul(2_u32.saturating_pow(in_a_row.saturating_sub(1))).min(LONGEST)
+    let doubled = pause.saturating_mul(2_u32.saturating_pow(in_a_row.saturating_sub(IN_A_ROW)));
+    doubled.min(LONGEST_IN_A_ROW)
 }
 
 #[cfg(test)]
@@ -65,12 +72,12 @@ mod tests {
         for (cost, in_a_row, expected) in [
             (ms(0), 0, SHORTEST),
             (ms(4), 0, SHORTEST),
-            (ms(20), 0, ms(1000)),
+            (ms(50), 0, ms(1000)),
             (ms(900), 0, LONGEST),
-            (ms(0), 1, SHORTEST),
-            (ms(0), 2, ms(500)),
-            (ms(20), 3, ms(4000)),
-            (ms(0), u32::MAX, LONGEST),
+            (ms(0), IN_A_ROW, SHORTEST),
+            (ms(0), IN_A_ROW + 1, ms(500)),
+            (ms(50), IN_A_ROW + 2, ms(4000)),
+            (ms(0), u32::MAX, LONGEST_IN_A_ROW),
             (Duration::MAX, 1, LONGEST),
         ] {
             assert_eq!(interval(cost, in_a_row), expected, "{cost:?}, {in_a_row}");
