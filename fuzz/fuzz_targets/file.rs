@@ -8,5 +8,5 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((place, content)) = chosen(&PLACES, bytes) else { return };
     let rules = Rules::good();
     rules.put(place, content);
-    let _ = rules.load();
+    let _ = rules.load(None);
 });

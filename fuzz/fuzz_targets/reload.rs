@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
         let Some((place, content)) = chosen(&PLACES, edit) else { continue };
         rules.put(place, content);
         let before = live.current();
-        match (live.reload(), rules.load()) {
+        match (live.reload(), rules.load(Some(&before))) {
             (ReloadOutcome::Loaded { version, .. }, Ok(anew)) => assert_eq!(version, anew.version),
             (ReloadOutcome::Refused(problems), Err(anew)) => {
                 assert!(Arc::ptr_eq(&before, &live.current()));

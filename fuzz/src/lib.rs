@@ -69,9 +69,9 @@ impl Rules {
         self.0.path().join("rules")
     }
 
-    /// Reads it anew. Secrets are not followed: what they lead to is not the fuzzer's.
-    pub fn load(&self) -> Result<RuleSet, Problems> {
-        let loaded = load(&self.path(), UnixMillis(0), None, options());
+    /// Reads it anew, after `previous` was in force. Secrets are not followed: what they lead to is not the fuzzer's.
+    pub fn load(&self, previous: Option<&RuleSet>) -> Result<RuleSet, Problems> {
+        let loaded = load(&self.path(), UnixMillis(0), previous, options());
         if let Err(problems) = &loaded {
             assert!(!problems.rendered().is_empty() && problems.count() <= 1100);
         }
