@@ -19,7 +19,7 @@
 //! | [`certs`] | a local CA and a server pair |
 //! | [`outbound`] | the HTTPS client: pooled, bounded in time and size, trusting what rules name |
 //! | [`store`] | the trait [`store::Store`] and the journal of a remote engine, their SQLite backend, sealing at rest |
-//! | [`rules`] | raw (what files say), compile (what they mean), the snapshot, live reload (the only `ArcSwap` of rules) |
+//! | [`rules`] | raw (what files say), compile (what they mean; what did not change is taken over), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems as they are shown, inspect (what `check` sees beside), diff, the JSON Schemas of the files |
 //! | [`failure`] | everything that can stop a request, knowing no HTTP |
 //! | [`telemetry`] | metrics, the log, access lines |
 //! | [`clock`] | time and randomness, injected |
