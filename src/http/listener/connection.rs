@@ -150,11 +150,13 @@ async fn serve_http1<S: Service>(
         .serve_connection(io, service);
     let mut connection = pin!(connection);
     let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
+        // A drain is looked at first: a reply that is ready at the same moment says that it is the last.
+        biased;
         () = lifecycle.draining() => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
+        ended = connection.as_mut() => ended,
     };
     if watch.was_silent() {
         shared.settings.metrics.connection_refused("timeout");
