@@ -13,6 +13,7 @@ mod json_places;
 mod live;
 mod load;
 mod merchant;
+mod pages;
 mod pattern_cost;
 mod problems;
 mod raw;
@@ -35,6 +36,8 @@ mod validity;
 mod watch;
 
 #[cfg(test)]
+pub(crate) use compile::pages::built_in as built_in_pages;
+#[cfg(test)]
 pub(crate) use compile::samples::samples as reply_samples;
 pub use describe::{FileKind, file_schema};
 pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
@@ -44,6 +47,9 @@ pub use live::{LiveRules, ReloadOutcome};
 pub use load::{LoadOptions, Loader, load};
 pub use merchant::{
     AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
+};
+pub use pages::{
+    DetailValues, InstructionValues, Language, PageState, PageValues, Pages, PaymentValues, TextDirection,
 };
 pub(crate) use problems::did_you_mean;
 pub use problems::{Paint, Place, Problem, Problems, Related, Severity};

@@ -12,7 +12,7 @@ use http::{HeaderName, Method};
 use ipnet::IpNet;
 use rustls::pki_types::CertificateDer;
 
-use super::{ApiKey, Dialect, Encoding, Endpoint, Merchant, Problem, Secret, Secrets, Shop};
+use super::{ApiKey, Dialect, Encoding, Endpoint, Merchant, Pages, Problem, Secret, Secrets, Shop};
 use crate::domain::{MerchantId, ShopCode, UnixMillis};
 
 /// All rules of one moment. A request fetches it once and keeps it to its reply.
@@ -34,6 +34,8 @@ pub struct RuleSet {
     pub api_keys: HashMap<Box<str>, KeyEntry>,
     /// The paths of all dialects.
     pub v1_routes: HashMap<Box<str>, Vec<V1Route>>,
+    /// What customers' pages are made of.
+    pub pages: Arc<Pages>,
     /// What is no reason to refuse the set, and would fail requests.
     pub warnings: Vec<Problem>,
     /// The files that may be empty and were not, as problems name them: a reload refuses them when their text is gone.
@@ -259,6 +261,8 @@ pub struct Limits {
     pub connections: usize,
     /// Failed authentications of an address.
     pub unauthenticated_per_ip: Quota,
+    /// Requests of an address for customers' pages.
+    pub pages_per_ip: Quota,
 }
 
 /// A rate: so many a second, and so many at once.

@@ -16,6 +16,8 @@ pub use super::schema::{FieldProblem, FieldsSchema};
 pub struct Shop {
     /// Its code: the file's name.
     pub code: ShopCode,
+    /// What customers read of it: `name`, else its code.
+    pub name: Box<str>,
     /// The one currency it takes.
     pub currency: Currency,
     /// Whether it takes operations now.

@@ -100,6 +100,7 @@ pub fn limits() -> Limits {
         idle_timeout: PATIENCE,
         connections: 1000,
         unauthenticated_per_ip: Quota { per_second: one, burst: one },
+        pages_per_ip: Quota { per_second: one, burst: one },
     }
 }
 

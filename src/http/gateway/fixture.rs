@@ -29,7 +29,7 @@ use crate::rules::{
     ClientRules, Dialect, Encoding, EngineKeys, EngineRules, Gateway as GatewayRules, IdPolicy, KeyEntry, Limits,
     PageRules, PaymentChecks, ProviderRules, Quota, RateLimit, Recipe, Replies, Secret, Secrets, Segment, ServerRules,
     Shop, ShopAccess, ShopSide, StatusWords, StoreKeys, StoreRules, StoreUrl, TimestampFormat, TlsRules, UnknownFields,
-    V1Rules,
+    V1Rules, built_in_pages,
 };
 use crate::store::{
     Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, EngineAnswer, Entry, EntryId, Fields, Heard,
@@ -585,6 +585,7 @@ fn gateway_rules() -> GatewayRules {
             idle_timeout: Duration::from_secs(75),
             connections: 100,
             unauthenticated_per_ip: quota(100_000, 100_000),
+            pages_per_ip: quota(100_000, 100_000),
         },
         clients: ClientRules { proxy_protocol: false, trusted_proxies: Vec::new() },
     }
@@ -595,6 +596,7 @@ fn gateway_rules() -> GatewayRules {
 pub fn rule_set() -> RuleSet {
     let shop = Arc::new(Shop {
         code: ShopCode::new("card-eur").unwrap(),
+        name: "Cards in euro".into(),
         currency: Currency::new("EUR").unwrap(),
         active: true,
         payment_method: None,
@@ -626,6 +628,7 @@ pub fn rule_set() -> RuleSet {
         shops: HashMap::from([(shop.code.clone(), shop)]),
         dialects: [v1, shaped].map(|dialect| (dialect.name.clone(), dialect)).into_iter().collect(),
         v1_routes: v1_routes(),
+        pages: built_in_pages(),
         warnings: Vec::new(),
         filled: HashSet::new(),
     }

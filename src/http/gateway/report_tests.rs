@@ -27,6 +27,7 @@ fn with_provider(rules: &mut RuleSet) {
     let sandbox = rules.shops.values().next().unwrap();
     let shop = Shop {
         code: code.clone(),
+        name: code.as_str().into(),
         currency: sandbox.currency,
         active: false,
         payment_method: None,

@@ -241,6 +241,7 @@ impl Context<'_> {
             unauthenticated_per_ip: self
                 .quota(here, "limits.unauthenticated_per_ip", &raw.unauthenticated_per_ip)
                 .unwrap_or(default),
+            pages_per_ip: Quota { per_second: number(50), burst: number(200) },
         }
     }
 

@@ -9,6 +9,7 @@ mod gateway;
 pub(super) mod lists;
 pub(super) mod memo;
 mod merchant;
+pub(crate) mod pages;
 mod provider;
 mod routes;
 pub(crate) mod samples;
@@ -136,6 +137,7 @@ pub(super) fn compile(task: &Task<'_>, elsewhere: &mut Elsewhere, findings: &mut
         shops: parts.shops.into_iter().filter_map(|(code, shop)| Some((code, shop?))).collect(),
         dialects: parts.dialects.into_iter().filter_map(|(name, dialect)| Some((name, dialect?))).collect(),
         v1_routes,
+        pages: pages::built_in(),
         warnings: Vec::new(),
         filled: HashSet::new(),
     });

@@ -87,6 +87,7 @@ impl Context<'_> {
         let provider = self.provider(here, &raw.provider);
         Some(Shop {
             code: code.clone(),
+            name: code.as_str().into(),
             currency: *raw.currency.get()?,
             active: raw.active.or(true),
             payment_method,
