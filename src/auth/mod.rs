@@ -2,10 +2,10 @@
 
 pub mod addresses;
 pub mod callers;
-pub mod failures;
 pub mod links;
+pub mod per_address;
 pub mod signatures;
 pub mod timestamps;
 
 pub use callers::{AdmittedKey, Caller, Interface, KnownKey, SignedBody, V1Head};
-pub use failures::FailedAuthentications;
+pub use per_address::PerAddress;

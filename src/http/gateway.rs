@@ -19,7 +19,7 @@ use super::reply::{self, Envelope, Reply};
 use super::router::{self, Route};
 use super::{HeadFacts, Peer, Protocol, body, correlation};
 use crate::auth::addresses::client_address;
-use crate::auth::{Caller, FailedAuthentications, SignedBody};
+use crate::auth::{Caller, PerAddress, SignedBody};
 use crate::clock::{Clock, Random};
 use crate::domain::{Direction, ShopCode};
 use crate::engine::Engine;
@@ -70,7 +70,9 @@ struct Core {
     wiring: Wiring,
     /// As they were at the start: a change of `[clients]` needs a restart.
     trusted_proxies: Vec<IpNet>,
-    failed_authentications: FailedAuthentications,
+    /// Only requests that failed are counted and only they are held up, so that nobody can lock out a merchant by failing
+    /// from its address.
+    failed_authentications: PerAddress,
     bad_replies: Seldom,
 }
 
@@ -80,7 +82,7 @@ impl Gateway {
     pub fn new(wiring: Wiring) -> Self {
         let rules = wiring.rules.current();
         let trusted_proxies = rules.gateway.clients.trusted_proxies.clone();
-        let failed_authentications = FailedAuthentications::new(rules.gateway.limits.unauthenticated_per_ip);
+        let failed_authentications = PerAddress::new(rules.gateway.limits.unauthenticated_per_ip);
         Self(Arc::new(Core { wiring, trusted_proxies, failed_authentications, bad_replies: Seldom::default() }))
     }
 

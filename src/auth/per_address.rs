@@ -1,4 +1,5 @@
-//! How often an address may fail to authenticate (contract section 2, `unauthenticated_per_ip`).
+//! How often an address may do something: fail to authenticate (contract section 2, `unauthenticated_per_ip`), or ask for
+//! customers' pages.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,13 +22,12 @@ const TRACKED: usize = 65_536;
 /// How often addresses that have recovered are dropped, at most, once there are too many.
 const BETWEEN_CLEANUPS: Duration = Duration::from_secs(1);
 
-/// Counts failed authentications by address and says when an address has had too many. Only requests that failed are
-/// counted and only they are held up, so that nobody can lock out a merchant by failing from its address.
+/// Counts by address, and says when an address has had too many.
 ///
-/// Memory is bounded: when too many addresses failed lately, those beyond the bound share one quota until some of the
+/// Memory is bounded: when too many addresses were counted lately, those beyond the bound share one quota until some of the
 /// others recover. IPv6 addresses count by their /64, which is what one subscriber has.
 #[derive(Debug)]
-pub struct FailedAuthentications<C: Clock = DefaultClock> {
+pub struct PerAddress<C: Clock = DefaultClock> {
     clock: C,
     tracked: usize,
     counts: Mutex<Arc<Counts<C>>>,
@@ -49,24 +49,24 @@ enum Source {
     V6Network(u64),
 }
 
-impl FailedAuthentications {
-    /// Begins with nobody having failed.
+impl PerAddress {
+    /// Begins with nothing counted.
     #[must_use]
     pub fn new(quota: Quota) -> Self {
         Self::with_clock(quota, DefaultClock::default(), TRACKED)
     }
 }
 
-impl<C: Clock + Clone> FailedAuthentications<C> {
+impl<C: Clock + Clone> PerAddress<C> {
     fn with_clock(quota: Quota, clock: C, tracked: usize) -> Self {
         let counts = Mutex::new(Arc::new(Counts::new(quota, &clock)));
         Self { clock, tracked, counts }
     }
 
-    /// An authentication from `address` failed. `quota` is today's; when the rules changed it, counting begins anew.
+    /// Counts once for `address`. `quota` is today's; when the rules changed it, counting begins anew.
     ///
     /// # Errors
-    /// The address has failed too often: how long until it may fail again.
+    /// The address has had too many: how long until it may again.
     pub fn count(&self, address: IpAddr, quota: Quota) -> Result<(), Duration> {
         let counts = self.counts(quota);
         let now = self.clock.now();
@@ -134,14 +134,14 @@ mod tests {
         Quota { per_second: NonZeroU32::new(per_second).unwrap(), burst: NonZeroU32::new(burst).unwrap() }
     }
 
-    fn fails(failures: &FailedAuthentications<FakeRelativeClock>, address: &str) -> bool {
+    fn fails(failures: &PerAddress<FakeRelativeClock>, address: &str) -> bool {
         failures.count(address.parse().unwrap(), quota(1, 2)).is_err()
     }
 
     #[test]
     fn an_address_recovers_as_the_quota_says() {
         let clock = FakeRelativeClock::default();
-        let failures = FailedAuthentications::with_clock(quota(1, 2), clock.clone(), TRACKED);
+        let failures = PerAddress::with_clock(quota(1, 2), clock.clone(), TRACKED);
         assert!(!fails(&failures, "192.0.2.1"));
         assert!(!fails(&failures, "::ffff:192.0.2.1"));
         let wait = failures.count("192.0.2.1".parse().unwrap(), quota(1, 2)).unwrap_err();
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn an_ipv6_network_counts_as_one() {
-        let failures = FailedAuthentications::with_clock(quota(1, 2), FakeRelativeClock::default(), TRACKED);
+        let failures = PerAddress::with_clock(quota(1, 2), FakeRelativeClock::default(), TRACKED);
         assert!(!fails(&failures, "2001:db8::1"));
         assert!(!fails(&failures, "2001:db8::2"));
         assert!(fails(&failures, "2001:db8::3"));
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn addresses_beyond_the_bound_share_a_quota_until_others_recover() {
         let clock = FakeRelativeClock::default();
-        let failures = FailedAuthentications::with_clock(quota(1, 2), clock.clone(), 2);
+        let failures = PerAddress::with_clock(quota(1, 2), clock.clone(), 2);
         for address in ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"] {
             assert!(!fails(&failures, address), "{address}");
         }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_changed_quota_counts_anew() {
-        let failures = FailedAuthentications::with_clock(quota(1, 1), FakeRelativeClock::default(), TRACKED);
+        let failures = PerAddress::with_clock(quota(1, 1), FakeRelativeClock::default(), TRACKED);
         let address = "192.0.2.1".parse().unwrap();
         assert!(failures.count(address, quota(1, 1)).is_ok());
         assert!(failures.count(address, quota(1, 1)).is_err());
