@@ -103,6 +103,8 @@ pub enum Refusal {
     },
     /// A POST without `Content-Type: application/json`.
     NotJson,
+    /// A form sent as something else than `application/x-www-form-urlencoded`.
+    NotForm,
     /// A `Content-Encoding`.
     Encoded,
     /// The body is over the limit.
@@ -121,6 +123,13 @@ pub enum Refusal {
     Unauthenticated(AuthenticationFailure),
     /// The key is known, the address is not on its list.
     AddressNotAllowed,
+    /// A signed link of a customer's page that was never issued like this, or is too late.
+    Link,
+    /// Too many requests for customers' pages from this address.
+    PagesTooOften {
+        /// When to try again.
+        retry_after: Duration,
+    },
     /// Too many requests with this key.
     RateLimited {
         /// When to try again.
@@ -140,7 +149,7 @@ impl Refusal {
         match self {
             Self::UnknownPath => "unknown_path",
             Self::WrongMethod { .. } => "wrong_method",
-            Self::NotJson => "content_type",
+            Self::NotJson | Self::NotForm => "content_type",
             Self::Encoded => "content_encoding",
             Self::BodyTooLarge => "body_too_large",
             Self::HeadTooLarge => "head_too_large",
@@ -150,6 +159,8 @@ impl Refusal {
             Self::QueryOnPost => "query_on_post",
             Self::Unauthenticated(failure) => failure.reason(),
             Self::AddressNotAllowed => "address",
+            Self::Link => "link",
+            Self::PagesTooOften { .. } => "pages_rate_limit",
             Self::RateLimited { .. } => "rate_limit",
             Self::FailedTooOften { .. } => "failed_authentications",
         }

@@ -9,6 +9,7 @@
 //! | [`cli`] | one file a subcommand |
 //! | [`app`] | composition root: rules, store, engine, clock, listeners, drain |
 //! | [`http`] | listener (TCP, PROXY, TLS, message framing, limits), router (one table), admission, reply (errors to HTTP, one match), admin |
+//! | [`pages`] | what a deposit's customer meets: entry link, return link, the sandbox's hosted page |
 //! | [`v1`] | the gateway's front: create, status, balance, history, translate (pure), relay address, reply |
 //! | [`upstream`] | the v2 service behind the gateway: embedded, or remote by way of the journal; recovery at start |
 //! | [`v2`] | a v2 request in, a v2 reply out |
@@ -69,9 +70,8 @@
 //!
 //! # Absences
 //!
-//! Customer pages, callbacks and the relay (those of a remote engine too), PostgreSQL, modes `shadow` and `legacy`: their
-//! seams are here ([`engine::CustomerWay`], [`upstream::Upstream`], [`store::Store`], the rows of the router's table), they
-//! are not. A rule set that asks for one of them is refused when it is loaded.
+//! Callbacks and the relay (those of a remote engine too), PostgreSQL, modes `shadow` and `legacy`: their seams are here
+//! ([`upstream::Upstream`], [`store::Store`], the rows of the router's table), they are not. A rule set that asks for one of them is refused when it is loaded.
 
 pub mod app;
 pub mod auth;
@@ -83,6 +83,7 @@ pub mod engine;
 pub mod failure;
 pub mod http;
 pub mod outbound;
+pub mod pages;
 pub mod provider;
 pub mod rules;
 pub mod store;

@@ -9,6 +9,19 @@ use crate::rules::Secret;
 
 /// The path of entry links.
 pub const ENTRY: &str = "pay";
+/// The path of return links.
+pub const RETURN: &str = "return";
+/// The path of the sandbox's hosted page.
+pub const SANDBOX: &str = "sandbox";
+
+/// What a link that was issued here says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// Whose it is.
+    pub id: TransactionId,
+    /// Valid before this, in Unix seconds.
+    pub expires: i64,
+}
 
 /// Signs a link that is valid while now is before `expires`, in Unix seconds.
 #[must_use]
@@ -24,7 +37,7 @@ pub fn sign(secret: &Secret, public_url: &str, kind: &str, id: TransactionId, ex
 #[error("the link is not valid or no longer valid")]
 pub struct LinkRefused;
 
-/// The operation that a link names. `target` is the path and query exactly as received: whatever was added, left out,
+/// What a link says. `target` is the path and query exactly as received: whatever was added, left out,
 /// reordered or spelled otherwise is refused. Any of the secrets verifies.
 ///
 /// # Errors
@@ -34,7 +47,7 @@ pub fn verify<'a>(
     kind: &str,
     target: &str,
     now: UnixMillis,
-) -> Result<TransactionId, LinkRefused> {
+) -> Result<Link, LinkRefused> {
     let (signed, signature) = target.split_once("&signature=").ok_or(LinkRefused)?;
     if !verifies_lower_hex(secrets, signed.as_bytes(), signature.as_bytes()) {
         return Err(LinkRefused);
@@ -46,7 +59,8 @@ pub fn verify<'a>(
     if now.seconds() >= expires {
         return Err(LinkRefused);
     }
-    TransactionId::parse(id).map_err(|_| LinkRefused)
+    let id = TransactionId::parse(id).map_err(|_| LinkRefused)?;
+    Ok(Link { id, expires })
 }
 
 #[cfg(test)]
@@ -58,6 +72,10 @@ mod tests {
 
     fn id() -> TransactionId {
         TransactionId::parse("123456789").unwrap()
+    }
+
+    fn link() -> Link {
+        Link { id: id(), expires: EXPIRES }
     }
 
     fn target(secret: &Secret) -> String {
@@ -75,8 +93,8 @@ mod tests {
     #[test]
     fn any_listed_secret_verifies() {
         let (old, new, other) = (Secret::new(b"old"), Secret::new(b"new"), Secret::new(b"other"));
-        assert_eq!(verify([&new, &old], ENTRY, &target(&old), NOW), Ok(id()));
-        assert_eq!(verify([&new, &old], ENTRY, &target(&new), NOW), Ok(id()));
+        assert_eq!(verify([&new, &old], ENTRY, &target(&old), NOW), Ok(link()));
+        assert_eq!(verify([&new, &old], ENTRY, &target(&new), NOW), Ok(link()));
         assert_eq!(verify([&new, &old], ENTRY, &target(&other), NOW), Err(LinkRefused));
         assert_eq!(verify([], ENTRY, &target(&new), NOW), Err(LinkRefused));
     }
@@ -117,6 +135,6 @@ mod tests {
         ] {
             assert_eq!(verify([&secret], ENTRY, &altered, NOW), Err(LinkRefused), "{altered}");
         }
-        assert!(verify([&secret], "return", &good, NOW).is_err(), "another kind");
+        assert!(verify([&secret], RETURN, &good, NOW).is_err(), "another kind");
     }
 }

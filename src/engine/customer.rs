@@ -33,15 +33,16 @@ impl From<Preparation> for CustomerWay {
 }
 
 impl Engine {
-    /// How the customer of a deposit goes on now; `provider` is the one of its shop. A result goes before everything
-    /// else, then what a provider prepared for this deposit, then what the provider tells without being asked.
+    /// How the customer of a deposit goes on now; `provider` is the one of its shop, `None` when the shop is gone. A result
+    /// goes before everything else, then what a provider prepared for this deposit, then what the provider tells without
+    /// being asked. Where nobody is left who could prepare anything, preparation has stopped.
     ///
     /// # Errors
     /// The store could not answer.
     pub async fn customer_way(
         &self,
         operation: &Operation,
-        provider: &ProviderRules,
+        provider: Option<&ProviderRules>,
     ) -> Result<CustomerWay, StoreError> {
         let status = operation.state.status();
         if status != Status::Pending {
@@ -50,6 +51,7 @@ impl Engine {
         if let Some(preparation) = self.store.preparation(operation.id).await? {
             return Ok(preparation.into());
         }
+        let Some(provider) = provider else { return Ok(CustomerWay::Stopped) };
         let told = self.provider.customer_way(provider, operation, self.clock.now());
         Ok(told.unwrap_or(CustomerWay::Preparing))
     }

@@ -61,6 +61,12 @@ impl Engine {
         &self.store
     }
 
+    /// Makes and verifies the links of deposits.
+    #[must_use]
+    pub const fn links(&self) -> &PageSecret {
+        &self.page_secret
+    }
+
     /// The process's metrics.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {

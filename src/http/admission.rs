@@ -35,11 +35,15 @@ const MISSING: Refusal = Refusal::Unauthenticated(AuthenticationFailure::Missing
 /// Step 3: the body that the head announces.
 ///
 /// # Errors
-/// It is not JSON as it is, it is too long, or it belongs to a GET.
-pub fn announced_body<B: Body>(head: &Parts, body: &B, limits: &Limits) -> Result<(), Refusal> {
+/// It is not of the route's media type as it is, it is too long, or it belongs to a GET.
+pub fn announced_body<B: Body>(head: &Parts, body: &B, route: &Route<'_>, limits: &Limits) -> Result<(), Refusal> {
     let is_post = head.method == Method::POST;
-    if is_post && !is_json(&head.headers) {
-        return Err(Refusal::NotJson);
+    let (media_type, refusal) = match route {
+        Route::Page { .. } => ("application/x-www-form-urlencoded", Refusal::NotForm),
+        _ => ("application/json", Refusal::NotJson),
+    };
+    if is_post && !is_of(media_type, &head.headers) {
+        return Err(refusal);
     }
     if head.headers.contains_key(header::CONTENT_ENCODING) {
         return Err(Refusal::Encoded);
@@ -57,12 +61,12 @@ pub fn v2_signature(head: &Parts) -> HeaderValue {
     head.headers.get(V2_SIGNATURE).cloned().unwrap_or(HeaderValue::from_static(""))
 }
 
-/// Exactly one `Content-Type`: `application/json` in any case, with any parameters.
-fn is_json(headers: &HeaderMap) -> bool {
+/// Exactly one `Content-Type`: this one in any case, with any parameters.
+fn is_of(media_type: &str, headers: &HeaderMap) -> bool {
     let mut values = headers.get_all(header::CONTENT_TYPE).iter();
     let (Some(value), None) = (values.next(), values.next()) else { return false };
-    let media_type = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
-    media_type.trim_ascii().eq_ignore_ascii_case(b"application/json")
+    let sent = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+    sent.trim_ascii().eq_ignore_ascii_case(media_type.as_bytes())
 }
 
 /// The authentication headers of a request, none of them repeated. `Debug` shows which are there, not what they say.

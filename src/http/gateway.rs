@@ -15,6 +15,7 @@ use http_body::Body;
 use ipnet::IpNet;
 
 use super::admission::{self, Credentials};
+use super::reader::Reader;
 use super::reply::{self, Envelope, Reply};
 use super::router::{self, Route};
 use super::{HeadFacts, Peer, Protocol, body, correlation};
@@ -24,6 +25,7 @@ use crate::clock::{Clock, Random};
 use crate::domain::{Direction, ShopCode};
 use crate::engine::Engine;
 use crate::failure::{Failure, Refusal};
+use crate::pages::{Answer, Decision, LinkKind, Visit};
 use crate::provider::events;
 use crate::rules::{Endpoint, Merchant, RuleSet, V1Route};
 use crate::telemetry::access::loggable;
@@ -62,6 +64,9 @@ pub struct Wiring {
     pub access_log: Arc<dyn AccessLog>,
 }
 
+/// The longest form of a customer's page, in bytes.
+const LONGEST_FORM: usize = 1024;
+
 /// Answers requests. Clones are the same gateway.
 #[derive(Clone)]
 pub struct Gateway(Arc<Core>);
@@ -73,6 +78,8 @@ struct Core {
     /// Only requests that failed are counted and only they are held up, so that nobody can lock out a merchant by failing
     /// from its address.
     failed_authentications: PerAddress,
+    /// Requests for customers' pages.
+    visits: PerAddress,
     bad_replies: Seldom,
 }
 
@@ -83,7 +90,9 @@ impl Gateway {
         let rules = wiring.rules.current();
         let trusted_proxies = rules.gateway.clients.trusted_proxies.clone();
         let failed_authentications = PerAddress::new(rules.gateway.limits.unauthenticated_per_ip);
-        Self(Arc::new(Core { wiring, trusted_proxies, failed_authentications, bad_replies: Seldom::default() }))
+        let visits = PerAddress::new(rules.gateway.limits.pages_per_ip);
+        let bad_replies = Seldom::default();
+        Self(Arc::new(Core { wiring, trusted_proxies, failed_authentications, visits, bad_replies }))
     }
 
     /// Answers a request, whose extensions hold the listener's [`Peer`] and [`HeadFacts`].
@@ -126,6 +135,14 @@ enum Admitted {
     Merchant(Caller, Work, Upstream),
     /// A report of the HTTP provider of a shop.
     Provider(ShopCode, SignedBody),
+    /// A customer's browser.
+    Customer(Visit),
+}
+
+/// What a request is answered with when nothing stopped it.
+enum Said {
+    Json(Bytes),
+    Page(Answer),
 }
 
 /// A handler's work for a merchant, with everything it needs of the request, so that it can outlive the connection.
@@ -169,7 +186,7 @@ impl Target {
         match route {
             Route::V2Create(direction) => Some(Self::V2Create(*direction)),
             Route::V2Status(transaction_id) => Some(Self::V2Status((*transaction_id).into())),
-            Route::ProviderEvents(_) => None,
+            Route::ProviderEvents(_) | Route::Page { .. } => None,
             Route::V1(V1Route { endpoints, .. }) => {
                 let dialect = &merchant.v1.dialect.name;
                 endpoints.iter().find(|(name, _)| name == dialect).map(|(_, endpoint)| Self::V1(*endpoint))
@@ -209,7 +226,10 @@ impl Core {
         let route = router::find(&rules, &head.method, path)
             .inspect_err(|_| exchange.route = router::name_of_path(&rules, path))?;
         exchange.route = route.name();
-        admission::announced_body(head, &body, limits)?;
+        if let Route::Page { kind, decides } = route {
+            return self.admit_visit(exchange, head, body, (kind, decides), address).await;
+        }
+        admission::announced_body(head, &body, &route, limits)?;
         if let Route::ProviderEvents(shop) = route {
             return self.admit_report(exchange, head, body, shop, address).await;
         }
@@ -273,6 +293,39 @@ impl Core {
         Ok(Admitted::Provider(shop.clone(), body))
     }
 
+    /// The same steps for a customer's browser: its link is all that it has to show, and its address may be any.
+    async fn admit_visit<B>(
+        &self,
+        exchange: &mut Exchange,
+        head: &Parts,
+        body: B,
+        (kind, decides): (LinkKind, bool),
+        address: IpAddr,
+    ) -> Result<Admitted, Failure>
+    where
+        B: Body<Data = Bytes>,
+    {
+        exchange.reader = Some(Reader::of(&head.headers));
+        let rules = Arc::clone(&exchange.rules);
+        let limits = &rules.gateway.limits;
+        let allowed = self.visits.count(address, limits.pages_per_ip);
+        allowed.map_err(|retry_after| Refusal::PagesTooOften { retry_after })?;
+        let route = Route::Page { kind, decides };
+        admission::announced_body(head, &body, &route, limits)?;
+        // Behind a remote engine links are its own.
+        if self.wiring.upstream.is_remote() {
+            return Err(Refusal::UnknownPath.into());
+        }
+        let target = head.uri.path_and_query().map_or("", |target| target.as_str());
+        let mut visit = Visit::verified(&self.wiring.engine, &rules, kind, target, self.wiring.clock.now())?;
+        if decides {
+            let form = body::read(body, limits.body.min(LONGEST_FORM), limits.body_timeout).await?;
+            exchange.close = false;
+            visit.decision = Some(Decision::read(&form)?);
+        }
+        Ok(Admitted::Customer(visit))
+    }
+
     /// Counts a failed authentication against its address, and turns it into a 429 when there were too many.
     fn held_up(&self, refusal: Refusal, address: IpAddr, rules: &RuleSet) -> Refusal {
         if matches!(refusal, Refusal::Unauthenticated(_) | Refusal::AddressNotAllowed) {
@@ -289,10 +342,12 @@ impl Core {
         }
     }
 
-    async fn work(&self, admitted: Admitted) -> Result<Bytes, Failure> {
+    async fn work(&self, admitted: Admitted) -> Result<Said, Failure> {
+        let engine = &self.wiring.engine;
         match admitted {
-            Admitted::Merchant(caller, work, upstream) => work_for(&caller, work, &upstream).await,
-            Admitted::Provider(shop, body) => events::take(&self.wiring.engine, &shop, &body).await,
+            Admitted::Merchant(caller, work, upstream) => work_for(&caller, work, &upstream).await.map(Said::Json),
+            Admitted::Provider(shop, body) => events::take(engine, &shop, &body).await.map(Said::Json),
+            Admitted::Customer(visit) => visit.answer(engine).await.map(Said::Page),
         }
     }
 }
@@ -326,6 +381,8 @@ struct Exchange {
     /// Whether the connection has to close after the reply. An early refusal leaves a body unread; and a wrong signature
     /// closes like an unknown key does, so that the two replies are the same.
     close: bool,
+    /// Of a customer's page: who reads the answer.
+    reader: Option<Reader>,
     started: Instant,
     answered: bool,
 }
@@ -349,6 +406,7 @@ impl Exchange {
             merchant: None,
             v1_proven: false,
             close: http1 && has_body,
+            reader: None,
             started: Instant::now(),
             answered: false,
             core,
@@ -356,23 +414,37 @@ impl Exchange {
     }
 
     /// Replies, counts and logs.
-    fn finish(mut self, outcome: Result<Bytes, Failure>) -> Reply {
+    fn finish(mut self, outcome: Result<Said, Failure>) -> Reply {
         let v1_merchant = self.merchant.as_deref().filter(|_| self.v1_proven);
         let envelope = Envelope { request_id: &self.request_id, v1_merchant, close: self.close };
         let reason = match &outcome {
             Err(failure) => failure.reason(),
             Ok(_) => None,
         };
+        let reader = self.reader.as_ref();
         let reply = match outcome {
-            Ok(body) => reply::success(body, &envelope),
+            Ok(Said::Json(body)) => reply::success(body, &envelope),
+            Ok(Said::Page(answer)) => {
+                let accept_language = reader.map_or("", |reader| &reader.accept_language);
+                let reply = reply::step(&answer.step, self.reads(accept_language), &envelope);
+                self.merchant = self.rules.merchants.get(&answer.merchant).cloned();
+                reply
+            }
             Err(failure) => {
                 self.note(&failure);
-                reply::failure(&failure, &envelope)
+                match reader.filter(|reader| !reader.wants_json) {
+                    Some(reader) => reply::failure_page(&failure, self.reads(&reader.accept_language), &envelope),
+                    None => reply::failure(&failure, &envelope),
+                }
             }
         };
         self.answered = true;
         self.record(reply.status().as_u16(), reason);
         reply
+    }
+
+    fn reads<'a>(&'a self, accept_language: &'a str) -> reply::Reader<'a> {
+        reply::Reader { pages: &self.rules.pages, accept_language }
     }
 
     fn record(&self, status: u16, reason: Option<&'static str>) {
@@ -438,7 +510,7 @@ fn method_name(method: &Method) -> &str {
 }
 
 /// Runs a handler; its panic becomes our failure, told to the operator and not to the caller.
-async fn without_panic(work: impl Future<Output = Result<Bytes, Failure>>) -> Result<Bytes, Failure> {
+async fn without_panic<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let mut work = pin!(work);
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
         Ok(poll) => poll,

@@ -6,6 +6,7 @@ pub mod body;
 pub mod correlation;
 pub mod gateway;
 pub mod listener;
+pub mod reader;
 pub mod reply;
 pub mod router;
 

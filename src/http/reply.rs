@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use super::correlation::REQUEST_ID;
 use crate::failure::{Busy, EngineReply, EngineWord, Failure, Refusal};
-use crate::rules::{Dialect, Merchant};
+use crate::pages::{Html, Page, Refresh, Step};
+use crate::rules::{Dialect, Merchant, PageState, Pages};
 
 /// A finished reply.
 pub type Reply = Response<Full<Bytes>>;
@@ -45,13 +46,94 @@ pub fn failure(failure: &Failure, envelope: &Envelope<'_>) -> Reply {
     let dialect = envelope.v1_merchant.map(|merchant| merchant.v1.dialect.as_ref());
     let body = told.body.cloned().unwrap_or_else(|| error_body(told.status, &told.message, dialect));
     let mut reply = json(told.status, body, envelope);
-    if let Some(allow) = told.allow.and_then(|allow| HeaderValue::from_str(allow).ok()) {
-        reply.headers_mut().insert(header::ALLOW, allow);
-    }
-    if let Some(after) = told.retry_after {
-        reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
-    }
+    told.announce(&mut reply);
     add_notices(&mut reply, envelope.v1_merchant);
+    reply
+}
+
+/// Who reads a page.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a> {
+    /// What pages are made of.
+    pub pages: &'a Pages,
+    /// What its browser sent.
+    pub accept_language: &'a str,
+}
+
+/// A customer's browser is sent elsewhere, or shown a page (contract section 9).
+#[must_use]
+pub fn step(step: &Step, reader: Reader<'_>, envelope: &Envelope<'_>) -> Reply {
+    let location = match step {
+        Step::Away(url) => url.as_str(),
+        Step::Link(link) => link.expose(),
+        Step::Page(page) => {
+            let status = if page.contradicts { StatusCode::CONFLICT } else { StatusCode::OK };
+            return shown(status, page, reader, envelope);
+        }
+    };
+    let mut reply = for_customers(StatusCode::SEE_OTHER, Bytes::new(), envelope);
+    // URLs are ASCII without spaces: that is what their types are for.
+    match HeaderValue::from_str(location) {
+        Ok(location) => drop(reply.headers_mut().insert(header::LOCATION, location)),
+        Err(_) => *reply.status_mut() = StatusCode::INTERNAL_SERVER_ERROR,
+    }
+    reply
+}
+
+/// A page in place of a page that something stopped.
+#[must_use]
+pub fn failure_page(failure: &Failure, reader: Reader<'_>, envelope: &Envelope<'_>) -> Reply {
+    let told = told(failure, "link");
+    let page = match told.status {
+        StatusCode::FORBIDDEN => Page::of(PageState::Refused),
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+            let refresh = Some(Refresh::again(whole_seconds(told.retry_after.unwrap_or(SOON))));
+            Page { refresh, ..Page::of(PageState::Busy) }
+        }
+        _ => Page::of(PageState::Error),
+    };
+    let mut reply = shown(told.status, &page, reader, envelope);
+    told.announce(&mut reply);
+    reply
+}
+
+fn shown(status: StatusCode, page: &Page, reader: Reader<'_>, envelope: &Envelope<'_>) -> Reply {
+    let request_id = envelope.request_id.to_str().unwrap_or_default();
+    let Html { text, language, style_source } = page.html(reader.pages, reader.accept_language, request_id);
+    let mut reply = for_customers(status, text.into(), envelope);
+    let policy = format!(
+        "default-src 'none'; style-src '{style_source}'; img-src data:; form-action 'self'; frame-ancestors 'none'; \
+         base-uri 'none'"
+    );
+    let refresh = page.refresh.as_ref().map(Refresh::value);
+    let headers = reply.headers_mut();
+    for (name, value) in [
+        (header::CONTENT_LANGUAGE, Some(language.as_ref())),
+        (header::CONTENT_SECURITY_POLICY, Some(policy.as_str())),
+        (header::REFRESH, refresh.as_deref()),
+    ] {
+        if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
+            headers.insert(name, value);
+        }
+    }
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(header::VARY, HeaderValue::from_static("Accept, Accept-Language"));
+    reply
+}
+
+/// What every answer to a customer's browser carries: it is kept nowhere, tells no other site where it came from, and
+/// stands in nobody's frame.
+fn for_customers(status: StatusCode, body: Bytes, envelope: &Envelope<'_>) -> Reply {
+    let mut reply = plain(status, body, envelope);
+    for (name, value) in [
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (HeaderName::from_static("x-robots-tag"), "noindex, nofollow"),
+    ] {
+        reply.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
     reply
 }
 
@@ -137,6 +219,10 @@ fn told_refusal(refusal: &Refusal) -> Told<'_> {
         Refusal::NotJson => {
             Told::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be sent with Content-Type: application/json")
         }
+        Refusal::NotForm => Told::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "the form must be sent with Content-Type: application/x-www-form-urlencoded",
+        ),
         Refusal::Encoded => Told::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Encoding is not accepted"),
         Refusal::BodyTooLarge => Told::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
         Refusal::HeadTooLarge => {
@@ -159,6 +245,10 @@ fn told_refusal(refusal: &Refusal) -> Told<'_> {
         Refusal::FailedTooOften { retry_after } => {
             Told::new(StatusCode::TOO_MANY_REQUESTS, "too many failed authentications").after(*retry_after)
         }
+        Refusal::Link => Told::new(StatusCode::FORBIDDEN, "the link is not valid, or no longer valid"),
+        Refusal::PagesTooOften { retry_after } => {
+            Told::new(StatusCode::TOO_MANY_REQUESTS, "too many requests from this address").after(*retry_after)
+        }
     }
 }
 
@@ -169,6 +259,16 @@ impl<'a> Told<'a> {
 
     fn after(self, retry_after: Duration) -> Self {
         Self { retry_after: Some(retry_after), ..self }
+    }
+
+    /// `Allow` and `Retry-After`.
+    fn announce(&self, reply: &mut Reply) {
+        if let Some(allow) = self.allow.and_then(|allow| HeaderValue::from_str(allow).ok()) {
+            reply.headers_mut().insert(header::ALLOW, allow);
+        }
+        if let Some(after) = self.retry_after {
+            reply.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(whole_seconds(after)));
+        }
     }
 }
 
@@ -203,10 +303,15 @@ fn error_body(status: StatusCode, message: &str, dialect: Option<&Dialect>) -> B
 }
 
 fn json(status: StatusCode, body: Bytes, envelope: &Envelope<'_>) -> Reply {
+    let mut reply = plain(status, body, envelope);
+    reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    reply
+}
+
+fn plain(status: StatusCode, body: Bytes, envelope: &Envelope<'_>) -> Reply {
     let mut reply = Response::new(Full::new(body));
     *reply.status_mut() = status;
     let headers = reply.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(REQUEST_ID, envelope.request_id.clone());
     if envelope.close {
@@ -267,6 +372,9 @@ mod tests {
             (Refusal::QueryOnPost.into(), 400),
             (Refusal::Unauthenticated(AuthenticationFailure::UnknownKey).into(), 401),
             (Refusal::AddressNotAllowed.into(), 403),
+            (Refusal::NotForm.into(), 415),
+            (Refusal::Link.into(), 403),
+            (Refusal::PagesTooOften { retry_after: second }.into(), 429),
             (Refusal::RateLimited { retry_after: second }.into(), 429),
             (Refusal::FailedTooOften { retry_after: second }.into(), 429),
             (Failure::Invalid(Complaint::member("amount", "is required")), 400),

@@ -4,19 +4,35 @@ use http::Method;
 
 use crate::domain::Direction;
 use crate::failure::Refusal;
+use crate::pages::LinkKind;
 use crate::rules::{RuleSet, V1Route};
 
 /// The name of requests that found no route, in logs and metrics.
 pub const NO_ROUTE: &str = "none";
 
-/// The table: paths of the gateway's own, with the methods each is served with. `HEAD` and `OPTIONS` are served nowhere:
-/// what is read here is read by programs that sign their requests, and no browser of another origin has business with it.
+/// The table: paths of the gateway's own, with the methods each is served with. `HEAD` is served for customers' pages alone,
+/// where link previews ask with it, and `OPTIONS` nowhere: the rest is read by programs that sign their requests, and no
+/// browser of another origin has business with any of it.
 const TABLE: &[Row] = &[
     Row { path: Path::Exactly("/api/v2/deposits"), served: &[(Method::POST, Served::Deposits)] },
     Row { path: Path::Exactly("/api/v2/withdrawals"), served: &[(Method::POST, Served::Withdrawals)] },
     Row { path: Path::SegmentBelow("/api/v2/transactions/"), served: &[(Method::GET, Served::Transaction)] },
     Row { path: Path::SegmentBetween("/providers/", "/events"), served: &[(Method::POST, Served::ProviderEvents)] },
+    Row { path: Path::Below("/pay/"), served: &[LOOK_AT_ENTRY, (Method::HEAD, LOOK_AT_ENTRY.1)] },
+    Row { path: Path::Below("/return/"), served: &[LOOK_AT_RETURN, (Method::HEAD, LOOK_AT_RETURN.1)] },
+    Row {
+        path: Path::Below("/sandbox/"),
+        served: &[
+            LOOK_AT_SANDBOX,
+            (Method::HEAD, LOOK_AT_SANDBOX.1),
+            (Method::POST, Served::Page { kind: LinkKind::Sandbox, decides: true }),
+        ],
+    },
 ];
+
+const LOOK_AT_ENTRY: (Method, Served) = (Method::GET, Served::Page { kind: LinkKind::Entry, decides: false });
+const LOOK_AT_RETURN: (Method, Served) = (Method::GET, Served::Page { kind: LinkKind::Return, decides: false });
+const LOOK_AT_SANDBOX: (Method, Served) = (Method::GET, Served::Page { kind: LinkKind::Sandbox, decides: false });
 
 struct Row {
     path: Path,
@@ -30,6 +46,8 @@ enum Path {
     SegmentBelow(&'static str),
     /// One segment, the empty one included, between these two.
     SegmentBetween(&'static str, &'static str),
+    /// Whatever follows this prefix: an altered link is a link that was altered, not another path.
+    Below(&'static str),
 }
 
 #[derive(Clone, Copy)]
@@ -38,6 +56,7 @@ enum Served {
     Withdrawals,
     Transaction,
     ProviderEvents,
+    Page { kind: LinkKind, decides: bool },
 }
 
 /// What a request asks for.
@@ -49,6 +68,13 @@ pub enum Route<'a> {
     V2Status(&'a str),
     /// `POST /providers/{shop}/events`: the segment as sent.
     ProviderEvents(&'a str),
+    /// A link of a customer's page.
+    Page {
+        /// Which kind of link.
+        kind: LinkKind,
+        /// Whether the page's form is sent.
+        decides: bool,
+    },
     /// A path of v1. Which endpoint it is depends on the caller's dialect.
     V1(&'a V1Route),
 }
@@ -62,6 +88,7 @@ impl Route<'_> {
             Self::V2Create(Direction::Payout) => "v2_withdrawals",
             Self::V2Status(_) => "v2_transactions",
             Self::ProviderEvents(_) => "provider_events",
+            Self::Page { kind, .. } => kind.segment(),
             Self::V1(route) => route.endpoints.first().map_or(NO_ROUTE, |(_, endpoint)| endpoint.as_str()),
         }
     }
@@ -79,6 +106,7 @@ pub fn find<'a>(rules: &'a RuleSet, method: &Method, path: &'a str) -> Result<Ro
             Some((_, Served::Withdrawals)) => Ok(Route::V2Create(Direction::Payout)),
             Some((_, Served::Transaction)) => Ok(Route::V2Status(segment)),
             Some((_, Served::ProviderEvents)) => Ok(Route::ProviderEvents(segment)),
+            Some((_, Served::Page { kind, decides })) => Ok(Route::Page { kind: *kind, decides: *decides }),
             None => Err(wrong_method(row.served.iter().map(|(method, _)| method))),
         };
     }
@@ -108,6 +136,7 @@ impl Path {
                 let segment = path.strip_prefix(prefix)?.strip_suffix(suffix)?;
                 (!segment.contains('/')).then_some(segment)
             }
+            Self::Below(prefix) => path.strip_prefix(prefix),
         }
     }
 }
@@ -141,7 +170,10 @@ mod tests {
         let served: BTreeSet<(String, String)> = TABLE
             .iter()
             .flat_map(|row| {
-                let (Path::Exactly(path) | Path::SegmentBelow(path) | Path::SegmentBetween(path, _)) = row.path;
+                let (Path::Exactly(path)
+                | Path::SegmentBelow(path)
+                | Path::SegmentBetween(path, _)
+                | Path::Below(path)) = row.path;
                 row.served.iter().map(move |(method, _)| (path.to_owned(), method.to_string()))
             })
             .filter(|(path, _)| path.starts_with("/api/v2/"))

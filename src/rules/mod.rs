@@ -35,7 +35,6 @@ mod tests;
 mod validity;
 mod watch;
 
-#[cfg(test)]
 pub(crate) use compile::pages::built_in as built_in_pages;
 #[cfg(test)]
 pub(crate) use compile::samples::samples as reply_samples;

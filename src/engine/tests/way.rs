@@ -9,7 +9,7 @@ use crate::rules::{HttpProvider, ProviderRules, Secrets};
 impl World {
     async fn way(&self, reply: &str, provider: &ProviderRules) -> CustomerWay {
         let operation = self.engine.operation(&acme(), id(reply)).await.unwrap();
-        self.engine.customer_way(&operation, provider).await.unwrap()
+        self.engine.customer_way(&operation, Some(provider)).await.unwrap()
     }
 }
 

@@ -1,0 +1,240 @@
+//! What a deposit's customer meets (merchant-api-v2, "Customer payment page"; contract section 9): the entry link, the
+//! return link and the sandbox's hosted page. Looking changes nothing; only the sandbox's Pay and Decline do.
+
+mod entry;
+mod render;
+mod sandbox;
+#[cfg(test)]
+mod tests;
+
+pub use self::render::Html;
+pub use self::sandbox::Decision;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::auth::links::{self, Link};
+use crate::domain::{
+    Amount, BrowserUrl, Currency, Deposit, Instructions, Kind, MerchantId, Operation, OrderId, RedirectUrl, Status,
+    UnixMillis,
+};
+use crate::engine::{CustomerWay, Engine};
+use crate::failure::{Failure, Refusal};
+use crate::rules::{PageState, RuleSet};
+
+/// How often the preparing page comes again, in seconds.
+const PREPARING_SECONDS: u64 = 2;
+/// How often the page comes again that waits for a result.
+const STOPPED_SECONDS: u64 = 15;
+/// How long a result stands before the page goes on to the return link.
+const FINISHED_SECONDS: u64 = 2;
+
+/// The kinds of signed links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkKind {
+    /// `/pay/`: where the merchant sends its customer.
+    Entry,
+    /// `/return/`: back to the merchant.
+    Return,
+    /// `/sandbox/`: the sandbox's hosted page.
+    Sandbox,
+}
+
+impl LinkKind {
+    /// The first segment of its path.
+    #[must_use]
+    pub const fn segment(self) -> &'static str {
+        match self {
+            Self::Entry => links::ENTRY,
+            Self::Return => links::RETURN,
+            Self::Sandbox => links::SANDBOX,
+        }
+    }
+}
+
+/// What a browser asks for, by a link that was verified.
+#[derive(Debug)]
+pub struct Visit {
+    /// Which kind of link.
+    pub kind: LinkKind,
+    /// What it says.
+    pub link: Link,
+    /// Path and query as sent.
+    pub target: RedirectUrl,
+    /// What was chosen on the sandbox's page.
+    pub decision: Option<Decision>,
+    /// The rules of the request.
+    pub rules: Arc<RuleSet>,
+}
+
+impl Visit {
+    /// Verifies a link. `target` is the path and query exactly as received.
+    ///
+    /// # Errors
+    /// [`Refusal::Link`]: it was not issued like this, was altered, or is too late.
+    pub fn verified(
+        engine: &Engine,
+        rules: &Arc<RuleSet>,
+        kind: LinkKind,
+        target: &str,
+        now: UnixMillis,
+    ) -> Result<Self, Refusal> {
+        let link = engine.links().verify(&rules.gateway, kind.segment(), target, now).map_err(|_| Refusal::Link)?;
+        Ok(Self { kind, link, target: RedirectUrl::new(target.to_owned()), decision: None, rules: Arc::clone(rules) })
+    }
+
+    /// What the browser is answered.
+    ///
+    /// # Errors
+    /// [`Refusal::Link`] when there is no such deposit (any more); or the store could not answer.
+    pub async fn answer(self, engine: &Engine) -> Result<Answer, Failure> {
+        let stored = engine.store().by_id(self.link.id).await?;
+        let operation = stored.map(|stored| stored.operation);
+        // An id that names no deposit looks like a link that was never issued.
+        let opened = operation.and_then(|operation| Opened::new(engine, &self, operation)).ok_or(Refusal::Link)?;
+        let merchant = opened.operation.merchant.clone();
+        let step = match (self.kind, self.decision) {
+            (LinkKind::Return, _) => opened.destination(opened.operation.state.status()),
+            (LinkKind::Entry, _) => entry::step(engine, &self, opened).await?,
+            (LinkKind::Sandbox, None) => sandbox::page(engine, &self, opened).await?,
+            (LinkKind::Sandbox, Some(decision)) => sandbox::decide(engine, opened, decision).await?,
+        };
+        Ok(Answer { merchant, step })
+    }
+}
+
+/// What a browser is answered, and about whose deposit.
+#[derive(Debug)]
+pub struct Answer {
+    /// Who created the deposit.
+    pub merchant: MerchantId,
+    /// How it goes on.
+    pub step: Step,
+}
+
+/// How the customer goes on.
+#[derive(Debug)]
+pub enum Step {
+    /// To the merchant's own page, or to the provider's.
+    Away(BrowserUrl),
+    /// To another of our links.
+    Link(RedirectUrl),
+    /// To a page of ours.
+    Page(Box<Page>),
+}
+
+/// A page, before a language is chosen for it.
+#[derive(Debug)]
+pub struct Page {
+    /// What it is about.
+    pub state: PageState,
+    /// The deposit; `None` when nothing may be told of one.
+    pub payment: Option<Payment>,
+    /// What the customer has to do.
+    pub instructions: Option<Instructions>,
+    /// The signed return link, where pages offer it.
+    pub return_url: Option<RedirectUrl>,
+    /// Where the sandbox's form goes: path and query.
+    pub action: Option<RedirectUrl>,
+    /// Path and query of the page itself, where asking once more helps.
+    pub here: Option<RedirectUrl>,
+    /// When it comes again or goes on by itself.
+    pub refresh: Option<Refresh>,
+    /// Whether it answers a decision that contradicts the booked result.
+    pub contradicts: bool,
+}
+
+impl Page {
+    /// A page that tells of no deposit.
+    #[must_use]
+    pub const fn of(state: PageState) -> Self {
+        Self {
+            state,
+            payment: None,
+            instructions: None,
+            return_url: None,
+            action: None,
+            here: None,
+            refresh: None,
+            contradicts: false,
+        }
+    }
+}
+
+/// What pages tell of a deposit.
+#[derive(Debug)]
+pub struct Payment {
+    merchant: Box<str>,
+    shop: Box<str>,
+    order_id: OrderId,
+    amount: Amount,
+    currency: Currency,
+}
+
+/// That a page comes again, or goes on, by itself.
+#[derive(Debug)]
+pub struct Refresh {
+    /// After so long, in whole seconds.
+    pub after: Duration,
+    /// Where to; `None`: the same page.
+    pub to: Option<RedirectUrl>,
+}
+
+impl Refresh {
+    /// The same page again.
+    #[must_use]
+    pub const fn again(seconds: u64) -> Self {
+        Self { after: Duration::from_secs(seconds), to: None }
+    }
+}
+
+/// A deposit as its pages need it.
+struct Opened {
+    operation: Operation,
+    deposit: Deposit,
+    told: Payment,
+    return_url: Option<RedirectUrl>,
+}
+
+impl Opened {
+    /// `None` for a withdrawal.
+    fn new(engine: &Engine, visit: &Visit, operation: Operation) -> Option<Self> {
+        let Kind::Deposit(deposit) = operation.kind.clone() else { return None };
+        let Visit { rules, .. } = visit;
+        // What is gone from the rules is still told of, by its own name.
+        let merchant = rules.merchants.get(&operation.merchant).map(|merchant| merchant.name.clone());
+        let shop = rules.shops.get(&operation.shop);
+        let told = Payment {
+            merchant: merchant.unwrap_or_else(|| operation.merchant.as_str().into()),
+            shop: shop.map_or_else(|| operation.shop.as_str().into(), |shop| shop.name.clone()),
+            order_id: operation.order_id.clone(),
+            amount: operation.amount,
+            currency: operation.currency,
+        };
+        let offers_return = shop.is_none_or(|shop| shop.payin.browser_return);
+        let return_url =
+            offers_return.then(|| engine.links().return_link(&rules.gateway, operation.id, operation.created_at));
+        Some(Self { operation, deposit, told, return_url })
+    }
+
+    /// Where the customer of a deposit of this status goes, byte for byte as the merchant named it (merchant-api-v2,
+    /// browser return destination).
+    fn destination(&self, status: Status) -> Step {
+        let Deposit { success_url, pending_url, fail_url, .. } = &self.deposit;
+        let destination = match status {
+            Status::Success => success_url,
+            Status::Pending => pending_url,
+            Status::Failed => fail_url,
+        };
+        Step::Away(destination.clone())
+    }
+
+    async fn way(&self, engine: &Engine, rules: &RuleSet) -> Result<CustomerWay, Failure> {
+        let provider = rules.shops.get(&self.operation.shop).map(|shop| &shop.provider);
+        Ok(engine.customer_way(&self.operation, provider).await?)
+    }
+
+    fn page(self, state: PageState) -> Page {
+        Page { payment: Some(self.told), return_url: self.return_url, ..Page::of(state) }
+    }
+}
