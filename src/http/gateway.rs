@@ -427,14 +427,19 @@ impl Exchange {
             Ok(Said::Page(answer)) => {
                 let accept_language = reader.map_or("", |reader| &reader.accept_language);
                 let reply = reply::step(&answer.step, self.reads(accept_language), &envelope);
+                self.core.wiring.metrics.page(answer.step.name());
                 self.merchant = self.rules.merchants.get(&answer.merchant).cloned();
                 reply
             }
             Err(failure) => {
                 self.note(&failure);
-                match reader.filter(|reader| !reader.wants_json) {
+                let reply = match reader.filter(|reader| !reader.wants_json) {
                     Some(reader) => reply::failure_page(&failure, self.reads(&reader.accept_language), &envelope),
                     None => reply::failure(&failure, &envelope),
+                };
+                match reader {
+                    Some(_) => reply::for_customers(reply),
+                    None => reply,
                 }
             }
         };

@@ -71,7 +71,7 @@ pub fn step(step: &Step, reader: Reader<'_>, envelope: &Envelope<'_>) -> Reply {
             return shown(status, page, reader, envelope);
         }
     };
-    let mut reply = for_customers(StatusCode::SEE_OTHER, Bytes::new(), envelope);
+    let mut reply = for_customers(plain(StatusCode::SEE_OTHER, Bytes::new(), envelope));
     // URLs are ASCII without spaces: that is what their types are for.
     match HeaderValue::from_str(location) {
         Ok(location) => drop(reply.headers_mut().insert(header::LOCATION, location)),
@@ -100,7 +100,7 @@ pub fn failure_page(failure: &Failure, reader: Reader<'_>, envelope: &Envelope<'
 fn shown(status: StatusCode, page: &Page, reader: Reader<'_>, envelope: &Envelope<'_>) -> Reply {
     let request_id = envelope.request_id.to_str().unwrap_or_default();
     let Html { text, language, style_source } = page.html(reader.pages, reader.accept_language, request_id);
-    let mut reply = for_customers(status, text.into(), envelope);
+    let mut reply = for_customers(plain(status, text.into(), envelope));
     let policy = format!(
         "default-src 'none'; style-src '{style_source}'; img-src data:; form-action 'self'; frame-ancestors 'none'; \
          base-uri 'none'"
@@ -123,8 +123,8 @@ fn shown(status: StatusCode, page: &Page, reader: Reader<'_>, envelope: &Envelop
 
 /// What every answer to a customer's browser carries: it is kept nowhere, tells no other site where it came from, and
 /// stands in nobody's frame.
-fn for_customers(status: StatusCode, body: Bytes, envelope: &Envelope<'_>) -> Reply {
-    let mut reply = plain(status, body, envelope);
+#[must_use]
+pub fn for_customers(mut reply: Reply) -> Reply {
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
         (header::REFERRER_POLICY, "no-referrer"),
@@ -132,7 +132,7 @@ fn for_customers(status: StatusCode, body: Bytes, envelope: &Envelope<'_>) -> Re
         (header::X_FRAME_OPTIONS, "DENY"),
         (HeaderName::from_static("x-robots-tag"), "noindex, nofollow"),
     ] {
-        reply.headers_mut().insert(name, HeaderValue::from_static(value));
+        reply.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
     reply
 }

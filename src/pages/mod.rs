@@ -123,6 +123,28 @@ pub enum Step {
     Page(Box<Page>),
 }
 
+impl Step {
+    /// Its name in metrics.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Away(_) => "away",
+            Self::Link(_) => "link",
+            Self::Page(page) => match page.state {
+                PageState::Preparing => "preparing",
+                PageState::Instructions => "instructions",
+                PageState::Stopped => "stopped",
+                PageState::Sandbox => "sandbox",
+                PageState::Success => "success",
+                PageState::Failed => "failed",
+                PageState::Refused => "refused",
+                PageState::Busy => "busy",
+                PageState::Error => "error",
+            },
+        }
+    }
+}
+
 /// A page, before a language is chosen for it.
 #[derive(Debug)]
 pub struct Page {

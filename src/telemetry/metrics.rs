@@ -116,6 +116,11 @@ struct StageName {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PageName {
+    page: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Reason {
     reason: &'static str,
 }
@@ -188,6 +193,7 @@ pub struct Metrics {
     stages: [Histogram; Stage::ALL.len()],
     refusals: Words<Reason>,
     translations_refused: Words<Reason>,
+    pages: Words<PageName>,
     connections_open: Gauge,
     connections: Counter,
     connections_refused: Words<Reason>,
@@ -229,6 +235,7 @@ impl Default for Metrics {
             stages: Stage::ALL.map(|stage| stage_family.get_or_create_owned(&StageName { stage: stage.as_str() })),
             refusals: Words::new(|reason| Reason { reason }),
             translations_refused: Words::new(|reason| Reason { reason }),
+            pages: Words::new(|page| PageName { page }),
             connections_open: Gauge::default(),
             connections: Counter::default(),
             connections_refused: Words::new(|reason| Reason { reason }),
@@ -284,6 +291,8 @@ impl Metrics {
         registry.register("refusals", "Requests that admission refused, by reason", self.refusals.family.clone());
         let help = "v1 bodies that have no v2 equivalent, by reason";
         registry.register("translations_refused", help, self.translations_refused.family.clone());
+        let help = "Customers' steps by their links, by the page that was shown or the place they were sent to";
+        registry.register("pages", help, self.pages.family.clone());
         registry.register("connections_open", "Connections open now", self.connections_open.clone());
         registry.register("connections", "Connections opened", self.connections.clone());
         let help = "Connections closed before they served a request, by reason";
@@ -368,6 +377,11 @@ impl Metrics {
     /// A request was refused for this reason (`signature`, `unknown_key`, `address`, `rate_limit`, ...).
     pub fn refused(&self, reason: &'static str) {
         self.refusals.count(reason);
+    }
+
+    /// A customer's link led here: to a page by the name of its state, or away.
+    pub fn page(&self, page: &'static str) {
+        self.pages.count(page);
     }
 
     /// A v1 body could not be translated, by reason.
@@ -547,6 +561,7 @@ mod tests {
         metrics.stage(Stage::Engine, Duration::from_micros(700));
         metrics.refused("signature");
         metrics.translation_refused("amount");
+        metrics.page("preparing");
         metrics.connection_opened();
         metrics.connection_opened();
         metrics.connection_closed();
@@ -572,6 +587,7 @@ mod tests {
             r#"paybridge_stage_duration_seconds_count{stage="body"} 0"#,
             r#"paybridge_refusals_total{reason="signature"} 1"#,
             r#"paybridge_translations_refused_total{reason="amount"} 1"#,
+            r#"paybridge_pages_total{page="preparing"} 1"#,
             "paybridge_connections_open 1",
             "paybridge_connections_total 2",
             r#"paybridge_connections_refused_total{reason="tls"} 1"#,
