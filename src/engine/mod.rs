@@ -11,7 +11,7 @@ mod opening;
 mod query;
 mod report;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 

@@ -30,7 +30,7 @@ use crate::telemetry::Metrics;
 use crate::upstream::Upstream;
 use crate::{v1, v2};
 
-const START: UnixMillis = UnixMillis(1_780_000_000_000);
+pub(crate) const START: UnixMillis = UnixMillis(1_780_000_000_000);
 
 /// The merchant that most tests are about.
 const ACME: &str = r#"
@@ -67,20 +67,20 @@ const CARD_SCHEMA: &str = r#"{"type":"object","properties":{"bank_code":{"type":
 
 /// An engine over rule files and a store of its own. The merchants are `acme` (key `k`) and `other` (key `o`); the shops
 /// `card`, with a schema for deposits, and `spare`, without one.
-struct World {
+pub(crate) struct World {
     directory: tempfile::TempDir,
-    engine: Arc<Engine>,
-    clock: Arc<ManualClock>,
+    pub engine: Arc<Engine>,
+    pub clock: Arc<ManualClock>,
     metrics: Arc<Metrics>,
 }
 
 impl World {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Self::with(&[])
     }
 
     /// A world some of whose rule files are changed from the start.
-    fn with(changed: &[(&str, &str)]) -> Self {
+    pub fn with(changed: &[(&str, &str)]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let other = ACME.replace("\"k\"", "\"o\"");
         for (path, text) in [
@@ -118,15 +118,25 @@ impl World {
     }
 
     /// Changes a rule file; callers made afterwards see it.
-    fn edit(&self, path: &str, text: &str) {
+    pub fn edit(&self, path: &str, text: &str) {
         put(self.directory.path(), &format!("rules/{path}"), text);
     }
 
     /// Changes some text of a rule file, which must be there.
-    fn replace(&self, path: &str, from: &str, to: &str) {
+    pub fn replace(&self, path: &str, from: &str, to: &str) {
         let text = fs::read_to_string(self.directory.path().join("rules").join(path)).unwrap();
         assert!(text.contains(from), "{path} has no {from:?}");
         self.edit(path, &text.replacen(from, to, 1));
+    }
+
+    /// Where the rule files are.
+    pub fn rules_directory(&self) -> std::path::PathBuf {
+        self.directory.path().join("rules")
+    }
+
+    /// The rule files as they are now.
+    pub fn rules(&self) -> Arc<RuleSet> {
+        Arc::new(rules(self.directory.path()))
     }
 
     fn caller(&self) -> Caller {
@@ -134,7 +144,7 @@ impl World {
     }
 
     fn caller_with(&self, key: &str) -> Caller {
-        let rules = Arc::new(rules(self.directory.path()));
+        let rules = self.rules();
         let key = KnownKey::find(&rules, Interface::V2, key).unwrap();
         let signature = signatures::sign_v2(&Secret::new(b"s"), b"");
         let admitted = key.admit("127.0.0.1".parse().unwrap()).unwrap();
@@ -161,16 +171,16 @@ impl World {
         told(v1::create(&upstream, &caller, direction, &signed(&caller, body)).await)
     }
 
-    async fn deposit(&self, members: &str) -> Result<String, String> {
+    pub async fn deposit(&self, members: &str) -> Result<String, String> {
         self.create(Direction::Payin, &deposit(members)).await
     }
 
-    async fn withdraw(&self, members: &str) -> Result<String, String> {
+    pub async fn withdraw(&self, members: &str) -> Result<String, String> {
         self.create(Direction::Payout, &withdrawal(members)).await
     }
 
     /// The status record of the operation that a create's reply names.
-    async fn status(&self, reply: &str) -> String {
+    pub async fn status(&self, reply: &str) -> String {
         let caller = self.caller();
         String::from_utf8(v2::status(&self.engine, &caller, &id(reply).to_string()).await.unwrap().to_vec()).unwrap()
     }
@@ -189,7 +199,7 @@ impl World {
     }
 
     /// The merchant's balances as `EUR available held`, in hundredths.
-    async fn balances(&self) -> Vec<String> {
+    pub async fn balances(&self) -> Vec<String> {
         let balances = self.store().balances(&acme()).await.unwrap();
         balances.iter().map(|(currency, has)| format!("{currency} {} {}", has.available, has.held)).collect()
     }
@@ -234,7 +244,7 @@ fn rules(directory: &Path) -> RuleSet {
 }
 
 /// The transaction id of a create's reply.
-fn id(reply: &str) -> TransactionId {
+pub(crate) fn id(reply: &str) -> TransactionId {
     let reply: serde_json::Value = serde_json::from_str(reply).unwrap();
     TransactionId::parse(reply["transaction_id"].as_str().unwrap()).unwrap()
 }

@@ -1,1 +1,282 @@
+//! The customer's way over the real store and real rule files, with a clock that is moved.
 
+use std::time::Duration;
+
+use super::{Answer, Decision, LinkKind, Step, Visit};
+use crate::auth::links::{ENTRY, sign};
+use crate::clock::Clock as _;
+use crate::domain::{BrowserUrl, Instructions, Preparation, ProviderKind, ShopCode};
+use crate::engine::tests::{START, World, id};
+use crate::engine::{Report, Reported};
+use crate::failure::{Failure, Refusal};
+use crate::rules::{PageState, Secret};
+
+const MINUTE: Duration = Duration::from_mins(1);
+const GATEWAY: &str = "[store]\nurl = \"sqlite:../store.db\"\nkeys = [\"file:../store.key\"]\n";
+
+impl World {
+    async fn open(&self, kind: LinkKind, link: &str, decision: Option<Decision>) -> Result<Step, Failure> {
+        let rules = self.rules();
+        let target = link.strip_prefix(&*rules.gateway.server.public_url).unwrap_or(link);
+        let visit = Visit::verified(&self.engine, &rules, kind, target, self.clock.now())?;
+        let Answer { merchant, step } = Visit { decision, ..visit }.answer(&self.engine).await?;
+        assert_eq!(merchant.as_str(), "acme");
+        Ok(step)
+    }
+
+    /// What the entry link leads to: a page's name, an address, or the refusal.
+    async fn entry(&self, reply: &str) -> String {
+        told(self.open(LinkKind::Entry, &entry_link(reply), None).await)
+    }
+
+    async fn sandbox(&self, link: &str, decision: Option<Decision>) -> String {
+        told(self.open(LinkKind::Sandbox, link, decision).await)
+    }
+
+    async fn go_back(&self, link: &str) -> String {
+        told(self.open(LinkKind::Return, link, None).await)
+    }
+
+    /// The sandbox's link of a deposit that is ready.
+    async fn hosted(&self, reply: &str) -> String {
+        match self.open(LinkKind::Entry, &entry_link(reply), None).await.unwrap() {
+            Step::Link(link) => link.expose().to_owned(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The return link that a page offers.
+    async fn offered(&self, reply: &str) -> Option<String> {
+        match self.open(LinkKind::Entry, &entry_link(reply), None).await.unwrap() {
+            Step::Page(page) => page.return_url.map(|link| link.expose().to_owned()),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn told(step: Result<Step, Failure>) -> String {
+    match step {
+        Ok(Step::Away(url)) => url.as_str().to_owned(),
+        Ok(Step::Link(link)) => link.expose().split(['?', '/']).nth(3).unwrap().to_owned(),
+        Ok(Step::Page(page)) if page.contradicts => format!("{:?}, contradicting", page.state),
+        Ok(Step::Page(page)) => format!("{:?}", page.state),
+        Err(Failure::Refused(Refusal::Link)) => "refused".to_owned(),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+fn entry_link(reply: &str) -> String {
+    let reply: serde_json::Value = serde_json::from_str(reply).unwrap();
+    reply["redirect_url"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn the_sandbox_leads_by_amount_and_age() {
+    let world = World::new();
+    let mut replies = Vec::new();
+    for cents in 0..=5 {
+        replies.push(world.deposit(&format!("\"order_id\":\"{cents}\",\"amount\":1.0{cents}")).await.unwrap());
+    }
+    let ways = async || {
+        let mut words = Vec::new();
+        for reply in &replies {
+            words.push(world.entry(reply).await);
+        }
+        words.join(" ")
+    };
+    assert_eq!(ways().await, "Preparing https://a.example/f Preparing Preparing Preparing Preparing");
+    world.clock.advance(Duration::from_secs(1));
+    assert_eq!(ways().await, "sandbox https://a.example/f Stopped Instructions Preparing sandbox");
+    world.clock.advance(Duration::from_secs(9));
+    assert_eq!(ways().await, "sandbox https://a.example/f Stopped Instructions sandbox sandbox");
+}
+
+#[tokio::test]
+async fn pages_come_again_by_themselves_while_something_is_awaited() {
+    let world = World::new();
+    for (cents, state, seconds) in
+        [(0, PageState::Preparing, Some(2)), (2, PageState::Stopped, Some(15)), (3, PageState::Instructions, None)]
+    {
+        let reply = world.deposit(&format!("\"order_id\":\"{cents}\",\"amount\":1.0{cents}")).await.unwrap();
+        if state != PageState::Preparing {
+            world.clock.advance(Duration::from_secs(1));
+        }
+        let Step::Page(page) = world.open(LinkKind::Entry, &entry_link(&reply), None).await.unwrap() else {
+            panic!("{state:?}")
+        };
+        assert_eq!(page.state, state);
+        assert_eq!(page.refresh.as_ref().map(|refresh| refresh.after.as_secs()), seconds);
+        assert!(page.refresh.is_none_or(|refresh| refresh.to.is_none()));
+        assert!(page.return_url.is_some() && page.payment.is_some() && page.action.is_none());
+        assert_eq!(page.instructions.is_some(), state == PageState::Instructions);
+    }
+}
+
+#[tokio::test]
+async fn what_was_chosen_is_booked_once() {
+    let world = World::new();
+    for (decision, other, state, contradicting, destination, balance) in [
+        (Decision::Pay, Decision::Decline, "Success", "Success, contradicting", "https://a.example/s", "EUR 1000 0"),
+        (Decision::Decline, Decision::Pay, "Failed", "Failed, contradicting", "https://a.example/f", "EUR 1000 0"),
+    ] {
+        let reply = world.deposit(&format!("\"order_id\":\"{state}\"")).await.unwrap();
+        world.clock.advance(Duration::from_secs(1));
+        let link = world.hosted(&reply).await;
+        assert_eq!(world.sandbox(&link, None).await, "Sandbox");
+        assert_eq!(world.entry(&reply).await, "sandbox", "looking decides nothing");
+        for _ in 0..3 {
+            assert_eq!(world.sandbox(&link, Some(decision)).await, state);
+        }
+        assert_eq!(world.sandbox(&link, Some(other)).await, contradicting);
+        assert_eq!(world.sandbox(&link, None).await, destination, "the form is gone");
+        assert_eq!(world.entry(&reply).await, destination);
+        assert_eq!(world.balances().await, [balance]);
+        let record: serde_json::Value = serde_json::from_str(&world.status(&reply).await).unwrap();
+        let payer = (state == "Success").then_some("411111******1111");
+        assert_eq!(record["account_number"].as_str(), payer);
+    }
+}
+
+#[tokio::test]
+async fn links_end_with_their_lifetimes_from_creation() {
+    let world = World::new();
+    let reply = world.deposit("\"amount\":1.02").await.unwrap();
+    let back = world.offered(&reply).await.unwrap();
+    world.clock.advance(30 * MINUTE - Duration::from_millis(1));
+    assert_eq!(world.entry(&reply).await, "Stopped");
+    world.clock.advance(Duration::from_millis(1));
+    assert_eq!(world.entry(&reply).await, "refused");
+    assert_eq!(world.deposit("\"amount\":1.02").await.unwrap(), reply, "a repeat does not renew the window");
+    world.clock.advance(7 * 24 * 60 * MINUTE - 30 * MINUTE - Duration::from_millis(1));
+    assert_eq!(world.go_back(&back).await, "https://a.example/p");
+    world.clock.advance(Duration::from_millis(1));
+    assert_eq!(world.go_back(&back).await, "refused");
+}
+
+#[tokio::test]
+async fn the_hosted_page_ends_with_the_entry_link_that_led_to_it() {
+    let world = World::new();
+    let reply = world.deposit("").await.unwrap();
+    world.clock.advance(30 * MINUTE - Duration::from_secs(1));
+    let link = world.hosted(&reply).await;
+    world.clock.advance(Duration::from_secs(1));
+    assert_eq!(world.sandbox(&link, None).await, "refused");
+    assert_eq!(world.sandbox(&link, Some(Decision::Pay)).await, "refused");
+    assert!(world.status(&reply).await.contains("PENDING"));
+}
+
+#[tokio::test]
+async fn a_return_is_decided_by_the_status_of_that_moment() {
+    let world = World::new();
+    let reply = world.deposit("").await.unwrap();
+    let back = world.offered(&reply).await.unwrap();
+    assert_eq!(world.go_back(&back).await, "https://a.example/p");
+    assert!(world.status(&reply).await.contains("PENDING"));
+    world.clock.advance(Duration::from_secs(1));
+    let link = world.hosted(&reply).await;
+    world.sandbox(&link, Some(Decision::Pay)).await;
+    assert_eq!(world.go_back(&back).await, "https://a.example/s");
+}
+
+#[tokio::test]
+async fn a_shop_decides_whether_pages_offer_the_return() {
+    let world = World::new();
+    let reply = world.deposit("").await.unwrap();
+    let back = world.offered(&reply).await.unwrap();
+    world.replace("shops/card.toml", "[payin]", "[payin]\nbrowser_return = false");
+    assert_eq!(world.offered(&reply).await, None);
+    assert_eq!(world.go_back(&back).await, "https://a.example/p", "what was issued stays");
+    world.clock.advance(Duration::from_secs(1));
+    let link = world.hosted(&reply).await;
+    let Step::Page(page) = world.open(LinkKind::Sandbox, &link, Some(Decision::Pay)).await.unwrap() else { panic!() };
+    assert!(page.return_url.is_none() && page.refresh.is_none());
+    assert_eq!(world.entry(&reply).await, "https://a.example/s");
+}
+
+#[tokio::test]
+async fn a_result_shown_goes_on_to_the_return_link() {
+    let world = World::new();
+    let reply = world.deposit("").await.unwrap();
+    world.clock.advance(Duration::from_secs(1));
+    let link = world.hosted(&reply).await;
+    let Step::Page(page) = world.open(LinkKind::Sandbox, &link, Some(Decision::Pay)).await.unwrap() else { panic!() };
+    let (refresh, back) = (page.refresh.unwrap(), page.return_url.unwrap());
+    assert_eq!(refresh.to.as_ref().unwrap().expose(), back.expose());
+    assert_eq!(refresh.value(), format!("2; url={}", back.expose()));
+    assert_eq!(world.go_back(back.expose()).await, "https://a.example/s");
+}
+
+#[tokio::test]
+async fn links_of_a_listed_secret_live_on() {
+    let world = World::with(&[("gateway.toml", &format!("{GATEWAY}[pages]\nsecret = \"old\"\n"))]);
+    let reply = world.deposit("\"amount\":1.02").await.unwrap();
+    let back = world.offered(&reply).await.unwrap();
+    world.edit("gateway.toml", &format!("{GATEWAY}[pages]\nsecret = [\"new\", \"old\"]\n"));
+    assert_eq!(world.entry(&reply).await, "Preparing");
+    assert_eq!(world.go_back(&back).await, "https://a.example/p");
+    let later = world.deposit("\"order_id\":\"later\",\"amount\":1.02").await.unwrap();
+    let new_back = world.offered(&later).await.unwrap();
+    world.edit("gateway.toml", &format!("{GATEWAY}[pages]\nsecret = \"new\"\n"));
+    assert_eq!((world.entry(&reply).await, world.go_back(&back).await), ("refused".into(), "refused".into()));
+    assert_eq!(world.deposit("\"amount\":1.02").await.unwrap(), reply, "the link stays what it was");
+    assert_eq!(
+        (world.entry(&later).await.as_str(), world.go_back(&new_back).await.as_str()),
+        ("Preparing", "https://a.example/p")
+    );
+}
+
+#[tokio::test]
+async fn what_a_provider_prepared_is_where_the_customer_goes() {
+    let world = World::new();
+    let reply = world.deposit("").await.unwrap();
+    for (preparation, expected) in [
+        (Preparation::Page(BrowserUrl::new("https://p.example/1?a=b").unwrap()), "https://p.example/1?a=b"),
+        (Preparation::Instructions(Instructions::new(Some("Pay".into()), Vec::new()).unwrap()), "Instructions"),
+        (Preparation::Stopped, "Stopped"),
+    ] {
+        let shop = ShopCode::new("card").unwrap();
+        let taken = world.engine.report(ProviderKind::Sandbox, &shop, id(&reply), Report::Prepared(preparation)).await;
+        assert_eq!(taken.unwrap(), Reported::Taken);
+        assert_eq!(world.entry(&reply).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_deposit_whose_shop_is_gone_waits() {
+    let world = World::new();
+    let reply = world.deposit("\"method\":\"spare\"").await.unwrap();
+    world.replace("merchants/acme.toml", "[shops.spare]\npayin = true\npayout = true\n", "");
+    std::fs::remove_file(world.rules_directory().join("shops/spare.toml")).unwrap();
+    world.replace("merchants/other.toml", "[shops.spare]\npayin = true\npayout = true\n", "");
+    assert_eq!(world.entry(&reply).await, "Stopped");
+    assert!(world.offered(&reply).await.is_some());
+}
+
+#[tokio::test]
+async fn an_id_that_names_no_deposit_is_refused_like_a_wrong_link() {
+    let world = World::new();
+    let withdrawal = world.withdraw("").await.unwrap();
+    for id in [id(&withdrawal).to_string(), "4711".to_owned()] {
+        let id = crate::domain::TransactionId::parse(&id).unwrap();
+        let expires = START.plus(MINUTE).seconds();
+        let link = sign(&Secret::new(b"pages"), "", ENTRY, id, expires);
+        assert_eq!(told(world.open(LinkKind::Entry, &link, None).await), "refused", "{link}");
+    }
+}
+
+#[tokio::test]
+async fn a_link_of_one_kind_is_none_of_another() {
+    let world = World::new();
+    let reply = world.deposit("\"amount\":1.02").await.unwrap();
+    let entry = entry_link(&reply);
+    let back = world.offered(&reply).await.unwrap();
+    for (kind, link) in
+        [(LinkKind::Return, &entry), (LinkKind::Sandbox, &entry), (LinkKind::Entry, &back), (LinkKind::Sandbox, &back)]
+    {
+        assert_eq!(told(world.open(kind, link, None).await), "refused");
+        let renamed = link
+            .replace("/pay/", &format!("/{}/", kind.segment()))
+            .replace("/return/", &format!("/{}/", kind.segment()));
+        assert_eq!(told(world.open(kind, &renamed, None).await), "refused");
+    }
+}
