@@ -1,8 +1,10 @@
 //! The way of a request through the gateway: route, admission, handler, reply, one line in the log.
 
+mod exchange;
+
 use std::any::Any;
 use std::future::poll_fn;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,16 +12,16 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{HeaderValue, Method, Request};
+use http::{HeaderValue, Request};
 use http_body::Body;
 use ipnet::IpNet;
 
+use self::exchange::Exchange;
 use super::admission::{self, Credentials};
 use super::reader::Reader;
 use super::reply::{self, Envelope, Reply};
 use super::router::{self, Route};
-use super::{HeadFacts, Peer, Protocol, body, correlation};
-use crate::auth::addresses::client_address;
+use super::{HeadFacts, body, correlation};
 use crate::auth::{Caller, PerAddress, SignedBody};
 use crate::clock::{Clock, Random};
 use crate::domain::{Direction, ShopCode};
@@ -28,8 +30,7 @@ use crate::failure::{Failure, Refusal};
 use crate::pages::{Answer, Decision, LinkKind, Visit};
 use crate::provider::events;
 use crate::rules::{Endpoint, Merchant, RuleSet, V1Route};
-use crate::telemetry::access::loggable;
-use crate::telemetry::{AccessLine, AccessLog, Metrics, Seldom, Stage};
+use crate::telemetry::{AccessLog, Metrics, Seldom, Stage};
 use crate::upstream::Upstream;
 use crate::v1;
 
@@ -361,157 +362,6 @@ async fn work_for(caller: &Caller, work: Work, upstream: &Upstream) -> Result<By
         Work::V2Create(direction, body, signature) => upstream.native_create(caller, direction, &body, signature).await,
         Work::V2Status(transaction_id, signature) => upstream.native_status(caller, &transaction_id, signature).await,
     }
-}
-
-/// A request and what was learnt of it, until it is answered or its caller is gone: either is logged and counted.
-struct Exchange {
-    core: Arc<Core>,
-    rules: Arc<RuleSet>,
-    request_id: HeaderValue,
-    trace: Option<Box<str>>,
-    method: Method,
-    route: &'static str,
-    /// Where the request counts as coming from; `None` when the listener failed to say.
-    address: Option<IpAddr>,
-    http1: bool,
-    /// Whose key was used, proven or not.
-    merchant: Option<Arc<Merchant>>,
-    /// Whether it is proven by a v1 signature. Before that, no reply depends on the merchant.
-    v1_proven: bool,
-    /// Whether the connection has to close after the reply. An early refusal leaves a body unread; and a wrong signature
-    /// closes like an unknown key does, so that the two replies are the same.
-    close: bool,
-    /// Of a customer's page: who reads the answer.
-    reader: Option<Reader>,
-    started: Instant,
-    answered: bool,
-}
-
-impl Exchange {
-    fn begin(core: Arc<Core>, rules: Arc<RuleSet>, head: &Parts, has_body: bool) -> Self {
-        let peer = head.extensions.get::<Peer>();
-        let forwarded = head.headers.get_all("x-forwarded-for");
-        let http1 = peer.is_none_or(|peer| peer.protocol == Protocol::Http1);
-        let address = peer.map(|peer| {
-            client_address(peer.address, &core.trusted_proxies, forwarded.iter().map(HeaderValue::as_bytes))
-        });
-        Self {
-            rules,
-            request_id: correlation::request_id(&head.headers, core.wiring.random.as_ref()),
-            trace: correlation::trace_id(&head.headers).map(Into::into),
-            method: head.method.clone(),
-            route: router::NO_ROUTE,
-            address,
-            http1,
-            merchant: None,
-            v1_proven: false,
-            close: http1 && has_body,
-            reader: None,
-            started: Instant::now(),
-            answered: false,
-            core,
-        }
-    }
-
-    /// Replies, counts and logs.
-    fn finish(mut self, outcome: Result<Said, Failure>) -> Reply {
-        let v1_merchant = self.merchant.as_deref().filter(|_| self.v1_proven);
-        let envelope = Envelope { request_id: &self.request_id, v1_merchant, close: self.close };
-        let reason = match &outcome {
-            Err(failure) => failure.reason(),
-            Ok(_) => None,
-        };
-        let reader = self.reader.as_ref();
-        let reply = match outcome {
-            Ok(Said::Json(body)) => reply::success(body, &envelope),
-            Ok(Said::Page(answer)) => {
-                let accept_language = reader.map_or("", |reader| &reader.accept_language);
-                let reply = reply::step(&answer.step, self.reads(accept_language), &envelope);
-                self.core.wiring.metrics.page(answer.step.name());
-                self.merchant = self.rules.merchants.get(&answer.merchant).cloned();
-                reply
-            }
-            Err(failure) => {
-                self.note(&failure);
-                let reply = match reader.filter(|reader| !reader.wants_json) {
-                    Some(reader) => reply::failure_page(&failure, self.reads(&reader.accept_language), &envelope),
-                    None => reply::failure(&failure, &envelope),
-                };
-                match reader {
-                    Some(_) => reply::for_customers(reply),
-                    None => reply,
-                }
-            }
-        };
-        self.answered = true;
-        self.record(reply.status().as_u16(), reason);
-        reply
-    }
-
-    fn reads<'a>(&'a self, accept_language: &'a str) -> reply::Reader<'a> {
-        reply::Reader { pages: &self.rules.pages, accept_language }
-    }
-
-    fn record(&self, status: u16, reason: Option<&'static str>) {
-        let (core, duration) = (&self.core, self.started.elapsed());
-        core.wiring.metrics.request(self.route, status, duration);
-        core.wiring.access_log.line(&AccessLine {
-            request_id: self.request_id.to_str().unwrap_or_default(),
-            merchant: self.merchant.as_ref().map(|merchant| merchant.id.as_str()),
-            route: self.route,
-            method: method_name(&self.method),
-            status,
-            reason,
-            duration,
-            rules_version: &self.rules.version,
-            peer: self.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
-            trace: self.trace.as_deref(),
-            time: core.wiring.clock.now(),
-        });
-    }
-
-    /// Counts refusals, and tells the operator what the caller is not told.
-    fn note(&self, failure: &Failure) {
-        let request_id = loggable(self.request_id.to_str().unwrap_or_default());
-        match failure {
-            Failure::Refused(refusal) => self.core.wiring.metrics.refused(refusal.reason()),
-            Failure::BadEngineReply { cause } => {
-                if let Some(left_out) = self.core.bad_replies.due(Instant::now()) {
-                    tracing::error!(%request_id, route = self.route, %cause, left_out,
-                        "the engine's answer cannot be passed on");
-                }
-            }
-            Failure::Internal { cause } => {
-                tracing::error!(%request_id, route = self.route, %cause, "the gateway failed");
-            }
-            // What keeps the engine from answering is told once by who asks it.
-            Failure::EngineUnreachable { cause } => {
-                tracing::debug!(%request_id, route = self.route, %cause, "the engine could not be reached");
-            }
-            Failure::EngineTimeout
-            | Failure::Invalid(_)
-            | Failure::Conflict(_)
-            | Failure::NotFound
-            | Failure::NotOffered(_)
-            | Failure::EngineBusy { .. }
-            | Failure::EngineSaid(_)
-            | Failure::Unavailable => {}
-        }
-    }
-}
-
-impl Drop for Exchange {
-    fn drop(&mut self) {
-        if !self.answered {
-            self.record(reply::CALLER_GONE, None);
-        }
-    }
-}
-
-/// The method for the log: a caller can invent methods of any length.
-fn method_name(method: &Method) -> &str {
-    let name = method.as_str();
-    if name.len() <= 16 { name } else { "other" }
 }
 
 /// Runs a handler; its panic becomes our failure, told to the operator and not to the caller.

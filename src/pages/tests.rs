@@ -11,10 +11,16 @@ use crate::engine::{Report, Reported};
 use crate::failure::{Failure, Refusal};
 use crate::rules::{PageState, Secret};
 
-const MINUTE: Duration = Duration::from_mins(1);
+const SECOND: u64 = 1000;
+const MINUTE: u64 = 60 * SECOND;
+const DAY: u64 = 24 * 60 * MINUTE;
 const GATEWAY: &str = "[store]\nurl = \"sqlite:../store.db\"\nkeys = [\"file:../store.key\"]\n";
 
 impl World {
+    fn later(&self, millis: u64) {
+        self.clock.advance(Duration::from_millis(millis));
+    }
+
     async fn open(&self, kind: LinkKind, link: &str, decision: Option<Decision>) -> Result<Step, Failure> {
         let rules = self.rules();
         let target = link.strip_prefix(&*rules.gateway.server.public_url).unwrap_or(link);
@@ -85,9 +91,9 @@ async fn the_sandbox_leads_by_amount_and_age() {
         words.join(" ")
     };
     assert_eq!(ways().await, "Preparing https://a.example/f Preparing Preparing Preparing Preparing");
-    world.clock.advance(Duration::from_secs(1));
+    world.later(SECOND);
     assert_eq!(ways().await, "sandbox https://a.example/f Stopped Instructions Preparing sandbox");
-    world.clock.advance(Duration::from_secs(9));
+    world.later(9 * SECOND);
     assert_eq!(ways().await, "sandbox https://a.example/f Stopped Instructions sandbox sandbox");
 }
 
@@ -99,7 +105,7 @@ async fn pages_come_again_by_themselves_while_something_is_awaited() {
     {
         let reply = world.deposit(&format!("\"order_id\":\"{cents}\",\"amount\":1.0{cents}")).await.unwrap();
         if state != PageState::Preparing {
-            world.clock.advance(Duration::from_secs(1));
+            world.later(SECOND);
         }
         let Step::Page(page) = world.open(LinkKind::Entry, &entry_link(&reply), None).await.unwrap() else {
             panic!("{state:?}")
@@ -120,7 +126,7 @@ async fn what_was_chosen_is_booked_once() {
         (Decision::Decline, Decision::Pay, "Failed", "Failed, contradicting", "https://a.example/f", "EUR 1000 0"),
     ] {
         let reply = world.deposit(&format!("\"order_id\":\"{state}\"")).await.unwrap();
-        world.clock.advance(Duration::from_secs(1));
+        world.later(SECOND);
         let link = world.hosted(&reply).await;
         assert_eq!(world.sandbox(&link, None).await, "Sandbox");
         assert_eq!(world.entry(&reply).await, "sandbox", "looking decides nothing");
@@ -142,14 +148,14 @@ async fn links_end_with_their_lifetimes_from_creation() {
     let world = World::new();
     let reply = world.deposit("\"amount\":1.02").await.unwrap();
     let back = world.offered(&reply).await.unwrap();
-    world.clock.advance(30 * MINUTE - Duration::from_millis(1));
+    world.later(30 * MINUTE - 1);
     assert_eq!(world.entry(&reply).await, "Stopped");
-    world.clock.advance(Duration::from_millis(1));
+    world.later(1);
     assert_eq!(world.entry(&reply).await, "refused");
     assert_eq!(world.deposit("\"amount\":1.02").await.unwrap(), reply, "a repeat does not renew the window");
-    world.clock.advance(7 * 24 * 60 * MINUTE - 30 * MINUTE - Duration::from_millis(1));
+    world.later(7 * DAY - 30 * MINUTE - 1);
     assert_eq!(world.go_back(&back).await, "https://a.example/p");
-    world.clock.advance(Duration::from_millis(1));
+    world.later(1);
     assert_eq!(world.go_back(&back).await, "refused");
 }
 
@@ -157,9 +163,9 @@ async fn links_end_with_their_lifetimes_from_creation() {
 async fn the_hosted_page_ends_with_the_entry_link_that_led_to_it() {
     let world = World::new();
     let reply = world.deposit("").await.unwrap();
-    world.clock.advance(30 * MINUTE - Duration::from_secs(1));
+    world.later(30 * MINUTE - SECOND);
     let link = world.hosted(&reply).await;
-    world.clock.advance(Duration::from_secs(1));
+    world.later(SECOND);
     assert_eq!(world.sandbox(&link, None).await, "refused");
     assert_eq!(world.sandbox(&link, Some(Decision::Pay)).await, "refused");
     assert!(world.status(&reply).await.contains("PENDING"));
@@ -172,7 +178,7 @@ async fn a_return_is_decided_by_the_status_of_that_moment() {
     let back = world.offered(&reply).await.unwrap();
     assert_eq!(world.go_back(&back).await, "https://a.example/p");
     assert!(world.status(&reply).await.contains("PENDING"));
-    world.clock.advance(Duration::from_secs(1));
+    world.later(SECOND);
     let link = world.hosted(&reply).await;
     world.sandbox(&link, Some(Decision::Pay)).await;
     assert_eq!(world.go_back(&back).await, "https://a.example/s");
@@ -186,7 +192,7 @@ async fn a_shop_decides_whether_pages_offer_the_return() {
     world.replace("shops/card.toml", "[payin]", "[payin]\nbrowser_return = false");
     assert_eq!(world.offered(&reply).await, None);
     assert_eq!(world.go_back(&back).await, "https://a.example/p", "what was issued stays");
-    world.clock.advance(Duration::from_secs(1));
+    world.later(SECOND);
     let link = world.hosted(&reply).await;
     let Step::Page(page) = world.open(LinkKind::Sandbox, &link, Some(Decision::Pay)).await.unwrap() else { panic!() };
     assert!(page.return_url.is_none() && page.refresh.is_none());
@@ -197,7 +203,7 @@ async fn a_shop_decides_whether_pages_offer_the_return() {
 async fn a_result_shown_goes_on_to_the_return_link() {
     let world = World::new();
     let reply = world.deposit("").await.unwrap();
-    world.clock.advance(Duration::from_secs(1));
+    world.later(SECOND);
     let link = world.hosted(&reply).await;
     let Step::Page(page) = world.open(LinkKind::Sandbox, &link, Some(Decision::Pay)).await.unwrap() else { panic!() };
     let (refresh, back) = (page.refresh.unwrap(), page.return_url.unwrap());
@@ -258,7 +264,7 @@ async fn an_id_that_names_no_deposit_is_refused_like_a_wrong_link() {
     let withdrawal = world.withdraw("").await.unwrap();
     for id in [id(&withdrawal).to_string(), "4711".to_owned()] {
         let id = crate::domain::TransactionId::parse(&id).unwrap();
-        let expires = START.plus(MINUTE).seconds();
+        let expires = START.plus(Duration::from_millis(MINUTE)).seconds();
         let link = sign(&Secret::new(b"pages"), "", ENTRY, id, expires);
         assert_eq!(told(world.open(LinkKind::Entry, &link, None).await), "refused", "{link}");
     }

@@ -16,6 +16,8 @@ use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use tokio::sync::Notify;
 
+use http::Method;
+
 use super::*;
 use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
 use crate::clock::ManualClock;
@@ -24,6 +26,7 @@ use crate::domain::{
     ShopCode, Status, TransactionId, UnixMillis,
 };
 use crate::engine::{AtCreation, CustomerWay, PageSecret, Provider};
+use crate::http::{Peer, Protocol};
 use crate::rules::{
     AccountRule, AddressSet, Algorithm, ApiKey, BalanceRules, CallbackRules, CallbackSignature, CallbackStyle,
     ClientRules, Dialect, Encoding, EngineKeys, EngineRules, Gateway as GatewayRules, IdPolicy, KeyEntry, Limits,
@@ -36,6 +39,7 @@ use crate::store::{
     Intended, Intent, Journal, Passed, Progress, ProviderJob, ProviderQueue, Reservations, Settlement, Standing, Store,
     StoreError, Stored, Verdict,
 };
+use crate::telemetry::AccessLine;
 
 pub const NOW: UnixMillis = UnixMillis(1_735_689_600_000);
 pub const V1_SECRET: &[u8] = b"the-v1-secret";

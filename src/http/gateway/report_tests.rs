@@ -3,6 +3,8 @@
 use super::fixture::{AWAY, BODY_LIMIT, Call, Fixture};
 use std::time::Duration;
 
+use http::Method;
+
 use super::*;
 use crate::auth::signatures::sign_v2;
 

@@ -4,8 +4,11 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use super::fixture::{AWAY, Answered, BODY_LIMIT, Call, DEPOSIT, Fixture, NOW, PANICS, PAYIN, Pieces, rule_set};
+use http::Method;
+
 use super::*;
 use crate::http::HeadFault;
+use crate::http::Protocol;
 
 /// A fault, the status and a word of the message that tell it, and how to make it.
 type Fault = (&'static str, u16, &'static str, fn(&mut Call));

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::fixture::{Call, Fixture, PAYIN};
 use super::tests::hangs_up_on_the_way_to_the_store;
-use super::*;
+use http::Method;
 
 /// A create that only the merchant's rules stand in the way of: whether they matter, the store has to tell.
 const UNTRANSLATABLE: &str = r#"{"external_id":"o-1","amount":"10.50","currency":"EUR","surprise":1}"#;
