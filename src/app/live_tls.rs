@@ -99,17 +99,14 @@ impl LiveTls {
         let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         let served = self.served.load_full();
         let mut tls = self.settings.load().tls.clone();
-        let result = match server_tls(&gateway.tls) {
-            Ok(read) => {
-                let renewed = read.digest != served.digest;
-                self.served.store(Arc::new(Served::of(&read)));
-                if renewed {
-                    tls = Some(Arc::new(read.config));
-                }
-                Ok(renewed)
+        let result = server_tls(&gateway.tls).map(|read| {
+            let renewed = read.digest != served.digest;
+            self.served.store(Arc::new(Served::of(&read)));
+            if renewed {
+                tls = Some(Arc::new(read.config));
             }
-            Err(error) => Err(error),
-        };
+            renewed
+        });
         self.settings.store(Arc::new(ConnectionRules { limits: self.room.fit(&gateway.limits), tls }));
         result
     }
