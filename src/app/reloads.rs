@@ -253,10 +253,7 @@ fn problem_info(problem: &Problem) -> ProblemInfo {
         file: problem.file().display().to_string(),
         line: problem.line(),
         column: problem.column(),
-        severity: match problem.severity() {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        },
+        severity: problem.severity().as_str(),
         message: problem.message().to_owned(),
         suggestion: problem.suggestion().map(str::to_owned),
     }

@@ -30,6 +30,17 @@ pub enum Severity {
     Warning,
 }
 
+impl Severity {
+    /// The word for it: "error" or "warning".
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+}
+
 /// A part of a rule file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {

@@ -71,10 +71,7 @@ pub(super) fn write(checked: &Checked, out: &mut dyn Write) -> io::Result<()> {
 
 fn found(problem: &Problem) -> Found<'_> {
     Found {
-        severity: match problem.severity() {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        },
+        severity: problem.severity().as_str(),
         place: at(problem.place()),
         message: problem.message(),
         suggestion: problem.suggestion(),

@@ -40,9 +40,10 @@ impl Problem {
     }
 
     fn title(&self, paint: Paint) -> String {
-        let (word, colour) = match self.severity {
-            Severity::Error => ("error", AnsiColor::BrightRed),
-            Severity::Warning => ("warning", AnsiColor::BrightYellow),
+        let word = self.severity.as_str();
+        let colour = match self.severity {
+            Severity::Error => AnsiColor::BrightRed,
+            Severity::Warning => AnsiColor::BrightYellow,
         };
         let (place, message) = (self.place.to_string(), one_line(&self.message));
         match paint {
