@@ -253,6 +253,12 @@ struct Finding {
     severity: Severity,
 }
 
+impl Finding {
+    fn new(file: FileId, span: Span, message: impl Into<String>, severity: Severity) -> Self {
+        Self { file, span, message: message.into(), suggestion: None, related: None, severity }
+    }
+}
+
 impl Findings {
     /// Takes a file; `path` is how problems name it.
     pub fn file(&mut self, path: &Path, text: impl Into<Arc<str>>) -> FileId {
@@ -267,33 +273,19 @@ impl Findings {
 
     /// Notes a problem and what may have been meant.
     pub fn add_with(&mut self, file: FileId, span: Span, message: impl Into<String>, suggestion: Option<String>) {
-        self.note(Finding {
-            file,
-            span,
-            message: message.into(),
-            suggestion,
-            related: None,
-            severity: Severity::Error,
-        });
+        self.note(Finding { suggestion, ..Finding::new(file, span, message, Severity::Error) });
     }
 
     /// Notes a problem that has to do with another place as well, and what is there: "first used here".
     pub fn add_beside(&mut self, file: FileId, span: Span, message: impl Into<String>, beside: (FileId, Span, &str)) {
         let (other, at, label) = beside;
-        let (message, related) = (message.into(), Some((other, at, label.to_owned())));
-        self.note(Finding { file, span, message, suggestion: None, related, severity: Severity::Error });
+        let related = Some((other, at, label.to_owned()));
+        self.note(Finding { related, ..Finding::new(file, span, message, Severity::Error) });
     }
 
     /// Notes something that does not keep the rules from being loaded, and would fail requests.
     pub fn warn(&mut self, file: FileId, span: Span, message: impl Into<String>, suggestion: Option<String>) {
-        self.note(Finding {
-            file,
-            span,
-            message: message.into(),
-            suggestion,
-            related: None,
-            severity: Severity::Warning,
-        });
+        self.note(Finding { suggestion, ..Finding::new(file, span, message, Severity::Warning) });
     }
 
     fn note(&mut self, finding: Finding) {
@@ -320,9 +312,7 @@ impl Findings {
             told[finding.file.0] += 1;
         }
         let severity = if self.refuse { Severity::Error } else { Severity::Warning };
-        let mut rest = |file, at, message| {
-            self.found.push(Finding { file, span: at..at, message, suggestion: None, related: None, severity });
-        };
+        let mut rest = |file, at, message: String| self.found.push(Finding::new(file, at..at, message, severity));
         let mut elsewhere: Option<(FileId, usize, usize)> = None;
         for (file, source) in self.sources.iter().enumerate() {
             let untold = source.problems - told[file];
