@@ -31,4 +31,4 @@ pub use operation::{
 pub use preparation::{Detail, Instructions, Preparation};
 pub use shown::{Made, Shown};
 pub use time::{UnixDay, UnixMillis};
-pub use url::{BrowserUrl, CallbackUrl, names_loopback};
+pub use url::{BrowserUrl, CallbackUrl, host_of, names_loopback};

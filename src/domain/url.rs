@@ -4,7 +4,7 @@
 //! percent signs in hosts and read `0x7f.1` as an address. Here nothing is repaired: text that is not RFC 3986 as it
 //! stands is refused (contract section 7, "URLs"), and what was accepted is kept byte for byte.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::Invalid;
 
@@ -77,12 +77,19 @@ impl BrowserUrl {
 /// Whether the host of a valid URL is this machine, told by its text alone: what a name resolves to can change.
 #[must_use]
 pub fn names_loopback(url: &str) -> bool {
-    let authority = url.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?']).next().unwrap_or_default());
-    if let Some((literal, _)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        return literal.parse() == Ok(Ipv6Addr::LOCALHOST);
+    let host = host_of(url);
+    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// The host of a valid URL, an IPv6 address without its brackets; of other text whatever stands there.
+#[must_use]
+pub fn host_of(url: &str) -> &str {
+    let authority =
+        url.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
+    match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((literal, _)) => literal,
+        None => authority.split(':').next().unwrap_or_default(),
     }
-    let host = authority.split(':').next().unwrap_or_default();
-    host.eq_ignore_ascii_case("localhost") || host.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback())
 }
 
 enum Scheme {
@@ -310,6 +317,7 @@ mod tests {
             "http://localhost/",
             "HTTP://LocalHost:1?a=b",
             "http://[0:0::1]",
+            "http://localhost#x",
         ] {
             assert!(names_loopback(url), "{url}");
         }
@@ -321,8 +329,27 @@ mod tests {
             "http://[::ffff:10.0.0.1]/",
             "http://128.0.0.1/",
             "http://a.example?http://localhost",
+            "http://a.example#http://localhost",
+            "http://localhost.",
         ] {
             assert!(!names_loopback(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn hosts() {
+        for (url, host) in [
+            ("https://Pay.example", "Pay.example"),
+            ("https://pay.example:8443/x:y", "pay.example"),
+            ("https://pay.example?x=1:2", "pay.example"),
+            ("https://pay.example#x:y", "pay.example"),
+            ("https://[2001:db8::1]:8443/x", "2001:db8::1"),
+            ("https://[::1]", "::1"),
+            ("https://203.0.113.7/", "203.0.113.7"),
+            ("embedded", ""),
+            ("", ""),
+        ] {
+            assert_eq!(host_of(url), host, "{url}");
         }
     }
 }

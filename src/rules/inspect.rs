@@ -20,7 +20,7 @@ use super::raw::{self, Field, FromToml, List, RawGateway, RawShop, RawTls};
 use super::shelf::{RuleFile, RuleFiles, Shelf};
 use super::validity::staleness;
 use super::{LoadOptions, RuleSet, TlsRules, compile};
-use crate::domain::UnixMillis;
+use crate::domain::{UnixMillis, host_of};
 
 /// The largest file of certificates or of a key, in bytes.
 const LARGEST_PEM: u64 = 4 << 20;
@@ -255,15 +255,6 @@ impl Pair {
 
 fn is_missing(path: &Path) -> bool {
     !path.exists()
-}
-
-/// The host of a URL that was checked, or something that is no host.
-fn host_of(url: &str) -> &str {
-    let authority = url.split_once("://").map_or("", |(_, rest)| rest.split('/').next().unwrap_or_default());
-    if let Some((literal, _)) = authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        return literal;
-    }
-    authority.split(':').next().unwrap_or_default()
 }
 
 /// The names that a certificate is for.

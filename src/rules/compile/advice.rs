@@ -7,7 +7,7 @@ use std::time::Duration;
 use toml::Spanned;
 
 use super::{Context, Here};
-use crate::domain::{ShopCode, names_loopback};
+use crate::domain::{ShopCode, host_of, names_loopback};
 use crate::rules::problems::{Span, quoted};
 use crate::rules::raw::{Field, List, RawApiKey, RawGateway, RawMerchant};
 use crate::rules::{EngineRules, Gateway, PageRules, ShopAccess};
@@ -175,12 +175,7 @@ fn collide(one: SocketAddr, other: SocketAddr) -> bool {
 
 /// Whether the text of a URL names a loopback or private address.
 fn is_private(url: &str) -> bool {
-    let authority = url.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?']).next().unwrap_or_default());
-    let host = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((literal, _)) => literal,
-        None => authority.split(':').next().unwrap_or_default(),
-    };
-    let private = host.parse::<IpAddr>().is_ok_and(|address| match address.to_canonical() {
+    let private = host_of(url).parse::<IpAddr>().is_ok_and(|address| match address.to_canonical() {
         IpAddr::V4(address) => address.is_private() || address.is_link_local() || address.is_loopback(),
         IpAddr::V6(address) => address.is_unique_local() || address.is_unicast_link_local() || address.is_loopback(),
     });
