@@ -153,19 +153,19 @@ pub struct Check {
     pub allow_warnings: bool,
     /// Problems for people, on standard error, or one JSON document on standard output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    pub format: CheckFormat,
+    pub format: Format,
     /// Colours: on a terminal, unless `NO_COLOR` is set, or as told
     #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
     pub color: ColorChoice,
 }
 
-/// How problems are written.
+/// How what was found is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum CheckFormat {
-    /// With their lines shown
+pub enum Format {
+    /// For people
     #[default]
     Text,
-    /// For programs
+    /// For programs: one document
     Json,
 }
 
@@ -213,9 +213,9 @@ pub struct Diff {
     /// The rule files as they are to be
     #[arg(value_name = "B", value_hint = ValueHint::DirPath)]
     pub new: PathBuf,
-    /// How the changes are written
+    /// Changes for people, or a list of them as one JSON document
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    pub format: DiffFormat,
+    pub format: Format,
     /// Exit with 1 when there are changes
     #[arg(long)]
     pub exit_code: bool,
@@ -234,16 +234,6 @@ A directory with problems is shown as `check` shows it. Exits 0, with changes to
 Examples:
   paybridge diff /etc/paybridge/rules staging/rules
   git worktree add /tmp/main main && paybridge diff /tmp/main/rules rules --format json";
-
-/// How changes are written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum DiffFormat {
-    /// For people
-    #[default]
-    Text,
-    /// One document: a list of changes
-    Json,
-}
 
 /// `paybridge translate`.
 #[derive(Debug, Args)]
@@ -530,7 +520,7 @@ mod tests {
         assert_eq!((serve.rules.rules, serve.log_format), (PathBuf::from("r"), LogFormat::Json));
         let Ok(Command::Diff(diff)) = parsed("diff a b --format json --exit-code") else { panic!() };
         assert_eq!((diff.old, diff.new), (PathBuf::from("a"), PathBuf::from("b")));
-        assert!(diff.exit_code && diff.format == DiffFormat::Json);
+        assert!(diff.exit_code && diff.format == Format::Json);
         let Ok(Command::ImportIds(import)) = parsed("import-ids --merchant a --kind payout -") else { panic!() };
         assert_eq!((import.kind, import.file), (Kind::Payout, PathBuf::from("-")));
         let Ok(Command::Store(StoreCommand::Check(check))) = parsed("store check --rules r") else { panic!() };

@@ -5,7 +5,7 @@ mod json;
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::args::{Check, CheckFormat};
+use super::args::{Check, Format};
 use crate::clock::{Clock, SystemClock};
 use crate::domain::UnixMillis;
 use crate::http::listener::tls::server_tls;
@@ -20,8 +20,8 @@ use crate::rules::{self, Inspection, LoadOptions, Paint, RuleSet, Severity, TlsR
 pub fn run(asked: &Check, paint: Paint, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<bool> {
     let checked = Checked::of(&asked.rules.rules, asked, SystemClock.now());
     match asked.format {
-        CheckFormat::Text => checked.write_text(paint, out, err)?,
-        CheckFormat::Json => json::write(&checked, out)?,
+        Format::Text => checked.write_text(paint, out, err)?,
+        Format::Json => json::write(&checked, out)?,
     }
     Ok(checked.passes)
 }
@@ -104,7 +104,7 @@ mod tests {
             rules: Rules { rules: directory.into() },
             no_secrets: true,
             allow_warnings: false,
-            format: CheckFormat::Text,
+            format: Format::Text,
             color: ColorChoice::Never,
         }
     }
@@ -169,7 +169,7 @@ mod tests {
             ("merchants/m.toml", merchant),
             ("merchants/n.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = [\"hush\", 1]\n[shops.a]\n"),
         ];
-        let (valid, out, err) = check_with(&files, |asked| asked.format = CheckFormat::Json);
+        let (valid, out, err) = check_with(&files, |asked| asked.format = Format::Json);
         assert!(!valid && err.is_empty() && !out.contains("hush"), "{out}");
         insta::assert_snapshot!(out);
     }
@@ -179,7 +179,7 @@ mod tests {
         let files = [("gateway.toml", "[pages]\nlink_lifetime = \"8d\"\n"), ("shops/a.toml", SHOP)];
         let json = |allow_warnings| {
             let (valid, out, _) = check_with(&files, |asked| {
-                (asked.format, asked.allow_warnings) = (CheckFormat::Json, allow_warnings);
+                (asked.format, asked.allow_warnings) = (Format::Json, allow_warnings);
             });
             let document: serde_json::Value = serde_json::from_str(&out).unwrap();
             assert_eq!(document["valid"], valid, "{out}");

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::args::{Diff, DiffFormat};
+use super::args::{Diff, Format};
 use super::{Outcome, Stop, plural, wrong_rules};
 use crate::clock::{Clock, SystemClock};
 use crate::rules::{Change, Effect, Group, ReadRules, Who, diff};
@@ -24,11 +24,11 @@ pub fn run(asked: &Diff, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     let (Some(old), Some(new)) = (old, new) else { return Err(Stop::Told) };
     let groups = diff(&old, &new);
     match asked.format {
-        DiffFormat::Json => {
+        Format::Json => {
             serde_json::to_writer_pretty(&mut *out, &document(&groups)).map_err(std::io::Error::from)?;
             writeln!(out)?;
         }
-        DiffFormat::Text => write!(out, "{}", text(&groups))?,
+        Format::Text => write!(out, "{}", text(&groups))?,
     }
     if groups.is_empty() {
         writeln!(err, "nothing changes: both mean the same")?;

@@ -99,7 +99,7 @@ struct Said {
 fn compared(
     old: &BTreeMap<&'static str, String>,
     new: &BTreeMap<&'static str, String>,
-    format: DiffFormat,
+    format: Format,
     exit_code: bool,
 ) -> Said {
     let (one, other) = (written(old), written(new));
@@ -119,7 +119,7 @@ fn compared(
 /// What is told of edits to the small world.
 #[track_caller]
 fn told(edits: &[(&'static str, &str, &str)]) -> String {
-    let said = compared(&world(), &edited(world(), edits), DiffFormat::Text, false);
+    let said = compared(&world(), &edited(world(), edits), Format::Text, false);
     assert!(said.outcome.is_ok(), "{}", said.err);
     said.out
 }
@@ -144,7 +144,7 @@ fn a_key_that_moves() {
     let edits = [("merchants/acme.toml", key, ""), ("merchants/beta.toml", "[shops.card-eur]", "[shops.card-eur]")];
     let mut new = edited(world(), &edits);
     new.insert("merchants/beta.toml", format!("{moved}{BETA}"));
-    insta::assert_snapshot!(compared(&world(), &new, DiffFormat::Text, false).out);
+    insta::assert_snapshot!(compared(&world(), &new, Format::Text, false).out);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn merchants_come_and_go() {
     let mut new = world();
     let acme = new.remove("merchants/acme.toml").unwrap();
     new.insert("merchants/gamma.toml", acme.replace("acme-old", "gamma"));
-    insta::assert_snapshot!(compared(&world(), &new, DiffFormat::Text, false).out);
+    insta::assert_snapshot!(compared(&world(), &new, Format::Text, false).out);
 }
 
 #[test]
@@ -170,10 +170,10 @@ fn v1_rules_and_balances() {
         callback_url = \"https://acme.example/cb?token=hush\"\nreturn_url = \"https://acme.example/done\"\n\
         sunset = 2027-06-30\nallow_http_callbacks = true\n[balance]\nenforce = true\nopening = { EUR = \"10\" }\n";
     let with_v1 = edited(world(), &[("merchants/acme.toml", "[shops.mobile-kes]\n", v1)]);
-    let said = compared(&world(), &with_v1, DiffFormat::Text, false);
+    let said = compared(&world(), &with_v1, Format::Text, false);
     assert!(said.outcome.is_ok(), "{}", said.err);
     let there = said.out;
-    let back = compared(&with_v1, &world(), DiffFormat::Text, false).out;
+    let back = compared(&with_v1, &world(), Format::Text, false).out;
     insta::assert_snapshot!(format!("{there}\nand back:\n{back}"));
 }
 
@@ -198,7 +198,7 @@ fn shops_come_and_go() {
     let mut new = edited(world(), &[("merchants/acme.toml", "[shops.mobile-kes]\n", "")]);
     let kes = new.remove("shops/mobile-kes.toml").unwrap();
     new.insert("shops/mobile-tzs.toml", kes.replace("KES", "TZS"));
-    insta::assert_snapshot!(compared(&world(), &new, DiffFormat::Text, false).out);
+    insta::assert_snapshot!(compared(&world(), &new, Format::Text, false).out);
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn lists_of_several_shops_and_of_a_merchant() {
     let mut new = edited(old.clone(), &[("lists/banks.txt", "alpha\n", "gamma\n")]);
     new.insert("lists/acme/banks.txt", "beta\ndelta\n".to_owned());
     new.insert("lists/unused.txt", "x\n".to_owned());
-    insta::assert_snapshot!(compared(&old, &new, DiffFormat::Text, false).out);
+    insta::assert_snapshot!(compared(&old, &new, Format::Text, false).out);
 }
 
 #[test]
@@ -253,8 +253,8 @@ fn dialects() {
         empty_list_is_object = true\n";
     let text = new.entry("dialects/x.toml").or_default();
     text.push_str(more);
-    let there = compared(&old, &new, DiffFormat::Text, false).out;
-    let gone = compared(&old, &world(), DiffFormat::Text, false).out;
+    let there = compared(&old, &new, Format::Text, false).out;
+    let gone = compared(&old, &world(), Format::Text, false).out;
     insta::assert_snapshot!(format!("{there}\nwithout it:\n{gone}"));
 }
 
@@ -265,7 +265,7 @@ fn the_gateway() {
         timeout = \"20s\"\nallow_private_addresses = true\n";
     let mut new = world();
     new.insert("gateway.toml", gateway.to_owned());
-    insta::assert_snapshot!(compared(&world(), &new, DiffFormat::Text, false).out);
+    insta::assert_snapshot!(compared(&world(), &new, Format::Text, false).out);
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn the_document() {
         ("merchants/acme.toml", ", \"198.51.100.7\"", ""),
         ("shops/card-eur.payin.json", "\"maxLength\": 20", "\"maxLength\": 15"),
     ];
-    let said = compared(&world(), &edited(world(), &edits), DiffFormat::Json, false);
+    let said = compared(&world(), &edited(world(), &edits), Format::Json, false);
     serde_json::from_str::<Value>(&said.out).unwrap();
     insta::assert_snapshot!(said.out);
 }
@@ -310,32 +310,32 @@ fn what_means_the_same_is_no_change() {
     ];
     let mut new = edited(world(), &edits);
     new.insert("dialects/v1.toml", "[signature]\napi_key = \"x-api-key\"\n".to_owned());
-    for (format, exit_code) in [(DiffFormat::Text, false), (DiffFormat::Text, true)] {
+    for (format, exit_code) in [(Format::Text, false), (Format::Text, true)] {
         let said = compared(&world(), &new, format, exit_code);
         assert_eq!((said.out.as_str(), said.err.as_str()), ("", "nothing changes: both mean the same\n"));
         assert!(said.outcome.is_ok());
     }
-    assert_eq!(compared(&world(), &new, DiffFormat::Json, false).out, "[]\n");
+    assert_eq!(compared(&world(), &new, Format::Json, false).out, "[]\n");
 }
 
 #[test]
 fn exit_codes() {
     let new = edited(world(), &[("shops/card-eur.toml", "\"EUR\"", "\"USD\"")]);
-    assert!(compared(&world(), &new, DiffFormat::Text, false).outcome.is_ok());
-    assert!(matches!(compared(&world(), &new, DiffFormat::Text, true).outcome, Err(Stop::Told)));
-    assert!(matches!(compared(&world(), &new, DiffFormat::Json, true).outcome, Err(Stop::Told)));
+    assert!(compared(&world(), &new, Format::Text, false).outcome.is_ok());
+    assert!(matches!(compared(&world(), &new, Format::Text, true).outcome, Err(Stop::Told)));
+    assert!(matches!(compared(&world(), &new, Format::Json, true).outcome, Err(Stop::Told)));
 }
 
 #[test]
 fn problems_of_both_directories_are_shown() {
     let old = edited(world(), &[("shops/card-eur.toml", "currency", "curency")]);
     let new = edited(world(), &[("merchants/beta.toml", "[shops.card-eur]", "[shops.card-usd]")]);
-    let said = compared(&old, &new, DiffFormat::Text, false);
+    let said = compared(&old, &new, Format::Text, false);
     assert!(matches!(said.outcome, Err(Stop::Told)) && said.out.is_empty());
     for problem in ["A/rules/shops/card-eur.toml:1:1: ", "B/rules/merchants/beta.toml:"] {
         assert!(said.err.contains(problem), "{problem}: {}", said.err);
     }
-    assert!(compared(&old, &world(), DiffFormat::Text, false).out.is_empty());
+    assert!(compared(&old, &world(), Format::Text, false).out.is_empty());
 }
 
 /// What rules/README.md shows is what is printed.
@@ -358,7 +358,7 @@ fn the_documented_example_is_printed_word_for_word() {
             ("lists/banks.txt", "alpha\n", ""),
         ],
     );
-    let said = compared(&old, &new, DiffFormat::Text, false).out;
+    let said = compared(&old, &new, Format::Text, false).out;
     let readme = include_str!("../../../rules/README.md");
     assert!(readme.contains(&format!("```\n{said}```\n")), "{said}");
 }
