@@ -3,27 +3,43 @@
 
 use super::{EngineRules, Gateway, Secret, Secrets, StoreKeys};
 
-/// The keys of `gateway.toml` that differ and need a restart, in the order of the file. Defaults count as written.
+/// Whether a key is the same in two sets.
+type Same = fn(&Gateway, &Gateway) -> bool;
+
+/// The keys that need a restart, in the order of the file.
+const KEYS: [(&str, Same); 14] = [
+    ("server.listen", |running, new| running.server.listen == new.server.listen),
+    ("server.public_url", |running, new| running.server.public_url == new.server.public_url),
+    ("server.shutdown_grace", |running, new| running.server.shutdown_grace == new.server.shutdown_grace),
+    ("server.drain_delay", |running, new| running.server.drain_delay == new.server.drain_delay),
+    ("admin.listen", |running, new| running.admin_listen == new.admin_listen),
+    ("admin.token", |running, new| exposed(running.admin_token.as_ref()).eq(exposed(new.admin_token.as_ref()))),
+    ("store.url", |running, new| running.store.url == new.store.url),
+    ("store.keys", |running, new| same_store_keys(&running.store.keys, &new.store.keys)),
+    ("engine.url", |running, new| running.engine.to_string() == new.engine.to_string()),
+    ("engine.trust", |running, new| {
+        running.engine_keys.trust == new.engine_keys.trust && same_trust(&running.engine, &new.engine)
+    }),
+    ("engine.timeout", |running, new| running.engine_keys.timeout == new.engine_keys.timeout),
+    ("engine.callback_signature", |running, new| {
+        running.engine_keys.callback_signature == new.engine_keys.callback_signature
+    }),
+    ("clients.proxy_protocol", |running, new| running.clients.proxy_protocol == new.clients.proxy_protocol),
+    ("clients.trusted_proxies", |running, new| running.clients.trusted_proxies == new.clients.trusted_proxies),
+];
+
+/// The keys of `gateway.toml` that differ and need a restart. Defaults count as written.
 pub(super) fn changed_keys(running: &Gateway, new: &Gateway) -> Vec<&'static str> {
-    let (server, new_server) = (&running.server, &new.server);
-    let (engine, new_engine) = (&running.engine_keys, &new.engine_keys);
-    let keys = [
-        ("server.listen", server.listen == new_server.listen),
-        ("server.public_url", server.public_url == new_server.public_url),
-        ("server.shutdown_grace", server.shutdown_grace == new_server.shutdown_grace),
-        ("server.drain_delay", server.drain_delay == new_server.drain_delay),
-        ("admin.listen", running.admin_listen == new.admin_listen),
-        ("admin.token", exposed(running.admin_token.as_ref()).eq(exposed(new.admin_token.as_ref()))),
-        ("store.url", running.store.url == new.store.url),
-        ("store.keys", same_store_keys(&running.store.keys, &new.store.keys)),
-        ("engine.url", running.engine.to_string() == new.engine.to_string()),
-        ("engine.trust", engine.trust == new_engine.trust && same_trust(&running.engine, &new.engine)),
-        ("engine.timeout", engine.timeout == new_engine.timeout),
-        ("engine.callback_signature", engine.callback_signature == new_engine.callback_signature),
-        ("clients.proxy_protocol", running.clients.proxy_protocol == new.clients.proxy_protocol),
-        ("clients.trusted_proxies", running.clients.trusted_proxies == new.clients.trusted_proxies),
-    ];
-    keys.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()
+    KEYS.iter().filter(|(_, same)| !same(running, new)).map(|(name, _)| *name).collect()
+}
+
+/// Whether a key of `gateway.toml`, or a table, waits for a restart: whole sections do.
+pub(super) fn waits(key: &str) -> bool {
+    KEYS.iter().any(|(known, _)| section(known) == section(key))
+}
+
+fn section(key: &str) -> &str {
+    key.split('.').next().unwrap_or_default()
 }
 
 /// What only a restart changes stays as the process runs with it, so that a reload never leaves the two at odds.

@@ -87,9 +87,6 @@ pub(super) enum Told {
     Secrets(&'static str),
 }
 
-/// The sections that need a restart.
-pub(super) const AT_NEXT_START: &[&str] = &["server", "admin", "store", "engine", "clients"];
-
 const fn key(path: &'static str, kind: Kind, default: &'static str, told: Told) -> Key {
     Key { path, kind, default: if default.is_empty() { None } else { Some(default) }, told }
 }

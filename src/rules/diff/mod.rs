@@ -20,6 +20,7 @@ mod words;
 
 use self::page::{Changed, Page, Place};
 pub use self::read::ReadRules;
+use super::restart;
 
 /// What a change does to those that it concerns. The most dangerous first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,7 +115,7 @@ pub fn diff(old: &ReadRules, new: &ReadRules) -> Vec<Group> {
 }
 
 fn gateway(old: &ReadRules, new: &ReadRules) -> Group {
-    let mut page = Page::waiting("gateway.toml".into(), keys::AT_NEXT_START);
+    let mut page = Page::waiting("gateway.toml".into(), restart::waits);
     page.settings(keys::GATEWAY, Place::FILE, (&old.gateway, &new.gateway), gateway_key);
     for (key, old, new) in [
         ("engine.trust", old.engine_trust(), new.engine_trust()),

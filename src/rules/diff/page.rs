@@ -14,8 +14,8 @@ pub(super) struct Page {
     pub changes: Vec<Change>,
     /// The file that is at issue, below the rules directory.
     file: String,
-    /// Sections that need a restart.
-    at_next_start: &'static [&'static str],
+    /// Whether a key waits for a restart.
+    waits: fn(&str) -> bool,
 }
 
 /// A changed key.
@@ -45,12 +45,12 @@ impl Place<'_> {
 impl Page {
     /// A page of a file.
     pub fn of(file: String) -> Self {
-        Self { changes: Vec::new(), file, at_next_start: &[] }
+        Self { changes: Vec::new(), file, waits: |_| false }
     }
 
-    /// The same, where sections wait for a restart.
-    pub fn waiting(file: String, at_next_start: &'static [&'static str]) -> Self {
-        Self { changes: Vec::new(), file, at_next_start }
+    /// The same, where keys may wait for a restart.
+    pub fn waiting(file: String, waits: fn(&str) -> bool) -> Self {
+        Self { changes: Vec::new(), file, waits }
     }
 
     /// Turns to another file of the same group.
@@ -61,8 +61,7 @@ impl Page {
     /// Tells one change.
     pub fn tell(&mut self, effect: Effect, key: impl Into<String>, what: impl Into<String>) {
         let key = key.into();
-        let section = key.split('.').next().unwrap_or_default();
-        let at_next_start = self.at_next_start.contains(&section);
+        let at_next_start = (self.waits)(&key);
         self.changes.push(Change { effect, file: self.file.clone(), key, what: what.into(), at_next_start });
     }
 
