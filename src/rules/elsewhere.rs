@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::files::read_bounded;
-use super::shelf::ContentHash;
-use super::stamp::Stamp;
+use super::shelf::{ContentHash, content_hash};
+use super::stamp::{ReadStamp, Stamp};
 use crate::domain::UnixMillis;
 
 /// The largest file, in bytes. What needs less says so when it reads.
@@ -17,13 +17,10 @@ pub(super) const LARGEST_ELSEWHERE: u64 = 4 << 20;
 /// A file as it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Found {
-    /// `None`: it is not there.
-    stamp: Option<Stamp>,
+    stamp: ReadStamp,
     /// `None`: it could not be read.
     hash: Option<ContentHash>,
     content: Content,
-    /// Whether it had only just been changed, so that its stamp proves nothing.
-    fresh: bool,
 }
 
 /// What a file holds.
@@ -66,10 +63,9 @@ impl Elsewhere {
     /// # Errors
     /// It cannot be read, or is larger.
     pub fn read(&mut self, path: &Path, content: Content, most: u64) -> io::Result<Vec<u8>> {
-        // Stamped before it is read: a change in between is seen the next time.
         let stamp = Stamp::at(path);
         let bytes = read_bounded(path, most);
-        let hash = bytes.as_ref().ok().map(|bytes| ContentHash::from(Sha256::digest(bytes)));
+        let hash = bytes.as_ref().ok().map(|bytes| content_hash(bytes));
         self.note(path, content, stamp, hash);
         self.use_again(path);
         bytes
@@ -82,8 +78,8 @@ impl Elsewhere {
     }
 
     fn note(&mut self, path: &Path, content: Content, stamp: Option<Stamp>, hash: Option<ContentHash>) {
-        let fresh = stamp.is_some_and(|stamp| stamp.may_hide_a_change(self.started));
-        self.now.insert(path.to_owned(), Found { stamp, hash, content, fresh });
+        let stamp = ReadStamp::new(stamp, self.started);
+        self.now.insert(path.to_owned(), Found { stamp, hash, content });
     }
 
     /// What was read since this was last asked.
@@ -102,7 +98,7 @@ impl Elsewhere {
         }
         let stamp = Stamp::at(path);
         let hash = match self.before.get(path) {
-            Some(before) if !before.fresh && before.stamp == stamp => before.hash,
+            Some(before) if before.stamp.proves(stamp) => before.hash,
             _ => content(path),
         };
         self.note(path, holds, stamp, hash);
@@ -132,16 +128,12 @@ impl Elsewhere {
 
     /// Whether a file is another than the one that was last read. Only those that had just been changed then are read.
     pub fn is_stale(&mut self, now: UnixMillis) -> bool {
-        self.now.iter_mut().any(|(path, found)| {
-            if Stamp::at(path) != found.stamp || found.fresh && content(path) != found.hash {
-                return true;
-            }
-            found.fresh = found.stamp.is_some_and(|stamp| stamp.may_hide_a_change(now));
-            false
+        self.now.iter_mut().any(|(path, Found { stamp, hash, .. })| {
+            !stamp.is_still(Stamp::at(path)) || !stamp.still_holds(now, || content(path) == *hash)
         })
     }
 }
 
 fn content(path: &Path) -> Option<ContentHash> {
-    read_bounded(path, LARGEST_ELSEWHERE).ok().map(|bytes| Sha256::digest(&bytes).into())
+    read_bounded(path, LARGEST_ELSEWHERE).ok().map(|bytes| content_hash(&bytes))
 }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::files::{Listing, Note, Role, listing, text};
 use super::problems::Findings;
-use super::stamp::Stamp;
+use super::stamp::{ReadStamp, Stamp};
 use crate::domain::UnixMillis;
 
 /// How often reading starts again because files changed meanwhile.
@@ -16,6 +16,11 @@ const READINGS: usize = 4;
 
 /// What tells a file's content apart: its SHA-256.
 pub(super) type ContentHash = [u8; 32];
+
+/// The hash of a content.
+pub(super) fn content_hash(content: &[u8]) -> ContentHash {
+    Sha256::digest(content).into()
+}
 
 /// A rule file's place and content.
 #[derive(Debug, Clone)]
@@ -26,20 +31,18 @@ pub(super) struct RuleFile {
     pub text: Arc<str>,
     /// Of the text.
     pub hash: ContentHash,
-    stamp: Stamp,
-    /// Whether it had only just been changed when it was read, so that its stamp proves nothing.
-    fresh: bool,
+    stamp: ReadStamp,
 }
 
 impl RuleFile {
     fn read(path: &Arc<Path>, stamp: Stamp, now: UnixMillis) -> Result<Self, Note> {
         let text = text(path)?;
-        let hash = Sha256::digest(text.as_bytes()).into();
-        Ok(Self { path: Arc::clone(path), text: text.into(), hash, stamp, fresh: stamp.may_hide_a_change(now) })
+        let (hash, stamp) = (content_hash(text.as_bytes()), ReadStamp::new(Some(stamp), now));
+        Ok(Self { path: Arc::clone(path), text: text.into(), hash, stamp })
     }
 
     fn is_still(&self, path: &Path, stamp: Stamp) -> bool {
-        !self.fresh && self.stamp == stamp && *self.path == *path
+        self.stamp.proves(Some(stamp)) && *self.path == *path
     }
 }
 
@@ -115,13 +118,9 @@ impl Shelf {
         if listing(directory, &mut noted) != self.listing || noted != self.noted {
             return true;
         }
-        self.files.values_mut().filter(|file| file.fresh).any(|file| {
-            // Its name is listed, with the same stamp: when it cannot be read now, that passes.
-            if text(&file.path).is_ok_and(|text| *text != *file.text) {
-                return true;
-            }
-            file.fresh = file.stamp.may_hide_a_change(now);
-            false
+        // Their names are listed, with the same stamps: when one cannot be read now, that passes.
+        self.files.values_mut().any(|RuleFile { path, text: read, stamp, .. }| {
+            !stamp.still_holds(now, || text(path).map_or(true, |text| *text == **read))
         })
     }
 }

@@ -39,10 +39,51 @@ impl Stamp {
     }
 
     /// Whether a file that is read at `now` could change once more without another stamp.
-    pub fn may_hide_a_change(&self, now: UnixMillis) -> bool {
+    fn may_hide_a_change(&self, now: UnixMillis) -> bool {
         let changed_ms = self.changed.0.saturating_mul(1000).saturating_add(self.changed.1 / 1_000_000);
         changed_ms.saturating_add(SETTLED_AFTER_MS) > now.0
     }
+}
+
+/// The stamp that a file had when it was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ReadStamp {
+    /// `None`: it was not there.
+    stamp: Option<Stamp>,
+    /// Whether it had only just been changed, so that its stamp proves nothing.
+    fresh: bool,
+}
+
+impl ReadStamp {
+    /// Of a file that is read at `now`, stamped before that: a change in between is seen the next time.
+    pub fn new(stamp: Option<Stamp>, now: UnixMillis) -> Self {
+        Self { stamp, fresh: may_hide(stamp, now) }
+    }
+
+    /// Whether a file with this stamp holds, beyond doubt, what was read.
+    pub fn proves(&self, stamp: Option<Stamp>) -> bool {
+        !self.fresh && self.is_still(stamp)
+    }
+
+    /// Whether the stamp is the same; that proves nothing of a file that had only just been changed.
+    pub fn is_still(&self, stamp: Option<Stamp>) -> bool {
+        self.stamp == stamp
+    }
+
+    /// Whether a file that has the same stamp at `now` holds the same. Asks `is_same`, which reads it, only where the stamp
+    /// proves nothing.
+    pub fn still_holds(&mut self, now: UnixMillis, is_same: impl FnOnce() -> bool) -> bool {
+        if !self.fresh {
+            return true;
+        }
+        let same = is_same();
+        self.fresh = !same || may_hide(self.stamp, now);
+        same
+    }
+}
+
+fn may_hide(stamp: Option<Stamp>, now: UnixMillis) -> bool {
+    stamp.is_some_and(|stamp| stamp.may_hide_a_change(now))
 }
 
 #[cfg(test)]
