@@ -48,9 +48,8 @@ pub(super) fn compile_once(
     options: LoadOptions,
     findings: &mut Findings,
 ) -> Option<RuleSet> {
-    let (memo, check_secrets) = (&Memo::default(), options.check_secrets);
-    let task = Task { directory, files, now, previous: None, check_secrets, memo };
-    compile(&task, &mut Elsewhere::default(), findings).0
+    let task = Task { directory, files, now, previous: None, check_secrets: options.check_secrets };
+    compile(&task, Memo::default(), &mut Elsewhere::default(), findings).0
 }
 
 /// A set that nothing refuses, with what was found beside that.
@@ -103,8 +102,9 @@ impl Loader {
         emptied::refuse(previous, files, &mut findings);
         let filled = emptied::filled(files);
         let (directory, check_secrets) = (self.directory.as_path(), self.options.check_secrets);
-        let task = Task { directory, files, now, previous, check_secrets, memo: &self.memo };
-        let (rules, memo) = compile(&task, &mut self.elsewhere, &mut findings);
+        let task = Task { directory, files, now, previous, check_secrets };
+        let before = std::mem::take(&mut self.memo);
+        let (rules, memo) = compile(&task, before, &mut self.elsewhere, &mut findings);
         self.memo = memo;
         let rules = whole(&self.directory, rules, findings)?;
         Ok(RuleSet { filled, ..rules })

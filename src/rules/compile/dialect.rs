@@ -91,7 +91,7 @@ impl Context<'_> {
 
     /// A dialect whose file did not change.
     fn known_dialect(&mut self, name: &str, file: &RuleFile) -> Option<(Arc<Dialect>, DialectPlaces)> {
-        let known = self.before.dialects.get(name).filter(|known| known.hash == file.hash)?.clone();
+        let known = self.before.dialects.remove(name).filter(|known| known.hash == file.hash)?;
         let id = self.findings.file(&file.path, Arc::clone(&file.text));
         let places = DialectPlaces { file: Some(id), ..known.places.clone() };
         let dialect = Arc::clone(&known.dialect);
@@ -117,7 +117,7 @@ impl Context<'_> {
 
     /// The dialect that is there when no file has its name: the same one for as long as that is so.
     fn built_in(&mut self) -> Arc<Dialect> {
-        let kept = self.before.built_in.clone().unwrap_or_else(|| Arc::new(built_in()));
+        let kept = self.before.built_in.take().unwrap_or_else(|| Arc::new(built_in()));
         self.kept.built_in = Some(Arc::clone(&kept));
         kept
     }

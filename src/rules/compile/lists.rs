@@ -35,8 +35,8 @@ impl Context<'_> {
     }
 
     fn list(&mut self, role: &Role, file: &RuleFile) -> AllowedValues {
-        let known = self.before.lists.get(role).filter(|kept| kept.hash == file.hash);
-        let kept = known.cloned().unwrap_or_else(|| {
+        let known = self.before.lists.remove(role).filter(|kept| kept.hash == file.hash);
+        let kept = known.unwrap_or_else(|| {
             let values = values(&file.text);
             KeptList { hash: file.hash, values: Arc::new(values) }
         });

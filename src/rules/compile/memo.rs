@@ -31,24 +31,21 @@ pub(in crate::rules) struct Memo {
 }
 
 /// A list.
-#[derive(Clone)]
 pub(super) struct KeptList {
     pub hash: ContentHash,
     pub values: AllowedValues,
 }
 
 /// A schema: one for all shops that name the same text.
-#[derive(Clone)]
 pub(super) struct KeptSchema {
     pub lists: UsedLists,
     pub schema: Arc<FieldsSchema>,
 }
 
 /// The lists that a schema names, as they were: a common one, and each merchant's own.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct UsedLists(Vec<UsedList>);
 
-#[derive(Clone)]
 struct UsedList {
     name: String,
     common: AllowedValues,
@@ -78,7 +75,6 @@ impl UsedLists {
 }
 
 /// A dialect.
-#[derive(Clone)]
 pub(super) struct KeptDialect {
     pub hash: ContentHash,
     pub places: DialectPlaces,
@@ -86,7 +82,6 @@ pub(super) struct KeptDialect {
 }
 
 /// A shop.
-#[derive(Clone)]
 pub(super) struct KeptShop {
     pub hash: ContentHash,
     /// The schemas that its file names, and what they were.
@@ -96,7 +91,6 @@ pub(super) struct KeptShop {
 }
 
 /// A merchant; its shops and its dialect are known from itself.
-#[derive(Clone)]
 pub(super) struct KeptMerchant {
     pub hash: ContentHash,
     /// Where its API keys are, in their order.

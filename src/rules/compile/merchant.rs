@@ -48,10 +48,9 @@ impl Context<'_> {
         parts: &Parts,
         seen: &mut SeenKeys,
     ) -> Option<Arc<Merchant>> {
-        let before = self.before;
-        let same = |known: &&KeptMerchant| known.hash == file.hash && before.setting == Some(self.setting);
-        let known = before.merchants.get(id).filter(same)?;
-        let merchant = &known.merchant;
+        let same = |known: &KeptMerchant| known.hash == file.hash && self.before.setting == Some(self.setting);
+        let known = self.before.merchants.remove(id).filter(same)?;
+        let merchant = Arc::clone(&known.merchant);
         let same_shop = |access: &ShopAccess| {
             let now = parts.shops.get(&access.shop.code).and_then(Option::as_ref);
             now.is_some_and(|now| Arc::ptr_eq(now, &access.shop))
@@ -68,8 +67,8 @@ impl Context<'_> {
         for (key, span) in merchant.api_keys.iter().zip(&known.keys) {
             seen.insert(key.key.clone(), (here, span.clone()));
         }
-        self.kept.merchants.insert(id.clone(), known.clone());
-        Some(Arc::clone(merchant))
+        self.kept.merchants.insert(id.clone(), known);
+        Some(merchant)
     }
 
     fn new_merchant(

@@ -44,8 +44,8 @@ struct Context<'a> {
     files: &'a RuleFiles,
     check_secrets: bool,
     previous: Option<&'a RuleSet>,
-    /// What the last compilation made, and what of this one the next may take over.
-    before: &'a Memo,
+    /// What the last compilation made and this one has not taken over, and what of this one the next may take over.
+    before: Memo,
     kept: Memo,
     elsewhere: &'a mut Elsewhere,
     trusted: Trusted,
@@ -107,14 +107,18 @@ pub(super) struct Task<'a> {
     /// The set in force.
     pub previous: Option<&'a RuleSet>,
     pub check_secrets: bool,
-    /// What the last compilation made, of whatever became of it.
-    pub memo: &'a Memo,
 }
 
-/// Compiles the files of a rules directory, as far as they changed. The set is of use only when nothing was found that
-/// refuses it; what can be taken over by the next compilation is of use in any case.
-pub(super) fn compile(task: &Task<'_>, elsewhere: &mut Elsewhere, findings: &mut Findings) -> (Option<RuleSet>, Memo) {
-    let Task { directory, files, previous, check_secrets, memo: before, .. } = *task;
+/// Compiles the files of a rules directory. What did not change is taken over from `before`, which the last compilation made,
+/// whatever became of it. The set is of use only when nothing was found that refuses it; what can be taken over by the next
+/// compilation is of use in any case.
+pub(super) fn compile(
+    task: &Task<'_>,
+    before: Memo,
+    elsewhere: &mut Elsewhere,
+    findings: &mut Findings,
+) -> (Option<RuleSet>, Memo) {
+    let Task { directory, files, previous, check_secrets, .. } = *task;
     let (kept, trusted, setting) = (Memo::default(), Trusted::default(), Setting::of(None));
     let lacking = false;
     let mut context =

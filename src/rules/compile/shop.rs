@@ -42,8 +42,7 @@ impl Context<'_> {
 
     /// A shop that nothing changed for.
     fn known_shop(&mut self, code: &ShopCode, file: &RuleFile, schemas: &mut Schemas) -> Option<Arc<Shop>> {
-        let before = self.before;
-        let known = before.shops.get(code).filter(|known| known.hash == file.hash)?;
+        let known = self.before.shops.remove(code).filter(|known| known.hash == file.hash)?;
         for (direction, name, schema) in &known.schemas {
             let file = self.files.get(&Role::Schema(name.clone()))?;
             if !Arc::ptr_eq(schema, &self.known_schema(file, *direction, schemas)?) {
@@ -53,8 +52,9 @@ impl Context<'_> {
         if !self.elsewhere.unchanged(&known.elsewhere) {
             return None;
         }
-        self.kept.shops.insert(code.clone(), known.clone());
-        Some(Arc::clone(&known.shop))
+        let shop = Arc::clone(&known.shop);
+        self.kept.shops.insert(code.clone(), known);
+        Some(shop)
     }
 
     fn new_shop(&mut self, code: &ShopCode, file: &RuleFile, schemas: &mut Schemas) -> Option<Arc<Shop>> {
@@ -158,12 +158,13 @@ impl Context<'_> {
         if let Some(kept) = self.kept.schemas.get(&key) {
             return Some(Arc::clone(&kept.schema));
         }
-        let known = self.before.schemas.get(&key).filter(|known| known.lists.still_hold(&schemas.lists))?;
+        let known = self.before.schemas.remove(&key).filter(|known| known.lists.still_hold(&schemas.lists))?;
         if !schemas.kept_names.contains(known.schema.kept()) {
             schemas.kept_names.insert(Arc::clone(known.schema.kept()));
         }
-        self.kept.schemas.insert(key, known.clone());
-        Some(Arc::clone(&known.schema))
+        let schema = Arc::clone(&known.schema);
+        self.kept.schemas.insert(key, known);
+        Some(schema)
     }
 
     fn new_schema(
