@@ -135,6 +135,12 @@ impl Process {
         let room = descriptors::room_for_connections(descriptors::raise(), workers);
         let tls = Arc::new(LiveTls::new(&first.gateway, room).map_err(StartError::other)?);
         let (store, page_secret) = open(&first, &random, &metrics)?;
+        let keys = &first.gateway.store.keys;
+        if let Some(made) = &keys.create_at
+            && keys.keys.is_empty()
+        {
+            loader.made(made, clock.now());
+        }
         let token = first.gateway.admin_token.clone();
         let clients = first.gateway.clients.clone();
         let rules = Arc::new(LiveRules::new(loader, first, Arc::clone(&clock)));
@@ -351,5 +357,41 @@ impl Signals {
 
     async fn next_ending(&mut self) {
         while let Received::Reload = self.next().await {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::ReloadOutcome;
+    use crate::telemetry::AccessLine;
+
+    struct Unheard;
+
+    impl AccessLog for Unheard {
+        fn line(&self, _: &AccessLine<'_>) {}
+    }
+
+    #[tokio::test]
+    async fn a_first_start_leaves_nothing_to_be_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let rules = directory.path().join("rules");
+        std::fs::create_dir(&rules).unwrap();
+        let gateway = "[server]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[tls]\ngenerate = true\n";
+        std::fs::write(rules.join("gateway.toml"), gateway).unwrap();
+        for start in ["with everything made", "with everything there"] {
+            let metrics = Arc::<Metrics>::default();
+            let process = Start { rules: &rules, metrics: Arc::clone(&metrics), access: Arc::new(Unheard) };
+            let process = Process::start(process).await.unwrap();
+            assert!(!process.operations.stale(), "{start}: what the watcher's first look would find");
+            let seen = metrics.render();
+            assert!(seen.contains("paybridge_reloads_total{result=\"accepted\"} 1\n"), "{start}: {seen}");
+            let ReloadOutcome::Loaded { elsewhere_changed, .. } = process.rules.reload() else { panic!("{start}") };
+            assert!(!elsewhere_changed, "{start}: what it made itself is no other secret");
+            assert_eq!(process.drain().await, Ended::Drained);
+        }
+        assert!(
+            directory.path().join("secrets/store.key").exists() && directory.path().join("certs/server.pem").exists()
+        );
     }
 }

@@ -1,19 +1,23 @@
 //! What new connections are served by: limits and certificates, exchanged while connections come.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 
+use super::stamps::Stamps;
 use crate::domain::UnixMillis;
 use crate::http::listener::ConnectionRules;
 use crate::http::listener::tls::{ServerTls, TlsError, server_tls};
-use crate::rules::{Gateway, Limits};
+use crate::rules::{Gateway, Limits, TlsRules};
 
 /// The settings of new connections; open ones keep theirs.
 pub struct LiveTls {
     settings: Arc<ArcSwap<ConnectionRules>>,
     served: ArcSwap<Served>,
+    /// Of the files, since before they were last read.
+    stamps: Stamps,
     /// Held while files are read: whoever asks what serves does not wait for that.
     refreshing: Mutex<()>,
     room: Room,
@@ -59,11 +63,14 @@ impl LiveTls {
     /// # Errors
     /// It cannot be served.
     pub fn new(gateway: &Gateway, connections: usize) -> Result<Self, TlsError> {
+        let stamps = Stamps::default();
+        stamps.take(files(&gateway.tls));
         let tls = server_tls(&gateway.tls)?;
         let served = ArcSwap::from_pointee(Served::of(&tls));
         let room = Room { connections, told: AtomicBool::new(false) };
         let first = ConnectionRules { limits: room.fit(&gateway.limits), tls: Some(Arc::new(tls.config)) };
-        Ok(Self { settings: Arc::new(ArcSwap::from_pointee(first)), served, refreshing: Mutex::default(), room })
+        let settings = Arc::new(ArcSwap::from_pointee(first));
+        Ok(Self { settings, served, stamps, refreshing: Mutex::default(), room })
     }
 
     /// Asked by the listener for every connection.
@@ -82,6 +89,11 @@ impl LiveTls {
         self.served.load().error.clone()
     }
 
+    /// Whether the files that the rules name are others than those that were last read, or than they were then.
+    pub fn stale(&self, gateway: &Gateway) -> bool {
+        self.stamps.differ(&files(&gateway.tls))
+    }
+
     /// Notes why the certificate on disk does not serve, until one does.
     pub fn refused(&self, error: &TlsError) {
         let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,6 +109,8 @@ impl LiveTls {
     pub fn refresh(&self, gateway: &Gateway) -> Result<bool, TlsError> {
         // Held to the end, so that of two calls at a time the later files win.
         let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before anything is read: what changes from here on is found by its stamp.
+        self.stamps.take(files(&gateway.tls));
         let served = self.served.load_full();
         let mut tls = self.settings.load().tls.clone();
         let result = server_tls(&gateway.tls).map(|read| {
@@ -110,4 +124,10 @@ impl LiveTls {
         self.settings.store(Arc::new(ConnectionRules { limits: self.room.fit(&gateway.limits), tls }));
         result
     }
+}
+
+/// What is read for new connections beside the rule files.
+pub fn files(tls: &TlsRules) -> Vec<PathBuf> {
+    let pair = [&tls.certificate, &tls.key].map(Clone::clone);
+    pair.into_iter().chain(tls.client_ca.clone()).collect()
 }

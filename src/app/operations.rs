@@ -8,9 +8,8 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::live_tls::LiveTls;
+use super::live_tls::{self, LiveTls};
 use super::reloads::{Reloads, Trigger};
-use super::stamps::Stamps;
 use crate::clock::Clock;
 use crate::http::admin::{AdminSource, Pending, RulesInfo};
 use crate::rules::{LiveRules, Watched, Watcher};
@@ -26,13 +25,12 @@ const EXPIRY_LOOKS: Duration = Duration::from_mins(1);
 /// The process as the admin listener, the signals and the watcher see it.
 pub struct Operations {
     rules: Arc<LiveRules>,
+    tls: Arc<LiveTls>,
     reloads: Reloads,
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
     draining: AtomicBool,
     watcher: OnceLock<Watcher>,
-    /// Of what is read beside the rule files, since before it was last read.
-    tls_stamps: Stamps,
     probed: Arc<Mutex<Option<Probed>>>,
 }
 
@@ -51,13 +49,13 @@ impl Operations {
         metrics: Arc<Metrics>,
     ) -> Self {
         Self {
-            reloads: Reloads::new(Arc::clone(&rules), tls, clock, Arc::clone(&metrics)),
+            reloads: Reloads::new(Arc::clone(&rules), Arc::clone(&tls), clock, Arc::clone(&metrics)),
             rules,
+            tls,
             store,
             metrics,
             draining: AtomicBool::new(false),
             watcher: OnceLock::new(),
-            tls_stamps: Stamps::default(),
             probed: Arc::default(),
         }
     }
@@ -82,9 +80,6 @@ impl Operations {
     /// Watches the rules and the certificate's files, which follow the rules. Without threads for it, reloads are left to
     /// SIGHUP and the admin listener.
     pub fn watch(self: &Arc<Self>) {
-        self.tls_stamps.take(self.tls_files());
-        // It was read before the stamps were taken.
-        self.reloads.look_at_certificate();
         // The watcher is this one's own: it must not keep it.
         let (reloading, asked, looking) = (Arc::downgrade(self), Arc::downgrade(self), Arc::downgrade(self));
         let wanted = Watched {
@@ -105,27 +100,17 @@ impl Operations {
     /// What a reload depends on.
     fn paths(&self) -> Vec<PathBuf> {
         let directory = self.rules.directory().to_owned();
+        let tls = live_tls::files(&self.rules.current().gateway.tls);
         let elsewhere = self.rules.files_elsewhere();
-        std::iter::once(directory).chain(self.tls_files()).chain(elsewhere.iter().cloned()).collect()
-    }
-
-    /// What a reload reads that the rules are not made from.
-    fn tls_files(&self) -> Vec<PathBuf> {
-        let rules = self.rules.current();
-        let tls = &rules.gateway.tls;
-        let pair = [&tls.certificate, &tls.key].map(Clone::clone);
-        pair.into_iter().chain(tls.client_ca.clone()).collect()
+        std::iter::once(directory).chain(tls).chain(elsewhere.iter().cloned()).collect()
     }
 
     /// Whether anything that a reload reads is other than when it was last read.
-    fn stale(&self) -> bool {
-        self.rules.stale() || self.tls_stamps.differ(&self.tls_files())
+    pub(super) fn stale(&self) -> bool {
+        self.rules.stale() || self.tls.stale(&self.rules.current().gateway)
     }
 
     fn reload_blocking(&self, trigger: Trigger) -> RulesInfo {
-        // Before anything is read: what changes from here on is found by its stamp. So is a file that the new rules are
-        // the first to name, which has none.
-        self.tls_stamps.take(self.tls_files());
         let info = self.reloads.run(trigger);
         if let Some(watcher) = self.watcher.get() {
             watcher.refresh();
@@ -240,9 +225,9 @@ mod tests {
         fs::write(directory.path().join("rules/gateway.toml"), gateway).unwrap();
         assert!(operations.stale(), "a rule file changed");
         operations.reload_blocking(Trigger::Request);
-        assert!(operations.stale(), "the file named first by these rules may have changed before it had a stamp");
-        operations.reload_blocking(Trigger::Request);
-        assert!(!operations.stale());
+        assert!(!operations.stale(), "the file named first by these rules was stamped before it was read");
+        fs::rename(certs.join("ca.pem"), certs.join("gone.pem")).unwrap();
+        assert!(operations.stale(), "it changed");
         operations.store.close().await.unwrap();
     }
 

@@ -165,12 +165,6 @@ impl Reloads {
         }
     }
 
-    /// Takes over the certificate on disk, whatever the rules on disk are.
-    pub fn look_at_certificate(&self) {
-        self.refresh_certificate(Trigger::Change, &mut self.told());
-        self.count();
-    }
-
     /// Takes over the certificate on disk. One that was just found wrong, by watching, gets a moment to become right:
     /// between the writes of a renewal's two files the pair does not fit.
     fn refreshed(&self, trigger: Trigger, known: Option<&str>) -> Result<bool, TlsError> {

@@ -82,6 +82,14 @@ impl Elsewhere {
         self.now.insert(path.to_owned(), Found { stamp, hash, content });
     }
 
+    /// Takes note of what this process itself has put where a file was missing: that is no change.
+    pub fn made(&mut self, path: &Path, now: UnixMillis) {
+        if let Some(found) = self.now.get_mut(path) {
+            found.stamp = ReadStamp::new(Stamp::at(path), now);
+            found.hash = content(path);
+        }
+    }
+
     /// What was read since this was last asked.
     pub fn uses(&mut self) -> Vec<Used> {
         std::mem::take(&mut self.used)

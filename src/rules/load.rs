@@ -115,6 +115,12 @@ impl Loader {
         self.shelf.is_stale(&self.directory, now) || self.elsewhere.is_stale(now)
     }
 
+    /// Takes note of a file that the rules name, that was missing when they were loaded, and that the process itself has
+    /// made since: that is no change of the rules. Reads it, and may block.
+    pub fn made(&mut self, path: &Path, now: UnixMillis) {
+        self.elsewhere.made(path, now);
+    }
+
     /// What the files elsewhere held when they were last read, secrets too: for comparison in memory alone.
     pub(super) fn hash_elsewhere(&self) -> ContentHash {
         self.elsewhere.hash()
