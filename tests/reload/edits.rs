@@ -36,6 +36,18 @@ pub async fn edit(gateway: &Gateway, edits: std::ops::Range<usize>, versions: &m
     }
 }
 
+/// Edits the switched shop so many times, and asks for every reload: nothing waits until a save has settled, which takes most
+/// of the time of [`edit`].
+pub fn edit_and_ask(gateway: &Gateway, edits: std::ops::Range<usize>) {
+    let mut before = text(&rules(gateway), "version").to_owned();
+    for number in edits {
+        save(gateway, &format!("shops/{SWITCHED}.toml"), &switched_shop(number));
+        let now = reload_good(gateway);
+        assert_ne!(before, now, "edit {number} serves");
+        before = now;
+    }
+}
+
 /// Asserts that every request was served by one rule set, as its access line says, and that no connection ever went back
 /// to an older one.
 pub async fn assert_one_rule_set_each(gateway: &Gateway, edits: &[String], seen: &[Vec<Seen>]) {
