@@ -43,3 +43,38 @@ impl PageSecret {
         RedirectUrl::new(links::sign(secret, &gateway.server.public_url, kind, id, expires))
     }
 }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::{LoadOptions, load};
+
+    const CREATED: UnixMillis = UnixMillis(1_735_689_600_999);
+
+    fn gateway(pages: &str) -> Gateway {
+        let directory = tempfile::tempdir().unwrap();
+        let text = format!("[server]\npublic_url = \"https://pay.example\"\n[pages]\n{pages}");
+        std::fs::write(directory.path().join("gateway.toml"), text).unwrap();
+        load(directory.path(), CREATED, None, LoadOptions::default()).unwrap().gateway
+    }
+
+    #[test]
+    fn a_return_link_lives_from_the_creation_and_is_signed_with_the_first_secret() {
+        let id = TransactionId::parse("123456789").unwrap();
+        let default = PageSecret(Secret::new(b"page-secret"));
+        // Computed with Python's hmac.
+        for (pages, link) in [
+            (
+                "",
+                "/return/123456789?expires=1736294400&signature=b33d71c3d3a4e75a2b2998bfd52c2f3047edd3deb8a1a1369a0efc604f6eead0",
+            ),
+            (
+                "secret = [\"new\", \"page-secret\"]\nreturn_lifetime = \"1d\"\n",
+                "/return/123456789?expires=1735776000&signature=4acc081c10b2576f57eac8353fde69f5c395344abd7e054cace2f83c24672e68",
+            ),
+        ] {
+            let made = default.return_link(&gateway(pages), id, CREATED);
+            assert_eq!(made.expose(), format!("https://pay.example{link}"));
+            assert_eq!(format!("{made:?}"), "RedirectUrl(..)");
+        }
+    }
+}

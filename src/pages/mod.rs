@@ -234,8 +234,7 @@ impl Opened {
             currency: operation.currency,
         };
         let offers_return = shop.is_none_or(|shop| shop.payin.browser_return);
-        let return_url =
-            offers_return.then(|| engine.links().return_link(&rules.gateway, operation.id, operation.created_at));
+        let return_url = offers_return.then(|| engine.return_link(&rules.gateway, &operation));
         Some(Self { operation, deposit, told, return_url })
     }
 
