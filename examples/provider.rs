@@ -24,7 +24,8 @@
 //! | .05 | nothing yet, after `--delay` a report of FAILED | the same |
 //! | else | a payment page with Pay and Decline, which report | SUCCESS |
 //!
-//! What a real one does better: it keeps what it knows on disk, so that it survives a crash; everything else is here.
+//! What a real one does better: it keeps what it knows on disk, so that it survives a crash, and its pages have addresses that
+//! nobody can guess, since each shows what is for its customer alone. Everything else is here.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -79,6 +80,8 @@ struct Operation {
     amount: String,
     currency: String,
     events_url: String,
+    /// Where a deposit's customer goes back, if the shop wants them back: signed, and used as it came.
+    return_url: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -244,9 +247,11 @@ impl Provider {
         let below = if answer["status"] == "PENDING" {
             ["SUCCESS", "FAILED"].map(|choice| form(id, choice)).concat()
         } else {
-            "<p>This payment is over. You may go back to the shop.</p>".to_owned()
+            "<p>This payment is over.</p>".to_owned()
         };
-        html(&format!("<h1>Pay {amount}</h1><p>A demonstration: no money moves.</p>{below}"))
+        // That a customer follows it says nothing of the payment.
+        let back = operation.return_url.as_deref().map_or_else(String::new, back);
+        html(&format!("<h1>Pay {amount}</h1><p>A demonstration: no money moves.</p>{below}{back}"))
     }
 
     /// The customer pressed a button.
@@ -283,6 +288,11 @@ fn instructions(operation: &Operation) -> Value {
 fn form(id: &str, choice: &str) -> String {
     let label = if choice == "SUCCESS" { "Pay" } else { "Decline" };
     format!("<form method=\"post\" action=\"/pay/{id}/{choice}\"><button>{label}</button></form>")
+}
+
+/// The way back to the shop. A URL holds no double quote, and `&` is spelled so in HTML.
+fn back(return_url: &str) -> String {
+    format!("<p><a href=\"{}\">Back to the shop</a></p>", return_url.replace('&', "&amp;"))
 }
 
 fn reply(answer: &Value) -> Reply {

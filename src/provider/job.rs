@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::http::{self, Asked, Unknown};
+use super::http::{self, Asked, Told, Unknown};
 use super::notices::Notices;
 use super::{CurrentRules, backoff, sandbox};
 use crate::clock::{Clock, Random};
-use crate::domain::{Direction, Preparation, ProviderKind, ShopCode};
+use crate::domain::{Direction, Operation, Preparation, ProviderKind, RedirectUrl, ShopCode};
 use crate::engine::{Engine, Report, Reported};
 use crate::outbound::Outbound;
 use crate::rules::{HttpProvider, ProviderRules, RuleSet};
@@ -84,8 +84,10 @@ impl Tools {
         let fields = fields.ok_or_else(|| StoreError::Corrupt(format!("operation {} has no fields", operation.id)))?;
         let rules = (self.rules)();
         let public_url = &rules.gateway.server.public_url;
+        let return_url = self.return_url(&rules, operation);
+        let told = Told { operation, fields: &fields, public_url, return_url: return_url.as_ref() };
         let started = Instant::now();
-        let asked = http::ask(&self.outbound, provider, operation, &fields, public_url, self.clock.now()).await;
+        let asked = http::ask(&self.outbound, provider, told, self.clock.now()).await;
         self.metrics().provider_request(shop.as_str(), asked.outcome(), started.elapsed());
         match asked {
             Asked::Said(report) => {
@@ -96,6 +98,13 @@ impl Tools {
             }
             Asked::Unknown(unknown) => self.ask_again(job, provider, &unknown).await,
         }
+    }
+
+    /// Where the provider's page sends the customer back, if the shop has them come back.
+    fn return_url(&self, rules: &RuleSet, operation: &Operation) -> Option<RedirectUrl> {
+        let returns = rules.shops.get(&operation.shop).is_some_and(|shop| shop.payin.browser_return);
+        let wanted = returns && operation.direction() == Direction::Payin;
+        wanted.then(|| self.engine.return_link(&rules.gateway, operation))
     }
 
     /// Books what a provider answered; the word of the metrics.

@@ -1,7 +1,7 @@
 //! HTTP providers from outside: a gateway process beside the example provider, which is run as it is, and beside one that
 //! behaves as badly as providers do.
 //!
-//! `cargo test` builds the example; a run of this file alone needs `cargo test --test provider --examples`.
+//! `cargo test` builds the example; a run of this file alone needs `cargo build --example provider` before it.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
 mod example;
@@ -10,6 +10,7 @@ mod scripted;
 mod support;
 mod together;
 mod trouble;
+mod way_back;
 
 use serde_json::{Value, json};
 

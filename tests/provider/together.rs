@@ -63,6 +63,8 @@ async fn deposits_are_prepared_and_paid() {
     // The customer pays on the page of the last one.
     let page = browse(port, "GET", &format!("/pay/{}", ids[2])).await;
     assert!(page.contains("Pay 10.00 EUR") && page.contains("<button>Decline</button>"), "{page}");
+    let back = format!("<a href=\"https://localhost:{}/return/{}?expires=", gateway.public.port(), ids[2]);
+    assert!(page.contains(&back) && page.contains("&amp;signature="), "{page}");
     let paid = browse(port, "POST", &format!("/pay/{}/SUCCESS", ids[2])).await;
     assert!(paid.contains("is over"), "{paid}");
     becomes(&gateway, &ids[2], "SUCCESS").await;

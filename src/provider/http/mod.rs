@@ -3,6 +3,8 @@
 mod request;
 pub mod said;
 
+pub use request::Told;
+
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,7 +15,6 @@ use crate::domain::{Operation, UnixMillis};
 use crate::engine::Report;
 use crate::outbound::{self, Answer, Outbound, OutboundError};
 use crate::rules::HttpProvider;
-use crate::store::Fields;
 use crate::wire::members::read_object;
 
 /// The longest answer, in bytes.
@@ -56,15 +57,8 @@ impl Asked {
 }
 
 /// Asks a provider about an operation, once.
-pub async fn ask(
-    outbound: &Outbound,
-    provider: &HttpProvider,
-    operation: &Operation,
-    fields: &Fields,
-    public_url: &str,
-    now: UnixMillis,
-) -> Asked {
-    let body = request::body(operation, fields, public_url);
+pub async fn ask(outbound: &Outbound, provider: &HttpProvider, told: Told<'_>, now: UnixMillis) -> Asked {
+    let (operation, body) = (told.operation, request::body(told));
     let headers = [
         (SIGNATURE, sign_v2(provider.secrets.signing(), body.as_bytes())),
         (IDEMPOTENCY_KEY, operation.id.to_string()),

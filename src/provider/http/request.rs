@@ -2,12 +2,24 @@
 
 use std::fmt::Write as _;
 
-use crate::domain::{Kind, MERCHANT_USER_IP, Operation, UnixMillis};
+use crate::domain::{Kind, MERCHANT_USER_IP, Operation, RedirectUrl, UnixMillis};
 use crate::store::Fields;
 use crate::wire::json::{self, Node, write_string};
 
-/// The body of a request. The same operation always gives the same bytes.
-pub fn body(operation: &Operation, fields: &Fields, public_url: &str) -> String {
+/// What a provider is told. It holds account numbers and a customer's link: it has no `Debug`.
+#[derive(Clone, Copy)]
+pub struct Told<'a> {
+    pub operation: &'a Operation,
+    pub fields: &'a Fields,
+    /// What the address of reports begins with.
+    pub public_url: &'a str,
+    /// Where the provider's page sends a deposit's customer back, unless the shop wants none to come.
+    pub return_url: Option<&'a RedirectUrl>,
+}
+
+/// The body of a request. The same is always told in the same bytes.
+pub fn body(told: Told<'_>) -> String {
+    let Told { operation, fields, public_url, return_url } = told;
     let mut body = Writer { text: String::with_capacity(1024 + fields.sent.len() + fields.defaults.len()) };
     body.string("transaction_id", &operation.id.to_string());
     body.string("direction", operation.direction().as_str());
@@ -28,6 +40,7 @@ pub fn body(operation: &Operation, fields: &Fields, public_url: &str) -> String 
     }
     body.raw("fields", &with_defaults(fields));
     body.string("events_url", &events_url(public_url, operation.shop.as_str()));
+    body.optional("return_url", return_url.map(RedirectUrl::expose));
     body.text.push('}');
     body.text
 }
@@ -93,6 +106,8 @@ mod tests {
     use super::*;
     use crate::provider::testing::{deposit, withdrawal};
 
+    const PUBLIC_URL: &str = "https://pay.example";
+
     fn fields(sent: &str, defaults: &str) -> Fields {
         Fields { sent: sent.into(), defaults: defaults.into() }
     }
@@ -100,7 +115,8 @@ mod tests {
     #[test]
     fn a_withdrawal_tells_everything_it_has() {
         let sent = r#"{"merchant_user_ip":"2001:DB8::1","ratio":1.50e0,"n\u0061me":"\u00e9"}"#;
-        let text = body(&withdrawal(), &fields(sent, r#"{"channel":"web"}"#), "https://pay.example");
+        let (operation, fields) = (withdrawal(), fields(sent, r#"{"channel":"web"}"#));
+        let text = body(Told { operation: &operation, fields: &fields, public_url: PUBLIC_URL, return_url: None });
         assert_eq!(
             text,
             concat!(
@@ -118,7 +134,8 @@ mod tests {
         let mut operation = deposit();
         operation.customer_account_id = None;
         operation.payment_method = None;
-        let text = body(&operation, &fields(r#"{"merchant_user_ip":null}"#, "{}"), "https://pay.example");
+        let fields = fields(r#"{"merchant_user_ip":null}"#, "{}");
+        let text = body(Told { operation: &operation, fields: &fields, public_url: PUBLIC_URL, return_url: None });
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         let mut members: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
         members.sort_unstable();
@@ -160,6 +177,9 @@ mod tests {
 
     #[test]
     fn the_documented_examples_are_real() {
+        use std::time::Duration;
+
+        use crate::auth::links;
         use crate::auth::signatures::sign_v2;
         use crate::domain::{Currency, CustomerAccountId, MerchantId, OrderId, ShopCode, TransactionId};
         use crate::rules::Secret;
@@ -177,7 +197,11 @@ mod tests {
             ..deposit()
         };
         let fields = fields(r#"{"merchant_user_ip":"203.0.113.9","bank_code":"BANK-A"}"#, r#"{"channel":"web"}"#);
-        let request = body(&operation, &fields, "https://localhost:8443");
+        let public_url = "https://localhost:8443";
+        let expires = operation.created_at.plus(Duration::from_hours(7 * 24)).seconds();
+        let link = links::sign(&Secret::new(b"page-secret"), public_url, links::RETURN, operation.id, expires);
+        let return_url = RedirectUrl::new(link);
+        let request = body(Told { operation: &operation, fields: &fields, public_url, return_url: Some(&return_url) });
         let report =
             r#"{"transaction_id":"7320951846201344","status":"SUCCESS","payer_account":"DE02120300000000202051"}"#;
         for text in [request.as_str(), report] {

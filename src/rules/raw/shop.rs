@@ -37,7 +37,7 @@ raw_table! {
     struct RawPayin {
         /// The JSON Schema of `fields`: the name of a `.json` file beside this one. Without it any `fields` object passes.
         schema: String where { "pattern": SCHEMA_NAME, "examples": ["card-eur.payin.json"] },
-        /// Whether pages offer the signed return link.
+        /// Whether pages offer the signed return link, and HTTP providers are told it.
         browser_return: bool = true,
     }
 }
