@@ -105,4 +105,24 @@ mod tests {
         fs::rename(directory.path().join("y"), &path).unwrap();
         assert_ne!(stamp, Stamp::at(&path).unwrap(), "another file of the same length");
     }
+
+    #[test]
+    fn only_a_file_whose_stamp_proves_nothing_is_read_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("x");
+        fs::write(&path, "one").unwrap();
+        let stamp = Stamp::at(&path);
+        let changed = UnixMillis(stamp.unwrap().changed.0 * 1000);
+        let (soon, late) = (changed, UnixMillis(changed.0 + 60_000));
+        let mut settled = ReadStamp::new(stamp, late);
+        assert!(settled.proves(stamp) && !settled.proves(None) && settled.is_still(stamp));
+        assert!(settled.still_holds(late, || panic!("it need not be read")));
+        let mut fresh = ReadStamp::new(stamp, soon);
+        assert!(!fresh.proves(stamp) && fresh.is_still(stamp));
+        assert!(!fresh.still_holds(late, || false), "it was read, and holds something else");
+        assert!(fresh.still_holds(soon, || true) && !fresh.proves(stamp), "it may change once more");
+        assert!(fresh.still_holds(late, || true) && fresh.proves(stamp), "it was read when its stamp was settled");
+        let missing = ReadStamp::new(None, soon);
+        assert!(missing.proves(None) && !missing.proves(stamp), "what comes has a stamp");
+    }
 }
