@@ -422,6 +422,8 @@ pub enum RuleFileKind {
     Shop,
     /// A v1 wire format: a file in dialects/
     Dialect,
+    /// What customers read in a language: a file in pages/
+    PageTexts,
 }
 
 impl From<RuleFileKind> for FileKind {
@@ -431,6 +433,7 @@ impl From<RuleFileKind> for FileKind {
             RuleFileKind::Merchant => Self::Merchant,
             RuleFileKind::Shop => Self::Shop,
             RuleFileKind::Dialect => Self::Dialect,
+            RuleFileKind::PageTexts => Self::PageTexts,
         }
     }
 }

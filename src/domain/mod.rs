@@ -28,6 +28,7 @@ pub use ledger::{Balance, Decimals, LedgerAccount, Posting};
 pub use operation::{
     Contradiction, Deposit, Direction, Kind, Operation, Outcome, ProviderKind, RedirectUrl, State, Status, Withdrawal,
 };
+pub(crate) use preparation::deceives;
 pub use preparation::{Detail, Instructions, Preparation};
 pub use shown::{Made, Shown};
 pub use time::{UnixDay, UnixMillis};

@@ -87,7 +87,7 @@ impl Instructions {
 }
 
 /// Whether a character is invisible or changes how others are ordered: an account number could be shown as another one.
-const fn deceives(c: char) -> bool {
+pub(crate) const fn deceives(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 

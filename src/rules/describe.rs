@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Value, json};
 
-use super::raw::{RawDialect, RawGateway, RawMerchant, RawShop};
+use super::raw::{RawDialect, RawGateway, RawMerchant, RawShop, RawTexts};
 
 /// A kind of TOML file in a rules directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,11 +16,13 @@ pub enum FileKind {
     Shop,
     /// `dialects/<name>.toml`.
     Dialect,
+    /// `pages/<language tag>.toml`.
+    PageTexts,
 }
 
 impl FileKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Gateway, Self::Merchant, Self::Shop, Self::Dialect];
+    pub const ALL: [Self; 5] = [Self::Gateway, Self::Merchant, Self::Shop, Self::Dialect, Self::PageTexts];
 
     /// The word for it.
     #[must_use]
@@ -30,6 +32,7 @@ impl FileKind {
             Self::Merchant => "merchant",
             Self::Shop => "shop",
             Self::Dialect => "dialect",
+            Self::PageTexts => "page-texts",
         }
     }
 }
@@ -43,6 +46,7 @@ pub fn file_schema(kind: FileKind) -> Value {
         FileKind::Merchant => of::<RawMerchant>("Paybridge: merchants/<id>.toml"),
         FileKind::Shop => of::<RawShop>("Paybridge: shops/<code>.toml"),
         FileKind::Dialect => of::<RawDialect>("Paybridge: dialects/<name>.toml"),
+        FileKind::PageTexts => of::<RawTexts>("Paybridge: pages/<language tag>.toml"),
     }
 }
 

@@ -18,6 +18,13 @@ const MOST_FILES: usize = 100_000;
 /// How many of them may be dialects: their templates are tried, which takes longer than anything else.
 const MOST_DIALECTS: usize = 1000;
 
+/// How many of them may be languages of customers' pages.
+const MOST_LANGUAGES: usize = 64;
+
+/// The template of customers' pages, and their stylesheet.
+pub(super) const PAGE_TEMPLATE: &str = "page.html";
+pub(super) const PAGE_STYLE: &str = "style.css";
+
 /// How many bytes all rule files may have together: their texts are kept.
 pub(super) const MOST_BYTES: u64 = 256 << 20;
 
@@ -44,6 +51,12 @@ pub(super) enum Role {
     Shop(String),
     /// `merchants/<id>.toml`.
     Merchant(String),
+    /// `pages/page.html`.
+    PageTemplate,
+    /// `pages/style.css`.
+    PageStyle,
+    /// `pages/<language tag>.toml`.
+    PageTexts(String),
 }
 
 /// The files that are there, each with its stamp.
@@ -78,6 +91,7 @@ struct Lister<'a> {
     noted: &'a mut Vec<Note>,
     most: usize,
     dialects: usize,
+    languages: usize,
     bytes: u64,
     /// Names that were seen in directories.
     names: usize,
@@ -88,7 +102,7 @@ struct Lister<'a> {
 impl<'a> Lister<'a> {
     fn new(noted: &'a mut Vec<Note>, most: usize) -> Self {
         let (listing, too_much) = (Listing::new(), HashSet::new());
-        Self { listing, noted, most, dialects: 0, bytes: 0, names: 0, too_much }
+        Self { listing, noted, most, dialects: 0, languages: 0, bytes: 0, names: 0, too_much }
     }
 
     fn all(&mut self, directory: &Path) {
@@ -104,6 +118,11 @@ impl<'a> Lister<'a> {
             None => stem(name, ".json").map(|_| Role::Schema(name.into())),
         });
         self.lists(&directory.join("lists"));
+        self.each(&directory.join("pages"), |name| match name {
+            PAGE_TEMPLATE => Some(Role::PageTemplate),
+            PAGE_STYLE => Some(Role::PageStyle),
+            _ => stem(name, ".toml").map(|stem| Role::PageTexts(stem.into())),
+        });
     }
 
     fn each(&mut self, directory: &Path, role: impl Fn(&str) -> Option<Role>) {
@@ -137,14 +156,17 @@ impl<'a> Lister<'a> {
         // A file that is too large by itself is told apart from files that are too many, and not read either.
         let bytes = self.bytes.saturating_add(meta.len().min(LARGEST_FILE));
         let dialects = self.dialects + usize::from(matches!(role, Role::Dialect(_)));
+        let languages = self.languages + usize::from(matches!(role, Role::PageTexts(_)));
         if self.listing.len() >= self.most {
             self.note_once(&path, format!("there are more than {} rule files", self.most));
         } else if dialects > MOST_DIALECTS {
             self.note_once(&path, format!("there are more than {MOST_DIALECTS} dialects"));
+        } else if languages > MOST_LANGUAGES {
+            self.note_once(&path, format!("there are more than {MOST_LANGUAGES} languages"));
         } else if bytes > MOST_BYTES {
             self.note_once(&path, format!("the rule files have more than {} MiB together", MOST_BYTES >> 20));
         } else {
-            (self.bytes, self.dialects) = (bytes, dialects);
+            (self.bytes, self.dialects, self.languages) = (bytes, dialects, languages);
             self.listing.insert(role, (path.into(), Stamp::of(&meta)));
         }
     }
@@ -214,7 +236,8 @@ pub(super) fn is_absent(path: &Path) -> bool {
 
 /// Whether a file of this name is read, in a directory where such files belong.
 pub(super) fn is_rule_name(name: &str) -> bool {
-    [".toml", ".json", ".txt"].iter().any(|ending| stem(name, ending).is_some())
+    [PAGE_TEMPLATE, PAGE_STYLE].contains(&name)
+        || [".toml", ".json", ".txt"].iter().any(|ending| stem(name, ending).is_some())
 }
 
 /// The part of a file's name before `ending`, when both are as the contract has them. Dot-names and editors'

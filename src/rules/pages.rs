@@ -1,10 +1,14 @@
 //! What customers' pages are made of: one template, one stylesheet, and texts in several languages.
 
+pub(super) mod tag;
+
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use minijinja::value::Object;
 use minijinja::{Environment, Output, UndefinedBehavior, Value};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -14,11 +18,15 @@ use crate::domain::Amount;
 /// The name of the one template.
 const TEMPLATE: &str = "page.html";
 
+/// How many steps a page may take: one with all that payment instructions can hold takes some hundreds.
+const FUEL: u64 = 200_000;
+
 /// What customers' pages are made of (`rules/pages/`).
 pub struct Pages {
     /// The one for customers who ask for none of the others stands first.
     languages: Vec<Language>,
     environment: Environment<'static>,
+    style: Arc<str>,
     style_hash: Box<str>,
 }
 
@@ -69,6 +77,21 @@ pub enum PageState {
     Busy,
     /// Something else went wrong.
     Error,
+}
+
+impl PageState {
+    /// Every state.
+    pub const ALL: [Self; 9] = [
+        Self::Preparing,
+        Self::Instructions,
+        Self::Stopped,
+        Self::Sandbox,
+        Self::Success,
+        Self::Failed,
+        Self::Refused,
+        Self::Busy,
+        Self::Error,
+    ];
 }
 
 /// What a template reads of a page, besides `lang`, `dir`, `text` and `style`. Everything is defined, and `none` where it
@@ -159,16 +182,35 @@ impl Pages {
     /// The template does not compile.
     pub(super) fn new(languages: Vec<Language>, template: String, style: String) -> Result<Self, minijinja::Error> {
         let style_hash = STANDARD.encode(Sha256::digest(style.as_bytes())).into();
-        let mut environment = environment(style);
+        let style: Arc<str> = style.into();
+        let mut environment = environment(&style);
         environment.add_template_owned(TEMPLATE, template)?;
-        Ok(Self { languages, environment, style_hash })
+        Ok(Self { languages, environment, style, style_hash })
     }
 
     /// The language for a customer whose browser sends this `Accept-Language`.
     #[must_use]
     pub fn language(&self, accept_language: &str) -> &Language {
-        let _ = accept_language;
-        &self.languages[0]
+        let tags: Vec<&str> = self.languages.iter().map(|language| &*language.tag).collect();
+        &self.languages[tag::chosen(accept_language, &tags)]
+    }
+
+    /// All languages, the one for customers who ask for none of the others first.
+    pub(super) fn languages(&self) -> &[Language] {
+        &self.languages
+    }
+
+    /// The stylesheet.
+    pub(super) fn style(&self) -> &str {
+        &self.style
+    }
+
+    /// The template, as an engine has it.
+    ///
+    /// # Errors
+    /// None that can be met: it was added.
+    pub(super) fn template(&self) -> Result<minijinja::Template<'_, '_>, minijinja::Error> {
+        self.environment.get_template(TEMPLATE)
     }
 
     /// What the `style-src` of a Content-Security-Policy allows: `sha256-…`, without quotes.
@@ -182,17 +224,24 @@ impl Pages {
     /// # Errors
     /// The template failed for these values.
     pub fn render(&self, language: &Language, values: &PageValues<'_>) -> Result<String, minijinja::Error> {
-        #[derive(Serialize)]
-        struct All<'a> {
-            #[serde(flatten)]
-            values: &'a PageValues<'a>,
-            lang: &'a str,
-            dir: TextDirection,
-            text: &'a serde_json::Value,
-        }
+        self.template()?.render(minijinja::value::Serde(&AllValues::of(language, values)))
+    }
+}
+
+/// All that a template reads of a page, but for `style`, which every page has.
+#[derive(Serialize)]
+pub(super) struct AllValues<'a> {
+    #[serde(flatten)]
+    values: &'a PageValues<'a>,
+    lang: &'a str,
+    dir: TextDirection,
+    text: &'a serde_json::Value,
+}
+
+impl<'a> AllValues<'a> {
+    pub fn of(language: &'a Language, values: &'a PageValues<'a>) -> Self {
         let Language { tag, direction, texts, .. } = language;
-        let all = All { values, lang: tag, dir: *direction, text: texts };
-        self.environment.get_template(TEMPLATE)?.render(minijinja::value::Serde(&all))
+        Self { values, lang: tag, dir: *direction, text: texts }
     }
 }
 
@@ -204,27 +253,54 @@ impl fmt::Debug for Pages {
 
 /// An environment for pages: an undefined value is an error wherever it is used, and whatever a template does, all values
 /// are written as text, so that nothing that anybody sent becomes markup. The stylesheet alone is written as it is.
-fn environment(style: String) -> Environment<'static> {
+fn environment(style: &Arc<str>) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    let style: Arc<str> = style.into();
-    environment.add_global("style", Value::from(Arc::clone(&style)));
-    environment.set_formatter(move |out, _, value| match value.as_str() {
+    environment.set_fuel(Some(FUEL));
+    environment.set_recursion_limit(50);
+    environment.set_debug(true);
+    environment.add_global("style", Value::from_object(Style(Arc::clone(style))));
+    environment.set_formatter(|out, _, value| match (value.downcast_object_ref::<Style>(), value.as_str()) {
         // Nothing in it ends the element that it stands in: that was checked.
-        Some(text) if *text == *style => Ok(out.write_str(text)?),
-        _ if value.is_none() => Ok(()),
-        Some(text) => write_escaped(out, text),
-        None => write_escaped(out, &value.to_string()),
+        (Some(Style(style)), _) => Ok(out.write_str(style)?),
+        (None, Some(text)) => write_escaped(out, text),
+        (None, None) if value.is_none() => Ok(()),
+        (None, None) => write_escaped(out, &value.to_string()),
     });
     environment
 }
 
+/// The stylesheet. It is a type of its own, so that no text that anybody sent is ever taken for it.
+#[derive(Debug)]
+struct Style(Arc<str>);
+
+impl Object for Style {
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A text where HTML has text, or an attribute's value in quotes.
+pub(super) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    escape(text, |part| {
+        escaped.push_str(part);
+        Ok::<_, Infallible>(())
+    })
+    .unwrap_or_else(|never| match never {});
+    escaped
+}
+
 /// Writes text where HTML has text, or an attribute's value in quotes.
 fn write_escaped(out: &mut Output<'_>, text: &str) -> Result<(), minijinja::Error> {
+    Ok(escape(text, |part| out.write_str(part))?)
+}
+
+fn escape<E>(text: &str, mut write: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
     let mut rest = text;
     while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
-        out.write_str(&rest[..at])?;
-        out.write_str(match rest.as_bytes()[at] {
+        write(&rest[..at])?;
+        write(match rest.as_bytes()[at] {
             b'&' => "&amp;",
             b'<' => "&lt;",
             b'>' => "&gt;",
@@ -233,7 +309,7 @@ fn write_escaped(out: &mut Output<'_>, text: &str) -> Result<(), minijinja::Erro
         })?;
         rest = &rest[at + 1..];
     }
-    Ok(out.write_str(rest)?)
+    write(rest)
 }
 
 #[cfg(test)]

@@ -225,6 +225,8 @@ pub struct PageRules {
     pub link_lifetime: Duration,
     /// Return links, from creation.
     pub return_lifetime: Duration,
+    /// The tag of the language for customers who ask for none of the others.
+    pub language: Box<str>,
 }
 
 /// `[callbacks]`.

@@ -84,7 +84,7 @@ impl Shelf {
 
     /// The directories that have files in them, with their stamps: these change with every name.
     fn directories(&self, directory: &Path) -> Vec<(PathBuf, Option<Stamp>)> {
-        let known = ["", "dialects", "lists", "merchants", "shops"].map(|name| directory.join(name));
+        let known = ["", "dialects", "lists", "merchants", "pages", "shops"].map(|name| directory.join(name));
         let found = self.listing.values().filter_map(|(path, _)| path.parent()).map(Path::to_owned);
         let all: BTreeSet<PathBuf> = known.into_iter().chain(found).collect();
         let stamped = |path: PathBuf| {

@@ -568,6 +568,7 @@ fn gateway_rules() -> GatewayRules {
             callback_signature: CallbackSignature::default(),
         },
         pages: PageRules {
+            language: "en".into(),
             secret: None,
             default_secret: PathBuf::new(),
             link_lifetime: Duration::from_mins(30),

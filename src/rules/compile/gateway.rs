@@ -63,7 +63,7 @@ impl Context<'_> {
             tls,
             admin_listen,
             admin_token,
-            pages: self.pages(here, raw.pages.get().unwrap_or(&RawPages::default()), &store),
+            pages: self.page_rules(here, raw.pages.get().unwrap_or(&RawPages::default()), &store),
             store,
             callbacks: self.callbacks(here, raw.callbacks.get().unwrap_or(&RawCallbacks::default()), made),
             limits: self.limits(here, raw.limits.get().unwrap_or(&RawLimits::default())),
@@ -201,13 +201,14 @@ impl Context<'_> {
         None
     }
 
-    fn pages(&mut self, here: Here<'_>, raw: &RawPages, store: &StoreRules) -> PageRules {
+    fn page_rules(&mut self, here: Here<'_>, raw: &RawPages, store: &StoreRules) -> PageRules {
         let beside = store.keys.create_at.clone().unwrap_or_else(|| here.relative("../secrets/store.key"));
         PageRules {
             secret: self.secrets(here, &raw.secret),
             default_secret: beside.with_file_name("pages.key"),
             link_lifetime: self.positive(here, "pages.link_lifetime", &raw.link_lifetime, 30 * MINUTE),
             return_lifetime: self.positive(here, "pages.return_lifetime", &raw.return_lifetime, 7 * DAY),
+            language: self.default_language(here, &raw.language),
         }
     }
 
@@ -241,7 +242,9 @@ impl Context<'_> {
             unauthenticated_per_ip: self
                 .quota(here, "limits.unauthenticated_per_ip", &raw.unauthenticated_per_ip)
                 .unwrap_or(default),
-            pages_per_ip: Quota { per_second: number(50), burst: number(200) },
+            pages_per_ip: self
+                .quota(here, "limits.pages_per_ip", &raw.pages_per_ip)
+                .unwrap_or(Quota { per_second: number(50), burst: number(200) }),
         }
     }
 

@@ -126,13 +126,14 @@ pub(super) fn compile(
     let gateway = context.gateway(directory);
     context.setting = Setting::of(gateway.as_ref());
     context.kept.setting = Some(context.setting);
+    let pages = context.customers_pages(gateway.as_ref().map(|gateway| &*gateway.pages.language));
     let dialects = context.dialects();
     let shops = context.shops();
     let parts = Parts { shops, dialects: dialects.compiled };
     let merchants = context.merchants(&parts);
     let v1_routes = context.routes(&parts, &dialects.places, &merchants);
     let Context { kept, elsewhere, findings, .. } = context;
-    let rules = gateway.filter(|_| !findings.refuse()).map(|gateway| RuleSet {
+    let rules = gateway.zip(pages).filter(|_| !findings.refuse()).map(|(gateway, pages)| RuleSet {
         version: version(directory, files, elsewhere.public()),
         loaded_at: task.now,
         gateway,
@@ -141,7 +142,7 @@ pub(super) fn compile(
         shops: parts.shops.into_iter().filter_map(|(code, shop)| Some((code, shop?))).collect(),
         dialects: parts.dialects.into_iter().filter_map(|(name, dialect)| Some((name, dialect?))).collect(),
         v1_routes,
-        pages: pages::built_in(),
+        pages,
         warnings: Vec::new(),
         filled: HashSet::new(),
     });

@@ -127,6 +127,8 @@ impl ReadRules {
                 let values = lists::values(text).into_iter().map(String::from).collect();
                 self.lists.insert((merchant.clone(), name.clone()), values);
             }
+            // Compared by what they were compiled to.
+            Role::PageTemplate | Role::PageStyle | Role::PageTexts(_) => {}
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::HeaderName;
 
-use super::leaf::LONGER_THAN_ZERO;
+use super::leaf::{LANGUAGE_TAG, LONGER_THAN_ZERO};
 use super::{List, Prefix, RawQuota, RawSecrets, Size, raw_table};
 use crate::rules::Encoding;
 
@@ -147,6 +147,9 @@ raw_table! {
         link_lifetime: Duration = "30m" where { "pattern": LONGER_THAN_ZERO },
         /// How long return links are valid, from creation: a span of time.
         return_lifetime: Duration = "7d" where { "pattern": LONGER_THAN_ZERO },
+        /// The language for customers who ask for none of the others: the tag of a file in `pages/`, or of a language that is
+        /// built in.
+        language: String = "en" where { "pattern": LANGUAGE_TAG, "examples": ["en", "pt-BR"] },
     }
 }
 
@@ -186,6 +189,8 @@ raw_table! {
         connections: u32 = 10000,
         /// How many failed authentications an address has before its failing requests are 429: a rate.
         unauthenticated_per_ip: RawQuota = { "per_second": 50, "burst": 100 },
+        /// How many requests for customers' pages an address may make before they are 429: a rate.
+        pages_per_ip: RawQuota = { "per_second": 50, "burst": 200 },
     }
 }
 

@@ -22,6 +22,9 @@ pub(super) const CURRENCY: &str = "^[A-Za-z]{3}$";
 /// The pattern of absolute `http` and `https` URLs.
 pub(super) const WEB_URL: &str = "^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+$";
 
+/// The pattern of language tags.
+pub(super) const LANGUAGE_TAG: &str = "^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$";
+
 /// The pattern of amounts, written as strings.
 pub(super) const AMOUNT: &str = r"^[0-9]+(\.[0-9]{1,2})?$";
 

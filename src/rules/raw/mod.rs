@@ -8,6 +8,7 @@ mod dialect;
 mod gateway;
 mod leaf;
 mod merchant;
+mod page_texts;
 mod secret;
 mod shop;
 mod syntax;
@@ -27,6 +28,7 @@ pub(super) use gateway::{
 };
 pub(super) use leaf::{Date, Entries, List, Prefix, Route, Size};
 pub(super) use merchant::{Located, Mode, RawApiKey, RawBalance, RawMerchant, RawQuota, RawShopAccess, RawV1};
+pub(super) use page_texts::{RawTexts, Separator, TABLES, TextKey};
 pub(super) use secret::{RawSecret, RawSecrets};
 pub(super) use shop::{ProviderKind, RawAccount, RawChecks, RawDailyLimits, RawPayout, RawProvider, RawShop};
 pub(super) use words::Words;

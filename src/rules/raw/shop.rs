@@ -13,6 +13,8 @@ use crate::domain::Currency;
 raw_table! {
     /// `shops/<code>.toml`: one shop, its currency, schemas, checks and provider. The code is the file's name.
     struct RawShop {
+        /// What customers read of the shop on payment pages: 1 to 100 characters. Without it, its code.
+        name: String where { "minLength": 1, "maxLength": 100, "examples": ["Cards in euro"] },
         /// The one currency that the shop takes: 3 letters.
         currency: Currency = required,
         /// Whether the shop takes operations now. `false`: new operations are 400.

@@ -7,7 +7,7 @@ use toml::de::DeValue;
 use super::describe::{Absent, Table};
 use super::{FromToml, Mode, ProviderKind, Reader};
 use crate::rules::problems::{did_you_mean, quoted};
-use crate::rules::{Algorithm, CallbackStyle, Encoding, IdPolicy, TimestampFormat, UnknownFields};
+use crate::rules::{Algorithm, CallbackStyle, Encoding, IdPolicy, TextDirection, TimestampFormat, UnknownFields};
 
 /// Reads one of a few words.
 fn word<T: Copy>(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>, words: &[(&str, T)]) -> Option<T> {
@@ -68,6 +68,10 @@ from_words! {
         "translate" => Mode::Translate,
         "shadow" => Mode::Shadow,
         "legacy" => Mode::Legacy,
+    }
+    TextDirection {
+        "ltr" => TextDirection::Ltr,
+        "rtl" => TextDirection::Rtl,
     }
     ProviderKind {
         "sandbox" => ProviderKind::Sandbox,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::rules::{FileKind, file_schema};
 
-static VALIDATORS: LazyLock<[Validator; 4]> =
+static VALIDATORS: LazyLock<[Validator; 5]> =
     LazyLock::new(|| FileKind::ALL.map(|kind| jsonschema::validator_for(&file_schema(kind)).unwrap()));
 
 /// A TOML value as JSON, as editors see it: dates are texts, floats that are no numbers are null.
@@ -34,13 +34,16 @@ fn refusal(kind: FileKind, text: &str) -> Option<String> {
 }
 
 fn kind_of(directory: &str) -> Option<FileKind> {
+    if directory == "pages" {
+        return Some(FileKind::PageTexts);
+    }
     FileKind::ALL.into_iter().find(|kind| format!("{}s", kind.as_str()) == directory)
 }
 
 /// The TOML files below a rules directory that count.
 fn files(directory: &Path) -> Vec<(FileKind, std::path::PathBuf)> {
     let mut found = vec![(FileKind::Gateway, directory.join("gateway.toml"))];
-    for below in ["dialects", "merchants", "shops"] {
+    for below in ["dialects", "merchants", "pages", "shops"] {
         let Ok(entries) = fs::read_dir(directory.join(below)) else { continue };
         let paths = entries.map(|entry| entry.unwrap().path());
         let counts = |path: &Path| {
@@ -68,7 +71,7 @@ fn shipped() -> std::path::PathBuf {
 #[test]
 fn the_shipped_files_name_their_schemas_and_fit_them() {
     fit(&shipped());
-    assert_eq!(files(&shipped()).len(), 5);
+    assert!(files(&shipped()).len() > 5);
     for (kind, path) in files(&shipped()) {
         let text = fs::read_to_string(&path).unwrap();
         let named = text.lines().next().and_then(|line| line.strip_prefix("#:schema ")).unwrap();
@@ -89,12 +92,13 @@ fn schemas_beside_the_rules_are_no_rules() {
 }
 
 /// A whole file of each kind, with every table; of shops one for each kind of provider.
-const WHOLE: [(FileKind, &str); 5] = [
+const WHOLE: [(FileKind, &str); 6] = [
     (FileKind::Gateway, WHOLE_GATEWAY),
     (FileKind::Merchant, WHOLE_MERCHANT),
     (FileKind::Shop, WHOLE_SHOP),
     (FileKind::Shop, WHOLE_HTTP_SHOP),
     (FileKind::Dialect, WHOLE_DIALECT),
+    (FileKind::PageTexts, WHOLE_TEXTS),
 ];
 
 const WHOLE_GATEWAY: &str = r#"
@@ -102,7 +106,7 @@ server = { listen = "127.0.0.1:1", public_url = "https://pay.example", shutdown_
 tls = { certificate = "../a.pem", key = "../a.key", generate = false }
 admin = { listen = "127.0.0.1:2", token = "t" }
 store = { url = "sqlite:../x.db", keys = ["file:../x.key"] }
-pages = { secret = ["p", "q"], link_lifetime = "1m", return_lifetime = "1d" }
+pages = { secret = ["p", "q"], link_lifetime = "1m", return_lifetime = "1d", language = "en" }
 [engine]
 url = "https://v2.example"
 trust = []
@@ -123,6 +127,7 @@ body_timeout = "1s"
 idle_timeout = "1s"
 connections = 10
 unauthenticated_per_ip = { per_second = 1, burst = 2 }
+pages_per_ip = { per_second = 1, burst = 2 }
 [clients]
 proxy_protocol = true
 trusted_proxies = ["10.0.0.0/8"]
@@ -159,6 +164,7 @@ opening = { EUR = "10.00" }
 "#;
 
 const WHOLE_SHOP: &str = r#"
+name = "Cards"
 currency = "EUR"
 active = true
 payment_method = "card"
@@ -224,6 +230,23 @@ error = "1"
 callback = "1"
 "#;
 
+const WHOLE_TEXTS: &str = r#"
+direction = "rtl"
+decimal = ","
+group = ""
+labels = { merchant = "a", amount = "a", method = "a", order = "a", reference = "a" }
+actions = { return = "a", check = "a", pay = "a", decline = "a" }
+preparing = { title = "a", text = "a\nb", hint = "a" }
+instructions = { title = "a", text = "a", hint = "a" }
+stopped = { title = "a", text = "a", hint = "a" }
+sandbox = { title = "a", text = "a", hint = "a" }
+success = { title = "a", text = "a", hint = "a" }
+failed = { title = "a", text = "a", hint = "a" }
+refused = { title = "a", text = "a", hint = "a" }
+busy = { title = "a", text = "a", hint = "a" }
+error = { title = "a", text = "a", hint = "a" }
+"#;
+
 /// Rules in which a file of a kind stands.
 fn rules_with(kind: FileKind, text: &str) -> Rules {
     let rules = Rules::small().with("shops/any.json", "{}");
@@ -232,6 +255,7 @@ fn rules_with(kind: FileKind, text: &str) -> Rules {
         FileKind::Merchant => "merchants/m.toml",
         FileKind::Shop => "shops/s.toml",
         FileKind::Dialect => "dialects/v1.toml",
+        FileKind::PageTexts => "pages/pt-BR.toml",
     };
     rules.with(name, text)
 }
@@ -370,6 +394,7 @@ fn defaults_that_are_written_down_change_nothing() {
                 FileKind::Merchant => format!("{:?}", loaded.merchants["m"]),
                 FileKind::Shop => format!("{:?}", loaded.shops["s"]),
                 FileKind::Dialect => format!("{:?}", loaded.dialects["v1"]),
+                FileKind::PageTexts => format!("{:?}", loaded.pages),
             };
             shown.replace(rules.0.path().to_str().unwrap(), "")
         });

@@ -36,6 +36,7 @@ impl Place {
             ("##", "merchants/<id>.toml") => self.kind = Some(FileKind::Merchant),
             ("##", "shops/<code>.toml") => self.kind = Some(FileKind::Shop),
             ("##", "dialects/<name>.toml") => self.kind = Some(FileKind::Dialect),
+            ("##", "pages/<language tag>.toml") => self.kind = Some(FileKind::PageTexts),
             ("##", _) => self.kind = None,
             _ if title.starts_with('[') && !title.contains(' ') => self.path = below(title),
             _ => {}

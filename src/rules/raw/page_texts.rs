@@ -1,0 +1,233 @@
+//! `pages/<language tag>.toml` as it is written: what customers read in a language.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::describe::{Absent, Table};
+use super::{Field, FromToml, Reader};
+use crate::domain::deceives;
+use crate::rules::TextDirection;
+
+/// How long a text may be, in characters.
+const LONGEST_TEXT: usize = 500;
+
+/// How long what stands between the digits of an amount may be, in characters.
+const LONGEST_SEPARATOR: usize = 4;
+
+/// A table of texts.
+pub(in crate::rules) struct TextTable {
+    /// Its name, by which templates read it.
+    pub name: &'static str,
+    about: &'static str,
+    /// What may stand in it.
+    pub keys: &'static [TextKey],
+}
+
+/// A text of a table.
+pub(in crate::rules) struct TextKey {
+    /// Its name, by which templates read it.
+    pub name: &'static str,
+    /// Whether a language may do without it.
+    pub optional: bool,
+    several_lines: bool,
+    about: &'static str,
+}
+
+/// A text of one line.
+const fn line(name: &'static str, about: &'static str) -> TextKey {
+    TextKey { name, optional: false, several_lines: false, about }
+}
+
+/// What stands on a page of a state.
+const STATE: &[TextKey] = &[
+    line("title", "The heading, and the name of the browser's tab."),
+    TextKey { name: "text", optional: false, several_lines: true, about: "What is going on. Line breaks count." },
+    TextKey { name: "hint", optional: true, several_lines: true, about: "What helps beside that. Line breaks count." },
+];
+
+/// All texts: a text that is added is one line here, and one in each language that is built in.
+pub(in crate::rules) const TABLES: &[TextTable] = &[
+    TextTable {
+        name: "labels",
+        about: "What stands before values.",
+        keys: &[
+            line("merchant", "Before the merchant's name."),
+            line("amount", "Before the amount and its currency."),
+            line("method", "Before the shop's name."),
+            line("order", "Before the merchant's name for the order."),
+            line("reference", "Before what whoever is asked for help wants to know."),
+        ],
+    },
+    TextTable {
+        name: "actions",
+        about: "What links and buttons say.",
+        keys: &[
+            line("return", "The link to the merchant."),
+            line("check", "The link that asks once more."),
+            line("pay", "The sandbox's button to pay."),
+            line("decline", "The sandbox's button to decline."),
+        ],
+    },
+    TextTable { name: "preparing", about: "While the payment is prepared.", keys: STATE },
+    TextTable { name: "instructions", about: "Above payment instructions.", keys: STATE },
+    TextTable { name: "stopped", about: "When preparation stopped and the result is unknown.", keys: STATE },
+    TextTable { name: "sandbox", about: "On the sandbox's page.", keys: STATE },
+    TextTable { name: "success", about: "When the payment was received.", keys: STATE },
+    TextTable { name: "failed", about: "When the payment failed.", keys: STATE },
+    TextTable { name: "refused", about: "When a link is not, or no longer, good.", keys: STATE },
+    TextTable { name: "busy", about: "When the page cannot be shown now.", keys: STATE },
+    TextTable { name: "error", about: "When something else went wrong.", keys: STATE },
+];
+
+/// `pages/<language tag>.toml`.
+#[derive(Debug, Default)]
+pub(in crate::rules) struct RawTexts {
+    /// In which direction the language is written.
+    pub direction: Field<TextDirection>,
+    /// Between whole units and hundredths.
+    pub decimal: Field<Separator>,
+    /// Between thousands.
+    pub group: Field<Separator>,
+    /// The texts that the file has, with their tables and keys.
+    texts: Vec<(&'static str, &'static str, String)>,
+}
+
+impl RawTexts {
+    /// What the file has for a key of a table.
+    pub fn text(&self, table: &str, key: &str) -> Option<&str> {
+        let found = self.texts.iter().find(|(in_table, name, _)| (*in_table, *name) == (table, key));
+        found.map(|(.., text)| text.as_str())
+    }
+}
+
+/// What stands between the digits of an amount.
+#[derive(Debug, Clone)]
+pub(in crate::rules) struct Separator(pub String);
+
+impl FromToml for Separator {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+        let text = reader.text(value, "a string")?;
+        let wrong = |c: char| c.is_control() || deceives(c) || c.is_alphanumeric();
+        if text.chars().count() > LONGEST_SEPARATOR || text.contains(wrong) {
+            let reason = "must be at most 4 characters without letters, digits, control characters and invisible ones";
+            reader.wrong(value.span(), reason);
+            return None;
+        }
+        Some(Self(text.to_owned()))
+    }
+
+    fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "maxLength": LONGEST_SEPARATOR })
+    }
+}
+
+impl FromToml for RawTexts {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+        let mut raw = Self::default();
+        for (key, value) in reader.table(value)? {
+            let name = key.get_ref().as_ref();
+            match name {
+                "direction" => raw.direction = reader.under(name, |reader| Field::read(value, reader)),
+                "decimal" => raw.decimal = reader.under(name, |reader| decimal(value, reader)),
+                "group" => raw.group = reader.under(name, |reader| Field::read(value, reader)),
+                _ => match TABLES.iter().find(|table| table.name == name) {
+                    Some(table) => reader.under(name, |reader| raw.read_table(table, value, reader)),
+                    None => {
+                        let tables = TABLES.iter().map(|table| table.name);
+                        let known: Vec<&str> = ["direction", "decimal", "group"].into_iter().chain(tables).collect();
+                        reader.unknown_key(key, value.span(), &known);
+                    }
+                },
+            }
+        }
+        Some(raw)
+    }
+
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut all = Table::new(&[
+            "`pages/<language tag>.toml`: what customers read in a language. Every key may be left out: a language that is",
+            "built in then has its built-in text, any other the English one.",
+        ]);
+        let absent = || Absent::Unsaid;
+        let about = "In which direction the language is written: `ltr` (from left to right) or `rtl`.";
+        all.key("direction", &[about], TextDirection::schema(generator), absent());
+        let about = "Between whole units and hundredths of an amount: 1 to 4 characters.";
+        all.key("decimal", &[about], Separator::schema(generator), absent());
+        all.key_says("decimal", serde_json::json!({ "minLength": 1 }));
+        let about = "Between thousands of an amount: at most 4 characters.";
+        all.key("group", &[about], Separator::schema(generator), absent());
+        for table in TABLES {
+            let mut texts = Table::new(&[table.about]);
+            for key in table.keys {
+                let about = format!("{} 1 to {LONGEST_TEXT} characters.", key.about);
+                let schema = json_schema!({ "type": "string", "minLength": 1, "maxLength": LONGEST_TEXT });
+                texts.key(key.name, &[&about], schema, absent());
+            }
+            all.key(table.name, &[table.about], texts.into_schema(), absent());
+        }
+        all.into_schema()
+    }
+}
+
+impl RawTexts {
+    fn read_table(&mut self, table: &TextTable, value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) {
+        let Some(entries) = reader.table(value) else { return };
+        for (key, value) in entries {
+            let name = key.get_ref().as_ref();
+            let Some(known) = table.keys.iter().find(|known| known.name == name) else {
+                let names: Vec<&str> = table.keys.iter().map(|known| known.name).collect();
+                reader.unknown_key(key, value.span(), &names);
+                continue;
+            };
+            if let Some(text) = reader.under(name, |reader| text(known, value, reader)) {
+                self.texts.push((table.name, known.name, text));
+            }
+        }
+    }
+}
+
+impl JsonSchema for RawTexts {
+    fn schema_name() -> Cow<'static, str> {
+        "RawTexts".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        <Self as FromToml>::schema(generator)
+    }
+}
+
+/// Without anything between them, nobody could tell hundredths from units.
+fn decimal(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Field<Separator> {
+    if value.get_ref().as_str().is_some_and(str::is_empty) {
+        reader.wrong(value.span(), "must not be empty");
+        return Field::Wrong;
+    }
+    Field::read(value, reader)
+}
+
+/// Characters that join or part letters, which some languages cannot be written without (Persian, Hindi), are no deceit
+/// in what an operator writes.
+const JOINERS: [char; 2] = ['\u{200c}', '\u{200d}'];
+
+fn text(key: &TextKey, value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<String> {
+    let text = reader.text(value, "a string")?;
+    let breaks = |c: char| key.several_lines && c == '\n';
+    let wrong = |c: char| (c.is_control() && !breaks(c)) || (deceives(c) && !JOINERS.contains(&c));
+    if text.trim().is_empty() || text.chars().count() > LONGEST_TEXT || text.contains(wrong) {
+        let but = if key.several_lines { " other than line breaks" } else { "" };
+        let reason = format_args!(
+            "must be 1 to {LONGEST_TEXT} characters that can be read: no control characters{but}, and none that are \
+             invisible or change the order of others"
+        );
+        reader.wrong(value.span(), reason);
+        return None;
+    }
+    Some(text.to_owned())
+}
