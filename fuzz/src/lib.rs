@@ -9,7 +9,7 @@ use paybridge::rules::{LoadOptions, Problems, RuleSet, load};
 use tempfile::TempDir;
 
 /// The places that rule files have, each read in another way.
-pub const PLACES: [&str; 7] = [
+pub const PLACES: [&str; 10] = [
     "gateway.toml",
     "dialects/v1.toml",
     "merchants/m.toml",
@@ -17,7 +17,13 @@ pub const PLACES: [&str; 7] = [
     "shops/s.json",
     "lists/banks.txt",
     "lists/m/banks.txt",
+    "pages/en.toml",
+    "pages/page.html",
+    "pages/style.css",
 ];
+
+/// The shipped template of customers' pages.
+const PAGE: &str = include_str!("../../rules/pages/page.html");
 
 const SHOP: &str = "currency = \"EUR\"\n[payin]\nschema = \"s.json\"\n[provider]\nkind = \"sandbox\"\n";
 
@@ -51,6 +57,9 @@ impl Rules {
             ("shops/s.json", "{\"properties\":{\"bank\":{\"x-allowed-list\":\"banks\"}}}"),
             ("lists/banks.txt", "a\nb\n"),
             ("lists/m/banks.txt", "c\n"),
+            ("pages/en.toml", ""),
+            ("pages/page.html", PAGE),
+            ("pages/style.css", ""),
         ] {
             rules.put(place, text.as_bytes());
         }

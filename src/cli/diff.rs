@@ -84,6 +84,7 @@ fn heading(who: &Who) -> String {
         Who::Shop { code, merchants } => format!("shop {code} ({})", of("merchant", merchants)),
         Who::List { name, shops } => format!("list {name} ({})", of("shop", shops)),
         Who::Dialect { name, merchants } => format!("dialect {name} ({})", of("merchant", merchants)),
+        Who::Pages => "customers' pages".to_owned(),
         Who::Gateway => "gateway".to_owned(),
     }
 }
@@ -113,6 +114,7 @@ fn object(who: &Who, change: &Change) -> Value {
         Who::Shop { code, merchants } => json!({ "kind": "shop", "id": code, "merchants": merchants }),
         Who::List { name, shops } => json!({ "kind": "list", "id": name, "shops": shops }),
         Who::Dialect { name, merchants } => json!({ "kind": "dialect", "id": name, "merchants": merchants }),
+        Who::Pages => json!({ "kind": "pages" }),
         Who::Gateway => json!({ "kind": "gateway" }),
     };
     let effect = match change.effect {

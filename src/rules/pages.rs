@@ -205,7 +205,12 @@ impl Pages {
         &self.style
     }
 
-    /// The template, as an engine has it.
+    /// What every template has beside its values: `style`, and the engine's functions.
+    pub(super) fn functions(&self) -> Vec<&str> {
+        self.environment.globals().map(|(name, _)| name).collect()
+    }
+
+    /// The template, as the engine has it.
     ///
     /// # Errors
     /// None that can be met: it was added.

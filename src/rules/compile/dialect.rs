@@ -8,7 +8,7 @@ use http::{HeaderName, Method};
 use toml::Spanned;
 
 use super::memo::KeptDialect;
-use super::template::{add_reply, environment, payload, unknown_values};
+use super::template::{add_reply, environment, payload, unknown_of_reply};
 use super::{BUILT_IN_DIALECT, Context, Here};
 use crate::rules::files::Role;
 use crate::rules::problems::{FileId, Span};
@@ -299,7 +299,7 @@ impl Context<'_> {
                 let message = format!("`replies.{name}` {}", problem.reason);
                 self.findings.add_with(here.file, span, message, problem.suggestion);
             }
-            for problem in unknown_values(&environment, name, words) {
+            for problem in unknown_of_reply(&environment, name, words) {
                 let span = self.place_in_template(here, source, problem.at.as_ref());
                 self.findings.warn(here.file, span, format!("`replies.{name}` {}", problem.reason), problem.suggestion);
             }

@@ -9,6 +9,8 @@ mod gateway;
 pub(super) mod lists;
 pub(super) mod memo;
 mod merchant;
+mod page_markup;
+mod page_template;
 pub(crate) mod pages;
 mod provider;
 mod routes;

@@ -3,9 +3,10 @@
 use std::sync::{Arc, LazyLock};
 
 use super::memo::KeptPages;
-use super::template::template_problem;
+use super::page_template::tried;
+use super::template::TemplateProblem;
 use super::{Context, Here};
-use crate::rules::files::Role;
+use crate::rules::files::{PAGE_TEMPLATE, Role};
 use crate::rules::pages::tag::{canonical, shortened};
 use crate::rules::pages::{Language, Pages, TextDirection};
 use crate::rules::problems::{Findings, Span, did_you_mean, quoted};
@@ -133,11 +134,24 @@ impl Context<'_> {
         };
         let id = self.findings.file(&file.path, Arc::clone(&file.text));
         let source = file.text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&file.text);
-        match Pages::new(languages, source.to_owned(), style) {
-            Ok(pages) => Some(pages),
-            Err(error) => {
-                let problem = template_problem(&error);
-                self.findings.add(id, problem.at.unwrap_or(0..0), problem.reason);
+        // The built-in one was tried.
+        if source == TEMPLATE {
+            return Pages::new(languages, TEMPLATE.to_owned(), style).ok();
+        }
+        let mark = file.text.len() - source.len();
+        let place = |problem: &TemplateProblem| problem.at.clone().map_or(0..0, |at| at.start + mark..at.end + mark);
+        let message = |problem: &TemplateProblem| format!("`{PAGE_TEMPLATE}` {}", problem.reason);
+        match tried(languages, source, style) {
+            Ok((pages, warnings)) => {
+                for warning in warnings {
+                    self.findings.warn(id, place(&warning), message(&warning), warning.suggestion);
+                }
+                Some(pages)
+            }
+            Err(problems) => {
+                for problem in problems {
+                    self.findings.add_with(id, place(&problem), message(&problem), problem.suggestion);
+                }
                 None
             }
         }

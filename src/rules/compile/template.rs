@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use minijinja::{AutoEscape, Environment, Template, UndefinedBehavior};
+use serde_json::Value;
 
 use super::samples::samples;
-use super::template_weight::weigh;
+use super::template_weight::{Purpose, weigh};
 use crate::rules::problems::{Span, did_you_mean, quoted};
 use crate::rules::{Replies, Segment, StatusWords};
 
@@ -121,7 +122,7 @@ pub(super) fn add_reply(
     words: &StatusWords,
 ) -> Result<(), TemplateProblem> {
     let samples = samples(name, words);
-    weigh(source, &samples)?;
+    weigh(source, &samples, Purpose::Reply)?;
     environment.add_template_owned(name, source.to_owned()).map_err(|error| template_problem(&error))?;
     let result = tried(environment, name, &samples);
     if result.is_err() {
@@ -132,14 +133,22 @@ pub(super) fn add_reply(
 
 /// The names that a template reads and that are none of the values it gets: they are never defined. Filters and tests take
 /// those without a word.
-pub(super) fn unknown_values(environment: &Environment<'_>, name: &str, words: &StatusWords) -> Vec<TemplateProblem> {
+pub(super) fn unknown_of_reply(environment: &Environment<'_>, name: &str, words: &StatusWords) -> Vec<TemplateProblem> {
     let Ok(template) = environment.get_template(name) else { return Vec::new() };
-    let samples = samples(name, words);
-    let members = samples.iter().filter_map(serde_json::Value::as_object).flat_map(serde_json::Map::keys);
+    let functions: Vec<&str> = environment.globals().map(|(name, _)| name).collect();
+    unknown_values(&template, &functions, &samples(name, words))
+}
+
+/// The same of a template that gets values like `samples`, and `functions` beside them.
+pub(super) fn unknown_values(
+    template: &Template<'_, '_>,
+    functions: &[&str],
+    samples: &[Value],
+) -> Vec<TemplateProblem> {
+    let members = samples.iter().filter_map(Value::as_object).flat_map(serde_json::Map::keys);
     let values: BTreeSet<&str> = members.map(String::as_str).collect();
-    let functions: BTreeSet<&str> = environment.globals().map(|(name, _)| name).collect();
     let mut read: Vec<String> = template.undeclared_variables(false).into_iter().collect();
-    read.retain(|read| !values.contains(read.as_str()) && !functions.contains(read.as_str()));
+    read.retain(|read| !values.contains(read.as_str()) && !functions.contains(&read.as_str()));
     read.sort_unstable();
     let known = values.iter().copied().collect::<Vec<_>>().join(", ");
     let problem = |read: String| TemplateProblem {
@@ -157,7 +166,7 @@ fn whole_word(text: &str, word: &str) -> Option<Span> {
     found.find(|at| !part(text[..at.start].chars().next_back()) && !part(text[at.end..].chars().next()))
 }
 
-fn tried(environment: &Environment<'_>, name: &str, samples: &[serde_json::Value]) -> Result<(), TemplateProblem> {
+fn tried(environment: &Environment<'_>, name: &str, samples: &[Value]) -> Result<(), TemplateProblem> {
     let template = environment.get_template(name).map_err(|error| template_problem(&error))?;
     for sample in samples {
         let text = template.render(minijinja::value::Serde(sample)).map_err(|error| template_problem(&error))?;
@@ -188,7 +197,7 @@ pub(super) fn problem(reason: String, place: minijinja::machinery::Span) -> Temp
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 

@@ -1,5 +1,6 @@
-//! What a value in a reply template is at most.
+//! What a value in a template is at most.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use serde_json::Value;
@@ -30,29 +31,33 @@ pub(super) struct Bound {
     pub number: bool,
     /// Each of its elements or members; `None`: they have none, and are no larger than itself.
     pub inside: Option<Rc<Self>>,
+    /// Its members by name, where they are known.
+    members: Option<Rc<BTreeMap<String, Self>>>,
 }
 
 impl Bound {
     /// Of an element of an empty list.
     pub const fn nothing() -> Self {
-        Self { bytes: 0, items: 0, depth: 0, number: true, inside: None }
+        Self { bytes: 0, items: 0, depth: 0, number: true, inside: None, members: None }
     }
 
     pub const fn text(bytes: u64) -> Self {
-        Self { bytes, items: bytes, depth: 0, number: false, inside: None }
+        Self { bytes, items: bytes, depth: 0, number: false, inside: None, members: None }
     }
 
     pub const fn number() -> Self {
-        Self { bytes: LONGEST_NUMBER, items: 0, depth: 0, number: true, inside: None }
+        Self { bytes: LONGEST_NUMBER, items: 0, depth: 0, number: true, inside: None, members: None }
     }
 
     /// A list or an object of `items` values like `inside`, of `bytes` together.
     pub fn list(bytes: u64, items: u64, inside: Self) -> Self {
         let bytes = bytes.saturating_add(items.saturating_mul(STEP));
-        Self { bytes, items, depth: inside.depth + 1, number: false, inside: Some(Rc::new(inside)) }
+        let depth = inside.depth + 1;
+        Self { bytes, items, depth, number: false, inside: Some(Rc::new(inside)), members: None }
     }
 
-    /// What a reply has at most where a sample has `value`: samples have as many elements as there can be, but short texts.
+    /// What there is at most where a sample has `value`: samples have as many elements as there can be, but of replies short
+    /// texts.
     pub fn of(value: &Value) -> Self {
         let all = |values: Vec<Self>| {
             let bytes = values.iter().fold(0_u64, |sum, value| sum.saturating_add(value.bytes));
@@ -62,11 +67,13 @@ impl Bound {
         match value {
             Value::Null => Self::text(0),
             Value::Bool(_) | Value::Number(_) => Self::number(),
-            Value::String(_) => Self::text(LONGEST_TEXT),
+            Value::String(text) => Self::text(LONGEST_TEXT.max((text.len() as u64).saturating_mul(ESCAPED))),
             Value::Array(values) => all(values.iter().map(Self::of).collect()),
             Value::Object(members) => {
                 let names = members.keys().map(|name| Self::text(name.len() as u64));
-                all(names.chain(members.values().map(Self::of)).collect())
+                let known = members.iter().map(|(name, value)| (name.clone(), Self::of(value))).collect();
+                let all = all(names.chain(members.values().map(Self::of)).collect());
+                Self { members: Some(Rc::new(known)), ..all }
             }
         }
     }
@@ -75,11 +82,26 @@ impl Bound {
         self.inside.as_deref().cloned().unwrap_or_else(|| Self::text(self.bytes))
     }
 
+    /// A member; of what has others, nothing.
+    pub fn member(&self, name: &str) -> Self {
+        match &self.members {
+            Some(members) => members.get(name).cloned().unwrap_or_else(|| Self::text(0)),
+            None => self.inside(),
+        }
+    }
+
     /// One of both.
     pub fn or(self, other: &Self) -> Self {
         let inside = match (&self.inside, &other.inside) {
             (None, None) => None,
             _ => Some(Rc::new(self.inside().or(&other.inside()))),
+        };
+        let members = match (self.members, &other.members) {
+            (Some(own), Some(others)) => Some(Rc::new(either(&own, others))),
+            // What has nothing inside has no members either.
+            (Some(known), None) if other.inside.is_none() => Some(known),
+            (None, Some(known)) if self.inside.is_none() => Some(Rc::clone(known)),
+            _ => None,
         };
         Self {
             bytes: self.bytes.max(other.bytes),
@@ -87,6 +109,7 @@ impl Bound {
             depth: self.depth.max(other.depth),
             number: self.number && other.number,
             inside,
+            members,
         }
     }
 
@@ -124,4 +147,14 @@ impl Bound {
     pub fn deeper(self) -> Self {
         Self { depth: self.depth + 1, ..self }
     }
+}
+
+/// The members of one of two values.
+fn either(one: &BTreeMap<String, Bound>, other: &BTreeMap<String, Bound>) -> BTreeMap<String, Bound> {
+    let mut members = one.clone();
+    for (name, bound) in other {
+        let known = members.remove(name);
+        members.insert(name.clone(), known.map_or_else(|| bound.clone(), |known| known.or(bound)));
+    }
+    members
 }

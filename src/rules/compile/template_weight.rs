@@ -1,4 +1,4 @@
-//! How much a reply template can ask for. The engine's fuel bounds its steps, not what one step makes: `"x" * 100000000` is
+//! How much a template can ask for. The engine's fuel bounds its steps, not what one step makes: `"x" * 100000000` is
 //! one, and so is each line of `{% set a = a ~ a %}`. So a template is weighed before it is ever compiled: every value has
 //! a bound that follows from its parts, every loop a bound of its rounds, and the bytes of all of them together, rounds
 //! multiplied in, have a limit. What is below it can neither fill the memory nor take long, for samples and for money alike.
@@ -22,8 +22,52 @@ const LONGEST_TEMPLATE: usize = 64 << 10;
 /// How deep lists may be in each other, and iterators in iterators.
 const DEEPEST_VALUE: u32 = 32;
 
-/// How many bytes a template may handle for one reply.
-const MOST_BYTES: u64 = 64 << 20;
+/// What a template makes, which decides what it may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// JSON, where values are written as JSON.
+    Reply,
+    /// HTML, where values are always written as text.
+    Page,
+}
+
+impl Purpose {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Reply => "reply",
+            Self::Page => "page",
+        }
+    }
+
+    /// What several are called.
+    const fn plural(self) -> &'static str {
+        match self {
+            Self::Reply => "replies",
+            Self::Page => "pages",
+        }
+    }
+
+    /// How many bytes a template may handle for one of them. A page is tried in every language.
+    const fn most_bytes(self) -> u64 {
+        match self {
+            Self::Reply => 64 << 20,
+            Self::Page => 16 << 20,
+        }
+    }
+
+    /// What this has of the engine's filters.
+    fn filters(self) -> impl Iterator<Item = &'static str> {
+        let out_of_place = move |name: &str| self == Self::Page && OF_REPLIES.contains(&name);
+        FILTERS.iter().copied().filter(move |name| !out_of_place(name))
+    }
+}
+
+/// Filters that say how a value is written, which is settled for pages.
+const OF_REPLIES: &[&str] = &["e", "escape", "safe", "tojson"];
+
+/// Why a page may not say how a value is written.
+const ALWAYS_TEXT: &str =
+    "in pages, values are always written as text, so that nothing that anybody sent becomes markup";
 
 /// The most elements that the engine's `range` gives.
 const LONGEST_RANGE: u64 = 100_000;
@@ -33,7 +77,7 @@ const LONGEST_RANGE: u64 = 100_000;
 const WIDEST_DIGITS: usize = 3;
 const WIDEST_FIELD: u64 = 2 * 1000 + LONGEST_NUMBER;
 
-/// What replies have of the engine's filters: those whose results have a bound.
+/// What templates have of the engine's filters: those whose results have a bound.
 const FILTERS: &[&str] = &[
     "abs",
     "attr",
@@ -78,17 +122,17 @@ const FILTERS: &[&str] = &[
     "upper",
 ];
 
-/// Weighs a template of a reply whose values are like `samples`.
+/// Weighs a template whose values are like `samples`.
 ///
 /// # Errors
 /// It is no template, may ask for too much, or has something in it whose weight nothing bounds.
-pub(super) fn weigh(source: &str, samples: &[Value]) -> Result<(), TemplateProblem> {
+pub(super) fn weigh(source: &str, samples: &[Value], purpose: Purpose) -> Result<(), TemplateProblem> {
     if source.len() > LONGEST_TEMPLATE {
         return Err(problem(format!("is longer than {} KiB", LONGEST_TEMPLATE >> 10), Place::default()));
     }
     check_depth(source)?;
     let template = parse(source, "template", SyntaxConfig::default()).map_err(|error| template_problem(&error))?;
-    let mut scale = Scale { scopes: vec![HashMap::new()], rounds: 1, bytes: 0 };
+    let mut scale = Scale { purpose, scopes: vec![HashMap::new()], rounds: 1, bytes: 0 };
     for (name, value) in samples.iter().filter_map(Value::as_object).flatten() {
         scale.bind(name, Bound::of(value));
     }
@@ -98,6 +142,7 @@ pub(super) fn weigh(source: &str, samples: &[Value]) -> Result<(), TemplateProbl
 /// Weighs statements and expressions in the order in which they run. What a loop's body sets is gone in its next round, so
 /// that nothing grows from round to round.
 struct Scale<'s> {
+    purpose: Purpose,
     /// What names stand for, the innermost last.
     scopes: Vec<HashMap<&'s str, Bound>>,
     /// How often what is being weighed runs.
@@ -127,11 +172,12 @@ impl<'s> Scale<'s> {
     fn spend(&mut self, bytes: u64, place: Place) -> Weighed<()> {
         let bytes = bytes.saturating_add(STEP).saturating_mul(self.rounds);
         self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes <= MOST_BYTES {
+        let most = self.purpose.most_bytes();
+        if self.bytes <= most {
             return Ok(());
         }
-        let most = MOST_BYTES >> 20;
-        Err(problem(format!("asks for too much: for the largest reply this comes to more than {most} MiB"), place))
+        let (made, most) = (self.purpose.as_str(), most >> 20);
+        Err(problem(format!("asks for too much: for the largest {made} this comes to more than {most} MiB"), place))
     }
 
     /// Runs `weigh` with names of its own, `rounds` times.
@@ -186,6 +232,7 @@ impl<'s> Scale<'s> {
                 Ok(0)
             }
             Stmt::SetBlock(set) => {
+                self.refuse_in_pages("a `{% set %}` block", set.span())?;
                 let mut bound = Bound::text(self.statements(&set.body)?);
                 self.spend(bound.bytes, set.span())?;
                 if let Some(filter) = &set.filter {
@@ -195,6 +242,7 @@ impl<'s> Scale<'s> {
                 Ok(0)
             }
             Stmt::FilterBlock(block) => {
+                self.refuse_in_pages("a `{% filter %}` block", block.span())?;
                 let written = Bound::text(self.statements(&block.body)?);
                 self.spend(written.bytes, block.span())?;
                 let bytes = self.filtered(&block.filter, written)?.bytes;
@@ -202,10 +250,19 @@ impl<'s> Scale<'s> {
                 Ok(bytes)
             }
             Stmt::AutoEscape(escape) => {
+                self.refuse_in_pages("an `{% autoescape %}`", escape.span())?;
                 self.value(&escape.enabled)?;
                 self.statements(&escape.body)
             }
             Stmt::Do(call) => Err(problem("has a `{% do %}`, which writes nothing".to_owned(), call.span())),
+        }
+    }
+
+    /// Refuses what would have a say in how values are written, or would be written as text in a second turn.
+    fn refuse_in_pages(&self, what: &str, place: Place) -> Weighed<()> {
+        match self.purpose {
+            Purpose::Reply => Ok(()),
+            Purpose::Page => Err(problem(format!("has {what}: {ALWAYS_TEXT}"), place)),
         }
     }
 
@@ -247,7 +304,7 @@ impl<'s> Scale<'s> {
         let made = match expression {
             // What is there already is not copied.
             Expr::Var(name) => return Ok(self.look_up(name.id)),
-            Expr::GetAttr(of) => return Ok(self.value(&of.expr)?.inside()),
+            Expr::GetAttr(of) => return Ok(self.value(&of.expr)?.member(of.name)),
             Expr::GetItem(of) => {
                 let key = self.value(&of.subscript_expr)?;
                 self.spend(key.bytes, place)?;
@@ -400,6 +457,9 @@ impl<'s> Scale<'s> {
         let (name, arguments, place) = (filter.name, &filter.args, filter.span());
         let given = self.arguments(arguments)?;
         self.spend(of.bytes.saturating_add(given.bytes), place)?;
+        if OF_REPLIES.contains(&name) {
+            self.refuse_in_pages(&format!("the filter {}", quoted(name)), place)?;
+        }
         Ok(match name {
             "safe" | "string" | "trim" => of.as_text(),
             // A few letters have a longer other case.
@@ -438,8 +498,9 @@ impl<'s> Scale<'s> {
             }
             "format" => formatted(filter.expr.as_ref(), &given, place)?,
             _ => {
-                let reason = format!("has an unknown filter {}; replies have {}", quoted(name), FILTERS.join(", "));
-                let suggestion = did_you_mean(name, FILTERS.iter().copied());
+                let known = self.purpose.filters().collect::<Vec<_>>().join(", ");
+                let reason = format!("has an unknown filter {}; {} have {known}", quoted(name), self.purpose.plural());
+                let suggestion = did_you_mean(name, self.purpose.filters());
                 return Err(TemplateProblem { suggestion, ..problem(reason, place) });
             }
         })

@@ -43,6 +43,8 @@ pub(super) enum Kind {
     Header,
     /// A currency.
     Currency,
+    /// A language's tag.
+    Language,
     /// A file.
     Path,
     /// Files.
@@ -123,6 +125,7 @@ pub(super) const GATEWAY: &[Key] = &[
     key("pages.secret", Kind::Secrets, "", Told::Secrets("secret of links")),
     key("pages.link_lifetime", Kind::Span, "\"30m\"", Told::More),
     key("pages.return_lifetime", Kind::Span, "\"7d\"", Told::More),
+    key("pages.language", Kind::Language, "\"en\"", Told::As(Neither, "for customers who ask for none of the others")),
     key("callbacks.timeout", Kind::Span, "\"10s\"", PLAIN),
     key("callbacks.first_retry", Kind::Span, "\"5s\"", PLAIN),
     key("callbacks.max_retry", Kind::Span, "\"1h\"", PLAIN),
@@ -144,6 +147,7 @@ pub(super) const GATEWAY: &[Key] = &[
     key("limits.idle_timeout", Kind::Span, "\"75s\"", Told::More),
     key("limits.connections", Kind::Number, "10000", Told::More),
     key("limits.unauthenticated_per_ip", Kind::Rate, "{ per_second = 50, burst = 100 }", Told::More),
+    key("limits.pages_per_ip", Kind::Rate, "{ per_second = 50, burst = 200 }", Told::More),
     key("clients.proxy_protocol", Kind::Flag, "false", Told::As(Refuses, "connections of the other kind are refused")),
     key(
         "clients.trusted_proxies",
@@ -238,6 +242,7 @@ pub(super) const SHOP_ACCESS: &[Key] =
 
 /// `shops/<code>.toml`.
 pub(super) const SHOP: &[Key] = &[
+    key("name", Kind::Text, "", Told::As(Neither, "what customers read on payment pages")),
     key("currency", Kind::Currency, "", Told::As(Refuses, "operations in the old currency are 400")),
     key(
         "active",

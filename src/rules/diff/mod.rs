@@ -10,6 +10,7 @@ mod lists;
 mod merchant;
 mod networks;
 mod page;
+mod pages;
 mod read;
 mod schema;
 mod schema_plain;
@@ -66,6 +67,8 @@ pub enum Who {
         /// The merchants that speak it, before or after, sorted.
         merchants: Vec<String>,
     },
+    /// Customers who see pages.
+    Pages,
     /// Everybody.
     Gateway,
 }
@@ -102,6 +105,7 @@ pub fn diff(old: &ReadRules, new: &ReadRules) -> Vec<Group> {
     groups.extend(shop::groups(old, new));
     groups.extend(lists::groups(old, new));
     groups.extend(dialect::groups(old, new));
+    groups.push(pages::group(old, new));
     groups.push(gateway(old, new));
     groups.retain(|group| !group.changes.is_empty());
     for group in &mut groups {

@@ -115,7 +115,7 @@ impl ReadRules {
                 self.merchants.insert(id.clone(), merchant(id, text));
             }
             Role::Shop(code) => {
-                self.shops.insert(code.clone(), shop(text));
+                self.shops.insert(code.clone(), shop(code, text));
             }
             Role::Schema(name) => {
                 // One that no shop names may be anything.
@@ -222,9 +222,10 @@ fn shop_access(table: &DeTable<'_>) -> BTreeMap<String, Settings> {
     shops.into_iter().flatten().filter_map(read).collect()
 }
 
-/// A shop's file; what it leaves to its payment method, and to its kind of provider, is filled in.
-fn shop(text: &str) -> Settings {
+/// A shop's file; what it leaves to its code, to its payment method and to its kind of provider is filled in.
+fn shop(code: &str, text: &str) -> Settings {
     let mut settings = settings(text, keys::SHOP);
+    settings.fill("name", Value::text(code));
     let by_method = match settings.word("payment_method") {
         Some(method @ ("card" | "mobile")) => method.to_owned(),
         _ => "any".to_owned(),

@@ -14,6 +14,7 @@ use super::networks::Networks;
 use super::words;
 use crate::domain::{Amount, Currency};
 use crate::rules::compile::folded;
+use crate::rules::pages::tag::canonical;
 use crate::rules::problems::{names_a_secret, quoted};
 use crate::rules::raw::{self, Date, FromToml, List, Prefix, RawQuota, RawSecret, RawSecrets, Size};
 
@@ -221,6 +222,7 @@ fn read(kind: Kind, value: &Spanned<DeValue<'_>>) -> Option<Value> {
         Kind::Socket => Value::text(&typed::<SocketAddr>(value)?.to_string()),
         Kind::Header => Value::text(&typed::<String>(value)?.to_ascii_lowercase()),
         Kind::Currency => Value::text(Currency::new(&typed::<String>(value)?).ok()?.as_str()),
+        Kind::Language => Value::text(&canonical(&typed::<String>(value)?)?),
         Kind::Path => path(&typed::<String>(value)?),
         Kind::Paths => {
             let paths = typed::<List<String>>(value)?.0;

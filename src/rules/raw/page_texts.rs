@@ -133,14 +133,15 @@ impl FromToml for RawTexts {
                 "direction" => raw.direction = reader.under(name, |reader| Field::read(value, reader)),
                 "decimal" => raw.decimal = reader.under(name, |reader| decimal(value, reader)),
                 "group" => raw.group = reader.under(name, |reader| Field::read(value, reader)),
-                _ => match TABLES.iter().find(|table| table.name == name) {
-                    Some(table) => reader.under(name, |reader| raw.read_table(table, value, reader)),
-                    None => {
+                _ => {
+                    let Some(table) = TABLES.iter().find(|table| table.name == name) else {
                         let tables = TABLES.iter().map(|table| table.name);
                         let known: Vec<&str> = ["direction", "decimal", "group"].into_iter().chain(tables).collect();
                         reader.unknown_key(key, value.span(), &known);
-                    }
-                },
+                        continue;
+                    };
+                    reader.under(name, |reader| raw.read_table(table, value, reader));
+                }
             }
         }
         Some(raw)

@@ -168,6 +168,8 @@ fn what_is_kept_elsewhere_is_read_again() {
 /// A set in words that two sets of the same meaning have in common.
 fn meaning(rules: &RuleSet) -> BTreeMap<String, String> {
     let mut meaning = BTreeMap::from([(String::new(), format!("{} {:?}", rules.version, rules.gateway))]);
+    let texts = rules.pages.languages().iter().map(|language| language.texts.to_string()).collect::<String>();
+    meaning.insert("pages".to_owned(), format!("{} {texts}", rules.pages.style_source()));
     for (code, shop) in &rules.shops {
         let fields = serde_json::Map::from_iter([("bank".to_owned(), serde_json::json!("alpha"))]);
         let tried = |side: &crate::rules::ShopSide| {
@@ -192,6 +194,11 @@ fn edits() -> Vec<(&'static str, Vec<Option<String>>)> {
     let text = |text: &str| Some(text.to_owned());
     vec![
         ("gateway.toml", vec![text(""), text("[limits]\nbody = 700\n"), text("[limits]\nbody = 1\n")]),
+        (
+            "pages/en.toml",
+            vec![text("[busy]\ntitle = \"a\""), text("[busy]\ntitel = 1"), text("# x\n"), text(""), None],
+        ),
+        ("pages/style.css", vec![text("a { }"), text("@import"), text(""), None]),
         ("lists/banks.txt", vec![text("alpha\n"), text("betas\n"), text(""), None]),
         ("lists/m/banks.txt", vec![text("alpha\n"), text("gamma\n"), None]),
         ("shops/fields.json", vec![text(SCHEMA), text(&SCHEMA.replace("note", "text")), text("{"), None]),
@@ -219,7 +226,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn loading_again_means_what_loading_means(steps in prop::collection::vec((0_usize..10, 0_usize..5), 1..12)) {
+    fn loading_again_means_what_loading_means(steps in prop::collection::vec((0_usize..12, 0_usize..5), 1..12)) {
         let rules = Rules::bare();
         let mut loader = Loader::new(&rules.path(), LoadOptions::default());
         let mut current = None;

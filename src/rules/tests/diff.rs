@@ -69,10 +69,17 @@ const CHOICES: Choices = &[
         "limits.unauthenticated_per_ip",
         &["", "{ per_second = 50, burst = 100 }", "{ per_second = 50 }", "{ burst = 50, per_second = 50 }"],
     ),
+    (
+        GATEWAY,
+        "limits.pages_per_ip",
+        &["", "{ per_second = 50, burst = 200 }", "{ per_second = 200 }", "{ burst = 200, per_second = 200 }"],
+    ),
+    (GATEWAY, "pages.language", &["", "\"en\"", "\"EN\"", "\"it\"", "\"IT\""]),
     (GATEWAY, "clients.proxy_protocol", &["", "false", "true"]),
     (GATEWAY, "clients.trusted_proxies", &["", "[]", "[\"10.0.0.0/8\"]", "[\"10.0.0.7\"]"]),
     (SHOP_FILE, "currency", &["\"EUR\"", "\"eur\"", "\"USD\""]),
     (SHOP_FILE, "active", &["", "true", "false"]),
+    (SHOP_FILE, "name", &["", "\"s\"", "\"S\"", "\"Cards in euro\""]),
     (SHOP_FILE, "payment_method", &["", "\"card\"", "\"bank\""]),
     (SHOP_FILE, "payin.schema", &["", "\"a.json\"", "\"./a.json\"", "\"b.json\"", "\"c.json\""]),
     (SHOP_FILE, "payin.browser_return", &["", "true", "false"]),
@@ -172,7 +179,11 @@ fn written(choices: &[usize]) -> Rules {
             None => writeln!(top, "{key} = {value}").unwrap(),
         }
     }
-    let rules = Rules::bare().with("shops/t.toml", SHOP).with("lists/l.txt", "x\ny\n").with("lists/m/l.txt", "y\nz\n");
+    let rules = Rules::bare()
+        .with("pages/it.toml", "")
+        .with("shops/t.toml", SHOP)
+        .with("lists/l.txt", "x\ny\n")
+        .with("lists/m/l.txt", "y\nz\n");
     for (name, schema) in SCHEMAS {
         rules.put(name, schema);
     }
@@ -199,7 +210,9 @@ fn meaning(rules: &Rules, set: &RuleSet) -> String {
     writeln!(said, "{:?} {:?} {:?}", gateway.server, gateway.tls, gateway.admin_listen).unwrap();
     writeln!(said, "{tokens:?} {keys:?} {:?} {lifetimes:?} {:?}", gateway.engine, gateway.callbacks).unwrap();
     writeln!(said, "{:?} {:?} {proxies}", gateway.limits, gateway.clients.proxy_protocol).unwrap();
+    writeln!(said, "{:?} {:?}", gateway.pages.language, set.pages.language("").tag).unwrap();
     let shop = &set.shops["s"];
+    writeln!(said, "{:?}", shop.name).unwrap();
     let sides = [side(&shop.payin), side(&shop.payout)];
     let mut refused: Vec<_> = shop.checks.refused_accounts.iter().map(|account| account.0).collect();
     refused.sort_unstable();

@@ -13,6 +13,7 @@ mod hostile_files;
 mod hostile_mutations;
 mod hostile_templates;
 mod inspect;
+mod pages;
 mod providers;
 mod readme;
 mod reload;
@@ -187,6 +188,9 @@ fn the_version_covers_every_file() {
         ("lists/m/l.txt", "b"),
         ("dialects/d.toml", ""),
         ("shops/t.toml", SHOP),
+        ("pages/en.toml", "# x"),
+        ("pages/style.css", "a { }"),
+        ("pages/page.html", include_str!("../../../rules/pages/page.html")),
     ] {
         rules.put(name, text);
         let version = rules.load().version;
@@ -276,7 +280,7 @@ mod any_bytes {
             let cut = whole.get(..cut).unwrap_or(&whole);
             for content in [bytes.as_slice(), text.as_bytes(), cut.as_bytes()] {
                 let rules = Rules::small();
-                for name in ["gateway.toml", "dialects/v1.toml", "shops/s.toml", "merchants/m.toml", "lists/l.txt"] {
+                for name in ["gateway.toml", "dialects/v1.toml", "shops/s.toml", "merchants/m.toml", "lists/l.txt", "pages/en.toml", "pages/page.html", "pages/style.css"] {
                     rules.put(name, content);
                     if let Err(problems) = rules.try_load() {
                         prop_assert!(!problems.rendered().is_empty());

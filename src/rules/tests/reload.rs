@@ -114,9 +114,12 @@ fn a_remote_engine_that_is_trusted_by_other_certificates_needs_a_restart() {
 
 #[test]
 fn a_file_that_loses_its_text_is_half_a_save() {
-    for (name, text) in
-        [("gateway.toml", "[limits]\nbody = 700"), ("dialects/v1.toml", "[requests]\nempty_list_is_object = true")]
-    {
+    for (name, text) in [
+        ("gateway.toml", "[limits]\nbody = 700"),
+        ("dialects/v1.toml", "[requests]\nempty_list_is_object = true"),
+        ("pages/en.toml", "[busy]\ntitle = \"Busy\""),
+        ("pages/style.css", "a { }"),
+    ] {
         let rules = Rules::small().with(name, text);
         let live = live(&rules);
         let version = live.current().version.clone();
@@ -132,7 +135,7 @@ fn a_file_that_loses_its_text_is_half_a_save() {
         }
         // At start nobody knows better: the file says what it says.
         rules.load();
-        rules.put(name, "# meant");
+        rules.put(name, if name.ends_with("css") { "/* meant */" } else { "# meant" });
         assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }), "{name}");
         fs::remove_file(rules.path().join(name)).unwrap();
         let refused = matches!(live.reload(), ReloadOutcome::Refused(_));
