@@ -307,6 +307,16 @@ fn templates_whose_pages_cannot_serve_are_refused_in_their_place() {
     ]);
 }
 
+/// A stylesheet and instructions are longer than what replies hold.
+#[test]
+fn long_values_weigh_what_they_are() {
+    let source = changed("<main>", "<main>{% for a in range(300) %}{{ style }}{% endfor %}");
+    let rules = Rules::small().with("pages/style.css", "a".repeat(32 << 10)).with("pages/page.html", &source);
+    rules.one_problem(&format!("pages/page.html:{}", place(&source, "{{ style }}{% endfor")), "asks for too much");
+    rules.put("pages/style.css", "a { }");
+    rules.load();
+}
+
 #[test]
 fn values_that_are_never_there_are_warned_of() {
     assert_eq!(template("<main>", "<main>{{ 'x'|default('y') }}").warnings(), [""; 0]);
