@@ -101,8 +101,9 @@ fn shown(status: StatusCode, page: &Page, reader: Reader<'_>, envelope: &Envelop
     let request_id = envelope.request_id.to_str().unwrap_or_default();
     let Html { text, language, style_source } = page.html(reader.pages, reader.accept_language, request_id);
     let mut reply = for_customers(plain(status, text.into(), envelope));
+    let style_source = style_source.map_or("'none'".to_owned(), |source| format!("'{source}'"));
     let policy = format!(
-        "default-src 'none'; style-src '{style_source}'; img-src data:; form-action 'self'; frame-ancestors 'none'; \
+        "default-src 'none'; style-src {style_source}; img-src data:; form-action 'self'; frame-ancestors 'none'; \
          base-uri 'none'"
     );
     let refresh = page.refresh.as_ref().map(Refresh::value);

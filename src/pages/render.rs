@@ -12,7 +12,7 @@ pub struct Html {
     /// Its language's tag.
     pub language: Box<str>,
     /// What `style-src` has to allow, without quotes.
-    pub style_source: String,
+    pub style_source: Option<String>,
 }
 
 impl Page {
@@ -23,11 +23,8 @@ impl Page {
         self.written(pages, accept_language, request_id).unwrap_or_else(|error| {
             tracing::error!(kind = ?error.kind(), state = ?self.state, "a page template failed: the built-in one serves");
             let built_in = built_in_pages();
-            self.written(&built_in, accept_language, request_id).unwrap_or_else(|_| Html {
-                text: BARE.to_owned(),
-                language: "en".into(),
-                style_source: built_in.style_source(),
-            })
+            let written = built_in.and_then(|pages| self.written(&pages, accept_language, request_id).ok());
+            written.unwrap_or_else(|| Html { text: BARE.to_owned(), language: "en".into(), style_source: None })
         })
     }
 
@@ -45,7 +42,7 @@ impl Page {
             request_id,
         };
         let text = pages.render(language, &values)?;
-        Ok(Html { text, language: language.tag.clone(), style_source: pages.style_source() })
+        Ok(Html { text, language: language.tag.clone(), style_source: Some(pages.style_source()) })
     }
 }
 

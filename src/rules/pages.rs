@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn what_values_hold_is_text() {
-        let pages = built_in_pages();
+        let pages = built_in_pages().unwrap();
         let language = pages.language("en");
         let odd = "<script>alert(1)</script>\"'&";
         let amount = Amount::from_hundredths(123_456_789).unwrap();

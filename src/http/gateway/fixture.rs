@@ -633,7 +633,7 @@ pub fn rule_set() -> RuleSet {
         shops: HashMap::from([(shop.code.clone(), shop)]),
         dialects: [v1, shaped].map(|dialect| (dialect.name.clone(), dialect)).into_iter().collect(),
         v1_routes: v1_routes(),
-        pages: built_in_pages(),
+        pages: built_in_pages().unwrap(),
         warnings: Vec::new(),
         filled: HashSet::new(),
     }

@@ -101,7 +101,6 @@ pub(super) struct KeptMerchant {
 }
 
 /// What customers' pages are made of.
-#[derive(Clone)]
 pub(super) struct KeptPages {
     /// The files that were read.
     pub files: Vec<(Role, ContentHash)>,
