@@ -18,7 +18,6 @@ use ipnet::IpNet;
 
 use self::exchange::Exchange;
 use super::admission::{self, Credentials};
-use super::reader::Reader;
 use super::reply::{self, Envelope, Reply};
 use super::router::{self, Route};
 use super::{HeadFacts, body, correlation};
@@ -306,7 +305,6 @@ impl Core {
     where
         B: Body<Data = Bytes>,
     {
-        exchange.reader = Some(Reader::of(&head.headers));
         let rules = Arc::clone(&exchange.rules);
         let limits = &rules.gateway.limits;
         let allowed = self.visits.count(address, limits.pages_per_ip);

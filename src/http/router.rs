@@ -117,6 +117,13 @@ pub fn find<'a>(rules: &'a RuleSet, method: &Method, path: &'a str) -> Result<Ro
     }
 }
 
+/// Whether a path is one of customers' pages, so that whatever goes wrong with a request for it is told to a person.
+#[must_use]
+pub fn is_of_pages(path: &str) -> bool {
+    let row = TABLE.iter().find(|row| row.path.segment(path).is_some());
+    row.is_some_and(|row| matches!(row.served, [(_, Served::Page { .. }), ..]))
+}
+
 /// The name of a path's first route, for requests whose method it is not served with.
 #[must_use]
 pub fn name_of_path(rules: &RuleSet, path: &str) -> &'static str {

@@ -8,6 +8,7 @@ mod destinations;
 mod entry;
 mod forms;
 mod markup;
+mod methods;
 mod returns;
 mod sandbox;
 #[path = "../support/mod.rs"]

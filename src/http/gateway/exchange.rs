@@ -60,7 +60,7 @@ impl Exchange {
             merchant: None,
             v1_proven: false,
             close: http1 && has_body,
-            reader: None,
+            reader: router::is_of_pages(head.uri.path()).then(|| Reader::of(&head.headers)),
             started: Instant::now(),
             answered: false,
             core,
