@@ -72,6 +72,8 @@ pub fn step(step: &Step, reader: Reader<'_>, envelope: &Envelope<'_>) -> Reply {
         }
     };
     let mut reply = for_customers(plain(StatusCode::SEE_OTHER, Bytes::new(), envelope));
+    // Left to itself, hyper says it to GET and not to HEAD.
+    reply.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
     // URLs are ASCII without spaces: that is what their types are for.
     match HeaderValue::from_str(location) {
         Ok(location) => drop(reply.headers_mut().insert(header::LOCATION, location)),

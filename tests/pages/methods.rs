@@ -1,9 +1,41 @@
 //! Which methods links have: looking is GET and HEAD, and only the sandbox's form is sent.
 
-use crate::browser::{form, visit};
-use crate::support::Gateway;
+use crate::browser::{form, request, visit};
 use crate::support::request::{ACME, PROTOCOLS};
-use crate::{Deposit, books, rules};
+use crate::support::{Gateway, Reply};
+use crate::{Deposit, PREPARING, books, rules};
+
+fn headers(reply: &Reply) -> Vec<(String, &str)> {
+    let known = reply.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.as_str()));
+    let mut rest: Vec<_> = known.filter(|(name, _)| name != "date" && name != "connection").collect();
+    rest.sort();
+    rest
+}
+
+/// Link previews and virus scanners look with HEAD: they learn what GET says, and change nothing.
+#[tokio::test]
+async fn head_is_get_without_a_body() {
+    let gateway = Gateway::start(&rules());
+    let mut links = Vec::new();
+    for amount in ["10.50", "10.01", "10.02", "10.03"] {
+        let deposit = Deposit::create(&gateway, &format!("head-{amount}"), amount).await;
+        links.extend(["pay", "return", "sandbox"].map(|kind| deposit.link(kind)));
+        links.push(format!("{}x", deposit.entry));
+    }
+    links.push(Deposit::of_shop(&gateway, PREPARING, "head-slow", "10.50").await.entry);
+    let before = books(&gateway, &ACME).await;
+    for link in &links {
+        for protocol in PROTOCOLS {
+            let ask = |method| request(method, link).header("X-Request-Id", "the-same");
+            let get = visit(&gateway, protocol, &ask("GET")).await;
+            let head = visit(&gateway, protocol, &ask("HEAD")).await;
+            assert_eq!((head.status, headers(&head)), (get.status, headers(&get)), "{protocol:?} {link}");
+            assert_eq!(head.header("content-length"), get.body.len().to_string(), "{protocol:?} {link}");
+            assert!(head.body.is_empty(), "{protocol:?} {link}");
+        }
+    }
+    assert_eq!(books(&gateway, &ACME).await, before);
+}
 
 #[tokio::test]
 async fn other_methods_are_refused_with_those_that_there_are() {
