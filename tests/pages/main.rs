@@ -7,10 +7,20 @@ mod browser;
 mod destinations;
 mod entry;
 mod forms;
+mod headers;
+mod limits;
 mod markup;
 mod methods;
+mod provider;
+mod readers;
+mod remote;
 mod returns;
+mod rotation;
 mod sandbox;
+#[path = "../provider/scripted.rs"]
+#[allow(dead_code, reason = "the tests of providers use the rest")]
+mod scripted;
+mod strangers;
 #[path = "../support/mod.rs"]
 mod support;
 
