@@ -4,7 +4,7 @@ use rustix::process::Signal;
 
 use crate::browser::{assert_state, location, open, page, press, request, visit};
 use crate::support::bodies::with;
-use crate::support::request::{ACME, PROTOCOLS, hmac_hex, unix_now};
+use crate::support::request::{ACME, BETA, PROTOCOLS, hmac_hex, unix_now};
 use crate::support::{Gateway, Request, Rules, text};
 use crate::{
     Deposit, FAIL_URL, PREPARING, SECRET, SUCCESS_URL, books, ended, eventually, reload, rules, rules_with, support,
@@ -215,7 +215,29 @@ async fn an_expired_entry_link_is_refused_and_fails_nothing() {
     deposit.assert_status(&gateway, "PENDING").await;
 }
 
-/// A shop's own words for a create do not matter: the link of a v1 payin leads the same way.
+/// A customer who is on the way when a shop is taken out of the rules still has a page, a way to pay and a way back.
+#[tokio::test]
+async fn a_shop_that_is_gone_leaves_nobody_stranded() {
+    let gateway = Gateway::start(&rules().edit("shops/beta-only.toml", "kind", "delay = \"0s\"\nkind"));
+    let mut deposits = Vec::new();
+    for order_id in ["waiting", "paying"] {
+        let body = with(support::deposit(order_id), "method", Some("beta-only".into()));
+        let reply = gateway.client().send(&Request::deposit(&BETA, &with(body, "fields", None))).await.expect(200);
+        deposits.push(Deposit::of(&reply));
+    }
+    let hosted = target(location(&open(&gateway, &deposits[1].entry).await));
+    let gone = rules().without("shops/beta-only.toml");
+    std::fs::remove_file(gateway.rules_dir().join("shops/beta-only.toml")).unwrap();
+    reload(&gateway, &gone.edit("merchants/beta.toml", "[shops.beta-only]\npayin = true\npayout = true\n", ""));
+    let document = page(&open(&gateway, &deposits[0].entry).await, 200);
+    assert_state(&document, "stopped");
+    document.assert_shows("10.50", "EUR");
+    assert_eq!(location(&open(&gateway, &document.return_link()).await), crate::PENDING_URL);
+    page(&press(&gateway, &hosted, "pay").await, 200);
+    assert_eq!(location(&open(&gateway, &deposits[1].entry).await), SUCCESS_URL);
+}
+
+/// The link of a v1 payin leads the same way.
 #[tokio::test]
 async fn a_v1_payin_has_the_same_way() {
     let gateway = Gateway::start(&rules());

@@ -1,6 +1,10 @@
 //! The sandbox's form, as no browser sends it: refused with a page, and nothing is booked.
 
-use crate::browser::{assert_state, form, location, open, page, press, visit};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::browser::{assert_state, check, form, location, open, page, press, visit};
+use crate::support::client::PATIENCE;
+use crate::support::reply::take_reply;
 use crate::support::request::{ACME, PROTOCOLS};
 use crate::support::{Gateway, Request};
 use crate::{Deposit, books, rules};
@@ -71,4 +75,21 @@ async fn only_what_waits_for_the_page_takes_a_decision() {
     page(&press(&gateway, &link, "pay").await, 403);
     let record = gateway.client().send(&Request::status(&ACME, &withdrawal)).await.expect(200).json();
     assert_eq!(record["status"], "PENDING");
+}
+
+/// A form that never comes whole is given up with a page.
+#[tokio::test]
+async fn a_form_that_does_not_arrive_is_given_up() {
+    let gateway = Gateway::start(&rules().with("limits", "body_timeout = \"100ms\""));
+    let deposit = Deposit::create(&gateway, "dripped", "10.50").await;
+    let request = form(&deposit.link("sandbox"), "decision=pay");
+    let mut stream = gateway.client().tls(&["http/1.1"]).await.unwrap();
+    stream.write_all(&request.head("Content-Length: 13\r\n")).await.unwrap();
+    stream.write_all(b"decision=pay").await.unwrap();
+    let mut received = Vec::new();
+    let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut received)).await.expect("an answer in time");
+    let reply = take_reply(&mut received).expect("a whole reply");
+    check(&request, &reply);
+    assert_state(&page(&reply, 408), "error");
+    deposit.assert_status(&gateway, "PENDING").await;
 }

@@ -70,7 +70,7 @@ async fn the_page_offers_pay_and_decline_and_looking_books_nothing() {
 
 #[tokio::test]
 async fn pay_books_once_however_often_it_is_sent() {
-    let gateway = Gateway::start(&rules());
+    let mut gateway = Gateway::start(&rules());
     let deposit = Deposit::create(&gateway, "paid", "10.50").await;
     let link = hosted(&gateway, &deposit).await;
     assert!(balance(&gateway, &ACME).await.contains(&available("0.00")));
@@ -86,7 +86,12 @@ async fn pay_books_once_however_often_it_is_sent() {
     assert_eq!(location(&open(&gateway, &refused).await), SUCCESS_URL);
     assert_eq!(deposit.record(&gateway).await, record, "the result stands");
     assert!(balance(&gateway, &ACME).await.contains(&available("10.50")));
+    // What a customer was told is on disk.
+    gateway.kill();
+    gateway.restart();
     after(&press(&gateway, &link, "pay").await, 200, "success");
+    assert_eq!(deposit.record(&gateway).await, record);
+    assert!(balance(&gateway, &ACME).await.contains(&available("10.50")));
     let check = gateway.store_check();
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }
