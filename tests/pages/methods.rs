@@ -1,7 +1,7 @@
 //! Which methods links have: looking is GET and HEAD, and only the sandbox's form is sent.
 
-use crate::browser::{form, request, visit};
-use crate::support::request::{ACME, PROTOCOLS};
+use crate::browser::{assert_state, form, page, request, visit};
+use crate::support::request::{ACME, PROTOCOLS, Protocol};
 use crate::support::{Gateway, Reply};
 use crate::{Deposit, PREPARING, books, rules};
 
@@ -59,4 +59,27 @@ async fn other_methods_are_refused_with_those_that_there_are() {
         }
     }
     assert_eq!(books(&gateway, &ACME).await, before);
+}
+
+/// Requests that no browser sends are refused like all others: with a page, and nothing happens.
+#[tokio::test]
+async fn malformed_requests_are_told_to_a_person_too() {
+    let gateway = Gateway::start(&rules());
+    let deposit = Deposit::create(&gateway, "malformed", "10.50").await;
+    let good = request("GET", &deposit.link("return"));
+    let mut with_body = good.clone();
+    with_body.body = "decision=pay".into();
+    let odd = [
+        (400, good.clone().header("Host", "other.example")),
+        (400, good.clone().header("Transfer-Encoding", "gzip")),
+        (415, good.clone().header("Content-Encoding", "gzip")),
+        (431, good.clone().header("X-Long", &"x".repeat(32 * 1024))),
+        (400, with_body),
+    ];
+    for (status, asked) in odd {
+        let reply = visit(&gateway, Protocol::Http1, &asked).await;
+        assert_state(&page(&reply, status), "error");
+    }
+    visit(&gateway, Protocol::Http1, &good).await.expect(303);
+    deposit.assert_status(&gateway, "PENDING").await;
 }
