@@ -1,10 +1,8 @@
 //! The programs that drive the clients: where they are, and what they print.
 
-use std::fs::File;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Deserialize;
 use tempfile::TempDir;
@@ -12,9 +10,12 @@ use tempfile::TempDir;
 use crate::plan::Plan;
 use crate::support::Gateway;
 use crate::support::request::ACME;
+use crate::support::tools::{self, root};
 
 /// How long a client may take for a whole plan.
 const PATIENCE: Duration = Duration::from_secs(90);
+/// What installs the clients.
+const INSTALLER: &str = ".ci/run clients";
 
 /// What a client saw of a step: an answer, or `skipped`, or `error`.
 #[derive(Debug, Deserialize)]
@@ -66,7 +67,7 @@ impl Program {
         let mut parts = version.trim().split('.').map(|part| part.parse::<u32>().unwrap());
         let new_enough = (parts.next(), parts.next()) >= (Some(20), Some(18));
         if !new_enough {
-            say("!! Node is older than 20.18: its fetch was NOT tested over HTTP/2");
+            tools::say("!! Node is older than 20.18: its fetch was NOT tested over HTTP/2");
         }
         new_enough
     }
@@ -75,7 +76,7 @@ impl Program {
         let php = in_path("php")?;
         let has_curl = Command::new(&php).args(["-r", "exit(extension_loaded('curl') ? 0 : 1);"]).status();
         if !has_curl.is_ok_and(|status| status.success()) {
-            return missing("PHP's curl");
+            return tools::missing("PHP's curl", INSTALLER);
         }
         Some(Self::of([php, here("php/drive.php")]))
     }
@@ -116,69 +117,25 @@ impl Program {
             .env("NODE_EXTRA_CA_CERTS", gateway.root.path().join("certs/ca.pem"))
             .env("NODE_OPTIONS", "--dns-result-order=ipv4first")
             .env("PYTHONDONTWRITEBYTECODE", "1");
-        for name in ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
-            command.env_remove(name);
-        }
-        for name in ["CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR"] {
-            command.env_remove(name);
-        }
-        let printed = output(&mut command);
+        let printed = output(tools::without_detours(&mut command));
         let read = |line: &str| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));
         printed.lines().map(read).collect()
     }
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 fn here(file: &str) -> PathBuf {
     root().join("tests/clients").join(file)
 }
 
-/// What a program prints; it has to succeed, in time.
 #[track_caller]
 fn output(command: &mut Command) -> String {
-    let files = tempfile::tempdir().unwrap();
-    let open = |name| File::create(files.path().join(name)).unwrap();
-    let mut child = command.stdout(open("out")).stderr(open("err")).spawn().expect("the program starts");
-    let deadline = Instant::now() + PATIENCE;
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break Some(status);
-        }
-        if Instant::now() > deadline {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            break None;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    let read = |name| std::fs::read_to_string(files.path().join(name)).unwrap();
-    let (out, err) = (read("out"), read("err"));
-    assert!(status.is_some_and(|status| status.success()), "{command:?}: {status:?}\n{out}{err}");
-    out
+    tools::output(command, PATIENCE)
 }
 
 fn in_path(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|dir| dir.join(name)).find(|program| program.is_file());
-    found.or_else(|| missing(name))
+    tools::in_path(name, INSTALLER)
 }
 
 fn installed(file: &str, what: &str) -> Option<PathBuf> {
-    let file = root().join(file);
-    if file.is_file() { Some(file) } else { missing(what) }
-}
-
-/// Says aloud what is missing, past the capture of the test's output; where nothing may be missing, fails.
-fn missing<T>(what: &str) -> Option<T> {
-    let required = std::env::var_os("PAYBRIDGE_REQUIRE_TOOLS").is_some_and(|value| value == "1");
-    assert!(!required, "{what}: not installed");
-    say(&format!("!! {what}: not installed, so that this client was NOT tested (`.ci/run clients` installs it)"));
-    None
-}
-
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    tools::installed(file, what, INSTALLER)
 }

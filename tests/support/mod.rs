@@ -11,6 +11,7 @@ pub mod reply;
 pub mod request;
 pub mod rules;
 pub mod stored;
+pub mod tools;
 
 pub use bodies::{deposit, payin, payout, withdrawal};
 pub use client::{Client, Connection};

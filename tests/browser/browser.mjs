@@ -1,0 +1,120 @@
+// Chromium, and what must hold of whatever it shows.
+
+import assert from "node:assert/strict";
+import { createHash, X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const require = createRequire(process.env.BROWSER_MODULES + "/");
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const PATIENCE_MS = 60_000;
+
+export const plan = JSON.parse(process.env.BROWSER_PLAN);
+
+// The hash of a certificate's key, by which Chromium can be told to believe it.
+function keyHash(file) {
+  const { publicKey } = new X509Certificate(readFileSync(file));
+  return createHash("sha256").update(publicKey.export({ type: "spki", format: "der" })).digest("base64");
+}
+
+// Nothing but the gateways' own certificates is believed.
+export function launch() {
+  const args = [
+    `--ignore-certificate-errors-spki-list=${JSON.parse(process.env.BROWSER_CERTIFICATES).map(keyHash)}`,
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+  ];
+  const root = process.getuid() === 0;
+  return chromium.launch({ executablePath: process.env.BROWSER_PROGRAM, args, chromiumSandbox: !root });
+}
+
+// A person's browser, which notes every request, every complaint in the console and every page it shows.
+export async function open(browser, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 390, height: 844 }, locale: "en-GB", ...options });
+  context.setDefaultTimeout(PATIENCE_MS);
+  const noted = { requests: [], complaints: [], shown: [] };
+  context.on("request", (request) => noted.requests.push(request.url()));
+  context.on("page", (page) => {
+    page.on("console", (message) => noted.complaints.push(message.text()));
+    page.on("pageerror", (error) => noted.complaints.push(String(error)));
+    page.on("framenavigated", (frame) => noted.shown.push(frame.url()));
+  });
+  return { context, noted, page: await context.newPage() };
+}
+
+// Only these origins were asked for anything, and nothing was complained of but that a status is no success.
+export function quiet(noted, origins) {
+  const elsewhere = noted.requests.filter((url) => url !== "data:," && !origins.includes(new URL(url).origin));
+  assert.deepEqual(elsewhere, [], "requests to other origins");
+  const statuses = /^Failed to load resource: the server responded with a status of (403|409|429|400) /;
+  assert.deepEqual(noted.complaints.filter((text) => !statuses.test(text)), [], "the console");
+}
+
+// Polls; what a page does while it is being replaced says nothing.
+export async function eventually(what, condition) {
+  const deadline = Date.now() + PATIENCE_MS;
+  let seen;
+  while (Date.now() < deadline) {
+    try {
+      seen = await condition();
+      if (seen) return seen;
+    } catch (error) {
+      if (error.code === "ERR_ASSERTION") throw error;
+      seen = error;
+    }
+    await sleep(25);
+  }
+  throw new Error(`never happened: ${what}; at last: ${seen}`);
+}
+
+export const state = (page) => page.evaluate(() => document.querySelector("main")?.className ?? "");
+
+export const shows = (page, wanted) =>
+  eventually(`the page shows ${wanted}`, async () => (await state(page)) === wanted);
+
+export const arrives = (page, url) => eventually(`the browser is at ${url}`, () => page.url() === url);
+
+// Nothing is wider than the window.
+export async function fits(page, what) {
+  const [whole, window] = await page.evaluate(() => {
+    const { scrollWidth, clientWidth } = document.documentElement;
+    return [scrollWidth, clientWidth];
+  });
+  assert.ok(whole <= window, `${what}: ${whole} px in a window of ${window} px`);
+}
+
+// What axe finds.
+export async function accessible(page, what) {
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe);
+  const violations = await page.evaluate(async (values) => {
+    const { violations } = await globalThis.axe.run(document, { runOnly: { type: "tag", values } });
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html + node.failureSummary).join("; ")}`);
+  }, TAGS);
+  assert.deepEqual(violations, [], what);
+}
+
+// The Tab key alone reaches everything that can be used, in the order of the text, and each shows that it was reached.
+export async function reachable(page, what) {
+  const usable = await page.locator("a[href], button").evaluateAll((all) => all.map((one) => one.textContent.trim()));
+  const reached = [];
+  for (let step = 0; step < usable.length; step++) {
+    await page.keyboard.press("Tab");
+    const { text, outline, height } = await page.evaluate(() => {
+      const { activeElement } = document;
+      const { outlineStyle, outlineWidth } = getComputedStyle(activeElement);
+      const outline = outlineStyle === "none" ? 0 : Number.parseFloat(outlineWidth);
+      return { text: activeElement.textContent.trim(), outline, height: activeElement.getBoundingClientRect().height };
+    });
+    assert.ok(outline >= 2, `${what}: ${text}: an outline of ${outline} px`);
+    assert.ok(height >= 44, `${what}: ${text}: ${height} px high`);
+    reached.push(text);
+  }
+  assert.deepEqual(reached, usable, what);
+}

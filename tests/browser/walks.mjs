@@ -1,0 +1,109 @@
+// Where the pages lead: each walk ends at the merchant's site, or at a page that says why not.
+
+import assert from "node:assert/strict";
+import { arrives, eventually, launch, open, plan, quiet, shows, state } from "./browser.mjs";
+
+const focused = (page) => page.evaluate(() => document.activeElement.textContent.trim());
+
+// From the entry link through the preparation to the merchant, by keyboard. Nothing is touched while it prepares, and it
+// is ready only when it was seen to come again twice.
+async function pays(page, noted, { url, success }) {
+  await page.goto(url);
+  await eventually("two more preparations", () => noted.shown.filter((shown) => shown === url).length >= 3);
+  assert.equal((await fetch(`${plan.merchant}/seen`)).status, 200);
+  await shows(page, "sandbox");
+  await page.keyboard.press("Tab");
+  assert.equal(await focused(page), "Pay");
+  await page.keyboard.press("Enter");
+  await arrives(page, success);
+}
+
+// Back from the merchant's page: whatever the browser shows of it, the way leads to the merchant again.
+async function looksBack(page, { url, success }) {
+  await page.goBack({ waitUntil: "commit" }).catch(() => {});
+  await page.goto(url, { waitUntil: "commit" }).catch(() => {});
+  await arrives(page, success);
+}
+
+async function declines(page, { url, fail }) {
+  await page.goto(url);
+  await shows(page, "sandbox");
+  await page.getByRole("button", { name: "Decline" }).click();
+  await arrives(page, fail);
+  // The merchant's own link says where it stands: what notes the requests would see it of ours too.
+  await page.getByRole("link", { name: "Inside" }).click();
+  await eventually("the merchant's next page", () => new URL(page.url()).pathname === "/inside");
+}
+
+// The link on a page, which leads back while the result is open.
+async function returns(page, { url, pending }, wanted) {
+  await page.goto(url);
+  await shows(page, wanted);
+  await page.getByRole("link", { name: "Return to the shop" }).click();
+  await arrives(page, pending);
+}
+
+// Two windows of the same page: what was said first counts, in both of them.
+async function changesMind(context, page, { url, success }) {
+  const other = await context.newPage();
+  for (const each of [page, other]) {
+    await each.goto(url);
+    await shows(each, "sandbox");
+  }
+  await page.getByRole("button", { name: "Pay" }).click();
+  await shows(page, "success");
+  await other.getByRole("button", { name: "Decline" }).click();
+  await shows(other, "success");
+  for (const each of [page, other]) await arrives(each, success);
+  await other.close();
+}
+
+async function isRefused(page, url) {
+  const reply = await page.goto(url);
+  assert.equal(reply.status(), 403, url);
+  assert.equal(await state(page), "refused", url);
+}
+
+// A link is refused from some moment on, and stays refused.
+async function expires(page, url) {
+  await eventually(`${url} expires`, async () => (await page.goto(url)).status() === 403);
+  await isRefused(page, url);
+}
+
+// Where something drops the header, the page itself says that it comes again, to whoever runs no scripts.
+async function refreshesWithoutHeader(browser) {
+  const { context, noted, page } = await open(browser, { javaScriptEnabled: false });
+  await context.route(/./, async (route) => {
+    const reply = await route.fetch({ maxRedirects: 0 });
+    const { refresh, ...headers } = reply.headers();
+    assert.ok(refresh, "the header");
+    await route.fulfill({ response: reply, headers });
+  });
+  await page.goto(plan.preparing);
+  await eventually("two more preparations", () => noted.shown.filter((url) => url === plan.preparing).length >= 3);
+  quiet(noted, plan.origins);
+  await context.close();
+}
+
+async function walk(browser, javaScriptEnabled) {
+  const { context, noted, page } = await open(browser, { javaScriptEnabled });
+  const orders = plan.walks[javaScriptEnabled ? "scripts" : "plain"];
+  await pays(page, noted, orders.pay);
+  await looksBack(page, orders.pay);
+  await declines(page, orders.decline);
+  await returns(page, orders.leave, "sandbox");
+  await returns(page, orders.instructions, "instructions");
+  await returns(page, orders.stopped, "stopped");
+  await returns(page, orders.slow, "sandbox");
+  await page.goto(orders.failed.url);
+  await arrives(page, orders.failed.fail);
+  await changesMind(context, page, orders.both);
+  for (const url of plan.altered) await isRefused(page, url);
+  await expires(page, plan.expiring);
+  quiet(noted, [...plan.origins, plan.merchant]);
+  await context.close();
+}
+
+const browser = await launch();
+await Promise.all([walk(browser, true), walk(browser, false), refreshesWithoutHeader(browser)]);
+await browser.close();
