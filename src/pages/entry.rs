@@ -13,7 +13,8 @@ pub(super) async fn step(engine: &Engine, visit: &Visit, opened: Opened) -> Resu
             return Ok(Step::Link(engine.links().sandbox_link(&visit.rules.gateway, visit.link)));
         }
         CustomerWay::Preparing => {
-            Page { refresh: Some(Refresh::again(PREPARING_SECONDS)), ..opened.page(PageState::Preparing) }
+            let refresh = Some(Refresh::again(PREPARING_SECONDS));
+            Page { refresh, here: Some(visit.target.clone()), ..opened.page(PageState::Preparing) }
         }
         CustomerWay::Instructions(instructions) => Page {
             instructions: Some(instructions),
