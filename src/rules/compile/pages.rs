@@ -19,7 +19,13 @@ use serde_json::{Map, Value};
 const FIRST: &str = "en";
 
 /// The languages that are there without any file.
-const LANGUAGES: &[(&str, &str)] = &[("en", include_str!("../../../rules/pages/en.toml"))];
+const LANGUAGES: &[(&str, &str)] = &[
+    ("en", include_str!("../../../rules/pages/en.toml")),
+    ("ar", include_str!("../../../rules/pages/ar.toml")),
+    ("de", include_str!("../../../rules/pages/de.toml")),
+    ("es", include_str!("../../../rules/pages/es.toml")),
+    ("fr", include_str!("../../../rules/pages/fr.toml")),
+];
 
 const TEMPLATE: &str = include_str!("../../../rules/pages/page.html");
 const STYLE: &str = include_str!("../../../rules/pages/style.css");
