@@ -18,7 +18,10 @@ impl Http2 {
     pub async fn connect(client: &Client) -> Self {
         let stream = client.tls(&["h2"]).await.expect("a TLS connection");
         assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]), "HTTP/2 by ALPN");
-        let (sender, connection) = h2::client::handshake(stream).await.expect("an HTTP/2 connection");
+        // Replies that are read one after another must not hold up the first of them.
+        let mut builder = h2::client::Builder::new();
+        let handshake = builder.initial_connection_window_size(1024 * 1024).handshake::<_, Bytes>(stream);
+        let (sender, connection) = handshake.await.expect("an HTTP/2 connection");
         Self { sender: sender.ready().await.expect("settings"), connection: tokio::spawn(connection) }
     }
 
@@ -89,7 +92,10 @@ pub async fn finish(response: ResponseFuture) -> Result<Reply, h2::Error> {
     let (head, mut body) = response.into_parts();
     let mut whole = Vec::new();
     while let Some(chunk) = tokio::time::timeout(PATIENCE, body.data()).await.expect("a body in time") {
-        whole.extend_from_slice(&chunk?);
+        let chunk = chunk?;
+        // Else the connection would take no more than its first window.
+        body.flow_control().release_capacity(chunk.len())?;
+        whole.extend_from_slice(&chunk);
     }
     let text = |value: &http::HeaderValue| value.to_str().expect("header values are text").to_owned();
     let headers = head.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
