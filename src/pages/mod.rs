@@ -26,8 +26,9 @@ use crate::rules::{PageState, RuleSet};
 const PREPARING_SECONDS: u64 = 2;
 /// How often the page comes again that waits for a result.
 const STOPPED_SECONDS: u64 = 15;
-/// How long a result stands before the page goes on to the return link.
-const FINISHED_SECONDS: u64 = 2;
+/// How long a result stands before the page goes on to the return link. Browsers put what comes after a second at most in
+/// the page's place in their history, so that going back from the merchant does not send the form again.
+const FINISHED_SECONDS: u64 = 1;
 
 /// The kinds of signed links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -208,7 +208,7 @@ async fn a_result_shown_goes_on_to_the_return_link() {
     let Step::Page(page) = world.open(LinkKind::Sandbox, &link, Some(Decision::Pay)).await.unwrap() else { panic!() };
     let (refresh, back) = (page.refresh.unwrap(), page.return_url.unwrap());
     assert_eq!(refresh.to.as_ref().unwrap().expose(), back.expose());
-    assert_eq!(refresh.value(), format!("2; url={}", back.expose()));
+    assert_eq!(refresh.value(), format!("1; url={}", back.expose()));
     assert_eq!(world.go_back(back.expose()).await, "https://a.example/s");
 }
 

@@ -18,10 +18,12 @@ async function pays(page, noted, { url, success }) {
   await arrives(page, success);
 }
 
-// Back from the merchant's page: whatever the browser shows of it, the way leads to the merchant again.
+// Back from the merchant's page sends no form again: it leads to the merchant, and so does the entry link.
 async function looksBack(page, { url, success }) {
-  await page.goBack({ waitUntil: "commit" }).catch(() => {});
-  await page.goto(url, { waitUntil: "commit" }).catch(() => {});
+  await page.goBack({ waitUntil: "commit" });
+  await arrives(page, success);
+  await page.goto("about:blank");
+  await page.goto(url, { waitUntil: "commit" });
   await arrives(page, success);
 }
 
@@ -105,5 +107,9 @@ async function walk(browser, javaScriptEnabled) {
 }
 
 const browser = await launch();
-await Promise.all([walk(browser, true), walk(browser, false), refreshesWithoutHeader(browser)]);
-await browser.close();
+try {
+  await Promise.all([walk(browser, true), walk(browser, false), refreshesWithoutHeader(browser)]);
+} finally {
+  // A browser that lived on would keep whoever waits for this program waiting.
+  await browser.close();
+}
