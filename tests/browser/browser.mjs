@@ -11,8 +11,22 @@ const { chromium } = require("playwright-core");
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 const PATIENCE_MS = 60_000;
+// Of one look at a page: what the browser is asked while it navigates may never be answered.
+const LOOK_MS = 5_000;
+// Of a whole program, below what is waited for it.
+const PROGRAM_MS = 6 * 60_000;
 
 export const plan = JSON.parse(process.env.BROWSER_PLAN);
+
+const steps = [];
+
+// Says what is being done, for whoever has to find out why it never ends.
+export const doing = (what) => steps.push(what);
+
+setTimeout(() => {
+  console.error(`not done in time; the last steps: ${steps.slice(-8).join(" | ")}`);
+  process.exit(1);
+}, PROGRAM_MS).unref();
 
 // The hash of a certificate's key, by which Chromium can be told to believe it.
 function keyHash(file) {
@@ -57,13 +71,20 @@ export function quiet(noted, origins) {
   assert.deepEqual(noted.complaints.filter((text) => !statuses.test(text)), [], "the console");
 }
 
+// What is not answered in time is an error, and is asked again by whoever polls.
+function soon(answer) {
+  const late = sleep(LOOK_MS, undefined, { ref: false }).then(() => Promise.reject(new Error("no answer")));
+  return Promise.race([answer, late]);
+}
+
 // Polls; what a page does while it is being replaced says nothing.
 export async function eventually(what, condition) {
   const deadline = Date.now() + PATIENCE_MS;
   let seen;
+  doing(what);
   while (Date.now() < deadline) {
     try {
-      seen = await condition();
+      seen = await soon(condition());
       if (seen) return seen;
     } catch (error) {
       if (error.code === "ERR_ASSERTION") throw error;

@@ -1,7 +1,7 @@
 // Where the pages lead: each walk ends at the merchant's site, or at a page that says why not.
 
 import assert from "node:assert/strict";
-import { arrives, eventually, launch, open, plan, quiet, shows, state } from "./browser.mjs";
+import { arrives, doing, eventually, launch, open, plan, quiet, shows, state } from "./browser.mjs";
 
 const focused = (page) => page.evaluate(() => document.activeElement.textContent.trim());
 
@@ -20,6 +20,7 @@ async function pays(page, noted, { url, success }) {
 
 // Back from the merchant's page sends no form again: it leads to the merchant, and so does the entry link.
 async function looksBack(page, { url, success }) {
+  doing("back");
   await page.goBack({ waitUntil: "commit" });
   await arrives(page, success);
   await page.goto("about:blank");
@@ -61,6 +62,7 @@ async function changesMind(context, page, { url, success }) {
 }
 
 async function isRefused(page, url) {
+  doing(`refused: ${url}`);
   const reply = await page.goto(url);
   assert.equal(reply.status(), 403, url);
   assert.equal(await state(page), "refused", url);
@@ -110,6 +112,7 @@ const browser = await launch();
 try {
   await Promise.all([walk(browser, true), walk(browser, false), refreshesWithoutHeader(browser)]);
 } finally {
+  doing("the end");
   // A browser that lived on would keep whoever waits for this program waiting.
   await browser.close();
 }

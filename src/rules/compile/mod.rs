@@ -32,10 +32,13 @@ pub(super) use self::gateway::tls_rules;
 use self::memo::Memo;
 use super::elsewhere::Elsewhere;
 use super::problems::{FileId, Findings, Span};
-use super::raw::{self, FromToml};
+use super::raw::{self, Field, FromToml};
 use super::shelf::{RuleFile, RuleFiles, version};
 use super::{Dialect, KeyEntry, RuleSet, Shop};
-use crate::domain::{MerchantId, ShopCode, UnixMillis};
+use crate::domain::{MerchantId, ShopCode, UnixMillis, deceives};
+
+/// How long the name of a merchant or a shop may be, in characters.
+const LONGEST_NAME: usize = 100;
 
 /// The name of the dialect that is always there.
 pub(super) const BUILT_IN_DIALECT: &str = "v1";
@@ -92,6 +95,21 @@ impl Context<'_> {
         let id = self.findings.file(&file.path, Arc::clone(&file.text));
         let raw = raw::read(&file.text, id, self.findings)?;
         Some((Here { file: id, path: &file.path }, raw))
+    }
+
+    /// What customers read of a merchant or a shop.
+    fn name_for_people(&mut self, here: Here<'_>, field: &Field<String>) -> Option<Box<str>> {
+        let given = field.given()?;
+        let text = given.get_ref();
+        let plain = !text.trim().is_empty() && !text.chars().any(|c| c.is_control() || deceives(c));
+        if !plain || text.chars().count() > LONGEST_NAME {
+            let message = format!(
+                "`name` must be 1 to {LONGEST_NAME} characters that can be read: no control characters, and none that are \
+                 invisible or change the order of others"
+            );
+            self.problem(here, given.span(), message);
+        }
+        Some(text.as_str().into())
     }
 }
 

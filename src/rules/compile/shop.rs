@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::memo::{KeptSchema, KeptShop, UsedLists};
 use super::{Context, Here};
-use crate::domain::{Direction, ShopCode, deceives};
+use crate::domain::{Direction, ShopCode};
 use crate::rules::files::Role;
 use crate::rules::json_places::Places;
 use crate::rules::problems::{did_you_mean, quoted};
@@ -19,9 +19,6 @@ use crate::rules::{AccountRule, FieldsSchema, Shop, ShopSide};
 
 /// How large a compiled pattern may be, in bytes.
 const LARGEST_PATTERN: usize = 1 << 20;
-
-/// How long the name of a shop may be, in characters.
-const LONGEST_NAME: usize = 100;
 
 /// What the schemas of all shops share.
 struct Schemas {
@@ -90,7 +87,7 @@ impl Context<'_> {
         let provider = self.provider(here, &raw.provider);
         Some(Shop {
             code: code.clone(),
-            name: self.shop_name(here, &raw.name).unwrap_or_else(|| code.as_str().into()),
+            name: self.name_for_people(here, &raw.name).unwrap_or_else(|| code.as_str().into()),
             currency: *raw.currency.get()?,
             active: raw.active.or(true),
             payment_method,
@@ -100,21 +97,6 @@ impl Context<'_> {
             checks,
             provider: provider?,
         })
-    }
-
-    /// What customers read of the shop.
-    fn shop_name(&mut self, here: Here<'_>, field: &Field<String>) -> Option<Box<str>> {
-        let given = field.given()?;
-        let text = given.get_ref();
-        let plain = !text.trim().is_empty() && !text.chars().any(|c| c.is_control() || deceives(c));
-        if !plain || text.chars().count() > LONGEST_NAME {
-            let message = format!(
-                "`name` must be 1 to {LONGEST_NAME} characters that can be read: no control characters, and none that are \
-                 invisible or change the order of others"
-            );
-            self.problem(here, given.span(), message);
-        }
-        Some(text.as_str().into())
     }
 
     fn payment_method(&mut self, here: Here<'_>, field: &Field<String>) -> Option<Box<str>> {

@@ -12,8 +12,8 @@ use crate::rules::{CallbackStyle, IdPolicy, UnknownFields};
 raw_table! {
     /// `merchants/<id>.toml`: a merchant's API keys, its shops and how its v1 traffic is completed. The id is the file's name.
     struct RawMerchant where { "minProperties": 1 } {
-        /// The merchant's name, for people. Without it, the id.
-        name: String where { "examples": ["Acme Ltd"] },
+        /// The merchant's name, which customers read on payment pages: 1 to 100 characters. Without it, the id.
+        name: String where { "minLength": 1, "maxLength": 100, "examples": ["Acme Ltd"] },
         /// The shop of requests that name none; one of `[shops]`. Without it such requests are 400.
         default_shop: ShopCode,
         /// The merchant's API keys.

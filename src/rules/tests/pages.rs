@@ -410,13 +410,16 @@ fn broken_pages_keep_the_old_ones() {
 }
 
 #[test]
-fn shops_have_names_for_people() {
+fn merchants_and_shops_have_names_for_people() {
     let name = |name: &str| Rules::small().with("shops/s.toml", format!("name = \"{name}\"\n{SHOP}"));
     assert_eq!(&*Rules::small().load().shops["s"].name, "s");
     assert_eq!(&*name("Karten <EUR> \u{5d0}").load().shops["s"].name, "Karten <EUR> \u{5d0}");
     name(&"é".repeat(100)).load();
     for wrong in ["", " ", "a\\nb", "a\\u202Eb", &"é".repeat(101)] {
-        name(wrong).one_problem("shops/s.toml:1:8", "`name` must be 1 to 100 characters that can be read");
+        let told = "`name` must be 1 to 100 characters that can be read";
+        name(wrong).one_problem("shops/s.toml:1:8", told);
+        let merchant = format!("name = \"{wrong}\"\n");
+        Rules::small().with("merchants/m.toml", merchant).one_problem("merchants/m.toml:1:8", told);
     }
 }
 
