@@ -303,16 +303,19 @@ fn write_escaped(out: &mut Output<'_>, text: &str) -> Result<(), minijinja::Erro
 
 fn escape<E>(text: &str, mut write: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
     let mut rest = text;
-    while let Some(at) = rest.find(['&', '<', '>', '"', '\'']) {
+    let special = |c: char| matches!(c, '&' | '<' | '>' | '"' | '\'') || c.is_control() && !c.is_ascii_whitespace();
+    while let Some((at, found)) = rest.char_indices().find(|(_, c)| special(*c)) {
         write(&rest[..at])?;
-        write(match rest.as_bytes()[at] {
-            b'&' => "&amp;",
-            b'<' => "&lt;",
-            b'>' => "&gt;",
-            b'"' => "&quot;",
-            _ => "&#39;",
+        write(match found {
+            '&' => "&amp;",
+            '<' => "&lt;",
+            '>' => "&gt;",
+            '"' => "&quot;",
+            '\'' => "&#39;",
+            // An HTML document has no control characters.
+            _ => "\u{fffd}",
         })?;
-        rest = &rest[at + 1..];
+        rest = &rest[at + found.len_utf8()..];
     }
     write(rest)
 }
@@ -326,7 +329,7 @@ mod tests {
     fn what_values_hold_is_text() {
         let pages = built_in_pages().unwrap();
         let language = pages.language("en");
-        let odd = "<script>alert(1)</script>\"'&";
+        let odd = "<script>alert(1)</script>\"'&\u{7}\u{85}";
         let amount = Amount::from_hundredths(123_456_789).unwrap();
         let payment = PaymentValues {
             merchant: odd,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustls::pki_types::CertificateDer;
 
 use super::{AddressSet, Secrets};
-use crate::domain::{AccountNumber, Amount, Currency, CustomerAccountId, Direction, Invalid, ShopCode};
+use crate::domain::{AccountNumber, Amount, Currency, CustomerAccountId, Direction, Invalid, ProviderKind, ShopCode};
 
 pub use super::schema::{FieldProblem, FieldsSchema};
 
@@ -54,6 +54,17 @@ pub struct ShopSide {
     pub schema: Option<Arc<FieldsSchema>>,
     /// Whether pages offer the signed return link (deposits).
     pub browser_return: bool,
+}
+
+impl ProviderRules {
+    /// Which kind of provider it is.
+    #[must_use]
+    pub const fn kind(&self) -> ProviderKind {
+        match self {
+            Self::Sandbox { .. } => ProviderKind::Sandbox,
+            Self::Http(_) => ProviderKind::Http,
+        }
+    }
 }
 
 /// What a recipient's account must look like (merchant-api-v2, "POST /api/v2/withdrawals").

@@ -206,8 +206,8 @@ impl Context<'_> {
         PageRules {
             secret: self.secrets(here, &raw.secret),
             default_secret: beside.with_file_name("pages.key"),
-            link_lifetime: self.positive(here, "pages.link_lifetime", &raw.link_lifetime, 30 * MINUTE),
-            return_lifetime: self.positive(here, "pages.return_lifetime", &raw.return_lifetime, 7 * DAY),
+            link_lifetime: self.lifetime(here, "pages.link_lifetime", &raw.link_lifetime, 30 * MINUTE),
+            return_lifetime: self.lifetime(here, "pages.return_lifetime", &raw.return_lifetime, 7 * DAY),
             language: self.default_language(here, &raw.language),
         }
     }
@@ -289,6 +289,15 @@ impl Context<'_> {
             && given.get_ref().is_zero()
         {
             self.problem(here, given.span(), format!("`{key}` must be longer than 0"));
+        }
+        field.or(default)
+    }
+
+    /// How long links hold: they say it in whole seconds.
+    fn lifetime(&mut self, here: Here<'_>, key: &str, field: &Field<Duration>, default: Duration) -> Duration {
+        let whole = |span: &Duration| *span >= SECOND && span.subsec_nanos() == 0;
+        if let Some(given) = field.given().filter(|given| !whole(given.get_ref())) {
+            self.problem(here, given.span(), format!("`{key}` must be whole seconds, at least 1s"));
         }
         field.or(default)
     }

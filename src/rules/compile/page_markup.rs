@@ -32,6 +32,8 @@ pub(super) struct Expected<'a> {
     pub return_url: Option<String>,
     /// Where the sandbox's form goes, on its page.
     pub form: Option<String>,
+    /// When and where the page goes on by itself.
+    pub refresh: Option<String>,
     /// Addresses that may stand anywhere.
     pub addresses: Vec<String>,
     /// The stylesheet.
@@ -140,6 +142,11 @@ fn tag_faults(tag: &Tag<'_>, expected: &Expected<'_>) -> Vec<Fault> {
             Fault::new(format!("must not have {}: {BLOCKED}", quoted(&format!("<{name}>")))).near(format!("<{name}")),
         );
     }
+    let is_meta = |name: &str| tag.attribute("http-equiv").is_some_and(|value| value.trim().eq_ignore_ascii_case(name));
+    if is_meta("refresh") && tag.attribute("content") != expected.refresh.as_deref() {
+        let reason = "may have no `http-equiv=\"refresh\"` but the one of `{{ refresh }}`, where there is one";
+        faults.push(Fault::new(reason).near("http-equiv"));
+    }
     for (attribute, value) in &tag.attributes {
         faults.extend(attribute_fault(name, attribute, value, expected));
     }
@@ -166,11 +173,12 @@ fn attribute_fault(tag: &str, attribute: &str, value: &str, expected: &Expected<
         let reason = format!("may load nothing but `data:` URLs by the attribute {shown}: {BLOCKED}");
         return Some(Fault::new(reason).near(if value.is_empty() { attribute } else { value }));
     }
-    let leads_out = ["http:", "https:", "//"].iter().any(|start| small.starts_with(start));
-    if is_followed && leads_out && !expected.addresses.iter().any(|known| known == value) {
+    // Named one by one: browsers read an address in more ways than can be told apart here.
+    let stays = ["#", "mailto:", "tel:"].iter().any(|start| small.starts_with(start));
+    if is_followed && !is_loaded && !stays && !expected.addresses.iter().any(|known| known == value) {
         let reason = format!(
-            "may lead nowhere but to `return_url`, `here` and `action` by the attribute {shown}: another origin would \
-             learn of the payment"
+            "may lead nowhere but to `return_url`, `here` and `action`, `#…`, `mailto:…` and `tel:…` by the attribute \
+             {shown}: another origin would learn of the payment"
         );
         return Some(Fault::new(reason).near(value));
     }

@@ -175,6 +175,7 @@ fn page(
         lang: &language.tag,
         return_url: values.return_url.map(escaped),
         form: values.action.filter(|_| values.state == PageState::Sandbox).map(escaped),
+        refresh: values.refresh.map(escaped),
         addresses,
         style: pages.style(),
     };

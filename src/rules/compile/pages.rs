@@ -60,7 +60,9 @@ impl Context<'_> {
             Role::PageTexts(name) => Some(name.as_str()),
             _ => None,
         });
-        let known: Vec<&str> = LANGUAGES.iter().map(|(tag, _)| *tag).chain(files).collect();
+        let mut known: Vec<&str> = LANGUAGES.iter().map(|(tag, _)| *tag).chain(files).collect();
+        known.sort_unstable();
+        known.dedup();
         if known.iter().any(|known| known.eq_ignore_ascii_case(named)) {
             return canonical(named).unwrap_or_else(|| named.clone()).into();
         }
@@ -92,6 +94,9 @@ impl Context<'_> {
         let found = self.findings.count();
         let texts: Vec<(String, RawTexts)> = files().filter_map(|(role, file)| self.page_texts(role, file)).collect();
         let languages = languages(&texts, first);
+        for language in languages.iter().filter(|language| language.decimal == language.group) {
+            self.ambiguous(&language.tag);
+        }
         let style = self.style();
         let pages = Arc::new(self.template(languages, style)?);
         if self.findings.count() == found {
@@ -99,6 +104,16 @@ impl Context<'_> {
             self.kept.pages = Some(kept);
         }
         Some(pages)
+    }
+
+    /// An amount that shows one sign for both could be read as another one.
+    fn ambiguous(&mut self, tag: &str) {
+        let own = |role: &Role| matches!(role, Role::PageTexts(name) if canonical(name).as_deref() == Some(tag));
+        if let Some((_, file)) = self.files.iter().find(|(role, _)| own(role)) {
+            let id = self.findings.file(&file.path, Arc::clone(&file.text));
+            let message = "`decimal` and `group` must not be the same; what the file leaves out is as it is built in";
+            self.findings.add(id, 0..0, message);
+        }
     }
 
     /// The texts of a language's file, by its tag.

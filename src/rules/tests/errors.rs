@@ -55,7 +55,8 @@ fn in_the_gateway() {
         gateway(&text, "4:7", "`engine.url` is this gateway's own `server.public_url`");
     }
     gateway("[engine]\ntrust = \"x\"", "2:9", "`engine.trust` must be a list, not a string");
-    gateway("[pages]\nlink_lifetime = \"0s\"", "2:17", "`pages.link_lifetime` must be longer than 0");
+    gateway("[pages]\nlink_lifetime = \"0s\"", "2:17", "`pages.link_lifetime` must be whole seconds, at least 1s");
+    gateway("[pages]\nreturn_lifetime = \"1500ms\"", "2:19", "must be whole seconds");
     gateway("[callbacks]\nfirst_retry = \"2h\"", "2:15", "must not be shorter than");
     gateway("[limits]\nbody = \"64KB\"", "2:8", "must be a size such as \"64KiB\"");
     gateway("[limits]\nbody = 0", "2:8", "must be a size");

@@ -305,6 +305,20 @@ fn templates_whose_pages_cannot_serve_are_refused_in_their_place() {
         ("<main>", "<main><link rel=x href='/x.css'>", "/x.css", "may load nothing but `data:` URLs"),
         ("<main>", "<main><a href='https://x.example/a'>x</a>", "https://x.example/a", "another origin would learn"),
         ("<main>", "<main><a href='//x.example/a'>x</a>", "//x.example/a", "another origin would learn"),
+        ("<main>", "<main><a href='/help'>x</a>", "/help", "another origin would learn"),
+        ("<main>", "<main><a href='/\\x.example/a'>x</a>", "/\\x.example/a", "another origin would learn"),
+        (
+            "<main>",
+            "<main><a href='ht&#9;tps://x.example/a'>x</a>",
+            "ht&#9;tps://x.example/a",
+            "another origin would learn",
+        ),
+        (
+            "</head>",
+            "<meta http-equiv='Refresh' content='0; url=https://x.example/'></head>",
+            "http-equiv",
+            "may have no `http-equiv=\"refresh\"` but the one of `{{ refresh }}`",
+        ),
         ("<main>", "<main><p title={{ request_id }}>", "={{ request_id }}>", "without quotes around it"),
         ("<main>", "<main><p title=\"{{ request_id }}\" {{ request_id }}>", "", "without quotes around it"),
     ]);
@@ -333,7 +347,7 @@ fn values_that_are_never_there_are_warned_of() {
 #[test]
 fn what_templates_may_do() {
     for added in [
-        "<main><a href='/help'>x</a><img src='data:image/png;base64,'><a href='{{ here or '#' }}'>x</a>",
+        "<main><a href='mailto:help@shop.example'>x</a><img src='data:image/png;base64,'><a href='{{ here or '#' }}'>x</a>",
         "<main>{% for d in (instructions.details if instructions else []) %}{{ d.value|replace(' ', '') }}{% endfor %}",
         "<main>{% set a = request_id|upper %}{{ a }}{% with b = a ~ a %}{{ b|length }}{% endwith %}",
         "<main><!-- <script> --><textarea><b onclick=1></textarea>{{ state|title }}",
@@ -424,13 +438,21 @@ fn merchants_and_shops_have_names_for_people() {
 }
 
 #[test]
+fn amounts_cannot_be_read_as_others() {
+    let told = "`decimal` and `group` must not be the same";
+    Rules::small().with("pages/en.toml", "decimal = \",\"").one_problem("pages/en.toml:1:1", told);
+    Rules::small().with("pages/it.toml", "decimal = \",\"").one_problem("pages/it.toml:1:1", told);
+    Rules::small().with("pages/it.toml", "decimal = \",\"\ngroup = \"\"").load();
+}
+
+#[test]
 fn changes_of_pages_are_told() {
     let old = Rules::small().with("pages/it.toml", "").with("pages/en.toml", "[busy]\ntitle = \"One\"\n");
     let new = Rules::small()
         .with("pages/page.html", changed("<main>", "<main id=\"m\">"))
         .with("pages/style.css", "a { }")
         .with("pages/pt-br.toml", "")
-        .with("pages/en.toml", "decimal = \",\"\n[busy]\ntitle = \"Two\"\n");
+        .with("pages/en.toml", "decimal = \"·\"\n[busy]\ntitle = \"Two\"\n");
     let read = |rules: &Rules| ReadRules::read(&rules.path(), UnixMillis(0)).unwrap_or_else(|why| panic!("{why}"));
     let (old, new) = (read(&old), read(&new));
     let told: Vec<String> = diff(&old, &new)
