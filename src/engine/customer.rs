@@ -35,7 +35,8 @@ impl From<Preparation> for CustomerWay {
 impl Engine {
     /// How the customer of a deposit goes on now; `provider` is the one of its shop, `None` when the shop is gone. A result
     /// goes before everything else, then what a provider prepared for this deposit, then what the provider tells without
-    /// being asked. Where nobody is left who could prepare anything, preparation has stopped.
+    /// being asked. Where nobody is left who could prepare anything (the shop is gone, or has another kind of provider than
+    /// the deposit was made for), preparation has stopped.
     ///
     /// # Errors
     /// The store could not answer.
@@ -51,7 +52,9 @@ impl Engine {
         if let Some(preparation) = self.store.preparation(operation.id).await? {
             return Ok(preparation.into());
         }
-        let Some(provider) = provider else { return Ok(CustomerWay::Stopped) };
+        let Some(provider) = provider.filter(|provider| provider.kind() == operation.provider) else {
+            return Ok(CustomerWay::Stopped);
+        };
         let told = self.provider.customer_way(provider, operation, self.clock.now());
         Ok(told.unwrap_or(CustomerWay::Preparing))
     }

@@ -48,7 +48,7 @@ impl Engine {
         let Some(stored) = stored.filter(|stored| own(&stored.operation)) else { return Ok(Reported::Unknown) };
         let status = stored.operation.state.status();
         match report {
-            Report::Finished(outcome) => self.finish(shop, id, outcome).await,
+            Report::Finished(outcome) => self.finish(provider, shop, id, outcome).await,
             _ if status != Status::Pending => Ok(Reported::Repeated),
             Report::Prepared(_) if stored.operation.direction() == Direction::Payout => self.end_job(id).await,
             Report::Pending => self.end_job(id).await,
@@ -64,14 +64,28 @@ impl Engine {
         self.store.end_provider_job(id).await.map(|()| Reported::Taken)
     }
 
-    async fn finish(&self, shop: &ShopCode, id: TransactionId, outcome: Outcome) -> Result<Reported, StoreError> {
+    async fn finish(
+        &self,
+        provider: ProviderKind,
+        shop: &ShopCode,
+        id: TransactionId,
+        outcome: Outcome,
+    ) -> Result<Reported, StoreError> {
         match self.store.settle(id, outcome, self.clock.now()).await? {
             Settlement::Booked => Ok(Reported::Taken),
             Settlement::AlreadyBooked => Ok(Reported::Repeated),
             Settlement::Unknown => Ok(Reported::Unknown),
             Settlement::Contradicts(booked) => {
-                tracing::warn!(transaction_id = %id, shop = shop.as_str(), booked = booked.as_str(),
-                    "a contradicting result was refused");
+                let (shop, booked_as) = (shop.as_str(), booked.as_str());
+                match provider {
+                    // Whoever has a page of the sandbox open can press both of its buttons: that is no trouble.
+                    ProviderKind::Sandbox => {
+                        tracing::debug!(transaction_id = %id, shop, booked = booked_as, "a contradicting choice was refused");
+                    }
+                    ProviderKind::Http => {
+                        tracing::warn!(transaction_id = %id, shop, booked = booked_as, "a contradicting result was refused");
+                    }
+                }
                 Ok(Reported::Contradicts(booked))
             }
         }

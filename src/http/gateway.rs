@@ -223,11 +223,15 @@ impl Core {
         let rules = Arc::clone(&exchange.rules);
         let limits = &rules.gateway.limits;
         let path = head.uri.path();
+        if router::is_of_pages(path) {
+            let allowed = self.visits.count(address, limits.pages_per_ip);
+            allowed.map_err(|retry_after| Refusal::PagesTooOften { retry_after })?;
+        }
         let route = router::find(&rules, &head.method, path)
             .inspect_err(|_| exchange.route = router::name_of_path(&rules, path))?;
         exchange.route = route.name();
         if let Route::Page { kind, decides } = route {
-            return self.admit_visit(exchange, head, body, (kind, decides), address).await;
+            return self.admit_visit(exchange, head, body, kind, decides).await;
         }
         admission::announced_body(head, &body, &route, limits)?;
         if let Route::ProviderEvents(shop) = route {
@@ -299,16 +303,14 @@ impl Core {
         exchange: &mut Exchange,
         head: &Parts,
         body: B,
-        (kind, decides): (LinkKind, bool),
-        address: IpAddr,
+        kind: LinkKind,
+        decides: bool,
     ) -> Result<Admitted, Failure>
     where
         B: Body<Data = Bytes>,
     {
         let rules = Arc::clone(&exchange.rules);
         let limits = &rules.gateway.limits;
-        let allowed = self.visits.count(address, limits.pages_per_ip);
-        allowed.map_err(|retry_after| Refusal::PagesTooOften { retry_after })?;
         let route = Route::Page { kind, decides };
         admission::announced_body(head, &body, &route, limits)?;
         // Behind a remote engine links are its own.

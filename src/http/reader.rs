@@ -2,13 +2,10 @@
 
 use http::{HeaderMap, header};
 
-/// What of an `Accept-Language` is looked at, in bytes.
-const LONGEST_LANGUAGES: usize = 1024;
-
 /// Who reads the answer: a person with a browser, unless it says that it is a program.
 #[derive(Debug)]
 pub struct Reader {
-    /// What the browser sent, empty where it sent nothing that is text.
+    /// What the browser sent, empty where it sent nothing that is text; how much of it counts is for who reads it.
     pub accept_language: Box<str>,
     /// Whether errors are wanted as JSON: `Accept` names it, and HTML not.
     pub wants_json: bool,
@@ -21,8 +18,7 @@ impl Reader {
         let text = |name| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
         let accept = text(header::ACCEPT).collect::<Vec<_>>().join(",").to_ascii_lowercase();
         let wants_json = accept.contains("application/json") && !accept.contains("text/html");
-        let mut languages = text(header::ACCEPT_LANGUAGE).collect::<Vec<_>>().join(",");
-        languages.truncate(LONGEST_LANGUAGES);
-        Self { accept_language: languages.into(), wants_json }
+        let accept_language = text(header::ACCEPT_LANGUAGE).collect::<Vec<_>>().join(",").into();
+        Self { accept_language, wants_json }
     }
 }

@@ -62,6 +62,8 @@ pub struct Visit {
     pub link: Link,
     /// Path and query as sent.
     pub target: RedirectUrl,
+    /// When it was asked.
+    pub now: UnixMillis,
     /// What was chosen on the sandbox's page.
     pub decision: Option<Decision>,
     /// The rules of the request.
@@ -81,7 +83,14 @@ impl Visit {
         now: UnixMillis,
     ) -> Result<Self, Refusal> {
         let link = engine.links().verify(&rules.gateway, kind.segment(), target, now).map_err(|_| Refusal::Link)?;
-        Ok(Self { kind, link, target: RedirectUrl::new(target.to_owned()), decision: None, rules: Arc::clone(rules) })
+        Ok(Self {
+            kind,
+            link,
+            target: RedirectUrl::new(target.to_owned()),
+            now,
+            decision: None,
+            rules: Arc::clone(rules),
+        })
     }
 
     /// What the browser is answered.
@@ -98,7 +107,7 @@ impl Visit {
             (LinkKind::Return, _) => opened.destination(opened.operation.state.status()),
             (LinkKind::Entry, _) => entry::step(engine, &self, opened).await?,
             (LinkKind::Sandbox, None) => sandbox::page(engine, &self, opened).await?,
-            (LinkKind::Sandbox, Some(decision)) => sandbox::decide(engine, opened, decision).await?,
+            (LinkKind::Sandbox, Some(decision)) => sandbox::decide(engine, &self, opened, decision).await?,
         };
         Ok(Answer { merchant, step })
     }
@@ -234,7 +243,9 @@ impl Opened {
             amount: operation.amount,
             currency: operation.currency,
         };
-        let offers_return = shop.is_none_or(|shop| shop.payin.browser_return);
+        // A lifetime that was shortened may be over for a deposit whose customer is still on the way.
+        let is_open = visit.now < operation.created_at.plus(rules.gateway.pages.return_lifetime);
+        let offers_return = is_open && shop.is_none_or(|shop| shop.payin.browser_return);
         let return_url = offers_return.then(|| engine.return_link(&rules.gateway, &operation));
         Some(Self { operation, deposit, told, return_url })
     }
@@ -254,6 +265,18 @@ impl Opened {
     async fn way(&self, engine: &Engine, rules: &RuleSet) -> Result<CustomerWay, Failure> {
         let provider = rules.shops.get(&self.operation.shop).map(|shop| &shop.provider);
         Ok(engine.customer_way(&self.operation, provider).await?)
+    }
+
+    /// A page that comes again by itself, and by hand, as long as the link leads to it. Then it goes on to the return link
+    /// in place of a page that knows of none.
+    fn waiting(self, state: PageState, visit: &Visit, seconds: u64) -> Page {
+        let page = self.page(state);
+        let left = visit.link.expires.saturating_sub(visit.now.seconds());
+        if left > i64::try_from(seconds).unwrap_or(i64::MAX) {
+            return Page { refresh: Some(Refresh::again(seconds)), here: Some(visit.target.clone()), ..page };
+        }
+        let refresh = page.return_url.clone().map(|to| Refresh { to: Some(to), ..Refresh::again(seconds) });
+        Page { refresh, ..page }
     }
 
     fn page(self, state: PageState) -> Page {

@@ -63,7 +63,16 @@ pub(super) async fn page(engine: &Engine, visit: &Visit, opened: Opened) -> Resu
 
 /// Books what was chosen. The page that answers goes on to the return link by itself, since a form may not be redirected to
 /// another origin.
-pub(super) async fn decide(engine: &Engine, opened: Opened, decision: Decision) -> Result<Step, Failure> {
+pub(super) async fn decide(
+    engine: &Engine,
+    visit: &Visit,
+    opened: Opened,
+    decision: Decision,
+) -> Result<Step, Failure> {
+    // What the page does not offer (any more) is not taken either: a shop may have got another provider meanwhile.
+    if !matches!(opened.way(engine, &visit.rules).await?, CustomerWay::SandboxPage | CustomerWay::Finished(_)) {
+        return Ok(Step::Link(opened.deposit.redirect_url));
+    }
     let Opened { operation, .. } = &opened;
     let report = Report::Finished(decision.outcome());
     let (status, contradicts) =

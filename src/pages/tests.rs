@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Answer, Decision, LinkKind, Step, Visit};
-use crate::auth::links::{ENTRY, sign};
+use crate::auth::links::{ENTRY, SANDBOX, sign};
 use crate::clock::Clock as _;
 use crate::domain::{BrowserUrl, Instructions, Preparation, ProviderKind, ShopCode};
 use crate::engine::tests::{START, World, id};
@@ -256,6 +256,75 @@ async fn a_deposit_whose_shop_is_gone_waits() {
     world.replace("merchants/other.toml", "[shops.spare]\npayin = true\npayout = true\n", "");
     assert_eq!(world.entry(&reply).await, "Stopped");
     assert!(world.offered(&reply).await.is_some());
+}
+
+#[tokio::test]
+async fn a_deposit_whose_shop_got_another_kind_of_provider_waits_and_is_not_paid() {
+    let world = World::new();
+    let reply = world.deposit("").await.unwrap();
+    world.later(SECOND);
+    let link = world.hosted(&reply).await;
+    let http = "kind = \"http\"\nurl = \"https://p.example/\"\nsecret = \"p\"";
+    world.replace("shops/card.toml", "kind = \"sandbox\"", http);
+    assert_eq!(world.entry(&reply).await, "Stopped");
+    assert_eq!(world.sandbox(&link, Some(Decision::Pay)).await, "pay", "what is not offered is not taken");
+    assert!(world.status(&reply).await.contains("PENDING"));
+}
+
+#[tokio::test]
+async fn what_the_page_does_not_offer_is_not_taken() {
+    let world = World::new();
+    for cents in [2, 3, 4] {
+        let reply = world.deposit(&format!("\"order_id\":\"{cents}\",\"amount\":1.0{cents}")).await.unwrap();
+        world.later(SECOND);
+        let expires = world.clock.now().plus(Duration::from_millis(MINUTE)).seconds();
+        let link = sign(&Secret::new(b"pages"), "", SANDBOX, id(&reply), expires);
+        assert_eq!(world.sandbox(&link, Some(Decision::Pay)).await, "pay");
+        assert!(world.status(&reply).await.contains("PENDING"));
+    }
+}
+
+#[tokio::test]
+async fn a_page_that_waits_goes_back_before_its_link_ends() {
+    let world = World::new();
+    world.replace("shops/card.toml", "kind = \"sandbox\"", "kind = \"sandbox\"\ndelay = \"1h\"");
+    let reply = world.deposit("").await.unwrap();
+    let looked_at = async || match world.open(LinkKind::Entry, &entry_link(&reply), None).await.unwrap() {
+        Step::Page(page) => page,
+        other => panic!("{other:?}"),
+    };
+    world.later(30 * MINUTE - 3 * SECOND);
+    let page = looked_at().await;
+    assert!(page.here.is_some() && page.refresh.unwrap().to.is_none());
+    world.later(SECOND);
+    let page = looked_at().await;
+    assert!(page.here.is_none());
+    assert_eq!(page.refresh.unwrap().to.unwrap().expose(), page.return_url.unwrap().expose());
+    world.replace("shops/card.toml", "[payin]", "[payin]\nbrowser_return = false");
+    let page = looked_at().await;
+    assert!(page.here.is_none() && page.refresh.is_none());
+}
+
+#[tokio::test]
+async fn a_return_link_that_is_over_is_not_offered() {
+    let world = World::new();
+    let reply = world.deposit("").await.unwrap();
+    world.later(2 * SECOND);
+    world.edit("gateway.toml", &format!("{GATEWAY}[pages]\nreturn_lifetime = \"2s\"\n"));
+    let link = world.hosted(&reply).await;
+    let Step::Page(page) = world.open(LinkKind::Sandbox, &link, Some(Decision::Pay)).await.unwrap() else { panic!() };
+    assert!(page.return_url.is_none() && page.refresh.is_none());
+}
+
+#[tokio::test]
+async fn links_of_the_default_secret_live_on_while_its_file_is_listed() {
+    let world = World::new();
+    let reply = world.deposit("\"amount\":1.02").await.unwrap();
+    // What the default's file holds: the secret in base64.
+    world.edit("gateway.toml", &format!("{GATEWAY}[pages]\nsecret = [\"new\", \"cGFnZXM=\"]\n"));
+    assert_eq!(world.entry(&reply).await, "Preparing");
+    world.edit("gateway.toml", &format!("{GATEWAY}[pages]\nsecret = [\"new\"]\n"));
+    assert_eq!(world.entry(&reply).await, "refused");
 }
 
 #[tokio::test]

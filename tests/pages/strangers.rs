@@ -55,8 +55,9 @@ fn shapes(documents: &[Document]) -> Vec<&[String]> {
     documents.iter().map(|document| &document.shape[..]).collect()
 }
 
-/// Text as it is seen: white space is as good as any other.
+/// Text as it is seen: white space is as good as any other, and a control character is a sign that there was one.
 fn seen(text: &str) -> String {
+    let text = text.replace(|c: char| c.is_control() && !c.is_ascii_whitespace(), "\u{fffd}");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -503,3 +503,17 @@ async fn requests_are_logged_and_counted_without_secrets() {
         assert!(!lines.concat().contains(secret), "{secret}");
     }
 }
+
+#[tokio::test]
+async fn whatever_asks_for_pages_counts() {
+    let fixture = Fixture::with(|rules| {
+        let one = std::num::NonZeroU32::MIN;
+        rules.gateway.limits.pages_per_ip = crate::rules::Quota { per_second: one, burst: one };
+    });
+    assert_eq!(fixture.send(Call::v2(Method::PUT, "/pay/1", "")).await.status, 405);
+    for (method, target) in [(Method::PUT, "/pay/1"), (Method::GET, "/return/1"), (Method::POST, "/sandbox/1")] {
+        let held_up = fixture.send(Call::v2(method, target, "")).await;
+        assert_eq!((held_up.status, held_up.header("retry-after").is_some()), (429, true), "{target}");
+    }
+    assert_eq!(fixture.send(Call::deposit()).await.status, 200, "merchants are not held up");
+}
