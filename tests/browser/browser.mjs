@@ -24,7 +24,7 @@ const steps = [];
 export const doing = (what) => steps.push(what);
 
 setTimeout(() => {
-  console.error(`not done in time; the last steps: ${steps.slice(-8).join(" | ")}`);
+  console.error(`not done in time; the last steps: ${steps.slice(-12).join(" | ")}`);
   process.exit(1);
 }, PROGRAM_MS).unref();
 
