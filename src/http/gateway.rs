@@ -95,7 +95,7 @@ impl Gateway {
         Self(Arc::new(Core { wiring, trusted_proxies, failed_authentications, visits, bad_replies }))
     }
 
-    /// Answers a request, whose extensions hold the listener's [`Peer`] and [`HeadFacts`].
+    /// Answers a request, whose extensions hold the listener's [`Peer`](super::Peer) and [`HeadFacts`].
     ///
     /// Dropping the future abandons a request only up to the end of its body: then it runs in a task of its own, so that a
     /// caller who hangs up cannot abandon a commit half way. What was abandoned is logged and counted too.
