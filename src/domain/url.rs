@@ -46,6 +46,24 @@ impl CallbackUrl {
     pub fn is_plain_http(&self) -> bool {
         matches!(scheme(&self.0), Scheme::Http)
     }
+
+    /// Scheme, host and port in one spelling for each, such as `https://shop.example:443`.
+    #[must_use]
+    pub fn origin(&self) -> String {
+        let (scheme, default_port) = match scheme(&self.0) {
+            Scheme::Http => ("http", "80"),
+            Scheme::Https => ("https", "443"),
+        };
+        let host = host_of(&self.0);
+        let (_, rest) = self.0.split_once("://").unwrap_or_default();
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let after = authority.rsplit_once(']').map_or(authority, |(_, after)| after);
+        let port = after.split_once(':').map_or(default_port, |(_, port)| port);
+        match host.parse::<Ipv6Addr>() {
+            Ok(address) => format!("{scheme}://[{address}]:{port}"),
+            Err(_) => format!("{scheme}://{}:{port}", host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()),
+        }
+    }
 }
 
 /// An absolute `http` or `https` URL without credentials: where a customer's browser goes.
@@ -350,6 +368,21 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(host_of(url), host, "{url}");
+        }
+    }
+
+    #[test]
+    fn an_origin_has_one_spelling() {
+        for (url, origin) in [
+            ("https://A.example/cb?x=y:1", "https://a.example:443"),
+            ("HTTPS://a.example.:443", "https://a.example:443"),
+            ("https://a.example:8443#:1", "https://a.example:8443"),
+            ("http://a.example", "http://a.example:80"),
+            ("http://192.0.2.1:443/", "http://192.0.2.1:443"),
+            ("https://[2001:DB8:0::1]/cb", "https://[2001:db8::1]:443"),
+            ("https://[::1]:8443?a", "https://[::1]:8443"),
+        ] {
+            assert_eq!(CallbackUrl::new_allowing_http(url).unwrap().origin(), origin, "{url}");
         }
     }
 }

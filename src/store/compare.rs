@@ -5,6 +5,8 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+use crate::domain::{Direction, MerchantId, OrderId};
+
 /// A keyed hash of a canonical request: the first 16 bytes of HMAC-SHA256.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest(pub [u8; 16]);
@@ -58,6 +60,16 @@ impl Comparer {
         let mut hashing = Hashing(self.0.clone());
         hashing.part(purpose.as_bytes());
         hashing
+    }
+
+    /// The short key of an order: what makes an operation unique. Sixteen bytes, whatever the length of the `order_id`.
+    #[must_use]
+    pub fn order_key(&self, merchant: &MerchantId, direction: Direction, order: &OrderId) -> Digest {
+        let mut hashing = self.start("order");
+        hashing.part(merchant.as_str().as_bytes());
+        hashing.part(direction.as_str().as_bytes());
+        hashing.part(order.as_str().as_bytes());
+        hashing.finish()
     }
 }
 

@@ -10,6 +10,7 @@ mod compare;
 mod conformance;
 mod journal;
 mod open;
+mod outbox;
 mod secret_file;
 pub mod sqlite;
 mod vault;
@@ -22,6 +23,11 @@ pub use audit::{Audit, AuditProgress};
 pub use compare::{Comparer, Digest, Hashing, V1Members};
 pub use journal::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, Passed, Progress};
 pub use open::{Holds, OpenError, Opened, open_beside, open_store};
+pub use outbox::{
+    Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackPlace, CallbackQuery, CallbackQueue,
+    CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, News, Outbox, OutboxSize, Relayed,
+    Resent, TryOutcome,
+};
 pub use secret_file::secret_file;
 pub use vault::VaultError;
 
@@ -226,8 +232,29 @@ pub struct V1Part {
     pub digest: Digest,
     /// Short hashes of its members, by which a conflict is told apart; `None` for requests from before they were kept.
     pub members: Option<V1Members>,
-    /// The merchant's own callback address, which the relay calls.
-    pub callback_url: Option<CallbackUrl>,
+    /// Who tells the merchant of the result.
+    pub told: V1Told,
+}
+
+/// Who tells a merchant of the result of an operation that was made from v1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum V1Told {
+    /// The engine itself, as v2 tells: the merchant's rules said `callbacks = "v2"`. The journal does not keep this: it is
+    /// a remote engine's own affair, and read back as nobody's.
+    Directly,
+    /// The relay, at this address of the merchant's, in its dialect. `None`: there is none, and nobody is told.
+    Relayed(Option<CallbackUrl>),
+}
+
+impl V1Told {
+    /// The merchant's address that the relay calls.
+    #[must_use]
+    pub const fn relayed_to(&self) -> Option<&CallbackUrl> {
+        match self {
+            Self::Relayed(url) => url.as_ref(),
+            Self::Directly => None,
+        }
+    }
 }
 
 /// An operation as stored.

@@ -10,8 +10,8 @@ use crate::auth::{Caller, SignedBody};
 use crate::domain::{CallbackUrl, Direction, Made};
 use crate::engine::{Earlier, Refused, V1Repeat};
 use crate::failure::{Complaint, Failure};
-use crate::rules::Merchant;
-use crate::store::{Comparer, Digest, V1Part};
+use crate::rules::{CallbackStyle, Merchant};
+use crate::store::{Comparer, Digest, V1Part, V1Told};
 use crate::telemetry::Stage;
 use crate::upstream::Upstream;
 use crate::v2::{conflict, of_other_version, reserved};
@@ -53,8 +53,12 @@ fn forwarded(
     let comparer = upstream.comparer();
     let public_url = &caller.rules().gateway.server.public_url;
     let (body, callback_url) = v2_body(caller.merchant(), public_url, comparer, create)?;
+    let told = match caller.merchant().v1.callbacks {
+        CallbackStyle::V1 => V1Told::Relayed(callback_url),
+        CallbackStyle::V2 => V1Told::Directly,
+    };
     upstream.metrics().stage(Stage::Translate, started.elapsed());
-    Ok((body, V1Part { digest, members: Some(create.members(comparer)), callback_url }))
+    Ok((body, V1Part { digest, members: Some(create.members(comparer)), told }))
 }
 
 /// The bytes that are signed and forwarded for a create, and whom the relay tells of its result.

@@ -4,9 +4,9 @@ use crate::auth::signatures::lower_hex;
 use crate::domain::{Direction, MerchantId, OrderId};
 use crate::store::Comparer;
 
-/// The relay address of an order: `{public_url}/relay/{merchant}.{direction}.{code}`. The code is a keyed hash of the
-/// order, so that it cannot be guessed or used for another one; it is the same at every try of the same create, so that
-/// two concurrent ones say the same to the engine.
+/// The relay address of an order: `{public_url}/relay/{merchant}.{direction}.{code}`. The code is the store's key of the
+/// order, a keyed hash, so that it cannot be guessed or used for another one; it is the same at every try of the same
+/// create, so that two concurrent ones say the same to the engine.
 #[must_use]
 pub fn relay_url(
     public_url: &str,
@@ -15,11 +15,8 @@ pub fn relay_url(
     direction: Direction,
     external_id: &OrderId,
 ) -> String {
-    let mut hashing = comparer.start("relay token");
-    for part in [merchant.as_str(), direction.as_str(), external_id.as_str()] {
-        hashing.part(part.as_bytes());
-    }
-    format!("{public_url}/relay/{merchant}.{direction}.{}", lower_hex(&hashing.finish().0))
+    let code = comparer.order_key(merchant, direction, external_id);
+    format!("{public_url}/relay/{merchant}.{direction}.{}", lower_hex(&code.0))
 }
 
 #[cfg(test)]

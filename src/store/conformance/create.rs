@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{CustomerAccountId, Direction, Outcome, Status};
-use crate::store::{Standing, StoreError, V1Members, V1Part};
+use crate::store::{Standing, StoreError, V1Members, V1Part, V1Told};
 
 fn names(list: &[&str]) -> Kept {
     Kept::Names(list.iter().map(|name| Box::from(*name)).collect())
@@ -27,7 +27,7 @@ fn full_deposit() -> Draft {
     draft.v1 = Some(V1Part {
         digest: Digest([0x80; 16]),
         members: Some(V1Members([0xa5; 40])),
-        callback_url: Some(callback_url),
+        told: V1Told::Relayed(Some(callback_url)),
     });
     draft.provider_job = Some(NOW);
     draft
@@ -64,7 +64,7 @@ pub(in crate::store) async fn every_member_comes_back(backend: &dyn Backend) {
 pub(in crate::store) async fn optional_members_may_be_absent(backend: &dyn Backend) {
     let store = backend.open().await;
     let mut without_callback = deposit("acme", "without callback");
-    without_callback.v1 = Some(V1Part { digest: Digest([1; 16]), members: None, callback_url: None });
+    without_callback.v1 = Some(V1Part { digest: Digest([1; 16]), members: None, told: V1Told::Relayed(None) });
     let mut empty_list = deposit("acme", "empty list");
     empty_list.comparison.kept = names(&[]);
     for draft in [deposit("acme", "d"), withdrawal("acme", "w"), without_callback, empty_list] {

@@ -6,7 +6,7 @@ use super::*;
 use crate::domain::{Direction, HistoryQuery, Status};
 use crate::store::{
     EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Passed, Progress, Reservations, Standing, StoreError,
-    V1Members, V1Part,
+    V1Members, V1Part, V1Told,
 };
 
 const BODY: &str = r#"{"order_id":"o","amount":10.50,"account_number":"4929420573595709"}"#;
@@ -25,7 +25,7 @@ pub(in crate::store) fn intent(merchant_name: &str, order_text: &str) -> Intent 
         amount: Amount::from_hundredths(1050).unwrap(),
         currency: Currency::new("EUR").unwrap(),
         shop: None,
-        v1: V1Part { digest: Digest([7; 16]), members: None, callback_url: None },
+        v1: V1Part { digest: Digest([7; 16]), members: None, told: V1Told::Relayed(None) },
         body: BODY.as_bytes().into(),
         created_at: NOW,
     }
@@ -41,7 +41,7 @@ fn full_intent(merchant_name: &str, order_text: &str) -> Intent {
         v1: V1Part {
             digest: Digest([0xfe; 16]),
             members: Some(V1Members([0xfd; 40])),
-            callback_url: Some(callback_url),
+            told: V1Told::Relayed(Some(callback_url)),
         },
         created_at: at(1),
         ..intent(merchant_name, order_text)

@@ -366,8 +366,7 @@ impl Auditor<'_> {
     fn surroundings(&mut self, stored: &Stored, around: &Surroundings) {
         let operation = &stored.operation;
         let pending = operation.state == State::Pending;
-        let key =
-            row::order_key(self.vault.comparer(), &operation.merchant, operation.direction(), &operation.order_id);
+        let key = self.vault.comparer().order_key(&operation.merchant, operation.direction(), &operation.order_id);
         let tells = !pending && !around.untold && outbox::tells(stored.v1.as_ref());
         let deposit = matches!(operation.kind, Kind::Deposit(_));
         let problems = [

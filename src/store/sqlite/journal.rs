@@ -19,7 +19,7 @@ pub(super) use audit::{count, slice};
 pub(super) use passed::ANSWERED_ENTRIES;
 pub(super) use row::EntryRow;
 
-use super::{SqliteStore, row::order_key};
+use super::SqliteStore;
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
 use crate::store::{Answer, EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, StoreError};
 
@@ -63,7 +63,7 @@ impl Journal for SqliteStore {
         order_id: &'a OrderId,
     ) -> Answer<'a, Option<Entry>> {
         Box::pin(async move {
-            let key = order_key(self.vault.comparer(), merchant, direction, order_id);
+            let key = self.vault.comparer().order_key(merchant, direction, order_id);
             let row = self.readers.read(|connection| EntryRow::by_order(connection, key))?;
             row.map(|row| row.decode(&self.vault)).transpose()
         })

@@ -9,7 +9,7 @@ use crate::clock::SystemRandomness;
 use crate::domain::{Bucket, State, Status};
 use crate::rules::{Secret, StoreKeys};
 use crate::store::conformance::{NOW, created, deposit, first_page, withdrawal};
-use crate::store::{Digest, V1Part};
+use crate::store::{Digest, V1Part, V1Told};
 
 /// CPU time of this process, user and system, in microseconds (in steps of 10 ms).
 fn cpu_us() -> u64 {
@@ -93,7 +93,7 @@ fn passed(number: u64) -> Draft {
     let order = format!("order-{number:08}");
     let chance = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     let mut draft = if chance.is_multiple_of(20) { withdrawal("acme", &order) } else { deposit("acme", &order) };
-    draft.v1 = Some(V1Part { digest: Digest([3; 16]), members: None, callback_url: None });
+    draft.v1 = Some(V1Part { digest: Digest([3; 16]), members: None, told: V1Told::Relayed(None) });
     let operation = &mut draft.operation;
     operation.created_at = UnixMillis(NOW.0 + i64::try_from(number * 100).unwrap());
     operation.id = TransactionId::compose(operation.created_at, Bucket::of(&operation.merchant), chance);

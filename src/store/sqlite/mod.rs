@@ -165,7 +165,7 @@ impl Store for SqliteStore {
         order_id: &'a OrderId,
     ) -> Answer<'a, Standing> {
         Box::pin(async move {
-            let key = row::order_key(self.comparer(), merchant, direction, order_id);
+            let key = self.comparer().order_key(merchant, direction, order_id);
             if let Some(row) = self.readers.read(|connection| StoredRow::by_order(connection, key))? {
                 return Ok(Standing::Operation(Box::new(self.decode(row)?)));
             }
@@ -238,7 +238,7 @@ impl Store for SqliteStore {
         order_ids: &'a [OrderId],
     ) -> Answer<'a, Reservations> {
         Box::pin(async move {
-            let key = |order_id| row::order_key(self.comparer(), merchant, direction, order_id);
+            let key = |order_id| self.comparer().order_key(merchant, direction, order_id);
             let keys: Vec<_> = order_ids.iter().map(key).collect();
             self.writer.submit(move |connection| reserved::reserve(connection, &keys)).await
         })

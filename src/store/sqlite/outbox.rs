@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use crate::clock::Random;
 use crate::domain::{TransactionId, UnixMillis};
-use crate::store::V1Part;
+use crate::store::{V1Part, V1Told};
 
 /// Names a callback, the same at every try.
 #[derive(Debug, Clone, Copy)]
@@ -18,11 +18,11 @@ impl CallbackId {
     }
 }
 
-/// Whether someone is to be told of an operation: a v1 operation without a merchant's address has nobody.
+/// Whether someone is to be told of an operation: what the relay tells has nobody without an address.
 pub(super) const fn tells(v1: Option<&V1Part>) -> bool {
     match v1 {
-        None => true,
-        Some(v1) => v1.callback_url.is_some(),
+        Some(V1Part { told: V1Told::Relayed(url), .. }) => url.is_some(),
+        Some(V1Part { told: V1Told::Directly, .. }) | None => true,
     }
 }
 

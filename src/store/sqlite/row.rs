@@ -9,16 +9,7 @@ use crate::domain::{
     UnixDay, UnixMillis, Withdrawal,
 };
 use crate::store::vault::{Column, Unsealable, Vault};
-use crate::store::{Comparer, Comparison, Digest, Draft, Fields, Kept, StoreError, Stored, V1Members, V1Part};
-
-/// The short key of an order: what makes an operation unique. Sixteen bytes, whatever the length of the `order_id`.
-pub(super) fn order_key(comparer: &Comparer, merchant: &MerchantId, direction: Direction, order: &OrderId) -> Digest {
-    let mut hashing = comparer.start("order");
-    hashing.part(merchant.as_str().as_bytes());
-    hashing.part(direction.as_str().as_bytes());
-    hashing.part(order.as_str().as_bytes());
-    hashing.finish()
-}
+use crate::store::{Comparison, Digest, Draft, Fields, Kept, StoreError, Stored, V1Members, V1Part, V1Told};
 
 /// A draft with all that costs time done: the writer's thread only binds and steps.
 #[derive(Debug)]
@@ -34,7 +25,7 @@ pub(super) struct NewRow {
 impl NewRow {
     pub(super) fn new(draft: Draft, vault: &Vault, kept: Option<KeptList>) -> Self {
         let operation = &draft.operation;
-        let order_key = order_key(vault.comparer(), &operation.merchant, operation.direction(), &operation.order_id);
+        let order_key = vault.comparer().order_key(&operation.merchant, operation.direction(), &operation.order_id);
         let account = match &operation.kind {
             Kind::Withdrawal(withdrawal) => Some(sealed_account(vault, operation.id, withdrawal)),
             Kind::Deposit(_) => None,
@@ -85,7 +76,7 @@ impl NewRow {
             operation.method.as_ref().map(ShopCode::as_str),
             operation.payment_method,
             operation.callback_url.as_str(),
-            v1.as_ref().and_then(|v1| v1.callback_url.as_ref()).map(CallbackUrl::as_str),
+            v1.as_ref().and_then(|v1| v1.told.relayed_to()).map(CallbackUrl::as_str),
             deposit.map(|deposit| deposit.success_url.as_str()),
             deposit.and_then(|deposit| other_than(&deposit.success_url, &deposit.pending_url)),
             deposit.and_then(|deposit| other_than(&deposit.success_url, &deposit.fail_url)),
@@ -96,6 +87,7 @@ impl NewRow {
             counted_day.map(|day| day.0),
             provider_number(operation.provider),
             v1.as_ref().and_then(|v1| v1.members).map(|members| members.0),
+            v1.as_ref().is_some_and(|v1| matches!(v1.told, V1Told::Relayed(_))),
         ])?;
         if inserted == 0 {
             return Ok(false);
@@ -110,8 +102,8 @@ impl NewRow {
 const INSERT: &str = "INSERT INTO operations (transaction_id, order_key, direction, status, created_at, finished_at, \
     amount, customer_account_id, kept, digest, v1_digest, currency, merchant, order_id, api_key, shop, method, \
     payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, redirect_url, account, payer, \
-    fields, counted_day, provider, v1_members, from_v1) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, \
-    ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?11 IS NOT NULL) ON CONFLICT DO NOTHING";
+    fields, counted_day, provider, v1_members, relayed, from_v1) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, \
+    ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?11 IS NOT NULL) ON CONFLICT DO NOTHING";
 
 /// All but the fields. The order is [`StoredRow::read`]'s.
 macro_rules! select {
@@ -120,7 +112,7 @@ macro_rules! select {
             "SELECT operations.transaction_id, direction, status, created_at, finished_at, amount, \
              customer_account_id, kept, digest, v1_digest, currency, merchant, order_id, api_key, shop, method, \
              payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, redirect_url, \
-             account, payer, operations.provider, v1_members FROM operations ",
+             account, payer, operations.provider, v1_members, relayed FROM operations ",
             $rest
         )
     };
@@ -156,6 +148,7 @@ pub(super) struct StoredRow {
     payer: Option<Vec<u8>>,
     provider: i64,
     v1_members: Option<[u8; 40]>,
+    relayed: i64,
 }
 
 impl StoredRow {
@@ -204,6 +197,7 @@ impl StoredRow {
             payer: row.get(24)?,
             provider: row.get(25)?,
             v1_members: row.get(26)?,
+            relayed: row.get(27)?,
         })
     }
 
@@ -239,19 +233,21 @@ impl StoredRow {
         };
         let v1 = match self.v1_digest {
             None => None,
-            Some(digest) => Some(V1Part {
-                digest: Digest(digest),
-                members: self.v1_members.map(V1Members),
-                callback_url: self
-                    .v1_callback_url
-                    .as_deref()
-                    .map(CallbackUrl::new_allowing_http)
-                    .transpose()
-                    .or_not("v1_callback_url")?,
-            }),
+            Some(digest) => {
+                Some(V1Part { digest: Digest(digest), members: self.v1_members.map(V1Members), told: self.told()? })
+            }
         };
         let comparison = Comparison { digest: Digest(self.digest), kept };
         Ok(Stored { operation, api_key: self.api_key, comparison, v1 })
+    }
+
+    fn told(&self) -> Result<V1Told, NotOurs> {
+        let url = self.v1_callback_url.as_deref().map(CallbackUrl::new_allowing_http).transpose();
+        match (self.relayed, url.or_not("v1_callback_url")?) {
+            (0, None) => Ok(V1Told::Directly),
+            (1, url) => Ok(V1Told::Relayed(url)),
+            _ => Err(NotOurs("relayed")),
+        }
     }
 
     fn kind(&self, vault: &Vault, id: TransactionId) -> Result<Kind, NotOurs> {

@@ -15,8 +15,13 @@ use crate::store::{Holds, OpenError};
 pub(super) const APPLICATION_ID: i64 = 0x5042_7267;
 
 /// Each brings a store from the version of its index to the next. Released ones never change.
-pub(super) const MIGRATIONS: &[&str] =
-    &[include_str!("0001.sql"), include_str!("0002.sql"), include_str!("0003.sql"), include_str!("0004.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[
+    include_str!("0001.sql"),
+    include_str!("0002.sql"),
+    include_str!("0003.sql"),
+    include_str!("0004.sql"),
+    include_str!("0005.sql"),
+];
 
 /// Refuses files of other applications and of newer releases; nothing is written.
 ///

@@ -28,7 +28,7 @@ impl Standing {
         connection
             .prepare_cached(
                 "SELECT direction, status, finished_at, amount, merchant, currency, shop, customer_account_id, \
-                 counted_day, v1_digest IS NULL OR v1_callback_url IS NOT NULL \
+                 counted_day, relayed = 0 OR v1_callback_url IS NOT NULL \
                  FROM operations WHERE transaction_id = ?1",
             )?
             .query_row([id.to_stored()], Self::read)

@@ -3,7 +3,6 @@
 use rusqlite::{Connection, Row};
 
 use super::row::{EntryRow, place_of};
-use crate::store::sqlite::row::order_key;
 use crate::store::vault::Vault;
 use crate::store::{Audit, Digest, Entry, Progress, StoreError};
 
@@ -68,7 +67,7 @@ fn entry(vault: &Vault, row: EntryRow, around: &Surroundings, found: &mut Audit)
         Ok(entry) => entry,
         Err(StoreError::Unavailable(text) | StoreError::Corrupt(text)) => return found.problem(text),
     };
-    let key = order_key(vault.comparer(), &intent.merchant, intent.direction, &intent.order_id);
+    let key = vault.comparer().order_key(&intent.merchant, intent.direction, &intent.order_id);
     let place = matches!(progress, Progress::Answered(_)).then(|| place_of(intent.created_at, number));
     let problems = [
         (key != around.order_key, "its order key is not the one of its order_id"),

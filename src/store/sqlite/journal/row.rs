@@ -5,10 +5,10 @@ use rusqlite::{Connection, OptionalExtension, Row, named_params};
 use crate::domain::{
     AccountNumber, Amount, CallbackUrl, Currency, MerchantId, OrderId, RedirectUrl, Status, UnixMillis,
 };
-use crate::store::sqlite::row::{NotOurs, OrNot, direction_number, direction_of, order_key, status_number, status_of};
+use crate::store::sqlite::row::{NotOurs, OrNot, direction_number, direction_of, status_number, status_of};
 use crate::store::vault::{Column, Place, Vault};
 use crate::store::{
-    Digest, EngineAnswer, Entry, EntryId, Heard, Intent, Passed, Progress, StoreError, V1Members, V1Part,
+    Digest, EngineAnswer, Entry, EntryId, Heard, Intent, Passed, Progress, StoreError, V1Members, V1Part, V1Told,
 };
 
 /// `journal.state`.
@@ -86,7 +86,7 @@ impl NewEntry {
             ":order_id": order_id.as_str(),
             ":api_key": api_key,
             ":shop": shop.as_deref().unwrap_or_default(),
-            ":v1_callback_url": v1.callback_url.as_ref().map(CallbackUrl::as_str),
+            ":v1_callback_url": v1.told.relayed_to().map(CallbackUrl::as_str),
             ":body": self.body,
         })?;
         Ok(EntryId(connection.last_insert_rowid()))
@@ -266,12 +266,13 @@ impl EntryRow {
             v1: V1Part {
                 digest: Digest(self.v1_digest),
                 members: self.v1_members.map(V1Members),
-                callback_url: self
-                    .v1_callback_url
-                    .as_deref()
-                    .map(CallbackUrl::new_allowing_http)
-                    .transpose()
-                    .or_not("v1_callback_url")?,
+                told: V1Told::Relayed(
+                    self.v1_callback_url
+                        .as_deref()
+                        .map(CallbackUrl::new_allowing_http)
+                        .transpose()
+                        .or_not("v1_callback_url")?,
+                ),
             },
             body: Box::default(),
             created_at: UnixMillis(self.created_at),
@@ -292,7 +293,7 @@ impl EntryRow {
 }
 
 fn key_of(intent: &Intent, vault: &Vault) -> Digest {
-    order_key(vault.comparer(), &intent.merchant, intent.direction, &intent.order_id)
+    vault.comparer().order_key(&intent.merchant, intent.direction, &intent.order_id)
 }
 
 /// Whether what was heard of an entry adds to what is known of it.

@@ -4,7 +4,7 @@ use super::*;
 use crate::domain::{CustomerAccountId, Preparation, ProviderKind, UnixDay};
 use crate::store::conformance::{audited, first_page, intended, intent};
 use crate::store::sqlite::schema;
-use crate::store::{DailyLimit, Digest, Journal, V1Part};
+use crate::store::{DailyLimit, Digest, Journal, V1Part, V1Told};
 
 /// The columns that version 2 had.
 const COLUMNS: &str = "transaction_id, order_key, direction, status, created_at, finished_at, amount, \
@@ -79,7 +79,7 @@ async fn a_store_of_version_2_is_migrated_without_loss() {
                 draft.v1 = Some(V1Part {
                     digest: Digest([9; 16]),
                     members: None,
-                    callback_url: Some(draft.operation.callback_url.clone()),
+                    told: V1Told::Relayed(Some(draft.operation.callback_url.clone())),
                 });
             }
             let id = created(&store, draft).await;
@@ -149,7 +149,7 @@ async fn a_store_of_version_3_is_migrated_without_loss() {
     let place = Place::new();
     let store = place.open_made().unwrap();
     let mut translated = with_job(deposit("acme", "translated"), 0);
-    translated.v1 = Some(V1Part { digest: Digest([1; 16]), members: None, callback_url: None });
+    translated.v1 = Some(V1Part { digest: Digest([1; 16]), members: None, told: V1Told::Relayed(None) });
     let mut limited = with_job(withdrawal("acme", "limited"), 100);
     limited.operation.customer_account_id = Some(CustomerAccountId(70));
     limited.operation.provider = ProviderKind::Http;
