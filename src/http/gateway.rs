@@ -223,17 +223,17 @@ impl Core {
         let rules = Arc::clone(&exchange.rules);
         let limits = &rules.gateway.limits;
         let path = head.uri.path();
-        if router::is_of_pages(path) {
+        if exchange.reader.is_some() {
             let allowed = self.visits.count(address, limits.pages_per_ip);
             allowed.map_err(|retry_after| Refusal::PagesTooOften { retry_after })?;
         }
         let route = router::find(&rules, &head.method, path)
             .inspect_err(|_| exchange.route = router::name_of_path(&rules, path))?;
         exchange.route = route.name();
+        admission::announced_body(head, &body, &route, limits)?;
         if let Route::Page { kind, decides } = route {
             return self.admit_visit(exchange, head, body, kind, decides).await;
         }
-        admission::announced_body(head, &body, &route, limits)?;
         if let Route::ProviderEvents(shop) = route {
             return self.admit_report(exchange, head, body, shop, address).await;
         }
@@ -311,8 +311,6 @@ impl Core {
     {
         let rules = Arc::clone(&exchange.rules);
         let limits = &rules.gateway.limits;
-        let route = Route::Page { kind, decides };
-        admission::announced_body(head, &body, &route, limits)?;
         // Behind a remote engine links are its own.
         if self.wiring.upstream.is_remote() {
             return Err(Refusal::UnknownPath.into());
