@@ -282,7 +282,7 @@ fn open(
         // Beside operations a new secret would break the links that were handed out.
         None => default_page_secret(default, !holds.any(), &**random)?,
     };
-    Ok((store, PageSecret(secret)))
+    Ok((store, PageSecret::new(secret)))
 }
 
 /// A store belongs to the kind of engine that it was filled before: the other one would know nothing of what it holds.

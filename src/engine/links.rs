@@ -9,16 +9,27 @@ use crate::rules::{Gateway, Secret};
 
 /// Signs links where the rules name no `pages.secret`: 32 bytes kept beside the store's key.
 #[derive(Debug, Clone)]
-pub struct PageSecret(pub Secret);
+pub struct PageSecret {
+    secret: Secret,
+    /// What its file holds: the secret in base64.
+    file: Secret,
+}
 
 impl PageSecret {
+    /// Signs with this secret.
+    #[must_use]
+    pub fn new(secret: Secret) -> Self {
+        let file = Secret::new(STANDARD.encode(secret.expose()).as_bytes());
+        Self { secret, file }
+    }
+
     /// The entry link of a deposit created at `now`.
     #[must_use]
     pub fn entry_link(&self, gateway: &Gateway, id: TransactionId, now: UnixMillis) -> RedirectUrl {
         self.sign(gateway, links::ENTRY, id, now.plus(gateway.pages.link_lifetime).seconds())
     }
 
-    /// The return link of a deposit.
+    /// Where the customer of a deposit comes back from whoever took the payment: a signed link, a secret of the customer's.
     #[must_use]
     pub fn return_link(&self, gateway: &Gateway, id: TransactionId, created_at: UnixMillis) -> RedirectUrl {
         self.sign(gateway, links::RETURN, id, created_at.plus(gateway.pages.return_lifetime).seconds())
@@ -35,18 +46,18 @@ impl PageSecret {
     /// # Errors
     /// The link was not issued like this, or is too late.
     pub fn verify(&self, gateway: &Gateway, kind: &str, target: &str, now: UnixMillis) -> Result<Link, LinkRefused> {
-        let Some(secrets) = &gateway.pages.secret else { return links::verify([&self.0], kind, target, now) };
-        // The default's own file may be listed, so that what it signed lives on: it holds the secret in base64.
-        let file = STANDARD.encode(self.0.expose());
-        let default = secrets.verifying().any(|secret| secret.expose() == file.as_bytes()).then_some(&self.0);
+        let Some(secrets) = &gateway.pages.secret else { return links::verify([&self.secret], kind, target, now) };
+        // The default's own file may be listed, so that what it signed lives on.
+        let default = secrets.verifying().any(|secret| secret.expose() == self.file.expose()).then_some(&self.secret);
         links::verify(secrets.verifying().chain(default), kind, target, now)
     }
 
     fn sign(&self, gateway: &Gateway, kind: &str, id: TransactionId, expires: i64) -> RedirectUrl {
-        let secret = gateway.pages.secret.as_ref().map_or(&self.0, |secrets| secrets.signing());
+        let secret = gateway.pages.secret.as_ref().map_or(&self.secret, |secrets| secrets.signing());
         RedirectUrl::new(links::sign(secret, &gateway.server.public_url, kind, id, expires))
     }
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,7 +75,7 @@ mod tests {
     #[test]
     fn a_return_link_lives_from_the_creation_and_is_signed_with_the_first_secret() {
         let id = TransactionId::parse("123456789").unwrap();
-        let default = PageSecret(Secret::new(b"page-secret"));
+        let default = PageSecret::new(Secret::new(b"page-secret"));
         // Computed with Python's hmac.
         for (pages, link) in [
             (

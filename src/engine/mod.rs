@@ -24,9 +24,9 @@ pub use query::{Earlier, PaymentData, V1Repeat};
 pub use report::{Report, Reported};
 
 use crate::clock::{Clock, Random};
-use crate::domain::{Amount, Direction, Operation, RedirectUrl, UnixMillis};
+use crate::domain::{Amount, Direction, Operation, UnixMillis};
 use crate::failure::{Complaint, Failure};
-use crate::rules::{Gateway, ProviderRules, Shop};
+use crate::rules::{ProviderRules, Shop};
 use crate::store::{Store, StoreError};
 use crate::telemetry::Metrics;
 
@@ -65,12 +65,6 @@ impl Engine {
     #[must_use]
     pub const fn links(&self) -> &PageSecret {
         &self.page_secret
-    }
-
-    /// Where the customer of a deposit comes back from whoever took the payment: a signed link, a secret of the customer's.
-    #[must_use]
-    pub fn return_link(&self, gateway: &Gateway, operation: &Operation) -> RedirectUrl {
-        self.page_secret.return_link(gateway, operation.id, operation.created_at)
     }
 
     /// The process's metrics.

@@ -101,7 +101,7 @@ impl World {
         let (random, metrics) = (Arc::new(SystemRandomness::default()), Arc::new(Metrics::default()));
         let store = open_store(&rules.gateway.store, random.clone(), Arc::clone(&metrics)).unwrap().store;
         let clock = Arc::new(ManualClock::at(START));
-        let page_secret = PageSecret(Secret::new(b"pages"));
+        let page_secret = PageSecret::new(Secret::new(b"pages"));
         let providers = Arc::new(Providers::default());
         let engine = Arc::new(Engine::new(store, clock.clone(), random, providers, page_secret, Arc::clone(&metrics)));
         Self { directory, engine, clock, metrics }
@@ -111,7 +111,7 @@ impl World {
     fn restarted(self) -> Self {
         let (store, clock, metrics) = (Arc::clone(self.store()), self.clock.clone(), Arc::clone(&self.metrics));
         let random = Arc::new(SystemRandomness::default());
-        let page_secret = PageSecret(Secret::new(b"pages"));
+        let page_secret = PageSecret::new(Secret::new(b"pages"));
         let providers = Arc::new(Providers::default());
         let engine = Arc::new(Engine::new(store, clock, random, providers, page_secret, metrics));
         Self { engine, ..self }

@@ -136,21 +136,11 @@ pub enum Step {
 impl Step {
     /// Its name in metrics.
     #[must_use]
-    pub fn name(&self) -> &'static str {
+    pub const fn name(&self) -> &'static str {
         match self {
             Self::Away(_) => "away",
             Self::Link(_) => "link",
-            Self::Page(page) => match page.state {
-                PageState::Preparing => "preparing",
-                PageState::Instructions => "instructions",
-                PageState::Stopped => "stopped",
-                PageState::Sandbox => "sandbox",
-                PageState::Success => "success",
-                PageState::Failed => "failed",
-                PageState::Refused => "refused",
-                PageState::Busy => "busy",
-                PageState::Error => "error",
-            },
+            Self::Page(page) => page.state.as_str(),
         }
     }
 }
@@ -246,7 +236,8 @@ impl Opened {
         // A lifetime that was shortened may be over for a deposit whose customer is still on the way.
         let is_open = visit.now < operation.created_at.plus(rules.gateway.pages.return_lifetime);
         let offers_return = is_open && shop.is_none_or(|shop| shop.payin.browser_return);
-        let return_url = offers_return.then(|| engine.return_link(&rules.gateway, &operation));
+        let (id, created_at) = (operation.id, operation.created_at);
+        let return_url = offers_return.then(|| engine.links().return_link(&rules.gateway, id, created_at));
         Some(Self { operation, deposit, told, return_url })
     }
 

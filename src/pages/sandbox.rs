@@ -47,6 +47,13 @@ impl Decision {
             Self::Decline => Outcome::Failed,
         }
     }
+
+    const fn status(self) -> Status {
+        match self {
+            Self::Pay => Status::Success,
+            Self::Decline => Status::Failed,
+        }
+    }
 }
 
 /// The page with its form. What has another way by now goes that one.
@@ -87,15 +94,6 @@ pub(super) async fn decide(
     let after = Duration::from_secs(FINISHED_SECONDS);
     let refresh = page.return_url.clone().map(|to| Refresh { after, to: Some(to) });
     Ok(Step::Page(Box::new(Page { refresh, contradicts, ..page })))
-}
-
-impl Decision {
-    const fn status(self) -> Status {
-        match self {
-            Self::Pay => Status::Success,
-            Self::Decline => Status::Failed,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ impl Tools {
     fn return_url(&self, rules: &RuleSet, operation: &Operation) -> Option<RedirectUrl> {
         let returns = rules.shops.get(&operation.shop).is_some_and(|shop| shop.payin.browser_return);
         let wanted = returns && operation.direction() == Direction::Payin;
-        wanted.then(|| self.engine.return_link(&rules.gateway, operation))
+        wanted.then(|| self.engine.links().return_link(&rules.gateway, operation.id, operation.created_at))
     }
 
     /// Books what a provider answered; the word of the metrics.

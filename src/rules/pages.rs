@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use minijinja::value::Object;
 use minijinja::{Environment, Output, UndefinedBehavior, Value};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
 use crate::domain::Amount;
@@ -56,8 +56,7 @@ pub enum TextDirection {
 }
 
 /// What a page is about. The texts of a language have a table of the same name for each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PageState {
     /// Preparation is in progress; it comes again by itself.
     Preparing,
@@ -92,6 +91,28 @@ impl PageState {
         Self::Busy,
         Self::Error,
     ];
+
+    /// Its name: in templates, in metrics, and of its table of texts.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Preparing => "preparing",
+            Self::Instructions => "instructions",
+            Self::Stopped => "stopped",
+            Self::Sandbox => "sandbox",
+            Self::Success => "success",
+            Self::Failed => "failed",
+            Self::Refused => "refused",
+            Self::Busy => "busy",
+            Self::Error => "error",
+        }
+    }
+}
+
+impl Serialize for PageState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
 }
 
 /// What a template reads of a page, besides `lang`, `dir`, `text` and `style`. Everything is defined, and `none` where it

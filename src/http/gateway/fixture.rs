@@ -283,7 +283,7 @@ impl Fixture {
             Arc::clone(&clock) as Arc<dyn Clock>,
             Arc::clone(&random) as Arc<dyn Random>,
             Arc::new(PatientProvider),
-            PageSecret(Secret::new(b"the-page-secret")),
+            PageSecret::new(Secret::new(b"the-page-secret")),
             Arc::clone(&metrics),
         ));
         let gateway = Gateway::new(Wiring {

@@ -94,7 +94,7 @@ impl World {
         let store = open_store(&store_rules, random.clone(), Arc::clone(&metrics)).unwrap().store;
         let clock = Arc::new(ManualClock::at(START));
         let providers = Arc::new(Providers::default());
-        let page_secret = PageSecret(Secret::new(b"pages"));
+        let page_secret = PageSecret::new(Secret::new(b"pages"));
         let asking = Arc::clone(&providers) as Arc<dyn crate::engine::Provider>;
         let engine =
             Arc::new(Engine::new(store, Arc::clone(&clock) as _, random.clone(), asking, page_secret, metrics));

@@ -9,7 +9,7 @@ use toml::de::DeValue;
 use super::describe::{Absent, Table};
 use super::{Field, FromToml, Reader};
 use crate::domain::deceives;
-use crate::rules::TextDirection;
+use crate::rules::{PageState, TextDirection};
 
 /// How long a text may be, in characters.
 const LONGEST_TEXT: usize = 500;
@@ -48,6 +48,11 @@ const STATE: &[TextKey] = &[
     TextKey { name: "hint", optional: true, several_lines: true, about: "What helps beside that. Line breaks count." },
 ];
 
+/// The texts of a page of this state.
+const fn of_state(state: PageState, about: &'static str) -> TextTable {
+    TextTable { name: state.as_str(), about, keys: STATE }
+}
+
 /// All texts: a text that is added is one line here, and one in each language that is built in.
 pub(in crate::rules) const TABLES: &[TextTable] = &[
     TextTable {
@@ -71,15 +76,15 @@ pub(in crate::rules) const TABLES: &[TextTable] = &[
             line("decline", "The sandbox's button to decline."),
         ],
     },
-    TextTable { name: "preparing", about: "While the payment is prepared.", keys: STATE },
-    TextTable { name: "instructions", about: "Above payment instructions.", keys: STATE },
-    TextTable { name: "stopped", about: "When preparation stopped and the result is unknown.", keys: STATE },
-    TextTable { name: "sandbox", about: "On the sandbox's page.", keys: STATE },
-    TextTable { name: "success", about: "When the payment was received.", keys: STATE },
-    TextTable { name: "failed", about: "When the payment failed.", keys: STATE },
-    TextTable { name: "refused", about: "When a link is not, or no longer, good.", keys: STATE },
-    TextTable { name: "busy", about: "When the page cannot be shown now.", keys: STATE },
-    TextTable { name: "error", about: "When something else went wrong.", keys: STATE },
+    of_state(PageState::Preparing, "While the payment is prepared."),
+    of_state(PageState::Instructions, "Above payment instructions."),
+    of_state(PageState::Stopped, "When preparation stopped and the result is unknown."),
+    of_state(PageState::Sandbox, "On the sandbox's page."),
+    of_state(PageState::Success, "When the payment was received."),
+    of_state(PageState::Failed, "When the payment failed."),
+    of_state(PageState::Refused, "When a link is not, or no longer, good."),
+    of_state(PageState::Busy, "When the page cannot be shown now."),
+    of_state(PageState::Error, "When something else went wrong."),
 ];
 
 /// `pages/<language tag>.toml`.

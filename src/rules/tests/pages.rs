@@ -15,6 +15,10 @@ fn shipped() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("rules")
 }
 
+fn built_in() -> Arc<Pages> {
+    built_in_pages().unwrap()
+}
+
 fn values(state: PageState) -> PageValues<'static> {
     PageValues {
         state,
@@ -46,14 +50,14 @@ fn meaning(pages: &Pages) -> String {
 fn what_is_shipped_is_what_is_built_in() {
     let options = LoadOptions { check_secrets: false };
     let rules = load(&shipped(), UnixMillis(0), None, options).unwrap_or_else(|problems| panic!("{problems}"));
-    assert_eq!(meaning(&rules.pages), meaning(&built_in_pages().unwrap()));
-    assert!(Arc::ptr_eq(&Rules::bare().load().pages, &built_in_pages().unwrap()));
+    assert_eq!(meaning(&rules.pages), meaning(&built_in()));
+    assert!(Arc::ptr_eq(&Rules::bare().load().pages, &built_in()));
     let tags = |pages: &Pages| pages.languages().iter().map(|language| language.tag.to_string()).collect::<Vec<_>>();
     let mut files: Vec<String> = fs::read_dir(shipped().join("pages"))
         .unwrap()
         .filter_map(|entry| entry.unwrap().file_name().to_str()?.strip_suffix(".toml").map(str::to_owned))
         .collect();
-    let mut built_in = tags(&built_in_pages().unwrap());
+    let mut built_in = tags(&built_in());
     assert_eq!(built_in[0], "en");
     files.sort();
     built_in.sort();
@@ -72,7 +76,7 @@ fn every_shipped_language_has_every_text() {
         };
         tables.iter().flat_map(keys).collect::<std::collections::BTreeSet<_>>()
     };
-    for language in built_in_pages().unwrap().languages() {
+    for language in built_in().languages() {
         let text = fs::read_to_string(shipped().join(format!("pages/{}.toml", language.tag))).unwrap();
         assert_eq!(keys(&text), keys(&english), "{}", language.tag);
         for (table, texts) in language.texts.as_object().unwrap() {
@@ -108,17 +112,14 @@ fn a_file_of_texts_says_what_is_other() {
     assert!(english.contains("Just a &lt;second&gt;") && english.contains("lang=\"en\""), "{english}");
     let language = |accept: &str| pages.language(accept);
     assert_eq!(language("en").texts["preparing"]["hint"], "One\ntwo");
-    assert_eq!(language("en").texts["stopped"], built_in_pages().unwrap().language("en").texts["stopped"]);
+    assert_eq!(language("en").texts["stopped"], built_in().language("en").texts["stopped"]);
     let italian = language("it");
     assert_eq!(
         (&*italian.tag, italian.direction, &*italian.group, &*italian.decimal),
         ("it-CH", TextDirection::Rtl, "", ".")
     );
     assert_eq!(italian.texts["actions"]["return"], "Indietro");
-    assert_eq!(
-        italian.texts["preparing"]["title"],
-        built_in_pages().unwrap().language("en").texts["preparing"]["title"]
-    );
+    assert_eq!(italian.texts["preparing"]["title"], built_in().language("en").texts["preparing"]["title"]);
     assert_eq!(language("en-GB").texts["labels"]["order"], "Your order");
     assert_eq!(&*language("xx").tag, "en");
     rules.put("gateway.toml", "[pages]\nlanguage = \"it-ch\"\n");
@@ -173,7 +174,7 @@ fn names_of_languages_are_tags_and_each_is_there_once() {
     let rules = rules.with("pages/it.toml", b"\xff");
     rules.one_problem("pages/it.toml:1:1", "is not UTF-8");
     let rules = Rules::small().with("pages/README.md", "x").with("pages/other.html", "{{").with("pages/.en.toml", "x");
-    assert!(Arc::ptr_eq(&rules.load().pages, &built_in_pages().unwrap()), "what has another name is no page");
+    assert!(Arc::ptr_eq(&rules.load().pages, &built_in()), "what has another name is no page");
 }
 
 #[track_caller]
@@ -194,7 +195,7 @@ fn stylesheets_load_nothing_and_end_nothing() {
     let pages = rules.load().pages;
     assert_eq!(pages.style(), "a > b {\n c: url(\"data:,\") }\n", "as browsers read it");
     assert!(html(&pages, "en", PageState::Busy).contains("<style>a > b {\n c: url(\"data:,\") }\n</style>"));
-    assert_ne!(pages.style_source(), built_in_pages().unwrap().style_source());
+    assert_ne!(pages.style_source(), built_in().style_source());
     let largest = "a".repeat(32 << 10);
     assert_eq!(Rules::small().with("pages/style.css", &largest).load().pages.style(), largest);
     Rules::small().with("pages/style.css", "").load();
@@ -420,7 +421,7 @@ fn broken_pages_keep_the_old_ones() {
     }
     fs::remove_dir_all(rules.path().join("pages")).unwrap();
     assert!(live.stale() && matches!(live.reload(), ReloadOutcome::Loaded { .. }));
-    assert!(Arc::ptr_eq(&live.current().pages, &built_in_pages().unwrap()));
+    assert!(Arc::ptr_eq(&live.current().pages, &built_in()));
 }
 
 #[test]
