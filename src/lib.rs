@@ -18,7 +18,7 @@
 //! | [`auth`] | signatures of requests and links, callers (the only place that makes a [`auth::Caller`]), addresses |
 //! | [`wire`] | the strict JSON reader, canonical comparison, the shapes of both dialects |
 //! | [`certs`] | a local CA and a server pair |
-//! | [`outbound`] | the HTTPS client: pooled, bounded in time and size, trusting what rules name |
+//! | [`outbound`] | the HTTPS client: pooled, bounded in time, size and reach, trusting what rules name |
 //! | [`store`] | the trait [`store::Store`] and the journal of a remote engine, their SQLite backend, sealing at rest |
 //! | [`rules`] | raw (what files say), compile (what they mean; what did not change is taken over), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems as they are shown, inspect (what `check` sees beside), diff, the JSON Schemas of the files |
 //! | [`failure`] | everything that can stop a request, knowing no HTTP |

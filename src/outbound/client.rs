@@ -1,21 +1,34 @@
-//! Pooled clients: which roots they trust, what they bound.
+//! Pooled clients: which roots they trust, how far they reach, what they bound.
 
+use std::error::Error;
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::Uri;
 use http_body_util::Full;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
+use tower_service::Service;
+
+use super::reach::Reach;
+use super::resolver::{Forbidden, Lookups, Resolver};
 
 /// A pool of connections. Clones share it.
-pub type Client = hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+pub type Client = hyper_util::client::legacy::Client<Connector, Full<Bytes>>;
 
 /// How long an unused connection is kept.
 const IDLE: Duration = Duration::from_mins(1);
+/// How long a connection may take to come about, TLS included. A question that finds another connection leaves the one it
+/// began to come about by itself, and a peer that never finishes would hold it for ever.
+const CONNECTING: Duration = Duration::from_secs(30);
 /// How many unused connections are kept for a host.
 const IDLE_CONNECTIONS: usize = 32;
 /// The largest head of an answer, in bytes.
@@ -28,22 +41,27 @@ const SILENCE: Duration = Duration::from_secs(4);
 ///
 /// # Errors
 /// As [`https`].
-pub fn plain() -> Result<Client, rustls::Error> {
-    https(&[], &[])
+pub fn plain(reach: Reach, lookups: &Arc<Lookups>) -> Result<Client, rustls::Error> {
+    https(&[], &[], reach, lookups)
 }
 
 /// A client for HTTPS that trusts these certificates.
 ///
 /// # Errors
 /// The crypto provider has no usable protocol version.
-pub fn https(system: &[CertificateDer<'static>], extra: &[CertificateDer<'static>]) -> Result<Client, rustls::Error> {
+pub fn https(
+    system: &[CertificateDer<'static>],
+    extra: &[CertificateDer<'static>],
+    reach: Reach,
+    lookups: &Arc<Lookups>,
+) -> Result<Client, rustls::Error> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(system.iter().cloned());
     let (_, unusable) = roots.add_parsable_certificates(extra.iter().cloned());
     if unusable > 0 {
         tracing::warn!(unusable, "some certificates that the rules trust cannot be used");
     }
-    tls(roots).map(build)
+    Ok(build(tls(roots)?, reach, Resolver::new(reach, Arc::clone(lookups))))
 }
 
 /// The system's roots. Reading them takes files, so it is done aside.
@@ -64,8 +82,8 @@ fn tls(roots: RootCertStore) -> Result<ClientConfig, rustls::Error> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-fn build(tls: ClientConfig) -> Client {
-    let mut tcp = HttpConnector::new();
+fn build(tls: ClientConfig, reach: Reach, resolver: Resolver) -> Client {
+    let mut tcp = HttpConnector::new_with_resolver(resolver);
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     let connector =
@@ -79,6 +97,43 @@ fn build(tls: ClientConfig) -> Client {
         .http1_max_buf_size(LARGEST_HEAD as usize)
         .http2_max_header_list_size(LARGEST_HEAD)
         .http2_keep_alive_interval(SILENCE)
-        .http2_keep_alive_timeout(SILENCE);
-    client.build(connector)
+        .http2_keep_alive_timeout(SILENCE)
+        // Only what was handed back before a byte of it was written: nothing is sent twice unseen.
+        .retry_canceled_requests(true);
+    client.build(Connector { reach, inner: connector })
+}
+
+/// Connects in time or not at all, and only where it may reach. The resolver looks at the addresses of names; what is
+/// written as an address never comes to it.
+#[derive(Clone)]
+pub struct Connector {
+    reach: Reach,
+    inner: HttpsConnector<HttpConnector<Resolver>>,
+}
+
+type BoxError = Box<dyn Error + Send + Sync>;
+
+impl Service<Uri> for Connector {
+    type Response = <HttpsConnector<HttpConnector<Resolver>> as Service<Uri>>::Response;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        if let Some(host) = written_address(&uri).filter(|address| !self.reach.allows(*address)) {
+            return Box::pin(async move { Err(Forbidden(host.to_string()).into()) });
+        }
+        let connecting = self.inner.call(uri);
+        Box::pin(async move { tokio::time::timeout(CONNECTING, connecting).await? })
+    }
+}
+
+/// The host, where it is written as an address.
+fn written_address(uri: &Uri) -> Option<IpAddr> {
+    let host = uri.host()?;
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    bare.unwrap_or(host).parse().ok()
 }

@@ -1,12 +1,16 @@
 //! What the gateway asks of others over HTTP: one GET or POST, bounded in time and size, over pooled connections.
 //!
 //! HTTP/2 where the other side offers it. Redirects are answers like any other: nothing is followed, because what is sent
-//! is signed for one address. Whether plain `http://` may be used is decided by the rules that name the address.
+//! is signed for one address. Whether plain `http://` may be used is decided by the rules that name the address. Addresses
+//! that others than the rules name reach the public internet only.
 
 mod client;
+mod reach;
+mod resolver;
 mod retry_after;
 
 use std::collections::VecDeque;
+use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,13 +21,21 @@ use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use rustls::pki_types::CertificateDer;
 use tokio::sync::OnceCell;
+use tokio::time::{Instant, timeout_at};
 
 use crate::domain::UnixMillis;
 use client::Client;
+pub use reach::{Reach, is_public};
+use resolver::{Forbidden, Lookups, ResolveError};
 
-/// How many clients are kept, one for each set of trusted certificates. Rules name a handful; one that was dropped is
+/// How many clients are kept, one for each set of trusted certificates and reach. Rules name a handful; one that was dropped is
 /// made again when it is needed.
 const CLIENTS: usize = 64;
+
+/// How long the body of an answer that says nothing is read for the sake of its connection.
+const DRAINING: Duration = Duration::from_secs(1);
+/// The longest text of what went wrong, in bytes: parts of it are the other side's words.
+const LONGEST_CAUSE: usize = 300;
 
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("paybridge/", env!("CARGO_PKG_VERSION")));
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -38,10 +50,22 @@ pub struct Question<'a> {
     pub headers: &'a [(HeaderName, HeaderValue)],
     /// JSON to POST; `None`: a GET.
     pub body: Option<Bytes>,
-    /// From connecting to the last byte of the answer.
+    /// From looking the name up to the last byte of the answer.
     pub timeout: Duration,
-    /// The longest body of an answer, in bytes.
-    pub answer_limit: usize,
+    /// What becomes of the answer's body.
+    pub answer: AnswerBody,
+    /// Which addresses may be connected to. Connections are not shared with questions of another reach.
+    pub reach: Reach,
+}
+
+/// What becomes of an answer's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerBody {
+    /// It is part of the answer: at most so many bytes, in time and unbroken, or there is no answer.
+    Whole(usize),
+    /// The head is the answer. At most so many bytes are read, for a second at most, and thrown away; nothing that goes
+    /// wrong with them is an error.
+    Drained(usize),
 }
 
 /// What came back: any status, no redirect followed.
@@ -51,17 +75,20 @@ pub struct Answer {
     pub status: u16,
     /// `Retry-After`, counted from now; a moment that is over is zero.
     pub retry_after: Option<Duration>,
-    /// The whole body.
+    /// The whole body; empty where it was drained.
     pub body: Bytes,
 }
 
-/// Why there is no answer. What was asked may have been done all the same, but for [`OutboundError::Unusable`] and
-/// [`OutboundError::NotConnected`].
+/// Why there is no answer. What was asked may have been done all the same, but for [`OutboundError::Unusable`],
+/// [`OutboundError::Forbidden`] and [`OutboundError::NotConnected`]. No text holds anything of what was sent but its host.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum OutboundError {
     /// The request cannot be made: a defect in what was asked for.
     #[error("the request cannot be made: {0}")]
     Unusable(String),
+    /// The host has no address that the question may reach: nothing was sent to anybody.
+    #[error("the address is not public: {0}")]
+    Forbidden(String),
     /// No connection or no TLS session: nothing of what was asked has left.
     #[error("no connection: {0}")]
     NotConnected(String),
@@ -80,10 +107,20 @@ pub enum OutboundError {
 #[derive(Default)]
 pub struct Outbound {
     /// Most lately used last.
-    clients: Mutex<VecDeque<(Trust, Client)>>,
+    clients: Mutex<VecDeque<(Kind, Client)>>,
     /// Connections are not kept any more.
     retired: AtomicBool,
     system_roots: OnceCell<Arc<[CertificateDer<'static>]>>,
+    /// Names that the rules hold are looked up, however many names of others wait for silent name servers.
+    lookups_anywhere: Arc<Lookups>,
+    lookups_public: Arc<Lookups>,
+}
+
+/// Which questions share a client, and so its connections.
+#[derive(Clone, PartialEq, Eq)]
+struct Kind {
+    trust: Trust,
+    reach: Reach,
 }
 
 /// Whom a client trusts.
@@ -101,22 +138,27 @@ impl Outbound {
     /// # Errors
     /// Why there is no answer.
     pub async fn ask(&self, question: Question<'_>, now: UnixMillis) -> Result<Answer, OutboundError> {
-        let limit = question.answer_limit;
+        let deadline = Instant::now() + question.timeout;
         let exchange = async {
             let uri: Uri =
                 question.url.parse().map_err(|error| OutboundError::Unusable(format!("the address: {error}")))?;
-            let client = self.client(&uri, question.trust).await?;
-            let reply = client
-                .request(request(uri, question.headers, question.body))
-                .await
-                .map_err(|error| no_reply(&error))?;
-            let (head, body) = reply.into_parts();
-            let body = read(body, limit).await?;
-            let retry_after = head.headers.get(header::RETRY_AFTER);
-            let retry_after = retry_after.and_then(|value| retry_after::parse(value.to_str().ok()?, now));
-            Ok(Answer { status: head.status.as_u16(), retry_after, body })
+            let client = self.client(&uri, question.trust, question.reach).await?;
+            client.request(request(uri, question.headers, question.body)).await.map_err(|error| no_reply(&error))
         };
-        tokio::time::timeout(question.timeout, exchange).await.unwrap_or(Err(OutboundError::Timeout))
+        let reply = timeout_at(deadline, exchange).await.unwrap_or(Err(OutboundError::Timeout))?;
+        let (head, body) = reply.into_parts();
+        let body = match question.answer {
+            AnswerBody::Whole(limit) => {
+                timeout_at(deadline, read(body, limit)).await.unwrap_or(Err(OutboundError::Timeout))?
+            }
+            AnswerBody::Drained(limit) => {
+                drain(body, limit, deadline.min(Instant::now() + DRAINING)).await;
+                Bytes::new()
+            }
+        };
+        let retry_after = head.headers.get(header::RETRY_AFTER);
+        let retry_after = retry_after.and_then(|value| retry_after::parse(value.to_str().ok()?, now));
+        Ok(Answer { status: head.status.as_u16(), retry_after, body })
     }
 
     /// Closes the connections that are idle, and keeps none from here on: what is asked yet has connections of its own,
@@ -127,17 +169,19 @@ impl Outbound {
         clients.clear();
     }
 
-    async fn client(&self, uri: &Uri, trust: &Arc<[CertificateDer<'static>]>) -> Result<Client, OutboundError> {
+    async fn client(
+        &self,
+        uri: &Uri,
+        trust: &Arc<[CertificateDer<'static>]>,
+        reach: Reach,
+    ) -> Result<Client, OutboundError> {
         let plain = uri.scheme_str() == Some("http");
         let trust = if plain { Trust::Nobody } else { Trust::SystemAnd(Arc::clone(trust)) };
-        if let Some(client) = self.known(&trust) {
+        let kind = Kind { trust, reach };
+        if let Some(client) = self.known(&kind) {
             return Ok(client);
         }
-        let made = match &trust {
-            Trust::Nobody => client::plain(),
-            Trust::SystemAnd(extra) => client::https(self.system_roots.get_or_init(client::system_roots).await, extra),
-        };
-        let client = made.map_err(|error| OutboundError::Unusable(error.to_string()))?;
+        let client = self.make(&kind).await.map_err(|error| OutboundError::Unusable(error.to_string()))?;
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if self.retired.load(Ordering::Acquire) {
             return Ok(client);
@@ -145,13 +189,27 @@ impl Outbound {
         if clients.len() >= CLIENTS {
             clients.pop_front();
         }
-        clients.push_back((trust, client.clone()));
+        clients.push_back((kind, client.clone()));
         Ok(client)
     }
 
-    fn known(&self, trust: &Trust) -> Option<Client> {
+    async fn make(&self, kind: &Kind) -> Result<Client, rustls::Error> {
+        let lookups = match kind.reach {
+            Reach::Anywhere => &self.lookups_anywhere,
+            Reach::PublicOnly => &self.lookups_public,
+        };
+        match &kind.trust {
+            Trust::Nobody => client::plain(kind.reach, lookups),
+            Trust::SystemAnd(extra) => {
+                let system = self.system_roots.get_or_init(client::system_roots).await;
+                client::https(system, extra, kind.reach, lookups)
+            }
+        }
+    }
+
+    fn known(&self, kind: &Kind) -> Option<Client> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = clients.iter().position(|(known, _)| known == trust)?;
+        let at = clients.iter().position(|(known, _)| known == kind)?;
         let entry = clients.remove(at)?;
         let client = entry.1.clone();
         clients.push_back(entry);
@@ -187,18 +245,45 @@ async fn read(body: Incoming, limit: usize) -> Result<Bytes, OutboundError> {
     }
 }
 
+/// Reads on, so that the connection can be used again, but never for long.
+async fn drain(body: Incoming, limit: usize, until: Instant) {
+    let mut body = Limited::new(body, limit);
+    let _ = timeout_at(until, async { while let Some(Ok(_)) = body.frame().await {} }).await;
+}
+
 fn no_reply(error: &hyper_util::client::legacy::Error) -> OutboundError {
+    if let Some(Forbidden(host)) = chain(error).find_map(forbidden) {
+        return OutboundError::Forbidden(host.clone());
+    }
     if error.is_connect() { OutboundError::NotConnected(causes(error)) } else { unreachable(error) }
 }
 
-fn unreachable(error: &(dyn std::error::Error + 'static)) -> OutboundError {
+fn forbidden<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Forbidden> {
+    let resolving = || match error.downcast_ref()? {
+        ResolveError::Forbidden(forbidden) => Some(forbidden),
+        ResolveError::Failed(_) => None,
+    };
+    error.downcast_ref().or_else(resolving)
+}
+
+fn unreachable(error: &(dyn Error + 'static)) -> OutboundError {
     OutboundError::Unreachable(causes(error))
 }
 
-/// The error with its causes: the outermost alone says little. None of them holds what was sent.
-fn causes(error: &(dyn std::error::Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source()).take(8);
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source()).take(8)
+}
+
+/// The error with its causes: the outermost alone says little. None of them holds what was sent, and none what came back:
+/// of HTTP/2 only the code is said, because what the other side writes beside it may be anything.
+fn causes(error: &(dyn Error + 'static)) -> String {
+    let said = |error: &(dyn Error + 'static)| match error.downcast_ref::<h2::Error>().and_then(h2::Error::reason) {
+        Some(reason) => reason.description().to_owned(),
+        None => error.to_string(),
+    };
+    let mut causes = chain(error).map(said).collect::<Vec<_>>().join(": ");
+    causes.truncate(causes.floor_char_boundary(LONGEST_CAUSE));
+    causes
 }
 
 #[cfg(test)]

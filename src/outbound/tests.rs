@@ -19,7 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 fn post<'a>(url: &'a str, trust: &'a Arc<[CertificateDer<'static>]>) -> Question<'a> {
     let body = Some(Bytes::from_static(b"{\"a\":1}"));
-    Question { url, trust, headers: &[], body, timeout: PATIENCE, answer_limit: 16 }
+    let (answer, reach) = (AnswerBody::Whole(16), Reach::Anywhere);
+    Question { url, trust, headers: &[], body, timeout: PATIENCE, answer, reach }
 }
 
 /// Answers every connection with these bytes once it has read a request, then stays silent or closes.
@@ -168,11 +169,126 @@ async fn clients_are_kept_within_a_bound() {
         Arc::new([CertificateDer::from(number.to_be_bytes().to_vec())])
     };
     for number in 0..CLIENTS + 5 {
-        outbound.client(&uri, &trust(number)).await.unwrap();
-        outbound.client(&uri, &trust(0)).await.unwrap();
-        outbound.client(&uri, &trust(number)).await.unwrap();
+        outbound.client(&uri, &trust(number), Reach::Anywhere).await.unwrap();
+        outbound.client(&uri, &trust(0), Reach::Anywhere).await.unwrap();
+        outbound.client(&uri, &trust(number), Reach::Anywhere).await.unwrap();
     }
     let clients = outbound.clients.lock().unwrap();
     assert_eq!(clients.len(), CLIENTS);
-    assert!(clients.iter().any(|(known, _)| *known == Trust::SystemAnd(trust(0))), "what is used stays");
+    assert!(clients.iter().any(|(known, _)| known.trust == Trust::SystemAnd(trust(0))), "what is used stays");
+}
+
+#[tokio::test]
+async fn the_head_decides_where_the_body_is_drained() {
+    for (reply, closes) in [
+        ("HTTP/1.1 204 No Content\r\n\r\n", false),
+        ("HTTP/1.1 200 OK\r\nRetry-After: 7\r\nContent-Length: 2\r\n\r\nok", false),
+        // Longer than the limit, announced or not; broken off; garbled; silent after the head.
+        ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", true),
+        ("HTTP/1.1 200 OK\r\n\r\n0123456789abcdefghij", true),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", true),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n", true),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}", false),
+    ] {
+        let (url, trust) = (canned(reply, closes).await, Arc::default());
+        for timeout in [PATIENCE, Duration::from_millis(300)] {
+            let drained = Question { answer: AnswerBody::Drained(16), timeout, ..post(&url, &trust) };
+            let answer = Outbound::default().ask(drained, NOW).await.unwrap();
+            assert!(answer.status / 100 == 2 && answer.body.is_empty(), "{reply}");
+            assert_eq!(answer.retry_after.is_some(), reply.contains("Retry-After"), "{reply}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_drained_answer_needs_its_head_in_time() {
+    let (url, trust) = (canned("HTTP/1.1 200 OK\r\n", false).await, Arc::default());
+    let timeout = Duration::from_millis(300);
+    let drained = Question { answer: AnswerBody::Drained(16), timeout, ..post(&url, &trust) };
+    assert!(matches!(Outbound::default().ask(drained, NOW).await, Err(OutboundError::Timeout)));
+}
+
+#[tokio::test]
+async fn what_is_not_public_is_not_connected_to() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let trust = Arc::default();
+    let outbound = Outbound::default();
+    // Addresses as URLs may write them, and names; those of the system's resolver as well.
+    for (host, named) in [
+        ("127.0.0.1", "127.0.0.1"),
+        ("[::ffff:127.0.0.1]", "::ffff:127.0.0.1"),
+        ("[::1]", "::1"),
+        ("0.0.0.0", "0.0.0.0"),
+        ("localhost", "localhost"),
+        ("127.1", "127.1"),
+        ("0x7f000001", "0x7f000001"),
+        ("2130706433", "2130706433"),
+    ] {
+        // No certificate is for the system's own ways of writing an address.
+        let is_usual = named.contains(':') || named.split('.').count() == 4 || named == "localhost";
+        for scheme in ["http", "https"].iter().take(1 + usize::from(is_usual)) {
+            let url = format!("{scheme}://{host}:{port}/secret?token=secret");
+            let public = Question { reach: Reach::PublicOnly, ..post(&url, &trust) };
+            let error = outbound.ask(public, NOW).await.unwrap_err();
+            assert!(matches!(error, OutboundError::Forbidden(_)), "{url}: {error}");
+            assert_eq!(error.to_string(), format!("the address is not public: {named}"));
+        }
+    }
+    // None of them knocked: the first to do so is let in by its reach.
+    let url = format!("http://127.0.0.1:{port}/first");
+    let asks = tokio::spawn(async move { Outbound::default().ask(post(&url, &Arc::default()), NOW).await });
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut head = [0; 11];
+    stream.read_exact(&mut head).await.unwrap();
+    assert_eq!(&head, b"POST /first");
+    asks.abort();
+}
+
+#[tokio::test]
+async fn a_connection_of_one_reach_serves_no_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let (url, ca) = tls_server(directory.path(), &["h2"]).await;
+    let headers = [(HeaderName::from_static("x-it"), HeaderValue::from_static("yes"))];
+    let outbound = Outbound::default();
+    for _ in 0..2 {
+        outbound.ask(Question { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
+        let public = Question { headers: &headers, reach: Reach::PublicOnly, ..post(&url, &ca) };
+        assert!(matches!(outbound.ask(public, NOW).await, Err(OutboundError::Forbidden(_))));
+    }
+}
+
+#[tokio::test]
+async fn errors_hold_nothing_of_what_was_said() {
+    const SAID: &[&str] = &["secret", "?", "{", "x-"];
+    let headers = [(HeaderName::from_static("x-secret"), HeaderValue::from_static("secret"))];
+    for reply in [
+        "",
+        "HTTP/1.1 200 OK\r\nContent-Length: secret\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nx-secret\u{1}: secret\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nsecret\r\n",
+        "HTTP/9 secret\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nsecret",
+    ] {
+        let (url, trust) = (canned(reply, true).await, Arc::default());
+        let url = url.replace("x?y=1", "secret?secret=secret");
+        let error =
+            Outbound::default().ask(Question { headers: &headers, ..post(&url, &trust) }, NOW).await.unwrap_err();
+        let text = error.to_string();
+        assert!(SAID.iter().all(|said| !text.contains(said)), "{reply:?}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn what_an_http_2_server_writes_beside_its_code_is_not_repeated() {
+    const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
+    const GO_AWAY: &[u8] = b"\0\0\x0e\x07\0\0\0\0\0\0\0\0\0\0\0\0\x0bsecret";
+    let (near, mut far) = tokio::io::duplex(64 * 1024);
+    far.write_all(&[SETTINGS, GO_AWAY].concat()).await.unwrap();
+    let (_requests, connection) = h2::client::handshake(near).await.unwrap();
+    let error = connection.await.unwrap_err();
+    assert!(error.to_string().contains("secret"), "it would be: {error}");
+    assert_eq!(causes(&error), h2::Reason::ENHANCE_YOUR_CALM.description());
+    let long = std::io::Error::other("\u{e9}".repeat(LONGEST_CAUSE));
+    assert!(causes(&long).len() <= LONGEST_CAUSE);
 }

@@ -72,7 +72,8 @@ pub async fn ask(outbound: &Outbound, provider: &HttpProvider, told: Told<'_>, n
         headers: &headers,
         body: Some(Bytes::from(body)),
         timeout: provider.timeout,
-        answer_limit: ANSWER_LIMIT,
+        answer: outbound::AnswerBody::Whole(ANSWER_LIMIT),
+        reach: outbound::Reach::Anywhere,
     };
     match outbound.ask(question, now).await {
         Ok(answer) => understood(&answer, operation),
@@ -82,7 +83,7 @@ pub async fn ask(outbound: &Outbound, provider: &HttpProvider, told: Told<'_>, n
 
 const fn kind(error: &OutboundError) -> &'static str {
     match error {
-        OutboundError::Unusable(_) => "unusable",
+        OutboundError::Unusable(_) | OutboundError::Forbidden(_) => "unusable",
         OutboundError::NotConnected(_) | OutboundError::Unreachable(_) => "unreachable",
         OutboundError::Timeout => "timeout",
         OutboundError::TooLong => "too_long",

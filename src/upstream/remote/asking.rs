@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::Remote;
 use crate::domain::Direction;
 use crate::failure::{Busy, Failure};
-use crate::outbound::{Answer, OutboundError, Question};
+use crate::outbound::{Answer, AnswerBody, OutboundError, Question, Reach};
 use crate::rules::ApiKey;
 use crate::upstream::sign;
 
@@ -172,7 +172,8 @@ impl Remote {
         let started = Instant::now();
         let timeout = deadline.0.saturating_duration_since(started);
         let trust = &self.parts.engine.trust;
-        let question = Question { url, trust, headers, body, timeout, answer_limit: ANSWER_LIMIT };
+        let (answer, reach) = (AnswerBody::Whole(ANSWER_LIMIT), Reach::Anywhere);
+        let question = Question { url, trust, headers, body, timeout, answer, reach };
         let answer = self.parts.outbound.ask(question, self.parts.clock.now()).await;
         self.metrics().engine_request(outcome(&answer), started.elapsed());
         answer
@@ -197,7 +198,9 @@ fn failure(error: OutboundError) -> Failure {
     match error {
         OutboundError::Timeout => Failure::EngineTimeout,
         OutboundError::Unreachable(cause) | OutboundError::NotConnected(cause) => Failure::EngineUnreachable { cause },
-        OutboundError::TooLong | OutboundError::Unusable(_) => Failure::BadEngineReply { cause: error.to_string() },
+        OutboundError::TooLong | OutboundError::Unusable(_) | OutboundError::Forbidden(_) => {
+            Failure::BadEngineReply { cause: error.to_string() }
+        }
     }
 }
 
@@ -212,7 +215,7 @@ const fn outcome(answer: &Result<Answer, OutboundError>) -> &'static str {
             429 | 503 => "busy",
             _ => "unexpected",
         },
-        Err(OutboundError::Unusable(_)) => "unusable",
+        Err(OutboundError::Unusable(_) | OutboundError::Forbidden(_)) => "unusable",
         Err(OutboundError::NotConnected(_)) => "not_connected",
         Err(OutboundError::Unreachable(_)) => "unreachable",
         Err(OutboundError::Timeout) => "timeout",

@@ -1,0 +1,249 @@
+//! From a name to the addresses that are dialled: only those that may be reached, and few of them.
+//!
+//! The system's resolver blocks a thread for as long as name servers are silent, and the threads are those that the store
+//! and reloads use too: so few names are looked up at once, and each of them once, however many ask for it.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use hyper_util::client::legacy::connect::dns::Name;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tower_service::Service;
+
+use super::reach::Reach;
+
+/// How many names are looked up at once.
+const LOOKUPS: usize = 64;
+/// How many addresses of a name are dialled, so that a name with hundreds of them scans no network.
+const ADDRESSES: usize = 8;
+
+/// Why a name gives no address.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum ResolveError {
+    /// Nobody knows it, or nobody answers.
+    #[error("{0}")]
+    Failed(Arc<io::Error>),
+    /// It has addresses, none of which may be reached.
+    #[error(transparent)]
+    Forbidden(#[from] Forbidden),
+}
+
+/// A host that has no address which may be reached.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("the address is not public: {0}")]
+pub struct Forbidden(pub String);
+
+/// The lookups of a process for one reach.
+pub struct Lookups {
+    permits: Arc<Semaphore>,
+    running: Mutex<HashMap<Name, Arc<Lookup>>>,
+    resolve: fn(&str) -> io::Result<Vec<SocketAddr>>,
+}
+
+type Found = Result<Vec<SocketAddr>, Arc<io::Error>>;
+/// What a lookup will have found, for all who wait for it.
+type Lookup = watch::Sender<Option<Found>>;
+
+impl Default for Lookups {
+    fn default() -> Self {
+        Self::by(system)
+    }
+}
+
+impl Lookups {
+    fn by(resolve: fn(&str) -> io::Result<Vec<SocketAddr>>) -> Self {
+        Self { permits: Arc::new(Semaphore::new(LOOKUPS)), running: Mutex::default(), resolve }
+    }
+
+    async fn find(self: Arc<Self>, name: Name) -> Found {
+        let mut lookup = self.join(&name);
+        drop(self);
+        let found = lookup.wait_for(Option::is_some).await.ok().and_then(|found| found.clone());
+        found.unwrap_or_else(|| Err(Arc::new(io::Error::other("the lookup broke off"))))
+    }
+
+    /// The lookup of this name that runs, or a new one.
+    fn join(self: &Arc<Self>, name: &Name) -> watch::Receiver<Option<Found>> {
+        let mut running = self.running();
+        if let Some(lookup) = running.get(name) {
+            return lookup.subscribe();
+        }
+        let (lookup, found) = watch::channel(None);
+        let lookup = Arc::new(lookup);
+        running.insert(name.clone(), Arc::clone(&lookup));
+        tokio::spawn(Arc::clone(self).look_up(name.clone(), lookup));
+        found
+    }
+
+    async fn look_up(self: Arc<Self>, name: Name, lookup: Arc<Lookup>) {
+        let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else { return };
+        if self.is_forgotten(&name, &lookup) {
+            return;
+        }
+        let found = self.resolve_aside(name.clone(), permit).await;
+        self.running().remove(&name);
+        lookup.send_replace(Some(found));
+    }
+
+    /// The permit is as busy as the thread: whoever stops waiting ends neither.
+    async fn resolve_aside(&self, name: Name, permit: OwnedSemaphorePermit) -> Found {
+        let resolve = self.resolve;
+        let aside = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            resolve(name.as_str())
+        });
+        aside.await.unwrap_or_else(|error| Err(io::Error::other(error))).map_err(Arc::new)
+    }
+
+    /// Whether everybody left while the lookup waited for its turn; nobody joins it from then on.
+    fn is_forgotten(&self, name: &Name, lookup: &Lookup) -> bool {
+        let mut running = self.running();
+        let forgotten = lookup.receiver_count() == 0;
+        if forgotten {
+            running.remove(name);
+        }
+        forgotten
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<Name, Arc<Lookup>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn system(name: &str) -> io::Result<Vec<SocketAddr>> {
+    Ok((name, 0).to_socket_addrs()?.collect())
+}
+
+/// Looks names up for a connector that dials what it is given, in this order.
+#[derive(Clone)]
+pub struct Resolver {
+    reach: Reach,
+    lookups: Arc<Lookups>,
+}
+
+impl Resolver {
+    /// Looks up no more at once than all others that share these lookups.
+    pub const fn new(reach: Reach, lookups: Arc<Lookups>) -> Self {
+        Self { reach, lookups }
+    }
+}
+
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = ResolveError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, ResolveError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ResolveError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let (reach, lookups) = (self.reach, Arc::clone(&self.lookups));
+        Box::pin(async move {
+            let found = lookups.find(name.clone()).await.map_err(ResolveError::Failed)?;
+            Ok(allowed(reach, &name, found)?.into_iter())
+        })
+    }
+}
+
+/// Those of a name's addresses that are dialled.
+fn allowed(reach: Reach, name: &Name, mut found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Forbidden> {
+    let had_some = !found.is_empty();
+    found.retain(|address| reach.allows(address.ip()));
+    if had_some && found.is_empty() {
+        return Err(Forbidden(name.to_string()));
+    }
+    found.truncate(ADDRESSES);
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        text.parse().unwrap()
+    }
+
+    fn addresses(texts: &[&str]) -> Vec<SocketAddr> {
+        texts.iter().map(|text| SocketAddr::new(text.parse().unwrap(), 0)).collect()
+    }
+
+    fn fake(host: &str) -> io::Result<Vec<SocketAddr>> {
+        match host {
+            "both.example" => Ok(addresses(&["10.0.0.1", "8.8.8.8", "::1", "2a00::1", "::ffff:127.0.0.1"])),
+            "private.example" => Ok(addresses(&["10.0.0.1", "fd00::1"])),
+            "many.example" => Ok((0..200).map(|last| SocketAddr::from(([8, 8, 8, last], 0))).collect()),
+            _ => Err(io::Error::other("nobody knows it")),
+        }
+    }
+
+    async fn resolved(reach: Reach, host: &str) -> Result<Vec<SocketAddr>, ResolveError> {
+        let mut resolver = Resolver::new(reach, Arc::new(Lookups::by(fake)));
+        resolver.call(name(host)).await.map(Iterator::collect)
+    }
+
+    #[tokio::test]
+    async fn only_what_may_be_reached_is_dialled() {
+        let both = resolved(Reach::PublicOnly, "both.example").await.unwrap();
+        assert_eq!(both, addresses(&["8.8.8.8", "2a00::1"]));
+        assert_eq!(resolved(Reach::Anywhere, "both.example").await.unwrap().len(), 5);
+        let error = resolved(Reach::PublicOnly, "private.example").await.unwrap_err();
+        assert!(matches!(error, ResolveError::Forbidden(_)));
+        assert_eq!(error.to_string(), "the address is not public: private.example");
+        let error = resolved(Reach::PublicOnly, "else.example").await.unwrap_err();
+        assert!(matches!(error, ResolveError::Failed(_)), "{error}");
+    }
+
+    #[tokio::test]
+    async fn few_addresses_of_a_name_are_dialled() {
+        for reach in [Reach::Anywhere, Reach::PublicOnly] {
+            assert_eq!(resolved(reach, "many.example").await.unwrap().len(), ADDRESSES);
+        }
+    }
+
+    /// Polls until it is so; a lookup runs on threads of its own.
+    async fn until(mut holds: impl FnMut() -> bool) {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_silent_name_server_holds_few_threads() {
+        static STARTED: AtomicUsize = AtomicUsize::new(0);
+        static ANSWERS: AtomicBool = AtomicBool::new(false);
+        fn silent(_: &str) -> io::Result<Vec<SocketAddr>> {
+            STARTED.fetch_add(1, Ordering::SeqCst);
+            while !ANSWERS.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            fake("both.example")
+        }
+        let lookups = Arc::new(Lookups::by(silent));
+        let ask = |host: String| tokio::spawn(Arc::clone(&lookups).find(name(&host)));
+        let waiting: Vec<_> = (0..LOOKUPS + 9).map(|number| ask(format!("{number}.example"))).collect();
+        let again: Vec<_> = (0..20).map(|_| ask("0.example".to_owned())).collect();
+        until(|| STARTED.load(Ordering::SeqCst) == LOOKUPS && lookups.running().len() == LOOKUPS + 9).await;
+        // Whoever leaves frees no thread, and is not looked up for.
+        waiting.iter().for_each(tokio::task::JoinHandle::abort);
+        for gone in waiting {
+            assert!(gone.await.unwrap_err().is_cancelled());
+        }
+        assert_eq!(lookups.permits.available_permits(), 0);
+        ANSWERS.store(true, Ordering::SeqCst);
+        for shared in again {
+            assert!(shared.await.unwrap().is_ok());
+        }
+        until(|| lookups.running().is_empty() && lookups.permits.available_permits() == LOOKUPS).await;
+        assert_eq!(STARTED.load(Ordering::SeqCst), LOOKUPS);
+    }
+}
