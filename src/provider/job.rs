@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use super::http::{self, Asked, Told, Unknown};
 use super::notices::Notices;
-use super::{CurrentRules, backoff, sandbox};
+use super::{CurrentRules, sandbox};
 use crate::clock::{Clock, Random};
 use crate::domain::{Direction, Operation, Preparation, ProviderKind, RedirectUrl, ShopCode};
 use crate::engine::{Engine, Report, Reported};
-use crate::outbound::Outbound;
+use crate::outbound::{Outbound, backoff};
 use crate::rules::{HttpProvider, ProviderRules, RuleSet};
 use crate::store::{ProviderJob, Store, StoreError};
 use crate::telemetry::Metrics;

@@ -1,6 +1,5 @@
 //! What moves the money behind a shop (contract section 8).
 
-mod backoff;
 pub mod events;
 mod flights;
 mod http;

@@ -1,10 +1,11 @@
-//! How long to wait before a provider is asked again.
+//! How long to wait before somebody who gave no answer is asked again.
 
 use std::time::Duration;
 
 /// The wait after `attempts` earlier ones: `first`, doubled each time, never over `max`. Between half of it and all of it,
-/// by `random`, so that operations that failed together do not come back together. A provider that asked to be left alone
-/// is, within `max`.
+/// by `random`, so that what failed together does not come back together. Whoever asked to be left alone (`retry_after`) is,
+/// within `max`.
+#[must_use]
 pub fn wait(first: Duration, max: Duration, attempts: u32, retry_after: Option<Duration>, random: u64) -> Duration {
     let doubled = 1_u32.checked_shl(attempts).map_or(max, |factor| first.saturating_mul(factor)).min(max);
     let half = doubled / 2;
@@ -33,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_is_left_alone_within_the_longest_wait() {
+    fn who_asks_for_it_is_left_alone_within_the_longest_wait() {
         let asked = |seconds| wait(FIRST, MAX, 0, Some(Duration::from_secs(seconds)), 0);
         assert_eq!(asked(0), FIRST / 2);
         assert_eq!(asked(30), Duration::from_secs(30));
