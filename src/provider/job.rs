@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::http::{self, Asked, Told, Unknown};
-use super::notices::Notices;
 use super::{CurrentRules, sandbox};
 use crate::clock::{Clock, Random};
 use crate::domain::{Direction, Operation, Preparation, ProviderKind, RedirectUrl, ShopCode};
@@ -12,7 +11,7 @@ use crate::engine::{Engine, Report, Reported};
 use crate::outbound::{Outbound, backoff};
 use crate::rules::{HttpProvider, ProviderRules, RuleSet};
 use crate::store::{ProviderJob, Store, StoreError};
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, Notices};
 
 /// How long a job waits that the shop's rules of the moment have nobody for.
 const UNTIL_RULES_CHANGE: Duration = Duration::from_mins(1);
@@ -46,7 +45,7 @@ pub struct Tools {
     pub outbound: Arc<Outbound>,
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
-    pub notices: Notices,
+    pub notices: Notices<ShopCode>,
 }
 
 impl Tools {

@@ -4,7 +4,6 @@ pub mod events;
 mod flights;
 mod http;
 mod job;
-mod notices;
 mod sandbox;
 #[cfg(test)]
 mod testing;

@@ -12,7 +12,6 @@ use tokio::task::{JoinError, JoinSet};
 
 use super::flights::Flights;
 use super::job::{Doer, Tools};
-use super::notices::Notices;
 use super::{CurrentRules, Providers};
 use crate::clock::{Clock, Random};
 use crate::domain::{ShopCode, UnixMillis};
@@ -20,6 +19,7 @@ use crate::engine::Engine;
 use crate::outbound::Outbound;
 use crate::rules::{ProviderRules, RuleSet};
 use crate::store::{Claim, StoreError};
+use crate::telemetry::Notices;
 
 /// How long a claimed job is hidden from other claims, beyond the time that its provider is given.
 const LEASE: Duration = Duration::from_secs(10);

@@ -5,10 +5,12 @@ mod cards;
 pub mod classic;
 pub mod logs;
 pub mod metrics;
+mod notices;
 mod seldom;
 mod slots;
 
 pub use access::{AccessLine, AccessLog, LogFormat};
 pub use logs::Logs;
 pub use metrics::{Metrics, RulesState, Stage};
+pub use notices::Notices;
 pub use seldom::Seldom;

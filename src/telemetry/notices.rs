@@ -1,62 +1,69 @@
-//! Warnings that are worth a line now and then, not one for each operation.
+//! Warnings that are worth a line now and then, not one for each thing that goes wrong.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::domain::{ShopCode, UnixMillis};
+use crate::domain::UnixMillis;
 
-/// How often a shop's trouble of one kind is told of, at most.
+/// How often somebody's trouble of one kind is told of, at most.
 const BETWEEN: Duration = Duration::from_mins(1);
 /// How many are remembered; beyond, all are forgotten, which costs some lines too many.
 const REMEMBERED: usize = 4096;
 
-/// When what was last told, and of whom.
-#[derive(Debug, Default)]
-pub struct Notices(Mutex<Told>);
+/// When what was last told, and of whom: `K` names them, such as a shop, whose provider it is.
+#[derive(Debug)]
+pub struct Notices<K>(Mutex<Told<K>>);
 
-#[derive(Debug, Default)]
-struct Told {
-    last: HashMap<(ShopCode, &'static str), UnixMillis>,
-    /// The shops whose provider was last told to be silent.
-    silent: HashSet<ShopCode>,
+#[derive(Debug)]
+struct Told<K> {
+    last: HashMap<(K, &'static str), UnixMillis>,
+    /// Those last told to be silent.
+    silent: HashSet<K>,
 }
 
-impl Notices {
-    /// Whether it is time for a line about this trouble of a shop; if so, it counts as told.
-    pub fn due(&self, shop: &ShopCode, trouble: &'static str, now: UnixMillis) -> bool {
-        self.told().due(shop, trouble, now)
+impl<K> Default for Notices<K> {
+    fn default() -> Self {
+        Self(Mutex::new(Told { last: HashMap::new(), silent: HashSet::new() }))
+    }
+}
+
+impl<K: Clone + Eq + Hash> Notices<K> {
+    /// Whether it is time for a line about this trouble of somebody; if so, it counts as told.
+    pub fn due(&self, whose: &K, trouble: &'static str, now: UnixMillis) -> bool {
+        self.told().due(whose, trouble, now)
     }
 
-    /// As [`Self::due`], of a provider that gives no result, by the kind of its silence: each kind has a cause of its own.
-    pub fn silent(&self, shop: &ShopCode, kind: &'static str, now: UnixMillis) -> bool {
+    /// As [`Self::due`], of somebody who gives no answer, by the kind of the silence: each kind has a cause of its own.
+    pub fn silent(&self, whose: &K, kind: &'static str, now: UnixMillis) -> bool {
         let mut told = self.told();
-        let due = told.due(shop, kind, now);
+        let due = told.due(whose, kind, now);
         if due {
             if told.silent.len() >= REMEMBERED {
                 told.silent.clear();
             }
-            told.silent.insert(shop.clone());
+            told.silent.insert(whose.clone());
         }
         due
     }
 
-    /// Whether a shop's provider, which has answered, was told to be silent; it is so once.
-    pub fn answers_again(&self, shop: &ShopCode) -> bool {
-        self.told().silent.remove(shop)
+    /// Whether somebody who has answered was told to be silent; it is so once.
+    pub fn answers_again(&self, whose: &K) -> bool {
+        self.told().silent.remove(whose)
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
+    fn told(&self) -> MutexGuard<'_, Told<K>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Told {
-    fn due(&mut self, shop: &ShopCode, trouble: &'static str, now: UnixMillis) -> bool {
+impl<K: Clone + Eq + Hash> Told<K> {
+    fn due(&mut self, whose: &K, trouble: &'static str, now: UnixMillis) -> bool {
         if self.last.len() >= REMEMBERED {
             self.last.clear();
         }
-        let last = self.last.entry((shop.clone(), trouble)).or_insert(UnixMillis(i64::MIN));
+        let last = self.last.entry((whose.clone(), trouble)).or_insert(UnixMillis(i64::MIN));
         let due = now >= last.plus(BETWEEN);
         if due {
             *last = now;
@@ -68,6 +75,7 @@ impl Told {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::ShopCode;
 
     #[test]
     fn a_trouble_is_told_once_a_minute_for_each_shop() {
