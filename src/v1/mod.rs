@@ -5,7 +5,7 @@ mod create;
 mod history;
 mod query;
 mod relay;
-mod reply;
+pub mod reply;
 mod status;
 pub mod translate;
 

@@ -1,4 +1,4 @@
-//! v1 replies: the dialect's template where it has one, else the default shape.
+//! v1 replies, and the bodies of v1 callbacks: the dialect's template where it has one, else the default shape.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ struct StatusValues<'a> {
 }
 
 /// The body of a create's 200 reply.
-pub fn created(dialect: &Dialect, direction: Direction, made: &Made) -> Bytes {
+pub(super) fn created(dialect: &Dialect, direction: Direction, made: &Made) -> Bytes {
     let external_id = made.external_id.as_str();
     let redirect_url = made.redirect_url.as_ref().map(RedirectUrl::expose);
     let values = || CreatedValues { transaction_id: &made.transaction_id, external_id, redirect_url };
@@ -61,10 +61,19 @@ impl<'a> StatusValues<'a> {
 }
 
 /// The body of a status reply.
-pub fn status(dialect: &Dialect, shown: &Shown) -> Bytes {
+pub(super) fn status(dialect: &Dialect, shown: &Shown) -> Bytes {
     let values = || StatusValues::of(shown, &dialect.statuses);
     rendered(dialect, "status", values)
         .unwrap_or_else(|| wire::status_reply(shown, dialect.statuses.word(shown.status)).into())
+}
+
+/// The body of a v1 callback (contract section 10): what the operation came to, the status in the dialect's word. There is
+/// none of an operation that is PENDING.
+#[must_use]
+pub fn callback(dialect: &Dialect, shown: &Shown) -> Bytes {
+    let values = || StatusValues::of(shown, &dialect.statuses);
+    rendered(dialect, "callback", values)
+        .unwrap_or_else(|| wire::callback_body(shown, dialect.statuses.word(shown.status)).into())
 }
 
 #[derive(Serialize)]
@@ -80,7 +89,7 @@ struct BalanceValues<'a> {
 }
 
 /// The body of a balance reply.
-pub fn balance(dialect: &Dialect, balances: &BTreeMap<Currency, Balance>) -> Bytes {
+pub(super) fn balance(dialect: &Dialect, balances: &BTreeMap<Currency, Balance>) -> Bytes {
     let values = || BalancesValues {
         balances: balances
             .iter()
@@ -104,7 +113,7 @@ struct TransactionsValues<'a> {
 }
 
 /// The body of a history reply.
-pub fn transactions(dialect: &Dialect, page: &Page<Shown>, place: Place) -> Bytes {
+pub(super) fn transactions(dialect: &Dialect, page: &Page<Shown>, place: Place) -> Bytes {
     let statuses = &dialect.statuses;
     let values = || TransactionsValues {
         transactions: page.items.iter().map(|shown| StatusValues::of(shown, statuses)).collect(),

@@ -1,4 +1,4 @@
-//! The v1 shapes: create bodies in (contract section 5), default replies out (section 4).
+//! The v1 shapes: create bodies in (contract section 5), default replies and callbacks out (section 4).
 
 mod compared;
 
@@ -299,14 +299,31 @@ pub fn status_reply(shown: &Shown, status_word: &str) -> String {
     body
 }
 
+/// The default body of a callback, the status in the dialect's word.
+#[must_use]
+pub fn callback_body(shown: &Shown, status_word: &str) -> String {
+    let mut body = String::from("{\"external_id\":");
+    write_string(&mut body, shown.external_id.as_str());
+    body.push_str(",\"transaction_id\":");
+    write_string(&mut body, &shown.transaction_id);
+    push_result(&mut body, shown, status_word);
+    body.push('}');
+    body
+}
+
+/// What an operation came to, of which amount.
+fn push_result(body: &mut String, shown: &Shown, status_word: &str) {
+    body.push_str(",\"status\":");
+    write_string(body, status_word);
+    // Writing to a String cannot fail.
+    let _ = write!(body, ",\"amount\":\"{}\",\"currency\":\"{}\",\"shop_code\":", shown.amount, shown.currency);
+    write_string(body, &shown.shop_code);
+}
+
 /// A status body without its closing brace.
 pub(super) fn status_members(shown: &Shown, status_word: &str) -> String {
     let mut body = create_reply(&shown.transaction_id, shown.external_id.as_str());
-    body.push_str(",\"status\":");
-    write_string(&mut body, status_word);
-    // Writing to a String cannot fail.
-    let _ = write!(body, ",\"amount\":\"{}\",\"currency\":\"{}\",\"shop_code\":", shown.amount, shown.currency);
-    write_string(&mut body, &shown.shop_code);
+    push_result(&mut body, shown, status_word);
     if let Some(account) = &shown.account_number {
         body.push_str(",\"account_number\":");
         write_string(&mut body, account);
@@ -317,6 +334,7 @@ pub(super) fn status_members(shown: &Shown, status_word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{Status, UnixMillis};
     use crate::store::Comparer;
 
     const PAYIN: &str = r#"{"external_id":"o1","amount":"10.50","currency":"EUR","shop_code":"card-eur",
@@ -448,6 +466,26 @@ mod tests {
             assert_ne!(first, digest(&replaced(name, value)), "{name}");
         }
         assert_eq!(digest(&replaced("shop_code", None)), digest(&replaced("shop_code", Some("null"))));
+    }
+
+    #[test]
+    fn a_callback_is_written_byte_for_byte_as_the_contract_shows() {
+        let shown = Shown {
+            transaction_id: "12".into(),
+            external_id: OrderId::new("a\"b").unwrap(),
+            direction: Direction::Payout,
+            status: Status::Success,
+            amount: Amount::from_hundredths(1050).unwrap(),
+            currency: Currency::new("EUR").unwrap(),
+            shop_code: "card-eur".into(),
+            account_number: Some("400012******1234".to_owned()),
+            created_at: UnixMillis(0),
+        };
+        let expected = concat!(
+            r#"{"external_id":"a\"b","transaction_id":"12","status":"d\"ne","amount":"10.50","currency":"EUR","#,
+            r#""shop_code":"card-eur"}"#
+        );
+        assert_eq!(callback_body(&shown, "d\"ne"), expected, "no account, and no other member");
     }
 
     #[test]

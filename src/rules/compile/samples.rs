@@ -1,4 +1,4 @@
-//! Sample values for reply templates: the members that real replies have, with every kind of value they can hold. A
+//! Sample values for reply templates: the members that real replies and callbacks have, with every kind of value they can hold. A
 //! template is tried with all of them when it is loaded, so that it does not fail the first time money moves.
 
 use serde_json::{Value, json};
@@ -23,7 +23,9 @@ pub(crate) fn samples(reply: &str, words: &StatusWords) -> Vec<Value> {
         "balance" => balances(),
         "transactions" => pages(words),
         "error" => errors(),
-        _ => operations(words),
+        // A callback tells of a result, and so never of PENDING.
+        "callback" => operations(&[&words.success, &words.failed]),
+        _ => operations(&[&words.pending, &words.success, &words.failed]),
     }
 }
 
@@ -38,16 +40,16 @@ fn with_link(mut created: Value) -> Value {
     created
 }
 
-/// Operations of either direction in every state, with and without an account.
-fn operations(words: &StatusWords) -> Vec<Value> {
+/// Operations of either direction in each of these states, with and without an account.
+fn operations(statuses: &[&str]) -> Vec<Value> {
     let amounts = ["10.50", "0.01", "9999999999999.99"];
     let accounts = [json!(null), json!("411111******1111"), json!("+254712345678")];
     let mut operations = Vec::new();
-    for (created, amount) in created().into_iter().zip(amounts) {
-        for (status, account) in [&words.pending, &words.success, &words.failed].into_iter().zip(&accounts) {
+    for (number, (created, amount)) in created().into_iter().zip(amounts).enumerate() {
+        for (status, account) in statuses.iter().cycle().skip(number).zip(&accounts) {
             for direction in ["payin", "payout"] {
                 let mut operation = created.clone();
-                operation["status"] = (**status).into();
+                operation["status"] = (*status).into();
                 operation["amount"] = amount.into();
                 operation["currency"] = "EUR".into();
                 operation["shop_code"] = "card-eur".into();
@@ -62,7 +64,7 @@ fn operations(words: &StatusWords) -> Vec<Value> {
 }
 
 fn pages(words: &StatusWords) -> Vec<Value> {
-    let operations = operations(words);
+    let operations = operations(&[&words.pending, &words.success, &words.failed]);
     let of = |length: usize| -> Vec<_> { operations.iter().cycle().take(length).cloned().collect() };
     [(0, 1, false), (1, 1, false), (2, 3, true), (LARGEST_PAGE, 1, true)]
         .map(|(length, page, has_more)| {

@@ -307,6 +307,12 @@ mod tests {
         for odd in [r#"\""#, r"\\", r"\u0001", r"\n", "é", "付款", "😀", "</script>", "{{"] {
             assert!(text.contains(odd), "{odd}");
         }
+        let callbacks = samples("callback", &words());
+        for (status, account) in [("done", false), ("lost", false), ("done", true), ("lost", true)] {
+            let is_such = |of: &Value| of["status"] == status && of["account_number"].is_string() == account;
+            assert!(callbacks.iter().any(is_such), "{status}, {account}");
+        }
+        assert!(callbacks.iter().all(|callback| callback["status"] != "new"), "a callback tells of a result");
         let operations = samples("status", &words());
         let seen = |key: &str, value: Value| operations.iter().any(|operation| operation[key] == value);
         for (key, values) in [
@@ -349,6 +355,7 @@ mod tests {
             ("payin", r#"{"id": "{{ transaction_id|safe }}"}"#, json!({ "id": "7" })),
             ("status", r#"{"cents": {{ amount|replace(".", "")|int }}}"#, json!({ "cents": 1050 })),
             ("status", r#"{"paid": {{ status == "done" }}}"#, json!({ "paid": false })),
+            ("callback", r#"{"paid": {{ status == "done" }}}"#, json!({ "paid": true })),
             (
                 "error",
                 r#"{"bad": {{ code < 500 }}, "why": {{ message|tojson }}}"#,

@@ -65,6 +65,8 @@ fn real(dialect: &Dialect, external_id: &str) -> Vec<(&'static str, Value)> {
         ("balance", super::balance(dialect, &balances(&["EUR", "USD"]))),
         ("transactions", page(&[])),
         ("transactions", page(&shown)),
+        ("callback", callback(dialect, &shown[0])),
+        ("callback", callback(dialect, &shown[1])),
     ];
     replies.map(|(name, body)| (name, serde_json::from_slice(&body).unwrap())).into()
 }
@@ -91,7 +93,7 @@ fn members_of<'a>(values: impl IntoIterator<Item = &'a Value>) -> BTreeSet<Strin
 
 #[test]
 fn every_template_is_given_the_values_it_was_tried_with() {
-    let names = ["payin", "payout", "status", "balance", "transactions"];
+    let names = ["payin", "payout", "status", "balance", "transactions", "callback"];
     let words = &dialect(&[]).statuses;
     let templates = names.map(|name| {
         let members: Vec<_> = reply_samples(name, words)[0]
@@ -116,10 +118,11 @@ fn every_template_is_given_the_values_it_was_tried_with() {
 #[test]
 fn values_are_what_the_merchant_relies_on() {
     let template = "[{{ status }}, {{ amount }}, {{ type }}, {{ created_at }}, {{ account_number }}]";
-    let dialect = dialect(&[("status", template), ("balance", "{{ balances }}")]);
+    let dialect = dialect(&[("status", template), ("callback", template), ("balance", "{{ balances }}")]);
     let read = |body: Bytes| serde_json::from_slice::<Value>(&body).unwrap();
     let expected = json!(["done", "10.50", "payout", "2026-01-02T03:04:05.678Z", null]);
     assert_eq!(read(status(&dialect, &shown("o-1", None))), expected);
+    assert_eq!(read(callback(&dialect, &shown("o-1", None))), expected);
     let balances = BTreeMap::from([(Currency::new("EUR").unwrap(), Balance { available: -7, held: 100 })]);
     let expected = json!([{ "currency": "EUR", "available": "-0.07", "held": "1.00" }]);
     assert_eq!(read(balance(&dialect, &balances)), expected);
@@ -132,7 +135,7 @@ fn what_a_template_cannot_write_is_told_in_the_default_shape() {
         format!("{{% if {asked} == \"boom\" %}}{otherwise}{{% else %}}\"fine\"{{% endif %}}")
     };
     for otherwise in ["{{ external_id|safe }}", "{{ 1 / 0 }}", "{{ nothing }}", ""] {
-        let names = ["payin", "payout", "status", "transactions"];
+        let names = ["payin", "payout", "status", "transactions", "callback"];
         let templates = names.map(|name| (name, on_boom(name, otherwise)));
         let templates: Vec<_> = templates.iter().map(|(name, template)| (*name, template.as_str())).collect();
         let (shaped, default) = (dialect(&templates), dialect(&[]));
@@ -142,4 +145,16 @@ fn what_a_template_cannot_write_is_told_in_the_default_shape() {
         };
         assert_eq!(filled(real(&shaped, "boom")), filled(real(&default, "boom")), "{otherwise}");
     }
+}
+
+#[test]
+fn a_callback_has_the_words_of_its_dialect() {
+    let told = |dialect: &Dialect, status| {
+        serde_json::from_slice::<Value>(&callback(dialect, &Shown { status, ..shown("o-1", None) })).unwrap()
+    };
+    let (default, shaped) = (dialect(&[]), dialect(&[("callback", r#"{"paid": {{ status == "done" }}}"#)]));
+    assert_eq!(told(&default, Status::Success)["status"], "done");
+    assert_eq!(told(&default, Status::Failed)["status"], "lost");
+    assert_eq!(told(&shaped, Status::Success), json!({ "paid": true }));
+    assert_eq!(told(&shaped, Status::Failed), json!({ "paid": false }));
 }
