@@ -26,7 +26,7 @@ use crate::http::gateway::{Gateway, Wiring};
 use crate::http::listener::{self, Handle, Inbound, Listener, ListenerSettings, available_workers};
 use crate::outbound::Outbound;
 use crate::provider::{CurrentRules, Parts, Providers, Worker};
-use crate::rules::{EngineRules, LiveRules, LoadOptions, Loader, Problems, RuleSet, Secret};
+use crate::rules::{EngineRules, LiveRules, LoadOptions, Loader, Problems, ReloadOutcome, RuleSet, Secret};
 use crate::store::{Holds, OpenError, Opened, Store, open_store, secret_file};
 use crate::telemetry::{AccessLog, Metrics};
 use crate::upstream::Upstream;
@@ -64,7 +64,7 @@ pub enum Ended {
 pub enum StartError {
     /// The rule files are wrong.
     #[error("the rules are wrong")]
-    Rules(Box<Problems>),
+    Rules(Arc<Problems>),
     /// Anything else.
     #[error("{0}")]
     Other(String),
@@ -124,13 +124,11 @@ impl Process {
         let metrics = start.metrics;
         metrics.started(clock.now());
         let mut loader = Loader::new(start.rules, LoadOptions::default());
-        let first = loader.load(clock.now(), None).map_err(|problems| StartError::Rules(Box::new(problems)))?;
-        metrics.reload(true, &first.version);
-        metrics.rules_loaded(first.loaded_at);
+        let first = loader.load(clock.now(), None).map_err(|problems| StartError::Rules(Arc::new(problems)))?;
         // Both ports are taken before anything is written, so that a second start beside a running one changes nothing.
         let socket = Listener::bind(first.gateway.server.listen).map_err(StartError::other)?;
         let admin = Admin::bind(first.gateway.admin_listen).await.map_err(StartError::other)?;
-        make_certificates(&first, &*clock)?;
+        let made_certificates = make_certificates(&first, &*clock)?;
         let workers = available_workers();
         let room = descriptors::room_for_connections(descriptors::raise(), workers);
         let tls = Arc::new(LiveTls::new(&first.gateway, room).map_err(StartError::other)?);
@@ -144,6 +142,13 @@ impl Process {
         let token = first.gateway.admin_token.clone();
         let clients = first.gateway.clients.clone();
         let rules = Arc::new(LiveRules::new(loader, first, Arc::clone(&clock)));
+        // The authority that was missing until now may be one that the rules trust.
+        if made_certificates && let ReloadOutcome::Refused(problems) = rules.reload() {
+            return Err(StartError::Rules(problems));
+        }
+        let in_force = rules.current();
+        metrics.reload(true, &in_force.version);
+        metrics.rules_loaded(in_force.loaded_at);
 
         let providers = Arc::new(Providers::default());
         let engine = Arc::new(Engine::new(
@@ -249,14 +254,14 @@ impl Process {
     }
 }
 
-/// Makes a local authority and a server pair where the rules ask for it and both files are missing.
-fn make_certificates(rules: &RuleSet, clock: &dyn Clock) -> Result<(), StartError> {
+/// Makes a local authority and a server pair where the rules ask for it and both files are missing. Whether it did.
+fn make_certificates(rules: &RuleSet, clock: &dyn Clock) -> Result<bool, StartError> {
     let names = certs::names_of(&rules.gateway.server);
     let made = certs::ensure(&rules.gateway.tls, &names, clock.now()).map_err(StartError::other)?;
-    if let Some(made) = made {
+    if let Some(made) = &made {
         tracing::info!(certificate = %made.files.certificate.display(), "made a server certificate");
     }
-    Ok(())
+    Ok(made.is_some())
 }
 
 /// Opens the store, and the secret that signs links where the rules name none.
@@ -363,7 +368,6 @@ impl Signals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::ReloadOutcome;
     use crate::telemetry::AccessLine;
 
     struct Unheard;
@@ -377,12 +381,15 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let rules = directory.path().join("rules");
         std::fs::create_dir(&rules).unwrap();
-        let gateway = "[server]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[tls]\ngenerate = true\n";
+        let gateway = "[server]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[tls]\ngenerate = true\n\
+                       [callbacks]\ntrust = [\"../certs/ca.pem\"]\n";
         std::fs::write(rules.join("gateway.toml"), gateway).unwrap();
         for start in ["with everything made", "with everything there"] {
             let metrics = Arc::<Metrics>::default();
             let process = Start { rules: &rules, metrics: Arc::clone(&metrics), access: Arc::new(Unheard) };
             let process = Process::start(process).await.unwrap();
+            let trusted = &process.rules.current().gateway.callbacks.trust;
+            assert_eq!(trusted.len(), 1, "{start}: an authority that was just made is trusted");
             assert!(!process.operations.stale(), "{start}: what the watcher's first look would find");
             let seen = metrics.render();
             assert!(seen.contains("paybridge_reloads_total{result=\"accepted\"} 1\n"), "{start}: {seen}");

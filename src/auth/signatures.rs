@@ -1,5 +1,5 @@
 //! Signatures over requests: v2's one recipe (merchant-api-v2, "Authentication") and the recipes of v1 dialects
-//! (contract section 4, `[signature]`).
+//! (contract section 4, `[signature]`), and of a remote engine's callbacks (section 2, `[engine] callback_signature`).
 //!
 //! What was received is decoded and compared in constant time; what a recipe signs is fed to the hash piece by piece and
 //! never assembled.
@@ -9,7 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::Mac;
 use sha2::{Digest as _, Sha256};
 
-use crate::rules::{Algorithm, Encoding, Recipe, Secret, Secrets, Segment};
+use crate::rules::{Algorithm, CallbackSignature, Encoding, Recipe, Secret, Secrets, Segment};
+
+/// The length of an HMAC-SHA256, in bytes.
+const SHA256_LENGTH: usize = 32;
 
 /// The length of the longest hash that signs: HMAC-SHA512, in bytes.
 const LONGEST_HASH: usize = 64;
@@ -34,7 +37,7 @@ pub(super) fn verifies_lower_hex<'a>(
     message: &[u8],
     signature: &[u8],
 ) -> bool {
-    let Some(received) = Received::hex(signature, 32, HexCase::Lower) else { return false };
+    let Some(received) = Received::hex(signature, SHA256_LENGTH, HexCase::Lower) else { return false };
     secrets.into_iter().any(|secret| {
         let mut mac = secret.sha256();
         mac.update(message);
@@ -42,7 +45,7 @@ pub(super) fn verifies_lower_hex<'a>(
     })
 }
 
-/// What a v1 recipe can sign of a request, or of a callback.
+/// What a recipe can sign of a request, or of a callback.
 #[derive(Clone, Copy)]
 pub struct V1Input<'a> {
     /// The text of the timestamp header, as sent.
@@ -63,8 +66,12 @@ pub struct V1Input<'a> {
 #[must_use]
 pub fn sign_v1(recipe: &Recipe, secret: &Secret, input: &V1Input<'_>) -> String {
     match recipe.algorithm {
-        Algorithm::HmacSha256 => written(recipe.encoding, &fed(secret.sha256(), recipe, input).finalize().into_bytes()),
-        Algorithm::HmacSha512 => written(recipe.encoding, &fed(secret.sha512(), recipe, input).finalize().into_bytes()),
+        Algorithm::HmacSha256 => {
+            written(recipe.encoding, &fed(secret.sha256(), &recipe.payload, input).finalize().into_bytes())
+        }
+        Algorithm::HmacSha512 => {
+            written(recipe.encoding, &fed(secret.sha512(), &recipe.payload, input).finalize().into_bytes())
+        }
     }
 }
 
@@ -73,23 +80,29 @@ pub fn sign_v1(recipe: &Recipe, secret: &Secret, input: &V1Input<'_>) -> String 
 #[must_use]
 pub fn verify_v1(recipe: &Recipe, secrets: &Secrets, input: &V1Input<'_>, signature: &[u8]) -> bool {
     let length = match recipe.algorithm {
-        Algorithm::HmacSha256 => 32,
+        Algorithm::HmacSha256 => SHA256_LENGTH,
         Algorithm::HmacSha512 => LONGEST_HASH,
     };
-    let received = match recipe.encoding {
-        Encoding::Hex => Received::hex(signature, length, HexCase::Either),
-        Encoding::Base64 => Received::base64(signature, length),
-    };
-    let Some(received) = received else { return false };
+    let Some(received) = Received::of(recipe.encoding, signature, length) else { return false };
+    let payload = &recipe.payload;
     secrets.verifying().any(|secret| match recipe.algorithm {
-        Algorithm::HmacSha256 => fed(secret.sha256(), recipe, input).verify_slice(received.bytes()).is_ok(),
-        Algorithm::HmacSha512 => fed(secret.sha512(), recipe, input).verify_slice(received.bytes()).is_ok(),
+        Algorithm::HmacSha256 => fed(secret.sha256(), payload, input).verify_slice(received.bytes()).is_ok(),
+        Algorithm::HmacSha512 => fed(secret.sha512(), payload, input).verify_slice(received.bytes()).is_ok(),
     })
 }
 
+/// Whether `signature` is a remote engine's signature of a callback by any of the secrets; it is written like one of a v1
+/// recipe. The timestamp is signed and not held against the clock: a callback says nothing that is not asked for again.
+#[must_use]
+pub fn verify_callback(recipe: &CallbackSignature, secrets: &Secrets, input: &V1Input<'_>, signature: &[u8]) -> bool {
+    let Some(received) = Received::of(recipe.encoding, signature, SHA256_LENGTH) else { return false };
+    let signs = |secret: &Secret| fed(secret.sha256(), &recipe.payload, input);
+    secrets.verifying().any(|secret| signs(secret).verify_slice(received.bytes()).is_ok())
+}
+
 /// The keyed hash with the whole signing payload in it.
-fn fed<M: Mac>(mut mac: M, recipe: &Recipe, input: &V1Input<'_>) -> M {
-    for segment in &recipe.payload {
+fn fed<M: Mac>(mut mac: M, payload: &[Segment], input: &V1Input<'_>) -> M {
+    for segment in payload {
         match segment {
             Segment::Literal(text) => mac.update(text.as_bytes()),
             Segment::Timestamp => mac.update(input.timestamp.as_bytes()),
@@ -144,6 +157,14 @@ struct Received {
 }
 
 impl Received {
+    /// Text of exactly `length` bytes, as rules say that it is written.
+    fn of(encoding: Encoding, text: &[u8], length: usize) -> Option<Self> {
+        match encoding {
+            Encoding::Hex => Self::hex(text, length, HexCase::Either),
+            Encoding::Base64 => Self::base64(text, length),
+        }
+    }
+
     /// Hexadecimal text of exactly `length` bytes.
     fn hex(text: &[u8], length: usize, case: HexCase) -> Option<Self> {
         if text.len() != length * 2 || length > LONGEST_HASH {
@@ -301,6 +322,48 @@ mod tests {
         ] {
             assert_eq!(got, expected);
         }
+    }
+
+    #[test]
+    fn callbacks_of_an_engine_verify_by_its_recipe() {
+        let rotated = secrets(&["new", "v1-secret"]);
+        let payload = vec![
+            Segment::Timestamp,
+            dot(),
+            Segment::Method,
+            Segment::Target,
+            Segment::Literal("|".into()),
+            Segment::ApiKey,
+            Segment::BodySha256,
+        ];
+        let header = HeaderName::from_static("x-signature");
+        let recipe = |encoding| CallbackSignature { header: header.clone(), payload: payload.clone(), encoding };
+        for (encoding, signature) in [
+            (Encoding::Hex, "f0beedc0365ea088c738f82d944e0330c92c00595ab902e43221fc78fe29daf9"),
+            (Encoding::Base64, "8L7twDZeoIjHOPgtlE4DMMksAFlauQLkMiH8eP4p2vk="),
+        ] {
+            let recipe = recipe(encoding);
+            let verifies = |input: &V1Input<'_>, text: &str| verify_callback(&recipe, &rotated, input, text.as_bytes());
+            assert!(verifies(&input(), signature));
+            assert_eq!(verifies(&input(), &signature.to_uppercase()), encoding == Encoding::Hex);
+            assert!(!verify_callback(&recipe, &secrets(&["new"]), &input(), signature.as_bytes()));
+            for other in [
+                V1Input { timestamp: "", ..input() },
+                V1Input { method: "GET", ..input() },
+                V1Input { path: "/relay/x", ..input() },
+                V1Input { query: None, ..input() },
+                V1Input { api_key: "acme", ..input() },
+                V1Input { body: b"{}", ..input() },
+            ] {
+                assert!(!verifies(&other, signature));
+            }
+            for wrong in ["", "=", &signature[1..], &format!("{signature}=")] {
+                assert!(!verifies(&input(), wrong), "{wrong}");
+            }
+        }
+        let default = CallbackSignature::default();
+        let signature = sign_v2(&Secret::new(b"v1-secret"), BODY);
+        assert!(verify_callback(&default, &rotated, &input(), signature.as_bytes()), "as v2 signs");
     }
 
     #[test]

@@ -71,6 +71,11 @@ impl Elsewhere {
         bytes
     }
 
+    /// Takes note of a file that is not there and need not be, so that it is noticed when it comes.
+    pub fn missing(&mut self, path: &Path, content: Content) {
+        self.note(path, content, None, None);
+    }
+
     /// Says that what was read of a file in this reading is used once more.
     pub fn use_again(&mut self, path: &Path) {
         let Some(Found { hash: Some(hash), content, .. }) = self.now.get(path).copied() else { return };

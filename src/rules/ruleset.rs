@@ -12,7 +12,7 @@ use http::{HeaderName, Method};
 use ipnet::IpNet;
 use rustls::pki_types::CertificateDer;
 
-use super::{ApiKey, Dialect, Encoding, Endpoint, Merchant, Pages, Problem, Secret, Secrets, Shop};
+use super::{ApiKey, Dialect, Encoding, Endpoint, Merchant, Pages, Problem, Secret, Secrets, Segment, Shop};
 use crate::domain::{MerchantId, ShopCode, UnixMillis};
 
 /// All rules of one moment. A request fetches it once and keeps it to its reply.
@@ -186,20 +186,21 @@ pub struct EngineKeys {
     pub callback_signature: CallbackSignature,
 }
 
-/// `[engine] callback_signature`.
+/// `[engine] callback_signature`: how a remote engine signs its callbacks, with HMAC-SHA256.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallbackSignature {
     /// The header with the signature.
     pub header: HeaderName,
     /// What is signed.
-    pub payload: Box<str>,
+    pub payload: Vec<Segment>,
     /// How the signature is written.
     pub encoding: Encoding,
 }
 
 impl Default for CallbackSignature {
     fn default() -> Self {
-        Self { header: HeaderName::from_static("x-signature"), payload: "{body}".into(), encoding: Encoding::Hex }
+        let header = HeaderName::from_static("x-signature");
+        Self { header, payload: vec![Segment::Body], encoding: Encoding::Hex }
     }
 }
 
@@ -238,12 +239,12 @@ pub struct CallbackRules {
     pub first_retry: Duration,
     /// The longest wait between tries.
     pub max_retry: Duration,
-    /// From the first try.
+    /// From the result that it tells of.
     pub give_up_after: Duration,
     /// Loopback and private targets are allowed.
     pub allow_private_addresses: bool,
-    /// Extra roots, PEM.
-    pub trust: Vec<PathBuf>,
+    /// Certificates (DER) that are trusted beside the system's roots.
+    pub trust: Arc<[CertificateDer<'static>]>,
 }
 
 /// `[limits]`.

@@ -580,7 +580,7 @@ fn gateway_rules() -> GatewayRules {
             max_retry: Duration::from_hours(1),
             give_up_after: Duration::from_hours(72),
             allow_private_addresses: false,
-            trust: Vec::new(),
+            trust: Arc::default(),
         },
         limits: Limits {
             body: BODY_LIMIT,

@@ -35,6 +35,7 @@ impl Context<'_> {
     /// What would fail requests to the gateway as a whole.
     pub(super) fn gateway_advice(&mut self, here: Here<'_>, raw: &RawGateway, gateway: &Gateway) {
         self.page_lifetimes(here, raw, &gateway.pages);
+        self.private_targets(here, raw, gateway);
         let listen = |field: Option<&Field<SocketAddr>>| field.and_then(|field| field.given()).map(Spanned::span);
         let server = listen(raw.server.get().map(|server| &server.listen));
         let admin = listen(raw.admin.get().map(|admin| &admin.listen));
@@ -54,6 +55,18 @@ impl Context<'_> {
             let message = "`pages.link_lifetime` is longer than `pages.return_lifetime`: customers could pay and not \
                            come back";
             self.findings.warn(here.file, at.span(), message, None);
+        }
+    }
+
+    /// Whoever may name a callback address of a gateway that others reach could have it ask the operator's own network.
+    fn private_targets(&mut self, here: Here<'_>, raw: &RawGateway, gateway: &Gateway) {
+        let allowed = raw.callbacks.get().and_then(|callbacks| callbacks.allow_private_addresses.given());
+        if let Some(allowed) = allowed.filter(|allowed| *allowed.get_ref())
+            && !is_loopback(&gateway.server.public_url)
+        {
+            let message = "`callbacks.allow_private_addresses` is for development, and `server.public_url` is no loopback \
+                           address: merchants could have this gateway call hosts of its own network";
+            self.findings.warn(here.file, allowed.span(), message, None);
         }
     }
 
@@ -171,6 +184,12 @@ impl Context<'_> {
 fn collide(one: SocketAddr, other: SocketAddr) -> bool {
     let every = one.ip().is_unspecified() || other.ip().is_unspecified();
     one.port() != 0 && one.port() == other.port() && (one.ip() == other.ip() || every)
+}
+
+/// Whether the text of a URL names this machine; one that could not be read is told of elsewhere.
+fn is_loopback(url: &str) -> bool {
+    let address = host_of(url).parse::<IpAddr>();
+    url.is_empty() || names_loopback(url) || address.is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 /// Whether the text of a URL names a loopback or private address.

@@ -13,7 +13,7 @@ use crate::rules::elsewhere::{Content, Elsewhere, LARGEST_ELSEWHERE};
 use crate::rules::problems::Span;
 use crate::rules::raw::{Field, List};
 
-/// The files of certificates that shops' providers and the engine are trusted by, each read once for one rule set.
+/// The files of certificates that shops' providers, the engine and callback targets are trusted by, each read once for one rule set.
 #[derive(Default)]
 pub(super) struct Trusted(BTreeMap<PathBuf, Result<Arc<[CertificateDer<'static>]>, String>>);
 
@@ -57,17 +57,20 @@ impl Context<'_> {
         self.problem(here, span, format!("`{key}`: {reason}"));
     }
 
-    /// The certificates of all files of a list. Where secrets are not asked for, such files may be missing.
+    /// The certificates of all files of a list. The authority that the start is about to make may be missing, and is looked
+    /// for again by the next reading; where secrets are not asked for, every such file may be.
     pub(super) fn trusted_certificates(
         &mut self,
         here: Here<'_>,
         key: &str,
         list: &Field<List<String>>,
+        made: Option<&Path>,
     ) -> Arc<[CertificateDer<'static>]> {
         let mut all = Vec::new();
         for path in list.get().map_or(&[][..], |list| &list.0) {
             let resolved = here.relative(path.get_ref());
-            if !self.check_secrets && !resolved.exists() {
+            if (!self.check_secrets || made == Some(&*resolved)) && !resolved.exists() {
+                self.elsewhere.missing(&resolved, Content::Public);
                 continue;
             }
             match self.trusted.read(resolved, self.elsewhere) {

@@ -12,8 +12,8 @@ use super::{Context, Here};
 use crate::domain::{BrowserUrl, CallbackUrl};
 use crate::rules::files::{Role, is_absent};
 use crate::rules::raw::{
-    Field, List, Prefix, RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages, RawQuota,
-    RawSecret, RawServer, RawStore, RawTls, Size,
+    Field, Prefix, RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages, RawQuota, RawSecret,
+    RawServer, RawStore, RawTls, Size,
 };
 use crate::rules::{
     CallbackRules, CallbackSignature, ClientRules, EngineKeys, EngineRules, Gateway, Limits, PageRules, Quota,
@@ -56,9 +56,11 @@ impl Context<'_> {
         let made = tls.generate.then(|| tls.certificate.with_file_name("ca.pem"));
         let made = made.as_deref();
         let server = self.server(here, raw.server.get().unwrap_or(&RawServer::default()));
+        let no_engine = RawEngine::default();
+        let engine = raw.engine.get().unwrap_or(&no_engine);
         let gateway = Gateway {
-            engine: self.engine(here, raw.engine.get().unwrap_or(&RawEngine::default()), &server, made),
-            engine_keys: engine_keys(here, raw.engine.get().unwrap_or(&RawEngine::default())),
+            engine: self.engine(here, engine, &server, made),
+            engine_keys: self.engine_keys(here, engine),
             server,
             tls,
             admin_listen,
@@ -152,25 +154,40 @@ impl Context<'_> {
         if let Some(url) = raw.legacy_url.given() {
             self.problem(here, url.span(), "`engine.legacy_url` is not supported by this version");
         }
-        if let Some(signature) = raw.callback_signature.get() {
-            self.free_header(here, &signature.header);
-            if let Some(text) = signature.payload.given() {
-                self.signing_payload(here, "engine.callback_signature.payload", text);
-            }
-        }
         let timeout = self.positive(here, "engine.timeout", &raw.timeout, ENGINE_TIMEOUT);
         if let Some(given) = raw.timeout.given().filter(|given| !given.get_ref().is_zero() && *given.get_ref() < SECOND)
         {
             // How long a lost request may be under way is told by it.
             self.problem(here, given.span(), "`engine.timeout` must be at least 1s");
         }
+        let trust = self.trusted_certificates(here, "engine.trust", &raw.trust, made);
         let Some(url) = raw.url.given().filter(|url| url.get_ref() != "embedded") else {
-            self.trust(here, "engine.trust", &raw.trust, made);
             return EngineRules::Embedded;
         };
         let base = self.engine_base(here, url, server).unwrap_or_default();
-        let trust = self.trusted_certificates(here, "engine.trust", &raw.trust);
         EngineRules::Remote(RemoteEngine { base, trust, timeout })
+    }
+
+    fn engine_keys(&mut self, here: Here<'_>, raw: &RawEngine) -> EngineKeys {
+        let trust = raw.trust.get().map_or(&[][..], |list| list.0.as_slice());
+        EngineKeys {
+            trust: trust.iter().map(|path| here.relative(path.get_ref())).collect(),
+            timeout: raw.timeout.or(ENGINE_TIMEOUT),
+            callback_signature: self.callback_signature(here, raw),
+        }
+    }
+
+    fn callback_signature(&mut self, here: Here<'_>, raw: &RawEngine) -> CallbackSignature {
+        let default = CallbackSignature::default();
+        let Some(raw) = raw.callback_signature.get() else { return default };
+        self.free_header(here, &raw.header);
+        let key = "engine.callback_signature.payload";
+        let payload = raw.payload.given().and_then(|text| self.signing_payload(here, key, text));
+        CallbackSignature {
+            header: raw.header.or(default.header),
+            payload: payload.unwrap_or(default.payload),
+            encoding: raw.encoding.or(default.encoding),
+        }
     }
 
     /// Where the paths of a remote engine begin.
@@ -226,7 +243,7 @@ impl Context<'_> {
             max_retry,
             give_up_after,
             allow_private_addresses: raw.allow_private_addresses.or(false),
-            trust: self.trust(here, "callbacks.trust", &raw.trust, made),
+            trust: self.trusted_certificates(here, "callbacks.trust", &raw.trust, made),
         }
     }
 
@@ -255,16 +272,6 @@ impl Context<'_> {
             self.certificates(here, "tls.client_ca", given.span(), path, made.as_deref());
         }
         rules
-    }
-
-    fn trust(&mut self, here: Here<'_>, key: &str, field: &Field<List<String>>, made: Option<&Path>) -> Vec<PathBuf> {
-        let named = field.get().map_or(&[][..], |list| &list.0);
-        let resolved = |path: &Spanned<String>| {
-            let resolved = here.relative(path.get_ref());
-            self.certificates(here, key, path.span(), &resolved, made);
-            resolved
-        };
-        named.iter().map(resolved).collect()
     }
 
     /// A size that is not so small that it refuses every request.
@@ -335,25 +342,6 @@ fn origin_of(url: &str) -> Option<(String, u16)> {
 /// Numbers that were read are at least 1.
 fn number(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)
-}
-
-/// What a change is told from; what is wrong in it is noted elsewhere.
-fn engine_keys(here: Here<'_>, raw: &RawEngine) -> EngineKeys {
-    let trust = raw.trust.get().map_or(&[][..], |list| list.0.as_slice());
-    let default = CallbackSignature::default();
-    let callback_signature = match raw.callback_signature.get() {
-        Some(signature) => CallbackSignature {
-            header: signature.header.or(default.header),
-            payload: signature.payload.get().map_or(default.payload, |payload| payload.as_str().into()),
-            encoding: signature.encoding.or(default.encoding),
-        },
-        None => default,
-    };
-    EngineKeys {
-        trust: trust.iter().map(|path| here.relative(path.get_ref())).collect(),
-        timeout: raw.timeout.or(ENGINE_TIMEOUT),
-        callback_signature,
-    }
 }
 
 fn clients(raw: &RawClients) -> ClientRules {

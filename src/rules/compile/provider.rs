@@ -72,7 +72,7 @@ impl Context<'_> {
         }
         let url = raw.url.given().and_then(|url| self.provider_url(here, url));
         let secrets = self.secrets(here, &raw.secret);
-        let trust = self.trusted_certificates(here, "provider.trust", &raw.trust);
+        let trust = self.trusted_certificates(here, "provider.trust", &raw.trust, None);
         let first_retry = self.positive(here, "provider.first_retry", &raw.first_retry, SECOND);
         let max_retry = self.positive(here, "provider.max_retry", &raw.max_retry, 5 * MINUTE);
         if let (true, Some(given)) = (first_retry > max_retry, raw.max_retry.given().or(raw.first_retry.given())) {

@@ -121,13 +121,13 @@ pub fn diff(old: &ReadRules, new: &ReadRules) -> Vec<Group> {
 fn gateway(old: &ReadRules, new: &ReadRules) -> Group {
     let mut page = Page::waiting("gateway.toml".into(), restart::waits);
     page.settings(keys::GATEWAY, Place::FILE, (&old.gateway, &new.gateway), gateway_key);
-    for (key, old, new) in [
-        ("engine.trust", old.engine_trust(), new.engine_trust()),
-        ("callbacks.trust", old.trusted("callbacks.trust"), new.trusted("callbacks.trust")),
-        ("tls.client_ca", old.trusted("tls.client_ca"), new.trusted("tls.client_ca")),
+    for (key, same) in [
+        ("engine.trust", old.engine_trust() == new.engine_trust()),
+        ("callbacks.trust", old.callback_trust() == new.callback_trust()),
+        ("tls.client_ca", old.client_ca() == new.client_ca()),
     ] {
         let told = page.changes.iter().any(|change| change.key == key);
-        if old != new && !told {
+        if !same && !told {
             page.tell(Effect::Refuses, key, format!("{}: the certificates in it are others", page::sectioned(key)));
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use rustls::pki_types::CertificateDer;
 use serde_json::Value as Json;
 use toml::de::{DeTable, DeValue};
 
@@ -40,8 +41,7 @@ pub struct ReadRules {
     pub(super) lists: BTreeMap<(Option<String>, String), BTreeSet<String>>,
     /// The sides of shops whose schemas name a list, by its name.
     pub(super) list_users: BTreeMap<String, BTreeSet<(String, &'static str)>>,
-    /// What the certificate files hold that only their paths are known of.
-    trusted: BTreeMap<&'static str, Vec<Vec<u8>>>,
+    client_ca: Option<Vec<u8>>,
 }
 
 impl ReadRules {
@@ -66,7 +66,7 @@ impl ReadRules {
 
     fn of(rules: RuleSet, files: &RuleFiles) -> Self {
         let mut read = Self {
-            trusted: certificates(&rules),
+            client_ca: client_ca(&rules),
             rules,
             gateway: Settings::default(),
             merchants: BTreeMap::new(),
@@ -142,22 +142,27 @@ impl ReadRules {
     /// What is trusted beside the system's roots, where the engine is a remote one.
     pub(super) fn engine_trust(&self) -> Vec<Vec<u8>> {
         match &self.rules.gateway.engine {
-            EngineRules::Remote(engine) => engine.trust.iter().map(|certificate| certificate.to_vec()).collect(),
+            EngineRules::Remote(engine) => bytes(&engine.trust),
             EngineRules::Embedded => Vec::new(),
         }
+    }
+
+    /// What callback targets are trusted by.
+    pub(super) fn callback_trust(&self) -> Vec<Vec<u8>> {
+        bytes(&self.rules.gateway.callbacks.trust)
     }
 
     /// What a shop's provider is trusted by.
     pub(super) fn provider_trust(&self, code: &str) -> Vec<Vec<u8>> {
         match self.rules.shops.get(code).map(|shop| &shop.provider) {
-            Some(ProviderRules::Http(provider)) => provider.trust.iter().map(|one| one.to_vec()).collect(),
+            Some(ProviderRules::Http(provider)) => bytes(&provider.trust),
             _ => Vec::new(),
         }
     }
 
-    /// The bytes of the certificate files that a key names.
-    pub(super) fn trusted(&self, key: &'static str) -> Vec<Vec<u8>> {
-        self.trusted.get(key).cloned().unwrap_or_default()
+    /// The bytes of the file that `tls.client_ca` names.
+    pub(super) fn client_ca(&self) -> Option<&[u8]> {
+        self.client_ca.as_deref()
     }
 
     /// The merchants that have a shop, sorted.
@@ -177,13 +182,14 @@ impl ReadRules {
     }
 }
 
-/// What the files hold that the snapshot knows by their paths alone.
-fn certificates(rules: &RuleSet) -> BTreeMap<&'static str, Vec<Vec<u8>>> {
-    let bytes = |path: &std::path::PathBuf| files::read_bounded(path, files::LARGEST_FILE).unwrap_or_default();
-    BTreeMap::from([
-        ("callbacks.trust", rules.gateway.callbacks.trust.iter().map(bytes).collect()),
-        ("tls.client_ca", rules.gateway.tls.client_ca.iter().map(bytes).collect()),
-    ])
+fn bytes(certificates: &[CertificateDer<'_>]) -> Vec<Vec<u8>> {
+    certificates.iter().map(|certificate| certificate.to_vec()).collect()
+}
+
+/// What the file holds that the snapshot knows by its path alone.
+fn client_ca(rules: &RuleSet) -> Option<Vec<u8>> {
+    let path = rules.gateway.tls.client_ca.as_deref()?;
+    Some(files::read_bounded(path, files::LARGEST_FILE).unwrap_or_default())
 }
 
 /// Reads a file that was found right.

@@ -158,13 +158,13 @@ raw_table! {
     struct RawCallbacks {
         /// How long one try may take: a span of time.
         timeout: Duration = "10s" where { "pattern": LONGER_THAN_ZERO },
-        /// The wait after the first try: a span of time. It doubles, with jitter, up to `max_retry`.
+        /// The wait after the first try that failed: a span of time. It doubles, with jitter, up to `max_retry`.
         first_retry: Duration = "5s" where { "pattern": LONGER_THAN_ZERO },
         /// The longest wait between tries: a span of time, not shorter than `first_retry`.
         max_retry: Duration = "1h" where { "pattern": LONGER_THAN_ZERO },
-        /// How long a callback is tried, from the first try: a span of time.
+        /// How long a callback is tried, from the result that it tells of: a span of time. The last try is then.
         give_up_after: Duration = "3d" where { "pattern": LONGER_THAN_ZERO },
-        /// Whether loopback and private targets are allowed. For development.
+        /// Whether loopback, private and link-local targets are allowed. For development.
         allow_private_addresses: bool = false,
         /// Extra roots for callback targets, beside the system's: PEM files, their paths relative to this file.
         trust: List<String> = [] where { "examples": [["../certs/ca.pem"]] },

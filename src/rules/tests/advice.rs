@@ -87,7 +87,14 @@ fn gateways_that_cannot_work() {
     gateway("[server]\nlisten = \"127.0.0.1:9090\"\n", "2:10", "are the same port");
     gateway("[server]\nlisten = \"0.0.0.0:9090\"\n", "2:10", "are the same port");
     gateway("[admin]\nlisten = \"127.0.0.1:8443\"\n", "2:10", "are the same port");
+    let reached = "[server]\npublic_url = \"https://pay.example\"\n[callbacks]\nallow_private_addresses";
+    gateway(&format!("{reached} = true\n"), "4:27", "could have this gateway call hosts of its own network");
+    for host in ["localhost:8443", "LOCALHOST", "127.0.0.7", "[::1]:1"] {
+        let local = format!("{reached} = true\n").replace("pay.example", host);
+        assert_eq!(Rules::small().with("gateway.toml", local).warnings(), Vec::<String>::new(), "{host}");
+    }
     for fine in [
+        &format!("{reached} = false\n"),
         "[server]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n",
         "[server]\nlisten = \"127.0.0.2:9090\"\n",
         "[pages]\nlink_lifetime = \"7d\"\n",
