@@ -51,7 +51,7 @@ pub enum StoreError {
 }
 
 /// The durable home of operations, and of what passed through to a remote engine.
-pub trait Store: Journal + Send + Sync + 'static {
+pub trait Store: Journal + Outbox + Send + Sync + 'static {
     /// The keyed hash that comparisons use; its key never changes in the life of a store.
     fn comparer(&self) -> &Comparer;
 

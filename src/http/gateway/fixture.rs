@@ -35,9 +35,10 @@ use crate::rules::{
     V1Rules, built_in_pages,
 };
 use crate::store::{
-    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, EngineAnswer, Entry, EntryId, Fields, Heard,
-    Intended, Intent, Journal, Passed, Progress, ProviderJob, ProviderQueue, Reservations, Settlement, Standing, Store,
-    StoreError, Stored, Verdict,
+    Addressee, Answer, Audit, AuditProgress, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackPlace,
+    CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, Comparer, Creation, Digest, Draft, EngineAnswer,
+    Entry, EntryId, Fields, Heard, Intended, Intent, Journal, Outbox, OutboxSize, Passed, Progress, ProviderJob,
+    ProviderQueue, Relayed, Resent, Reservations, Settlement, Standing, Store, StoreError, Stored, Verdict,
 };
 use crate::telemetry::AccessLine;
 
@@ -63,6 +64,7 @@ pub struct EmptyStore {
     pub away: AtomicBool,
     pub entered: Notify,
     pub go_on: Notify,
+    pub queued: Notify,
 }
 
 fn answer<'a, T: Send + 'a>(value: Result<T, StoreError>) -> Answer<'a, T> {
@@ -208,6 +210,68 @@ impl Journal for EmptyStore {
     }
 }
 
+impl Outbox for EmptyStore {
+    fn callbacks_queued(&self) -> &Notify {
+        &self.queued
+    }
+
+    fn callback_queues(&self) -> Answer<'_, Vec<CallbackQueue>> {
+        answer(Ok(Vec::new()))
+    }
+
+    fn claim_callbacks(&self, _: CallbackClaim) -> Answer<'_, Vec<CallbackJob>> {
+        answer(Ok(Vec::new()))
+    }
+
+    fn callback_tried(&self, _: CallbackId, _: CallbackTry, _: CallbackNext) -> Answer<'_, ()> {
+        answer(Ok(()))
+    }
+
+    fn postpone_callback(&self, _: CallbackId, _: UnixMillis) -> Answer<'_, ()> {
+        answer(Ok(()))
+    }
+
+    fn callback_ready(&self, _: CallbackId, _: UnixMillis) -> Answer<'_, ()> {
+        answer(Ok(()))
+    }
+
+    fn drop_callback(&self, _: CallbackId) -> Answer<'_, ()> {
+        answer(Ok(()))
+    }
+
+    fn expire_callbacks(&self, _: UnixMillis, _: &'static str, _: usize) -> Answer<'_, usize> {
+        answer(Ok(0))
+    }
+
+    fn addressee(&self, _: Digest) -> Answer<'_, Option<Addressee>> {
+        answer(Ok(None))
+    }
+
+    fn relayed(&self, _: EntryId, _: UnixMillis) -> Answer<'_, Relayed> {
+        answer(Ok(Relayed::Nothing))
+    }
+
+    fn callback(&self, _: CallbackId) -> Answer<'_, Option<(CallbackRecord, Vec<CallbackTry>)>> {
+        answer(Ok(None))
+    }
+
+    fn callbacks(&self, _: CallbackQuery) -> Answer<'_, Vec<CallbackRecord>> {
+        answer(Ok(Vec::new()))
+    }
+
+    fn resend_callback(&self, _: CallbackId, _: UnixMillis) -> Answer<'_, Resent> {
+        answer(Ok(Resent::Unknown))
+    }
+
+    fn resend_failed(&self, _: CallbackQuery, _: UnixMillis) -> Answer<'_, (usize, Option<CallbackPlace>)> {
+        answer(Ok((0, None)))
+    }
+
+    fn outbox_size(&self) -> Answer<'_, OutboxSize> {
+        answer(Ok(OutboxSize::default()))
+    }
+}
+
 struct PatientProvider;
 
 impl Provider for PatientProvider {
@@ -275,6 +339,7 @@ impl Fixture {
             away: AtomicBool::new(false),
             entered: Notify::new(),
             go_on: Notify::new(),
+            queued: Notify::new(),
         });
         let (lines, metrics) = (Arc::<Lines>::default(), Arc::<Metrics>::default());
         let (clock, random) = (Arc::new(ManualClock::at(NOW)), Arc::<Counting>::default());

@@ -6,6 +6,7 @@ mod history;
 mod jobs;
 mod journal;
 mod money;
+mod outbox;
 mod reservations;
 mod settle;
 
@@ -25,6 +26,7 @@ pub(super) use history::*;
 pub(super) use jobs::*;
 pub(super) use journal::*;
 pub(super) use money::*;
+pub(super) use outbox::*;
 pub(super) use reservations::*;
 pub(super) use settle::*;
 
@@ -32,18 +34,6 @@ pub(super) use settle::*;
 pub(super) trait Backend: Send + Sync {
     /// Opens the store of this place, the same data every time.
     fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>>;
-
-    /// What is queued to be told, beside any store that is open.
-    fn outbox(&self) -> Pin<Box<dyn Future<Output = Vec<Callback>> + Send + '_>>;
-}
-
-/// What is queued to be told of an operation.
-#[derive(Debug)]
-pub(super) struct Callback {
-    pub(super) id: TransactionId,
-    /// Its own id.
-    pub(super) name: [u8; 16],
-    pub(super) due: UnixMillis,
 }
 
 /// Makes the tests of a backend; the argument is an expression that gives a fresh one.
@@ -120,6 +110,11 @@ macro_rules! conformance {
             the_first_result_heard_stands_in_a_race,
             open_entries_come_oldest_first,
             pages_of_what_passed_are_exact,
+            a_result_queues_its_callback,
+            callbacks_are_claimed_in_order_by_share_and_leased,
+            a_callback_is_claimed_once_by_many,
+            callbacks_survive_reopening,
+            tries_lead_to_delivery_or_failure,
             a_closed_journal_says_so,
             a_closed_store_says_so
         );

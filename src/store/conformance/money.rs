@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{Balance, CustomerAccountId, Outcome, Status, UnixDay};
-use crate::store::{DailyLimit, Settlement, V1Part, V1Told};
+use crate::store::{CallbackSubject, DailyLimit, Settlement, V1Part, V1Told};
 
 const DAY: UnixDay = UnixDay(20_717);
 
@@ -138,8 +138,9 @@ pub(in crate::store) async fn repeated_results_book_nothing(backend: &dyn Backen
     has(&*store, "acme", 700, 0).await;
     let audit = audited(&*store).await;
     assert_eq!(audit.entries, 2 + 4 + 4);
-    let told = backend.outbox().await;
-    assert_eq!(told.iter().filter(|callback| callback.id == taken || callback.id == released).count(), 2);
+    let told = told(&*store).await;
+    let of = |id| told.iter().filter(|callback| callback.id.subject() == CallbackSubject::Operation(id)).count();
+    assert_eq!((of(taken), of(released)), (1, 1));
 }
 
 pub(in crate::store) async fn an_existing_order_books_nothing(backend: &dyn Backend) {
@@ -200,8 +201,9 @@ pub(in crate::store) async fn an_uncovered_withdrawal_leaves_only_itself(backend
     assert_eq!(verdict(&*store, draft).await, Verdict::NotCovered);
     assert_eq!(store.provider_queues().await.unwrap(), []);
     assert_eq!(store.balances(&merchant("acme")).await.unwrap(), []);
-    let told = backend.outbox().await;
-    assert_eq!(told.iter().map(|callback| (callback.id, callback.due)).collect::<Vec<_>>(), [(id, NOW)]);
+    let told = told(&*store).await;
+    let told: Vec<_> = told.iter().map(|callback| (callback.id.subject(), callback.due)).collect();
+    assert_eq!(told, [(CallbackSubject::Operation(id), NOW)]);
     let next = limited(of(withdrawal("acme", "next"), 100), Some(1), None);
     assert_eq!(verdict(&*store, next).await, Verdict::AsDrafted, "it did not count");
     audited(&*store).await;
@@ -400,13 +402,13 @@ pub(in crate::store) async fn a_result_is_told_once_to_whom_it_concerns(backend:
         store.settle(id, success(), later(6)).await.unwrap();
         store.settle(id, Outcome::Failed, later(7)).await.unwrap();
     }
-    let mut told = backend.outbox().await;
-    told.sort_by_key(|callback| callback.id.to_stored());
+    let told = told(&*store).await;
     let mut expected = [(native, later(5)), (relayed, later(5)), (at_once, NOW)];
     expected.sort_by_key(|(id, _)| id.to_stored());
-    assert_eq!(told.iter().map(|callback| (callback.id, callback.due)).collect::<Vec<_>>(), expected);
-    let names: std::collections::HashSet<_> = told.iter().map(|callback| callback.name).collect();
-    assert_eq!(names.len(), 3, "every callback has its own id");
+    let expected = expected.map(|(id, due)| (CallbackSubject::Operation(id), due));
+    assert_eq!(told.iter().map(|callback| (callback.id.subject(), callback.due)).collect::<Vec<_>>(), expected);
+    let names: std::collections::HashSet<_> = told.iter().map(|callback| callback.id.nonce()).collect();
+    assert_eq!(names.len(), 3, "every callback has its own random number");
     audited(&*store).await;
 }
 

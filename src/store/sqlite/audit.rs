@@ -146,7 +146,7 @@ impl Surroundings {
     const SELECT: &str = "SELECT transaction_id, order_key, fields, finished_at IS NOT NULL, \
         kept IS NOT NULL AND NOT EXISTS (SELECT 1 FROM kept_names WHERE id = kept), \
         EXISTS (SELECT 1 FROM reserved_ids r WHERE r.order_key = o.order_key), \
-        EXISTS (SELECT 1 FROM callbacks c WHERE c.transaction_id = o.transaction_id), \
+        EXISTS (SELECT 1 FROM callbacks c WHERE c.key = o.transaction_id), \
         EXISTS (SELECT 1 FROM untold u WHERE u.transaction_id = o.transaction_id), \
         EXISTS (SELECT 1 FROM provider_jobs j WHERE j.transaction_id = o.transaction_id), \
         (SELECT sealed FROM preparations p WHERE p.transaction_id = o.transaction_id), \
@@ -367,7 +367,8 @@ impl Auditor<'_> {
         let operation = &stored.operation;
         let pending = operation.state == State::Pending;
         let key = self.vault.comparer().order_key(&operation.merchant, operation.direction(), &operation.order_id);
-        let tells = !pending && !around.untold && outbox::tells(stored.v1.as_ref());
+        let tells =
+            !pending && !around.untold && outbox::address(&operation.callback_url, stored.v1.as_ref()).is_some();
         let deposit = matches!(operation.kind, Kind::Deposit(_));
         let problems = [
             (key != around.order_key, "its order key is not the one of its order_id"),

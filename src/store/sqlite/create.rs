@@ -3,16 +3,20 @@
 use rusqlite::Connection;
 
 use super::ledger::{self, Booking, Occasion};
-use super::outbox::{self, CallbackId};
+use super::outbox::{self, NewCallback};
 use super::row::{self, NewRow, StoredRow};
 use super::usage::{self, Customer, Usage};
 use super::{jobs, reserved};
 use crate::domain::{Amount, Currency, Direction, LedgerAccount, Operation, Outcome, State, Status};
-use crate::store::{Draft, Verdict};
+use crate::store::{CallbackId, CallbackSubject, Draft, Verdict};
 
 /// What a create met.
 pub(super) enum Created {
-    Stored(Verdict),
+    Stored {
+        verdict: Verdict,
+        /// A callback was queued.
+        queued: bool,
+    },
     Existing(Box<StoredRow>),
     Reserved,
     IdTaken,
@@ -27,7 +31,7 @@ struct Judged {
 
 /// Stores a new operation. The opening and the limits are looked at first and written last, after the insert has shown
 /// that the order is new: nothing has to be taken back.
-pub(super) fn create(connection: &Connection, row: &NewRow, callback: CallbackId) -> rusqlite::Result<Created> {
+pub(super) fn create(connection: &Connection, row: &NewRow, nonce: u64) -> rusqlite::Result<Created> {
     if reserved::holds(connection, row.order_key())? {
         return Ok(Created::Reserved);
     }
@@ -61,6 +65,7 @@ pub(super) fn create(connection: &Connection, row: &NewRow, callback: CallbackId
     for posting in ledger::of_creation(operation.direction(), state.status()) {
         ledger::book(connection, *posting, booking(operation))?;
     }
+    let mut queued = false;
     match state {
         State::Pending => {
             if let Some(job) = draft.provider_job {
@@ -68,12 +73,15 @@ pub(super) fn create(connection: &Connection, row: &NewRow, callback: CallbackId
             }
         }
         State::Finished { at, .. } => {
-            if outbox::tells(draft.v1.as_ref()) {
-                outbox::queue(connection, operation.id, callback, at)?;
+            if let Some(url) = outbox::address(&operation.callback_url, draft.v1.as_ref()) {
+                let id = CallbackId::new(CallbackSubject::Operation(operation.id), nonce);
+                let merchant = operation.merchant.as_str();
+                NewCallback { id, merchant, target: &url.origin(), at }.queue(connection)?;
+                queued = true;
             }
         }
     }
-    Ok(Created::Stored(judged.verdict))
+    Ok(Created::Stored { verdict: judged.verdict, queued })
 }
 
 /// The limits of a pending operation, in their order: the customer's day, then the balance.

@@ -46,6 +46,18 @@ impl DeepPages {
         if skip <= SHALLOW {
             return readers.read(|connection| page(connection, &|| true));
         }
+        self.read_aside(readers, page).await
+    }
+
+    /// Reads what may be long, whatever it skips, when its turn comes.
+    ///
+    /// # Errors
+    /// As [`DeepPages::read`].
+    pub(super) async fn read_aside<T: Send + 'static>(
+        &self,
+        readers: &Arc<Readers>,
+        page: impl FnOnce(&Connection, &dyn Fn() -> bool) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
         let unavailable = |why: &str| StoreError::Unavailable(why.to_owned());
         let _place = self.places.try_acquire().map_err(|_| unavailable("too many deep pages are asked for"))?;
         let turn = Arc::clone(&self.turns).acquire_owned().await.map_err(|_| unavailable("the store is closed"))?;

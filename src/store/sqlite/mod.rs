@@ -41,13 +41,12 @@ mod writer;
 
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use create::Created;
 use deep::DeepPages;
 use kept::KeptLists;
 pub use opening::{open, open_beside};
-use outbox::CallbackId;
 use readers::Readers;
 use row::{NewRow, StoredRow};
 use writer::Writer;
@@ -68,6 +67,9 @@ pub struct SqliteStore {
     writer: Writer,
     readers: Arc<Readers>,
     deep: DeepPages,
+    /// Lists of callbacks: beside the deep pages of histories, so that neither waits for the other.
+    lists: DeepPages,
+    queued: Notify,
     vault: Arc<Vault>,
     kept: KeptLists,
     random: Arc<dyn Random>,
@@ -87,10 +89,13 @@ impl SqliteStore {
         };
         let list = names.as_ref().map(|(list, _)| list.clone());
         let row = NewRow::new(draft, &self.vault, list);
-        let callback = CallbackId::draw(&*self.random);
-        let created = self.writer.submit(move |connection| create::create(connection, &row, callback)).await?;
+        let nonce = self.random.number();
+        let created = self.writer.submit(move |connection| create::create(connection, &row, nonce)).await?;
         Ok(match created {
-            Created::Stored(verdict) => {
+            Created::Stored { verdict, queued } => {
+                if queued {
+                    self.queued.notify_one();
+                }
                 if let Some((list, names)) = names
                     && list.unstored.is_some()
                 {
@@ -129,10 +134,12 @@ impl SqliteStore {
             Outcome::Success { payer } => row::sealed_payer(&self.vault, id, payer.as_ref()),
             Outcome::Failed => None,
         };
-        let callback = CallbackId::draw(&*self.random);
-        self.writer
-            .submit(move |connection| settle::settle(connection, id, &outcome, payer.as_deref(), at, callback))
-            .await
+        let nonce = self.random.number();
+        let settle = move |connection: &rusqlite::Connection| {
+            settle::settle(connection, id, &outcome, payer.as_deref(), at, nonce)
+        };
+        // To look for what nobody is told of costs the worker little.
+        self.queueing(settle, |settlement| *settlement == Settlement::Booked).await
     }
 
     async fn claim(&self, claim: Claim) -> Result<Vec<ProviderJob>, StoreError> {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::Connection;
+use tokio::sync::Notify;
 
 use super::checkpoints::Checkpointer;
 use super::connection::{self, Checkpoint, Role, Source};
@@ -13,7 +14,7 @@ use super::deep::DeepPages;
 use super::kept::KeptLists;
 use super::readers::Readers;
 use super::writer::Writer;
-use super::{SqliteStore, jobs, schema};
+use super::{SqliteStore, jobs, outbox, schema};
 use crate::clock::Random;
 use crate::rules::StoreKeys;
 use crate::store::secret_file::{directory_of, private_directory};
@@ -49,7 +50,7 @@ pub(super) fn open_source(
     write_ahead(&connection, path)?;
     let prepared = schema::prepare(&mut connection, path, keys, Arc::clone(&random))?;
     tell_if_new(&prepared, path);
-    jobs::release(&connection).map_err(OpenError::sqlite(path))?;
+    jobs::release(&connection).and_then(|()| outbox::release(&connection)).map_err(OpenError::sqlite(path))?;
     let log = connection::checkpoint(&connection, Checkpoint::Truncate).map_err(OpenError::sqlite(path))?;
     if log.busy {
         tracing::warn!(path = %path.display(), "another process reads the store; its log is moved later");
@@ -60,7 +61,7 @@ pub(super) fn open_source(
 }
 
 /// Opens a store beside a gateway that may be serving it. What is there is left as it is: nothing is made or migrated, the
-/// jobs that the gateway leased stay its own, and so does the log.
+/// jobs and callbacks that the gateway leased stay its own, and so does the log.
 ///
 /// # Errors
 /// One clear line: see [`OpenError`]; also that there is no store, or one of an older version.
@@ -113,7 +114,16 @@ fn start(
     let writer = Writer::start(connection, anchor, Arc::clone(&source), checkpointer, metrics, log).map_err(failed)?;
     let kept = KeptLists::new(vault.comparer().clone());
     let readers = Arc::new(Readers::new(source));
-    Ok(SqliteStore { writer, readers, deep: DeepPages::new(), vault: Arc::new(vault), kept, random })
+    Ok(SqliteStore {
+        writer,
+        readers,
+        deep: DeepPages::new(),
+        lists: DeepPages::new(),
+        queued: Notify::new(),
+        vault: Arc::new(vault),
+        kept,
+        random,
+    })
 }
 
 /// A new store is worth a line; beside a key that was made with another one it is most likely a mistake.

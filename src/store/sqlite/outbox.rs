@@ -1,40 +1,247 @@
-//! What merchants must be told: queued in the commit of the result (contract section 10).
+//! The outbox in the tables `callbacks` and `callback_tries`: one row a callback, queued in the commit of the result
+//! (contract section 10). Every change is a command of the writer; what is sent is read after the commit of its lease.
+//!
+//! A lease ends by itself. Whoever had it may come back late, when the callback was claimed or resent by somebody else:
+//! what it says is kept, but only that the receiver has it still counts (see [`tries`]).
+
+mod list;
+mod queue;
+mod subject;
+mod tries;
 
 use rusqlite::Connection;
+use tokio::sync::Notify;
 
-use crate::clock::Random;
-use crate::domain::{TransactionId, UnixMillis};
-use crate::store::{V1Part, V1Told};
+use super::SqliteStore;
+use crate::domain::{Direction, State, UnixMillis};
+use crate::store::{
+    Addressee, Answer, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackPlace, CallbackQuery,
+    CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Digest, EntryId, News,
+    Outbox, OutboxSize, Relayed, Resent, StoreError,
+};
+use queue::Due;
+use subject::Subject;
 
-/// Names a callback, the same at every try.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CallbackId([u8; 16]);
+pub(super) use queue::{NewCallback, release};
+pub(super) use subject::{address, origin_of};
 
-impl CallbackId {
-    pub(super) fn draw(random: &dyn Random) -> Self {
-        let mut bytes = [0; 16];
-        random.fill(&mut bytes);
-        Self(bytes)
+/// How long a callback is left alone that cannot be read.
+const PUT_OFF_MILLIS: i64 = 60_000;
+
+/// The version whose migration leaves the targets to [`migrate`].
+pub(super) const SINCE_VERSION: i64 = 5;
+
+/// Names the targets of the callbacks that a migration queued, and begins their time anew: nobody could be told before.
+pub(super) fn migrate(connection: &Connection, now: UnixMillis) -> rusqlite::Result<()> {
+    queue::name_targets(connection, now)
+}
+
+impl SqliteStore {
+    async fn claim_due(&self, claim: CallbackClaim) -> Result<Vec<CallbackJob>, StoreError> {
+        let now = claim.now;
+        let claimed = self.writer.submit(move |connection| queue::claim(connection, &claim)).await?;
+        if claimed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = self.readers.read_aside(move |connection| subject::of_all(connection, claimed)).await?;
+        let (mut jobs, mut unreadable) = (Vec::with_capacity(found.len()), Vec::new());
+        for (due, subject) in found {
+            let key = due.key;
+            match self.job(due, subject) {
+                Ok(job) => jobs.push(job),
+                Err(error) => {
+                    // One bad row must not stop the queue.
+                    tracing::error!(%error, "a callback cannot be read and is left for later");
+                    unreadable.push(key);
+                }
+            }
+        }
+        if !unreadable.is_empty() {
+            let later = UnixMillis(now.0.saturating_add(PUT_OFF_MILLIS));
+            let put_off = move |connection: &Connection| queue::put_off(connection, &unreadable, later);
+            self.writer.submit(put_off).await?;
+        }
+        Ok(jobs)
+    }
+
+    fn job(&self, due: Due, subject: Option<Subject>) -> Result<CallbackJob, StoreError> {
+        let missing = || StoreError::Corrupt(format!("callback {}: what it is about is missing", due.key));
+        let id = CallbackId::new(CallbackSubject::from_key(due.key).ok_or_else(missing)?, due.nonce.cast_unsigned());
+        let news = match subject.ok_or_else(missing)? {
+            Subject::Operation(row) => {
+                let stored = self.decode(*row)?;
+                if stored.operation.state == State::Pending {
+                    return Err(StoreError::Corrupt(format!("callback {id}: its operation has no result")));
+                }
+                News::Operation(Box::new(stored))
+            }
+            Subject::Entry(row) => News::Entry(Box::new(row.decode(&self.vault)?)),
+        };
+        Ok(CallbackJob { id, target: due.target, attempts: due.attempts, queued_at: due.queued_at, news })
+    }
+
+    /// Runs a change, and tells the worker if it queued something.
+    pub(super) async fn queueing<T: Send + 'static>(
+        &self,
+        change: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        queued: impl FnOnce(&T) -> bool,
+    ) -> Result<T, StoreError> {
+        let done = self.writer.submit(change).await?;
+        if queued(&done) {
+            self.queued.notify_one();
+        }
+        Ok(done)
+    }
+
+    async fn make_ready(&self, id: CallbackId, now: UnixMillis) -> Result<(), StoreError> {
+        let CallbackSubject::Entry(entry) = id.subject() else { return Ok(()) };
+        // The address of an entry never changes: it may be read before the commit.
+        let Some(url) = self.readers.read(|connection| subject::address_of_entry(connection, entry))? else {
+            return Ok(());
+        };
+        let origin = origin_of(&url).map_err(|error| super::connection::store_error(&error))?;
+        self.queueing(move |connection| queue::ready(connection, id, &origin, now), |ready| *ready).await.map(drop)
+    }
+
+    async fn list(&self, query: CallbackQuery) -> Result<Vec<CallbackRecord>, StoreError> {
+        let scope = self.scope(&query);
+        let read =
+            move |connection: &Connection, wanted: &dyn Fn() -> bool| list::records(connection, &query, &scope, wanted);
+        let (records, unreadable) = self.lists.read_aside(&self.readers, read).await?;
+        for column in unreadable {
+            tracing::error!(column, "a callback cannot be read and is not listed");
+        }
+        Ok(records)
+    }
+
+    /// The orders that a query names, in either direction.
+    fn scope(&self, query: &CallbackQuery) -> list::Scope {
+        match (&query.merchant, &query.order_id) {
+            (None, Some(_)) => list::Scope::Nothing,
+            (Some(merchant), Some(order_id)) => list::Scope::Orders(
+                [Direction::Payin, Direction::Payout]
+                    .map(|direction| self.vault.comparer().order_key(merchant, direction, order_id)),
+            ),
+            (_, None) => list::Scope::All,
+        }
+    }
+
+    async fn resend_all(
+        &self,
+        query: CallbackQuery,
+        now: UnixMillis,
+    ) -> Result<(usize, Option<CallbackPlace>), StoreError> {
+        let scope = self.scope(&query);
+        let query = CallbackQuery { states: vec![CallbackState::Failed], ..query };
+        let read =
+            move |connection: &Connection, wanted: &dyn Fn() -> bool| list::places(connection, &query, &scope, wanted);
+        let places = self.lists.read_aside(&self.readers, read).await?;
+        let Some(last) = places.last().copied() else { return Ok((0, None)) };
+        let resend = move |connection: &Connection| tries::resend_failed(connection, &places, now);
+        let resent = self.queueing(resend, |resent| *resent > 0).await?;
+        Ok((resent, Some(last)))
     }
 }
 
-/// Whether someone is to be told of an operation: what the relay tells has nobody without an address.
-pub(super) const fn tells(v1: Option<&V1Part>) -> bool {
-    match v1 {
-        Some(V1Part { told: V1Told::Relayed(url), .. }) => url.is_some(),
-        Some(V1Part { told: V1Told::Directly, .. }) | None => true,
+impl Outbox for SqliteStore {
+    fn callbacks_queued(&self) -> &Notify {
+        &self.queued
+    }
+
+    fn callback_queues(&self) -> Answer<'_, Vec<CallbackQueue>> {
+        Box::pin(self.readers.read_aside(queue::queues))
+    }
+
+    fn claim_callbacks(&self, claim: CallbackClaim) -> Answer<'_, Vec<CallbackJob>> {
+        Box::pin(self.claim_due(claim))
+    }
+
+    fn callback_tried(&self, id: CallbackId, tried: CallbackTry, next: CallbackNext) -> Answer<'_, ()> {
+        Box::pin(self.writer.submit(move |connection| tries::record(connection, id, &tried, next)))
+    }
+
+    fn postpone_callback(&self, id: CallbackId, due: UnixMillis) -> Answer<'_, ()> {
+        Box::pin(self.writer.submit(move |connection| queue::postpone(connection, id, due)))
+    }
+
+    fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, ()> {
+        Box::pin(self.make_ready(id, now))
+    }
+
+    fn drop_callback(&self, id: CallbackId) -> Answer<'_, ()> {
+        Box::pin(self.writer.submit(move |connection| queue::remove(connection, id)))
+    }
+
+    fn expire_callbacks(&self, queued_until: UnixMillis, reason: &'static str, limit: usize) -> Answer<'_, usize> {
+        Box::pin(self.writer.submit(move |connection| queue::expire(connection, queued_until, reason, limit)))
+    }
+
+    fn addressee(&self, order: Digest) -> Answer<'_, Option<Addressee>> {
+        Box::pin(async move {
+            match self.readers.read(|connection| subject::addressee(connection, order))? {
+                None => Ok(None),
+                Some(Ok(addressee)) => Ok(Some(addressee)),
+                Some(Err(column)) => Err(StoreError::Corrupt(format!("an order's column {column} is not ours"))),
+            }
+        })
+    }
+
+    fn relayed(&self, entry: EntryId, at: UnixMillis) -> Answer<'_, Relayed> {
+        let nonce = self.random.number();
+        let relay = move |connection: &Connection| queue::relay(connection, entry, nonce, at);
+        Box::pin(self.queueing(relay, |relayed| *relayed == Relayed::Queued))
+    }
+
+    fn callback(&self, id: CallbackId) -> Answer<'_, Option<(CallbackRecord, Vec<CallbackTry>)>> {
+        Box::pin(async move {
+            let found = self.readers.read(|connection| list::one(connection, id))?;
+            found
+                .transpose()
+                .map_err(|column| StoreError::Corrupt(format!("callback {id}: the column {column} is not ours")))
+        })
+    }
+
+    fn callbacks(&self, query: CallbackQuery) -> Answer<'_, Vec<CallbackRecord>> {
+        Box::pin(self.list(query))
+    }
+
+    fn resend_callback(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, Resent> {
+        let resend = move |connection: &Connection| tries::resend(connection, id, now);
+        Box::pin(self.queueing(resend, |resent| *resent == Resent::Queued))
+    }
+
+    fn resend_failed(&self, query: CallbackQuery, now: UnixMillis) -> Answer<'_, (usize, Option<CallbackPlace>)> {
+        Box::pin(self.resend_all(query, now))
+    }
+
+    fn outbox_size(&self) -> Answer<'_, OutboxSize> {
+        Box::pin(self.readers.read_aside(list::size))
     }
 }
 
-/// Queues the callback of a terminal result.
-pub(super) fn queue(
-    connection: &Connection,
-    id: TransactionId,
-    callback: CallbackId,
-    due: UnixMillis,
-) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached("INSERT INTO callbacks (transaction_id, callback_id, due_at, attempts) VALUES (?1, ?2, ?3, 0)")?
-        .execute((id.to_stored(), callback.0, due.0))
-        .map(drop)
+const PENDING: i64 = state_number(CallbackState::Pending);
+const DELIVERED: i64 = state_number(CallbackState::Delivered);
+const FAILED: i64 = state_number(CallbackState::Failed);
+
+/// `callbacks.state`. Statements that need the partial index of pending callbacks say 0 themselves.
+const fn state_number(state: CallbackState) -> i64 {
+    match state {
+        CallbackState::Pending => 0,
+        CallbackState::Delivered => 1,
+        CallbackState::Failed => 2,
+    }
+}
+
+const fn state_of(number: i64) -> Option<CallbackState> {
+    match number {
+        PENDING => Some(CallbackState::Pending),
+        DELIVERED => Some(CallbackState::Delivered),
+        FAILED => Some(CallbackState::Failed),
+        _ => None,
+    }
+}
+
+/// `callbacks.target` as it was written: no origin is the engine's word.
+fn target_of(text: String) -> CallbackTarget {
+    if text == CallbackTarget::Engine.as_str() { CallbackTarget::Engine } else { CallbackTarget::Origin(text.into()) }
 }

@@ -40,6 +40,19 @@ impl Readers {
         }
     }
 
+    /// Runs a lookup that may be long aside of the threads that serve.
+    ///
+    /// # Errors
+    /// As [`Readers::read`].
+    pub(super) async fn read_aside<T: Send + 'static>(
+        self: &Arc<Self>,
+        lookup: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let readers = Arc::clone(self);
+        let reading = tokio::task::spawn_blocking(move || readers.read(lookup));
+        reading.await.unwrap_or_else(|_| Err(StoreError::Corrupt("a lookup came to no end".to_owned())))
+    }
+
     /// A connection to be kept for long.
     ///
     /// # Errors

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::clock::Random;
+use super::outbox;
+use crate::clock::{Clock as _, Random, SystemClock};
 use crate::rules::{Secret, StoreKeys};
 use crate::store::secret_file::secret_file;
 use crate::store::vault::{Purpose, Vault, VaultError, WrappedKey};
@@ -100,6 +101,9 @@ fn migrate(transaction: &Transaction<'_>, version: i64) -> rusqlite::Result<()> 
     let done = usize::try_from(version).unwrap_or(0);
     for (version, migration) in (1_i64..).zip(MIGRATIONS).skip(done) {
         transaction.execute_batch(migration)?;
+        if version == outbox::SINCE_VERSION {
+            outbox::migrate(transaction, SystemClock.now())?;
+        }
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", version)?;
     }

@@ -3,11 +3,11 @@
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::ledger::{self, Booking, Occasion};
-use super::outbox::{self, CallbackId};
+use super::outbox::{self, NewCallback};
 use super::usage::{self, Customer};
 use super::{jobs, preparations, row};
 use crate::domain::{Direction, Outcome, State, Status, TransactionId, UnixDay, UnixMillis};
-use crate::store::Settlement;
+use crate::store::{CallbackId, CallbackSubject, Settlement};
 
 /// What of an operation decides about a result.
 struct Standing {
@@ -20,7 +20,8 @@ struct Standing {
     shop: Box<str>,
     customer_account_id: Option<i64>,
     counted_day: Option<i32>,
-    tells: bool,
+    /// Where it is told.
+    told_url: Option<Box<str>>,
 }
 
 impl Standing {
@@ -28,7 +29,7 @@ impl Standing {
         connection
             .prepare_cached(
                 "SELECT direction, status, finished_at, amount, merchant, currency, shop, customer_account_id, \
-                 counted_day, relayed = 0 OR v1_callback_url IS NOT NULL \
+                 counted_day, CASE relayed WHEN 0 THEN callback_url ELSE v1_callback_url END \
                  FROM operations WHERE transaction_id = ?1",
             )?
             .query_row([id.to_stored()], Self::read)
@@ -46,7 +47,7 @@ impl Standing {
             shop: row.get(6)?,
             customer_account_id: row.get(7)?,
             counted_day: row.get(8)?,
-            tells: row.get(9)?,
+            told_url: row.get(9)?,
         })
     }
 
@@ -73,7 +74,7 @@ pub(super) fn settle(
     outcome: &Outcome,
     payer: Option<&[u8]>,
     at: UnixMillis,
-    callback: CallbackId,
+    nonce: u64,
 ) -> rusqlite::Result<Settlement> {
     let Some(standing) = Standing::of(connection, id)? else { return Ok(Settlement::Unknown) };
     let settlement = match standing.state()?.finish(outcome.clone(), at) {
@@ -83,8 +84,9 @@ pub(super) fn settle(
             for posting in ledger::of_result(direction, finished.status()) {
                 ledger::book(connection, *posting, booking(id, &standing, at))?;
             }
-            if standing.tells {
-                outbox::queue(connection, id, callback, at)?;
+            if let Some(url) = &standing.told_url {
+                let (id, target) = (CallbackId::new(CallbackSubject::Operation(id), nonce), outbox::origin_of(url)?);
+                NewCallback { id, merchant: &standing.merchant, target: &target, at }.queue(connection)?;
             }
             Settlement::Booked
         }

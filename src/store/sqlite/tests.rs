@@ -25,7 +25,7 @@ use crate::clock::SystemRandomness;
 use crate::domain::{AccountNumber, Detail, Instructions};
 use crate::rules::{Secret, StoreKeys};
 use crate::store::conformance::{
-    Backend, CARD, Callback, NOW, PAYER, conformance, created, deposit, merchant, order, stored, withdrawal,
+    Backend, CARD, NOW, PAYER, conformance, created, deposit, merchant, order, stored, withdrawal,
 };
 use crate::store::{Holds, OpenError, Opened};
 
@@ -71,18 +71,6 @@ impl Place {
 impl Backend for Place {
     fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>> {
         Box::pin(async { Arc::new(self.open_made().unwrap()) as Arc<dyn Store> })
-    }
-
-    fn outbox(&self) -> Pin<Box<dyn Future<Output = Vec<Callback>> + Send + '_>> {
-        Box::pin(async {
-            let connection = rusqlite::Connection::open(self.path()).unwrap();
-            let mut rows = connection.prepare("SELECT transaction_id, callback_id, due_at FROM callbacks").unwrap();
-            let callback = |row: &rusqlite::Row<'_>| {
-                let id = TransactionId::from_stored(row.get(0)?).unwrap();
-                Ok(Callback { id, name: row.get(1)?, due: UnixMillis(row.get(2)?) })
-            };
-            rows.query_map([], callback).unwrap().collect::<Result<_, _>>().unwrap()
-        })
     }
 }
 

@@ -148,7 +148,7 @@ pub(in crate::store::sqlite) struct EntryRow {
 }
 
 impl EntryRow {
-    pub(super) fn by_id(connection: &Connection, id: EntryId) -> rusqlite::Result<Option<Self>> {
+    pub(in crate::store::sqlite) fn by_id(connection: &Connection, id: EntryId) -> rusqlite::Result<Option<Self>> {
         connection.prepare_cached(select!("WHERE entry = ?1"))?.query_row([id.0], Self::read).optional()
     }
 
@@ -215,7 +215,7 @@ impl EntryRow {
     ///
     /// # Errors
     /// A column holds what was never written there.
-    pub(super) fn decode(self, vault: &Vault) -> Result<Entry, StoreError> {
+    pub(in crate::store::sqlite) fn decode(self, vault: &Vault) -> Result<Entry, StoreError> {
         let id = self.id;
         self.understand(vault).map_err(|NotOurs(column)| {
             StoreError::Corrupt(format!("journal entry {id}: the column {column} is not ours"))

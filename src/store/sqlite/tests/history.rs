@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::*;
 use crate::domain::{Amount, CustomerAccountId, Kind, Operation, Preparation, State, Status, UnixDay};
-use crate::store::conformance::audited;
-use crate::store::{Creation, DailyLimit, Reservations, Verdict};
+use crate::store::conformance::{audited, told};
+use crate::store::{CallbackSubject, Creation, DailyLimit, Reservations, Verdict};
 
 const MERCHANTS: [&str; 3] = ["acme", "bolt", "cosy"];
 const CURRENCIES: [&str; 2] = ["EUR", "USD"];
@@ -326,9 +326,10 @@ impl History {
             }
         }
         assert_eq!(balances, self.model.balances);
-        let told: Vec<_> = self.place.outbox().await.into_iter().map(|callback| callback.id).collect();
+        let told: Vec<_> = told(self.store()).await.iter().map(|callback| callback.id.subject()).collect();
         assert_eq!(told.len(), self.model.told.len());
-        assert_eq!(told.into_iter().collect::<HashSet<_>>(), self.model.told);
+        let expected: HashSet<_> = self.model.told.iter().map(|id| CallbackSubject::Operation(*id)).collect();
+        assert_eq!(told.into_iter().collect::<HashSet<_>>(), expected);
         for (id, (operation, _)) in &self.model.operations {
             assert_eq!(self.store().by_id(*id).await.unwrap().unwrap().operation, *operation);
         }

@@ -1,10 +1,10 @@
 //! Stores of earlier versions, with operations and jobs, become ones of today's version without loss.
 
 use super::*;
-use crate::domain::{CustomerAccountId, Preparation, ProviderKind, UnixDay};
-use crate::store::conformance::{audited, first_page, intended, intent};
+use crate::domain::{CallbackUrl, CustomerAccountId, Preparation, ProviderKind, State, UnixDay};
+use crate::store::conformance::{audited, first_page, intended, intent, told};
 use crate::store::sqlite::schema;
-use crate::store::{DailyLimit, Digest, Journal, V1Part, V1Told};
+use crate::store::{DailyLimit, Digest, Journal, Outbox, V1Part, V1Told};
 
 /// The columns that version 2 had.
 const COLUMNS: &str = "transaction_id, order_key, direction, status, created_at, finished_at, amount, \
@@ -13,8 +13,16 @@ const COLUMNS: &str = "transaction_id, order_key, direction, status, created_at,
     fields";
 
 /// The tables that version 3 had as they are today.
-const SINCE_VERSION_3: [&str; 8] =
-    ["entries", "accounts", "callbacks", "untold", "daily_usage", "merchants", "reserved_ids", "preparations"];
+const SINCE_VERSION_3: [&str; 7] =
+    ["entries", "accounts", "untold", "daily_usage", "merchants", "reserved_ids", "preparations"];
+
+/// The callbacks that versions 3 and 4 queued: none of those that the engine itself tells merchants who called v1.
+const CALLBACKS: &str = "INSERT INTO callbacks SELECT key, randomblob(16), due_at, 7 FROM newer.callbacks \
+    JOIN newer.operations ON transaction_id = key WHERE from_v1 = 0 OR v1_callback_url IS NOT NULL";
+
+/// What callbacks were and stay, less what begins anew.
+const WAITING: &str = "SELECT key, merchant, target, state, due_at, leased, attempts, tries, last_status, last_error \
+    FROM callbacks";
 
 /// Turns the store of a place into one of version 2 with the same operations; attempts go over to jobs.
 fn make_version_2(place: &Place) {
@@ -34,9 +42,24 @@ fn make_version_3(place: &Place) {
         place,
         3,
         &format!(
-            "INSERT INTO operations ({columns}) SELECT {columns} FROM newer.operations; {tables}; \
+            "INSERT INTO operations ({columns}) SELECT {columns} FROM newer.operations; {tables}; {CALLBACKS}; \
              INSERT INTO provider_jobs SELECT transaction_id, j.shop, o.provider, due_at, attempts, leased \
              FROM newer.provider_jobs j JOIN newer.operations o USING (transaction_id)"
+        ),
+    );
+}
+
+/// Turns the store of a place into one of version 4 with all it holds.
+fn make_version_4(place: &Place) {
+    let tables = SINCE_VERSION_3.iter().chain(&["provider_jobs", "journal"]);
+    let tables: Vec<_> = tables.map(|table| format!("INSERT INTO {table} SELECT * FROM newer.{table}")).collect();
+    let columns = format!("{COLUMNS}, counted_day, provider, v1_members, from_v1");
+    make_version(
+        place,
+        4,
+        &format!(
+            "INSERT INTO operations ({columns}) SELECT {columns} FROM newer.operations; {CALLBACKS}; {}",
+            tables.join("; ")
         ),
     );
 }
@@ -114,7 +137,7 @@ async fn a_store_of_version_2_is_migrated_without_loss() {
     assert_eq!((audit.operations, audit.entries), (7, 2 + 2 + 4 + 2), "what they mean to the ledger is booked");
     let balances = store.balances(&merchant("acme")).await.unwrap();
     assert_eq!(balances, [(Currency::new("EUR").unwrap(), Balance { available: 1050 - 3 * 1050, held: 2 * 1050 })]);
-    assert_eq!(place.outbox().await.len(), 0, "nothing is told of what was finished long ago");
+    assert_eq!(told(&store).await.len(), 0, "nothing is told of what was finished long ago");
 
     // The lease of a process that is gone ends; the others wait for their time.
     let jobs = store.claim_provider_jobs(claim(99)).await.unwrap();
@@ -124,7 +147,7 @@ async fn a_store_of_version_2_is_migrated_without_loss() {
         let settled = store.settle(pending.operation.id, Outcome::Failed, UnixMillis(NOW.0 + 9)).await.unwrap();
         assert_eq!(settled, Settlement::Booked);
     }
-    assert_eq!(place.outbox().await.len(), 3);
+    assert_eq!(told(&store).await.len(), 3);
     assert_eq!(store.provider_queues().await.unwrap(), []);
     audited(&store).await;
     drop(store);
@@ -144,11 +167,17 @@ fn rows(place: &Place, sql: &str) -> Vec<String> {
     rows
 }
 
+/// What v2 was given as the address of an order whose result is relayed.
+fn relay_address(order: &str) -> CallbackUrl {
+    CallbackUrl::new(&format!("https://pay.example/relay/{order}.0123456789abcdef0123456789abcdef")).unwrap()
+}
+
 #[tokio::test]
 async fn a_store_of_version_3_is_migrated_without_loss() {
     let place = Place::new();
     let store = place.open_made().unwrap();
     let mut translated = with_job(deposit("acme", "translated"), 0);
+    translated.operation.callback_url = relay_address("acme.payin");
     translated.v1 = Some(V1Part { digest: Digest([1; 16]), members: None, told: V1Told::Relayed(None) });
     let mut limited = with_job(withdrawal("acme", "limited"), 100);
     limited.operation.customer_account_id = Some(CustomerAccountId(70));
@@ -170,7 +199,7 @@ async fn a_store_of_version_3_is_migrated_without_loss() {
     drop(store);
     let tables = SINCE_VERSION_3.map(|table| format!("SELECT * FROM {table}"));
     let jobs = "SELECT transaction_id, shop, due_at, attempts, leased FROM provider_jobs".to_owned();
-    let tables: Vec<_> = tables.into_iter().chain([jobs]).collect();
+    let tables: Vec<_> = tables.into_iter().chain([jobs, WAITING.to_owned()]).collect();
     let before: Vec<_> = tables.iter().map(|sql| rows(&place, sql)).collect();
     assert!(before.iter().zip(&tables).all(|(rows, sql)| !rows.is_empty() || sql.ends_with("untold")), "{before:?}");
     make_version_3(&place);
@@ -195,4 +224,64 @@ async fn a_store_of_version_3_is_migrated_without_loss() {
     let entry = intended(&store, intent("acme", "journaled")).await;
     assert_eq!(store.open_entries(None, 10).await.unwrap(), [entry]);
     audited(&store).await;
+}
+
+/// A finished operation that was made from v1.
+fn made_from_v1(order_text: &str, url: &CallbackUrl, told: V1Told) -> Draft {
+    let mut draft = withdrawal("acme", order_text);
+    draft.operation.callback_url = url.clone();
+    draft.operation.state = State::Finished { outcome: Outcome::Failed, at: UnixMillis(NOW.0 + 3) };
+    draft.v1 = Some(V1Part { digest: Digest([1; 16]), members: None, told });
+    draft
+}
+
+#[tokio::test]
+async fn what_a_store_of_version_4_had_to_tell_is_told() {
+    let place = Place::new();
+    let store = place.open_made().unwrap();
+    let relay = relay_address("acme.payout");
+    let v1 = CallbackUrl::new_allowing_http("http://SHOP.example/v1?a=b").unwrap();
+    let own = CallbackUrl::new("https://acme.example:8443/relay/race").unwrap();
+    let native = created(&store, deposit("bolt", "native")).await;
+    store.settle(native, Outcome::Failed, UnixMillis(NOW.0 + 9)).await.unwrap();
+    let pending = created(&store, deposit("acme", "pending")).await;
+    let relayed = created(&store, made_from_v1("relayed", &relay, V1Told::Relayed(Some(v1)))).await;
+    let nobody = created(&store, made_from_v1("nobody", &relay, V1Told::Relayed(None))).await;
+    let forgotten = created(&store, made_from_v1("forgotten", &own, V1Told::Directly)).await;
+    let long_ago = created(&store, made_from_v1("long ago", &own, V1Told::Directly)).await;
+    let entry = intended(&store, intent("acme", "journaled")).await;
+    let mut expected = Vec::new();
+    for id in [native, pending, relayed, nobody, forgotten, long_ago] {
+        expected.push(store.by_id(id).await.unwrap().unwrap());
+    }
+    drop(store);
+    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    connection.execute("INSERT INTO untold VALUES (?1)", [long_ago.to_stored()]).unwrap();
+    connection.execute("DELETE FROM callbacks WHERE key = ?1", [long_ago.to_stored()]).unwrap();
+    drop(connection);
+    make_version_4(&place);
+
+    let store = place.open_made().unwrap();
+    for stored in &expected {
+        assert_eq!(store.by_id(stored.operation.id).await.unwrap().as_ref(), Some(stored));
+    }
+    assert_eq!(store.open_entries(None, 10).await.unwrap(), [entry]);
+    audited(&store).await;
+    let told = told(&store).await;
+    let told: Vec<_> =
+        told.iter().map(|told| (told.id.subject().key(), told.url.as_str(), told.due.0 - NOW.0)).collect();
+    let mut waiting = vec![
+        (native.to_stored(), "https://acme.example/callback", 9),
+        (relayed.to_stored(), "http://SHOP.example/v1?a=b", 3),
+        (forgotten.to_stored(), "https://acme.example:8443/relay/race", 3),
+    ];
+    waiting.sort_unstable();
+    assert_eq!(told, waiting);
+    let queues = store.callback_queues().await.unwrap();
+    let targets: Vec<_> = queues.iter().map(|queue| queue.target.as_str()).collect();
+    assert_eq!(targets, ["http://shop.example:80", "https://acme.example:443", "https://acme.example:8443"]);
+    // Their time begins with the migration: what waited for long is not given up at once.
+    assert_eq!(store.expire_callbacks(UnixMillis(NOW.0 + 9), "too late", 10).await.unwrap(), 0);
+    drop(store);
+    audited(&place.open_made().unwrap()).await;
 }

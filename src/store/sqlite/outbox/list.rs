@@ -1,0 +1,243 @@
+//! The list of callbacks, newest first: by `queued_at` and then by the number of what they are about.
+//!
+//! A state is read along its index, which holds all that tells a merchant's callbacks from others'; rows are read of
+//! those alone that are shown. The states of a query are merged.
+
+use std::cmp::Reverse;
+
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::{state_number, state_of, target_of, tries};
+use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
+use crate::store::sqlite::lanes::at_one_moment;
+use crate::store::sqlite::row::{NotOurs, OrNot, direction_of};
+use crate::store::{
+    CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Digest,
+    OutboxSize,
+};
+
+/// Of so many callbacks that are left out, one is where a reader looks whether anyone still waits.
+const LOOK_EVERY: usize = 4096;
+
+/// Among which callbacks a query looks.
+#[derive(Debug, Clone)]
+pub(super) enum Scope {
+    All,
+    /// Those of the orders of these keys.
+    Orders([Digest; 2]),
+    Nothing,
+}
+
+/// What a column held that was never written there.
+type Column = &'static str;
+
+/// A slice of the list, of one moment, and what made others unreadable, which are left out. Ends early when nobody waits.
+pub(super) fn records(
+    connection: &Connection,
+    query: &CallbackQuery,
+    scope: &Scope,
+    wanted: &dyn Fn() -> bool,
+) -> rusqlite::Result<(Vec<CallbackRecord>, Vec<Column>)> {
+    at_one_moment(connection, || {
+        let (mut records, mut unreadable) = (Vec::new(), Vec::new());
+        let mut rest = query.clone();
+        loop {
+            let places = found(connection, &rest, scope, wanted)?;
+            for place in &places {
+                match record(connection, place.key)? {
+                    Some(Ok(record)) => records.push(record),
+                    Some(Err(column)) => unreadable.push(column),
+                    None => unreadable.push("key"),
+                }
+            }
+            match places.last() {
+                // Others take the places of those that cannot be read: a slice that is not full is the last one.
+                Some(last) if places.len() == rest.limit && records.len() < query.limit => {
+                    rest.after = Some(*last);
+                    rest.limit = query.limit - records.len();
+                }
+                _ => return Ok((records, unreadable)),
+            }
+        }
+    })
+}
+
+/// The places of a slice of the list, of one moment. Ends early when nobody waits.
+pub(super) fn places(
+    connection: &Connection,
+    query: &CallbackQuery,
+    scope: &Scope,
+    wanted: &dyn Fn() -> bool,
+) -> rusqlite::Result<Vec<CallbackPlace>> {
+    at_one_moment(connection, || found(connection, query, scope, wanted))
+}
+
+fn found(
+    connection: &Connection,
+    query: &CallbackQuery,
+    scope: &Scope,
+    wanted: &dyn Fn() -> bool,
+) -> rusqlite::Result<Vec<CallbackPlace>> {
+    let mut places = match scope {
+        Scope::Nothing => Vec::new(),
+        Scope::Orders(keys) => of_orders(connection, query, keys)?,
+        Scope::All => {
+            let mut places = Vec::new();
+            for state in [CallbackState::Pending, CallbackState::Delivered, CallbackState::Failed] {
+                if query.states.contains(&state) {
+                    along(connection, query, state, wanted, &mut places)?;
+                }
+            }
+            places
+        }
+    };
+    places.sort_unstable_by_key(|place| Reverse(*place));
+    places.truncate(query.limit);
+    Ok(places)
+}
+
+/// The places of a query end before this one.
+fn end_of(query: &CallbackQuery) -> CallbackPlace {
+    let until = query.until.map_or(CallbackPlace { queued_at: UnixMillis(i64::MAX), key: i64::MAX }, |until| {
+        CallbackPlace { queued_at: UnixMillis(until.0.saturating_add(1)), key: i64::MIN }
+    });
+    query.after.map_or(until, |after| after.min(until))
+}
+
+fn begin_of(query: &CallbackQuery) -> UnixMillis {
+    query.since.unwrap_or(UnixMillis(i64::MIN))
+}
+
+/// Callbacks in a state between two places, newest first.
+pub(in crate::store::sqlite) const ALONG: &str = "SELECT queued_at, key, merchant FROM callbacks INDEXED BY callbacks_by_time \
+     WHERE state = ?1 AND (queued_at, key) < (?2, ?3) AND queued_at >= ?4 ORDER BY queued_at DESC, key DESC";
+
+/// Adds the newest of a state.
+fn along(
+    connection: &Connection,
+    query: &CallbackQuery,
+    state: CallbackState,
+    wanted: &dyn Fn() -> bool,
+    places: &mut Vec<CallbackPlace>,
+) -> rusqlite::Result<()> {
+    let (end, begin) = (end_of(query), begin_of(query));
+    let merchant = query.merchant.as_ref().map(MerchantId::as_str);
+    let mut statement = connection.prepare_cached(ALONG)?;
+    let mut rows = statement.query((state_number(state), end.queued_at.0, end.key, begin.0))?;
+    let (mut taken, mut looked_at) = (0, 0_usize);
+    while taken < query.limit && (!looked_at.is_multiple_of(LOOK_EVERY) || wanted()) {
+        let Some(row) = rows.next()? else { break };
+        looked_at += 1;
+        if merchant.is_none_or(|merchant| row.get_ref(2).is_ok_and(|found| found.as_str() == Ok(merchant))) {
+            places.push(CallbackPlace { queued_at: UnixMillis(row.get(0)?), key: row.get(1)? });
+            taken += 1;
+        }
+    }
+    Ok(())
+}
+
+/// The callbacks of orders: there are at most two of each.
+fn of_orders(connection: &Connection, query: &CallbackQuery, keys: &[Digest]) -> rusqlite::Result<Vec<CallbackPlace>> {
+    let mut statement = connection.prepare_cached(OF_ORDER)?;
+    let (end, begin) = (end_of(query), begin_of(query));
+    let mut places = Vec::new();
+    for key in keys {
+        let mut rows = statement.query([key.0])?;
+        while let Some(row) = rows.next()? {
+            let place = CallbackPlace { queued_at: UnixMillis(row.get(0)?), key: row.get(1)? };
+            let state = state_of(row.get(2)?);
+            if state.is_some_and(|state| query.states.contains(&state)) && place < end && place.queued_at >= begin {
+                places.push(place);
+            }
+        }
+    }
+    Ok(places)
+}
+
+pub(in crate::store::sqlite) const OF_ORDER: &str = "SELECT queued_at, key, state FROM callbacks WHERE key IN \
+     (SELECT transaction_id FROM operations WHERE order_key = ?1 UNION ALL SELECT -entry FROM journal WHERE order_key = ?1)";
+
+/// What a record is made of, and what it is about; the order is [`understood`]'s.
+macro_rules! select {
+    ($about:literal) => {
+        concat!(
+            "SELECT c.key, c.nonce, c.merchant, c.target, c.state, c.queued_at, c.due_at, c.leased, c.tries, \
+             c.last_status, c.last_error, ",
+            $about,
+            " WHERE c.key = ?1"
+        )
+    };
+}
+
+const OF_OPERATION: &str = select!(
+    "o.direction, o.order_id, CASE o.relayed WHEN 0 THEN o.callback_url ELSE o.v1_callback_url END, o.relayed, \
+     CAST(o.transaction_id AS TEXT) FROM callbacks c JOIN operations o ON o.transaction_id = c.key"
+);
+
+const OF_ENTRY: &str = select!(
+    "j.direction, j.order_id, j.v1_callback_url, 1, j.transaction_id \
+     FROM callbacks c JOIN journal j ON j.entry = -c.key"
+);
+
+/// The record of a callback; the error is the column that holds what was never written there.
+fn record(connection: &Connection, key: i64) -> rusqlite::Result<Option<Result<CallbackRecord, Column>>> {
+    let select = if key < 0 { OF_ENTRY } else { OF_OPERATION };
+    let read = connection.prepare_cached(select)?.query_row([key], |row| Ok(understood(row)));
+    Ok(read.optional()?.map(|understood| understood.map_err(|NotOurs(column)| column)))
+}
+
+fn understood(row: &Row<'_>) -> Result<CallbackRecord, NotOurs> {
+    fn column<T: rusqlite::types::FromSql>(row: &Row<'_>, at: usize, name: Column) -> Result<T, NotOurs> {
+        row.get(at).map_err(|_| NotOurs(name))
+    }
+    let subject = CallbackSubject::from_key(column(row, 0, "key")?).ok_or(NotOurs("key"))?;
+    let text = |at, name| column::<String>(row, at, name);
+    let outcome = tries::outcome_of(column(row, 9, "last_status")?, column(row, 10, "last_error")?);
+    Ok(CallbackRecord {
+        id: CallbackId::new(subject, column::<i64>(row, 1, "nonce")?.cast_unsigned()),
+        merchant: MerchantId::new(&text(2, "merchant")?).or_not("merchant")?,
+        direction: direction_of(column(row, 11, "direction")?).ok_or(NotOurs("direction"))?,
+        order_id: OrderId::new(&text(12, "order_id")?).or_not("order_id")?,
+        transaction_id: column(row, 15, "transaction_id")?,
+        url: CallbackUrl::new_allowing_http(&text(13, "callback_url")?).or_not("callback_url")?,
+        is_v1: column(row, 14, "relayed")?,
+        state: state_of(column(row, 4, "state")?).ok_or(NotOurs("state"))?,
+        target: target_of(text(3, "target")?),
+        is_under_way: column(row, 7, "leased")?,
+        queued_at: UnixMillis(column(row, 5, "queued_at")?),
+        due: UnixMillis(column(row, 6, "due_at")?),
+        tries: column(row, 8, "tries")?,
+        last: outcome.map_err(NotOurs)?,
+    })
+}
+
+/// A callback with its tries.
+pub(super) fn one(
+    connection: &Connection,
+    id: CallbackId,
+) -> rusqlite::Result<Option<Result<(CallbackRecord, Vec<CallbackTry>), Column>>> {
+    at_one_moment(connection, || {
+        Ok(match record(connection, id.subject().key())? {
+            Some(Ok(record)) if record.id == id => Some(tries::of(connection, id)?.map(|tries| (record, tries))),
+            Some(Err(column)) => Some(Err(column)),
+            Some(Ok(_)) | None => None,
+        })
+    })
+}
+
+/// How many callbacks are in a state, and the time of the first.
+pub(in crate::store::sqlite) const SIZE: &str =
+    "SELECT count(*), min(queued_at) FROM callbacks INDEXED BY callbacks_by_time WHERE state = ?1";
+
+/// Counts what waits and what was given up: a pass over their index.
+pub(super) fn size(connection: &Connection) -> rusqlite::Result<OutboxSize> {
+    at_one_moment(connection, || {
+        let mut size = connection.prepare_cached(SIZE)?;
+        let mut of = |state| {
+            size.query_row([state_number(state)], |row| Ok((row.get::<_, i64>(0)?.unsigned_abs(), row.get(1)?)))
+        };
+        let (pending, oldest) = of(CallbackState::Pending)?;
+        let (failed, _): (_, Option<i64>) = of(CallbackState::Failed)?;
+        Ok(OutboxSize { pending, failed, oldest: oldest.map(UnixMillis) })
+    })
+}

@@ -1,0 +1,216 @@
+//! The queues: one a target, each in the order in which its callbacks are due.
+
+use rusqlite::{Connection, OptionalExtension, named_params};
+
+use super::subject::{address_of_entry, merchant_of_entry, origin_of};
+use super::{FAILED, target_of};
+use crate::domain::UnixMillis;
+use crate::store::{CallbackClaim, CallbackId, CallbackQueue, CallbackSubject, CallbackTarget, EntryId, Relayed};
+
+/// How many callbacks a migration looks at at once.
+const MIGRATED: i64 = 1000;
+
+/// A callback about to be queued.
+pub(in crate::store::sqlite) struct NewCallback<'a> {
+    pub(in crate::store::sqlite) id: CallbackId,
+    pub(in crate::store::sqlite) merchant: &'a str,
+    /// As [`CallbackTarget::as_str`] says it.
+    pub(in crate::store::sqlite) target: &'a str,
+    pub(in crate::store::sqlite) at: UnixMillis,
+}
+
+impl NewCallback<'_> {
+    /// Queues it, due at once. It fails when its subject has one.
+    pub(in crate::store::sqlite) fn queue(&self, connection: &Connection) -> rusqlite::Result<()> {
+        connection
+            .prepare_cached(
+                "INSERT INTO callbacks (key, nonce, merchant, target, state, queued_at, due_at, leased, attempts, tries) \
+                 VALUES (:key, :nonce, :merchant, :target, 0, :at, :at, 0, 0, 0)",
+            )?
+            .execute(named_params! {
+                ":key": self.id.subject().key(),
+                ":nonce": self.id.nonce().cast_signed(),
+                ":merchant": self.merchant,
+                ":target": self.target,
+                ":at": self.at.0,
+            })
+            .map(drop)
+    }
+}
+
+/// Queues what a remote engine announced, unless there is nobody to be told or it is there.
+pub(super) fn relay(connection: &Connection, entry: EntryId, nonce: u64, at: UnixMillis) -> rusqlite::Result<Relayed> {
+    let subject = CallbackSubject::Entry(entry);
+    let stands: bool = connection
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM callbacks WHERE key = ?1)")?
+        .query_row([subject.key()], |row| row.get(0))?;
+    let told = address_of_entry(connection, entry)?.is_some();
+    match merchant_of_entry(connection, entry)? {
+        Some(merchant) if told && !stands => {
+            let target = CallbackTarget::Engine.as_str();
+            NewCallback { id: CallbackId::new(subject, nonce), merchant: &merchant, target, at }.queue(connection)?;
+            Ok(Relayed::Queued)
+        }
+        _ => Ok(Relayed::Nothing),
+    }
+}
+
+/// The next target after one, and when its earliest callback is due.
+pub(in crate::store::sqlite) const NEXT_QUEUE: &str =
+    "SELECT target, due_at FROM callbacks WHERE state = 0 AND target > ?1 ORDER BY target, due_at LIMIT 1";
+
+/// The targets with pending callbacks: one step of the index a target, however many callbacks wait.
+pub(super) fn queues(connection: &Connection) -> rusqlite::Result<Vec<CallbackQueue>> {
+    let mut next = connection.prepare_cached(NEXT_QUEUE)?;
+    let mut queues: Vec<CallbackQueue> = Vec::new();
+    loop {
+        let last = queues.last().map_or("", |queue| queue.target.as_str());
+        let queue = next.query_row([last], |row| {
+            Ok(CallbackQueue { target: target_of(row.get(0)?), due: UnixMillis(row.get(1)?) })
+        });
+        let Some(queue) = queue.optional()? else { return Ok(queues) };
+        queues.push(queue);
+    }
+}
+
+/// A claimed callback, before what it is about was read.
+pub(super) struct Due {
+    pub(super) key: i64,
+    pub(super) nonce: i64,
+    pub(super) target: CallbackTarget,
+    pub(super) attempts: u32,
+    pub(super) queued_at: UnixMillis,
+}
+
+/// What is due of a target, earliest first.
+pub(in crate::store::sqlite) const DUE: &str = "SELECT key, nonce, attempts, queued_at FROM callbacks WHERE state = 0 AND target = ?1 AND due_at <= ?2 \
+     ORDER BY due_at, key LIMIT ?3";
+
+/// Takes what is due of each target, earliest first, and leases it.
+pub(super) fn claim(connection: &Connection, claim: &CallbackClaim) -> rusqlite::Result<Vec<Due>> {
+    let mut due = connection.prepare_cached(DUE)?;
+    let mut lease = connection
+        .prepare_cached("UPDATE callbacks SET due_at = ?2, leased = 1, attempts = attempts + 1 WHERE key = ?1")?;
+    let mut claimed: Vec<Due> = Vec::new();
+    for (target, share) in &claim.shares {
+        let before = claimed.len();
+        let limit = i64::try_from(*share).unwrap_or(i64::MAX);
+        let rows = due.query_map((target.as_str(), claim.now.0, limit), |row| {
+            Ok(Due {
+                key: row.get(0)?,
+                nonce: row.get(1)?,
+                target: target.clone(),
+                attempts: row.get(2)?,
+                queued_at: UnixMillis(row.get(3)?),
+            })
+        })?;
+        for row in rows {
+            claimed.push(row?);
+        }
+        for row in &claimed[before..] {
+            lease.execute((row.key, claim.lease_until.0))?;
+        }
+    }
+    Ok(claimed)
+}
+
+/// Makes every claimed callback due again. One gateway serves a file, so that whoever claimed them is gone when it opens.
+pub(in crate::store::sqlite) fn release(connection: &Connection) -> rusqlite::Result<()> {
+    connection
+        .execute(
+            "UPDATE callbacks INDEXED BY callbacks_by_due SET due_at = queued_at, leased = 0 \
+             WHERE state = 0 AND leased = 1",
+            [],
+        )
+        .map(drop)
+}
+
+/// Ends the lease of callbacks that cannot be read.
+pub(super) fn put_off(connection: &Connection, keys: &[i64], until: UnixMillis) -> rusqlite::Result<()> {
+    let mut put_off = connection
+        .prepare_cached("UPDATE callbacks SET due_at = ?2, leased = 0 WHERE key = ?1 AND state = 0 AND leased = 1")?;
+    keys.iter().try_for_each(|key| put_off.execute((key, until.0)).map(drop))
+}
+
+/// Ends a lease with another time to be due at.
+pub(super) fn postpone(connection: &Connection, id: CallbackId, due: UnixMillis) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "UPDATE callbacks SET due_at = ?3, leased = 0 WHERE key = ?1 AND nonce = ?2 AND state = 0 AND leased = 1",
+        )?
+        .execute((id.subject().key(), id.nonce().cast_signed(), due.0))
+        .map(drop)
+}
+
+/// Moves a callback from the engine's queue to the one of its merchant's target, where its time begins; whether it did.
+pub(super) fn ready(connection: &Connection, id: CallbackId, target: &str, now: UnixMillis) -> rusqlite::Result<bool> {
+    connection
+        .prepare_cached(
+            "UPDATE callbacks SET target = :target, queued_at = :now, due_at = :now, leased = 0, attempts = 0 \
+             WHERE key = :key AND nonce = :nonce AND state = 0 AND target = :engine",
+        )?
+        .execute(named_params! {
+            ":key": id.subject().key(),
+            ":nonce": id.nonce().cast_signed(),
+            ":target": target,
+            ":engine": CallbackTarget::Engine.as_str(),
+            ":now": now.0,
+        })
+        .map(|changed| changed == 1)
+}
+
+/// Removes a pending callback of an entry with its tries. An operation's result is always told.
+pub(super) fn remove(connection: &Connection, id: CallbackId) -> rusqlite::Result<()> {
+    let key = id.subject().key();
+    let removed = connection
+        .prepare_cached("DELETE FROM callbacks WHERE key = ?1 AND nonce = ?2 AND state = 0 AND key < 0")?
+        .execute((key, id.nonce().cast_signed()))?;
+    if removed == 1 {
+        connection.prepare_cached("DELETE FROM callback_tries WHERE key = ?1")?.execute([key])?;
+    }
+    Ok(())
+}
+
+/// Pending callbacks that nobody is at, the longest queued first: a lease that ended by then was somebody's who is gone.
+pub(in crate::store::sqlite) const EXPIRED: &str = "SELECT key FROM callbacks INDEXED BY callbacks_by_time WHERE state = 0 AND queued_at <= ?1 \
+     AND (leased = 0 OR due_at <= ?1) ORDER BY queued_at LIMIT ?2";
+
+/// Gives up what was queued until a time.
+pub(super) fn expire(
+    connection: &Connection,
+    queued_until: UnixMillis,
+    reason: &str,
+    limit: usize,
+) -> rusqlite::Result<usize> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let keys: Vec<i64> = connection
+        .prepare_cached(EXPIRED)?
+        .query_map((queued_until.0, limit), |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let mut fail = connection.prepare_cached(
+        "UPDATE callbacks SET state = ?2, leased = 0, last_status = NULL, last_error = ?3 WHERE key = ?1",
+    )?;
+    for key in &keys {
+        fail.execute((key, FAILED, reason))?;
+    }
+    Ok(keys.len())
+}
+
+/// Names the targets of operations' callbacks that have none.
+pub(super) fn name_targets(connection: &Connection, now: UnixMillis) -> rusqlite::Result<()> {
+    let mut nameless = connection.prepare(
+        "SELECT key, CASE relayed WHEN 0 THEN callback_url ELSE v1_callback_url END \
+         FROM callbacks JOIN operations ON transaction_id = key WHERE key > ?1 AND target = '' ORDER BY key LIMIT ?2",
+    )?;
+    let mut name = connection.prepare("UPDATE callbacks SET target = ?2, queued_at = ?3 WHERE key = ?1")?;
+    let mut after = 0;
+    loop {
+        let slice: Vec<(i64, String)> =
+            nameless.query_map((after, MIGRATED), |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+        let Some((last, _)) = slice.last() else { return Ok(()) };
+        after = *last;
+        for (key, url) in slice {
+            name.execute((key, origin_of(&url)?, now.0))?;
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What callbacks are about: operations and entries of the journal, and where their merchants are told.
+
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use super::queue::Due;
+use crate::domain::{CallbackUrl, MerchantId, OrderId};
+use crate::store::sqlite::journal::EntryRow;
+use crate::store::sqlite::row::{NotOurs, OrNot, StoredRow, direction_of};
+use crate::store::{Addressee, CallbackSubject, Digest, EntryId, V1Part, V1Told};
+
+/// Where the result of an operation is told; `None`: nobody is.
+pub(in crate::store::sqlite) const fn address<'a>(
+    callback_url: &'a CallbackUrl,
+    v1: Option<&'a V1Part>,
+) -> Option<&'a CallbackUrl> {
+    match v1 {
+        Some(V1Part { told: V1Told::Relayed(url), .. }) => url.as_ref(),
+        Some(V1Part { told: V1Told::Directly, .. }) | None => Some(callback_url),
+    }
+}
+
+/// The target of an address that the store holds.
+///
+/// # Errors
+/// It is no address.
+pub(in crate::store::sqlite) fn origin_of(url: &str) -> rusqlite::Result<String> {
+    let url = CallbackUrl::new_allowing_http(url)
+        .map_err(|_| rusqlite::Error::InvalidColumnType(0, "callback_url".to_owned(), Type::Text))?;
+    Ok(url.origin())
+}
+
+/// Where the result of an entry is told; `None`: nobody is, or there is no such entry.
+pub(super) fn address_of_entry(connection: &Connection, entry: EntryId) -> rusqlite::Result<Option<String>> {
+    connection
+        .prepare_cached("SELECT v1_callback_url FROM journal WHERE entry = ?1")?
+        .query_row([entry.0], |row| row.get(0))
+        .optional()
+        .map(Option::flatten)
+}
+
+pub(super) fn merchant_of_entry(connection: &Connection, entry: EntryId) -> rusqlite::Result<Option<String>> {
+    connection
+        .prepare_cached("SELECT merchant FROM journal WHERE entry = ?1")?
+        .query_row([entry.0], |row| row.get(0))
+        .optional()
+}
+
+/// What a callback is about, still sealed.
+pub(super) enum Subject {
+    Operation(Box<StoredRow>),
+    Entry(Box<EntryRow>),
+}
+
+/// Reads what claimed callbacks are about; `None` where it is missing or unreadable.
+pub(super) fn of_all(connection: &Connection, claimed: Vec<Due>) -> rusqlite::Result<Vec<(Due, Option<Subject>)>> {
+    claimed
+        .into_iter()
+        .map(|due| {
+            let subject = of(connection, due.key)?;
+            Ok((due, subject))
+        })
+        .collect()
+}
+
+fn of(connection: &Connection, key: i64) -> rusqlite::Result<Option<Subject>> {
+    let read = match CallbackSubject::from_key(key) {
+        None => Ok(None),
+        Some(CallbackSubject::Operation(id)) => {
+            StoredRow::by_id(connection, id).map(|row| row.map(|row| Subject::Operation(Box::new(row))))
+        }
+        Some(CallbackSubject::Entry(id)) => {
+            EntryRow::by_id(connection, id).map(|row| row.map(|row| Subject::Entry(Box::new(row))))
+        }
+    };
+    match read {
+        // A column of another type: of this row alone.
+        Err(error) if error.sqlite_error_code().is_none() => Ok(None),
+        read => read,
+    }
+}
+
+/// Whom the order of a key names, if it was made from v1 with the relay's address.
+pub(super) fn addressee(
+    connection: &Connection,
+    order: Digest,
+) -> rusqlite::Result<Option<Result<Addressee, &'static str>>> {
+    let operation = connection
+        .prepare_cached(
+            "SELECT merchant, direction, order_id, api_key, NULL FROM operations WHERE order_key = ?1 AND relayed = 1",
+        )?
+        .query_row([order.0], named)
+        .optional()?;
+    if operation.is_some() {
+        return Ok(operation);
+    }
+    connection
+        .prepare_cached("SELECT merchant, direction, order_id, api_key, entry FROM journal WHERE order_key = ?1")?
+        .query_row([order.0], named)
+        .optional()
+}
+
+fn named(row: &Row<'_>) -> rusqlite::Result<Result<Addressee, &'static str>> {
+    let (merchant, direction, order_id): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    let (api_key, entry) = (row.get(3)?, row.get::<_, Option<i64>>(4)?);
+    let understood = || {
+        Ok(Addressee {
+            merchant: MerchantId::new(&merchant).or_not("merchant")?,
+            direction: direction_of(direction).ok_or(NotOurs("direction"))?,
+            order_id: OrderId::new(&order_id).or_not("order_id")?,
+            api_key,
+            entry: entry.map(EntryId),
+        })
+    };
+    Ok(understood().map_err(|NotOurs(column)| column))
+}
