@@ -18,6 +18,7 @@ use http_body_util::Full;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
+use crate::callback;
 use crate::certs;
 use crate::clock::{Clock, Random, SystemClock, SystemRandomness};
 use crate::engine::{Engine, PageSecret, Provider};
@@ -105,8 +106,9 @@ struct Process {
     listener: Handle,
     admin: SocketAddr,
     tasks: tokio::task::JoinSet<()>,
-    worker: tokio::task::JoinSet<()>,
-    stop_worker: oneshot::Sender<()>,
+    workers: tokio::task::JoinSet<()>,
+    /// Dropped to stop them.
+    stop_workers: Vec<oneshot::Sender<()>>,
 }
 
 /// What a process does beside serving.
@@ -179,6 +181,18 @@ impl Process {
                 (Upstream::Remote(remote), Work::Recovery(recovery))
             }
         };
+        let callbacks = callback::Worker::new(callback::Parts {
+            store: Arc::clone(&store),
+            remote: match &upstream {
+                Upstream::Embedded(_) => None,
+                Upstream::Remote(remote) => Some(remote.clone()),
+            },
+            rules: Arc::clone(&current),
+            outbound: Arc::clone(&outbound),
+            clock: Arc::clone(&clock),
+            random: Arc::clone(&random),
+            metrics: Arc::clone(&metrics),
+        });
         let gateway = Gateway::new(Wiring {
             rules: Arc::new(move || current()),
             engine,
@@ -196,11 +210,13 @@ impl Process {
         let admin_address = admin.address();
         tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token));
         tasks.spawn(Arc::clone(&operations).watch_expiry());
-        let (stop_worker, stop) = oneshot::channel();
-        let mut working = tokio::task::JoinSet::new();
+        let (stop_work, stop) = oneshot::channel();
+        let (stop_callbacks, callbacks_stop) = oneshot::channel();
+        let mut workers = tokio::task::JoinSet::new();
+        workers.spawn(callbacks.run(callbacks_stop));
         match work {
-            Work::Provider(worker) => working.spawn(worker.run(stop)),
-            Work::Recovery(recovery) => working.spawn(recovery.run(stop)),
+            Work::Provider(worker) => workers.spawn(worker.run(stop)),
+            Work::Recovery(recovery) => workers.spawn(recovery.run(stop)),
         };
         Ok(Self {
             rules,
@@ -210,8 +226,8 @@ impl Process {
             listener,
             admin: admin_address,
             tasks,
-            worker: working,
-            stop_worker,
+            workers,
+            stop_workers: vec![stop_work, stop_callbacks],
         })
     }
 
@@ -234,16 +250,17 @@ impl Process {
     async fn drain(mut self) -> Ended {
         let server = self.rules.current().gateway.server.clone();
         tokio::time::sleep(server.drain_delay).await;
-        // No job is claimed from here on. What the worker has claimed is booked now, not at the end of its lease; what is
+        // No job is claimed from here on. What the workers have claimed is done now, not at the end of its lease; what is
         // not recovered yet is found by the next start.
-        drop(self.stop_worker);
+        self.stop_workers.clear();
         // Their connections live on the listener's threads, which wait for all that does.
         self.outbound.retire();
         let worked = async {
-            if tokio::time::timeout(WORKER_GRACE, self.worker.join_next()).await.is_err() {
+            let all = async { while self.workers.join_next().await.is_some() {} };
+            if tokio::time::timeout(WORKER_GRACE, all).await.is_err() {
                 tracing::warn!("work in hand beside requests is left for the next start");
             }
-            self.worker.shutdown().await;
+            self.workers.shutdown().await;
         };
         let (drained, ()) = tokio::join!(self.listener.drain(server.shutdown_grace), worked);
         self.tasks.shutdown().await;

@@ -9,6 +9,7 @@
 //! | [`cli`] | one file a subcommand |
 //! | [`app`] | composition root: rules, store, engine, clock, listeners, drain |
 //! | [`http`] | listener (TCP, PROXY, TLS, message framing, limits), router (one table), admission, reply (errors to HTTP, one match), admin |
+//! | [`callback`] | the outbox's worker: claim, compose, sign, send, back off; the relay of a v2 engine's callbacks; samples |
 //! | [`pages`] | what a deposit's customer meets: entry link, return link, the sandbox's hosted page |
 //! | [`v1`] | the gateway's front: create, status, balance, history, translate (pure), relay address, reply |
 //! | [`upstream`] | the v2 service behind the gateway: embedded, or remote by way of the journal; recovery at start |
@@ -63,6 +64,8 @@
 //! - The entries of a merchant and currency sum to zero at every commit ([`domain::Posting`]).
 //! - A remote engine is asked nothing for v1 that the journal does not hold, and no entry of the journal is ever sent with
 //!   another body.
+//! - A callback is queued in the commit of what it tells, keeps its name, and stays queued until a receiver has answered.
+//! - What others than the rules name is connected to on the public internet only ([`outbound`]).
 //! - No provider hears of an operation that a payment check refused.
 //! - One immutable [`rules::RuleSet`] serves a request from its first byte to its reply.
 //! - Account numbers, payers and `fields` are sealed at rest; secrets, signatures and links reach no log.
@@ -70,11 +73,12 @@
 //!
 //! # Absences
 //!
-//! Callbacks and the relay (those of a remote engine too), PostgreSQL, modes `shadow` and `legacy`: their seams are here
-//! ([`upstream::Upstream`], [`store::Store`], the rows of the router's table), they are not. A rule set that asks for one of them is refused when it is loaded.
+//! PostgreSQL, modes `shadow` and `legacy`: their seams are here
+//! ([`upstream::Upstream`], [`store::Store`]), they are not. A rule set that asks for one of them is refused when it is loaded.
 
 pub mod app;
 pub mod auth;
+pub mod callback;
 pub mod certs;
 pub mod cli;
 pub mod clock;

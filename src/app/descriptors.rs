@@ -7,6 +7,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// Left to everything that is no public connection: the store, the admin listener, the log, certificates that are read.
 const RESERVED: usize = 128;
 
+/// Left to connections that the process opens itself, to providers and merchants: this many, or a quarter of all files
+/// where there are few.
+const OUTGOING: usize = 1024;
+
 /// What the runtime of a worker holds.
 const PER_WORKER: usize = 4;
 
@@ -26,7 +30,7 @@ pub fn raise() -> Option<usize> {
 /// The connections that so many open files leave room for, at least one.
 pub fn room_for_connections(files: Option<usize>, workers: NonZeroUsize) -> usize {
     let others = RESERVED.saturating_add(workers.get().saturating_mul(PER_WORKER));
-    files.map_or(usize::MAX, |files| files.saturating_sub(others).max(1))
+    files.map_or(usize::MAX, |files| files.saturating_sub(others).saturating_sub(OUTGOING.min(files / 4)).max(1))
 }
 
 #[cfg(test)]
@@ -37,8 +41,9 @@ mod tests {
     fn some_files_are_left_for_everything_else() {
         let two = NonZeroUsize::new(2).unwrap();
         assert_eq!(room_for_connections(None, two), usize::MAX);
-        assert_eq!(room_for_connections(Some(1024), two), 1024 - 128 - 8);
-        for few in [0, 100, 136, 137] {
+        assert_eq!(room_for_connections(Some(1024), two), 1024 - 128 - 8 - 256);
+        assert_eq!(room_for_connections(Some(65_536), two), 65_536 - 128 - 8 - 1024);
+        for few in [0, 100, 136, 137, 182] {
             assert_eq!(room_for_connections(Some(few), two), 1);
         }
     }

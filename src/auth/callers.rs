@@ -14,7 +14,7 @@ use super::signatures::{self, V1Input};
 use super::timestamps;
 use crate::domain::{UnixMillis, canonical_ip};
 use crate::failure::{AuthenticationFailure, Refusal};
-use crate::rules::{ApiKey, KeyEntry, Merchant, RuleSet, Secrets};
+use crate::rules::{ApiKey, CallbackSignature, KeyEntry, Merchant, RuleSet, Secrets};
 
 /// Which of a key's secrets a request has to be signed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,6 +224,25 @@ impl fmt::Debug for SignedBody {
 pub fn verify_forwarded(caller: &Caller, body: Bytes, signature: &str) -> Result<SignedBody, AuthenticationFailure> {
     let secrets = caller.api_key().v2_secrets.as_ref().ok_or(AuthenticationFailure::UnknownKey)?;
     if signatures::verify_v2(secrets, &body, signature.as_bytes()) {
+        Ok(SignedBody(body))
+    } else {
+        Err(AuthenticationFailure::WrongSignature)
+    }
+}
+
+/// Proves that a body comes from the v2 engine, which holds one of these secrets, by the recipe of its callbacks. `head` is
+/// what else the recipe may sign; its body is not looked at.
+///
+/// # Errors
+/// None of the secrets made the signature.
+pub fn verify_callback(
+    recipe: &CallbackSignature,
+    secrets: &Secrets,
+    head: &V1Input<'_>,
+    body: Bytes,
+    signature: &[u8],
+) -> Result<SignedBody, AuthenticationFailure> {
+    if signatures::verify_callback(recipe, secrets, &V1Input { body: &body, ..*head }, signature) {
         Ok(SignedBody(body))
     } else {
         Err(AuthenticationFailure::WrongSignature)

@@ -7,8 +7,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::Mac;
+use http::HeaderName;
 use sha2::{Digest as _, Sha256};
 
+use super::timestamps;
+use crate::domain::UnixMillis;
 use crate::rules::{Algorithm, CallbackSignature, Encoding, Recipe, Secret, Secrets, Segment};
 
 /// The length of an HMAC-SHA256, in bytes.
@@ -73,6 +76,48 @@ pub fn sign_v1(recipe: &Recipe, secret: &Secret, input: &V1Input<'_>) -> String 
             written(recipe.encoding, &fed(secret.sha512(), &recipe.payload, input).finalize().into_bytes())
         }
     }
+}
+
+/// What of an address a v1 recipe can sign.
+#[derive(Clone, Copy)]
+pub struct V1Target<'a> {
+    /// The method, in upper case.
+    pub method: &'a str,
+    /// The path, without the query.
+    pub path: &'a str,
+    /// What follows the first `?`.
+    pub query: Option<&'a str>,
+}
+
+/// The headers by which a request that is made now is known as an API key's: key, timestamp, signature.
+#[must_use]
+pub fn sign_v1_headers(
+    recipe: &Recipe,
+    api_key: &str,
+    secret: &Secret,
+    now: UnixMillis,
+    target: &V1Target<'_>,
+    body: &[u8],
+) -> [(HeaderName, String); 3] {
+    let timestamp = timestamps::written(recipe.timestamp_format, now);
+    let V1Target { method, path, query } = *target;
+    let signature = sign_v1(recipe, secret, &V1Input { timestamp: &timestamp, method, path, query, api_key, body });
+    [
+        (recipe.api_key.clone(), api_key.to_owned()),
+        (recipe.timestamp.clone(), timestamp),
+        (recipe.signature.clone(), signature),
+    ]
+}
+
+/// The signature of a callback as Standard Webhooks has it: `v1,` and the base64 of HMAC-SHA256 over id, timestamp (seconds
+/// since 1970) and body, with dots between them.
+#[must_use]
+pub fn sign_webhook(secret: &Secret, id: &str, timestamp: &str, body: &[u8]) -> String {
+    let mut mac = secret.sha256();
+    for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
+        mac.update(part);
+    }
+    format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
 /// Whether `signature` is the v1 signature of `input` by any of the secrets. Hexadecimal counts in either case, base64 only
@@ -207,8 +252,6 @@ const fn hex_digit(byte: u8, case: HexCase) -> Option<u8> {
 mod tests {
     use std::time::Duration;
 
-    use http::HeaderName;
-
     use super::*;
     use crate::rules::TimestampFormat;
 
@@ -235,6 +278,15 @@ mod tests {
 
     fn default_payload() -> Vec<Segment> {
         vec![Segment::Timestamp, dot(), Segment::Method, dot(), Segment::Path, dot(), Segment::Body]
+    }
+
+    #[test]
+    fn a_webhook_is_signed_as_the_standard_has_it() {
+        // The example of the standard's own libraries.
+        let secret = Secret::new(&STANDARD.decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap());
+        let (id, timestamp, body) = ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", br#"{"test": 2432232314}"#);
+        let expected = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+        assert_eq!(sign_webhook(&secret, id, timestamp, body), expected);
     }
 
     const BODY: &[u8] = br#"{"external_id":"o-1","amount":"10.50"}"#;

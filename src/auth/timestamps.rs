@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::domain::UnixMillis;
 use crate::rules::{Recipe, TimestampFormat};
-use crate::wire::time::read_rfc3339;
+use crate::wire::time::{read_rfc3339, rfc3339};
 
 /// Whether the text of a timestamp header names a time within the recipe's window around `now`, its ends included.
 /// Malformed text names none.
@@ -21,6 +21,16 @@ pub fn is_fresh(recipe: &Recipe, text: &[u8], now: UnixMillis) -> bool {
         }
     };
     distance.is_some_and(|distance| distance <= recipe.window)
+}
+
+/// A time as a timestamp header has it.
+#[must_use]
+pub fn written(format: TimestampFormat, at: UnixMillis) -> String {
+    match format {
+        TimestampFormat::Unix => at.seconds().to_string(),
+        TimestampFormat::UnixMillis => at.0.to_string(),
+        TimestampFormat::Rfc3339 => rfc3339(at),
+    }
 }
 
 fn apart(one: i64, other: i64, unit: fn(u64) -> Duration) -> Duration {

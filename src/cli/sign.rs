@@ -6,9 +6,9 @@ use http::{HeaderName, Method};
 
 use super::args::{Interface, Sign};
 use super::{Outcome, Stop, input};
-use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
+use crate::auth::signatures::{V1Target, sign_v1_headers, sign_v2};
 use crate::domain::UnixMillis;
-use crate::rules::{Endpoint, KeyEntry, RuleSet, TimestampFormat};
+use crate::rules::{Endpoint, KeyEntry, RuleSet};
 
 /// Prints the authentication headers of a request, one a line. The body is read only where the method has one.
 ///
@@ -85,27 +85,9 @@ pub(super) fn v1_headers(
     body: &[u8],
 ) -> [(String, String); 3] {
     let recipe = &entry.merchant.v1.dialect.signature;
-    let api_key = entry.api_key().key.as_ref();
-    let timestamp = timestamp(recipe.timestamp_format, now);
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-    let input = V1Input { timestamp: &timestamp, method: method.as_str(), path, query, api_key, body };
-    let signature = sign_v1(recipe, secret, &input);
-    [
-        (shown(&recipe.api_key), api_key.to_owned()),
-        (shown(&recipe.timestamp), timestamp),
-        (shown(&recipe.signature), signature),
-    ]
-}
-
-fn timestamp(format: TimestampFormat, now: UnixMillis) -> String {
-    match format {
-        TimestampFormat::Unix => now.seconds().to_string(),
-        TimestampFormat::UnixMillis => now.0.to_string(),
-        TimestampFormat::Rfc3339 => {
-            let time = jiff::Timestamp::from_millisecond(now.0).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
-            format!("{time:.3}")
-        }
-    }
+    let target = V1Target { method: method.as_str(), path, query };
+    sign_v1_headers(recipe, &entry.api_key().key, secret, now, &target, body).map(|(name, value)| (shown(&name), value))
 }
 
 /// A header name as documents write it: `X-Api-Key`.

@@ -161,7 +161,7 @@ impl World {
     }
 
     /// A v1 create, answered in the default dialect.
-    async fn v1(&self, direction: Direction, body: &str) -> Result<String, String> {
+    pub async fn v1(&self, direction: Direction, body: &str) -> Result<String, String> {
         self.v1_with("k", direction, body).await
     }
 

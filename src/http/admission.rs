@@ -19,18 +19,23 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use http_body::Body;
 
 use super::router::Route;
-use crate::auth::callers::verify_signed_by;
+use crate::auth::callers::{verify_callback, verify_signed_by};
+use crate::auth::signatures::V1Input;
 use crate::auth::{AdmittedKey, Caller, Interface, KnownKey, SignedBody, V1Head};
 use crate::domain::UnixMillis;
 use crate::failure::{AuthenticationFailure, Refusal};
-use crate::rules::{Limits, RuleSet, Secrets};
+use crate::rules::{CallbackSignature, Limits, RuleSet, Secrets, Segment};
 
 const V2_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const V2_SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
 
+/// The header that `{timestamp}` names in an engine's `callback_signature`.
+const V2_TIMESTAMP: HeaderName = HeaderName::from_static("x-timestamp");
+
 const BODY_ON_GET: Refusal = Refusal::Malformed("a GET request must not have a body");
 const REPEATED: Refusal = Refusal::Malformed("an authentication header was sent more than once");
 const MISSING: Refusal = Refusal::Unauthenticated(AuthenticationFailure::MissingCredentials);
+const WRONG: Refusal = Refusal::Unauthenticated(AuthenticationFailure::WrongSignature);
 
 /// Step 3: the body that the head announces.
 ///
@@ -157,6 +162,46 @@ pub fn report_signature(headers: &HeaderMap) -> Result<Option<&HeaderValue>, Ref
 pub fn prove_report(secrets: &Secrets, body: Bytes, signature: Option<&HeaderValue>) -> Result<SignedBody, Refusal> {
     let signature = signature.ok_or(MISSING)?.as_bytes();
     verify_signed_by(secrets, body, signature).map_err(Refusal::Unauthenticated)
+}
+
+/// The headers that a v2 engine's callback is proven by, none of them repeated.
+pub struct CallbackHeaders<'a> {
+    signature: Option<&'a HeaderValue>,
+    timestamp: Option<&'a HeaderValue>,
+}
+
+impl<'a> CallbackHeaders<'a> {
+    /// Takes the headers that the engine's recipe names.
+    ///
+    /// # Errors
+    /// One of them was sent more than once.
+    pub fn of(recipe: &CallbackSignature, headers: &'a HeaderMap) -> Result<Self, Refusal> {
+        let one = |name| at_most_one(headers, name);
+        Ok(Self { signature: one(&recipe.header)?, timestamp: one(&V2_TIMESTAMP)? })
+    }
+
+    /// Step 6: the signature over the body that was read, by one of these secrets, which belong to an API key.
+    ///
+    /// # Errors
+    /// A header is missing, nobody's secrets are known, or none of them made the signature.
+    pub fn prove(
+        &self,
+        recipe: &CallbackSignature,
+        secrets: Option<(&str, &Secrets)>,
+        head: &Parts,
+        body: Bytes,
+    ) -> Result<SignedBody, Refusal> {
+        let signature = self.signature.ok_or(MISSING)?.as_bytes();
+        let (api_key, secrets) = secrets.ok_or(WRONG)?;
+        let timestamp = match (self.timestamp, recipe.payload.contains(&Segment::Timestamp)) {
+            (Some(value), true) => value.to_str().map_err(|_| WRONG)?,
+            (None, true) => return Err(MISSING),
+            (_, false) => "",
+        };
+        let (method, path, query) = (head.method.as_str(), head.uri.path(), head.uri.query());
+        let head = V1Input { timestamp, method, path, query, api_key, body: &[] };
+        verify_callback(recipe, secrets, &head, body, signature).map_err(Refusal::Unauthenticated)
+    }
 }
 
 fn at_most_one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a HeaderValue>, Refusal> {

@@ -1,6 +1,7 @@
 //! The way of a request through the gateway: route, admission, handler, reply, one line in the log.
 
 mod exchange;
+mod relay;
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -22,13 +23,15 @@ use super::reply::{self, Envelope, Reply};
 use super::router::{self, Route};
 use super::{HeadFacts, body, correlation};
 use crate::auth::{Caller, PerAddress, SignedBody};
+use crate::callback;
 use crate::clock::{Clock, Random};
 use crate::domain::{Direction, ShopCode};
 use crate::engine::Engine;
 use crate::failure::{Failure, Refusal};
 use crate::pages::{Answer, Decision, LinkKind, Visit};
 use crate::provider::events;
-use crate::rules::{Endpoint, Merchant, RuleSet, V1Route};
+use crate::rules::{CallbackSignature, Endpoint, Merchant, RuleSet, V1Route};
+use crate::store::Addressee;
 use crate::telemetry::{AccessLog, Metrics, Seldom, Stage};
 use crate::upstream::Upstream;
 use crate::v1;
@@ -75,6 +78,8 @@ struct Core {
     wiring: Wiring,
     /// As they were at the start: a change of `[clients]` needs a restart.
     trusted_proxies: Vec<IpNet>,
+    /// As it was at the start: a change of `[engine]` needs a restart.
+    callback_signature: CallbackSignature,
     /// Only requests that failed are counted and only they are held up, so that nobody can lock out a merchant by failing
     /// from its address.
     failed_authentications: PerAddress,
@@ -84,15 +89,23 @@ struct Core {
 }
 
 impl Gateway {
-    /// A gateway; `[clients]` is read now, everything else with each request.
+    /// A gateway; `[clients]` and `[engine]` are read now, everything else with each request.
     #[must_use]
     pub fn new(wiring: Wiring) -> Self {
         let rules = wiring.rules.current();
         let trusted_proxies = rules.gateway.clients.trusted_proxies.clone();
+        let callback_signature = rules.gateway.engine_keys.callback_signature.clone();
         let failed_authentications = PerAddress::new(rules.gateway.limits.unauthenticated_per_ip);
         let visits = PerAddress::new(rules.gateway.limits.pages_per_ip);
         let bad_replies = Seldom::default();
-        Self(Arc::new(Core { wiring, trusted_proxies, failed_authentications, visits, bad_replies }))
+        Self(Arc::new(Core {
+            wiring,
+            trusted_proxies,
+            callback_signature,
+            failed_authentications,
+            visits,
+            bad_replies,
+        }))
     }
 
     /// Answers a request, whose extensions hold the listener's [`Peer`](super::Peer) and [`HeadFacts`].
@@ -135,6 +148,8 @@ enum Admitted {
     Merchant(Caller, Work, Upstream),
     /// A report of the HTTP provider of a shop.
     Provider(ShopCode, SignedBody),
+    /// A callback of the v2 engine for an order that was made from v1.
+    Relayed(Addressee, SignedBody),
     /// A customer's browser.
     Customer(Visit),
 }
@@ -186,7 +201,7 @@ impl Target {
         match route {
             Route::V2Create(direction) => Some(Self::V2Create(*direction)),
             Route::V2Status(transaction_id) => Some(Self::V2Status((*transaction_id).into())),
-            Route::ProviderEvents(_) | Route::Page { .. } => None,
+            Route::ProviderEvents(_) | Route::Relay(_) | Route::Page { .. } => None,
             Route::V1(V1Route { endpoints, .. }) => {
                 let dialect = &merchant.v1.dialect.name;
                 endpoints.iter().find(|(name, _)| name == dialect).map(|(_, endpoint)| Self::V1(*endpoint))
@@ -236,6 +251,9 @@ impl Core {
         }
         if let Route::ProviderEvents(shop) = route {
             return self.admit_report(exchange, head, body, shop, address).await;
+        }
+        if let Route::Relay(token) = route {
+            return self.admit_relayed(exchange, head, body, token, address).await;
         }
         let credentials = Credentials::of(&rules, &route, &head.headers)?;
         let held_up = |refusal| self.held_up(refusal, address, &rules);
@@ -346,6 +364,9 @@ impl Core {
         match admitted {
             Admitted::Merchant(caller, work, upstream) => work_for(&caller, work, &upstream).await.map(Said::Json),
             Admitted::Provider(shop, body) => events::take(engine, &shop, &body).await.map(Said::Json),
+            Admitted::Relayed(addressee, body) => {
+                callback::relay::take(&**engine.store(), &*self.wiring.clock, &addressee, &body).await.map(Said::Json)
+            }
             Admitted::Customer(visit) => visit.answer(engine).await.map(Said::Page),
         }
     }

@@ -18,6 +18,7 @@ const TABLE: &[Row] = &[
     Row { path: Path::Exactly("/api/v2/withdrawals"), served: &[(Method::POST, Served::Withdrawals)] },
     Row { path: Path::SegmentBelow("/api/v2/transactions/"), served: &[(Method::GET, Served::Transaction)] },
     Row { path: Path::SegmentBetween("/providers/", "/events"), served: &[(Method::POST, Served::ProviderEvents)] },
+    Row { path: Path::SegmentBelow("/relay/"), served: &[(Method::POST, Served::Relay)] },
     Row { path: Path::Below("/pay/"), served: &[LOOK_AT_ENTRY, (Method::HEAD, LOOK_AT_ENTRY.1)] },
     Row { path: Path::Below("/return/"), served: &[LOOK_AT_RETURN, (Method::HEAD, LOOK_AT_RETURN.1)] },
     Row {
@@ -56,6 +57,7 @@ enum Served {
     Withdrawals,
     Transaction,
     ProviderEvents,
+    Relay,
     Page { kind: LinkKind, decides: bool },
 }
 
@@ -68,6 +70,8 @@ pub enum Route<'a> {
     V2Status(&'a str),
     /// `POST /providers/{shop}/events`: the segment as sent.
     ProviderEvents(&'a str),
+    /// `POST /relay/{token}`: the segment as sent.
+    Relay(&'a str),
     /// A link of a customer's page.
     Page {
         /// Which kind of link.
@@ -88,6 +92,7 @@ impl Route<'_> {
             Self::V2Create(Direction::Payout) => "v2_withdrawals",
             Self::V2Status(_) => "v2_transactions",
             Self::ProviderEvents(_) => "provider_events",
+            Self::Relay(_) => "relay",
             Self::Page { kind, .. } => kind.segment(),
             Self::V1(route) => route.endpoints.first().map_or(NO_ROUTE, |(_, endpoint)| endpoint.as_str()),
         }
@@ -106,6 +111,7 @@ pub fn find<'a>(rules: &'a RuleSet, method: &Method, path: &'a str) -> Result<Ro
             Some((_, Served::Withdrawals)) => Ok(Route::V2Create(Direction::Payout)),
             Some((_, Served::Transaction)) => Ok(Route::V2Status(segment)),
             Some((_, Served::ProviderEvents)) => Ok(Route::ProviderEvents(segment)),
+            Some((_, Served::Relay)) => Ok(Route::Relay(segment)),
             Some((_, Served::Page { kind, decides })) => Ok(Route::Page { kind: *kind, decides: *decides }),
             None => Err(wrong_method(row.served.iter().map(|(method, _)| method))),
         };

@@ -142,6 +142,11 @@ struct ReloadResult {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Receiver {
+    receiver: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ShopName {
     shop: String,
 }
@@ -208,6 +213,14 @@ pub struct Metrics {
     engine_requests: Words<Outcome>,
     engine_request_duration: Histogram,
     journal_recovering: Gauge,
+    callback_tries: Words<Outcome>,
+    callback_duration: Histogram,
+    callbacks_given_up: Counter,
+    callbacks_pending: Gauge,
+    callbacks_failed: Gauge,
+    callbacks_oldest: Gauge<f64, AtomicU64>,
+    callback_circuits_open: Gauge,
+    callback_circuit_open: Family<Receiver, Gauge>,
     reloads: Words<ReloadResult>,
     reload_duration: Histogram,
     rules_refused: Gauge,
@@ -250,6 +263,14 @@ impl Default for Metrics {
             engine_requests: Words::new(|outcome| Outcome { outcome }),
             engine_request_duration: Histogram::new(PROVIDER_SECONDS),
             journal_recovering: Gauge::default(),
+            callback_tries: Words::new(|outcome| Outcome { outcome }),
+            callback_duration: Histogram::new(PROVIDER_SECONDS),
+            callbacks_given_up: Counter::default(),
+            callbacks_pending: Gauge::default(),
+            callbacks_failed: Gauge::default(),
+            callbacks_oldest: Gauge::default(),
+            callback_circuits_open: Gauge::default(),
+            callback_circuit_open: Family::default(),
             reloads: Words::new(|result| ReloadResult { result }),
             reload_duration: Histogram::new(RELOAD_SECONDS),
             rules_refused: Gauge::default(),
@@ -320,9 +341,34 @@ impl Metrics {
         registry.register_with_unit("engine_request_duration", help, Unit::Seconds, durations);
         let help = "Creates that the last end of the process cut off and whose outcome is still unknown";
         registry.register("journal_recovering", help, self.journal_recovering.clone());
+        self.register_callbacks();
         self.register_rules();
         let help = "Access log lines dropped because the log was not read fast enough";
         self.registry.register("log_lines_dropped", help, self.log_lines_dropped.clone());
+    }
+
+    fn register_callbacks(&mut self) {
+        let registry = &mut self.registry;
+        let help = "Tries of callbacks, by outcome";
+        registry.register("callback_tries", help, self.callback_tries.family.clone());
+        let help = "From a callback's connection to its receiver's answer";
+        registry.register_with_unit("callback_duration", help, Unit::Seconds, self.callback_duration.clone());
+        let help = "Callbacks that were given up until they are resent by hand";
+        registry.register("callbacks_given_up", help, self.callbacks_given_up.clone());
+        registry.register(
+            "callbacks_pending",
+            "Callbacks that wait, all nodes' together",
+            self.callbacks_pending.clone(),
+        );
+        let help = "Callbacks that were given up and have not been resent";
+        registry.register("callbacks_failed", help, self.callbacks_failed.clone());
+        let help = "Age of the oldest callback that waits; 0 when none does";
+        let oldest = self.callbacks_oldest.clone();
+        registry.register_with_unit("callbacks_oldest_pending", help, Unit::Seconds, oldest);
+        let help = "Receivers that gave no answer several times in a row and are probed now and then";
+        registry.register("callback_circuits_open", help, self.callback_circuits_open.clone());
+        let help = "1 for receivers whose circuit is open: some of them, in order, when there are many";
+        registry.register("callback_circuit_open", help, self.callback_circuit_open.clone());
     }
 
     fn register_rules(&mut self) {
@@ -445,6 +491,34 @@ impl Metrics {
     /// So many creates of the process before have no outcome yet.
     pub fn journal_recovering(&self, count: usize) {
         self.journal_recovering.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// A callback was tried, by outcome.
+    pub fn callback_try(&self, outcome: &'static str, duration: Duration) {
+        self.callback_tries.count(outcome);
+        self.callback_duration.observe(duration.as_secs_f64());
+    }
+
+    /// So many callbacks were given up.
+    pub fn callbacks_given_up(&self, count: usize) {
+        self.callbacks_given_up.inc_by(count as u64);
+    }
+
+    /// What waits in the outbox: pending and failed callbacks, and the age of the oldest pending one.
+    pub fn outbox(&self, pending: u64, failed: u64, oldest: Option<Duration>) {
+        self.callbacks_pending.set(i64::try_from(pending).unwrap_or(i64::MAX));
+        self.callbacks_failed.set(i64::try_from(failed).unwrap_or(i64::MAX));
+        self.callbacks_oldest.set(oldest.unwrap_or_default().as_secs_f64());
+    }
+
+    /// How many circuits are open, and some of their receivers. The caller keeps their number within bounds.
+    pub fn callback_circuits(&self, open: usize, named: &[&str]) {
+        self.callback_circuits_open.set(i64::try_from(open).unwrap_or(i64::MAX));
+        // Only those that are open now have a series.
+        self.callback_circuit_open.clear();
+        for receiver in named {
+            self.callback_circuit_open.get_or_create_owned(&Receiver { receiver: (*receiver).to_owned() }).set(1);
+        }
     }
 
     /// A rule set was loaded or refused; `version` names the accepted one and is not looked at otherwise.
@@ -571,6 +645,11 @@ mod tests {
         metrics.created_failed(Direction::Payout, "balance");
         metrics.provider_job("settled");
         metrics.provider_request("card-eur", "timeout", Duration::from_secs(10));
+        metrics.callback_try("delivered", Duration::from_millis(30));
+        metrics.callbacks_given_up(2);
+        metrics.outbox(7, 3, Some(Duration::from_millis(1500)));
+        metrics.callback_circuits(2, &["https://old.example:443"]);
+        metrics.callback_circuits(1, &["https://dead.example:443"]);
         metrics.reload(true, "00aa");
         metrics.rules_loaded(UnixMillis(1_800_000_001_000));
         metrics.reload_took(Duration::from_millis(3));
@@ -601,6 +680,14 @@ mod tests {
             r#"paybridge_provider_requests_total{shop="card-eur",outcome="timeout"} 1"#,
             r#"paybridge_provider_request_duration_seconds_bucket{le="15.0",shop="card-eur"} 1"#,
             r#"paybridge_provider_request_duration_seconds_bucket{le="5.0",shop="card-eur"} 0"#,
+            r#"paybridge_callback_tries_total{outcome="delivered"} 1"#,
+            "paybridge_callback_duration_seconds_count 1",
+            "paybridge_callbacks_given_up_total 2",
+            "paybridge_callbacks_pending 7",
+            "paybridge_callbacks_failed 3",
+            "paybridge_callbacks_oldest_pending_seconds 1.5",
+            "paybridge_callback_circuits_open 1",
+            r#"paybridge_callback_circuit_open{receiver="https://dead.example:443"} 1"#,
             r#"paybridge_reloads_total{result="accepted"} 1"#,
             r#"paybridge_rules_info{version="00aa"} 1"#,
             "paybridge_rules_loaded_timestamp_seconds 1800000001",

@@ -5,6 +5,7 @@
 //! an answer is settled by sending the very same body again, which v2 takes as the same operation. Native v2 requests pass
 //! through untouched, and nothing of them is written down.
 
+mod announced;
 mod answers;
 mod asking;
 mod history;
@@ -20,8 +21,10 @@ mod words;
 
 use std::sync::Arc;
 
+pub use announced::Announced;
 pub use asking::Passing;
 pub use recovery::Recovery;
+pub use v1::{is_final, shown};
 
 use crate::clock::Clock;
 use crate::outbound::Outbound;

@@ -209,8 +209,17 @@ pub(super) fn may_change(entry: &Entry) -> bool {
     }
 }
 
+/// Whether the engine's result of an entry is known.
+#[must_use]
+pub fn is_final(entry: &Entry) -> bool {
+    matches!(&entry.progress, Progress::Answered(passed) if passed.status != Status::Pending)
+}
+
 /// An entry as v1 is shown it.
-pub(super) fn shown(entry: Entry) -> Result<Shown, Failure> {
+///
+/// # Errors
+/// The engine has not answered it.
+pub fn shown(entry: Entry) -> Result<Shown, Failure> {
     let Entry { intent, progress, .. } = entry;
     let Passed { answer, status, account } = passed(progress)?;
     Ok(Shown {

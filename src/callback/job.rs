@@ -1,0 +1,174 @@
+//! One claimed callback: what is done with it, and when it is done again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::letter::{self, Unsendable};
+use super::send::{Sent, send};
+use super::targets::Sign;
+use crate::clock::{Clock, Random};
+use crate::domain::UnixMillis;
+use crate::outbound::{Outbound, backoff};
+use crate::rules::{CallbackRules, RuleSet};
+use crate::store::{
+    CallbackJob, CallbackNext, CallbackTarget, CallbackTry, Entry, News, Store, StoreError, TryOutcome,
+};
+use crate::telemetry::{Metrics, Notices};
+use crate::upstream::remote::{Announced, Remote, is_final};
+
+/// What jobs are done with.
+pub struct Tools {
+    pub store: Arc<dyn Store>,
+    /// Where the engine is remote: it is asked how the operations stand whose results it announced.
+    pub remote: Option<Remote>,
+    pub outbound: Arc<Outbound>,
+    pub clock: Arc<dyn Clock>,
+    pub random: Arc<dyn Random>,
+    pub metrics: Arc<Metrics>,
+    pub notices: Notices<CallbackTarget>,
+}
+
+impl Tools {
+    /// Does a job, and records what came of it. What the store could not take is left to the end of the job's lease.
+    pub async fn work(&self, rules: &RuleSet, job: CallbackJob) -> (Sign, Result<(), StoreError>) {
+        match &job.news {
+            News::Entry(entry) if !is_final(entry) => self.ask(rules, &job, Entry::clone(entry)).await,
+            // The result is known meanwhile: the merchant's own queue is next.
+            News::Entry(_) if job.target == CallbackTarget::Engine => {
+                (Sign::Nothing, self.store.callback_ready(job.id, self.clock.now()).await)
+            }
+            News::Entry(_) | News::Operation(_) => self.tell(rules, &job).await,
+        }
+    }
+
+    /// Asks a remote engine for the result that it announced.
+    async fn ask(&self, rules: &RuleSet, job: &CallbackJob, entry: Entry) -> (Sign, Result<(), StoreError>) {
+        let said = match &self.remote {
+            Some(remote) => remote.announced(rules, entry).await.map_err(|failure| format!("{failure:?}")),
+            None => Err("the engine is embedded now".to_owned()),
+        };
+        let now = self.clock.now();
+        let (sign, recorded) = match said {
+            Ok(Announced::Known) => (Sign::Lives, self.store.callback_ready(job.id, now).await),
+            Ok(Announced::Gone) => (Sign::Lives, self.store.drop_callback(job.id).await),
+            Ok(Announced::Pending) => (Sign::Lives, self.ask_again(rules, job, None).await),
+            Err(cause) => {
+                if self.notices.due(&job.target, "engine", now) {
+                    tracing::warn!(%cause, "the engine does not tell a result that it announced; it is asked again");
+                }
+                (Sign::Silent, self.ask_again(rules, job, Some(cause)).await)
+            }
+        };
+        (sign, recorded)
+    }
+
+    /// Asks later, until it is given up: then an engine that has no result is believed, and one that said nothing leaves a
+    /// failed callback behind.
+    async fn ask_again(&self, rules: &RuleSet, job: &CallbackJob, cause: Option<String>) -> Result<(), StoreError> {
+        let now = self.clock.now();
+        match (next_time(&rules.gateway.callbacks, Term::of(job), None, now, self.random.number()), cause) {
+            (Some(due), _) => self.store.postpone_callback(job.id, due).await,
+            (None, None) => self.store.drop_callback(job.id).await,
+            (None, Some(_)) => {
+                let outcome = TryOutcome::Error("the engine did not tell the result that it announced".into());
+                let tried = CallbackTry { at: now, duration: Duration::ZERO, outcome };
+                self.store.callback_tried(job.id, tried, CallbackNext::Failed).await
+            }
+        }
+    }
+
+    /// Sends a callback.
+    async fn tell(&self, rules: &RuleSet, job: &CallbackJob) -> (Sign, Result<(), StoreError>) {
+        let callbacks = &rules.gateway.callbacks;
+        let id = job.id.to_string();
+        let sent = match letter::compose(rules, &id, &job.news, self.clock.now()) {
+            Ok(letter) => send(&self.outbound, callbacks, letter, &*self.clock).await,
+            Err(unsendable) => self.not_sent(&unsendable),
+        };
+        let now = self.clock.now();
+        let next = next(callbacks, Term::of(job), &sent, now, self.random.number());
+        self.count(job, &sent, next, now);
+        (sent.sign, self.store.callback_tried(job.id, sent.tried, next).await)
+    }
+
+    fn not_sent(&self, unsendable: &Unsendable) -> Sent {
+        let outcome = TryOutcome::Error(unsendable.to_string().into());
+        let tried = CallbackTry { at: self.clock.now(), duration: Duration::ZERO, outcome };
+        Sent { tried, retry_after: None, sign: Sign::Nothing, word: "unsendable" }
+    }
+
+    /// Counts a try and tells the operator, of each target and kind of trouble now and then.
+    fn count(&self, job: &CallbackJob, sent: &Sent, next: CallbackNext, now: UnixMillis) {
+        self.metrics.callback_try(sent.word, sent.tried.duration);
+        let (receiver, attempts) = (job.target.as_str(), job.attempts.saturating_add(1));
+        let outcome = match &sent.tried.outcome {
+            TryOutcome::Status(status) => format!("HTTP {status}"),
+            TryOutcome::Error(error) => error.to_string(),
+        };
+        match next {
+            CallbackNext::Delivered => {
+                tracing::debug!(callback = %job.id, receiver, attempts, outcome, "a callback was delivered");
+            }
+            CallbackNext::RetryAt(_) => {
+                if self.notices.due(&job.target, sent.word, now) {
+                    tracing::info!(callback = %job.id, receiver, attempts, outcome,
+                        "a callback was not taken; it is sent again, and others to this target may be");
+                } else {
+                    tracing::debug!(callback = %job.id, receiver, attempts, outcome, "a callback was not taken");
+                }
+            }
+            CallbackNext::Failed => {
+                self.metrics.callbacks_given_up(1);
+                if self.notices.due(&job.target, "given up", now) {
+                    tracing::warn!(callback = %job.id, receiver, attempts, outcome,
+                        "a callback was given up, and others to this target may be: see `paybridge callbacks list`");
+                }
+            }
+        }
+    }
+}
+
+/// How long a callback has been tried.
+#[derive(Clone, Copy)]
+struct Term {
+    attempts: u32,
+    queued_at: UnixMillis,
+}
+
+impl Term {
+    const fn of(job: &CallbackJob) -> Self {
+        Self { attempts: job.attempts, queued_at: job.queued_at }
+    }
+}
+
+/// What follows from a try.
+fn next(rules: &CallbackRules, term: Term, sent: &Sent, now: UnixMillis, random: u64) -> CallbackNext {
+    match sent.tried.outcome {
+        TryOutcome::Status(200..=299) => CallbackNext::Delivered,
+        TryOutcome::Status(410) => CallbackNext::Failed,
+        TryOutcome::Status(_) | TryOutcome::Error(_) => {
+            next_time(rules, term, sent.retry_after, now, random).map_or(CallbackNext::Failed, CallbackNext::RetryAt)
+        }
+    }
+}
+
+/// When a job is done again; `None`: never. The last time is exactly when it is given up, however long the waits have
+/// become.
+fn next_time(
+    rules: &CallbackRules,
+    term: Term,
+    retry_after: Option<Duration>,
+    now: UnixMillis,
+    random: u64,
+) -> Option<UnixMillis> {
+    let last = term.queued_at.plus(rules.give_up_after);
+    if now >= last {
+        return None;
+    }
+    let wait = backoff::wait(rules.first_retry, rules.max_retry, term.attempts, retry_after, random);
+    Some(now.plus(wait).min(last))
+}
+
+#[cfg(test)]
+#[path = "job_tests.rs"]
+mod tests;

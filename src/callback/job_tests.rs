@@ -1,0 +1,73 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const START: UnixMillis = UnixMillis(1_790_000_000_000);
+
+fn rules() -> CallbackRules {
+    CallbackRules {
+        timeout: Duration::from_secs(10),
+        first_retry: Duration::from_secs(5),
+        max_retry: Duration::from_hours(1),
+        give_up_after: Duration::from_hours(72),
+        allow_private_addresses: false,
+        trust: [].into(),
+    }
+}
+
+fn sent(outcome: TryOutcome, retry_after: Option<u64>) -> Sent {
+    Sent {
+        tried: CallbackTry { at: START, duration: Duration::ZERO, outcome },
+        retry_after: retry_after.map(Duration::from_secs),
+        sign: Sign::Lives,
+        word: "failed",
+    }
+}
+
+fn after(attempts: u32, outcome: TryOutcome, retry_after: Option<u64>) -> CallbackNext {
+    next(&rules(), Term { attempts, queued_at: START }, &sent(outcome, retry_after), START, 0)
+}
+
+#[test]
+fn any_2xx_ends_it_and_410_ends_it_as_failed() {
+    for status in [200, 201, 202, 204, 299] {
+        assert_eq!(after(0, TryOutcome::Status(status), None), CallbackNext::Delivered, "{status}");
+    }
+    assert_eq!(after(0, TryOutcome::Status(410), Some(1)), CallbackNext::Failed);
+}
+
+#[test]
+fn everything_else_is_tried_again() {
+    let retried = |outcome| matches!(after(0, outcome, None), CallbackNext::RetryAt(at) if at > START);
+    for status in [100, 199, 300, 301, 304, 307, 400, 401, 404, 409, 411, 429, 500, 503, 599] {
+        assert!(retried(TryOutcome::Status(status)), "{status}");
+    }
+    assert!(retried(TryOutcome::Error("no connection".into())));
+}
+
+#[test]
+fn retry_after_counts_within_the_longest_wait() {
+    let wait = |attempts, retry_after| match after(attempts, TryOutcome::Status(503), Some(retry_after)) {
+        CallbackNext::RetryAt(at) => START.until(at).as_secs(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(wait(0, 30), 30);
+    assert_eq!(wait(0, 86_400), 3600);
+    assert_eq!(wait(9, 1), 1280, "it never shortens a wait");
+}
+
+proptest! {
+    #[test]
+    fn the_last_try_is_at_the_end_and_none_behind_it(attempts: u32, passed in 0_u64..300_000, random: u64, retry_after: Option<u16>) {
+        let (rules, now) = (rules(), START.plus(Duration::from_secs(passed)));
+        let last = START.plus(rules.give_up_after);
+        let retry_after = retry_after.map(|seconds| Duration::from_secs(seconds.into()));
+        match next_time(&rules, Term { attempts, queued_at: START }, retry_after, now, random) {
+            None => prop_assert!(now >= last),
+            Some(at) => {
+                prop_assert!(at > now && at <= last);
+                prop_assert!(at == last || now.until(at) >= rules.first_retry / 2);
+            }
+        }
+    }
+}

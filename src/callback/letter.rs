@@ -1,0 +1,169 @@
+//! What is sent: composed and signed anew for each try, by the rules of that moment.
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Method, Uri};
+
+use crate::auth::signatures::{V1Target, sign_v1_headers, sign_v2, sign_webhook};
+use crate::domain::{CallbackUrl, MerchantId, OrderId, Shown, Status, UnixMillis};
+use crate::rules::{ApiKey, Merchant, RuleSet, Secrets};
+use crate::store::{Entry, News, Progress, Stored, V1Told};
+use crate::upstream::remote;
+use crate::v1::reply;
+use crate::wire::json::write_string;
+
+const SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
+const CALLBACK_ID: HeaderName = HeaderName::from_static("x-callback-id");
+const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
+const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
+const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
+
+/// A callback, ready to be sent. `Debug` would show its signatures, so there is none.
+pub struct Letter {
+    /// Where it goes.
+    pub url: CallbackUrl,
+    /// Beside those of every JSON request.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Exactly what was signed.
+    pub body: Bytes,
+}
+
+/// Why a callback cannot be sent by the rules of the moment; other rules may let it go.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unsendable {
+    /// Nobody's rules say how to sign it.
+    #[error("not sent: the rules have no such merchant")]
+    NoMerchant,
+    /// No key signs it.
+    #[error("not sent: no key of the merchant has a {0}")]
+    NoKey(&'static str),
+    /// The merchant's rules took plain http back.
+    #[error("not sent: the merchant's allow_http_callbacks is not set, and the address is plain http")]
+    PlainHttp,
+    /// A header cannot hold what it has to.
+    #[error("not sent: the header {0} cannot be written")]
+    Header(HeaderName),
+    /// There is no result to tell.
+    #[error("not sent: the operation has no result")]
+    NoResult,
+}
+
+/// What is told, and to whom.
+pub struct Message<'a> {
+    /// The name that is the same at every try.
+    pub id: &'a str,
+    /// Whose rules sign it.
+    pub merchant: &'a Merchant,
+    /// The key that the operation was made with.
+    pub api_key: &'a str,
+    /// Where it goes.
+    pub url: &'a CallbackUrl,
+    /// When this try is made.
+    pub now: UnixMillis,
+}
+
+/// Composes what a claimed callback tells.
+///
+/// # Errors
+/// Why it cannot be sent now.
+pub fn compose(rules: &RuleSet, id: &str, news: &News, now: UnixMillis) -> Result<Letter, Unsendable> {
+    let about = |merchant: &MerchantId| rules.merchants.get(merchant).ok_or(Unsendable::NoMerchant);
+    match news {
+        News::Operation(stored) => {
+            let Stored { operation, api_key, v1, .. } = &**stored;
+            let merchant = about(&operation.merchant)?;
+            let message = |url| Message { id, merchant, api_key, url, now };
+            match v1.as_ref().map(|v1| &v1.told) {
+                Some(V1Told::Relayed(Some(url))) => in_v1(&message(url), &Shown::from(operation)),
+                Some(V1Told::Relayed(None)) => Err(Unsendable::NoResult),
+                Some(V1Told::Directly) | None => in_v2(&message(&operation.callback_url), &operation.order_id),
+            }
+        }
+        News::Entry(entry) => {
+            let Entry { intent, progress, .. } = &**entry;
+            let merchant = about(&intent.merchant)?;
+            let url = intent.v1.told.relayed_to().ok_or(Unsendable::NoResult)?;
+            if !matches!(progress, Progress::Answered(_)) {
+                return Err(Unsendable::NoResult);
+            }
+            let shown = remote::shown(Entry::clone(entry)).map_err(|_| Unsendable::NoResult)?;
+            in_v1(&Message { id, merchant, api_key: &intent.api_key, url, now }, &shown)
+        }
+    }
+}
+
+/// A callback as v2 sends it (contract section 10).
+///
+/// # Errors
+/// Why it cannot be sent.
+pub fn in_v2(message: &Message<'_>, order_id: &OrderId) -> Result<Letter, Unsendable> {
+    let Message { id, merchant, api_key, url, now } = message;
+    let (_, secrets) =
+        signer(merchant, api_key, |key| key.v2_secrets.as_ref()).ok_or(Unsendable::NoKey("v2_secret"))?;
+    let secret = secrets.signing();
+    let mut body = String::from("{\"order_id\":");
+    write_string(&mut body, order_id.as_str());
+    body.push('}');
+    let timestamp = now.seconds().to_string();
+    let headers = [
+        (SIGNATURE, sign_v2(secret, body.as_bytes())),
+        (CALLBACK_ID, (*id).to_owned()),
+        (WEBHOOK_ID, (*id).to_owned()),
+        (WEBHOOK_SIGNATURE, sign_webhook(secret, id, &timestamp, body.as_bytes())),
+        (WEBHOOK_TIMESTAMP, timestamp),
+    ];
+    letter(url, headers, body.into())
+}
+
+/// A callback in the merchant's v1 dialect (contract section 10, "Relay").
+///
+/// # Errors
+/// Why it cannot be sent.
+pub fn in_v1(message: &Message<'_>, shown: &Shown) -> Result<Letter, Unsendable> {
+    let Message { id, merchant, api_key, url, now } = message;
+    if shown.status == Status::Pending {
+        return Err(Unsendable::NoResult);
+    }
+    if url.is_plain_http() && !merchant.v1.allow_http_callbacks {
+        return Err(Unsendable::PlainHttp);
+    }
+    let (key, secrets) =
+        signer(merchant, api_key, |key| key.v1_secrets.as_ref()).ok_or(Unsendable::NoKey("v1_secret"))?;
+    let dialect = &merchant.v1.dialect;
+    let body = reply::callback(dialect, shown);
+    // As the client will send it: without a fragment.
+    let uri: Uri = url.as_str().parse().unwrap_or_default();
+    let target = V1Target { method: Method::POST.as_str(), path: uri.path(), query: uri.query() };
+    let signed = sign_v1_headers(&dialect.signature, &key.key, secrets.signing(), *now, &target, &body);
+    let own = (!signed.iter().any(|(name, _)| *name == CALLBACK_ID)).then(|| (CALLBACK_ID, (*id).to_owned()));
+    letter(url, signed.into_iter().chain(own), body)
+}
+
+/// The key that signs: the one that the operation was made with, or else the merchant's first that has such a secret.
+fn signer<'m>(
+    merchant: &'m Merchant,
+    api_key: &str,
+    secrets: impl Fn(&'m ApiKey) -> Option<&'m Secrets>,
+) -> Option<(&'m ApiKey, &'m Secrets)> {
+    let signing = || merchant.api_keys.iter().filter_map(|key| secrets(key).map(|secrets| (key, secrets)));
+    signing().find(|(key, _)| *key.key == *api_key).or_else(|| signing().next())
+}
+
+fn letter(
+    url: &CallbackUrl,
+    headers: impl IntoIterator<Item = (HeaderName, String)>,
+    body: Bytes,
+) -> Result<Letter, Unsendable> {
+    let value = |(name, text): (HeaderName, String)| match HeaderValue::try_from(text) {
+        Ok(mut value) => {
+            value.set_sensitive(true);
+            Ok((name, value))
+        }
+        Err(_) => Err(Unsendable::Header(name)),
+    };
+    let headers = headers.into_iter().map(value).collect::<Result<_, _>>()?;
+    Ok(Letter { url: url.clone(), headers, body })
+}
+
+#[cfg(test)]
+#[path = "letter_tests.rs"]
+mod tests;

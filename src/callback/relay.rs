@@ -1,0 +1,87 @@
+//! `POST /relay/{merchant}.{direction}.{code}`: callbacks of a v2 engine for operations that were made from v1 (contract
+//! section 10). They are stored before they are answered; what they announce is read from the engine afterwards.
+//!
+//! The embedded engine's results are in the outbox already: a callback for one of its operations is verified, and nothing
+//! else.
+
+use bytes::Bytes;
+
+use crate::auth::SignedBody;
+use crate::clock::Clock;
+use crate::failure::Failure;
+use crate::rules::{KeyEntry, RuleSet, Secrets};
+use crate::store::{Addressee, Digest, Store, StoreError};
+use crate::wire::members::{read_object, required_parsed};
+
+/// Whom the last segment of a relay address names; `None` for what was never such an address.
+///
+/// # Errors
+/// The store could not answer.
+pub async fn addressee(store: &dyn Store, token: &str) -> Result<Option<Addressee>, StoreError> {
+    let Some((owner, code)) = token.rsplit_once('.') else { return Ok(None) };
+    let Some(code) = code_of(code) else { return Ok(None) };
+    let found = store.addressee(code).await?;
+    Ok(found.filter(|found| owner == format!("{}.{}", found.merchant, found.direction)))
+}
+
+/// Sixteen bytes in lowercase hexadecimal.
+fn code_of(text: &str) -> Option<Digest> {
+    let digits = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let plain = text.len() == 32 && text.bytes().all(digits);
+    plain.then(|| u128::from_str_radix(text, 16).ok()).flatten().map(|number| Digest(number.to_be_bytes()))
+}
+
+/// The secrets that an engine may sign a callback with: those of the key that the operation was made with, or, when it has
+/// none any more, those of the merchant's first key that has. With the key itself.
+#[must_use]
+pub fn secrets<'r>(rules: &'r RuleSet, addressee: &Addressee) -> Option<(&'r str, &'r Secrets)> {
+    let with_secrets = |key: &'r KeyEntry| {
+        let own = key.merchant.id == addressee.merchant;
+        own.then(|| key.api_key()).and_then(|key| Some((&*key.key, key.v2_secrets.as_ref()?)))
+    };
+    rules.api_key(&addressee.api_key).and_then(with_secrets).or_else(|| {
+        let merchant = rules.merchants.get(&addressee.merchant)?;
+        merchant.api_keys.iter().find_map(|key| Some((&*key.key, key.v2_secrets.as_ref()?)))
+    })
+}
+
+/// Takes a verified callback: the body of the 200 reply. A repeated one changes nothing.
+///
+/// # Errors
+/// It is malformed, or about another operation than its address ([`Failure::NotFound`]); or the store could not answer:
+/// then it has to be sent again.
+pub async fn take(
+    store: &dyn Store,
+    clock: &dyn Clock,
+    addressee: &Addressee,
+    body: &SignedBody,
+) -> Result<Bytes, Failure> {
+    let said = read_object(body.bytes())?;
+    let order_id = required_parsed("order_id", &said, |text| Ok(text.to_owned()))?;
+    if order_id != addressee.order_id.as_str() {
+        return Err(Failure::NotFound);
+    }
+    if let Some(entry) = addressee.entry {
+        store.relayed(entry, clock.now()).await?;
+    }
+    Ok(Bytes::from_static(b"{}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_have_one_spelling() {
+        let code = "00ff0000000000000000000000000001";
+        assert_eq!(code_of(code), Some(Digest([0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])));
+        for wrong in [
+            "",
+            "00FF0000000000000000000000000001",
+            "0ff0000000000000000000000000001",
+            "+0ff0000000000000000000000000001",
+        ] {
+            assert_eq!(code_of(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A sample event: a merchant's receiver is tried with a callback that is marked as one, sent at once and kept nowhere.
+
+use http::{HeaderName, HeaderValue};
+
+use super::letter::{self, Letter, Message, Unsendable};
+use super::send::send;
+use crate::clock::{Clock, Random};
+use crate::domain::{Amount, CallbackUrl, Currency, Direction, Invalid, OrderId, Shown, Status};
+use crate::outbound::Outbound;
+use crate::rules::{CallbackStyle, Merchant, RuleSet};
+use crate::store::CallbackTry;
+
+/// The mark, whose value is `true`. Real callbacks never have it.
+const SAMPLE: HeaderName = HeaderName::from_static("x-callback-sample");
+
+/// In which interface's words a merchant is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SampleKind {
+    /// As the relay tells, in the merchant's dialect.
+    V1,
+    /// As v2 tells.
+    V2,
+}
+
+impl SampleKind {
+    /// The word of command line and admin API.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V1 => "v1",
+            Self::V2 => "v2",
+        }
+    }
+}
+
+/// Which sample to send.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample<'a> {
+    /// To whom.
+    pub merchant: &'a Merchant,
+    /// The key that signs; `None`: the merchant's first that can.
+    pub api_key: Option<&'a str>,
+    /// `None`: as the merchant's v1 rules say.
+    pub kind: Option<SampleKind>,
+    /// `None`: the merchant's default address.
+    pub url: Option<&'a CallbackUrl>,
+}
+
+/// A sample that was sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sampled {
+    /// Its name, which begins with `sample_`.
+    pub id: String,
+    /// In whose words.
+    pub kind: SampleKind,
+    /// Where it went.
+    pub url: CallbackUrl,
+    /// What was sent.
+    pub body: String,
+    /// What came of it.
+    pub tried: CallbackTry,
+}
+
+/// Why no sample was sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SampleError {
+    /// The merchant has no such key.
+    #[error("the merchant has no such API key")]
+    NoSuchKey,
+    /// Nothing says where to.
+    #[error("the merchant has no default callback_url: name an address")]
+    NoAddress,
+    /// v2 callbacks go to https addresses only.
+    #[error("a v2 callback_url must be an https:// URL")]
+    PlainHttp,
+    /// It cannot be signed or written.
+    #[error(transparent)]
+    Unsendable(#[from] Unsendable),
+    /// A defect.
+    #[error("the sample cannot be made: {0}")]
+    Defect(Box<str>),
+}
+
+impl From<Invalid> for SampleError {
+    fn from(invalid: Invalid) -> Self {
+        Self::Defect(invalid.reason().into())
+    }
+}
+
+/// Sends a sample by the rules of the moment, as any callback is sent, and tells what came of it.
+///
+/// # Errors
+/// Why nothing was sent.
+pub async fn sample(
+    rules: &RuleSet,
+    outbound: &Outbound,
+    clock: &dyn Clock,
+    random: &dyn Random,
+    wanted: &Sample<'_>,
+) -> Result<Sampled, SampleError> {
+    let merchant = wanted.merchant;
+    let api_key = match wanted.api_key {
+        Some(key) if !merchant.api_keys.iter().any(|own| *own.key == *key) => return Err(SampleError::NoSuchKey),
+        key => key.unwrap_or_default(),
+    };
+    let kind = wanted.kind.unwrap_or(match merchant.v1.callbacks {
+        CallbackStyle::V1 => SampleKind::V1,
+        CallbackStyle::V2 => SampleKind::V2,
+    });
+    let url = wanted.url.or(merchant.v1.callback_url.as_ref()).ok_or(SampleError::NoAddress)?;
+    if kind == SampleKind::V2 && url.is_plain_http() {
+        return Err(SampleError::PlainHttp);
+    }
+    let number = random.number();
+    let id = format!("sample_{number:016x}{:016x}", random.number());
+    let order_id = OrderId::new(&format!("sample-{number:016x}"))?;
+    let message = Message { id: &id, merchant, api_key, url, now: clock.now() };
+    let letter = match kind {
+        SampleKind::V2 => letter::in_v2(&message, &order_id)?,
+        SampleKind::V1 => letter::in_v1(&message, &shown(rules, merchant, order_id, &message)?)?,
+    };
+    let body = String::from_utf8_lossy(&letter.body).into_owned();
+    let sent = send(outbound, &rules.gateway.callbacks, marked(letter), clock).await;
+    Ok(Sampled { id, kind, url: url.clone(), body, tried: sent.tried })
+}
+
+fn marked(mut letter: Letter) -> Letter {
+    letter.headers.push((SAMPLE, HeaderValue::from_static("true")));
+    letter
+}
+
+/// A deposit of 1.00 that succeeded, in the merchant's default shop.
+fn shown(rules: &RuleSet, merchant: &Merchant, order_id: OrderId, message: &Message<'_>) -> Result<Shown, SampleError> {
+    let shop = merchant.default_shop.as_ref();
+    let currency = shop.and_then(|shop| rules.shops.get(shop)).map(|shop| shop.currency);
+    Ok(Shown {
+        transaction_id: "0".into(),
+        external_id: order_id,
+        direction: Direction::Payin,
+        status: Status::Success,
+        amount: Amount::from_hundredths(100)?,
+        currency: currency.map_or_else(|| Currency::new("EUR"), Ok)?,
+        shop_code: shop.map_or("sample", |shop| shop.as_str()).into(),
+        account_number: None,
+        created_at: message.now,
+    })
+}

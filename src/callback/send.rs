@@ -1,0 +1,68 @@
+//! One try: a letter leaves, and what came of it.
+
+use std::time::{Duration, Instant};
+
+use super::letter::Letter;
+use super::targets::Sign;
+use crate::clock::Clock;
+use crate::outbound::{AnswerBody, Outbound, OutboundError, Question, Reach};
+use crate::rules::CallbackRules;
+use crate::store::{CallbackTry, TryOutcome};
+
+/// How much of an answer's body is read, in bytes: so that the connection can be used again. It is not looked at.
+const ANSWER_READ: usize = 64 * 1024;
+
+/// The longest text of an error that is kept, in characters.
+const LONGEST_ERROR: usize = 300;
+
+/// A try that was made.
+pub struct Sent {
+    /// As it is kept.
+    pub tried: CallbackTry,
+    /// How long the receiver wants to be left alone.
+    pub retry_after: Option<Duration>,
+    /// What it told of the target.
+    pub sign: Sign,
+    /// The word of the metrics.
+    pub word: &'static str,
+}
+
+/// Sends a letter as the rules of the moment say. Redirects are not followed.
+pub async fn send(outbound: &Outbound, rules: &CallbackRules, letter: Letter, clock: &dyn Clock) -> Sent {
+    let (at, started) = (clock.now(), Instant::now());
+    let question = Question {
+        url: letter.url.as_str(),
+        trust: &rules.trust,
+        headers: &letter.headers,
+        body: Some(letter.body.clone()),
+        timeout: rules.timeout,
+        reach: if rules.allow_private_addresses { Reach::Anywhere } else { Reach::PublicOnly },
+        answer: AnswerBody::Drained(ANSWER_READ),
+    };
+    let answer = outbound.ask(question, at).await;
+    let tried = |outcome| CallbackTry { at, duration: started.elapsed(), outcome };
+    match answer {
+        Ok(answer) => {
+            let word = match answer.status {
+                200..=299 => "delivered",
+                410 => "gone",
+                300..=399 => "redirect",
+                400..=499 => "refused",
+                _ => "failed",
+            };
+            let tried = tried(TryOutcome::Status(answer.status));
+            Sent { tried, retry_after: answer.retry_after, sign: Sign::Lives, word }
+        }
+        Err(error) => {
+            let (sign, word) = match &error {
+                OutboundError::Unusable(_) => (Sign::Nothing, "unusable"),
+                OutboundError::Forbidden(_) => (Sign::Nothing, "forbidden"),
+                OutboundError::NotConnected(_) => (Sign::Silent, "not_connected"),
+                OutboundError::Unreachable(_) | OutboundError::TooLong => (Sign::Silent, "cut"),
+                OutboundError::Timeout => (Sign::Silent, "timeout"),
+            };
+            let text: String = error.to_string().chars().take(LONGEST_ERROR).collect();
+            Sent { tried: tried(TryOutcome::Error(text.into())), retry_after: None, sign, word }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Admission of a v2 engine's callbacks: `POST /relay/{token}` (contract sections 3 and 10).
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use http::request::Parts;
+use http_body::Body;
+
+use super::exchange::Exchange;
+use super::{Admitted, Core};
+use crate::callback::relay;
+use crate::failure::{Failure, Refusal};
+use crate::http::{admission, body};
+use crate::telemetry::Stage;
+
+impl Core {
+    /// The same steps as for a merchant: the key is the order that the path names, and the address may be any. Whoever
+    /// guesses addresses or signatures is held up.
+    pub(super) async fn admit_relayed<B>(
+        &self,
+        exchange: &mut Exchange,
+        head: &Parts,
+        body: B,
+        token: &str,
+        address: IpAddr,
+    ) -> Result<Admitted, Failure>
+    where
+        B: Body<Data = Bytes>,
+    {
+        let rules = Arc::clone(&exchange.rules);
+        let limits = &rules.gateway.limits;
+        let recipe = &self.callback_signature;
+        let headers = admission::CallbackHeaders::of(recipe, &head.headers)?;
+        let addressee = relay::addressee(&**self.wiring.engine.store(), token).await?;
+        let addressee = addressee.ok_or_else(|| self.counted(Refusal::UnknownPath, address, &rules))?;
+        exchange.merchant = rules.merchants.get(&addressee.merchant).cloned();
+
+        let started = Instant::now();
+        let body = body::read(body, limits.body, limits.body_timeout).await?;
+        self.wiring.metrics.stage(Stage::Body, started.elapsed());
+
+        let started = Instant::now();
+        let body = headers
+            .prove(recipe, relay::secrets(&rules, &addressee), head, body)
+            .map_err(|refusal| self.held_up(refusal, address, &rules))?;
+        self.wiring.metrics.stage(Stage::Signature, started.elapsed());
+        exchange.close = false;
+        admission::no_query_on_post(head)?;
+        Ok(Admitted::Relayed(addressee, body))
+    }
+}
