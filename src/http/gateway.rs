@@ -401,6 +401,8 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
+mod relay_tests;
+#[cfg(test)]
 mod report_tests;
 #[cfg(test)]
 mod tests;

@@ -58,6 +58,7 @@ pub const PAYIN: &str = r#"{"external_id":"o-1","amount":"10.50","currency":"EUR
 pub struct EmptyStore {
     comparer: Comparer,
     pub created: AtomicU64,
+    pub relayed: AtomicU64,
     /// Creates wait for `go_on` while this is set.
     pub holds: AtomicBool,
     /// It cannot answer while this is set.
@@ -243,12 +244,19 @@ impl Outbox for EmptyStore {
         answer(Ok(0))
     }
 
-    fn addressee(&self, _: Digest) -> Answer<'_, Option<Addressee>> {
-        answer(Ok(None))
+    /// Only the deposit `o-1` of the first merchant passed to a remote engine.
+    fn addressee(&self, order: Digest) -> Answer<'_, Option<Addressee>> {
+        let (merchant, order_id) = (MerchantId::new("acme").unwrap(), OrderId::new("o-1").unwrap());
+        let known = self.comparer.order_key(&merchant, Direction::Payin, &order_id) == order;
+        let (api_key, entry) = ("acme-live".into(), Some(EntryId(7)));
+        let addressee = Addressee { merchant, direction: Direction::Payin, order_id, api_key, entry };
+        answer(self.present().map(|()| known.then_some(addressee)))
     }
 
-    fn relayed(&self, _: EntryId, _: UnixMillis) -> Answer<'_, Relayed> {
-        answer(Ok(Relayed::Nothing))
+    fn relayed(&self, entry: EntryId, _: UnixMillis) -> Answer<'_, Relayed> {
+        assert_eq!(entry, EntryId(7));
+        self.relayed.fetch_add(1, Ordering::SeqCst);
+        answer(Ok(Relayed::Queued))
     }
 
     fn callback(&self, _: CallbackId) -> Answer<'_, Option<(CallbackRecord, Vec<CallbackTry>)>> {
@@ -335,6 +343,7 @@ impl Fixture {
         let store = Arc::new(EmptyStore {
             comparer: Comparer::new(&[7; 32]),
             created: AtomicU64::new(0),
+            relayed: AtomicU64::new(0),
             holds: AtomicBool::new(false),
             away: AtomicBool::new(false),
             entered: Notify::new(),

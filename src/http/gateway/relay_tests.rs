@@ -1,0 +1,165 @@
+//! Admission of a v2 engine's callbacks: the same order as for merchants, with the order's address in a key's place.
+
+use std::sync::atomic::Ordering;
+
+use http::{HeaderName, Method};
+
+use super::fixture::{BODY_LIMIT, Call, Fixture, V2_SECRET};
+use super::*;
+use crate::domain::{MerchantId, OrderId};
+use crate::rules::{Encoding, Quota, Secret, Segment};
+use crate::store::Comparer;
+
+const CALLBACK: &str = r#"{"order_id":"o-1","event":"later versions may say more"}"#;
+
+/// The relay address of an order, as it was given to the engine.
+fn target(direction: Direction, order_id: &str) -> String {
+    let merchant = MerchantId::new("acme").unwrap();
+    let order_id = OrderId::new(order_id).unwrap();
+    v1::relay_url("", &Comparer::new(&[7; 32]), &merchant, direction, &order_id)
+}
+
+fn callback(body: &'static str) -> Call {
+    let target = target(Direction::Payin, "o-1");
+    Call::v2(Method::POST, &target, body).but(|call| call.headers.retain(|(name, _)| *name != "x-api-key"))
+}
+
+/// A fault, the status and a word of the message that tell it, and how to make it.
+type Fault = (&'static str, u16, &'static str, fn(&mut Call));
+
+const FAULTS: &[Fault] = &[
+    ("method", 405, "POST only", |call| call.method = Method::PUT),
+    ("content type", 415, "Content-Type", |call| call.set("content-type", "text/json")),
+    ("content encoding", 415, "Content-Encoding", |call| call.set("content-encoding", "gzip")),
+    ("announced length", 413, "too large", |call| call.body.announced = Some(BODY_LIMIT as u64 + 1)),
+    ("repeated header", 400, "more than once", |call| call.add("x-signature", "00")),
+    ("token", 404, "not found", |call| call.target = target(Direction::Payin, "o-2")),
+    ("body time", 408, "body", |call| call.body.stalls = true),
+    ("signature", 401, "authentication", |call| call.set("x-signature", &"0".repeat(64))),
+    ("query", 400, "query", |call| call.target.push_str("?order_id=o-1")),
+];
+
+#[tokio::test(start_paused = true)]
+async fn the_first_fault_of_a_callback_wins_and_nothing_is_stored() {
+    let fixture = Fixture::new();
+    for (at, (name, status, word, _)) in FAULTS.iter().enumerate() {
+        let mut call = callback(CALLBACK);
+        // The query would change the token's segment if it came first.
+        for (_, _, _, apply) in FAULTS[at..].iter().rev().filter(|fault| fault.0 != "query") {
+            apply(&mut call);
+        }
+        if FAULTS[at..].iter().any(|fault| fault.0 == "query") {
+            call.target.push_str("?order_id=o-1");
+        }
+        let answered = fixture.send(call).await;
+        assert_eq!(answered.status, *status, "{name}: {answered:?}");
+        assert!(answered.message().contains(word), "{name}: {answered:?}");
+    }
+    assert_eq!(fixture.store.relayed.load(Ordering::SeqCst), 0);
+    let line = fixture.lines.all().pop().unwrap();
+    assert!(line.contains("relay") && !line.contains("payin."), "{line}");
+}
+
+#[tokio::test]
+async fn a_callback_is_stored_and_answered_as_often_as_it_comes() {
+    let fixture = Fixture::new();
+    for times in 1..3 {
+        let answered = fixture.send(callback(CALLBACK)).await;
+        assert_eq!((answered.status, answered.body.as_str()), (200, "{}"));
+        assert_eq!(fixture.store.relayed.load(Ordering::SeqCst), times);
+    }
+}
+
+#[tokio::test]
+async fn an_address_is_good_for_its_own_operation_and_as_it_was_issued() {
+    let fixture = Fixture::new();
+    let own = target(Direction::Payin, "o-1");
+    let code = own.rsplit('.').next().unwrap();
+    for altered in [
+        target(Direction::Payout, "o-1"),
+        own.replace(".payin.", ".payout."),
+        own.replace("acme", "other"),
+        own.replace("acme.", ""),
+        format!("/relay/{code}"),
+        own.to_uppercase().replace("/RELAY/ACME.PAYIN", "/relay/acme.payin"),
+        format!("{own}0"),
+        format!("{own}/"),
+        own[..own.len() - 1].to_owned(),
+        "/relay/".to_owned(),
+        "/relay/..".to_owned(),
+    ] {
+        let answered = fixture.send(callback(CALLBACK).but(|call| call.target.clone_from(&altered))).await;
+        assert_eq!((answered.status, answered.message().as_str()), (404, "not found"), "{altered}");
+    }
+    for (body, status) in [
+        (r#"{"order_id":"o-2"}"#, 404),
+        (r#"{"order_id":"o-1 "}"#, 404),
+        (r#"{"order_id":7}"#, 400),
+        (r#"{"order_id":"o-1","order_id":"o-1"}"#, 400),
+        ("{}", 400),
+        ("[]", 400),
+        ("", 400),
+    ] {
+        assert_eq!(fixture.send(callback(body)).await.status, status, "{body}");
+    }
+    assert_eq!(fixture.store.relayed.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn the_recipe_of_the_engine_is_followed() {
+    let fixture = Fixture::with(|rules| {
+        let recipe = &mut rules.gateway.engine_keys.callback_signature;
+        recipe.header = HeaderName::from_static("x-engine-signature");
+        recipe.payload = vec![
+            Segment::Timestamp,
+            Segment::Literal("|".into()),
+            Segment::ApiKey,
+            Segment::Method,
+            Segment::Path,
+            Segment::Body,
+        ];
+        recipe.encoding = Encoding::Base64;
+    });
+    let path = target(Direction::Payin, "o-1");
+    let signed = format!("soon|acme-livePOST{path}{CALLBACK}");
+    let mut mac = Secret::new(V2_SECRET).sha256();
+    hmac::Mac::update(&mut mac, signed.as_bytes());
+    let signature =
+        base64::Engine::encode(&base64::engine::general_purpose::STANDARD, hmac::Mac::finalize(mac).into_bytes());
+    let good = callback(CALLBACK).but(|call| {
+        call.headers.retain(|(name, _)| *name != "x-signature");
+        call.set("x-engine-signature", &signature);
+        call.set("x-timestamp", "soon");
+    });
+    assert_eq!(fixture.send(good.clone()).await.status, 200);
+    for (name, value) in [("x-timestamp", "later"), ("x-engine-signature", "AAAA")] {
+        assert_eq!(fixture.send(good.clone().but(|call| call.set(name, value))).await.status, 401, "{name}");
+    }
+    let without = |name: &'static str| good.clone().but(|call| call.headers.retain(|(own, _)| *own != name));
+    for name in ["x-timestamp", "x-engine-signature"] {
+        assert_eq!(fixture.send(without(name)).await.status, 401, "{name}");
+    }
+    assert_eq!(fixture.send(good.but(|call| call.add("x-timestamp", "soon"))).await.status, 400);
+}
+
+#[tokio::test]
+async fn whoever_guesses_is_held_up_and_the_engine_never() {
+    let fixture = Fixture::with(|rules| {
+        let one = std::num::NonZeroU32::new(1).unwrap();
+        rules.gateway.limits.unauthenticated_per_ip = Quota { per_second: one, burst: one };
+    });
+    let guess = callback(CALLBACK).but(|call| call.target = target(Direction::Payin, "o-2"));
+    assert_eq!(fixture.send(guess.clone()).await.status, 404);
+    assert_eq!(fixture.send(guess).await.status, 429);
+    assert_eq!(fixture.send(callback(CALLBACK).but(|call| call.set("x-signature", "00"))).await.status, 429);
+    assert_eq!(fixture.send(callback(CALLBACK)).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_is_told_so_that_the_engine_sends_again() {
+    let fixture = Fixture::new();
+    fixture.store.away.store(true, Ordering::SeqCst);
+    let answered = fixture.send(callback(CALLBACK)).await;
+    assert_eq!(answered.status, 503);
+    assert!(answered.header("retry-after").is_some());
+}
