@@ -1,0 +1,82 @@
+//! Who may use the admin listener.
+
+use std::net::IpAddr;
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use http::{HeaderMap, HeaderValue, Uri};
+
+use super::reply::{self, Reply};
+use crate::rules::{Secret, Secrets};
+
+/// Keeps out web pages, and whoever does not show the token where there is one.
+pub(super) struct Guard {
+    /// The bearer token, when there is one.
+    pub token: Option<Secrets>,
+}
+
+impl Guard {
+    /// Why a request is not answered; `None` when it may be. What is open needs no token.
+    pub fn refuse(&self, is_open: bool, uri: &Uri, headers: &HeaderMap) -> Option<Reply> {
+        let Some(host) = host_of(uri, headers) else {
+            return Some(reply::bad_request("send exactly one Host"));
+        };
+        let token_shown = self.shows_token(headers);
+        if !token_shown && !names_this_machine(host) {
+            return Some(reply::forbidden("Host must be an IP address or localhost"));
+        }
+        if comes_from_another_site(host, headers) {
+            return Some(reply::forbidden("web pages of other origins may not use this listener"));
+        }
+        let is_open = is_open || self.token.is_none();
+        (!is_open && !token_shown).then(reply::unauthorized)
+    }
+
+    /// Whether the request shows the token; false when none is configured.
+    fn shows_token(&self, headers: &HeaderMap) -> bool {
+        let (Some(token), Some(credentials)) = (&self.token, only(headers, &AUTHORIZATION)) else { return false };
+        let Some((scheme, shown)) = credentials.split_once(' ') else { return false };
+        // Every secret is compared, so that the time tells nothing about which of them is near.
+        let equal = |secret: &Secret| verify_slices_are_equal(secret.expose(), shown.as_bytes()).is_ok();
+        let matching = token.verifying().filter(|secret| equal(secret)).count();
+        scheme.eq_ignore_ascii_case("bearer") && matching > 0
+    }
+}
+
+/// The only value of a header that is sent once, as text.
+fn only<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => value.to_str().ok(),
+        _ => None,
+    }
+}
+
+/// The one `Host`; an absolute request target must say the same.
+fn host_of<'a>(uri: &Uri, headers: &'a HeaderMap) -> Option<&'a str> {
+    let host = only(headers, &HOST)?;
+    uri.authority().is_none_or(|authority| authority.as_str() == host).then_some(host)
+}
+
+/// Whether `Host` is an IP address or `localhost`, with or without a port.
+fn names_this_machine(host: &str) -> bool {
+    let without_port = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').filter(|(_, port)| is_port(port)).map(|(address, _)| address),
+        None => host.find(':').map_or(Some(host), |at| is_port(&host[at..]).then_some(&host[..at])),
+    };
+    without_port.is_some_and(|name| name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok())
+}
+
+/// Nothing, or a colon and a port.
+fn is_port(text: &str) -> bool {
+    text.is_empty() || text.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
+}
+
+/// Browsers name the origin of what may change something, and newer ones the relation of every request.
+fn comes_from_another_site(host: &str, headers: &HeaderMap) -> bool {
+    let own =
+        |origin: &HeaderValue| origin.as_bytes().strip_prefix(b"http://").is_some_and(|rest| rest == host.as_bytes());
+    let same = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
+    headers.get_all(ORIGIN).iter().any(|origin| !own(origin))
+        || headers.get_all("sec-fetch-site").iter().any(|site| !same(site))
+}

@@ -1,0 +1,275 @@
+//! The admin listener: plain HTTP/1, for probes, metrics and operators (contract sections 1 and 13).
+//!
+//! | path | answer |
+//! |---|---|
+//! | `/healthz` | 200: the process lives |
+//! | `/readyz` | 200, or 503 with what stands in the way |
+//! | `/metrics` | the metrics, as Prometheus text 0.0.4 or, when `Accept` names it, as `OpenMetrics` |
+//! | `/api/rules` | `{"version","loaded_at","error"}`, and besides `needs_restart` (keys of `gateway.toml`), `problems` and `problem_count`, `warnings` and `warning_count`, `certificate` |
+//! | `POST /api/rules/reload` | the same after a reload: 200, or 422 when the rules on disk are refused |
+//! | `/api/openapi.json` | the v2 interface as an `OpenAPI` 3.1 document, as this binary serves it |
+//!
+//! No web page can talk to it: `Host` must be an address or `localhost` (a name that an attacker points here is neither),
+//! and an `Origin` or `Sec-Fetch-Site` of another site is refused. With a token configured, everything but the two probes
+//! needs it; whoever presents it may use any `Host`, since no web page knows it. Probes stay open because they are asked
+//! by machines that hold no secrets, and tell none.
+
+mod guard;
+mod reply;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::ACCEPT;
+use http::{HeaderMap, Method, Request, Uri};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+pub use self::rules::{CertificateInfo, ProblemInfo, RulesInfo};
+
+use self::guard::Guard;
+use self::reply::Reply;
+use super::correlation::request_id;
+use crate::clock::SystemRandomness;
+use crate::rules::Secrets;
+use crate::telemetry::{classic, metrics};
+
+/// Open at once; more are closed as they come.
+const CONNECTIONS: usize = 64;
+
+/// hyper's smallest buffer; a probe's head is a tenth of it.
+const HEAD_BYTES: usize = 8192;
+
+/// For a head.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// For everything a connection does, which is one request: a peer that does not read its reply is dropped.
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// For the checks behind `/readyz`.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// After an accept failed, for want of descriptors usually.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The media type that asks for [`metrics::CONTENT_TYPE`].
+const OPENMETRICS: &str = "application/openmetrics-text";
+
+/// The v2 interface, as this binary serves it. The document is written by hand; tests hold it against the code.
+const OPENAPI: &str = include_str!("../../../api/openapi.json");
+
+/// A pending answer of an [`AdminSource`].
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What the admin listener tells about the process.
+pub trait AdminSource: Send + Sync + 'static {
+    /// Whether requests can be served now, or what stands in the way: draining, or a check that failed.
+    fn ready(&self) -> Pending<'_, Result<(), String>>;
+
+    /// The rule set in force.
+    fn rules(&self) -> RulesInfo;
+
+    /// Reads the rules again now; [`RulesInfo::error`] says whether they were refused.
+    fn reload(&self) -> Pending<'_, RulesInfo>;
+
+    /// The text of the metrics.
+    fn metrics(&self) -> String;
+}
+
+/// The admin address cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address} ([admin] listen): {cause}")]
+pub struct BindError {
+    address: SocketAddr,
+    cause: io::Error,
+}
+
+/// A bound admin listener.
+#[derive(Debug)]
+pub struct Admin {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Admin {
+    /// Takes the address.
+    ///
+    /// # Errors
+    /// It is in use, or not this machine's.
+    pub async fn bind(address: SocketAddr) -> Result<Self, BindError> {
+        let bound = async {
+            let listener = TcpListener::bind(address).await?;
+            let address = listener.local_addr()?;
+            Ok(Self { listener, address })
+        };
+        bound.await.map_err(|cause| BindError { address, cause })
+    }
+
+    /// The address with the port that was taken.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers until the future is dropped, which closes every connection. `token` is the bearer token, when there is
+    /// one.
+    pub async fn serve(self, source: Arc<dyn AdminSource>, token: Option<Secrets>) {
+        let desk = Arc::new(Desk { source, guard: Guard { token }, random: SystemRandomness::default() });
+        let places = Arc::new(Semaphore::new(CONNECTIONS));
+        let mut connections = JoinSet::new();
+        let mut failing = false;
+        loop {
+            while connections.try_join_next().is_some() {}
+            match self.listener.accept().await {
+                Ok((socket, _)) => {
+                    failing = false;
+                    // One that waited for a place would wait without a word; one that is dropped can try again.
+                    let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+                    let desk = Arc::clone(&desk);
+                    connections.spawn(async move {
+                        serve_connection(socket, desk).await;
+                        drop(place);
+                    });
+                }
+                Err(error) => {
+                    if !std::mem::replace(&mut failing, true) {
+                        tracing::warn!(%error, "the admin listener cannot accept; trying on");
+                    }
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+async fn serve_connection(socket: TcpStream, desk: Arc<Desk>) {
+    let service = service_fn(move |request: Request<hyper::body::Incoming>| {
+        let desk = Arc::clone(&desk);
+        async move {
+            let (head, _body) = request.into_parts();
+            let mut reply = desk.answer(&head.method, &head.uri, &head.headers).await;
+            reply.headers_mut().insert("x-request-id", request_id(&head.headers, &desk.random));
+            Ok::<_, std::convert::Infallible>(reply)
+        }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(HEAD_BYTES)
+        .keep_alive(false)
+        .serve_connection(TokioIo::new(socket), service);
+    // What goes wrong on a connection is its peer's affair: it left, was too slow, or spoke no HTTP.
+    let _ = tokio::time::timeout(CONNECTION_TIMEOUT, connection).await;
+}
+
+/// Who may ask, and what is answered.
+struct Desk {
+    source: Arc<dyn AdminSource>,
+    guard: Guard,
+    random: SystemRandomness,
+}
+
+/// What a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Page {
+    Health,
+    Readiness,
+    Metrics,
+    Rules,
+    Reload,
+    OpenApi,
+}
+
+impl Page {
+    fn of(path: &str) -> Option<Self> {
+        match path {
+            "/healthz" => Some(Self::Health),
+            "/readyz" => Some(Self::Readiness),
+            "/metrics" => Some(Self::Metrics),
+            "/api/rules" => Some(Self::Rules),
+            "/api/rules/reload" => Some(Self::Reload),
+            "/api/openapi.json" => Some(Self::OpenApi),
+            _ => None,
+        }
+    }
+
+    /// The value of `Allow`.
+    const fn methods(self) -> &'static str {
+        match self {
+            Self::Reload => "POST",
+            _ => "GET, HEAD",
+        }
+    }
+
+    fn takes(self, method: &Method) -> bool {
+        self.methods().split(", ").any(|allowed| allowed == method.as_str())
+    }
+
+    const fn is_probe(self) -> bool {
+        matches!(self, Self::Health | Self::Readiness)
+    }
+}
+
+impl Desk {
+    async fn answer(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Reply {
+        let page = Page::of(uri.path());
+        if let Some(refusal) = self.guard.refuse(page.is_some_and(Page::is_probe), uri, headers) {
+            return refusal;
+        }
+        let Some(page) = page else { return reply::not_found("not found") };
+        if !page.takes(method) {
+            return reply::wrong_method(page.methods());
+        }
+        match page {
+            Page::Health => reply::line("ok\n"),
+            Page::Readiness => self.readiness().await,
+            Page::Metrics => self.metrics(headers),
+            Page::Rules => reply::document(&rules::shown(&self.source.rules())),
+            Page::Reload => self.reload().await,
+            Page::OpenApi => reply::done("application/json", OPENAPI),
+        }
+    }
+
+    async fn readiness(&self) -> Reply {
+        let ready = tokio::time::timeout(CHECK_TIMEOUT, self.source.ready()).await;
+        let ready = ready.unwrap_or_else(|_| Err("the checks do not come to an end".to_owned()));
+        match ready {
+            Ok(()) => reply::line("ready\n"),
+            Err(reason) => reply::unavailable(&reason),
+        }
+    }
+
+    /// In the format that the scraper asks for; without a word about it, in the one that every scraper reads.
+    fn metrics(&self, headers: &HeaderMap) -> Reply {
+        let page = self.source.metrics();
+        if takes_openmetrics(headers) {
+            reply::done(metrics::CONTENT_TYPE, page)
+        } else {
+            reply::done(classic::CONTENT_TYPE, classic::classic(&page))
+        }
+    }
+
+    async fn reload(&self) -> Reply {
+        let info = self.source.reload().await;
+        let shown = rules::shown(&info);
+        if info.error.is_none() { reply::document(&shown) } else { reply::refused_document(&shown) }
+    }
+}
+
+/// Whether `Accept` names the format. Scrapers that know it ask for it first, so that weights are not looked at.
+fn takes_openmetrics(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let ranges = values.flat_map(|value| value.split(','));
+    ranges.filter_map(|range| range.split(';').next()).any(|name| name.trim().eq_ignore_ascii_case(OPENMETRICS))
+}

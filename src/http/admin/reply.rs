@@ -1,0 +1,84 @@
+//! The admin listener's replies: the only place where it makes HTTP statuses.
+
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+
+/// What is answered.
+pub(super) type Reply = Response<Full<Bytes>>;
+
+const JSON: &str = "application/json";
+
+/// 200 with a body of this type.
+pub(super) fn done(content_type: &'static str, body: impl Into<Bytes>) -> Reply {
+    text(StatusCode::OK, content_type, body)
+}
+
+/// 200 with a line of text.
+pub(super) fn line(line: &'static str) -> Reply {
+    done("text/plain; charset=utf-8", line)
+}
+
+/// 200 with a JSON document.
+pub(super) fn document(document: &impl serde::Serialize) -> Reply {
+    json(StatusCode::OK, document)
+}
+
+/// 422 with a JSON document: what was asked for was tried, and refused for what it found.
+pub(super) fn refused_document(document: &impl serde::Serialize) -> Reply {
+    json(StatusCode::UNPROCESSABLE_ENTITY, document)
+}
+
+/// 400.
+pub(super) fn bad_request(message: &str) -> Reply {
+    error(StatusCode::BAD_REQUEST, message)
+}
+
+/// 401: the token is missing or wrong.
+pub(super) fn unauthorized() -> Reply {
+    let mut reply = error(StatusCode::UNAUTHORIZED, "send the admin token as Authorization: Bearer");
+    reply.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    reply
+}
+
+/// 403.
+pub(super) fn forbidden(message: &str) -> Reply {
+    error(StatusCode::FORBIDDEN, message)
+}
+
+/// 404.
+pub(super) fn not_found(message: &str) -> Reply {
+    error(StatusCode::NOT_FOUND, message)
+}
+
+/// 405 with the methods that are allowed.
+pub(super) fn wrong_method(allow: &'static str) -> Reply {
+    let mut reply = error(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method");
+    reply.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
+    reply
+}
+
+/// 503.
+pub(super) fn unavailable(reason: &str) -> Reply {
+    error(StatusCode::SERVICE_UNAVAILABLE, reason)
+}
+
+fn error(status: StatusCode, message: &str) -> Reply {
+    json(status, &serde_json::json!({ "error": { "code": status.as_u16(), "message": message } }))
+}
+
+fn json(status: StatusCode, document: &impl serde::Serialize) -> Reply {
+    let body = serde_json::to_string(document).unwrap_or_default();
+    text(status, JSON, body + "\n")
+}
+
+fn text(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
+    let mut reply = Response::new(Full::new(body.into()));
+    *reply.status_mut() = status;
+    let headers = reply.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    reply
+}

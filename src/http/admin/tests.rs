@@ -1,0 +1,276 @@
+//! The admin listener over real sockets.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::*;
+use crate::domain::UnixMillis;
+use crate::rules::Secret;
+
+#[derive(Default)]
+struct Source {
+    obstacle: Mutex<Option<String>>,
+    reload_error: Mutex<Option<String>>,
+    reloads: AtomicUsize,
+    page_bytes: AtomicUsize,
+}
+
+impl AdminSource for Source {
+    fn ready(&self) -> Pending<'_, Result<(), String>> {
+        let obstacle = self.obstacle.lock().unwrap().clone();
+        Box::pin(std::future::ready(obstacle.map_or(Ok(()), Err)))
+    }
+
+    fn rules(&self) -> RulesInfo {
+        let error = self.reload_error.lock().unwrap().clone();
+        let problem = ProblemInfo {
+            file: "gateway.toml".to_owned(),
+            line: 3,
+            column: 1,
+            severity: "error",
+            message: "\"x\"".to_owned(),
+            suggestion: None,
+        };
+        RulesInfo {
+            version: "00aa".to_owned(),
+            loaded_at: UnixMillis(1_772_409_600_007),
+            needs_restart: vec!["server.listen"],
+            problems: error.iter().map(|_| problem.clone()).collect(),
+            problem_count: error.iter().count(),
+            warnings: vec!["a".to_owned()],
+            warning_count: 1,
+            certificate: CertificateInfo { not_after: Some(UnixMillis(1_772_409_600_000)), error: None },
+            error,
+        }
+    }
+
+    fn reload(&self) -> Pending<'_, RulesInfo> {
+        self.reloads.fetch_add(1, Ordering::SeqCst);
+        Box::pin(std::future::ready(self.rules()))
+    }
+
+    fn metrics(&self) -> String {
+        match self.page_bytes.load(Ordering::SeqCst) {
+            0 => "# EOF\n".to_owned(),
+            length => "#".repeat(length),
+        }
+    }
+}
+
+struct Running {
+    address: SocketAddr,
+    source: Arc<Source>,
+    _serving: JoinSet<()>,
+}
+
+async fn start(token: Option<&str>) -> Running {
+    let admin = Admin::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let (address, source) = (admin.address(), Arc::new(Source::default()));
+    let token = token.and_then(|text| Secrets::new(vec![Secret::new(b"next"), Secret::new(text.as_bytes())]));
+    let mut serving = JoinSet::new();
+    serving.spawn(admin.serve(source.clone(), token));
+    Running { address, source, _serving: serving }
+}
+
+impl Running {
+    /// Sends a request line and headers, and reads the whole reply.
+    async fn ask(&self, line: &str, headers: &[&str]) -> (u16, String) {
+        let mut socket = TcpStream::connect(self.address).await.unwrap();
+        let head = format!("{line} HTTP/1.1\r\nConnection: close\r\n{}\r\n\r\n", headers.join("\r\n"));
+        let head = if headers.is_empty() { head.replace("\r\n\r\n\r\n", "\r\n\r\n") } else { head };
+        socket.write_all(head.as_bytes()).await.unwrap();
+        let mut reply = String::new();
+        socket.read_to_string(&mut reply).await.unwrap();
+        let status = reply.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, reply)
+    }
+
+    async fn status(&self, line: &str, headers: &[&str]) -> u16 {
+        self.ask(line, headers).await.0
+    }
+}
+
+fn body(reply: &str) -> &str {
+    reply.split_once("\r\n\r\n").unwrap().1.trim_end()
+}
+
+const LOCAL: &str = "Host: localhost:9090";
+
+#[tokio::test]
+async fn every_page_answers() {
+    let admin = start(None).await;
+    assert_eq!(body(&admin.ask("GET /healthz", &[LOCAL]).await.1), "ok");
+    assert_eq!(body(&admin.ask("GET /readyz", &[LOCAL]).await.1), "ready");
+    let (status, reply) = admin.ask("GET /metrics", &[LOCAL]).await;
+    assert!(status == 200 && reply.contains(classic::CONTENT_TYPE) && body(&reply).is_empty(), "{reply}");
+    for accept in [
+        "application/openmetrics-text",
+        "Application/OpenMetrics-Text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
+        "text/plain, application/openmetrics-text",
+    ] {
+        let (status, reply) = admin.ask("GET /metrics", &[LOCAL, &format!("Accept: {accept}")]).await;
+        assert!(status == 200 && reply.contains(metrics::CONTENT_TYPE) && body(&reply) == "# EOF", "{reply}");
+    }
+    for accept in ["*/*", "text/plain", "application/openmetrics-texts"] {
+        let (_, reply) = admin.ask("GET /metrics", &[LOCAL, &format!("Accept: {accept}")]).await;
+        assert!(reply.contains(classic::CONTENT_TYPE), "{reply}");
+    }
+    let (_, reply) = admin.ask("GET /api/rules", &[LOCAL]).await;
+    assert_eq!(
+        body(&reply),
+        concat!(
+            r#"{"version":"00aa","loaded_at":"2026-03-02T00:00:00.007Z","error":null,"needs_restart":["server.listen"],"#,
+            r#""problems":[],"problem_count":0,"warnings":["a"],"warning_count":1,"#,
+            r#""certificate":{"not_after":"2026-03-02T00:00:00.000Z","error":null}}"#
+        )
+    );
+    let (status, reply) = admin.ask("GET /nothing", &[LOCAL]).await;
+    assert_eq!((status, body(&reply)), (404, r#"{"error":{"code":404,"message":"not found"}}"#));
+    let (status, reply) = admin.ask("POST /metrics", &[LOCAL]).await;
+    assert!(status == 405 && reply.contains("allow: GET, HEAD\r\n"), "{reply}");
+    assert_eq!(admin.status("GET /api/rules/reload", &[LOCAL]).await, 405);
+    let (status, reply) = admin.ask("GET /api/openapi.json", &[LOCAL]).await;
+    assert!(status == 200 && reply.contains("content-type: application/json\r\n"), "{reply}");
+    assert_eq!(body(&reply), OPENAPI.trim_end());
+    assert_eq!(admin.status("POST /api/openapi.json", &[LOCAL]).await, 405);
+    assert_eq!(body(&admin.ask("HEAD /healthz", &[LOCAL]).await.1), "");
+    let (_, reply) = admin.ask("GET /healthz", &[LOCAL, "X-Request-Id: probe-7"]).await;
+    assert!(reply.contains("x-request-id: probe-7\r\n"), "{reply}");
+    assert!(admin.ask("GET /healthz", &[]).await.1.contains("x-request-id: "));
+}
+
+#[tokio::test]
+async fn readiness_says_what_stands_in_the_way() {
+    let admin = start(None).await;
+    *admin.source.obstacle.lock().unwrap() = Some("draining".to_owned());
+    let (status, reply) = admin.ask("GET /readyz", &[LOCAL]).await;
+    assert_eq!((status, body(&reply)), (503, r#"{"error":{"code":503,"message":"draining"}}"#));
+    assert_eq!(admin.status("GET /healthz", &[LOCAL]).await, 200);
+}
+
+#[tokio::test]
+async fn a_refused_reload_tells_why() {
+    let admin = start(None).await;
+    assert_eq!(admin.status("POST /api/rules/reload", &[LOCAL]).await, 200);
+    *admin.source.reload_error.lock().unwrap() = Some("gateway.toml:3:1: \"x\"".to_owned());
+    let (status, reply) = admin.ask("POST /api/rules/reload", &[LOCAL]).await;
+    assert!(
+        status == 422 && body(&reply).contains(r#""error":"gateway.toml:3:1: \"x\"","needs_restart":["#),
+        "{reply}"
+    );
+    let problem =
+        r#"{"file":"gateway.toml","line":3,"column":1,"severity":"error","message":"\"x\"","suggestion":null}"#;
+    assert!(body(&reply).contains(&format!("\"problems\":[{problem}],\"problem_count\":1,")), "{reply}");
+    assert_eq!(admin.source.reloads.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn no_web_page_can_talk_to_it() {
+    let admin = start(None).await;
+    for host in ["localhost", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:9090", "[::1]:9090", "10.1.2.3:80"] {
+        assert_eq!(admin.status("GET /healthz", &[&format!("Host: {host}")]).await, 200, "{host}");
+    }
+    for host in
+        ["evil.example", "localhost.evil.example:9090", "127.0.0.1.evil.example", "[::1", "localhost:x", "0x7f.1"]
+    {
+        assert_eq!(admin.status("GET /healthz", &[&format!("Host: {host}")]).await, 403, "{host}");
+    }
+    assert_eq!(admin.status("GET /healthz", &[]).await, 400);
+    assert_eq!(admin.status("GET /healthz", &[LOCAL, LOCAL]).await, 400);
+    assert_eq!(admin.status("GET http://evil.example/healthz", &[LOCAL]).await, 400);
+    let reload = "POST /api/rules/reload";
+    for foreign in [
+        "Origin: http://evil.example",
+        "Origin: null",
+        "Origin: https://localhost:9090",
+        "Origin: http://localhost:8080",
+        "Sec-Fetch-Site: cross-site",
+    ] {
+        assert_eq!(admin.status(reload, &[LOCAL, foreign]).await, 403, "{foreign}");
+    }
+    assert_eq!(admin.source.reloads.load(Ordering::SeqCst), 0);
+    assert_eq!(admin.status(reload, &[LOCAL, "Origin: http://localhost:9090"]).await, 200);
+}
+
+#[tokio::test]
+async fn the_token_opens_all_but_probes() {
+    let admin = start(Some("s3cret")).await;
+    for probe in ["GET /healthz", "GET /readyz"] {
+        assert_eq!(admin.status(probe, &[LOCAL]).await, 200);
+    }
+    for headers in [
+        &[LOCAL][..],
+        &[LOCAL, "Authorization: Bearer wrong"],
+        &[LOCAL, "Authorization: Bearer s3cret2"],
+        &[LOCAL, "Authorization: Basic s3cret"],
+        &[LOCAL, "Authorization: s3cret"],
+        &[LOCAL, "Authorization: Bearer s3cret", "Authorization: Bearer s3cret"],
+    ] {
+        for line in
+            ["GET /metrics", "GET /api/rules", "POST /api/rules/reload", "GET /api/openapi.json", "GET /nothing"]
+        {
+            let (status, reply) = admin.ask(line, headers).await;
+            assert!(status == 401 && reply.contains("www-authenticate: Bearer"), "{line} {headers:?}: {reply}");
+        }
+    }
+    for good in ["Authorization: Bearer s3cret", "authorization: bearer next"] {
+        assert_eq!(admin.status("GET /metrics", &[LOCAL, good]).await, 200);
+        assert_eq!(admin.status("GET /metrics", &["Host: admin.example", good]).await, 200);
+        let origin = "Origin: http://evil.example";
+        assert_eq!(admin.status("GET /metrics", &["Host: admin.example", good, origin]).await, 403);
+    }
+    assert_eq!(admin.status("GET /readyz", &["Host: admin.example"]).await, 403);
+}
+
+#[tokio::test]
+async fn a_connection_serves_one_request() {
+    let admin = start(None).await;
+    let mut socket = TcpStream::connect(admin.address).await.unwrap();
+    socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    let mut reply = String::new();
+    socket.read_to_string(&mut reply).await.unwrap();
+    assert!(reply.contains("connection: close\r\n") && body(&reply) == "ok", "{reply}");
+}
+
+#[tokio::test]
+async fn what_is_over_the_limit_is_closed_at_once() {
+    let admin = start(None).await;
+    let mut silent = Vec::new();
+    for _ in 0..CONNECTIONS {
+        silent.push(TcpStream::connect(admin.address).await.unwrap());
+    }
+    let mut newest = TcpStream::connect(admin.address).await.unwrap();
+    assert!(matches!(newest.read(&mut [0]).await, Ok(0) | Err(_)), "closed without a word");
+    silent.truncate(CONNECTIONS / 2);
+    // The server sees them leave a moment later.
+    loop {
+        let mut socket = TcpStream::connect(admin.address).await.unwrap();
+        let mut reply = Vec::new();
+        let asked = socket.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+        if asked.is_ok() && socket.read_to_end(&mut reply).await.is_ok() && reply.starts_with(b"HTTP/1.1 200") {
+            break;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_read_is_dropped() {
+    let admin = start(None).await;
+    admin.source.page_bytes.store(32 * 1024 * 1024, Ordering::SeqCst);
+    let mut socket = TcpStream::connect(admin.address).await.unwrap();
+    socket.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    tokio::time::sleep(CONNECTION_TIMEOUT * 2).await;
+    let mut reply = Vec::new();
+    let _ = socket.read_to_end(&mut reply).await;
+    assert!(reply.len() < 32 * 1024 * 1024, "{}", reply.len());
+}
+
+#[tokio::test]
+async fn a_port_in_use_is_said_in_one_line() {
+    let admin = start(None).await;
+    let message = Admin::bind(admin.address).await.unwrap_err().to_string();
+    let start = format!("cannot listen on {} ([admin] listen): ", admin.address);
+    assert!(message.starts_with(&start) && !message.contains('\n'), "{message}");
+}
