@@ -1,5 +1,9 @@
 //! What can be said on the command line (contract section 12).
 
+mod callbacks;
+
+pub use callbacks::{CallbackState, Callbacks, ListCallbacks, ResendCallbacks, ShowCallback, Which};
+
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -49,6 +53,9 @@ pub enum Command {
     Certs(Certs),
     /// Reserve v1 external ids, so that no operation is made here under their names
     ImportIds(ImportIds),
+    /// Look at the callbacks to merchants, and send them again
+    #[command(subcommand)]
+    Callbacks(Callbacks),
     /// Look after the store
     #[command(subcommand)]
     Store(StoreCommand),
@@ -482,9 +489,14 @@ fn target(text: &str) -> Result<http::uri::PathAndQuery, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use clap::CommandFactory;
 
     use super::*;
+    use crate::domain::{OrderId, UnixMillis};
+    use crate::store::CallbackPlace;
+    use crate::wire::callbacks::Moment;
 
     fn parsed(line: &str) -> Result<Command, clap::error::ErrorKind> {
         let words = std::iter::once("paybridge").chain(line.split_whitespace());
@@ -530,6 +542,26 @@ mod tests {
         assert_eq!(check.rules.rules, PathBuf::from("r"));
         let Ok(Command::Schema(schema)) = parsed("schema shop") else { panic!() };
         assert_eq!(FileKind::from(schema.kind), FileKind::Shop);
+        let Ok(Command::Callbacks(Callbacks::List(list))) = parsed("callbacks list --state failed --state pending")
+        else {
+            panic!()
+        };
+        assert_eq!(list.which.states, [CallbackState::Failed, CallbackState::Pending]);
+        assert_eq!((list.limit, list.after, list.format), (50, None, Format::Text));
+        let line = "callbacks list --merchant a --order-id o --since 2h --until 2026-01-02T03:04:05Z --after 1.2";
+        let Ok(Command::Callbacks(Callbacks::List(list))) = parsed(line) else { panic!() };
+        assert_eq!(list.which.order_id, Some(OrderId::new("o").unwrap()));
+        assert_eq!(list.which.since, Moment::parse("2h"));
+        assert_eq!(list.after, Some(CallbackPlace { queued_at: UnixMillis(1), key: 2 }));
+        let id = "cb_0123456789abcdef00000000000000ff";
+        let Ok(Command::Callbacks(Callbacks::Show(show))) = parsed(&format!("callbacks show {id}")) else { panic!() };
+        assert_eq!(show.id.to_string(), id);
+        let line = format!("callbacks resend {id} {id} --wait 30s");
+        let Ok(Command::Callbacks(Callbacks::Resend(resend))) = parsed(&line) else { panic!() };
+        assert_eq!((resend.ids.len(), resend.wait), (2, Some(Duration::from_secs(30))));
+        let line = "callbacks resend --failed --since 1d --merchant a";
+        let Ok(Command::Callbacks(Callbacks::Resend(resend))) = parsed(line) else { panic!() };
+        assert!(resend.failed && resend.since == Moment::parse("1d"));
         assert!(matches!(parsed("completions zsh"), Ok(Command::Completions { shell: Shell::Zsh })));
     }
 
@@ -552,6 +584,20 @@ mod tests {
             "import-ids --merchant a --kind payin",
             "import-ids --merchant a ids.txt",
             "import-ids --kind payin ids.txt",
+            "callbacks",
+            "callbacks list --state sent",
+            "callbacks list --order-id o",
+            "callbacks list --since soon",
+            "callbacks list --limit 0",
+            "callbacks list --limit 1001",
+            "callbacks list --after x",
+            "callbacks show",
+            "callbacks show cb_1",
+            "callbacks resend",
+            "callbacks resend --failed cb_0123456789abcdef00000000000000ff",
+            "callbacks resend --failed --wait 1s",
+            "callbacks resend cb_0123456789abcdef00000000000000ff --merchant a",
+            "callbacks resend cb_0123456789abcdef00000000000000ff --wait soon",
             "store",
             "store rekey",
             "schema",

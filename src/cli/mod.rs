@@ -2,6 +2,7 @@
 //! usage.
 
 pub mod args;
+pub mod callbacks;
 pub mod certs;
 pub mod check;
 pub mod demo;
@@ -110,6 +111,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outco
         }
         Command::Certs(asked) => certs::run(&asked, SystemClock.now(), out, err),
         Command::ImportIds(asked) => import_ids::run(&load(&asked.rules.rules, err)?, &asked, out, err),
+        Command::Callbacks(asked) => callbacks::run(&asked, out, err),
         Command::Store(StoreCommand::Check(asked)) => store::check(&load(&asked.rules.rules, err)?, out, err),
         Command::Schema(asked) => Ok(schema::run(asked.kind.into(), out)?),
         Command::Completions { shell } => {

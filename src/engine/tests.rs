@@ -14,18 +14,21 @@ mod way;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
 use super::{Created, CustomerWay, Engine, PageSecret, Report, Reported};
 use crate::auth::callers::{Interface, KnownKey, verify_forwarded};
 use crate::auth::{Caller, SignedBody, signatures};
-use crate::clock::{ManualClock, SystemRandomness};
+use crate::clock::{Clock as _, ManualClock, SystemRandomness};
 use crate::domain::{Direction, MerchantId, OrderId, ProviderKind, ShopCode, Status, TransactionId, UnixMillis};
 use crate::failure::Failure;
 use crate::provider::Providers;
 use crate::rules::{LoadOptions, RuleSet, Secret, load};
-use crate::store::{Reservations, Store, open_store};
+use crate::store::{
+    CallbackClaim, CallbackId, CallbackNext, CallbackTarget, CallbackTry, Reservations, Store, TryOutcome, open_store,
+};
 use crate::telemetry::Metrics;
 use crate::upstream::Upstream;
 use crate::{v1, v2};
@@ -177,6 +180,19 @@ impl World {
 
     pub async fn withdraw(&self, members: &str) -> Result<String, String> {
         self.create(Direction::Payout, &withdrawal(members)).await
+    }
+
+    /// A callback that was given up after an answer of 410: of a deposit with this name, created FAILED now.
+    pub async fn failed_callback(&self, order_id: &str) -> CallbackId {
+        self.deposit(&format!(r#""order_id":"{order_id}","amount":10.01"#)).await.unwrap();
+        let now = self.clock.now();
+        let target = CallbackTarget::Origin("https://a.example:443".into());
+        let claim = CallbackClaim { shares: vec![(target, 1)], now, lease_until: now.plus(Duration::from_mins(1)) };
+        let jobs = self.store().claim_callbacks(claim).await.unwrap();
+        let (id, outcome) = (jobs[0].id, TryOutcome::Status(410));
+        let tried = CallbackTry { at: now, duration: Duration::from_millis(7), outcome };
+        self.store().callback_tried(id, tried, CallbackNext::Failed).await.unwrap();
+        id
     }
 
     /// The status record of the operation that a create's reply names.

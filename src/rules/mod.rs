@@ -52,6 +52,7 @@ pub use pages::{
 };
 pub(crate) use problems::did_you_mean;
 pub use problems::{Paint, Place, Problem, Problems, Related, Severity};
+pub(crate) use raw::duration as read_span;
 pub use ruleset::{
     CallbackRules, CallbackSignature, ClientRules, EngineKeys, EngineRules, Gateway, KeyEntry, Limits, PageRules,
     Quota, RemoteEngine, RuleSet, ServerRules, StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,

@@ -265,6 +265,9 @@ pub enum CallbackState {
 }
 
 impl CallbackState {
+    /// Every state.
+    pub const ALL: [Self; 3] = [Self::Pending, Self::Delivered, Self::Failed];
+
     /// The word of lists and filters.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -1,5 +1,6 @@
-//! JSON on the wire: a strict reader, the shapes of both dialects, and their writers.
+//! JSON on the wire: a strict reader, the shapes of both dialects and of what operators read, and their writers.
 
+pub mod callbacks;
 pub mod canonical;
 pub mod json;
 pub mod members;

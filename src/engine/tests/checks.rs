@@ -144,7 +144,7 @@ async fn a_customers_day_is_limited() {
     assert!(send("7", "10", "7").await.1);
     assert!(!send("8", "0.10", "7").await.1);
     // START is within a UTC day; the next one begins anew.
-    world.clock.advance(std::time::Duration::from_hours(24));
+    world.clock.advance(Duration::from_hours(24));
     assert!(send("9", "25", "7").await.1);
     assert_eq!(send("1", "10", "7").await.0, first, "a repeat stays one, on any day");
 }

@@ -282,7 +282,7 @@ async fn a_withdrawal_is_repeated_whatever_its_shop_says_of_accounts_now() {
 async fn time_and_results_change_no_reply() {
     let world = World::new();
     let first = world.deposit("").await.unwrap();
-    world.clock.advance(std::time::Duration::from_hours(90 * 24));
+    world.clock.advance(Duration::from_hours(90 * 24));
     assert_eq!(world.deposit("").await.as_ref(), Ok(&first), "the link has expired, and is not renewed");
     assert_eq!(world.report(&first, Report::Finished(crate::domain::Outcome::Failed)).await, Reported::Taken);
     assert_eq!(world.deposit("").await.as_ref(), Ok(&first));

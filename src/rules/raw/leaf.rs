@@ -122,7 +122,8 @@ impl FromToml for Duration {
     }
 }
 
-fn duration(text: &str) -> Option<Duration> {
+/// A span of time as rule files and operators write it: a whole number and a unit, ten years at most.
+pub(crate) fn duration(text: &str) -> Option<Duration> {
     const LONGEST: Duration = Duration::from_hours(24 * 3650);
     let (number, unit) = number_and_unit(text)?;
     let millis = number.checked_mul(match unit {

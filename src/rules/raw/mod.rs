@@ -26,6 +26,7 @@ pub(super) use dialect::{RawDialect, RawReplies, RawRoutes, RawSignature};
 pub(super) use gateway::{
     RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages, RawServer, RawStore, RawTls,
 };
+pub(crate) use leaf::duration;
 pub(super) use leaf::{Date, Entries, List, Prefix, Route, Size};
 pub(super) use merchant::{Located, Mode, RawApiKey, RawBalance, RawMerchant, RawQuota, RawShopAccess, RawV1};
 pub(super) use page_texts::{RawTexts, Separator, TABLES, TextKey};

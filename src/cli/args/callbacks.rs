@@ -1,0 +1,187 @@
+//! `paybridge callbacks`.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{Format, Rules, merchant_id};
+use crate::domain::{MerchantId, OrderId};
+use crate::rules::read_span;
+use crate::store::{self, CallbackId, CallbackPlace};
+use crate::wire::callbacks::{self, Moment};
+
+/// `paybridge callbacks`.
+#[derive(Debug, Subcommand)]
+#[command(after_help = EXAMPLES)]
+pub enum Callbacks {
+    /// List callbacks, the newest first
+    List(ListCallbacks),
+    /// Show a callback and every try of it
+    Show(ShowCallback),
+    /// Send callbacks again
+    Resend(ResendCallbacks),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  paybridge callbacks list
+  paybridge callbacks show cb_0123456789abcdef00000000000000ff
+  paybridge callbacks resend --failed --since 2h";
+
+/// `paybridge callbacks list`.
+#[derive(Debug, Args)]
+#[command(after_help = LIST_EXAMPLES)]
+pub struct ListCallbacks {
+    /// Which rule files.
+    #[command(flatten)]
+    pub rules: Rules,
+    /// Which callbacks.
+    #[command(flatten)]
+    pub which: Which,
+    /// At most so many, up to 1000
+    #[arg(long, value_name = "NUMBER", default_value_t = callbacks::DEFAULT_LIMIT, value_parser = limit)]
+    pub limit: usize,
+    /// Those behind a list that said where it ends
+    #[arg(long, value_name = "PLACE", value_parser = place)]
+    pub after: Option<CallbackPlace>,
+    /// A table, or one JSON document
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: Format,
+}
+
+/// Which callbacks to list.
+#[derive(Debug, Args)]
+pub struct Which {
+    /// In this state; may be repeated [default: pending, failed]
+    #[arg(long = "state", value_enum, value_name = "STATE")]
+    pub states: Vec<CallbackState>,
+    /// Of this merchant
+    #[arg(long, value_name = "ID", value_parser = merchant_id)]
+    pub merchant: Option<MerchantId>,
+    /// Of the operations that the merchant calls so
+    #[arg(long, value_name = "ID", requires = "merchant", value_parser = order_id)]
+    pub order_id: Option<OrderId>,
+    /// Queued or resent since: an age (30m, 2h, 3d) or a time (RFC 3339)
+    #[arg(long, value_name = "WHEN", value_parser = moment)]
+    pub since: Option<Moment>,
+    /// Queued or resent until: an age or a time
+    #[arg(long, value_name = "WHEN", value_parser = moment)]
+    pub until: Option<Moment>,
+}
+
+const LIST_EXAMPLES: &str = "\
+The columns: id, state, merchant, order_id, kind (v1: in the merchant's dialect), how many tries, how long ago it was
+queued or resent, when it is tried next, scheme, host and port of the address, and what came of the last try.
+
+Reads the store that the rules name; a gateway may serve meanwhile.
+
+Examples:
+  paybridge callbacks list
+  paybridge callbacks list --state failed --since 1d --merchant demo
+  paybridge callbacks list --state failed --limit 1000 --format json | jq -r '.callbacks[].id'";
+
+/// `paybridge callbacks show`.
+#[derive(Debug, Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+pub struct ShowCallback {
+    /// Which rule files.
+    #[command(flatten)]
+    pub rules: Rules,
+    /// Its id: X-Callback-Id of the request, `cb_` and 32 digits
+    #[arg(value_name = "ID", value_parser = callback_id)]
+    pub id: CallbackId,
+    /// For people, or one JSON document
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: Format,
+}
+
+const SHOW_EXAMPLES: &str = "\
+The latest 1000 tries are kept. Exits 1 when there is no such callback.
+
+Examples:
+  paybridge callbacks show cb_0123456789abcdef00000000000000ff
+  paybridge callbacks show cb_0123456789abcdef00000000000000ff --format json | jq '.tries[-1]'";
+
+/// `paybridge callbacks resend`.
+#[derive(Debug, Args)]
+#[command(after_help = RESEND_EXAMPLES)]
+pub struct ResendCallbacks {
+    /// Which rule files.
+    #[command(flatten)]
+    pub rules: Rules,
+    /// Their ids
+    #[arg(value_name = "ID", value_parser = callback_id, required_unless_present = "failed", conflicts_with = "failed")]
+    pub ids: Vec<CallbackId>,
+    /// All that were given up
+    #[arg(long)]
+    pub failed: bool,
+    /// With --failed: of this merchant
+    #[arg(long, value_name = "ID", conflicts_with = "ids", value_parser = merchant_id)]
+    pub merchant: Option<MerchantId>,
+    /// With --failed: queued or resent since: an age (30m, 2h, 3d) or a time (RFC 3339)
+    #[arg(long, value_name = "WHEN", conflicts_with = "ids", value_parser = moment)]
+    pub since: Option<Moment>,
+    /// With --failed: queued or resent until: an age or a time
+    #[arg(long, value_name = "WHEN", conflicts_with = "ids", value_parser = moment)]
+    pub until: Option<Moment>,
+    /// With ids: wait until each was tried, at most so long, and tell what came of it
+    #[arg(long, value_name = "SPAN", conflicts_with = "failed", value_parser = span)]
+    pub wait: Option<Duration>,
+}
+
+const RESEND_EXAMPLES: &str = "\
+Queues callbacks, whatever became of them: the gateway that serves sends them within a second, with
+the same id, and tries as often as with a new one. Receivers know by the id what they have had.
+
+May be run again: what is queued already stays queued. With --wait exits 0 when each was delivered.
+
+Examples:
+  paybridge callbacks resend cb_0123456789abcdef00000000000000ff --wait 30s
+  paybridge callbacks resend --failed --since 2h
+  paybridge callbacks resend --failed --merchant demo --since 2026-01-02T03:00:00Z --until 30m";
+
+/// Where callbacks stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CallbackState {
+    /// Tried, or will be
+    Pending,
+    /// The receiver has it
+    Delivered,
+    /// Given up, until it is resent
+    Failed,
+}
+
+impl From<CallbackState> for store::CallbackState {
+    fn from(state: CallbackState) -> Self {
+        match state {
+            CallbackState::Pending => Self::Pending,
+            CallbackState::Delivered => Self::Delivered,
+            CallbackState::Failed => Self::Failed,
+        }
+    }
+}
+
+fn order_id(text: &str) -> Result<OrderId, String> {
+    OrderId::new(text).map_err(|invalid| invalid.reason().to_owned())
+}
+
+fn callback_id(text: &str) -> Result<CallbackId, String> {
+    CallbackId::parse(text).ok_or_else(|| "must be `cb_` and 32 hexadecimal digits, as lists show it".to_owned())
+}
+
+fn moment(text: &str) -> Result<Moment, String> {
+    Moment::parse(text).ok_or_else(|| Moment::EXPECTED.to_owned())
+}
+
+fn span(text: &str) -> Result<Duration, String> {
+    read_span(text).ok_or_else(|| "must be a span of time such as 500ms, 30s or 2m".to_owned())
+}
+
+fn place(text: &str) -> Result<CallbackPlace, String> {
+    callbacks::read_place(text).ok_or_else(|| "must be the place that a list ended with".to_owned())
+}
+
+fn limit(text: &str) -> Result<usize, String> {
+    let limit = text.parse().ok().filter(|limit| (1..=callbacks::MOST).contains(limit));
+    limit.ok_or_else(|| format!("must be a number from 1 to {}", callbacks::MOST))
+}

@@ -1,0 +1,110 @@
+//! `paybridge callbacks`: what merchants were told, what they were not, and telling it again.
+
+mod resend;
+mod table;
+
+use std::io::Write;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::args::{Callbacks, Format, ListCallbacks, ShowCallback, Which};
+use super::{Outcome, Stop, load, on_runtime};
+use crate::clock::{Clock, SystemClock, SystemRandomness};
+use crate::domain::UnixMillis;
+use crate::rules::StoreRules;
+use crate::store::{CallbackId, CallbackQuery, Outbox, Store, StoreError, open_beside};
+use crate::wire::callbacks::{DEFAULT_STATES, Moment, Slice, document, write_place};
+
+/// Does what the arguments say, on the store that the rules name.
+///
+/// # Errors
+/// The rules or the store cannot be used, or there is no such callback.
+pub fn run(asked: &Callbacks, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+    let rules = match asked {
+        Callbacks::List(list) => &list.rules,
+        Callbacks::Show(show) => &show.rules,
+        Callbacks::Resend(resend) => &resend.rules,
+    };
+    let rules = load(&rules.rules, err)?;
+    on_runtime(async {
+        let store = open(&rules.gateway.store)?;
+        let outcome = match asked {
+            Callbacks::List(asked) => list(&*store, asked, SystemClock.now(), out, err).await,
+            Callbacks::Show(asked) => show(&*store, asked, SystemClock.now(), out).await,
+            Callbacks::Resend(asked) => resend::run(&*store, asked, &SystemClock, out, err).await,
+        };
+        let closed = store.close().await.map_err(Stop::failed);
+        outcome.and(closed)
+    })
+}
+
+fn open(rules: &StoreRules) -> Result<Arc<dyn Store>, Stop> {
+    open_beside(rules, Arc::new(SystemRandomness::default()), Arc::default()).map_err(Stop::failed)
+}
+
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::failed(error)
+    }
+}
+
+fn unknown(id: CallbackId) -> String {
+    format!("there is no callback {id} in the store")
+}
+
+async fn list(
+    outbox: &dyn Outbox,
+    asked: &ListCallbacks,
+    now: UnixMillis,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Outcome {
+    // One more tells whether there are more.
+    let query = CallbackQuery { after: asked.after, limit: asked.limit + 1, ..query(&asked.which, now) };
+    let slice = Slice::of(outbox.callbacks(query).await?, asked.limit);
+    match asked.format {
+        Format::Json => write_json(&slice.document(), out)?,
+        Format::Text => {
+            table::list(&slice.callbacks, now, out)?;
+            if let Some(next) = slice.next {
+                writeln!(err, "there are more: --after {}", write_place(next))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn query(which: &Which, now: UnixMillis) -> CallbackQuery {
+    let before = |moment: Option<Moment>| moment.map(|moment| moment.before(now));
+    let states = if which.states.is_empty() {
+        DEFAULT_STATES.into()
+    } else {
+        which.states.iter().map(|state| (*state).into()).collect()
+    };
+    CallbackQuery {
+        states,
+        merchant: which.merchant.clone(),
+        order_id: which.order_id.clone(),
+        since: before(which.since),
+        until: before(which.until),
+        after: None,
+        limit: 0,
+    }
+}
+
+async fn show(outbox: &dyn Outbox, asked: &ShowCallback, now: UnixMillis, out: &mut dyn Write) -> Outcome {
+    let Some((callback, tries)) = outbox.callback(asked.id).await? else {
+        return Err(Stop::Failed(unknown(asked.id)));
+    };
+    match asked.format {
+        Format::Json => write_json(&document(&callback, &tries), out)?,
+        Format::Text => table::one(&callback, &tries, now, out)?,
+    }
+    Ok(())
+}
+
+fn write_json(document: &impl Serialize, out: &mut dyn Write) -> Outcome {
+    let json = serde_json::to_string(document).map_err(Stop::failed)?;
+    Ok(writeln!(out, "{json}")?)
+}

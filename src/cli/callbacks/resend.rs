@@ -1,0 +1,256 @@
+//! `paybridge callbacks resend`: queues callbacks once more, in commits that stay small.
+
+use std::io::Write;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::super::args::ResendCallbacks;
+use super::super::progress::Progress;
+use super::super::{Outcome, Stop, plural};
+use super::{table, unknown};
+use crate::clock::Clock;
+use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, Outbox, Resent};
+use crate::wire::callbacks::Moment;
+
+/// How many failed callbacks a commit queues.
+const SLICE: usize = 500;
+
+/// How often it is looked whether a callback was tried.
+const LOOK_INTERVAL: Duration = Duration::from_millis(200);
+
+/// A gateway that serves begins with a callback within a second.
+const SILENT: Duration = Duration::from_secs(3);
+
+pub(super) async fn run(
+    outbox: &dyn Outbox,
+    asked: &ResendCallbacks,
+    clock: &dyn Clock,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Outcome {
+    if asked.failed {
+        return failed(outbox, asked, clock, out, err).await;
+    }
+    let mut waiting = Vec::new();
+    let mut unknown_ids = 0;
+    for id in &asked.ids {
+        let Some((before, _)) = outbox.callback(*id).await? else {
+            writeln!(err, "{}", unknown(*id))?;
+            unknown_ids += 1;
+            continue;
+        };
+        match outbox.resend_callback(*id, clock.now()).await? {
+            Resent::Queued if asked.wait.is_none() => writeln!(out, "{id} queued")?,
+            Resent::UnderWay if asked.wait.is_none() => writeln!(out, "{id} is being sent at this moment")?,
+            Resent::Queued | Resent::UnderWay => waiting.push((*id, before.tries)),
+            // It was there a moment ago: what it told of is told no more.
+            Resent::Unknown => {
+                writeln!(err, "{}", unknown(*id))?;
+                unknown_ids += 1;
+            }
+        }
+    }
+    let undelivered = match asked.wait {
+        Some(span) => wait(outbox, waiting, span, clock, out, err).await?,
+        None => 0,
+    };
+    match (unknown_ids, undelivered) {
+        (0, 0) => Ok(()),
+        _ => Err(Stop::Told),
+    }
+}
+
+/// Queues all failed callbacks that were asked for, newest first. What fails again meanwhile is not taken twice.
+async fn failed(
+    outbox: &dyn Outbox,
+    asked: &ResendCallbacks,
+    clock: &dyn Clock,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Outcome {
+    let now = clock.now();
+    let before = |moment: Option<Moment>| moment.map(|moment| moment.before(now));
+    let mut query = CallbackQuery {
+        states: vec![CallbackState::Failed],
+        merchant: asked.merchant.clone(),
+        order_id: None,
+        since: before(asked.since),
+        until: Some(before(asked.until).unwrap_or(now).min(now)),
+        after: None,
+        limit: SLICE,
+    };
+    let all = asked.merchant.is_none() && asked.since.is_none() && asked.until.is_none();
+    let total = if all { Some(outbox.outbox_size().await?.failed) } else { None };
+    let mut progress = Progress::start("resending", "callbacks", total);
+    let mut resent: u64 = 0;
+    loop {
+        let (count, last) = outbox.resend_failed(query.clone(), clock.now()).await.map_err(|error| {
+            Stop::failed(format!(
+                "{error}\nso far: {resent} queued; run it again to go on: what is queued stays queued"
+            ))
+        })?;
+        resent += count as u64;
+        progress.at(resent, err);
+        query.after = last;
+        if last.is_none() || count < SLICE {
+            break;
+        }
+    }
+    drop(progress);
+    Ok(writeln!(out, "{resent} callback{} queued", plural(usize::try_from(resent).unwrap_or(usize::MAX)))?)
+}
+
+/// Waits until each was tried more often than before, and tells what came of it; how many were not delivered.
+async fn wait(
+    outbox: &dyn Outbox,
+    mut waiting: Vec<(CallbackId, u32)>,
+    span: Duration,
+    clock: &dyn Clock,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result<usize, Stop> {
+    let started = Instant::now();
+    let (mut undelivered, mut silent) = (0, true);
+    loop {
+        let mut left = Vec::new();
+        for (id, tries) in waiting {
+            match outbox.callback(id).await? {
+                Some((callback, _)) if callback.tries > tries => {
+                    undelivered += usize::from(callback.state != CallbackState::Delivered);
+                    silent = false;
+                    writeln!(out, "{}", told(&callback, clock))?;
+                }
+                Some((callback, _)) => {
+                    silent &= !callback.is_under_way;
+                    left.push((id, tries));
+                }
+                None => {
+                    undelivered += 1;
+                    writeln!(err, "{}", unknown(id))?;
+                }
+            }
+        }
+        waiting = left;
+        let waited = started.elapsed();
+        if waiting.is_empty() || waited >= span {
+            break;
+        }
+        if silent && waited >= SILENT {
+            writeln!(err, "no gateway seems to serve this store: nothing was tried yet")?;
+            silent = false;
+        }
+        sleep(LOOK_INTERVAL.min(span.saturating_sub(waited))).await;
+    }
+    for (id, _) in &waiting {
+        writeln!(out, "{id} not tried yet: it stays queued")?;
+    }
+    Ok(undelivered + waiting.len())
+}
+
+/// What came of the last try.
+fn told(callback: &CallbackRecord, clock: &dyn Clock) -> String {
+    let (id, now) = (callback.id, clock.now());
+    let last = callback.last.as_ref().map_or_else(|| "-".to_owned(), table::outcome);
+    match callback.state {
+        CallbackState::Delivered | CallbackState::Failed => format!("{id} {}: {last}", callback.state.as_str()),
+        CallbackState::Pending if callback.due <= now => format!("{id} tried: {last}; again now"),
+        CallbackState::Pending => format!("{id} tried: {last}; again in {}", table::age(now.until(callback.due))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::{Arguments, Callbacks, Command};
+    use crate::engine::tests::World;
+    use crate::store::{CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, TryOutcome};
+    use clap::Parser;
+
+    /// How a command line ends, and what it says.
+    async fn ran(world: &World, line: &str) -> (bool, String, String) {
+        let words = ["paybridge", "callbacks", "resend"].into_iter().chain(line.split_whitespace());
+        let Command::Callbacks(Callbacks::Resend(asked)) = Arguments::try_parse_from(words).unwrap().command else {
+            panic!("{line}");
+        };
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let done = run(&**world.engine.store(), &asked, &*world.clock, &mut out, &mut err).await.is_ok();
+        (done, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    /// Tries what is due, as a gateway would.
+    async fn tries(world: &World, status: u16, next: CallbackNext) -> usize {
+        let (store, now) = (world.engine.store(), world.clock.now());
+        let shares = vec![(CallbackTarget::Origin("https://a.example:443".into()), 100)];
+        let claim = CallbackClaim { shares, now, lease_until: now.plus(Duration::from_mins(1)) };
+        let jobs = store.claim_callbacks(claim).await.unwrap();
+        for job in &jobs {
+            let outcome = TryOutcome::Status(status);
+            let tried = CallbackTry { at: now, duration: Duration::from_millis(7), outcome };
+            store.callback_tried(job.id, tried, next).await.unwrap();
+        }
+        jobs.len()
+    }
+
+    #[tokio::test]
+    async fn callbacks_are_queued_by_their_ids() {
+        let world = World::new();
+        let id = world.failed_callback("o1").await;
+        let line = format!("{id}\n");
+        let queued = (true, format!("{id} queued\n"), String::new());
+        assert_eq!(ran(&world, &line).await, queued);
+        assert_eq!(ran(&world, &line).await, queued, "once more is no harm");
+        let unknown = "cb_00000000000000010000000000000001";
+        let (done, out, err) = ran(&world, &format!("{unknown} {id}")).await;
+        assert!(!done && err.contains(unknown), "{err}");
+        assert_eq!(out, format!("{id} queued\n"), "the others are");
+        assert_eq!(tries(&world, 204, CallbackNext::Delivered).await, 1);
+        assert_eq!(ran(&world, &line).await, queued, "what was delivered is sent again too");
+    }
+
+    #[tokio::test]
+    async fn failed_callbacks_are_queued_by_what_they_have_in_common() {
+        let world = World::new();
+        for order in ["o1", "o2", "o3"] {
+            world.failed_callback(order).await;
+            world.clock.advance(Duration::from_mins(1));
+        }
+        let queued = async |line: &str| ran(&world, line).await.1;
+        assert_eq!(queued("--failed --merchant other").await, "0 callbacks queued\n");
+        assert_eq!(queued("--failed --since 61s").await, "1 callback queued\n");
+        assert_eq!(queued("--failed --until 150s").await, "1 callback queued\n");
+        assert_eq!(queued("--failed").await, "1 callback queued\n");
+        assert_eq!(queued("--failed").await, "0 callbacks queued\n");
+        assert_eq!(tries(&world, 204, CallbackNext::Delivered).await, 3);
+    }
+
+    #[tokio::test]
+    async fn more_than_a_slice_is_queued() {
+        let world = World::new();
+        for number in 0..=SLICE {
+            world.failed_callback(&format!("o{number}")).await;
+        }
+        assert_eq!(ran(&world, "--failed").await.1, format!("{} callbacks queued\n", SLICE + 1));
+    }
+
+    #[tokio::test]
+    async fn who_waits_is_told_what_came_of_it() {
+        let world = World::new();
+        let id = world.failed_callback("o1").await;
+        for (status, next, expected) in [
+            (204, CallbackNext::Delivered, "delivered: 204"),
+            (410, CallbackNext::Failed, "failed: 410"),
+            (503, CallbackNext::RetryAt(world.clock.now().plus(Duration::from_secs(5))), "tried: 503; again in 5s"),
+        ] {
+            let line = format!("{id} --wait 1m");
+            let (ended, ()) = tokio::join!(ran(&world, &line), async {
+                while tries(&world, status, next).await == 0 {
+                    tokio::task::yield_now().await;
+                }
+            });
+            assert_eq!(ended, (status == 204, format!("{id} {expected}\n"), String::new()));
+        }
+        let (done, out, _) = ran(&world, &format!("{id} --wait 1ms")).await;
+        assert_eq!((done, out), (false, format!("{id} not tried yet: it stays queued\n")));
+    }
+}

@@ -1,0 +1,232 @@
+//! Callbacks for people: aligned columns, the same on terminals and in pipes. What merchants wrote is shown so that it can
+//! neither move a cursor nor pass for something else.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use crate::domain::{UnixMillis, deceives};
+use crate::store::{CallbackRecord, CallbackState, CallbackTry, TryOutcome};
+use crate::wire::callbacks::kind;
+use crate::wire::time::rfc3339;
+
+/// How many characters of a cell are shown in a list; what is longer is shown whole by `show`.
+const WIDEST: usize = 48;
+
+const HEADINGS: [&str; 10] = ["ID", "STATE", "MERCHANT", "ORDER_ID", "KIND", "TRIES", "AGE", "NEXT", "TARGET", "LAST"];
+
+/// A list: a line for each callback, below a line of headings; nothing where there is none.
+pub(super) fn list(callbacks: &[CallbackRecord], now: UnixMillis, out: &mut dyn Write) -> io::Result<()> {
+    if callbacks.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<_> = callbacks.iter().map(|callback| cells(callback, now)).collect();
+    aligned(&HEADINGS.map(Cow::Borrowed), &rows, out)
+}
+
+fn cells(callback: &CallbackRecord, now: UnixMillis) -> [Cow<'_, str>; 10] {
+    [
+        callback.id.to_string().into(),
+        callback.state.as_str().into(),
+        callback.merchant.as_str().into(),
+        cut(plain(callback.order_id.as_str())),
+        kind(callback).into(),
+        callback.tries.to_string().into(),
+        age(callback.queued_at.until(now)).into(),
+        next(callback, now),
+        cut(plain(callback.target.as_str())),
+        cut(plain(&last(callback)).into_owned().into()),
+    ]
+}
+
+/// A callback and its tries, oldest first.
+pub(super) fn one(
+    callback: &CallbackRecord,
+    tries: &[CallbackTry],
+    now: UnixMillis,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let transaction_id = callback.transaction_id.as_deref().unwrap_or("not told by the engine yet");
+    let queued = format!("{} ({} ago)", rfc3339(callback.queued_at), age(callback.queued_at.until(now)));
+    let last = last(callback);
+    for (name, value) in [
+        ("id", callback.id.to_string().into()),
+        ("state", Cow::from(callback.state.as_str())),
+        ("merchant", callback.merchant.as_str().into()),
+        ("order_id", plain(callback.order_id.as_str())),
+        ("type", callback.direction.as_str().into()),
+        ("transaction_id", transaction_id.into()),
+        ("kind", kind(callback).into()),
+        ("url", plain(callback.url.as_str())),
+        ("queue", plain(callback.target.as_str())),
+        ("queued", queued.into()),
+        ("next", next(callback, now)),
+        ("last", plain(&last)),
+        ("tries", callback.tries.to_string().into()),
+    ] {
+        writeln!(out, "{name:<15}{value}")?;
+    }
+    if tries.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let row = |tried: &CallbackTry| {
+        let took = format!("{} ms", tried.duration.as_millis());
+        [rfc3339(tried.at).into(), Cow::from(took), plain(&outcome(&tried.outcome)).into_owned().into()]
+    };
+    let rows: Vec<_> = tries.iter().map(row).collect();
+    aligned(&["WHEN", "TOOK", "OUTCOME"].map(Cow::Borrowed), &rows, out)
+}
+
+/// When it is tried next.
+fn next(callback: &CallbackRecord, now: UnixMillis) -> Cow<'static, str> {
+    match callback.state {
+        _ if callback.is_under_way => "under way".into(),
+        CallbackState::Delivered | CallbackState::Failed => "-".into(),
+        CallbackState::Pending if callback.due <= now => "due".into(),
+        CallbackState::Pending => format!("in {}", age(now.until(callback.due))).into(),
+    }
+}
+
+fn last(callback: &CallbackRecord) -> String {
+    callback.last.as_ref().map_or_else(|| "-".to_owned(), outcome)
+}
+
+/// What came of a try.
+pub(super) fn outcome(outcome: &TryOutcome) -> String {
+    match outcome {
+        TryOutcome::Status(status) => status.to_string(),
+        TryOutcome::Error(error) => error.to_string(),
+    }
+}
+
+/// A span of time in one unit, rounded down.
+pub(super) fn age(span: Duration) -> String {
+    let seconds = span.as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// Text on one line, in which every character can be seen and stands where it stands.
+fn plain(text: &str) -> Cow<'_, str> {
+    let odd = |c: char| c.is_control() || deceives(c);
+    if !text.contains(odd) {
+        return text.into();
+    }
+    let shown = |c: char| if odd(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect::<String>().into()
+}
+
+fn cut(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text.char_indices().nth(WIDEST) {
+        Some(_) => text.chars().take(WIDEST - 1).chain(['…']).collect::<String>().into(),
+        None => text,
+    }
+}
+
+fn aligned<const N: usize>(
+    headings: &[Cow<'_, str>; N],
+    rows: &[[Cow<'_, str>; N]],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let lines = || std::iter::once(headings).chain(rows);
+    let width = |column: usize| lines().map(|line| line[column].chars().count()).max().unwrap_or_default();
+    let widths: [usize; N] = std::array::from_fn(width);
+    for line in lines() {
+        let (last, cells) = line.split_last().unzip();
+        for (cell, width) in cells.into_iter().flatten().zip(widths) {
+            write!(out, "{cell:<width$}  ")?;
+        }
+        writeln!(out, "{}", last.map_or("", |last| last))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::OrderId;
+    use crate::wire::callbacks::tests::record;
+
+    const NOW: UnixMillis = UnixMillis(1_767_323_045_678 + 4000);
+
+    fn listed(callbacks: &[CallbackRecord]) -> String {
+        let mut out = Vec::new();
+        list(callbacks, NOW, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_list_is_a_table() {
+        let delivered = CallbackRecord {
+            is_v1: true,
+            tries: 12,
+            last: Some(TryOutcome::Status(204)),
+            queued_at: UnixMillis(NOW.0 - 3 * 86_400_000),
+            ..record(12, CallbackState::Delivered)
+        };
+        let waiting =
+            CallbackRecord { tries: 0, last: None, due: UnixMillis(NOW.0), ..record(9, CallbackState::Pending) };
+        let failed = CallbackRecord {
+            last: Some(TryOutcome::Error("no connection".into())),
+            ..record(8, CallbackState::Failed)
+        };
+        insta::assert_snapshot!(listed(&[record(7, CallbackState::Pending), waiting, failed, delivered]));
+        assert_eq!(listed(&[]), "");
+    }
+
+    #[test]
+    fn a_callback_is_shown_with_every_try() {
+        let tries = [
+            CallbackTry {
+                at: UnixMillis(1_767_323_045_678),
+                duration: Duration::from_millis(10_003),
+                outcome: TryOutcome::Error("no answer in time".into()),
+            },
+            CallbackTry {
+                at: UnixMillis(1_767_323_050_678),
+                duration: Duration::from_millis(7),
+                outcome: TryOutcome::Status(503),
+            },
+        ];
+        let shown = |callback: &CallbackRecord, tries: &[CallbackTry]| {
+            let mut out = Vec::new();
+            one(callback, tries, NOW, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        insta::assert_snapshot!(shown(&record(7, CallbackState::Pending), &tries));
+        let untold = CallbackRecord { transaction_id: None, ..record(7, CallbackState::Pending) };
+        let untold = shown(&untold, &[]);
+        assert!(untold.contains("transaction_id not told by the engine yet\n") && !untold.contains("WHEN"), "{untold}");
+    }
+
+    #[test]
+    fn what_merchants_wrote_stays_in_its_cell() {
+        let order_id = OrderId::new("o\n\u{1b}[31m\u{202e}é\t").unwrap();
+        let odd = CallbackRecord {
+            order_id,
+            last: Some(TryOutcome::Error("a\r\nb".into())),
+            ..record(7, CallbackState::Failed)
+        };
+        let table = listed(&[odd]);
+        assert!(table.contains(r"o\u{a}\u{1b}[31m\u{202e}é\u{9}") && table.contains(r"a\u{d}\u{a}b"), "{table}");
+        assert_eq!(table.lines().count(), 2);
+        let long =
+            CallbackRecord { order_id: OrderId::new(&"é".repeat(255)).unwrap(), ..record(7, CallbackState::Failed) };
+        let table = listed(&[long]);
+        assert!(table.contains(&format!(" {}…  v2", "é".repeat(WIDEST - 1))), "{table}");
+    }
+
+    #[test]
+    fn ages_are_short() {
+        let shown = |seconds| age(Duration::from_secs(seconds));
+        assert_eq!(
+            [0, 59, 60, 3599, 3600, 86_399, 86_400, 864_000].map(shown),
+            ["0s", "59s", "1m", "59m", "1h", "23h", "1d", "10d"]
+        );
+    }
+}

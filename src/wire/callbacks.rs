@@ -1,0 +1,311 @@
+//! Callbacks as operators see them, by the command line and by the admin API alike: which to list, and the JSON of what was
+//! found.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::time::{read_rfc3339, rfc3339};
+use crate::domain::UnixMillis;
+use crate::rules::read_span;
+use crate::store::{CallbackPlace, CallbackRecord, CallbackState, CallbackTry, TryOutcome};
+
+/// How many callbacks a list shows unless it is told.
+pub const DEFAULT_LIMIT: usize = 50;
+
+/// How many a list shows at most.
+pub const MOST: usize = 1000;
+
+/// The states of a list that names none: what is not delivered.
+pub const DEFAULT_STATES: [CallbackState; 2] = [CallbackState::Pending, CallbackState::Failed];
+
+/// A moment as operators write it: RFC 3339, or an age such as `2h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// This one.
+    At(UnixMillis),
+    /// So long ago.
+    Ago(Duration),
+}
+
+impl Moment {
+    /// What is said where a text is no moment.
+    pub const EXPECTED: &str = "must be a time such as 2026-01-02T03:04:05Z, or an age such as 30m, 2h or 3d";
+
+    /// Reads a moment; `None` when it is neither.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let at = || read_rfc3339(text).map(|time| Self::At(UnixMillis(time.as_millisecond())));
+        read_span(text).map(Self::Ago).or_else(at)
+    }
+
+    /// When it was, seen from `now`.
+    #[must_use]
+    pub fn before(self, now: UnixMillis) -> UnixMillis {
+        match self {
+            Self::At(at) => at,
+            Self::Ago(span) => UnixMillis(now.0.saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX))),
+        }
+    }
+}
+
+/// The word of a state, as lists and filters have it.
+#[must_use]
+pub fn read_state(word: &str) -> Option<CallbackState> {
+    CallbackState::ALL.into_iter().find(|state| state.as_str() == word)
+}
+
+/// A place in the list as text: what the next slice goes on behind.
+#[must_use]
+pub fn write_place(place: CallbackPlace) -> String {
+    format!("{}.{}", place.queued_at.0, place.key)
+}
+
+/// Reads a place as it is written.
+#[must_use]
+pub fn read_place(text: &str) -> Option<CallbackPlace> {
+    let (queued_at, key) = text.split_once('.')?;
+    let place = CallbackPlace { queued_at: UnixMillis(queued_at.parse().ok()?), key: key.parse().ok()? };
+    (write_place(place) == text).then_some(place)
+}
+
+/// A slice of the list.
+#[derive(Debug)]
+pub struct Slice {
+    /// Newest first.
+    pub callbacks: Vec<CallbackRecord>,
+    /// Where the next slice goes on; `None` when there is none.
+    pub next: Option<CallbackPlace>,
+}
+
+impl Slice {
+    /// The first `limit` of what was found, where one more was looked for.
+    #[must_use]
+    pub fn of(mut found: Vec<CallbackRecord>, limit: usize) -> Self {
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let next = found.last().filter(|_| more).map(CallbackRecord::place);
+        Self { callbacks: found, next }
+    }
+
+    /// The slice as a JSON document.
+    #[must_use]
+    pub fn document(&self) -> impl Serialize {
+        ListDocument {
+            callbacks: self.callbacks.iter().map(CallbackDocument::of).collect(),
+            next: self.next.map(write_place),
+        }
+    }
+}
+
+/// A callback with its tries as a JSON document.
+#[must_use]
+pub fn document<'a>(callback: &'a CallbackRecord, tries: &'a [CallbackTry]) -> impl Serialize + 'a {
+    WholeDocument { callback: CallbackDocument::of(callback), tries: tries.iter().map(TryDocument::of).collect() }
+}
+
+#[derive(Serialize)]
+struct ListDocument<'a> {
+    callbacks: Vec<CallbackDocument<'a>>,
+    next: Option<String>,
+}
+
+#[derive(Serialize)]
+struct WholeDocument<'a> {
+    #[serde(flatten)]
+    callback: CallbackDocument<'a>,
+    tries: Vec<TryDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct CallbackDocument<'a> {
+    id: String,
+    state: &'static str,
+    merchant: &'a str,
+    #[serde(rename = "type")]
+    direction: &'static str,
+    order_id: &'a str,
+    transaction_id: Option<&'a str>,
+    kind: &'static str,
+    url: &'a str,
+    target: &'a str,
+    under_way: bool,
+    queued_at: String,
+    /// While it is pending.
+    next_try_at: Option<String>,
+    try_count: u32,
+    last_status: Option<u16>,
+    last_error: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct TryDocument<'a> {
+    at: String,
+    duration_ms: u64,
+    status: Option<u16>,
+    error: Option<&'a str>,
+}
+
+/// How the body of a callback is written.
+#[must_use]
+pub const fn kind(callback: &CallbackRecord) -> &'static str {
+    if callback.is_v1 { "v1" } else { "v2" }
+}
+
+impl<'a> CallbackDocument<'a> {
+    fn of(callback: &'a CallbackRecord) -> Self {
+        let is_pending = callback.state == CallbackState::Pending;
+        let (last_status, last_error) = callback.last.as_ref().map_or((None, None), told);
+        Self {
+            id: callback.id.to_string(),
+            state: callback.state.as_str(),
+            merchant: callback.merchant.as_str(),
+            direction: callback.direction.as_str(),
+            order_id: callback.order_id.as_str(),
+            transaction_id: callback.transaction_id.as_deref(),
+            kind: kind(callback),
+            url: callback.url.as_str(),
+            target: callback.target.as_str(),
+            under_way: callback.is_under_way,
+            queued_at: rfc3339(callback.queued_at),
+            next_try_at: is_pending.then(|| rfc3339(callback.due)),
+            try_count: callback.tries,
+            last_status,
+            last_error,
+        }
+    }
+}
+
+impl<'a> TryDocument<'a> {
+    fn of(tried: &'a CallbackTry) -> Self {
+        let (status, error) = told(&tried.outcome);
+        let duration_ms = u64::try_from(tried.duration.as_millis()).unwrap_or(u64::MAX);
+        Self { at: rfc3339(tried.at), duration_ms, status, error }
+    }
+}
+
+fn told(outcome: &TryOutcome) -> (Option<u16>, Option<&str>) {
+    match outcome {
+        TryOutcome::Status(status) => (Some(*status), None),
+        TryOutcome::Error(error) => (None, Some(error)),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::domain::{CallbackUrl, Direction, MerchantId, OrderId, TransactionId};
+    use crate::store::{CallbackId, CallbackSubject, CallbackTarget};
+
+    /// A callback that was tried twice, of an operation with this number.
+    pub(crate) fn record(number: u64, state: CallbackState) -> CallbackRecord {
+        let operation = TransactionId::from_stored(i64::try_from(number).unwrap()).unwrap();
+        let url = CallbackUrl::new("https://shop.example/cb?a=b").unwrap();
+        CallbackRecord {
+            id: CallbackId::new(CallbackSubject::Operation(operation), 255),
+            merchant: MerchantId::new("acme").unwrap(),
+            direction: Direction::Payin,
+            order_id: OrderId::new(&format!("o-{number}")).unwrap(),
+            transaction_id: Some(number.to_string().into()),
+            target: CallbackTarget::of(&url),
+            url,
+            is_v1: false,
+            state,
+            is_under_way: false,
+            queued_at: UnixMillis(1_767_323_045_678),
+            due: UnixMillis(1_767_323_055_678),
+            tries: 2,
+            last: Some(TryOutcome::Status(503)),
+        }
+    }
+
+    #[test]
+    fn moments_are_times_or_ages() {
+        let now = UnixMillis(1_767_323_045_678);
+        for (text, expected) in [
+            ("2h", Some(now.0 - 7_200_000)),
+            ("3d", Some(now.0 - 3 * 86_400_000)),
+            ("250ms", Some(now.0 - 250)),
+            ("2026-01-02T03:04:05.678Z", Some(now.0)),
+            ("2026-01-02T05:04:05+02:00", Some(now.0 - 678)),
+            ("", None),
+            ("2", None),
+            ("-2h", None),
+            ("yesterday", None),
+            ("2026-01-02", None),
+        ] {
+            assert_eq!(Moment::parse(text).map(|moment| moment.before(now).0), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn places_are_read_as_they_are_written() {
+        for (queued_at, key) in [(1_767_323_045_678, 7), (0, -1), (1, i64::MIN)] {
+            let place = CallbackPlace { queued_at: UnixMillis(queued_at), key };
+            assert_eq!(read_place(&write_place(place)), Some(place));
+        }
+        for wrong in ["", "1", "1.", ".1", "1.2.3", "+1.2", "01.2", "1.x", "99999999999999999999.1"] {
+            assert_eq!(read_place(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn states_are_read_as_they_are_written() {
+        for state in CallbackState::ALL {
+            assert_eq!(read_state(state.as_str()), Some(state));
+        }
+        assert_eq!(read_state("Failed"), None);
+    }
+
+    #[test]
+    fn a_slice_tells_whether_there_is_more() {
+        let found = |count: u64| (1..=count).map(|number| record(number, CallbackState::Failed)).collect::<Vec<_>>();
+        let (whole, part) = (Slice::of(found(2), 2), Slice::of(found(3), 2));
+        assert_eq!((whole.callbacks.len(), whole.next), (2, None));
+        assert_eq!((part.callbacks.len(), part.next), (2, Some(found(2)[1].place())));
+        assert_eq!(Slice::of(Vec::new(), 2).next, None);
+    }
+
+    fn json(document: &impl Serialize) -> String {
+        serde_json::to_string(document).unwrap()
+    }
+
+    #[test]
+    fn the_documents_of_lists_and_of_one() {
+        let pending = Slice::of(vec![record(7, CallbackState::Pending), record(8, CallbackState::Failed)], 1);
+        let shown = concat!(
+            r#"{"id":"cb_000000000000000700000000000000ff","state":"pending","merchant":"acme","type":"payin","#,
+            r#""order_id":"o-7","transaction_id":"7","kind":"v2","url":"https://shop.example/cb?a=b","#,
+            r#""target":"https://shop.example:443","under_way":false,"queued_at":"2026-01-02T03:04:05.678Z","#,
+            r#""next_try_at":"2026-01-02T03:04:15.678Z","try_count":2,"last_status":503,"last_error":null"#
+        );
+        let expected = format!(r#"{{"callbacks":[{shown}}}],"next":"1767323045678.7"}}"#);
+        assert_eq!(json(&pending.document()), expected);
+        let tries = [
+            CallbackTry {
+                at: UnixMillis(1_767_323_045_678),
+                duration: Duration::from_millis(12),
+                outcome: TryOutcome::Error("no connection".into()),
+            },
+            CallbackTry {
+                at: UnixMillis(1_767_323_050_678),
+                duration: Duration::from_micros(1999),
+                outcome: TryOutcome::Status(503),
+            },
+        ];
+        let expected = concat!(
+            r#","tries":[{"at":"2026-01-02T03:04:05.678Z","duration_ms":12,"status":null,"error":"no connection"},"#,
+            r#"{"at":"2026-01-02T03:04:10.678Z","duration_ms":1,"status":503,"error":null}]}"#
+        );
+        assert_eq!(json(&document(&pending.callbacks[0], &tries)), format!("{shown}{expected}"));
+        let given_up = CallbackRecord {
+            last: Some(TryOutcome::Error("given up".into())),
+            is_v1: true,
+            ..record(7, CallbackState::Failed)
+        };
+        let told = json(&document(&given_up, &[]));
+        for part in [r#""next_try_at":null"#, r#""last_status":null,"last_error":"given up""#, r#""kind":"v1""#] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
+}
