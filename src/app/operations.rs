@@ -11,9 +11,10 @@ use tokio::time::Instant;
 use super::live_tls::{self, LiveTls};
 use super::reloads::{Reloads, Trigger};
 use crate::clock::Clock;
+use crate::domain::UnixMillis;
 use crate::http::admin::{AdminSource, Pending, RulesInfo};
 use crate::rules::{LiveRules, Watched, Watcher};
-use crate::store::Store;
+use crate::store::{Outbox, Store};
 use crate::telemetry::Metrics;
 
 /// How long a probe's result stands.
@@ -27,6 +28,7 @@ pub struct Operations {
     rules: Arc<LiveRules>,
     tls: Arc<LiveTls>,
     reloads: Reloads,
+    clock: Arc<dyn Clock>,
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
     draining: AtomicBool,
@@ -49,7 +51,8 @@ impl Operations {
         metrics: Arc<Metrics>,
     ) -> Self {
         Self {
-            reloads: Reloads::new(Arc::clone(&rules), Arc::clone(&tls), clock, Arc::clone(&metrics)),
+            reloads: Reloads::new(Arc::clone(&rules), Arc::clone(&tls), Arc::clone(&clock), Arc::clone(&metrics)),
+            clock,
             rules,
             tls,
             store,
@@ -169,6 +172,14 @@ impl AdminSource for Arc<Operations> {
     fn metrics(&self) -> String {
         self.reloads.count_days();
         self.metrics.render()
+    }
+
+    fn outbox(&self) -> &dyn Outbox {
+        &*self.store
+    }
+
+    fn now(&self) -> UnixMillis {
+        self.clock.now()
     }
 }
 

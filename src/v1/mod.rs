@@ -3,7 +3,7 @@
 mod balance;
 mod create;
 mod history;
-mod query;
+pub(crate) mod query;
 mod relay;
 pub mod reply;
 mod status;

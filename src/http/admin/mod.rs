@@ -7,6 +7,10 @@
 //! | `/metrics` | the metrics, as Prometheus text 0.0.4 or, when `Accept` names it, as `OpenMetrics` |
 //! | `/api/rules` | `{"version","loaded_at","error"}`, and besides `needs_restart` (keys of `gateway.toml`), `problems` and `problem_count`, `warnings` and `warning_count`, `certificate` |
 //! | `POST /api/rules/reload` | the same after a reload: 200, or 422 when the rules on disk are refused |
+//! | `/api/callbacks` | `{"callbacks":[...],"next"}`: callbacks to merchants, the newest first. `state` (`pending`, `delivered`, `failed`, with commas between them; default `pending,failed`), `merchant`, `order_id` (with `merchant`), `since` and `until` (RFC 3339, or an age such as `2h`), `limit` (1 to 1000, default 50), `after` (the `next` of an earlier answer) |
+//! | `/api/callbacks/{id}` | one, with its `tries` |
+//! | `POST /api/callbacks/{id}/resend` | queues it once more and shows it: 200, 404, or 409 while it is being sent |
+//! | `POST /api/callbacks/resend` | `{"resent","next"}`: queues failed ones once more, 500 a request or `limit`. `state=failed` has to be said; `merchant`, `since`, `until`, `after` as above, until `next` is `null` |
 //! | `/api/openapi.json` | the v2 interface as an `OpenAPI` 3.1 document, as this binary serves it |
 //!
 //! No web page can talk to it: `Host` must be an address or `localhost` (a name that an attacker points here is neither),
@@ -14,6 +18,7 @@
 //! needs it; whoever presents it may use any `Host`, since no web page knows it. Probes stay open because they are asked
 //! by machines that hold no secrets, and tell none.
 
+mod callbacks;
 mod guard;
 mod reply;
 mod rules;
@@ -42,7 +47,9 @@ use self::guard::Guard;
 use self::reply::Reply;
 use super::correlation::request_id;
 use crate::clock::SystemRandomness;
+use crate::domain::UnixMillis;
 use crate::rules::Secrets;
+use crate::store::Outbox;
 use crate::telemetry::{classic, metrics};
 
 /// Open at once; more are closed as they come.
@@ -85,6 +92,12 @@ pub trait AdminSource: Send + Sync + 'static {
 
     /// The text of the metrics.
     fn metrics(&self) -> String;
+
+    /// The callbacks to merchants.
+    fn outbox(&self) -> &dyn Outbox;
+
+    /// The time.
+    fn now(&self) -> UnixMillis;
 }
 
 /// The admin address cannot be used.
@@ -182,17 +195,22 @@ struct Desk {
 
 /// What a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Page {
+enum Page<'a> {
     Health,
     Readiness,
     Metrics,
     Rules,
     Reload,
     OpenApi,
+    Callbacks,
+    /// With its id as sent.
+    Callback(&'a str),
+    Resend(&'a str),
+    ResendFailed,
 }
 
-impl Page {
-    fn of(path: &str) -> Option<Self> {
+impl<'a> Page<'a> {
+    fn of(path: &'a str) -> Option<Self> {
         match path {
             "/healthz" => Some(Self::Health),
             "/readyz" => Some(Self::Readiness),
@@ -200,14 +218,21 @@ impl Page {
             "/api/rules" => Some(Self::Rules),
             "/api/rules/reload" => Some(Self::Reload),
             "/api/openapi.json" => Some(Self::OpenApi),
-            _ => None,
+            "/api/callbacks" => Some(Self::Callbacks),
+            "/api/callbacks/resend" => Some(Self::ResendFailed),
+            _ => {
+                let rest = path.strip_prefix("/api/callbacks/")?;
+                let page = rest.strip_suffix("/resend").map_or(Self::Callback(rest), Self::Resend);
+                let (Self::Callback(id) | Self::Resend(id)) = page else { return None };
+                (!id.contains('/')).then_some(page)
+            }
         }
     }
 
     /// The value of `Allow`.
     const fn methods(self) -> &'static str {
         match self {
-            Self::Reload => "POST",
+            Self::Reload | Self::Resend(_) | Self::ResendFailed => "POST",
             _ => "GET, HEAD",
         }
     }
@@ -238,6 +263,10 @@ impl Desk {
             Page::Rules => reply::document(&rules::shown(&self.source.rules())),
             Page::Reload => self.reload().await,
             Page::OpenApi => reply::done("application/json", OPENAPI),
+            Page::Callbacks => callbacks::list(&*self.source, uri.query()).await,
+            Page::Callback(id) => callbacks::one(&*self.source, id).await,
+            Page::Resend(id) => callbacks::resend(&*self.source, id, uri.query()).await,
+            Page::ResendFailed => callbacks::resend_failed(&*self.source, uri.query()).await,
         }
     }
 

@@ -59,6 +59,11 @@ pub(super) fn wrong_method(allow: &'static str) -> Reply {
     reply
 }
 
+/// 409.
+pub(super) fn conflict(message: &str) -> Reply {
+    error(StatusCode::CONFLICT, message)
+}
+
 /// 503.
 pub(super) fn unavailable(reason: &str) -> Reply {
     error(StatusCode::SERVICE_UNAVAILABLE, reason)

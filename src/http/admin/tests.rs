@@ -6,8 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
+use crate::clock::Clock as _;
 use crate::domain::UnixMillis;
+use crate::engine::tests::World;
 use crate::rules::Secret;
+use crate::store::{CallbackClaim, CallbackTarget};
 
 #[derive(Default)]
 struct Source {
@@ -15,6 +18,8 @@ struct Source {
     reload_error: Mutex<Option<String>>,
     reloads: AtomicUsize,
     page_bytes: AtomicUsize,
+    /// With callbacks to merchants.
+    world: Option<World>,
 }
 
 impl AdminSource for Source {
@@ -57,6 +62,14 @@ impl AdminSource for Source {
             length => "#".repeat(length),
         }
     }
+
+    fn outbox(&self) -> &dyn Outbox {
+        &**self.world.as_ref().unwrap().engine.store()
+    }
+
+    fn now(&self) -> UnixMillis {
+        self.world.as_ref().unwrap().clock.now()
+    }
 }
 
 struct Running {
@@ -66,8 +79,12 @@ struct Running {
 }
 
 async fn start(token: Option<&str>) -> Running {
+    start_with(token, Source::default()).await
+}
+
+async fn start_with(token: Option<&str>, source: Source) -> Running {
     let admin = Admin::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    let (address, source) = (admin.address(), Arc::new(Source::default()));
+    let (address, source) = (admin.address(), Arc::new(source));
     let token = token.and_then(|text| Secrets::new(vec![Secret::new(b"next"), Secret::new(text.as_bytes())]));
     let mut serving = JoinSet::new();
     serving.spawn(admin.serve(source.clone(), token));
@@ -273,4 +290,117 @@ async fn a_port_in_use_is_said_in_one_line() {
     let message = Admin::bind(admin.address).await.unwrap_err().to_string();
     let start = format!("cannot listen on {} ([admin] listen): ", admin.address);
     assert!(message.starts_with(&start) && !message.contains('\n'), "{message}");
+}
+
+/// What a request is answered, as JSON.
+async fn json(admin: &Running, line: &str) -> (u16, serde_json::Value) {
+    let (status, reply) = admin.ask(line, &[LOCAL]).await;
+    (status, serde_json::from_str(body(&reply)).unwrap_or_else(|error| panic!("{line}: {error}: {reply}")))
+}
+
+/// The orders of a list, and where it goes on.
+async fn orders(admin: &Running, query: &str) -> (Vec<String>, Option<String>) {
+    let (status, list) = json(admin, &format!("GET /api/callbacks{query}")).await;
+    assert_eq!(status, 200, "{query}: {list}");
+    let order = |callback: &serde_json::Value| callback["order_id"].as_str().unwrap().to_owned();
+    let orders = list["callbacks"].as_array().unwrap().iter().map(order).collect();
+    (orders, list["next"].as_str().map(str::to_owned))
+}
+
+#[tokio::test]
+async fn callbacks_are_listed_shown_and_sent_again() {
+    let world = World::new();
+    let mut ids = Vec::new();
+    for order in ["o1", "o2", "o3"] {
+        ids.push(world.failed_callback(order).await);
+        world.clock.advance(Duration::from_secs(60));
+    }
+    let admin = start_with(None, Source { world: Some(world), ..Source::default() }).await;
+    let all = |orders: &[&str]| orders.iter().map(|order| (*order).to_owned()).collect::<Vec<_>>();
+    assert_eq!(orders(&admin, "").await, (all(&["o3", "o2", "o1"]), None));
+    let (first, next) = orders(&admin, "?limit=2").await;
+    assert_eq!(first, all(&["o3", "o2"]));
+    let rest = orders(&admin, &format!("?limit=2&after={}", next.unwrap())).await;
+    assert_eq!(rest, (all(&["o1"]), None));
+    for (query, found) in [
+        ("?state=failed", &["o3", "o2", "o1"][..]),
+        ("?state=delivered,pending", &[]),
+        ("?merchant=acme&order_id=o2", &["o2"]),
+        ("?merchant=other", &[]),
+        ("?since=2m", &["o3", "o2"]),
+        ("?until=2m", &["o2", "o1"]),
+        ("?since=2026-05-28T20:28:00Z", &["o3"]),
+    ] {
+        assert_eq!(orders(&admin, query).await.0, all(found), "{query}");
+    }
+
+    let one = format!("GET /api/callbacks/{}", ids[0]);
+    let (status, shown) = json(&admin, &one).await;
+    assert_eq!((status, &shown["state"], &shown["tries"][0]["status"]), (200, &"failed".into(), &410.into()));
+    let resend = format!("POST /api/callbacks/{}/resend", ids[0]);
+    let (status, shown) = json(&admin, &resend).await;
+    assert_eq!((status, &shown["state"], &shown["id"]), (200, &"pending".into(), &ids[0].to_string().into()));
+    let source = &admin.source;
+    let claim = CallbackClaim {
+        shares: vec![(CallbackTarget::Origin("https://a.example:443".into()), 9)],
+        now: source.now(),
+        lease_until: source.now().plus(Duration::from_secs(60)),
+    };
+    assert_eq!(source.outbox().claim_callbacks(claim).await.unwrap().len(), 1, "it was queued");
+    assert_eq!(admin.status(&resend, &[LOCAL]).await, 409);
+    let unknown = "cb_00000000000000010000000000000001";
+    for line in [
+        format!("GET /api/callbacks/{unknown}"),
+        format!("POST /api/callbacks/{unknown}/resend"),
+        "GET /api/callbacks/x".to_owned(),
+        "GET /api/callbacks/".to_owned(),
+        "POST /api/callbacks//resend".to_owned(),
+        "GET /api/callbacks/a/b".to_owned(),
+    ] {
+        assert_eq!(admin.status(&line, &[LOCAL]).await, 404, "{line}");
+    }
+
+    let (status, resent) = json(&admin, "POST /api/callbacks/resend?state=failed&merchant=acme&limit=1").await;
+    assert_eq!((status, &resent["resent"]), (200, &1.into()));
+    let line = format!("POST /api/callbacks/resend?state=failed&after={}", resent["next"].as_str().unwrap());
+    assert_eq!(json(&admin, &line).await.1, serde_json::json!({ "resent": 1, "next": null }));
+    assert_eq!(orders(&admin, "?state=failed").await.0, all(&[]));
+    assert_eq!(json(&admin, "POST /api/callbacks/resend?state=failed").await.1["resent"], 0);
+}
+
+#[tokio::test]
+async fn what_lists_cannot_be_asked_is_refused_by_name() {
+    let admin = start_with(None, Source { world: Some(World::new()), ..Source::default() }).await;
+    for (line, name) in [
+        ("GET /api/callbacks?states=failed", "states"),
+        ("GET /api/callbacks?state=sent", "state"),
+        ("GET /api/callbacks?state=failed&state=pending", "state"),
+        ("GET /api/callbacks?state=", "state"),
+        ("GET /api/callbacks?merchant=a%2Fb", "merchant"),
+        ("GET /api/callbacks?order_id=o", "order_id"),
+        ("GET /api/callbacks?since=soon", "since"),
+        ("GET /api/callbacks?until=2026-01-02", "until"),
+        ("GET /api/callbacks?limit=0", "limit"),
+        ("GET /api/callbacks?limit=1001", "limit"),
+        ("GET /api/callbacks?after=1", "after"),
+        ("POST /api/callbacks/resend", "state"),
+        ("POST /api/callbacks/resend?state=pending", "state"),
+        ("POST /api/callbacks/resend?state=failed&order_id=o", "order_id"),
+        ("POST /api/callbacks/cb_00000000000000010000000000000001/resend?now=1", "now"),
+    ] {
+        let (status, told) = json(&admin, line).await;
+        let message = told["error"]["message"].as_str().unwrap();
+        assert!(status == 400 && message.starts_with(&format!("{name}: ")), "{line}: {status} {message}");
+    }
+    for (line, allow) in [
+        ("POST /api/callbacks", "GET, HEAD"),
+        ("DELETE /api/callbacks/x", "GET, HEAD"),
+        ("GET /api/callbacks/resend", "POST"),
+        ("GET /api/callbacks/x/resend", "POST"),
+    ] {
+        let (status, reply) = admin.ask(line, &[LOCAL]).await;
+        assert!(status == 405 && reply.contains(&format!("allow: {allow}\r\n")), "{line}: {reply}");
+    }
+    let (_, reply) = admin.ask("HEAD /api/callbacks", &[LOCAL]).await;
+    assert!(reply.starts_with("HTTP/1.1 200") && body(&reply).is_empty(), "{reply}");
 }

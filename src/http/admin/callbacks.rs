@@ -1,0 +1,164 @@
+//! `/api/callbacks`: what merchants were told, what they were not, and telling it again.
+
+use std::borrow::Cow;
+
+use super::AdminSource;
+use super::reply::{self, Reply};
+use crate::domain::{MerchantId, OrderId, UnixMillis};
+use crate::failure::Complaint;
+use crate::store::{CallbackId, CallbackPlace, CallbackQuery, CallbackState, Resent, StoreError};
+use crate::v1::query::parameters;
+use crate::wire::callbacks::{
+    DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, document, read_place, read_state, write_place,
+};
+
+/// How many failed callbacks one request queues, unless it says less.
+const RESEND_LIMIT: usize = 500;
+
+/// Why a request is not served.
+enum Refusal {
+    /// What is wrong with a parameter.
+    Parameter(Complaint),
+    /// There is no such callback.
+    Unknown,
+    /// The callback is being sent at this moment.
+    UnderWay,
+    Store(StoreError),
+}
+
+impl From<Complaint> for Refusal {
+    fn from(complaint: Complaint) -> Self {
+        Self::Parameter(complaint)
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<Refusal> for Reply {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Parameter(complaint) => reply::bad_request(&complaint.to_string()),
+            Refusal::Unknown => reply::not_found("there is no such callback"),
+            Refusal::UnderWay => reply::conflict("the callback is being sent at this moment"),
+            Refusal::Store(error) => reply::unavailable(&error.to_string()),
+        }
+    }
+}
+
+/// `GET /api/callbacks`: a slice of the list, the newest first.
+pub(super) async fn list(source: &dyn AdminSource, query: Option<&str>) -> Reply {
+    listed(source, query).await.unwrap_or_else(Reply::from)
+}
+
+async fn listed(source: &dyn AdminSource, query: Option<&str>) -> Result<Reply, Refusal> {
+    let names = ["state", "merchant", "order_id", "since", "until", "limit", "after"];
+    let [state, merchant, order_id, since, until, limit, after] = parameters(query, names)?;
+    if order_id.is_some() && merchant.is_none() {
+        return Err(Complaint::member("order_id", "needs `merchant`").into());
+    }
+    let now = source.now();
+    let limit = read("limit", limit, LIMIT, read_limit)?.unwrap_or(DEFAULT_LIMIT);
+    let query = CallbackQuery {
+        states: read("state", state, STATES, read_states)?.unwrap_or_else(|| DEFAULT_STATES.into()),
+        merchant: read("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?,
+        order_id: read("order_id", order_id, "must be 1 to 255 characters", |text| OrderId::new(text).ok())?,
+        since: moment("since", since, now)?,
+        until: moment("until", until, now)?,
+        after: place(after)?,
+        // One more tells whether there are more.
+        limit: limit + 1,
+    };
+    let slice = Slice::of(source.outbox().callbacks(query).await?, limit);
+    Ok(reply::document(&slice.document()))
+}
+
+/// `GET /api/callbacks/{id}`: one with its tries.
+pub(super) async fn one(source: &dyn AdminSource, id: &str) -> Reply {
+    shown(source, id).await.unwrap_or_else(Reply::from)
+}
+
+async fn shown(source: &dyn AdminSource, id: &str) -> Result<Reply, Refusal> {
+    let id = CallbackId::parse(id).ok_or(Refusal::Unknown)?;
+    let (callback, tries) = source.outbox().callback(id).await?.ok_or(Refusal::Unknown)?;
+    Ok(reply::document(&document(&callback, &tries)))
+}
+
+/// `POST /api/callbacks/{id}/resend`: queues it once more, and shows it as it is then.
+pub(super) async fn resend(source: &dyn AdminSource, id: &str, query: Option<&str>) -> Reply {
+    let resent = async {
+        parameters(query, [])?;
+        let known = CallbackId::parse(id).ok_or(Refusal::Unknown)?;
+        match source.outbox().resend_callback(known, source.now()).await? {
+            Resent::Queued => shown(source, id).await,
+            Resent::UnderWay => Err(Refusal::UnderWay),
+            Resent::Unknown => Err(Refusal::Unknown),
+        }
+    };
+    resent.await.unwrap_or_else(Reply::from)
+}
+
+/// `POST /api/callbacks/resend`: queues failed ones once more, a slice for each request.
+pub(super) async fn resend_failed(source: &dyn AdminSource, query: Option<&str>) -> Reply {
+    failed_resent(source, query).await.unwrap_or_else(Reply::from)
+}
+
+async fn failed_resent(source: &dyn AdminSource, query: Option<&str>) -> Result<Reply, Refusal> {
+    let names = ["state", "merchant", "since", "until", "limit", "after"];
+    let [state, merchant, since, until, limit, after] = parameters(query, names)?;
+    // Said, so that nobody sends everything again who forgot to say what.
+    if state.as_deref() != Some(CallbackState::Failed.as_str()) {
+        return Err(Complaint::member("state", "must be said, and be `failed`").into());
+    }
+    let now = source.now();
+    let limit = read("limit", limit, LIMIT, read_limit)?.unwrap_or(RESEND_LIMIT);
+    let query = CallbackQuery {
+        states: vec![CallbackState::Failed],
+        merchant: read("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?,
+        order_id: None,
+        since: moment("since", since, now)?,
+        until: moment("until", until, now)?,
+        after: place(after)?,
+        limit,
+    };
+    let (resent, last) = source.outbox().resend_failed(query, now).await?;
+    let next = last.filter(|_| resent == limit).map(write_place);
+    Ok(reply::document(&serde_json::json!({ "resent": resent, "next": next })))
+}
+
+const LIMIT: &str = "must be a number from 1 to 1000";
+const MERCHANT: &str = "must be the id of a merchant";
+const STATES: &str = "must be some of `pending`, `delivered` and `failed`, with commas between them";
+
+/// What a parameter says; `expected` is what is said where it cannot be read.
+fn read<T>(
+    name: &'static str,
+    text: Option<Cow<'_, str>>,
+    expected: &'static str,
+    read: impl FnOnce(&str) -> Option<T>,
+) -> Result<Option<T>, Complaint> {
+    text.map(|text| read(&text).ok_or_else(|| Complaint::member(name, expected))).transpose()
+}
+
+fn read_limit(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|limit| (1..=MOST).contains(limit))
+}
+
+fn read_states(text: &str) -> Option<Vec<CallbackState>> {
+    let mut states = text.split(',').map(read_state).collect::<Option<Vec<_>>>()?;
+    states.sort_unstable_by_key(|state| state.as_str());
+    states.dedup();
+    Some(states)
+}
+
+fn moment(name: &'static str, text: Option<Cow<'_, str>>, now: UnixMillis) -> Result<Option<UnixMillis>, Complaint> {
+    let moment = read(name, text, Moment::EXPECTED, Moment::parse)?;
+    Ok(moment.map(|moment| moment.before(now)))
+}
+
+fn place(text: Option<Cow<'_, str>>) -> Result<Option<CallbackPlace>, Complaint> {
+    read("after", text, "must be the `next` of an earlier answer", read_place)
+}
