@@ -57,6 +57,7 @@ pub async fn send(outbound: &Outbound, rules: &CallbackRules, letter: Letter, cl
             let (sign, word) = match &error {
                 OutboundError::Unusable(_) => (Sign::Nothing, "unusable"),
                 OutboundError::Forbidden(_) => (Sign::Nothing, "forbidden"),
+                OutboundError::Crowded => (Sign::Nothing, "crowded"),
                 OutboundError::NotConnected(_) => (Sign::Silent, "not_connected"),
                 OutboundError::Unreachable(_) | OutboundError::TooLong => (Sign::Silent, "cut"),
                 OutboundError::Timeout => (Sign::Silent, "timeout"),

@@ -16,16 +16,22 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
+use tokio::sync::Semaphore;
 use tower_service::Service;
 
+use super::counted::Counted;
 use super::reach::Reach;
 use super::resolver::{Forbidden, Lookups, Resolver};
 
 /// A pool of connections. Clones share it.
 pub type Client = hyper_util::client::legacy::Client<Connector, Full<Bytes>>;
 
-/// How long an unused connection is kept.
+/// How long an unused connection is kept to hosts that the rules name, and to hosts that others name: of those there may
+/// be any number.
 const IDLE: Duration = Duration::from_mins(1);
+const IDLE_PUBLIC: Duration = Duration::from_secs(10);
+/// How long a connection waits for its place among those that may be open.
+const PLACE_WAIT: Duration = Duration::from_secs(1);
 /// How long a connection may take to come about, TLS included. A question that finds another connection leaves the one it
 /// began to come about by itself, and a peer that never finishes would hold it for ever.
 const CONNECTING: Duration = Duration::from_secs(30);
@@ -37,12 +43,26 @@ const LARGEST_HEAD: u32 = 32 * 1024;
 /// long to answer: else every request would wait for a dead connection of the pool.
 const SILENCE: Duration = Duration::from_secs(4);
 
+/// The way to hosts: how far it reaches, and what the clients of that reach share.
+#[derive(Clone)]
+pub struct Way {
+    pub reach: Reach,
+    pub lookups: Arc<Lookups>,
+    /// Places for open connections; `None`: the rules name the hosts, and so bound them.
+    pub places: Option<Arc<Semaphore>>,
+}
+
+/// As many connections are open as there may be.
+#[derive(Debug, thiserror::Error)]
+#[error("too many connections are open")]
+pub struct Crowded;
+
 /// A client for plain HTTP: it trusts nobody who comes with a certificate.
 ///
 /// # Errors
 /// As [`https`].
-pub fn plain(reach: Reach, lookups: &Arc<Lookups>) -> Result<Client, rustls::Error> {
-    https(&[], &[], reach, lookups)
+pub fn plain(way: &Way) -> Result<Client, rustls::Error> {
+    https(&[], &[], way)
 }
 
 /// A client for HTTPS that trusts these certificates.
@@ -52,8 +72,7 @@ pub fn plain(reach: Reach, lookups: &Arc<Lookups>) -> Result<Client, rustls::Err
 pub fn https(
     system: &[CertificateDer<'static>],
     extra: &[CertificateDer<'static>],
-    reach: Reach,
-    lookups: &Arc<Lookups>,
+    way: &Way,
 ) -> Result<Client, rustls::Error> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(system.iter().cloned());
@@ -61,7 +80,7 @@ pub fn https(
     if unusable > 0 {
         tracing::warn!(unusable, "some certificates that the rules trust cannot be used");
     }
-    Ok(build(tls(roots)?, reach, Resolver::new(reach, Arc::clone(lookups))))
+    Ok(build(tls(roots)?, way.clone()))
 }
 
 /// The system's roots. Reading them takes files, so it is done aside.
@@ -82,8 +101,8 @@ fn tls(roots: RootCertStore) -> Result<ClientConfig, rustls::Error> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-fn build(tls: ClientConfig, reach: Reach, resolver: Resolver) -> Client {
-    let mut tcp = HttpConnector::new_with_resolver(resolver);
+fn build(tls: ClientConfig, way: Way) -> Client {
+    let mut tcp = HttpConnector::new_with_resolver(Resolver::new(way.reach, Arc::clone(&way.lookups)));
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     let connector =
@@ -92,7 +111,7 @@ fn build(tls: ClientConfig, reach: Reach, resolver: Resolver) -> Client {
     client
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
-        .pool_idle_timeout(IDLE)
+        .pool_idle_timeout(if way.places.is_some() { IDLE_PUBLIC } else { IDLE })
         .pool_max_idle_per_host(IDLE_CONNECTIONS)
         .http1_max_buf_size(LARGEST_HEAD as usize)
         .http2_max_header_list_size(LARGEST_HEAD)
@@ -100,21 +119,21 @@ fn build(tls: ClientConfig, reach: Reach, resolver: Resolver) -> Client {
         .http2_keep_alive_timeout(SILENCE)
         // Only what was handed back before a byte of it was written: nothing is sent twice unseen.
         .retry_canceled_requests(true);
-    client.build(Connector { reach, inner: connector })
+    client.build(Connector { way, inner: connector })
 }
 
 /// Connects in time or not at all, and only where it may reach. The resolver looks at the addresses of names; what is
 /// written as an address never comes to it.
 #[derive(Clone)]
 pub struct Connector {
-    reach: Reach,
+    way: Way,
     inner: HttpsConnector<HttpConnector<Resolver>>,
 }
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
 impl Service<Uri> for Connector {
-    type Response = <HttpsConnector<HttpConnector<Resolver>> as Service<Uri>>::Response;
+    type Response = Counted<<HttpsConnector<HttpConnector<Resolver>> as Service<Uri>>::Response>;
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
@@ -123,11 +142,19 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        if let Some(host) = written_address(&uri).filter(|address| !self.reach.allows(*address)) {
+        if let Some(host) = written_address(&uri).filter(|address| !self.way.reach.allows(*address)) {
             return Box::pin(async move { Err(Forbidden(host.to_string()).into()) });
         }
-        let connecting = self.inner.call(uri);
-        Box::pin(async move { tokio::time::timeout(CONNECTING, connecting).await? })
+        let (places, connecting) = (self.way.places.clone(), self.inner.call(uri));
+        Box::pin(async move {
+            let place = match places {
+                Some(places) => {
+                    Some(tokio::time::timeout(PLACE_WAIT, places.acquire_owned()).await.map_err(|_| Crowded)??)
+                }
+                None => None,
+            };
+            Ok(Counted::new(tokio::time::timeout(CONNECTING, connecting).await??, place))
+        })
     }
 }
 

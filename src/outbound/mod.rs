@@ -6,6 +6,7 @@
 
 pub mod backoff;
 mod client;
+mod counted;
 mod reach;
 mod resolver;
 mod retry_after;
@@ -21,17 +22,20 @@ use http::{HeaderName, HeaderValue, Method, Request, Uri, header};
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::body::{Body as _, Incoming};
 use rustls::pki_types::CertificateDer;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use crate::domain::UnixMillis;
-use client::Client;
+use client::{Client, Crowded, Way};
 pub use reach::{Reach, is_public};
-use resolver::{Forbidden, Lookups, ResolveError};
+use resolver::{Forbidden, ResolveError};
 
 /// How many clients are kept, one for each set of trusted certificates and reach. Rules name a handful; one that was dropped is
 /// made again when it is needed.
 const CLIENTS: usize = 64;
+
+/// How many connections are open to hosts that others than the rules name, used or not.
+const PUBLIC_CONNECTIONS: usize = 768;
 
 /// How long the body of an answer that says nothing is read for the sake of its connection.
 const DRAINING: Duration = Duration::from_secs(1);
@@ -81,7 +85,8 @@ pub struct Answer {
 }
 
 /// Why there is no answer. What was asked may have been done all the same, but for [`OutboundError::Unusable`],
-/// [`OutboundError::Forbidden`] and [`OutboundError::NotConnected`]. No text holds anything of what was sent but its host.
+/// [`OutboundError::Forbidden`],
+/// [`OutboundError::Crowded`] and [`OutboundError::NotConnected`]. No text holds anything of what was sent but its host.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum OutboundError {
     /// The request cannot be made: a defect in what was asked for.
@@ -90,6 +95,9 @@ pub enum OutboundError {
     /// The host has no address that the question may reach: nothing was sent to anybody.
     #[error("the address is not public: {0}")]
     Forbidden(String),
+    /// As many connections are open as there may be: nothing was sent, and it is not the host's doing.
+    #[error("no connection: too many are open")]
+    Crowded,
     /// No connection or no TLS session: nothing of what was asked has left.
     #[error("no connection: {0}")]
     NotConnected(String),
@@ -112,9 +120,26 @@ pub struct Outbound {
     /// Connections are not kept any more.
     retired: AtomicBool,
     system_roots: OnceCell<Arc<[CertificateDer<'static>]>>,
-    /// Names that the rules hold are looked up, however many names of others wait for silent name servers.
-    lookups_anywhere: Arc<Lookups>,
-    lookups_public: Arc<Lookups>,
+    ways: Ways,
+}
+
+/// The way to each reach. What the rules name has lookups and connections, however many hosts of others are silent.
+struct Ways {
+    anywhere: Way,
+    public: Way,
+}
+
+impl Default for Ways {
+    fn default() -> Self {
+        Self {
+            anywhere: Way { reach: Reach::Anywhere, lookups: Arc::default(), places: None },
+            public: Way {
+                reach: Reach::PublicOnly,
+                lookups: Arc::default(),
+                places: Some(Arc::new(Semaphore::new(PUBLIC_CONNECTIONS))),
+            },
+        }
+    }
 }
 
 /// Which questions share a client, and so its connections.
@@ -195,15 +220,15 @@ impl Outbound {
     }
 
     async fn make(&self, kind: &Kind) -> Result<Client, rustls::Error> {
-        let lookups = match kind.reach {
-            Reach::Anywhere => &self.lookups_anywhere,
-            Reach::PublicOnly => &self.lookups_public,
+        let way = match kind.reach {
+            Reach::Anywhere => &self.ways.anywhere,
+            Reach::PublicOnly => &self.ways.public,
         };
         match &kind.trust {
-            Trust::Nobody => client::plain(kind.reach, lookups),
+            Trust::Nobody => client::plain(way),
             Trust::SystemAnd(extra) => {
                 let system = self.system_roots.get_or_init(client::system_roots).await;
-                client::https(system, extra, kind.reach, lookups)
+                client::https(system, extra, way)
             }
         }
     }
@@ -255,6 +280,9 @@ async fn drain(body: Incoming, limit: usize, until: Instant) {
 fn no_reply(error: &hyper_util::client::legacy::Error) -> OutboundError {
     if let Some(Forbidden(host)) = chain(error).find_map(forbidden) {
         return OutboundError::Forbidden(host.clone());
+    }
+    if chain(error).any(|error| error.is::<Crowded>()) {
+        return OutboundError::Crowded;
     }
     if error.is_connect() { OutboundError::NotConnected(causes(error)) } else { unreachable(error) }
 }

@@ -96,6 +96,23 @@ async fn the_time_is_for_the_whole_answer() {
     }
 }
 
+#[tokio::test]
+async fn connections_have_their_number_and_an_idle_one_counts() {
+    let places = Some(Arc::new(Semaphore::new(1)));
+    let outbound = Outbound {
+        ways: Ways { anywhere: Way { reach: Reach::Anywhere, lookups: Arc::default(), places }, ..Ways::default() },
+        ..Outbound::default()
+    };
+    let reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let (first, second, trust) = (canned(reply, false).await, canned(reply, false).await, Arc::default());
+    assert_eq!(outbound.ask(post(&first, &trust), NOW).await.unwrap().status, 200);
+    let error = outbound.ask(post(&second, &trust), NOW).await.unwrap_err();
+    assert!(matches!(error, OutboundError::Crowded), "{error}");
+    // The connection that was kept for the first is closed, and leaves its place to another.
+    outbound.retire();
+    assert_eq!(outbound.ask(post(&second, &trust), NOW).await.unwrap().status, 200);
+}
+
 /// A TLS server that tells how it was asked, and the CA that it is trusted by.
 async fn tls_server(directory: &Path, alpn: &[&str]) -> (String, Arc<[CertificateDer<'static>]>) {
     let files = certs::Files::in_directory(directory);

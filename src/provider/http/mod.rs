@@ -83,7 +83,7 @@ pub async fn ask(outbound: &Outbound, provider: &HttpProvider, told: Told<'_>, n
 
 const fn kind(error: &OutboundError) -> &'static str {
     match error {
-        OutboundError::Unusable(_) | OutboundError::Forbidden(_) => "unusable",
+        OutboundError::Unusable(_) | OutboundError::Forbidden(_) | OutboundError::Crowded => "unusable",
         OutboundError::NotConnected(_) | OutboundError::Unreachable(_) => "unreachable",
         OutboundError::Timeout => "timeout",
         OutboundError::TooLong => "too_long",

@@ -198,7 +198,7 @@ fn failure(error: OutboundError) -> Failure {
     match error {
         OutboundError::Timeout => Failure::EngineTimeout,
         OutboundError::Unreachable(cause) | OutboundError::NotConnected(cause) => Failure::EngineUnreachable { cause },
-        OutboundError::TooLong | OutboundError::Unusable(_) | OutboundError::Forbidden(_) => {
+        OutboundError::TooLong | OutboundError::Unusable(_) | OutboundError::Forbidden(_) | OutboundError::Crowded => {
             Failure::BadEngineReply { cause: error.to_string() }
         }
     }
@@ -215,7 +215,7 @@ const fn outcome(answer: &Result<Answer, OutboundError>) -> &'static str {
             429 | 503 => "busy",
             _ => "unexpected",
         },
-        Err(OutboundError::Unusable(_) | OutboundError::Forbidden(_)) => "unusable",
+        Err(OutboundError::Unusable(_) | OutboundError::Forbidden(_) | OutboundError::Crowded) => "unusable",
         Err(OutboundError::NotConnected(_)) => "not_connected",
         Err(OutboundError::Unreachable(_)) => "unreachable",
         Err(OutboundError::Timeout) => "timeout",

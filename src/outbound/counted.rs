@@ -1,0 +1,65 @@
+//! Connections that are counted for as long as they are open, used or not, so that hosts without number, which others than
+//! the rules name, cannot use up the process's files.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use tokio::sync::OwnedSemaphorePermit;
+
+/// A connection with its place among those that may be open.
+pub struct Counted<T> {
+    inner: T,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl<T> Counted<T> {
+    /// A connection that gives its place back when it is closed; `None`: it needs none.
+    pub const fn new(inner: T, place: Option<OwnedSemaphorePermit>) -> Self {
+        Self { inner, _place: place }
+    }
+}
+
+impl<T: Connection> Connection for Counted<T> {
+    fn connected(&self) -> Connected {
+        self.inner.connected()
+    }
+}
+
+impl<T: Read + Unpin> Read for Counted<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_read(context, buffer)
+    }
+}
+
+impl<T: Write + Unpin> Write for Counted<T> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write_vectored(context, buffers)
+    }
+}
