@@ -10,6 +10,7 @@ pub mod diff;
 pub mod import_ids;
 pub mod input;
 pub mod lines;
+pub mod listen;
 pub mod progress;
 pub mod schema;
 pub mod serve;
@@ -109,6 +110,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outco
             let rules = load(&asked.rules.rules, err)?;
             sign::run(&rules, &asked, SystemClock.now(), out, err)
         }
+        Command::Listen(asked) => listen::run(&load(&asked.rules.rules, err)?, &asked, out, err),
         Command::Certs(asked) => certs::run(&asked, SystemClock.now(), out, err),
         Command::ImportIds(asked) => import_ids::run(&load(&asked.rules.rules, err)?, &asked, out, err),
         Command::Callbacks(asked) => callbacks::run(&asked, out, err),

@@ -91,7 +91,7 @@ pub(super) fn v1_headers(
 }
 
 /// A header name as documents write it: `X-Api-Key`.
-fn shown(name: &HeaderName) -> String {
+pub(super) fn shown(name: &HeaderName) -> String {
     let capital = |word: &str| {
         let mut letters = word.chars();
         letters.next().map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + letters.as_str())

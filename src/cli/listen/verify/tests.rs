@@ -1,0 +1,255 @@
+use std::fs;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::Mac as _;
+use http::HeaderValue;
+
+use super::*;
+use crate::auth::signatures::lower_hex;
+use crate::rules::{LoadOptions, Secret, load};
+
+const NOW: UnixMillis = UnixMillis(1_780_000_000_500);
+const BODY: &str = r#"{"order_id":"o-1"}"#;
+const V1_BODY: &str = r#"{"external_id":"o-1","status":"SUCCESS"}"#;
+
+fn rules() -> RuleSet {
+    let directory = tempfile::tempdir().unwrap();
+    let routes = "[routes]\npayin = \"POST /odd/in\"\npayout = \"POST /odd/out\"\npayin_status = \"GET /odd/in\"\n\
+                  payout_status = \"GET /odd/out\"\nbalance = \"GET /odd/b\"\ntransactions = \"GET /odd/t\"";
+    let files = [
+        ("gateway.toml", String::new()),
+        (
+            "dialects/odd.toml",
+            format!(
+                "[signature]\napi_key = \"X-Odd-Key\"\nsignature = \"X-Odd-Mark\"\ntimestamp = \"X-Odd-Time\"\n\
+                 payload = \"{{target}}|{{body_sha256}}|{{timestamp}}\"\nencoding = \"base64\"\n{routes}"
+            ),
+        ),
+        (
+            "merchants/acme.toml",
+            "[[api_keys]]\nkey = \"live\"\nv1_secret = \"v1-secret\"\nv2_secret = [\"v2-secret\", \"old-secret\"]\n\
+             [[api_keys]]\nkey = \"only-v2\"\nv2_secret = \"only-v2-secret\""
+                .to_owned(),
+        ),
+        (
+            "merchants/odd.toml",
+            "[[api_keys]]\nkey = \"odd\"\nv1_secret = \"odd-v1\"\nv2_secret = \"odd-v2\"\n[v1]\ndialect = \"odd\""
+                .to_owned(),
+        ),
+    ];
+    for (name, text) in files {
+        let path = directory.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    load(directory.path(), NOW, None, LoadOptions::default()).unwrap()
+}
+
+fn mac(secret: &str, message: &str) -> Vec<u8> {
+    let mut mac = Secret::new(secret.as_bytes()).sha256();
+    mac.update(message.as_bytes());
+    mac.finalize().into_bytes().to_vec()
+}
+
+fn hex(secret: &str, message: &str) -> String {
+    lower_hex(&mac(secret, message))
+}
+
+fn base64(secret: &str, message: &str) -> String {
+    STANDARD.encode(mac(secret, message))
+}
+
+fn received(body: &str, headers: &[(&'static str, &str)]) -> Received {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        map.append(HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap());
+    }
+    Received {
+        at: NOW,
+        method: Method::POST,
+        path: "/cb".to_owned(),
+        query: None,
+        headers: map,
+        body: Bytes::copy_from_slice(body.as_bytes()),
+    }
+}
+
+fn trio(signature: &str) -> Vec<(&'static str, &str)> {
+    vec![
+        ("x-callback-id", "cb_1"),
+        ("webhook-id", "cb_1"),
+        ("webhook-timestamp", "1780000000"),
+        ("webhook-signature", signature),
+    ]
+}
+
+/// The verdicts in order, in short: `live@acme`, a reason, or `-`.
+fn verdicts(rules: &RuleSet, only: Option<&str>, received: &Received) -> Vec<String> {
+    let only = only.map(|id| MerchantId::new(id).unwrap());
+    let findings = Keys::new(rules, only.as_ref()).check(received);
+    let short = |check: Check| match check.verdict {
+        Verdict::Verified(signer) => format!("{}@{}", signer.key, signer.merchant),
+        Verdict::Wrong(reason) => reason,
+        Verdict::Missing => "-".to_owned(),
+    };
+    findings.checks.into_iter().map(short).collect()
+}
+
+#[test]
+fn what_others_signed_verifies() {
+    let rules = rules();
+    // Computed with Python's hmac.
+    let v2 = "643b38509eaf1015025054f35cfb233558bfbfbd9faf8610c444b59319e36c6c";
+    let webhook = "v1,+KASt1b8T1HpGxUISp81RmJuCE7zlhY2kxhYWA9MyLg=";
+    let mut headers = trio(webhook);
+    headers.push(("x-signature", v2));
+    assert_eq!(verdicts(&rules, None, &received(BODY, &headers)), ["live@acme", "live@acme"]);
+    let v1 = "8d64fc1008f63dc155224ad6f6408cba32e3d77338bc305bfa2274867e9d55fc";
+    let v1 = received(V1_BODY, &[("x-api-key", "live"), ("x-timestamp", "1780000000"), ("x-signature", v1)]);
+    assert_eq!(verdicts(&rules, None, &v1), ["live@acme"]);
+    assert_eq!(Keys::new(&rules, None).check(&v1).style, Style::V1);
+}
+
+#[test]
+fn each_wrong_v2_signature_is_told_why() {
+    let rules = rules();
+    let right = hex("v2-secret", BODY);
+    let spaced = hex("v2-secret", r#"{"order_id": "o-1"}"#);
+    let with_line_end = hex("v2-secret", "{\"order_id\":\"o-1\"}\n");
+    for (only, signature, expected) in [
+        (None, right.clone(), "live@acme"),
+        (None, hex("old-secret", BODY), "live@acme"),
+        (None, hex("only-v2-secret", BODY), "only-v2@acme"),
+        (Some("acme"), right.clone(), "live@acme"),
+        (Some("odd"), right.clone(), "made with the secret of another merchant: key live, merchant acme"),
+        (None, right.to_uppercase(), "it is right, but written in upper case"),
+        (None, base64("v2-secret", BODY), "it is right, but written in base64"),
+        (None, base64("else", BODY), "written in base64"),
+        (None, format!("v1={right}"), "no signature: v2 takes 64"),
+        (None, spaced, "the same JSON written otherwise"),
+        (None, with_line_end, "the same JSON written otherwise"),
+        (None, hex("v1-secret", BODY), "made with a v1_secret"),
+        (None, hex("else", BODY), "another secret, or another body"),
+        (None, hex("v2-secret", "{}"), "another secret, or another body"),
+        (None, String::new(), "no signature"),
+        (None, "\u{e9}".to_owned(), "more than visible ASCII"),
+    ] {
+        let found = verdicts(&rules, only, &received(BODY, &[("x-signature", &signature)]));
+        assert!(found[0].contains(expected), "{signature}: {found:?}");
+        assert_eq!(found[1], "-");
+        assert!(!found[0].contains("-secret") && (signature.is_empty() || !found[0].contains(&signature)), "{found:?}");
+    }
+    let twice = received(BODY, &[("x-signature", &right), ("x-signature", &right)]);
+    assert_eq!(verdicts(&rules, None, &twice)[0], "x-signature is sent more than once");
+    assert_eq!(verdicts(&rules, None, &received(BODY, &[])), ["-", "-"]);
+}
+
+#[test]
+fn each_wrong_webhook_is_told_why() {
+    let rules = rules();
+    let right = base64("v2-secret", &format!("cb_1.1780000000.{BODY}"));
+    let of = |message: &str| format!("v1,{}", base64("v2-secret", message));
+    let v1 = format!("v1,{right}");
+    for (signature, expected) in [
+        (v1.clone(), "live@acme"),
+        (format!("v1a,AAAA {} {v1} v2,x", of("else")), "live@acme"),
+        (right.clone(), "no signature of version 1"),
+        (format!("v2,{right}"), "no signature of version 1"),
+        ("v1,AAAA".to_owned(), "no signature of version 1"),
+        (of("cb_1.1780000000.{\"order_id\": \"o-1\"}"), "the same JSON written otherwise"),
+        (of(BODY), "it covers the body alone"),
+        (of(&format!("cb_2.1780000000.{BODY}")), "another secret, or one of the three"),
+        (of(&format!("cb_1.1780000001.{BODY}")), "another secret, or one of the three"),
+        (format!("v1,{}", base64("v1-secret", &format!("cb_1.1780000000.{BODY}"))), "made with a v1_secret"),
+    ] {
+        let found = verdicts(&rules, None, &received(BODY, &trio(&signature)));
+        assert_eq!(found[0], "-");
+        assert!(found[1].contains(expected), "{signature}: {found:?}");
+    }
+    let another = verdicts(&rules, Some("odd"), &received(BODY, &trio(&v1)));
+    assert!(another[1].contains("another merchant: key live"), "{another:?}");
+}
+
+#[test]
+fn a_webhook_is_as_good_as_its_time_and_id() {
+    let rules = rules();
+    for (timestamp, expected) in [
+        ("1780000300", "live@acme"),
+        ("1779999700", "live@acme"),
+        ("1780000301", "it is right, but webhook-timestamp is more than 5 minutes from now"),
+        ("1779999699", "it is right, but webhook-timestamp is more than 5 minutes from now"),
+        ("1780000000500", "it is right, but webhook-timestamp counts milliseconds"),
+        ("2026-05-28T20:26:40Z", "it is right, but webhook-timestamp is no number of whole seconds"),
+        ("+1780000000", "it is right, but webhook-timestamp is no number of whole seconds"),
+        ("", "it is right, but webhook-timestamp is no number of whole seconds"),
+    ] {
+        let signature = format!("v1,{}", base64("v2-secret", &format!("cb_1.{timestamp}.{BODY}")));
+        let mut headers = trio(&signature);
+        headers[2].1 = timestamp;
+        assert_eq!(verdicts(&rules, None, &received(BODY, &headers))[1], expected, "{timestamp}");
+    }
+    let signature = format!("v1,{}", base64("v2-secret", &format!("cb_1.1780000000.{BODY}")));
+    let mut headers = trio(&signature);
+    headers[0].1 = "cb_2";
+    let found = verdicts(&rules, None, &received(BODY, &headers));
+    assert_eq!(found[1], "it is right, but webhook-id is not the X-Callback-Id");
+    for (left_out, expected) in [(1, "webhook-id is missing"), (2, "webhook-timestamp"), (3, "webhook-signature")] {
+        let mut headers = trio(&signature);
+        headers.remove(left_out);
+        let found = verdicts(&rules, None, &received(BODY, &headers));
+        assert!(found[1].starts_with(expected) && found[1].ends_with("is missing"), "{found:?}");
+    }
+}
+
+#[test]
+fn each_wrong_v1_signature_is_told_why() {
+    let rules = rules();
+    let signed = |secret: &str, body: &str| hex(secret, &format!("1780000000.POST./cb.{body}"));
+    let right = signed("v1-secret", V1_BODY);
+    let spaced = signed("v1-secret", r#"{"external_id": "o-1", "status": "SUCCESS"}"#);
+    let late = hex("v1-secret", &format!("1779999699.POST./cb.{V1_BODY}"));
+    for (only, key, timestamp, signature, expected) in [
+        (None, "live", "1780000000", right.clone(), "live@acme"),
+        (None, "live", "1780000000", right.to_uppercase(), "live@acme"),
+        (Some("odd"), "live", "1780000000", right.clone(), "the API key is of another merchant"),
+        (None, "else", "1780000000", right.clone(), "x-api-key names no API key of the rules"),
+        // Its dialect has the key elsewhere.
+        (None, "odd", "1780000000", right.clone(), "x-api-key names no API key of the rules"),
+        (None, "only-v2", "1780000000", right.clone(), "the API key has no v1_secret"),
+        (None, "live", "1779999699", late, "it is right, but x-timestamp is malformed or not within 300 s of now"),
+        (None, "live", "1780000000", spaced, "the same JSON written otherwise"),
+        (None, "live", "1780000000", signed("v2-secret", V1_BODY), "made with the v2_secret"),
+        (None, "live", "1780000001", right.clone(), "does not make it over this method, path, timestamp and body"),
+        (
+            None,
+            "live",
+            "1780000000",
+            hex("v1-secret", V1_BODY),
+            "by the recipe of dialect v1 (key live, merchant acme)",
+        ),
+        (None, "live", "1780000000", String::new(), "does not make it"),
+    ] {
+        let headers = [("x-api-key", key), ("x-timestamp", timestamp), ("x-signature", &signature)];
+        let found = verdicts(&rules, only, &received(V1_BODY, &headers));
+        assert!(found.len() == 1 && found[0].contains(expected), "{key} {timestamp} {signature}: {found:?}");
+    }
+    let unsigned = received(V1_BODY, &[("x-api-key", "live"), ("x-timestamp", "1780000000")]);
+    assert_eq!(verdicts(&rules, None, &unsigned), ["-"]);
+    let timeless = received(V1_BODY, &[("x-api-key", "live"), ("x-signature", &right)]);
+    assert_eq!(verdicts(&rules, None, &timeless), ["x-timestamp is missing"]);
+}
+
+#[test]
+fn a_dialect_is_found_by_its_own_headers() {
+    let rules = rules();
+    let digest = {
+        use sha2::Digest as _;
+        lower_hex(&sha2::Sha256::digest(V1_BODY.as_bytes()))
+    };
+    let signature = base64("odd-v1", &format!("/cb?shop=1|{digest}|1780000000"));
+    let headers = [("x-odd-key", "odd"), ("x-odd-time", "1780000000"), ("x-odd-mark", signature.as_str())];
+    let right = Received { query: Some("shop=1".to_owned()), ..received(V1_BODY, &headers) };
+    assert_eq!(verdicts(&rules, None, &right), ["odd@odd"]);
+    assert!(verdicts(&rules, None, &received(V1_BODY, &headers))[0].contains("recipe of dialect odd"));
+}

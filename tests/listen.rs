@@ -1,0 +1,243 @@
+//! `paybridge listen` from outside: what a merchant's developer sees of callbacks that this test signs itself, on the
+//! shipped rules.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
+
+mod support;
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use http_body_util::Full;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use support::Client;
+use support::request::{hmac_hex, unix_now};
+
+const V1_SECRET: &str = "demo-v1-secret-for-demonstration-only";
+const V2_SECRET: &str = "demo-v2-secret-for-demonstration-only";
+const BODY: &str = r#"{"order_id":"o-1"}"#;
+
+fn mac(secret: &str, message: &str) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(message.as_bytes());
+    STANDARD.encode(mac.finalize().into_bytes())
+}
+
+type Headers = Vec<(&'static str, String)>;
+
+/// A callback in the shape of v2, signed by this secret.
+fn v2(id: &str, secret: &str) -> Headers {
+    let time = unix_now();
+    vec![
+        ("content-type", "application/json".to_owned()),
+        ("x-callback-id", id.to_owned()),
+        ("x-signature", hmac_hex(secret, BODY.as_bytes())),
+        ("webhook-id", id.to_owned()),
+        ("webhook-timestamp", time.to_string()),
+        ("webhook-signature", format!("v1,{}", mac(secret, &format!("{id}.{time}.{BODY}")))),
+    ]
+}
+
+/// A callback in the default dialect.
+fn v1(id: &str, path: &str) -> Headers {
+    let time = unix_now();
+    vec![
+        ("x-callback-id", id.to_owned()),
+        ("x-api-key", "demo-v1".to_owned()),
+        ("x-timestamp", time.to_string()),
+        ("x-signature", hmac_hex(V1_SECRET, format!("{time}.POST.{path}.{BODY}").as_bytes())),
+    ]
+}
+
+/// A listener on the shipped rules.
+struct Listener {
+    _root: tempfile::TempDir,
+    child: Child,
+    out: BufReader<ChildStdout>,
+    address: SocketAddr,
+    client: Option<Client>,
+}
+
+impl Listener {
+    fn start(arguments: &[&str]) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        copy(&support::tools::root().join("rules"), &root.path().join("rules"));
+        let mut child = command(root.path()).args(["--address", "127.0.0.1:0"]).args(arguments).spawn().unwrap();
+        let mut err = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        err.read_line(&mut line).unwrap();
+        let address = line.split("://").nth(1).and_then(|rest| rest.split(';').next()).expect(&line).parse().unwrap();
+        // What is said later must not fill the pipe.
+        std::thread::spawn(move || std::io::copy(&mut err, &mut std::io::sink()));
+        let ca = root.path().join("certs/ca.pem");
+        let client = ca.exists().then(|| Client::new(address, &ca));
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Self { _root: root, child, out, address, client }
+    }
+
+    /// Sends a callback on a connection of its own; status and `Retry-After` of the answer, if there is one.
+    async fn send(&self, alpn: &str, path: &str, headers: &Headers, body: &str) -> Option<(u16, Option<String>)> {
+        let mut request = http::Request::post(format!("https://localhost{path}")).version(match alpn {
+            "h2" => http::Version::HTTP_2,
+            _ => http::Version::HTTP_11,
+        });
+        for (name, value) in headers {
+            request = request.header(*name, value);
+        }
+        let request = request.body(Full::new(Bytes::copy_from_slice(body.as_bytes()))).unwrap();
+        let answer = if let Some(client) = &self.client {
+            let stream = client.tls(&[alpn]).await.unwrap();
+            assert_eq!(stream.get_ref().1.alpn_protocol(), Some(alpn.as_bytes()));
+            if alpn == "h2" {
+                let io = TokioIo::new(stream);
+                let (mut sender, connection) =
+                    hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await.unwrap();
+                tokio::spawn(connection);
+                sender.send_request(request).await
+            } else {
+                http1(TokioIo::new(stream), request).await
+            }
+        } else {
+            http1(TokioIo::new(tokio::net::TcpStream::connect(self.address).await.unwrap()), request).await
+        };
+        let answer = answer.ok()?;
+        let retry_after = answer.headers().get("retry-after").map(|value| value.to_str().unwrap().to_owned());
+        Some((answer.status().as_u16(), retry_after))
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.out.read_line(&mut line).unwrap();
+        line
+    }
+
+    fn json(&mut self) -> Value {
+        let line = self.line();
+        assert!(!line.contains("demonstration-only"), "{line}");
+        serde_json::from_str(&line).expect(&line)
+    }
+
+    fn exit_code(mut self) -> (Option<i32>, String) {
+        let mut rest = String::new();
+        self.out.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code(), rest)
+    }
+}
+
+async fn http1(
+    io: impl hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
+    request: http::Request<Full<Bytes>>,
+) -> hyper::Result<http::Response<hyper::body::Incoming>> {
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
+    tokio::spawn(connection);
+    sender.send_request(request).await
+}
+
+fn command(directory: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_paybridge"));
+    command.arg("listen").current_dir(directory).env_remove("PAYBRIDGE_RULES").env_remove("RUST_LOG");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_callback_is_told_with_the_worth_of_its_signatures() {
+    let arguments = "--count 6 --format json --answer 500,cut,410,200 --retry-after 7";
+    let mut listener = Listener::start(&arguments.split(' ').collect::<Vec<_>>());
+    let verified = json!([
+        { "header": "x-signature", "result": "verified", "merchant": "demo", "key": "demo-v2" },
+        { "header": "webhook-signature", "result": "verified", "merchant": "demo", "key": "demo-v2" },
+    ]);
+
+    let first = v2("cb_1", V2_SECRET);
+    assert_eq!(listener.send("h2", "/cb", &first, BODY).await, Some((500, Some("7".to_owned()))));
+    let told = listener.json();
+    assert_eq!((&told["signatures"], &told["times_seen"], &told["style"]), (&verified, &json!(1), &json!("v2")));
+    assert_eq!((&told["body"], &told["answer"], &told["sample"]), (&json!(BODY), &json!("500"), &json!(false)));
+
+    assert_eq!(listener.send("http/1.1", "/cb", &first, BODY).await, None, "it is cut");
+    assert_eq!(listener.json()["times_seen"], 2);
+
+    let path = "/callbacks/v1";
+    assert_eq!(listener.send("http/1.1", "/callbacks/v1?x=1", &v1("cb_2", path), BODY).await.unwrap().0, 410);
+    let told = listener.json();
+    let by = json!([{ "header": "x-signature", "result": "verified", "merchant": "demo", "key": "demo-v1" }]);
+    assert_eq!((&told["signatures"], &told["style"], &told["times_seen"]), (&by, &json!("v1"), &json!(1)));
+
+    assert_eq!(listener.send("h2", "/cb", &first, r#"{"order_id": "o-1"}"#).await, Some((200, None)));
+    let told = listener.json();
+    for signature in told["signatures"].as_array().unwrap() {
+        let reason = signature["reason"].as_str().unwrap();
+        assert!(signature["result"] == "wrong" && reason.contains("written otherwise"), "{told}");
+    }
+
+    let mut sample = v2("cb_3", "another secret");
+    sample.push(("x-callback-sample", "true".to_owned()));
+    assert_eq!(listener.send("h2", "/cb", &sample, BODY).await.unwrap().0, 200);
+    let told = listener.json();
+    assert!(told["sample"] == true && told["signatures"][0]["result"] == "wrong", "{told}");
+
+    assert_eq!(listener.send("http/1.1", "/cb", &Vec::new(), "").await.unwrap().0, 200);
+    let told = listener.json();
+    assert!(told["signatures"][0]["result"] == "missing" && told["times_seen"].is_null(), "{told}");
+
+    assert_eq!(listener.exit_code(), (Some(0), String::new()), "it ends after as many as asked for");
+}
+
+#[tokio::test]
+async fn people_read_lines_and_end_it_by_hand() {
+    let mut listener = Listener::start(&["--plain", "--merchant", "demo"]);
+    assert!(listener.client.is_none(), "no certificate is made for nothing");
+    let too_long = "x".repeat(64 * 1024 + 1);
+    assert_eq!(listener.send("http/1.1", "/cb", &Vec::new(), &too_long).await.unwrap().0, 413);
+    assert_eq!(listener.send("http/1.1", "/cb", &v2("cb_1", V2_SECRET), BODY).await.unwrap().0, 200);
+    let first = listener.line();
+    assert!(first.ends_with(" #1 POST /cb\n"), "{first}");
+    let pid = Pid::from_child(&listener.child);
+    kill_process(pid, Signal::INT).unwrap();
+    let (code, rest) = listener.exit_code();
+    assert_eq!(code, Some(0));
+    assert!(rest.contains("  X-Signature          verified: key demo-v2, merchant demo\n"), "{rest}");
+    assert!(rest.contains("  {\n    \"order_id\": \"o-1\"\n  }\n  -> 200\n"), "{rest}");
+}
+
+#[test]
+fn what_cannot_be_listened_with_is_told() {
+    let root = tempfile::tempdir().unwrap();
+    copy(&support::tools::root().join("rules"), &root.path().join("rules"));
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    for (arguments, code, expected) in [
+        (&["--merchant", "demmo"][..], 1, "there is no merchant \"demmo\" in the rules"),
+        (&["--address", &taken], 1, "cannot listen at"),
+        (&["--answer", "100"], 2, "must be a status from 200 to 599"),
+        (&["--delay", "1h"], 2, "at most 10m"),
+    ] {
+        let output = command(root.path()).args(arguments).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(code) && err.contains(expected), "{arguments:?}: {err}");
+        assert!(output.stdout.is_empty());
+    }
+}
