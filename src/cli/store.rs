@@ -89,7 +89,7 @@ mod tests {
 
     fn reported(operations: u64, problems: &[&str], problem_count: u64) -> (bool, String, String) {
         let problems = problems.iter().map(|problem| (*problem).to_owned()).collect();
-        told(&Audit { operations, entries: operations, journal: 0, problems, problem_count })
+        told(&Audit { operations, entries: operations, problems, problem_count, ..Audit::default() })
     }
 
     fn told(audit: &Audit) -> (bool, String, String) {

@@ -9,6 +9,8 @@ pub struct Audit {
     pub entries: u64,
     /// How many entries of the journal were looked at.
     pub journal: u64,
+    /// How many callbacks were looked at.
+    pub callbacks: u64,
     /// What is wrong, a line each; the first [`Audit::MAX_PROBLEMS`]. No account number and nothing of `fields` is in them.
     pub problems: Vec<String>,
     /// How many things are wrong.
@@ -37,8 +39,8 @@ impl Audit {
 /// How far an audit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditProgress {
-    /// Operations and entries of the journal looked at.
+    /// Operations, entries of the journal and callbacks looked at.
     pub done: u64,
-    /// Operations and entries of the journal in all.
+    /// Operations, entries of the journal and callbacks in all.
     pub total: u64,
 }

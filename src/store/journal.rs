@@ -47,8 +47,8 @@ pub trait Journal: Send + Sync + 'static {
     fn sent_again(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()>;
 
     /// The engine refused the create of an entry without an answer: its `order_id` may be used again. `since` is when a
-    /// request for it was last given up or sent again, as far as is known here: when that is not so any more, nothing
-    /// happens, and it is `false`.
+    /// request for it was last given up or sent again, as far as is known here: when that is not so any more, or the engine
+    /// has announced its result meanwhile, nothing happens, and it is `false`.
     fn withdraw(&self, id: EntryId, since: Option<UnixMillis>) -> Answer<'_, bool>;
 
     /// Open entries after `after`, oldest first.

@@ -1,6 +1,7 @@
 //! What every backend has to do. [`conformance!`] makes one test of each case for a backend; a backend adds only what
 //! is its own (files, connections, failing disks).
 
+mod callbacks;
 mod create;
 mod history;
 mod jobs;
@@ -21,6 +22,7 @@ use crate::domain::{
 };
 use crate::store::{Audit, Comparison, Creation, Digest, Draft, Fields, Kept, Store, Stored, Verdict};
 
+pub(super) use callbacks::*;
 pub(super) use create::*;
 pub(super) use history::*;
 pub(super) use jobs::*;
@@ -115,6 +117,21 @@ macro_rules! conformance {
             a_callback_is_claimed_once_by_many,
             callbacks_survive_reopening,
             tries_lead_to_delivery_or_failure,
+            only_a_delivery_counts_late,
+            whoever_claims_next_is_not_held_up_by_the_one_before,
+            a_callback_can_be_postponed,
+            the_latest_tries_are_kept,
+            what_is_too_old_is_given_up,
+            an_announcement_waits_for_the_engines_word,
+            an_announcement_is_queued_once,
+            what_has_nothing_to_tell_is_forgotten,
+            an_announced_entry_is_not_lost,
+            a_relay_address_names_its_order,
+            callbacks_are_resent_from_every_state,
+            lists_of_callbacks_are_exact,
+            failed_callbacks_are_resent_by_query,
+            the_outbox_tells_how_much_waits,
+            a_closed_outbox_says_so,
             a_closed_journal_says_so,
             a_closed_store_says_so
         );

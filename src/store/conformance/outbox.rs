@@ -6,16 +6,17 @@ use std::time::Duration;
 use super::*;
 use crate::domain::{Direction, Outcome};
 use crate::store::{
-    CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackQuery, CallbackQueue, CallbackRecord, CallbackState,
-    CallbackSubject, CallbackTarget, CallbackTry, News, TryOutcome,
+    Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackQuery, CallbackQueue, CallbackRecord,
+    CallbackState, CallbackSubject, CallbackTarget, CallbackTry, EntryId, Intent, News, Relayed, Resent, TryOutcome,
+    V1Part, V1Told,
 };
 
-fn at(offset: i64) -> UnixMillis {
+pub(super) fn at(offset: i64) -> UnixMillis {
     UnixMillis(NOW.0 + offset)
 }
 
 /// Everything, from the newest on.
-fn everything() -> CallbackQuery {
+pub(super) fn everything() -> CallbackQuery {
     CallbackQuery {
         states: vec![CallbackState::Pending, CallbackState::Delivered, CallbackState::Failed],
         merchant: None,
@@ -44,12 +45,12 @@ fn target(origin: &str) -> CallbackTarget {
 }
 
 /// The target of most callbacks here.
-fn acme() -> CallbackTarget {
+pub(super) fn acme() -> CallbackTarget {
     target("https://acme.example:443")
 }
 
 /// A deposit that is created FAILED at a time, and so has to be told of.
-fn failed(order_text: &str, offset: i64) -> Draft {
+pub(super) fn failed(order_text: &str, offset: i64) -> Draft {
     let mut draft = deposit("acme", order_text);
     draft.operation.state = State::Finished { outcome: Outcome::Failed, at: at(offset) };
     draft
@@ -61,23 +62,23 @@ fn failed_at(order_text: &str, offset: i64, callback_url: &str) -> Draft {
     draft
 }
 
-fn claim(shares: &[(CallbackTarget, usize)], now: i64, lease_until: i64) -> CallbackClaim {
+pub(super) fn claim(shares: &[(CallbackTarget, usize)], now: i64, lease_until: i64) -> CallbackClaim {
     CallbackClaim { shares: shares.to_vec(), now: at(now), lease_until: at(lease_until) }
 }
 
 /// Claims what is due of [`acme`].
-async fn claimed(store: &dyn Store, now: i64, lease_until: i64) -> Vec<CallbackJob> {
+pub(super) async fn claimed(store: &dyn Store, now: i64, lease_until: i64) -> Vec<CallbackJob> {
     store.claim_callbacks(claim(&[(acme(), 100)], now, lease_until)).await.unwrap()
 }
 
 /// Claims the only callback that is due of [`acme`].
-async fn claimed_one(store: &dyn Store, now: i64, lease_until: i64) -> CallbackJob {
+pub(super) async fn claimed_one(store: &dyn Store, now: i64, lease_until: i64) -> CallbackJob {
     let mut jobs = claimed(store, now, lease_until).await;
     assert_eq!(jobs.len(), 1, "{jobs:?}");
     jobs.remove(0)
 }
 
-fn orders(jobs: &[CallbackJob]) -> Vec<(&str, u32)> {
+pub(super) fn orders(jobs: &[CallbackJob]) -> Vec<(&str, u32)> {
     jobs.iter().map(|job| (order_of(job), job.attempts)).collect()
 }
 
@@ -88,32 +89,32 @@ fn order_of(job: &CallbackJob) -> &str {
     }
 }
 
-async fn record(store: &dyn Store, id: CallbackId) -> CallbackRecord {
+pub(super) async fn record(store: &dyn Store, id: CallbackId) -> CallbackRecord {
     store.callback(id).await.unwrap().unwrap().0
 }
 
-async fn tries(store: &dyn Store, id: CallbackId) -> Vec<CallbackTry> {
+pub(super) async fn tries(store: &dyn Store, id: CallbackId) -> Vec<CallbackTry> {
     store.callback(id).await.unwrap().unwrap().1
 }
 
-async fn queues(store: &dyn Store) -> Vec<(CallbackTarget, UnixMillis)> {
+pub(super) async fn queues(store: &dyn Store) -> Vec<(CallbackTarget, UnixMillis)> {
     let mut queues: Vec<_> =
         store.callback_queues().await.unwrap().into_iter().map(|CallbackQueue { target, due }| (target, due)).collect();
     queues.sort();
     queues
 }
 
-fn answered_with(status: u16, offset: i64) -> CallbackTry {
+pub(super) fn answered_with(status: u16, offset: i64) -> CallbackTry {
     CallbackTry { at: at(offset), duration: Duration::from_micros(1234), outcome: TryOutcome::Status(status) }
 }
 
-fn unanswered(offset: i64) -> CallbackTry {
+pub(super) fn unanswered(offset: i64) -> CallbackTry {
     let outcome = TryOutcome::Error("https://acme.example:443: the connection was refused".into());
     CallbackTry { at: at(offset), duration: Duration::from_secs(10), outcome }
 }
 
 /// Whether the worker was told since this was asked last.
-async fn was_told(store: &dyn Store) -> bool {
+pub(super) async fn was_told(store: &dyn Store) -> bool {
     tokio::time::timeout(Duration::ZERO, store.callbacks_queued().notified()).await.is_ok()
 }
 
@@ -255,4 +256,286 @@ pub(in crate::store) async fn tries_lead_to_delivery_or_failure(backend: &dyn Ba
     assert!(claimed(&*store, 100_000, 200_000).await.is_empty());
     assert_eq!(queues(&*store).await, []);
     audited(&*store).await;
+}
+
+/// The cases of the table in the docs of tries: a try that comes late is kept, and only a delivery still counts.
+pub(in crate::store) async fn only_a_delivery_counts_late(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let refused = || (answered_with(410, 7), CallbackNext::Failed);
+    let again = || (unanswered(7), CallbackNext::RetryAt(at(9000)));
+    let taken = || (answered_with(200, 7), CallbackNext::Delivered);
+    let settled = CallbackState::Delivered;
+    for (number, before, late, state, due) in [
+        (0, None, refused(), CallbackState::Pending, Some(500)),
+        (1, None, again(), CallbackState::Pending, Some(500)),
+        (2, None, taken(), settled, None),
+        (3, Some((answered_with(201, 6), CallbackNext::Delivered)), refused(), settled, None),
+        (4, Some((answered_with(201, 6), CallbackNext::Delivered)), again(), settled, None),
+        (5, Some((answered_with(410, 6), CallbackNext::Failed)), again(), CallbackState::Failed, None),
+        (6, Some((answered_with(410, 6), CallbackNext::Failed)), taken(), settled, None),
+    ] {
+        created(&*store, failed(&number.to_string(), 0)).await;
+        let id = claimed_one(&*store, 10, 100).await.id;
+        let count = 1 + usize::from(before.is_some());
+        match before {
+            Some((tried, next)) => store.callback_tried(id, tried, next).await.unwrap(),
+            // Its lease ended, and it was resent by hand.
+            None => assert_eq!(store.resend_callback(id, at(500)).await.unwrap(), Resent::Queued),
+        }
+        let last = record(&*store, id).await.last;
+        store.callback_tried(id, late.0.clone(), late.1).await.unwrap();
+        let found = record(&*store, id).await;
+        assert_eq!((found.state, found.is_under_way), (state, false), "{number}");
+        assert!(due.is_none_or(|due| found.due == at(due)), "{number}: {found:?}");
+        let counts = late.1 == CallbackNext::Delivered;
+        assert_eq!(found.last, if counts { Some(late.0.outcome.clone()) } else { last }, "{number}");
+        let kept = tries(&*store, id).await;
+        assert_eq!((kept.len(), found.tries as usize), (count, count), "{number}: every try is kept");
+        assert_eq!(kept.last(), Some(&late.0), "{number}");
+        if state == CallbackState::Pending {
+            let id = claimed_one(&*store, 500, 600).await.id;
+            store.callback_tried(id, answered_with(200, 8), CallbackNext::Delivered).await.unwrap();
+        }
+        assert!(claimed(&*store, 100_000, 200_000).await.is_empty(), "{number}");
+    }
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn whoever_claims_next_is_not_held_up_by_the_one_before(backend: &dyn Backend) {
+    let store = backend.open().await;
+    created(&*store, failed("raced", 0)).await;
+    let first = claimed_one(&*store, 0, 100).await;
+    let second = claimed_one(&*store, 100, 200).await;
+    assert_eq!((first.id, second.attempts), (second.id, 1));
+    store.callback_tried(first.id, unanswered(110), CallbackNext::RetryAt(at(150))).await.unwrap();
+    store.callback_tried(second.id, answered_with(200, 120), CallbackNext::Delivered).await.unwrap();
+    assert_eq!(record(&*store, first.id).await.state, CallbackState::Delivered);
+    assert_eq!(record(&*store, first.id).await.tries, 2);
+    assert_eq!(queues(&*store).await, [], "it is in no queue, and leased by nobody");
+}
+
+pub(in crate::store) async fn a_callback_can_be_postponed(backend: &dyn Backend) {
+    let store = backend.open().await;
+    created(&*store, failed("postponed", 0)).await;
+    let id = claimed_one(&*store, 0, 100).await.id;
+    store.postpone_callback(id, at(77)).await.unwrap();
+    assert_eq!(queues(&*store).await, [(acme(), at(77))]);
+    store.postpone_callback(id, at(99)).await.unwrap();
+    assert_eq!(queues(&*store).await, [(acme(), at(77))], "nobody has claimed it");
+    let again = claimed_one(&*store, 77, 200).await;
+    assert_eq!((again.id, again.attempts), (id, 1), "it counts as an attempt");
+    assert_eq!((record(&*store, id).await.tries, tries(&*store, id).await), (0, Vec::new()), "and is no try");
+    store.callback_tried(id, answered_with(200, 80), CallbackNext::Delivered).await.unwrap();
+    store.postpone_callback(id, at(90)).await.unwrap();
+    store.postpone_callback(CallbackId::new(id.subject(), id.nonce() ^ 1), at(90)).await.unwrap();
+    assert_eq!(queues(&*store).await, [], "what has ended is not begun again");
+}
+
+pub(in crate::store) async fn the_latest_tries_are_kept(backend: &dyn Backend) {
+    let store = backend.open().await;
+    created(&*store, failed("tried", 0)).await;
+    created(&*store, failed("other", 0)).await;
+    let jobs = claimed(&*store, 0, 100).await;
+    let id = jobs[0].id;
+    store.callback_tried(jobs[1].id, unanswered(1), CallbackNext::RetryAt(at(1_000_000))).await.unwrap();
+    let all = CallbackRecord::MAX_TRIES + 3;
+    for number in 0..all {
+        let tried = answered_with(503, i64::try_from(number).unwrap());
+        store.callback_tried(id, tried, CallbackNext::RetryAt(at(1_000_000))).await.unwrap();
+    }
+    let kept = tries(&*store, id).await;
+    assert_eq!((kept.len(), kept[0].at), (CallbackRecord::MAX_TRIES, at(3)));
+    assert!(kept.is_sorted_by_key(|tried| tried.at));
+    assert_eq!(record(&*store, id).await.tries as usize, all, "all of them count");
+    assert_eq!(tries(&*store, jobs[1].id).await.len(), 1);
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn what_is_too_old_is_given_up(backend: &dyn Backend) {
+    let store = backend.open().await;
+    for (text, offset) in [("leased", 1), ("first", 2), ("second", 3), ("third", 4), ("young", 50)] {
+        created(&*store, failed(text, offset)).await;
+    }
+    let leased = store.claim_callbacks(claim(&[(acme(), 1)], 10, 1000)).await.unwrap().remove(0).id;
+    assert_eq!(store.expire_callbacks(at(40), "too late", 2).await.unwrap(), 2);
+    let gone: Vec<_> = told(&*store).await.into_iter().filter(|it| it.state == CallbackState::Failed).collect();
+    assert_eq!(gone.iter().map(|it| it.order_id.as_str()).collect::<Vec<_>>(), ["first", "second"], "oldest first");
+    assert!(gone.iter().all(|it| it.tries == 0 && it.last == Some(TryOutcome::Error("too late".into()))));
+    assert_eq!(store.expire_callbacks(at(40), "too late", 9).await.unwrap(), 1);
+    assert_eq!(store.expire_callbacks(at(40), "too late", 9).await.unwrap(), 0);
+    assert_eq!(orders(&claimed(&*store, 500, 2000).await), [("young", 0)]);
+    let found = record(&*store, leased).await;
+    assert_eq!((found.state, found.is_under_way), (CallbackState::Pending, true), "somebody is at it");
+    assert_eq!(store.expire_callbacks(at(1000), "too late", 9).await.unwrap(), 1, "its lease has ended");
+    assert_eq!(record(&*store, leased).await.state, CallbackState::Failed);
+    audited(&*store).await;
+}
+
+/// An entry whose merchant is told at an address.
+pub(super) fn relayed_intent(order_text: &str, address: Option<&str>) -> Intent {
+    let mut intent = intent("acme", order_text);
+    intent.v1.told = V1Told::Relayed(address.map(url));
+    intent
+}
+
+fn engine() -> CallbackTarget {
+    CallbackTarget::Engine
+}
+
+pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let address = "http://shop.acme.example:8080/v1?x=1";
+    let entry = intended(&*store, relayed_intent("announced", Some(address))).await;
+    let entry = store.answer(entry, engine_answer(42)).await.unwrap().unwrap();
+    assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
+    assert!(was_told(&*store).await);
+    assert_eq!(store.relayed(entry.id, at(2)).await.unwrap(), Relayed::Nothing, "it waits already");
+    assert_eq!(queues(&*store).await, [(engine(), at(1))]);
+    let claimed_of = async |target, now| {
+        let mut jobs = store.claim_callbacks(claim(&[(target, 9)], now, now + 100)).await.unwrap();
+        assert_eq!(jobs.len(), 1);
+        jobs.remove(0)
+    };
+    let job = claimed_of(engine(), 1).await;
+    assert_eq!((job.id.subject(), job.target), (CallbackSubject::Entry(entry.id), engine()));
+    let News::Entry(told_of) = job.news else { panic!("it is of an entry") };
+    assert_eq!(*told_of, entry);
+    store.postpone_callback(job.id, at(50)).await.unwrap();
+    let again = claimed_of(engine(), 50).await;
+    assert_eq!((again.id, again.attempts), (job.id, 1));
+    assert!(!was_told(&*store).await);
+
+    store.callback_ready(job.id, at(60)).await.unwrap();
+    assert!(was_told(&*store).await);
+    let shop = target("http://shop.acme.example:8080");
+    assert_eq!(queues(&*store).await, [(shop.clone(), at(60))]);
+    let ready = claimed_of(shop.clone(), 60).await;
+    assert_eq!((ready.id, ready.attempts, ready.queued_at), (job.id, 0, at(60)), "the merchant's time begins");
+    store.callback_ready(job.id, at(70)).await.unwrap();
+    store.drop_callback(CallbackId::new(job.id.subject(), job.id.nonce() ^ 1)).await.unwrap();
+    let expected = CallbackRecord {
+        id: job.id,
+        merchant: merchant("acme"),
+        direction: Direction::Payin,
+        order_id: order("announced"),
+        transaction_id: Some("42".into()),
+        url: url(address),
+        is_v1: true,
+        state: CallbackState::Pending,
+        target: shop,
+        is_under_way: true,
+        queued_at: at(60),
+        due: at(160),
+        tries: 0,
+        last: None,
+    };
+    assert_eq!(record(&*store, job.id).await, expected, "it is ready once");
+    store.callback_tried(job.id, answered_with(200, 61), CallbackNext::Delivered).await.unwrap();
+    assert_eq!(store.relayed(entry.id, at(99)).await.unwrap(), Relayed::Nothing, "it was told");
+    store.callback_ready(job.id, at(99)).await.unwrap();
+    store.drop_callback(job.id).await.unwrap();
+    assert_eq!(record(&*store, job.id).await.state, CallbackState::Delivered);
+    assert_eq!(queues(&*store).await, []);
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn an_announcement_is_queued_once(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let entry = intended(&*store, relayed_intent("raced", Some("https://acme.example/"))).await;
+    let tasks: Vec<_> = (0..20)
+        .map(|number| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.relayed(entry.id, at(number)).await.unwrap() })
+        })
+        .collect();
+    let mut queued = 0;
+    for task in tasks {
+        queued += u32::from(task.await.unwrap() == Relayed::Queued);
+    }
+    assert_eq!((queued, told(&*store).await.len()), (1, 1));
+    // Nobody is to be told of the others.
+    let silent = intended(&*store, relayed_intent("silent", None)).await;
+    assert_eq!(store.relayed(silent.id, at(1)).await.unwrap(), Relayed::Nothing);
+    assert_eq!(store.relayed(EntryId(1_000_000), at(1)).await.unwrap(), Relayed::Nothing);
+    assert_eq!(told(&*store).await.len(), 1);
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let entry = intended(&*store, relayed_intent("nothing", Some("https://acme.example/"))).await;
+    assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
+    let id = told(&*store).await[0].id;
+    assert_eq!(store.claim_callbacks(claim(&[(engine(), 1)], 1, 100)).await.unwrap().len(), 1);
+    store.callback_tried(id, unanswered(1), CallbackNext::RetryAt(at(5))).await.unwrap();
+    store.drop_callback(id).await.unwrap();
+    assert_eq!((store.callback(id).await.unwrap(), queues(&*store).await), (None, Vec::new()));
+    store.callback_tried(id, unanswered(2), CallbackNext::Delivered).await.unwrap();
+    assert_eq!(store.resend_callback(id, at(3)).await.unwrap(), Resent::Unknown);
+    assert_eq!(store.relayed(entry.id, at(9)).await.unwrap(), Relayed::Queued, "a later one is told");
+    assert!(told(&*store).await[0].id != id && tries(&*store, told(&*store).await[0].id).await.is_empty());
+    // The results of operations are always told.
+    created(&*store, failed("result", 0)).await;
+    let job = claimed_one(&*store, 0, 100).await;
+    store.drop_callback(job.id).await.unwrap();
+    store.callback_ready(job.id, at(1)).await.unwrap();
+    assert_eq!(record(&*store, job.id).await.due, at(100));
+    audited(&*store).await;
+}
+
+/// What the engine announced exists: its entry is not withdrawn, and what replaces it takes the callback over.
+pub(in crate::store) async fn an_announced_entry_is_not_lost(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let intent = relayed_intent("announced", Some("https://acme.example/"));
+    let first = intended(&*store, intent.clone()).await;
+    assert!(store.withdraw(first.id, None).await.unwrap());
+    let second = intended(&*store, intent).await;
+    assert_eq!(store.relayed(second.id, at(1)).await.unwrap(), Relayed::Queued);
+    assert!(!store.withdraw(second.id, None).await.unwrap());
+    let before = told(&*store).await.remove(0);
+    assert_eq!(store.claim_callbacks(claim(&[(engine(), 1)], 1, 100)).await.unwrap().len(), 1);
+    store.callback_tried(before.id, unanswered(1), CallbackNext::RetryAt(at(5))).await.unwrap();
+    // The answer to the first request comes after all.
+    let answered = store.answer(first, engine_answer(1)).await.unwrap().unwrap();
+    assert_ne!(answered.id, second.id);
+    let after = told(&*store).await.remove(0);
+    assert_eq!(after.id.subject(), CallbackSubject::Entry(answered.id));
+    assert_eq!((after.id.nonce(), after.due, after.tries), (before.id.nonce(), at(5), 1));
+    assert_eq!(tries(&*store, after.id).await, [unanswered(1)]);
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn a_relay_address_names_its_order(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let key = |name, direction, text| store.comparer().order_key(&merchant(name), direction, &order(text));
+    let mut relayed = withdrawal("acme", "relayed");
+    relayed.api_key = "acme-second".into();
+    relayed.v1 = Some(V1Part { digest: Digest([1; 16]), members: None, told: V1Told::Relayed(None) });
+    let mut direct = deposit("acme", "direct");
+    direct.v1 = Some(V1Part { digest: Digest([1; 16]), members: None, told: V1Told::Directly });
+    for draft in [relayed, direct, deposit("acme", "native")] {
+        created(&*store, draft).await;
+    }
+    let entry = intended(&*store, relayed_intent("remote", Some("https://acme.example/"))).await;
+    let addressee = |direction, text, api_key: &str, entry| Addressee {
+        merchant: merchant("acme"),
+        direction,
+        order_id: order(text),
+        api_key: api_key.into(),
+        entry,
+    };
+    let found = async |name, direction, text| store.addressee(key(name, direction, text)).await.unwrap();
+    let expected = addressee(Direction::Payout, "relayed", "acme-second", None);
+    assert_eq!(found("acme", Direction::Payout, "relayed").await, Some(expected));
+    let expected = addressee(Direction::Payin, "remote", "acme-live", Some(entry.id));
+    assert_eq!(found("acme", Direction::Payin, "remote").await, Some(expected));
+    for (name, direction, text) in [
+        ("acme", Direction::Payin, "relayed"),
+        ("bolt", Direction::Payout, "relayed"),
+        ("acme", Direction::Payin, "direct"),
+        ("acme", Direction::Payin, "native"),
+        ("acme", Direction::Payin, "unknown"),
+    ] {
+        assert_eq!(found(name, direction, text).await, None, "{name} {direction} {text}");
+    }
 }

@@ -173,7 +173,7 @@ impl Surroundings {
 impl Auditor<'_> {
     fn all(&mut self, progress: &dyn Fn(AuditProgress), wanted: &dyn Fn() -> bool) -> rusqlite::Result<()> {
         let total: i64 = self.connection.query_row("SELECT count(*) FROM operations", [], |row| row.get(0))?;
-        let total = total.unsigned_abs() + journal::count(self.connection)?;
+        let total = total.unsigned_abs() + journal::count(self.connection)? + outbox::count(self.connection)?;
         progress(AuditProgress { done: 0, total });
         self.pages()?;
         self.structure()?;
@@ -189,7 +189,21 @@ impl Auditor<'_> {
         self.accounts()?;
         self.references()?;
         self.daily_usage(wanted)?;
-        self.journal(&|looked_at| progress(AuditProgress { done: looked_at, total }), wanted)
+        let step = |looked_at| progress(AuditProgress { done: looked_at, total });
+        self.journal(&step, wanted)?;
+        self.outbox(&step, wanted)
+    }
+
+    fn outbox(&mut self, progress: &dyn Fn(u64), wanted: &dyn Fn() -> bool) -> rusqlite::Result<()> {
+        let mut after = i64::MIN;
+        while wanted() {
+            match outbox::slice(self.connection, after, SLICE, &mut self.found)? {
+                Some(last) => after = last,
+                None => break,
+            }
+            progress(self.found.operations + self.found.journal + self.found.callbacks);
+        }
+        Ok(())
     }
 
     fn journal(&mut self, progress: &dyn Fn(u64), wanted: &dyn Fn() -> bool) -> rusqlite::Result<()> {

@@ -6,10 +6,13 @@ use std::time::Instant;
 
 use super::*;
 use crate::clock::SystemRandomness;
-use crate::domain::{Bucket, State, Status};
+use crate::domain::{Bucket, CallbackUrl, State, Status};
 use crate::rules::{Secret, StoreKeys};
 use crate::store::conformance::{NOW, created, deposit, first_page, withdrawal};
-use crate::store::{Digest, V1Part, V1Told};
+use crate::store::{
+    CallbackClaim, CallbackNext, CallbackQuery, CallbackState, CallbackTarget, CallbackTry, Digest, Outbox, TryOutcome,
+    V1Part, V1Told,
+};
 
 /// CPU time of this process, user and system, in microseconds (in steps of 10 ms).
 fn cpu_us() -> u64 {
@@ -166,4 +169,74 @@ async fn histories_cost() {
         let (us, found) = page_us(&store, &query).await;
         println!("{rows} rows, {name:<22} {found:>3} found: {us:>7} us");
     }
+}
+
+/// What the worker asks for, with many callbacks waiting for a dead target and one for a live one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a measurement"]
+async fn the_outbox_costs() {
+    let rows = std::env::var("PAYBRIDGE_ROWS").map_or(100_000, |text| text.parse().unwrap());
+    let directory = tempfile::tempdir_in(std::env::var("CARGO_MANIFEST_DIR").unwrap() + "/target").unwrap();
+    let path = directory.path().join("paybridge.db");
+    let keys = StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] };
+    let store = Arc::new(open(&path, &keys, Arc::new(SystemRandomness::default()), Arc::default()).unwrap().store);
+    let failed = |mut draft: Draft| {
+        draft.operation.state = State::Finished { outcome: Outcome::Failed, at: NOW };
+        draft
+    };
+    let (a_second, cpu) = run(&store, drafts(0, rows, false).into_iter().map(failed).collect(), 256).await;
+    println!("{rows} results: {a_second}/s, {cpu} us CPU a result");
+    let mut live = deposit("live", "live");
+    live.operation.callback_url = CallbackUrl::new("https://live.example/").unwrap();
+    created(&*store, failed(live)).await;
+    let target = CallbackTarget::Origin("https://acme.example:443".into());
+    for round in 0..4 {
+        let started = Instant::now();
+        assert_eq!(store.callback_queues().await.unwrap().len(), 2);
+        let queues = started.elapsed();
+        let started = Instant::now();
+        let shares = vec![(target.clone(), 64)];
+        let claim = CallbackClaim { shares, now: NOW, lease_until: UnixMillis(NOW.0 + 10_000) };
+        let jobs = store.claim_callbacks(claim).await.unwrap();
+        let claim = started.elapsed();
+        let started = Instant::now();
+        for job in &jobs {
+            let outcome = TryOutcome::Error("no answer".into());
+            let tried = CallbackTry { at: NOW, duration: std::time::Duration::from_secs(1), outcome };
+            store.callback_tried(job.id, tried, CallbackNext::RetryAt(UnixMillis(NOW.0 + 5000))).await.unwrap();
+        }
+        let tried = started.elapsed() / 64;
+        let started = Instant::now();
+        let size = store.outbox_size().await.unwrap();
+        println!(
+            "{round}: queues {queues:?}, a claim of {} {claim:?}, a try {tried:?}, the size {:?} ({} pending)",
+            jobs.len(),
+            started.elapsed(),
+            size.pending
+        );
+    }
+    let query = |name: &str| CallbackQuery {
+        states: vec![CallbackState::Pending],
+        merchant: Some(MerchantId::new(name).unwrap()),
+        order_id: None,
+        since: None,
+        until: None,
+        after: None,
+        limit: 50,
+    };
+    for name in ["acme", "live", "none"] {
+        let started = Instant::now();
+        let found = store.callbacks(query(name)).await.unwrap().len();
+        println!("a list of {name}: {found} in {:?}", started.elapsed());
+    }
+    let started = Instant::now();
+    let reopening = Arc::into_inner(store).unwrap();
+    drop(reopening);
+    let closed = started.elapsed();
+    let started = Instant::now();
+    let store = open(&path, &keys, Arc::new(SystemRandomness::default()), Arc::default()).unwrap().store;
+    println!("closing {closed:?}, opening {:?}", started.elapsed());
+    let started = Instant::now();
+    let audit = store.audit(Arc::new(|_| {})).await.unwrap();
+    println!("an audit of {} callbacks {:?}", audit.callbacks, started.elapsed());
 }

@@ -4,6 +4,7 @@
 //! A lease ends by itself. Whoever had it may come back late, when the callback was claimed or resent by somebody else:
 //! what it says is kept, but only that the receiver has it still counts (see [`tries`]).
 
+mod audit;
 mod list;
 mod queue;
 mod subject;
@@ -22,7 +23,8 @@ use crate::store::{
 use queue::Due;
 use subject::Subject;
 
-pub(super) use queue::{NewCallback, release};
+pub(super) use audit::{count, slice};
+pub(super) use queue::{NewCallback, hand_over, release};
 pub(super) use subject::{address, origin_of};
 
 /// How long a callback is left alone that cannot be read.
@@ -138,8 +140,8 @@ impl SqliteStore {
         let places = self.lists.read_aside(&self.readers, read).await?;
         let Some(last) = places.last().copied() else { return Ok((0, None)) };
         let resend = move |connection: &Connection| tries::resend_failed(connection, &places, now);
-        let resent = self.queueing(resend, |resent| *resent > 0).await?;
-        Ok((resent, Some(last)))
+        let count = self.queueing(resend, |count| *count > 0).await?;
+        Ok((count, Some(last)))
     }
 }
 
@@ -244,4 +246,11 @@ const fn state_of(number: i64) -> Option<CallbackState> {
 /// `callbacks.target` as it was written: no origin is the engine's word.
 fn target_of(text: String) -> CallbackTarget {
     if text == CallbackTarget::Engine.as_str() { CallbackTarget::Engine } else { CallbackTarget::Origin(text.into()) }
+}
+
+/// Statements whose plans tests pin.
+#[cfg(test)]
+pub(super) mod plans {
+    pub(in crate::store::sqlite) use super::list::{ALONG, OF_ORDER, SIZE};
+    pub(in crate::store::sqlite) use super::queue::{DUE, EXPIRED, NEXT_QUEUE};
 }

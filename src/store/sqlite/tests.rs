@@ -4,6 +4,7 @@ mod beside;
 mod deep;
 mod history;
 mod journal;
+mod outbox;
 mod tampered;
 mod upgrade;
 
@@ -80,6 +81,21 @@ fn named(bytes: &[u8]) -> StoreKeys {
 
 fn contains(haystack: &[u8], needle: &str) -> bool {
     haystack.windows(needle.len()).any(|window| window == needle.as_bytes())
+}
+
+/// What SQLite would do, a step a line.
+fn plan(connection: &rusqlite::Connection, sql: &str) -> String {
+    let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    for number in 1..=statement.parameter_count() {
+        statement.raw_bind_parameter(number, 1).unwrap();
+    }
+    let mut rows = statement.raw_query();
+    let mut plan = String::new();
+    while let Some(row) = rows.next().unwrap() {
+        plan.push_str(&row.get::<_, String>(3).unwrap());
+        plan.push('\n');
+    }
+    plan
 }
 
 conformance!(Place::new());

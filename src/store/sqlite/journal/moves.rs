@@ -5,8 +5,8 @@ use rusqlite::Connection;
 
 use super::row::{ANSWERED, EntryRow, IN_DOUBT, NewEntry, OPEN};
 use crate::domain::{Status, UnixMillis};
-use crate::store::sqlite::reserved;
 use crate::store::sqlite::row::status_number;
+use crate::store::sqlite::{outbox, reserved};
 use crate::store::{Digest, EngineAnswer, EntryId};
 
 /// What stood in the way of an intent.
@@ -45,11 +45,16 @@ pub(super) fn answer(
         Some(standing) if standing.is_answered() => return Ok(Some(standing)),
         Some(standing) if standing.id() == id => id,
         other => {
-            if let Some(standing) = other {
-                remove(connection, standing.id())?;
+            let replaced = other.map(|standing| standing.id());
+            if let Some(replaced) = replaced {
+                remove(connection, replaced)?;
             }
             reserved::release(connection, new.order_key())?;
-            new.insert(connection)?
+            let id = new.insert(connection)?;
+            if let Some(replaced) = replaced {
+                outbox::hand_over(connection, replaced, id)?;
+            }
+            id
         }
     };
     new.complete(connection, id, answer)?;
@@ -84,10 +89,13 @@ pub(super) fn sent_again(connection: &Connection, id: EntryId, at: UnixMillis) -
         .map(drop)
 }
 
-/// Removes an entry without an answer, if nothing was sent for it since.
+/// Removes an entry without an answer, if nothing was sent for it since, and the engine has announced no result of it.
 pub(super) fn withdraw(connection: &Connection, id: EntryId, since: Option<UnixMillis>) -> rusqlite::Result<bool> {
     connection
-        .prepare_cached("DELETE FROM journal WHERE entry = ?1 AND state <> ?2 AND doubted_at IS ?3")?
+        .prepare_cached(
+            "DELETE FROM journal WHERE entry = ?1 AND state <> ?2 AND doubted_at IS ?3 \
+             AND NOT EXISTS (SELECT 1 FROM callbacks WHERE key = -entry)",
+        )?
         .execute((id.0, ANSWERED, since.map(|at| at.0)))
         .map(|removed| removed == 1)
 }

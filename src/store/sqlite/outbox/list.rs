@@ -31,6 +31,9 @@ pub(super) enum Scope {
 /// What a column held that was never written there.
 type Column = &'static str;
 
+/// What a row holds, if it is there and ours.
+type Understood<T> = Option<Result<T, Column>>;
+
 /// A slice of the list, of one moment, and what made others unreadable, which are left out. Ends early when nobody waits.
 pub(super) fn records(
     connection: &Connection,
@@ -108,9 +111,10 @@ fn begin_of(query: &CallbackQuery) -> UnixMillis {
     query.since.unwrap_or(UnixMillis(i64::MIN))
 }
 
-/// Callbacks in a state between two places, newest first.
+/// Callbacks in a state before a place, newest first. Both columns of the place are sought in the index: thousands may be
+/// queued at one time.
 pub(in crate::store::sqlite) const ALONG: &str = "SELECT queued_at, key, merchant FROM callbacks INDEXED BY callbacks_by_time \
-     WHERE state = ?1 AND (queued_at, key) < (?2, ?3) AND queued_at >= ?4 ORDER BY queued_at DESC, key DESC";
+     WHERE state = ?1 AND (queued_at, key) < (?2, ?3) ORDER BY queued_at DESC, key DESC";
 
 /// Adds the newest of a state.
 fn along(
@@ -123,13 +127,17 @@ fn along(
     let (end, begin) = (end_of(query), begin_of(query));
     let merchant = query.merchant.as_ref().map(MerchantId::as_str);
     let mut statement = connection.prepare_cached(ALONG)?;
-    let mut rows = statement.query((state_number(state), end.queued_at.0, end.key, begin.0))?;
+    let mut rows = statement.query((state_number(state), end.queued_at.0, end.key))?;
     let (mut taken, mut looked_at) = (0, 0_usize);
     while taken < query.limit && (!looked_at.is_multiple_of(LOOK_EVERY) || wanted()) {
         let Some(row) = rows.next()? else { break };
+        let place = CallbackPlace { queued_at: UnixMillis(row.get(0)?), key: row.get(1)? };
+        if place.queued_at < begin {
+            break;
+        }
         looked_at += 1;
         if merchant.is_none_or(|merchant| row.get_ref(2).is_ok_and(|found| found.as_str() == Ok(merchant))) {
-            places.push(CallbackPlace { queued_at: UnixMillis(row.get(0)?), key: row.get(1)? });
+            places.push(place);
             taken += 1;
         }
     }
@@ -180,7 +188,7 @@ const OF_ENTRY: &str = select!(
 );
 
 /// The record of a callback; the error is the column that holds what was never written there.
-fn record(connection: &Connection, key: i64) -> rusqlite::Result<Option<Result<CallbackRecord, Column>>> {
+fn record(connection: &Connection, key: i64) -> rusqlite::Result<Understood<CallbackRecord>> {
     let select = if key < 0 { OF_ENTRY } else { OF_OPERATION };
     let read = connection.prepare_cached(select)?.query_row([key], |row| Ok(understood(row)));
     Ok(read.optional()?.map(|understood| understood.map_err(|NotOurs(column)| column)))
@@ -215,7 +223,7 @@ fn understood(row: &Row<'_>) -> Result<CallbackRecord, NotOurs> {
 pub(super) fn one(
     connection: &Connection,
     id: CallbackId,
-) -> rusqlite::Result<Option<Result<(CallbackRecord, Vec<CallbackTry>), Column>>> {
+) -> rusqlite::Result<Understood<(CallbackRecord, Vec<CallbackTry>)>> {
     at_one_moment(connection, || {
         Ok(match record(connection, id.subject().key())? {
             Some(Ok(record)) if record.id == id => Some(tries::of(connection, id)?.map(|tries| (record, tries))),

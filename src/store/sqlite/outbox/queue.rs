@@ -56,8 +56,8 @@ pub(super) fn relay(connection: &Connection, entry: EntryId, nonce: u64, at: Uni
 }
 
 /// The next target after one, and when its earliest callback is due.
-pub(in crate::store::sqlite) const NEXT_QUEUE: &str =
-    "SELECT target, due_at FROM callbacks WHERE state = 0 AND target > ?1 ORDER BY target, due_at LIMIT 1";
+pub(in crate::store::sqlite) const NEXT_QUEUE: &str = "SELECT target, due_at FROM callbacks INDEXED BY callbacks_by_due WHERE state = 0 AND target > ?1 \
+     ORDER BY target, due_at LIMIT 1";
 
 /// The targets with pending callbacks: one step of the index a target, however many callbacks wait.
 pub(super) fn queues(connection: &Connection) -> rusqlite::Result<Vec<CallbackQueue>> {
@@ -83,8 +83,8 @@ pub(super) struct Due {
 }
 
 /// What is due of a target, earliest first.
-pub(in crate::store::sqlite) const DUE: &str = "SELECT key, nonce, attempts, queued_at FROM callbacks WHERE state = 0 AND target = ?1 AND due_at <= ?2 \
-     ORDER BY due_at, key LIMIT ?3";
+pub(in crate::store::sqlite) const DUE: &str = "SELECT key, nonce, attempts, queued_at FROM callbacks INDEXED BY callbacks_by_due \
+     WHERE state = 0 AND target = ?1 AND due_at <= ?2 ORDER BY due_at, key LIMIT ?3";
 
 /// Takes what is due of each target, earliest first, and leases it.
 pub(super) fn claim(connection: &Connection, claim: &CallbackClaim) -> rusqlite::Result<Vec<Due>> {
@@ -167,6 +167,16 @@ pub(super) fn remove(connection: &Connection, id: CallbackId) -> rusqlite::Resul
         .execute((key, id.nonce().cast_signed()))?;
     if removed == 1 {
         connection.prepare_cached("DELETE FROM callback_tries WHERE key = ?1")?.execute([key])?;
+    }
+    Ok(())
+}
+
+/// What was announced of an entry is of the one that takes its place. Nothing was told of either: neither had an answer.
+pub(in crate::store::sqlite) fn hand_over(connection: &Connection, from: EntryId, to: EntryId) -> rusqlite::Result<()> {
+    let keys = [from, to].map(|entry| CallbackSubject::Entry(entry).key());
+    let handed_over = connection.prepare_cached("UPDATE callbacks SET key = ?2 WHERE key = ?1")?.execute(keys)?;
+    if handed_over == 1 {
+        connection.prepare_cached("UPDATE callback_tries SET key = ?2 WHERE key = ?1")?.execute(keys)?;
     }
     Ok(())
 }

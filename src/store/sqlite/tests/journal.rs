@@ -156,21 +156,6 @@ async fn what_says_nothing_new_costs_no_commit() {
     assert!(log() == before, "nothing was written");
 }
 
-/// What SQLite would do, a step a line.
-fn plan(connection: &rusqlite::Connection, sql: &str) -> String {
-    let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-    for number in 1..=statement.parameter_count() {
-        statement.raw_bind_parameter(number, 1).unwrap();
-    }
-    let mut rows = statement.raw_query();
-    let mut plan = String::new();
-    while let Some(row) = rows.next().unwrap() {
-        plan.push_str(&row.get::<_, String>(3).unwrap());
-        plan.push('\n');
-    }
-    plan
-}
-
 /// Every read of the journal is a search in one index, and nothing is sorted; whatever SQLite knows of the table.
 #[tokio::test]
 async fn plans_of_the_journal_search_one_index() {

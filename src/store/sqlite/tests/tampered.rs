@@ -2,9 +2,14 @@
 
 use super::*;
 use crate::domain::Preparation;
-use crate::domain::{CustomerAccountId, UnixDay};
-use crate::store::conformance::audited;
-use crate::store::{AuditProgress, DailyLimit};
+use std::time::Duration;
+
+use crate::domain::{CallbackUrl, CustomerAccountId, UnixDay};
+use crate::store::conformance::{audited, intended, intent};
+use crate::store::{
+    AuditProgress, CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, Intent, News, Outbox,
+    TryOutcome, V1Told,
+};
 
 /// One operation of each kind, named in SQL by its `order_id`.
 async fn fill(store: &SqliteStore) {
@@ -29,6 +34,39 @@ async fn fill(store: &SqliteStore) {
     store.settle(paid, Outcome::Success { payer }, NOW).await.unwrap();
     let opening = [("EUR", 100), ("USD", 200)]
         .map(|(code, amount)| (Currency::new(code).unwrap(), Amount::from_hundredths(amount).unwrap()));
+    let address = |url: &str| Some(CallbackUrl::new_allowing_http(url).unwrap());
+    let mut relayed = intent("acme", "announced");
+    relayed.v1.told = V1Told::Relayed(address("https://acme.example/v1"));
+    for text in ["announced", "ready"] {
+        let entry = intended(store, Intent { order_id: order(text), ..relayed.clone() }).await;
+        store.relayed(entry.id, NOW).await.unwrap();
+    }
+    intended(store, intent("acme", "silent")).await;
+    let claim = CallbackClaim {
+        shares: vec![(CallbackTarget::Engine, 9), (CallbackTarget::Origin("https://acme.example:443".into()), 9)],
+        now: NOW,
+        lease_until: UnixMillis(NOW.0 + 1000),
+    };
+    for job in store.claim_callbacks(claim).await.unwrap() {
+        let of = match &job.news {
+            News::Operation(stored) => stored.operation.order_id.as_str(),
+            News::Entry(entry) => entry.intent.order_id.as_str(),
+        };
+        let tried = |outcome| CallbackTry { at: NOW, duration: Duration::from_millis(7), outcome };
+        match of {
+            "ready" => store.callback_ready(job.id, NOW).await.unwrap(),
+            "taken" => {
+                for next in [CallbackNext::RetryAt(NOW), CallbackNext::Delivered] {
+                    store.callback_tried(job.id, tried(TryOutcome::Status(200)), next).await.unwrap();
+                }
+            }
+            "released" => {
+                let outcome = TryOutcome::Error("refused".into());
+                store.callback_tried(job.id, tried(outcome), CallbackNext::Failed).await.unwrap();
+            }
+            _ => {}
+        }
+    }
     store.open_ledger(&merchant("dora"), opening.into(), NOW).await.unwrap();
 }
 
@@ -90,7 +128,41 @@ const TAMPERED: &[(&str, &str)] = &[
     ("DELETE FROM kept_names", "the names that its schema kept are missing"),
     ("DELETE FROM callbacks WHERE key = $paid", "its result is not queued to be told"),
     ("UPDATE callbacks SET key = $held WHERE key = $paid", "nobody is to be told"),
-    ("UPDATE callbacks SET key = 7 WHERE key = $paid", "its result is not queued to be told"),
+    ("UPDATE callbacks SET key = 7 WHERE key = $paid", "the callback of operation 7: what it is about does not exist"),
+    ("UPDATE callbacks SET key = 0 WHERE key = $paid", "callback 0: what it is about does not exist"),
+    ("DELETE FROM journal WHERE order_id = 'announced'", "what it is about does not exist"),
+    (
+        "UPDATE callbacks SET key = -(SELECT entry FROM journal WHERE order_id = 'silent') WHERE key < 0 AND leased = 0",
+        "nobody is to be told",
+    ),
+    ("UPDATE callbacks SET merchant = 'bolt' WHERE key = $paid", "its merchant is another one"),
+    ("UPDATE callbacks SET target = 'https://acme.example:8443' WHERE key = $paid", "its target is not the one of its"),
+    ("UPDATE callbacks SET target = 'engine' WHERE key = $paid", "its target is not the one of its address"),
+    (
+        "UPDATE callbacks SET target = 'https://acme.example' WHERE key < 0 AND leased = 0",
+        "its target is not the one of",
+    ),
+    ("UPDATE operations SET callback_url = 'https://other.example/' WHERE transaction_id = $paid", "its target is not"),
+    ("UPDATE callbacks SET state = 3 WHERE key = $paid", "its state is none"),
+    ("UPDATE callbacks SET state = 1 WHERE key = $paid", "it was delivered without a try"),
+    ("UPDATE callbacks SET state = 2, leased = 0 WHERE key = $paid", "it was given up for no reason"),
+    ("UPDATE callbacks SET leased = 1 WHERE key = $taken", "nobody can have claimed it"),
+    ("UPDATE callbacks SET leased = 2 WHERE key = $paid", "nobody can have claimed it"),
+    ("UPDATE callbacks SET attempts = 0 WHERE key = $paid", "nobody can have claimed it"),
+    ("UPDATE callbacks SET attempts = -1 WHERE key = $taken", "its attempts are less than none"),
+    ("UPDATE callbacks SET last_error = 'x' WHERE key = $taken", "its last outcome is none"),
+    ("UPDATE callbacks SET last_status = -1 WHERE key = $taken", "its last outcome is none"),
+    ("UPDATE callbacks SET tries = 3 WHERE key = $taken", "its tries are not those that were made"),
+    ("UPDATE callbacks SET tries = -1 WHERE key = $paid", "its tries are not those that were made"),
+    ("DELETE FROM callback_tries WHERE key = $taken AND number = 1", "its tries are not those that were made"),
+    ("DELETE FROM callback_tries WHERE key = $taken", "its tries are not those that were made"),
+    ("UPDATE callback_tries SET key = $paid WHERE key = $taken", "its tries are not those that were made"),
+    ("UPDATE callback_tries SET key = 7 WHERE key = $taken", "the callback of operation 7: has tries but does not"),
+    ("UPDATE callback_tries SET key = 9223372036854775806 WHERE key = $taken", "6: has tries but does not exist"),
+    ("UPDATE callback_tries SET status = NULL WHERE key = $taken AND number = 1", "what came of a try is not ours"),
+    ("UPDATE callback_tries SET error = 'x' WHERE key = $taken AND number = 1", "what came of a try is not ours"),
+    ("UPDATE callback_tries SET status = 70000 WHERE key = $taken AND number = 1", "what came of a try is not ours"),
+    ("UPDATE callback_tries SET duration_us = -1 WHERE key = $released", "what came of a try is not ours"),
     ("UPDATE provider_jobs SET transaction_id = $paid", "it is finished and has a provider job"),
     ("UPDATE provider_jobs SET transaction_id = 7", "operation 7: is in provider_jobs"),
     ("INSERT INTO reserved_ids SELECT order_key FROM operations LIMIT 1", "is reserved for v1 as well"),

@@ -1,0 +1,264 @@
+//! Callbacks as people see them: lists, and what is sent again by hand.
+
+use std::time::Duration;
+
+use super::outbox::{
+    acme, answered_with, at, claim, claimed, claimed_one, everything, failed, orders, queues, record, relayed_intent,
+    tries, unanswered, was_told,
+};
+use super::*;
+use crate::domain::{Direction, Outcome};
+use crate::store::{
+    CallbackId, CallbackNext, CallbackPlace, CallbackQuery, CallbackRecord, CallbackState, CallbackTarget, CallbackTry,
+    OutboxSize, Relayed, Resent, StoreError, TryOutcome,
+};
+
+const STATES: [CallbackState; 3] = [CallbackState::Pending, CallbackState::Delivered, CallbackState::Failed];
+
+pub(in crate::store) async fn callbacks_are_resent_from_every_state(backend: &dyn Backend) {
+    let store = backend.open().await;
+    for text in ["pending", "leased", "delivered", "failed"] {
+        created(&*store, failed(text, 0)).await;
+    }
+    let ids: Vec<_> = claimed(&*store, 0, 100).await.into_iter().map(|job| job.id).collect();
+    store.callback_tried(ids[0], unanswered(1), CallbackNext::RetryAt(at(90_000))).await.unwrap();
+    store.callback_tried(ids[2], answered_with(200, 2), CallbackNext::Delivered).await.unwrap();
+    store.callback_tried(ids[3], answered_with(410, 3), CallbackNext::Failed).await.unwrap();
+    while was_told(&*store).await {}
+    assert_eq!(store.resend_callback(ids[1], at(99)).await.unwrap(), Resent::UnderWay);
+    assert!(!was_told(&*store).await);
+    let leased = record(&*store, ids[1]).await;
+    assert_eq!((leased.is_under_way, leased.due, leased.queued_at), (true, at(100), at(0)), "nothing was changed");
+    for id in [ids[0], ids[2], ids[3]] {
+        let before = record(&*store, id).await;
+        assert_eq!(store.resend_callback(id, at(50)).await.unwrap(), Resent::Queued);
+        assert!(was_told(&*store).await);
+        let state = CallbackState::Pending;
+        let expected = CallbackRecord { state, due: at(50), queued_at: at(50), ..before };
+        assert_eq!(record(&*store, id).await, expected, "its tries and its last one's outcome stay");
+    }
+    let again = claimed(&*store, 50, 200).await;
+    assert_eq!(orders(&again), [("pending", 0), ("delivered", 0), ("failed", 0)], "with a fresh count");
+    assert_eq!(again.iter().map(|job| job.id).collect::<Vec<_>>(), [ids[0], ids[2], ids[3]]);
+    assert_eq!(store.resend_callback(ids[1], at(100)).await.unwrap(), Resent::Queued, "its lease has ended");
+    assert_eq!(orders(&claimed(&*store, 100, 300).await), [("leased", 0)]);
+    let stranger = CallbackId::new(ids[0].subject(), ids[0].nonce() ^ 1);
+    assert_eq!(store.resend_callback(stranger, at(100)).await.unwrap(), Resent::Unknown);
+    store.callback_tried(ids[3], answered_with(200, 51), CallbackNext::Delivered).await.unwrap();
+    assert_eq!(tries(&*store, ids[3]).await, [answered_with(410, 3), answered_with(200, 51)]);
+    audited(&*store).await;
+}
+
+/// Numbers that are the same at every run (splitmix64).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+
+    fn of<T: Clone>(&mut self, list: &[T]) -> T {
+        list[usize::try_from(self.below(list.len() as u64)).unwrap()].clone()
+    }
+}
+
+const MERCHANTS: [&str; 3] = ["acme", "bolt", "cosy"];
+
+/// Callbacks of three merchants in every state, of operations and entries; times repeat.
+async fn fill(store: &dyn Store, chance: &mut Chance) -> Vec<CallbackRecord> {
+    for number in 0..90_u64 {
+        let (name, text) = (chance.of(&MERCHANTS), (number / 2).to_string());
+        let offset = i64::try_from(chance.below(12)).unwrap();
+        if chance.below(4) == 0 {
+            let mut intent = relayed_intent(&format!("e{text}"), Some("https://acme.example/"));
+            intent.merchant = merchant(name);
+            let id = intended_or_there(store, intent).await;
+            store.relayed(id, at(offset)).await.unwrap();
+        } else {
+            let kind = if number % 2 == 0 { deposit } else { withdrawal };
+            let mut draft = kind(name, &text);
+            draft.operation.state = State::Finished { outcome: Outcome::Failed, at: at(offset) };
+            created(store, draft).await;
+        }
+    }
+    let shares = [(acme(), 1000), (CallbackTarget::Engine, 1000)];
+    for job in store.claim_callbacks(claim(&shares, 100, 200)).await.unwrap() {
+        let next = chance.of(&[
+            CallbackNext::Delivered,
+            CallbackNext::Failed,
+            CallbackNext::RetryAt(at(300)),
+            CallbackNext::RetryAt(at(400)),
+        ]);
+        store.callback_tried(job.id, answered_with(500, 100), next).await.unwrap();
+    }
+    let mut all = Vec::new();
+    for found in told(store).await {
+        all.push(record(store, found.id).await);
+    }
+    all.sort_by_key(|record| std::cmp::Reverse(record.place()));
+    all
+}
+
+async fn intended_or_there(store: &dyn Store, intent: crate::store::Intent) -> crate::store::EntryId {
+    match store.intend(intent).await.unwrap() {
+        crate::store::Intended::Written(id) => id,
+        crate::store::Intended::Existing(entry) => entry.id,
+        crate::store::Intended::Reserved => panic!("nothing is reserved"),
+    }
+}
+
+fn a_query(chance: &mut Chance, all: &[CallbackRecord]) -> CallbackQuery {
+    let mut one_in = |number| chance.below(number) == 0;
+    let (with_merchant, with_order, with_since, with_until, with_after) =
+        (one_in(2), one_in(4), one_in(3), one_in(3), one_in(3));
+    let sample = chance.of(all);
+    let offset = |chance: &mut Chance| at(i64::try_from(chance.below(14)).unwrap() - 1);
+    CallbackQuery {
+        states: STATES.into_iter().filter(|_| chance.below(3) > 0).collect(),
+        merchant: with_merchant.then(|| sample.merchant.clone()),
+        order_id: with_order.then(|| sample.order_id.clone()),
+        since: with_since.then(|| offset(chance)),
+        until: with_until.then(|| offset(chance)),
+        after: with_after.then(|| chance.of(all).place()),
+        limit: chance.of(&[0, 1, 2, 7, 1000]),
+    }
+}
+
+/// What a query finds among all callbacks, which are in the list's order.
+fn expected(query: &CallbackQuery, all: &[CallbackRecord]) -> Vec<CallbackRecord> {
+    let matches = |record: &&CallbackRecord| {
+        query.states.contains(&record.state)
+            && query.merchant.as_ref().is_none_or(|merchant| record.merchant == *merchant)
+            && query.order_id.as_ref().is_none_or(|it| query.merchant.is_some() && record.order_id == *it)
+            && query.since.is_none_or(|since| record.queued_at >= since)
+            && query.until.is_none_or(|until| record.queued_at <= until)
+            && query.after.is_none_or(|after| record.place() < after)
+    };
+    all.iter().filter(matches).take(query.limit).cloned().collect()
+}
+
+pub(in crate::store) async fn lists_of_callbacks_are_exact(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let mut chance = Chance(7);
+    let all = fill(&*store, &mut chance).await;
+    assert!(STATES.iter().all(|state| all.iter().filter(|record| record.state == *state).count() > 5));
+    assert!(all.iter().any(|record| record.is_v1) && all.iter().any(|record| !record.is_v1));
+    for _ in 0..600 {
+        let query = a_query(&mut chance, &all);
+        assert_eq!(store.callbacks(query.clone()).await.unwrap(), expected(&query, &all), "{query:?}");
+    }
+    // Slices tile the list.
+    for limit in [1, 7] {
+        let (mut after, mut found) = (None::<CallbackPlace>, Vec::new());
+        loop {
+            let slice = store.callbacks(CallbackQuery { after, limit, ..everything() }).await.unwrap();
+            let Some(last) = slice.last() else { break };
+            after = Some(last.place());
+            found.extend(slice);
+        }
+        assert!(found == all);
+    }
+    let both = CallbackQuery { merchant: Some(all[0].merchant.clone()), ..everything() };
+    let directions = [Direction::Payin, Direction::Payout];
+    let named = directions.map(|direction| all.iter().find(|record| record.direction == direction).unwrap());
+    for record in named {
+        let query = CallbackQuery {
+            merchant: Some(record.merchant.clone()),
+            order_id: Some(record.order_id.clone()),
+            ..both.clone()
+        };
+        assert!(store.callbacks(query).await.unwrap().contains(record));
+    }
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn failed_callbacks_are_resent_by_query(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let mut chance = Chance(11);
+    let all = fill(&*store, &mut chance).await;
+    for _ in 0..40 {
+        let query = a_query(&mut chance, &all);
+        let before = told(&*store).await;
+        let mut listed = before.clone();
+        listed.sort_by_key(|record| std::cmp::Reverse(record.place()));
+        let states = vec![CallbackState::Failed];
+        let resent = expected(&CallbackQuery { states, ..query.clone() }, &listed);
+        while was_told(&*store).await {}
+        let (count, last) = store.resend_failed(query.clone(), at(1000)).await.unwrap();
+        assert_eq!((count, last), (resent.len(), resent.last().map(CallbackRecord::place)), "{query:?}");
+        assert_eq!(was_told(&*store).await, count > 0);
+        for (before, after) in before.into_iter().zip(told(&*store).await) {
+            let mut expected = before.clone();
+            if resent.contains(&before) {
+                expected =
+                    CallbackRecord { state: CallbackState::Pending, queued_at: at(1000), due: at(1000), ..before };
+            }
+            assert_eq!(after, expected);
+        }
+    }
+    // In slices, until nothing is left.
+    let (mut after, mut slices) = (None, 0);
+    loop {
+        let (_, last) = store.resend_failed(CallbackQuery { after, limit: 2, ..everything() }, at(2000)).await.unwrap();
+        let Some(last) = last else { break };
+        (after, slices) = (Some(last), slices + 1);
+        assert!(slices < 100);
+    }
+    assert!(told(&*store).await.iter().all(|record| record.state != CallbackState::Failed));
+    audited(&*store).await;
+}
+
+pub(in crate::store) async fn the_outbox_tells_how_much_waits(backend: &dyn Backend) {
+    let store = backend.open().await;
+    assert_eq!(store.outbox_size().await.unwrap(), OutboxSize::default());
+    for (text, offset) in [("a", 5), ("b", 3), ("c", 9)] {
+        created(&*store, failed(text, offset)).await;
+    }
+    let size = |pending, failed, oldest: Option<i64>| OutboxSize { pending, failed, oldest: oldest.map(at) };
+    assert_eq!(store.outbox_size().await.unwrap(), size(3, 0, Some(3)));
+    let jobs = claimed(&*store, 9, 100).await;
+    assert_eq!(store.outbox_size().await.unwrap(), size(3, 0, Some(3)), "whoever is at them");
+    store.callback_tried(jobs[0].id, answered_with(410, 10), CallbackNext::Failed).await.unwrap();
+    store.callback_tried(jobs[1].id, answered_with(200, 10), CallbackNext::Delivered).await.unwrap();
+    assert_eq!(store.outbox_size().await.unwrap(), size(1, 1, Some(9)));
+    store.resend_callback(jobs[0].id, at(20)).await.unwrap();
+    assert_eq!(store.outbox_size().await.unwrap(), size(2, 0, Some(9)));
+    let entry = intended(&*store, relayed_intent("remote", Some("https://acme.example/"))).await;
+    assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
+    assert_eq!(store.outbox_size().await.unwrap(), size(3, 0, Some(1)), "those that wait for the engine too");
+}
+
+pub(in crate::store) async fn a_closed_outbox_says_so(backend: &dyn Backend) {
+    let store = backend.open().await;
+    created(&*store, failed("order", 0)).await;
+    let id = claimed_one(&*store, 0, 100).await.id;
+    let entry = intended(&*store, relayed_intent("remote", Some("https://acme.example/"))).await;
+    assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
+    let of_entry = told(&*store).await.remove(0).id;
+    store.close().await.unwrap();
+    let tried = CallbackTry { at: NOW, duration: Duration::ZERO, outcome: TryOutcome::Status(200) };
+    let closed = [
+        store.callback_queues().await.err(),
+        store.claim_callbacks(claim(&[(acme(), 1)], 0, 1)).await.err(),
+        store.callback_tried(id, tried, CallbackNext::Delivered).await.err(),
+        store.postpone_callback(id, NOW).await.err(),
+        store.callback_ready(of_entry, NOW).await.err(),
+        store.drop_callback(of_entry).await.err(),
+        store.expire_callbacks(NOW, "too late", 1).await.err(),
+        store.addressee(Digest([0; 16])).await.err(),
+        store.relayed(entry.id, NOW).await.err(),
+        store.callback(id).await.err(),
+        store.callbacks(everything()).await.err(),
+        store.resend_callback(id, NOW).await.err(),
+        store.resend_failed(everything(), NOW).await.err(),
+        store.outbox_size().await.err(),
+    ];
+    for error in closed {
+        assert!(matches!(error, Some(StoreError::Unavailable(_))), "{error:?}");
+    }
+    let store = backend.open().await;
+    assert_eq!(queues(&*store).await.len(), 2);
+}
