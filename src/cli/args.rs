@@ -439,8 +439,9 @@ pub struct StoreCheck {
 const STORE_CHECK_EXAMPLES: &str = "\
 Reads the whole store and changes nothing: every operation has the ledger entries that its state demands,
 entries sum to zero per merchant and currency, balances are the sum of their entries, sealed values open,
-customers' daily usage is the sum of the operations that count for it, tables and indexes are those of
-this release, and the file's pages hang together.
+customers' daily usage is the sum of the operations that count for it, every result that somebody is to be
+told of has its callback, to the operation's own address, tables and indexes are those of this release, and
+the file's pages hang together.
 
 Not checked: that every row is found through every index, usage of days that was removed, and whether
 providers and merchants saw what is stored.

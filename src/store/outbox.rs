@@ -35,21 +35,24 @@ pub trait Outbox: Send + Sync + 'static {
     fn claim_callbacks(&self, claim: CallbackClaim) -> Answer<'_, Vec<CallbackJob>>;
 
     /// Keeps a try of a claimed callback with what follows from it. Of one callback the latest
-    /// [`CallbackRecord::MAX_TRIES`] tries are kept.
+    /// [`CallbackRecord::MAX_TRIES`] tries are kept, to the microsecond. A try that comes late, when its lease is over and
+    /// the callback was resent, told or given up meanwhile, is kept; what follows from it counts only if the receiver has
+    /// the callback.
     fn callback_tried(&self, id: CallbackId, tried: CallbackTry, next: CallbackNext) -> Answer<'_, ()>;
 
     /// Makes a claimed callback due at another time, without a try of its target: it could not be made. Counts as an
     /// attempt, so that waits grow.
     fn postpone_callback(&self, id: CallbackId, due: UnixMillis) -> Answer<'_, ()>;
 
-    /// The result that an entry's callback waited for is known: it moves to the queue of the merchant's target, due now.
+    /// The result that an entry's callback waited for is known: it moves to the queue of the merchant's target, queued and
+    /// due now, with a fresh count of attempts. Nothing happens when it does not wait for the engine.
     fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, ()>;
 
-    /// Forgets a callback that has nothing to tell: its operation has no result after all.
+    /// Forgets a pending callback of an entry that has nothing to tell: its operation has no result after all.
     fn drop_callback(&self, id: CallbackId) -> Answer<'_, ()>;
 
-    /// Gives up pending callbacks that nobody is at and that were queued at or before `queued_until`: they become failed
-    /// without another try, `reason` being their last error. At most `limit`; how many there were.
+    /// Gives up pending callbacks that nobody is at and that were queued at or before `queued_until`, the longest queued
+    /// first: they become failed without another try, `reason` being their last error. At most `limit`; how many there were.
     fn expire_callbacks(&self, queued_until: UnixMillis, reason: &'static str, limit: usize) -> Answer<'_, usize>;
 
     /// Whom a relay address names: what the order of this key (see [`super::Comparer::order_key`]) is, if it was made from v1 with the
@@ -66,7 +69,8 @@ pub trait Outbox: Send + Sync + 'static {
     /// Callbacks, newest first: a slice of the list, read aside of the threads that serve.
     fn callbacks(&self, query: CallbackQuery) -> Answer<'_, Vec<CallbackRecord>>;
 
-    /// Makes a callback pending and due now, whatever became of it, with a fresh count of attempts.
+    /// Makes a callback pending and due now, whatever became of it, with a fresh count of attempts. A lease that has ended
+    /// at this time is nobody's.
     fn resend_callback(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, Resent>;
 
     /// Makes failed callbacks pending and due now, as [`Outbox::resend_callback`] does: of those that `query` finds (its

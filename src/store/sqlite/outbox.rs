@@ -251,6 +251,6 @@ fn target_of(text: String) -> CallbackTarget {
 /// Statements whose plans tests pin.
 #[cfg(test)]
 pub(super) mod plans {
-    pub(in crate::store::sqlite) use super::list::{ALONG, OF_ORDER, SIZE};
+    pub(in crate::store::sqlite) use super::list::{BEFORE_ITS_TIME, OF_ITS_TIME, OF_ORDER, SIZE};
     pub(in crate::store::sqlite) use super::queue::{DUE, EXPIRED, NEXT_QUEUE};
 }

@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use rusqlite::{Connection, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
 use super::{state_number, state_of, target_of, tries};
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
@@ -111,10 +111,14 @@ fn begin_of(query: &CallbackQuery) -> UnixMillis {
     query.since.unwrap_or(UnixMillis(i64::MIN))
 }
 
-/// Callbacks in a state before a place, newest first. Both columns of the place are sought in the index: thousands may be
-/// queued at one time.
-pub(in crate::store::sqlite) const ALONG: &str = "SELECT queued_at, key, merchant FROM callbacks INDEXED BY callbacks_by_time \
-     WHERE state = ?1 AND (queued_at, key) < (?2, ?3) ORDER BY queued_at DESC, key DESC";
+/// Callbacks in a state that were queued at the time of a place, before it; newest first. Thousands may be queued at one
+/// time, and SQLite would not seek a place among them if it was compared as a whole.
+pub(in crate::store::sqlite) const OF_ITS_TIME: &str = "SELECT queued_at, key, merchant FROM callbacks INDEXED BY callbacks_by_time \
+     WHERE state = ?1 AND queued_at = ?2 AND key < ?3 ORDER BY key DESC";
+
+/// Callbacks in a state that were queued before a time, newest first.
+pub(in crate::store::sqlite) const BEFORE_ITS_TIME: &str = "SELECT queued_at, key, merchant FROM callbacks INDEXED BY callbacks_by_time \
+     WHERE state = ?1 AND queued_at < ?2 ORDER BY queued_at DESC, key DESC";
 
 /// Adds the newest of a state.
 fn along(
@@ -124,12 +128,26 @@ fn along(
     wanted: &dyn Fn() -> bool,
     places: &mut Vec<CallbackPlace>,
 ) -> rusqlite::Result<()> {
-    let (end, begin) = (end_of(query), begin_of(query));
+    let (end, number) = (end_of(query), state_number(state));
+    let most = places.len().saturating_add(query.limit);
+    let mut statement = connection.prepare_cached(OF_ITS_TIME)?;
+    take(statement.query((number, end.queued_at.0, end.key))?, query, most, wanted, places)?;
+    let mut statement = connection.prepare_cached(BEFORE_ITS_TIME)?;
+    take(statement.query((number, end.queued_at.0))?, query, most, wanted, places)
+}
+
+/// Adds what matches of rows, until there are `most` places.
+fn take(
+    mut rows: Rows<'_>,
+    query: &CallbackQuery,
+    most: usize,
+    wanted: &dyn Fn() -> bool,
+    places: &mut Vec<CallbackPlace>,
+) -> rusqlite::Result<()> {
+    let begin = begin_of(query);
     let merchant = query.merchant.as_ref().map(MerchantId::as_str);
-    let mut statement = connection.prepare_cached(ALONG)?;
-    let mut rows = statement.query((state_number(state), end.queued_at.0, end.key))?;
-    let (mut taken, mut looked_at) = (0, 0_usize);
-    while taken < query.limit && (!looked_at.is_multiple_of(LOOK_EVERY) || wanted()) {
+    let mut looked_at = 0_usize;
+    while places.len() < most && (!looked_at.is_multiple_of(LOOK_EVERY) || wanted()) {
         let Some(row) = rows.next()? else { break };
         let place = CallbackPlace { queued_at: UnixMillis(row.get(0)?), key: row.get(1)? };
         if place.queued_at < begin {
@@ -138,7 +156,6 @@ fn along(
         looked_at += 1;
         if merchant.is_none_or(|merchant| row.get_ref(2).is_ok_and(|found| found.as_str() == Ok(merchant))) {
             places.push(place);
-            taken += 1;
         }
     }
     Ok(())

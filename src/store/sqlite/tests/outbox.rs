@@ -4,7 +4,7 @@
 use super::*;
 use crate::domain::State;
 use crate::store::conformance::{audited, told};
-use crate::store::sqlite::outbox::plans::{ALONG, DUE, EXPIRED, NEXT_QUEUE, OF_ORDER, SIZE};
+use crate::store::sqlite::outbox::plans::{BEFORE_ITS_TIME, DUE, EXPIRED, NEXT_QUEUE, OF_ITS_TIME, OF_ORDER, SIZE};
 use crate::store::{
     CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackQuery, CallbackState, CallbackSubject,
     CallbackTarget, CallbackTry, Outbox, Resent, TryOutcome,
@@ -173,11 +173,12 @@ async fn plans_of_the_outbox_search_one_index() {
         (NEXT_QUEUE, "SEARCH callbacks USING COVERING INDEX callbacks_by_due (target>?)\n"),
         (DUE, "SEARCH callbacks USING INDEX callbacks_by_due (target=? AND due_at<?)\n"),
         (EXPIRED, "SEARCH callbacks USING INDEX callbacks_by_time (state=? AND queued_at<?)\n"),
-        (ALONG, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=? AND (queued_at,key)<(?,?))\n"),
+        (OF_ITS_TIME, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=? AND queued_at=? AND key<?)\n"),
+        (BEFORE_ITS_TIME, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=? AND queued_at<?)\n"),
         (SIZE, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=?)\n"),
         (
             OF_ORDER,
-            "SEARCH callbacks USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 3\nCOMPOUND QUERY\n\
+            "SEARCH callbacks USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 2\nCOMPOUND QUERY\n\
              LEFT-MOST SUBQUERY\nSEARCH operations USING COVERING INDEX operations_by_order (order_key=?)\n\
              UNION ALL\nSEARCH journal USING COVERING INDEX journal_by_order (order_key=?)\n",
         ),
