@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 
 /// The parts that are not built yet, as the third column names them.
-const PARTS: [&str; 1] = ["callbacks"];
+const PARTS: [&str; 0] = [];
 
 /// Promises by number, with the part that each one awaits.
 type Promises = BTreeMap<String, Option<String>>;
 
 /// Reads the rows of `docs/promise.md`; what is wrong with them is added to `faults`.
-fn promises(document: &str, faults: &mut Vec<String>) -> Promises {
+fn promises(document: &str, parts: &[&str], faults: &mut Vec<String>) -> Promises {
     let row = Regex::new(r"^\| ([PD]\d{3}) \| (.+) \| (?:`([a-z]+)` )?\|$").unwrap();
     let mut promises = Promises::new();
     for line in document.lines().filter(|line| line.starts_with("| ")) {
@@ -26,8 +26,8 @@ fn promises(document: &str, faults: &mut Vec<String>) -> Promises {
             continue;
         };
         let awaits = found.get(3).map(|part| part.as_str().to_owned());
-        if let Some(part) = awaits.as_deref().filter(|part| !PARTS.contains(part)) {
-            faults.push(format!("{} awaits {part}, which is none of {PARTS:?}", &found[1]));
+        if let Some(part) = awaits.as_deref().filter(|part| !parts.contains(part)) {
+            faults.push(format!("{} awaits {part}, which is none of {parts:?}", &found[1]));
         }
         if promises.insert(found[1].to_owned(), awaits).is_some() {
             faults.push(format!("{} stands twice", &found[1]));
@@ -131,7 +131,7 @@ fn sources() -> Vec<(String, String)> {
 fn every_promise_is_kept_by_a_test() {
     let document = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/promise.md")).unwrap();
     let mut faults = Vec::new();
-    let promises = promises(&document, &mut faults);
+    let promises = promises(&document, &PARTS, &mut faults);
     assert!(promises.len() > 200, "the document is read");
     let sources = sources();
     let claimed = sources.iter().flat_map(|(name, text)| claims(name, text, &mut faults)).collect();
@@ -194,7 +194,7 @@ fn every_kind_of_fault_is_found() {
     let mut faults = Vec::new();
     let document = "| number | what | awaits |\n|---|---|---|\n| P001 | a | |\n| P002 | b | `callbacks` |\n\
                     | P003 | c | `callbacks` |\n| P004 | d | `later` |\n| P001 | e | |\n| P5 | f | |\n| P006 | g | |\n";
-    let promises = promises(document, &mut faults);
+    let promises = promises(document, &["callbacks"], &mut faults);
     assert_eq!(faults.len(), 3, "another word, a number twice, a broken row: {faults:?}");
     faults.clear();
     judge(&promises, &["P001", "P003", "P007"].map(str::to_owned).into(), &mut faults);

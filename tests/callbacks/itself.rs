@@ -71,9 +71,9 @@ async fn it_speaks_http2() {
     let mut connection = Http2::connect(&Client::new(receiver.address, &receiver.ca())).await;
     let request = Request::new("POST", "/cb", "hello").header("X-A", "b");
     assert_eq!(connection.exchange("localhost", &request, false).await.unwrap().status, 202);
-    let received = &receiver.of("/cb")[0];
-    assert_eq!((received.is_http2, received.header("x-a"), &*received.body), (true, "b", &b"hello"[..]));
-    assert_eq!(received.header("host"), "localhost");
+    let call = &receiver.of("/cb")[0];
+    assert_eq!((call.is_http2, call.header("x-a"), &*call.body), (true, "b", &b"hello"[..]));
+    assert_eq!(call.header("host"), "localhost");
 }
 
 const ID: &str = "cb_0123456789abcdef0123456789abcdef";

@@ -1,6 +1,7 @@
 //! A merchant's receiver that does what a test tells it to, byte by byte, and remembers what came. It runs on a thread of
 //! its own, so that a test that waits for a process holds up no answer.
 
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +15,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio_rustls::TlsAcceptor;
 
 use crate::support::request::unix_now;
@@ -43,7 +44,7 @@ pub enum Play {
     EndlessBody(u16),
     /// Answers with this status, and the body that was announced never comes.
     MissingBody(u16),
-    /// Never answers.
+    /// Never answers, unless [`Receiver::let_go`] closes.
     Hang,
 }
 
@@ -54,7 +55,7 @@ pub enum Manner {
     Serve,
     /// Speaks HTTP without TLS.
     Plain,
-    /// Accepts, and says nothing.
+    /// Accepts, and says nothing, unless [`Receiver::let_go`] closes.
     Mute,
     /// Accepts and closes.
     Close,
@@ -161,21 +162,30 @@ pub struct Receiver {
 /// What connections share.
 pub struct State {
     received: Mutex<Vec<Received>>,
+    /// How many requests each target got.
+    counts: Mutex<HashMap<String, usize>>,
     connections: AtomicUsize,
+    let_go: watch::Sender<bool>,
     script: Box<Script>,
     conduct: Box<Conduct>,
 }
 
 impl State {
+    /// Waits until those that hang are let go.
+    pub async fn let_go(&self) {
+        let _ = self.let_go.subscribe().wait_for(|go| *go).await;
+    }
+
     /// Remembers a request and tells what to do with it.
-    pub fn play(&self, received: Received) -> Play {
+    pub fn play(&self, received: &Received) -> Play {
         let before = {
-            let mut all = self.received.lock().unwrap();
-            let before = all.iter().filter(|earlier| earlier.target == received.target).count();
-            all.push(received.clone());
-            before
+            let mut counts = self.counts.lock().unwrap();
+            self.received.lock().unwrap().push(received.clone());
+            let count = counts.entry(received.target.clone()).or_default();
+            *count += 1;
+            *count - 1
         };
-        (self.script)(&received, before)
+        (self.script)(received, before)
     }
 }
 
@@ -205,11 +215,27 @@ impl Receiver {
         conduct: impl Fn(usize) -> Manner + Send + Sync + 'static,
         script: impl Fn(&Received, usize) -> Play + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
+        Self::at(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), identity, conduct, script)
+    }
+
+    /// The same at this address.
+    pub fn at(
+        address: SocketAddr,
+        identity: &Arc<Identity>,
+        conduct: impl Fn(usize) -> Manner + Send + Sync + 'static,
+        script: impl Fn(&Received, usize) -> Play + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
-        let (received, connections) = Default::default();
-        let state = Arc::new(State { received, connections, script: Box::new(script), conduct: Box::new(conduct) });
+        let state = Arc::new(State {
+            received: Mutex::default(),
+            counts: Mutex::default(),
+            connections: AtomicUsize::default(),
+            let_go: watch::Sender::new(false),
+            script: Box::new(script),
+            conduct: Box::new(conduct),
+        });
         let (stop, stopped) = oneshot::channel();
         let work = serve(listener, identity.clone(), state.clone());
         let thread = std::thread::spawn(move || {
@@ -234,6 +260,11 @@ impl Receiver {
     /// The same without TLS.
     pub fn plain_url(&self, path: &str) -> String {
         self.url(path).replacen("https", "http", 1)
+    }
+
+    /// Closes everything that hangs, now and later.
+    pub fn let_go(&self) {
+        self.state.let_go.send_replace(true);
     }
 
     /// Everything that came, in order.
@@ -265,12 +296,6 @@ impl Receiver {
         })
         .await
     }
-
-    /// Waits until so many connections came.
-    pub async fn was_connected(&self, times: usize) {
-        let what = format!("{times} connections");
-        crate::support::eventually(&what, async || (self.connections() >= times).then_some(())).await;
-    }
 }
 
 impl Drop for Receiver {
@@ -278,9 +303,7 @@ impl Drop for Receiver {
         drop(self.stop.take());
         let ended = self.thread.take().map(JoinHandle::join);
         // A script that panicked has said so in its own thread; the test must not pass over it.
-        if ended.is_some_and(|ended| ended.is_err()) && !std::thread::panicking() {
-            panic!("the receiver panicked");
-        }
+        assert!(ended.is_none_or(|ended| ended.is_ok()) || std::thread::panicking(), "the receiver panicked");
     }
 }
 
@@ -311,7 +334,7 @@ async fn connection(socket: TcpStream, number: usize, identity: Arc<Identity>, s
     let _ = socket.set_nodelay(true);
     match (state.conduct)(number) {
         Manner::Close => {}
-        Manner::Mute => until_closed(socket).await,
+        Manner::Mute => tokio::select! { () = until_closed(socket) => {}, () = state.let_go() => {} },
         Manner::Plain => wire::http1(Box::new(socket), number, &state).await,
         Manner::CloseInside => drop(identity.own.accept(socket).await),
         Manner::OtherName => refused(&identity.other_name, socket).await,

@@ -99,6 +99,13 @@ pub const MERIDIAN: Dialect = Dialect {
     },
 };
 
+impl Dialect {
+    /// The signature of a request as its receiver reads it.
+    pub fn signature(&self, received: &Received, timestamp: &str, key: &Key) -> String {
+        (self.sign)(key.v1.unwrap(), received, timestamp, key.name)
+    }
+}
+
 /// Asserts that this is a v1 callback in a dialect, signed with the v1 secret of a key, and that it tells just this.
 #[track_caller]
 pub fn assert_v1(received: &Received, dialect: &Dialect, key: &Key, told: &Value) {
@@ -108,7 +115,7 @@ pub fn assert_v1(received: &Received, dialect: &Dialect, key: &Key, told: &Value
     let timestamp = received.header(dialect.timestamp);
     let seconds = timestamp.parse::<u64>().unwrap() / dialect.ticks;
     assert!(seconds.abs_diff(received.unix) <= SLACK, "{timestamp} at {}", received.unix);
-    let signature = (dialect.sign)(key.v1.unwrap(), received, timestamp, key.name);
+    let signature = dialect.signature(received, timestamp, key);
     assert_eq!(received.header(dialect.signature), signature, "{received:?}");
 }
 

@@ -13,15 +13,15 @@ use crate::receiver::{Play, Received, State, Stream, received_now};
 pub async fn http1(mut stream: Box<dyn Stream>, connection: usize, state: &State) {
     let mut buffer = Vec::new();
     while let Some(received) = take_request(&mut *stream, &mut buffer, connection).await {
-        let play = state.play(received);
-        if !act(&mut *stream, play).await {
+        let play = state.play(&received);
+        if !act(&mut *stream, play, state).await {
             return;
         }
     }
 }
 
 /// Does what is to be done; whether the connection goes on.
-async fn act(stream: &mut dyn Stream, play: Play) -> bool {
+async fn act(stream: &mut dyn Stream, play: Play, state: &State) -> bool {
     match play {
         Play::Say(status) => write(stream, answer(status, "").as_bytes()).await,
         Play::With(status, lines) => write(stream, answer(status, &lines).as_bytes()).await,
@@ -31,8 +31,8 @@ async fn act(stream: &mut dyn Stream, play: Play) -> bool {
         }
         // A stream that is dropped ends without the farewell that TLS asks for.
         Play::Cut => false,
-        Play::CutInHead => write(stream, b"HTTP/1.1 200 OK\r\nContent-Len").await && false,
-        Play::Garbage => write(stream, b"220 mail.example ESMTP ready\r\n\r\n").await && false,
+        Play::CutInHead => last(stream, b"HTTP/1.1 200 OK\r\nContent-Len").await,
+        Play::Garbage => last(stream, b"220 mail.example ESMTP ready\r\n\r\n").await,
         Play::Drip => {
             let mut going = write(stream, b"HTTP/1.1 200 OK\r\nX-Slow: ").await;
             while going {
@@ -60,7 +60,7 @@ async fn act(stream: &mut dyn Stream, play: Play) -> bool {
             let head = format!("HTTP/1.1 {status} Said\r\nContent-Length: 10\r\n\r\nha");
             write(stream, head.as_bytes()).await && closed(stream).await
         }
-        Play::Hang => closed(stream).await,
+        Play::Hang => tokio::select! { closed = closed(stream) => closed, () = state.let_go() => false },
     }
 }
 
@@ -74,6 +74,12 @@ fn answer(status: u16, lines: &str) -> String {
 
 async fn write(stream: &mut dyn Stream, bytes: &[u8]) -> bool {
     stream.write_all(bytes).await.is_ok() && stream.flush().await.is_ok()
+}
+
+/// The connection does not go on after these bytes.
+async fn last(stream: &mut dyn Stream, bytes: &[u8]) -> bool {
+    write(stream, bytes).await;
+    false
 }
 
 /// Waits until the caller closes.
@@ -137,13 +143,13 @@ async fn http2_request(
     let mut headers: Vec<_> = head.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
     headers.push(("host".to_owned(), head.uri.authority().expect("an authority").to_string()));
     let (method, target) = (head.method.to_string(), head.uri.path_and_query().unwrap().to_string());
-    let status = match state.play(Received { method, target, headers, body, ..received_now(connection, true) }) {
+    let status = match state.play(&Received { method, target, headers, body, ..received_now(connection, true) }) {
         Play::Say(status) => status,
         Play::Late(status, after) => {
             tokio::time::sleep(after).await;
             status
         }
-        Play::Hang => return std::future::pending().await,
+        Play::Hang => return state.let_go().await,
         _ => return respond.send_reset(h2::Reason::INTERNAL_ERROR),
     };
     let response = http::Response::builder().status(status).body(()).unwrap();
