@@ -251,12 +251,13 @@ fn capture(pipe: impl Read + Send + 'static, log: Arc<Mutex<Vec<u8>>>) -> JoinHa
     })
 }
 
-/// A port that nobody listens on, outside the range from which outgoing connections take theirs.
+/// A port that nobody listens on, outside the range from which outgoing connections take theirs. Test processes that run at
+/// the same time begin far apart, so that none takes another's gateway for its own.
 pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    let start = u16::try_from(std::process::id() % 20_000).unwrap();
+    let start = u16::try_from(std::process::id() % 500).unwrap() * 40;
     loop {
-        let port = 11_000 + (start + NEXT.fetch_add(7, Ordering::Relaxed)) % 20_000;
+        let port = 11_000 + (start + NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000;
         if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
             return port;
         }
