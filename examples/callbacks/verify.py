@@ -1,7 +1,7 @@
 """Verifies callbacks, in whatever serves HTTP. Needs the standard library alone.
 
     def callback(request):
-        callback_id = verify_callback(V2_SECRET, request.headers, request.body)  # ValueError: answer 401
+        callback_id = verify_callback(V2_SECRET, request.headers, request.body)  # raises: answer 401
         store(callback_id, request.body)  # durably, once for each id
         return 200  # then read the status, beside the request
 
@@ -14,7 +14,7 @@ import base64, hashlib, hmac, time
 
 
 def verify_callback(secret: str, headers, body: bytes) -> str:
-    """The id of a callback that is true and new; ValueError otherwise. `body`: the very bytes that came."""
+    """The id of a callback that is true and new; raises otherwise. `body`: the very bytes that came."""
     callback_id, timestamp = headers["webhook-id"], headers["webhook-timestamp"]
     payload = f"{callback_id}.{timestamp}.".encode() + body
     signature = base64.b64encode(hmac.new(secret.encode(), payload, hashlib.sha256).digest()).decode()
