@@ -17,6 +17,7 @@ use http::{Request, Response};
 use http_body_util::Full;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 
 use crate::callback;
 use crate::certs;
@@ -105,8 +106,8 @@ struct Process {
     outbound: Arc<Outbound>,
     listener: Handle,
     admin: SocketAddr,
-    tasks: tokio::task::JoinSet<()>,
-    workers: tokio::task::JoinSet<()>,
+    tasks: JoinSet<()>,
+    workers: JoinSet<()>,
     /// Dropped to stop them.
     stop_workers: Vec<oneshot::Sender<()>>,
 }
@@ -135,19 +136,9 @@ impl Process {
         let room = descriptors::room_for_connections(descriptors::raise(), workers);
         let tls = Arc::new(LiveTls::new(&first.gateway, room).map_err(StartError::other)?);
         let (store, page_secret) = open(&first, &random, &metrics)?;
-        let keys = &first.gateway.store.keys;
-        if let Some(made) = &keys.create_at
-            && keys.keys.is_empty()
-        {
-            loader.made(made, clock.now());
-        }
         let token = first.gateway.admin_token.clone();
         let clients = first.gateway.clients.clone();
-        let rules = Arc::new(LiveRules::new(loader, first, Arc::clone(&clock)));
-        // The authority that was missing until now may be one that the rules trust.
-        if made_certificates && let ReloadOutcome::Refused(problems) = rules.reload() {
-            return Err(StartError::Rules(problems));
-        }
+        let rules = go_live(loader, first, made_certificates, &clock)?;
         let in_force = rules.current();
         metrics.reload(true, &in_force.version);
         metrics.rules_loaded(in_force.loaded_at);
@@ -198,37 +189,28 @@ impl Process {
             engine,
             upstream,
             clock: Arc::clone(&clock),
-            random,
+            random: Arc::clone(&random),
             metrics: Arc::clone(&metrics),
             access_log: start.access,
         });
         let settings = ListenerSettings { rules: tls.settings(), clients, metrics: Arc::clone(&metrics), workers };
         let listener = socket.serve(Public(gateway), settings).map_err(StartError::other)?;
-        let operations = Arc::new(Operations::new(Arc::clone(&rules), tls, clock, Arc::clone(&store), metrics));
+        let operations = Arc::new(Operations::new(operations::Parts {
+            rules: Arc::clone(&rules),
+            tls,
+            clock,
+            random,
+            outbound: Arc::clone(&outbound),
+            store: Arc::clone(&store),
+            metrics,
+        }));
         operations.watch();
-        let mut tasks = tokio::task::JoinSet::new();
+        let mut tasks = JoinSet::new();
         let admin_address = admin.address();
         tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token));
         tasks.spawn(Arc::clone(&operations).watch_expiry());
-        let (stop_work, stop) = oneshot::channel();
-        let (stop_callbacks, callbacks_stop) = oneshot::channel();
-        let mut workers = tokio::task::JoinSet::new();
-        workers.spawn(callbacks.run(callbacks_stop));
-        match work {
-            Work::Provider(worker) => workers.spawn(worker.run(stop)),
-            Work::Recovery(recovery) => workers.spawn(recovery.run(stop)),
-        };
-        Ok(Self {
-            rules,
-            store,
-            operations,
-            outbound,
-            listener,
-            admin: admin_address,
-            tasks,
-            workers,
-            stop_workers: vec![stop_work, stop_callbacks],
-        })
+        let (workers, stop_workers) = set_to_work(callbacks, work);
+        Ok(Self { rules, store, operations, outbound, listener, admin: admin_address, tasks, workers, stop_workers })
     }
 
     /// Serves until a signal, then drains (contract section 1).
@@ -279,6 +261,40 @@ fn make_certificates(rules: &RuleSet, clock: &dyn Clock) -> Result<bool, StartEr
         tracing::info!(certificate = %made.files.certificate.display(), "made a server certificate");
     }
     Ok(made.is_some())
+}
+
+/// Starts what the process does beside serving, and what stops it when it is dropped.
+fn set_to_work(callbacks: callback::Worker, work: Work) -> (JoinSet<()>, Vec<oneshot::Sender<()>>) {
+    let (stop_work, stop) = oneshot::channel();
+    let (stop_callbacks, callbacks_stop) = oneshot::channel();
+    let mut workers = JoinSet::new();
+    workers.spawn(callbacks.run(callbacks_stop));
+    match work {
+        Work::Provider(worker) => workers.spawn(worker.run(stop)),
+        Work::Recovery(recovery) => workers.spawn(recovery.run(stop)),
+    };
+    (workers, vec![stop_work, stop_callbacks])
+}
+
+/// Puts the first rules in force, when everything is made that they name and that was missing.
+fn go_live(
+    mut loader: Loader,
+    first: RuleSet,
+    made_certificates: bool,
+    clock: &Arc<dyn Clock>,
+) -> Result<Arc<LiveRules>, StartError> {
+    let keys = &first.gateway.store.keys;
+    if let Some(made) = &keys.create_at
+        && keys.keys.is_empty()
+    {
+        loader.made(made, clock.now());
+    }
+    let rules = LiveRules::new(loader, first, Arc::clone(clock));
+    // The authority that was missing until now may be one that the rules trust.
+    if made_certificates && let ReloadOutcome::Refused(problems) = rules.reload() {
+        return Err(StartError::Rules(problems));
+    }
+    Ok(Arc::new(rules))
 }
 
 /// Opens the store, and the secret that signs links where the rules name none.

@@ -364,3 +364,111 @@ fn help_completions_and_bad_usage() {
         assert!(!ran.err.is_empty(), "{usage:?}");
     }
 }
+
+/// What a command prints as one JSON document.
+fn json(ran: &Ran) -> serde_json::Value {
+    serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}{}", ran.out, ran.err))
+}
+
+#[tokio::test]
+async fn callbacks_are_listed_shown_and_sent_again() {
+    // Nobody listens there.
+    let dead = format!("https://127.0.0.1:{}/cb", support::gateway::free_port());
+    let times = "first_retry = \"100ms\"\nmax_retry = \"100ms\"\ngive_up_after = \"200ms\"";
+    let mut gateway = Gateway::start(&Rules::default().with("callbacks", times));
+    let (client, root) = (gateway.client(), gateway.root.path().to_owned());
+    let run = |arguments: &[&str]| run_in(&root, &[&["callbacks"], arguments].concat(), "");
+    assert_eq!(run(&["list"]).out, "", "there is nothing yet");
+    for order in ["odd\n1", "o-2"] {
+        let mut body = deposit(order);
+        (body["callback_url"], body["amount"]) = (dead.as_str().into(), 10.01.into());
+        client.send(&Request::deposit(&ACME, &body)).await.expect(200);
+    }
+    let failed = || json(&run(&["list", "--state", "failed", "--format", "json"]));
+    let list = support::eventually("callbacks are given up", async || {
+        Some(failed()).filter(|list| list["callbacks"].as_array().unwrap().len() == 2)
+    })
+    .await;
+    let newest = &list["callbacks"][0];
+    assert_eq!((text(newest, "order_id"), text(newest, "merchant"), text(newest, "kind")), ("o-2", "acme", "v2"));
+    assert_eq!(list["next"], serde_json::Value::Null);
+
+    let table = run(&["list", "--merchant", "acme"]);
+    assert!(table.out.starts_with("ID ") && table.out.contains(r"odd\u{a}1"), "{}", table.out);
+    assert_eq!(table.out.lines().count(), 3, "{}", table.out);
+    let first = run(&["list", "--limit", "1"]);
+    let place = first.err.trim().strip_prefix("there are more: --after ").unwrap();
+    assert_eq!(run(&["list", "--limit", "1", "--after", place]).out.lines().count(), 2);
+
+    let id = text(newest, "id");
+    let shown = json(&run(&["show", id, "--format", "json"]));
+    assert_eq!((text(&shown, "state"), text(&shown, "url")), ("failed", dead.as_str()));
+    let tries = shown["tries"].as_array().unwrap().len();
+    assert!(tries > 0 && shown["tries"][0]["error"].is_string(), "{shown}");
+    assert!(run(&["show", id]).out.contains(&format!("id             {id}\n")));
+    let unknown = "cb_00000000000000010000000000000001";
+    let ran = run(&["show", unknown]);
+    assert!(ran.code == Some(1) && ran.err.contains(unknown) && ran.out.is_empty(), "{}", ran.err);
+    assert_eq!(run(&["show", "cb_1"]).code, Some(2));
+
+    let ran = run(&["resend", id, "--wait", "30s"]);
+    assert!(ran.code == Some(1) && ran.out.starts_with(&format!("{id} ")), "{}{}", ran.out, ran.err);
+    let again = json(&run(&["show", id, "--format", "json"]))["tries"].as_array().unwrap().len();
+    assert!(again > tries, "the gateway tried it");
+    support::eventually("both are given up again", async || {
+        Some(failed()).filter(|list| list["callbacks"].as_array().unwrap().len() == 2)
+    })
+    .await;
+    gateway.kill();
+    let ran = run(&["resend", "--failed", "--since", "1h"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "2 callbacks queued\n"), "{}", ran.err);
+    assert_eq!(run(&["resend", "--failed"]).out, "0 callbacks queued\n");
+    let ran = run(&["resend", id, "--wait", "100ms"]);
+    assert!(ran.code == Some(1) && ran.out.contains("not tried yet"), "{}{}", ran.out, ran.err);
+}
+
+#[test]
+fn a_sample_reaches_a_receiver_and_the_store_knows_nothing_of_it() {
+    let receiver = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook?a=1", receiver.local_addr().unwrap());
+    let received = std::thread::spawn(move || {
+        let (mut socket, _) = receiver.accept().unwrap();
+        let mut request = Vec::new();
+        let mut chunk = [0; 4096];
+        while !request.ends_with(b"}") {
+            let length = std::io::Read::read(&mut socket, &mut chunk).unwrap();
+            assert!(length > 0, "cut short");
+            request.extend_from_slice(&chunk[..length]);
+        }
+        socket.write_all(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n").unwrap();
+        String::from_utf8(request).unwrap()
+    });
+    let root = world(&Rules::default());
+    let sample = ["callbacks", "sample", "--merchant", "beta", "--url"];
+    let ran = run_in(root.path(), &[&sample[..], &[&url, "--kind", "v1", "--format", "json"]].concat(), "");
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    let told = json(&ran);
+    assert_eq!((&told["status"], text(&told, "kind"), text(&told, "url")), (&202.into(), "v1", url.as_str()));
+    let request = received.join().unwrap();
+    let head = request.to_lowercase();
+    assert!(
+        head.starts_with("post /hook?a=1 http/1.1\r\n") && head.contains("\r\nx-callback-sample: true\r\n"),
+        "{head}"
+    );
+    assert!(head.contains(&format!("\r\nx-callback-id: {}\r\n", text(&told, "id"))), "{head}");
+    assert!(request.ends_with(&format!("\r\n\r\n{}", text(&told, "body"))), "{request}");
+    assert!(text(&told, "body").starts_with(r#"{"external_id":"sample-"#), "{told}");
+    for header in ["x-api-key", "x-timestamp", "x-signature"] {
+        assert!(head.contains(&format!("\r\n{header}: ")), "{header}");
+    }
+    assert!(!root.path().join("data").exists(), "no store was made");
+
+    // Nobody listens there any more.
+    let ran = run_in(root.path(), &[&sample[..], &[&url, "--kind", "v1"]].concat(), "");
+    assert!(ran.code == Some(1) && ran.out.contains("\nno answer: "), "{}{}", ran.out, ran.err);
+    let ran = run_in(root.path(), &[&sample[..], &[&url, "--kind", "v2"]].concat(), "");
+    assert!(ran.code == Some(1) && ran.err.contains("https://"), "{}{}", ran.out, ran.err);
+    let ran = run_in(root.path(), &[&sample[..], &[&url, "--key", "nobody"]].concat(), "");
+    assert!(ran.code == Some(1) && ran.err.contains("no such API key"), "{}{}", ran.out, ran.err);
+    assert_eq!(run_in(root.path(), &["callbacks", "sample", "--merchant", "nobody"], "").code, Some(1));
+}

@@ -10,9 +10,11 @@ use tokio::time::Instant;
 
 use super::live_tls::{self, LiveTls};
 use super::reloads::{Reloads, Trigger};
-use crate::clock::Clock;
+use crate::callback::{Sample, Sampled, sample};
+use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
-use crate::http::admin::{AdminSource, Pending, RulesInfo};
+use crate::http::admin::{AdminSource, Pending, RulesInfo, SampleRequest};
+use crate::outbound::Outbound;
 use crate::rules::{LiveRules, Watched, Watcher};
 use crate::store::{Outbox, Store};
 use crate::telemetry::Metrics;
@@ -29,11 +31,24 @@ pub struct Operations {
     tls: Arc<LiveTls>,
     reloads: Reloads,
     clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+    outbound: Arc<Outbound>,
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
     draining: AtomicBool,
     watcher: OnceLock<Watcher>,
     probed: Arc<Mutex<Option<Probed>>>,
+}
+
+/// What [`Operations`] are made of.
+pub struct Parts {
+    pub rules: Arc<LiveRules>,
+    pub tls: Arc<LiveTls>,
+    pub clock: Arc<dyn Clock>,
+    pub random: Arc<dyn Random>,
+    pub outbound: Arc<Outbound>,
+    pub store: Arc<dyn Store>,
+    pub metrics: Arc<Metrics>,
 }
 
 /// What the last probe of the store found.
@@ -43,16 +58,13 @@ struct Probed {
 }
 
 impl Operations {
-    pub fn new(
-        rules: Arc<LiveRules>,
-        tls: Arc<LiveTls>,
-        clock: Arc<dyn Clock>,
-        store: Arc<dyn Store>,
-        metrics: Arc<Metrics>,
-    ) -> Self {
+    pub fn new(parts: Parts) -> Self {
+        let Parts { rules, tls, clock, random, outbound, store, metrics } = parts;
         Self {
             reloads: Reloads::new(Arc::clone(&rules), Arc::clone(&tls), Arc::clone(&clock), Arc::clone(&metrics)),
             clock,
+            random,
+            outbound,
             rules,
             tls,
             store,
@@ -137,6 +149,16 @@ impl Operations {
     }
 }
 
+impl Operations {
+    async fn send_sample(&self, asked: SampleRequest) -> Result<Sampled, String> {
+        let rules = self.rules.current();
+        let merchant = rules.merchants.get(&asked.merchant).ok_or("merchant: there is none with this id")?;
+        let wanted = Sample { merchant, api_key: asked.api_key.as_deref(), kind: asked.kind, url: asked.url.as_ref() };
+        let sampled = sample(&rules, &self.outbound, &*self.clock, &*self.random, &wanted).await;
+        sampled.map_err(|error| error.to_string())
+    }
+}
+
 /// Probes the store, unless that was done less than [`FRESH`] ago. A probe is a commit, and anyone who reaches the
 /// admin listener may ask: one at a time is in flight, and those who come meanwhile share its result.
 async fn probe_shared(probed: &Arc<Mutex<Option<Probed>>>, store: &Arc<dyn Store>) -> Result<(), String> {
@@ -178,6 +200,10 @@ impl AdminSource for Arc<Operations> {
         &*self.store
     }
 
+    fn sample(&self, asked: SampleRequest) -> Pending<'_, Result<Sampled, String>> {
+        Box::pin(self.send_sample(asked))
+    }
+
     fn now(&self) -> UnixMillis {
         self.clock.now()
     }
@@ -213,7 +239,15 @@ mod tests {
         certs::ensure(&rules.gateway.tls, &names, SystemClock.now()).unwrap();
         let tls = Arc::new(LiveTls::new(&rules.gateway, 100).unwrap());
         let live = Arc::new(LiveRules::new(loader, rules, Arc::new(SystemClock)));
-        Arc::new(Operations::new(live, tls, Arc::new(SystemClock), store(directory), Arc::default()))
+        Arc::new(Operations::new(Parts {
+            rules: live,
+            tls,
+            clock: Arc::new(SystemClock),
+            random: Arc::new(SystemRandomness::default()),
+            outbound: Arc::default(),
+            store: store(directory),
+            metrics: Arc::default(),
+        }))
     }
 
     #[tokio::test]

@@ -23,6 +23,9 @@ pub enum SampleKind {
 }
 
 impl SampleKind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::V1, Self::V2];
+
     /// The word of command line and admin API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

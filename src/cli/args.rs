@@ -2,7 +2,7 @@
 
 mod callbacks;
 
-pub use callbacks::{CallbackState, Callbacks, ListCallbacks, ResendCallbacks, ShowCallback, Which};
+pub use callbacks::{CallbackState, Callbacks, ListCallbacks, ResendCallbacks, SampleCallback, ShowCallback, Which};
 
 use std::ffi::OsStr;
 use std::io::IsTerminal;
@@ -621,6 +621,9 @@ mod tests {
         assert_eq!((resend.ids.len(), resend.wait), (2, Some(Duration::from_secs(30))));
         let line = "callbacks resend --failed --since 1d --merchant a";
         let Ok(Command::Callbacks(Callbacks::Resend(resend))) = parsed(line) else { panic!() };
+        let line = "callbacks sample --merchant a --key k --kind v1 --url http://a.example/cb";
+        let Ok(Command::Callbacks(Callbacks::Sample(sample))) = parsed(line) else { panic!() };
+        assert_eq!((sample.kind, sample.url.unwrap().as_str()), (Some(Interface::V1), "http://a.example/cb"));
         assert!(resend.failed && resend.since == Moment::parse("1d"));
         assert!(matches!(parsed("completions zsh"), Ok(Command::Completions { shell: Shell::Zsh })));
     }
@@ -651,6 +654,9 @@ mod tests {
             "callbacks list --limit 0",
             "callbacks list --limit 1001",
             "callbacks list --after x",
+            "callbacks sample",
+            "callbacks sample --merchant a --kind v3",
+            "callbacks sample --merchant a --url shop.example",
             "callbacks show",
             "callbacks show cb_1",
             "callbacks resend",

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::time::{read_rfc3339, rfc3339};
-use crate::domain::UnixMillis;
+use crate::domain::{CallbackUrl, UnixMillis};
 use crate::rules::read_span;
 use crate::store::{CallbackPlace, CallbackRecord, CallbackState, CallbackTry, TryOutcome};
 
@@ -104,6 +104,28 @@ pub fn document<'a>(callback: &'a CallbackRecord, tries: &'a [CallbackTry]) -> i
     WholeDocument { callback: CallbackDocument::of(callback), tries: tries.iter().map(TryDocument::of).collect() }
 }
 
+/// A sample that was sent and what came of it as a JSON document; its body is shown as it went.
+#[must_use]
+pub fn sample_document<'a>(
+    id: &'a str,
+    kind: &'static str,
+    url: &'a CallbackUrl,
+    body: &'a str,
+    tried: &'a CallbackTry,
+) -> impl Serialize + 'a {
+    SampleDocument { id, kind, url: url.as_str(), body, tried: TryDocument::of(tried) }
+}
+
+#[derive(Serialize)]
+struct SampleDocument<'a> {
+    id: &'a str,
+    kind: &'static str,
+    url: &'a str,
+    body: &'a str,
+    #[serde(flatten)]
+    tried: TryDocument<'a>,
+}
+
 #[derive(Serialize)]
 struct ListDocument<'a> {
     callbacks: Vec<CallbackDocument<'a>>,
@@ -194,7 +216,7 @@ fn told(outcome: &TryOutcome) -> (Option<u16>, Option<&str>) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::domain::{CallbackUrl, Direction, MerchantId, OrderId, TransactionId};
+    use crate::domain::{Direction, MerchantId, OrderId, TransactionId};
     use crate::store::{CallbackId, CallbackSubject, CallbackTarget};
 
     /// A callback that was tried twice, of an operation with this number.
@@ -268,6 +290,19 @@ pub(crate) mod tests {
 
     fn json(document: &impl Serialize) -> String {
         serde_json::to_string(document).unwrap()
+    }
+
+    #[test]
+    fn the_document_of_a_sample() {
+        let url = CallbackUrl::new("https://shop.example/cb").unwrap();
+        let outcome = TryOutcome::Status(200);
+        let tried = CallbackTry { at: UnixMillis(1_767_323_045_678), duration: Duration::from_millis(12), outcome };
+        let expected = concat!(
+            r#"{"id":"sample_1","kind":"v2","url":"https://shop.example/cb","body":"{\"order_id\":\"sample-1\"}","#,
+            r#""at":"2026-01-02T03:04:05.678Z","duration_ms":12,"status":200,"error":null}"#
+        );
+        let body = r#"{"order_id":"sample-1"}"#;
+        assert_eq!(json(&sample_document("sample_1", "v2", &url, body, &tried)), expected);
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
-use super::{Format, Rules, merchant_id};
-use crate::domain::{MerchantId, OrderId};
+use super::{Format, Interface, Rules, merchant_id};
+use crate::domain::{CallbackUrl, MerchantId, OrderId};
 use crate::rules::read_span;
 use crate::store::{self, CallbackId, CallbackPlace};
 use crate::wire::callbacks::{self, Moment};
@@ -20,13 +20,16 @@ pub enum Callbacks {
     Show(ShowCallback),
     /// Send callbacks again
     Resend(ResendCallbacks),
+    /// Try a merchant's receiver with a callback that is marked as a sample
+    Sample(SampleCallback),
 }
 
 const EXAMPLES: &str = "\
 Examples:
   paybridge callbacks list
   paybridge callbacks show cb_0123456789abcdef00000000000000ff
-  paybridge callbacks resend --failed --since 2h";
+  paybridge callbacks resend --failed --since 2h
+  paybridge callbacks sample --merchant demo --url https://localhost:9443/cb";
 
 /// `paybridge callbacks list`.
 #[derive(Debug, Args)]
@@ -140,6 +143,39 @@ Examples:
   paybridge callbacks resend --failed --since 2h
   paybridge callbacks resend --failed --merchant demo --since 2026-01-02T03:00:00Z --until 30m";
 
+/// `paybridge callbacks sample`.
+#[derive(Debug, Args)]
+#[command(after_help = SAMPLE_EXAMPLES)]
+pub struct SampleCallback {
+    /// Which rule files.
+    #[command(flatten)]
+    pub rules: Rules,
+    /// Whose receiver
+    #[arg(long, value_name = "ID", value_parser = merchant_id)]
+    pub merchant: MerchantId,
+    /// The API key whose secret signs [default: the merchant's first that can]
+    #[arg(long, value_name = "API_KEY")]
+    pub key: Option<String>,
+    /// In whose words [default: as the merchant's `callbacks` says]
+    #[arg(long, value_enum)]
+    pub kind: Option<Interface>,
+    /// Where to [default: the merchant's `callback_url`]
+    #[arg(long, value_name = "URL", value_parser = callback_url, value_hint = ValueHint::Url)]
+    pub url: Option<CallbackUrl>,
+    /// For people, or one JSON document
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    pub format: Format,
+}
+
+const SAMPLE_EXAMPLES: &str = "\
+Sends one callback now, from here, signed and sent like any other, and prints what was sent and what
+came of it. It has the header X-Callback-Sample: true and tells of an order that does not exist, whose
+id begins with sample-. Nothing is stored, and it is not sent again. Exits 0 when the answer is a 2xx.
+
+Examples:
+  paybridge callbacks sample --merchant demo
+  paybridge callbacks sample --merchant demo --kind v2 --url https://localhost:9443/cb";
+
 /// Where callbacks stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CallbackState {
@@ -159,6 +195,10 @@ impl From<CallbackState> for store::CallbackState {
             CallbackState::Failed => Self::Failed,
         }
     }
+}
+
+fn callback_url(text: &str) -> Result<CallbackUrl, String> {
+    CallbackUrl::new_allowing_http(text).map_err(|invalid| invalid.reason().to_owned())
 }
 
 fn order_id(text: &str) -> Result<OrderId, String> {

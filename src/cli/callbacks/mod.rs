@@ -1,6 +1,7 @@
 //! `paybridge callbacks`: what merchants were told, what they were not, and telling it again.
 
 mod resend;
+mod sample;
 mod table;
 
 use std::io::Write;
@@ -25,14 +26,20 @@ pub fn run(asked: &Callbacks, out: &mut dyn Write, err: &mut dyn Write) -> Outco
         Callbacks::List(list) => &list.rules,
         Callbacks::Show(show) => &show.rules,
         Callbacks::Resend(resend) => &resend.rules,
+        Callbacks::Sample(sample) => &sample.rules,
     };
     let rules = load(&rules.rules, err)?;
     on_runtime(async {
+        // A sample is kept nowhere.
+        if let Callbacks::Sample(asked) = asked {
+            return sample::run(&rules, asked, out).await;
+        }
         let store = open(&rules.gateway.store)?;
         let outcome = match asked {
             Callbacks::List(asked) => list(&*store, asked, SystemClock.now(), out, err).await,
             Callbacks::Show(asked) => show(&*store, asked, SystemClock.now(), out).await,
             Callbacks::Resend(asked) => resend::run(&*store, asked, &SystemClock, out, err).await,
+            Callbacks::Sample(_) => Ok(()),
         };
         let closed = store.close().await.map_err(Stop::failed);
         outcome.and(closed)

@@ -112,7 +112,7 @@ pub(super) fn age(span: Duration) -> String {
 }
 
 /// Text on one line, in which every character can be seen and stands where it stands.
-fn plain(text: &str) -> Cow<'_, str> {
+pub(super) fn plain(text: &str) -> Cow<'_, str> {
     let odd = |c: char| c.is_control() || deceives(c);
     if !text.contains(odd) {
         return text.into();

@@ -1,24 +1,48 @@
 //! `/api/callbacks`: what merchants were told, what they were not, and telling it again.
 
 use std::borrow::Cow;
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use super::AdminSource;
 use super::reply::{self, Reply};
-use crate::domain::{MerchantId, OrderId, UnixMillis};
+use crate::callback::{SampleKind, Sampled};
+use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
 use crate::failure::Complaint;
 use crate::store::{CallbackId, CallbackPlace, CallbackQuery, CallbackState, Resent, StoreError};
 use crate::v1::query::parameters;
 use crate::wire::callbacks::{
-    DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, document, read_place, read_state, write_place,
+    DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, document, read_place, read_state, sample_document, write_place,
 };
 
 /// How many failed callbacks one request queues, unless it says less.
 const RESEND_LIMIT: usize = 500;
 
+/// For a sample to be sent and answered: less than a connection has.
+const SAMPLE_TIMEOUT: Duration = Duration::from_secs(12);
+
+/// Which sample to send.
+#[derive(Debug, Clone)]
+pub struct SampleRequest {
+    /// To whom.
+    pub merchant: MerchantId,
+    /// The key that signs; `None`: the merchant's first that can.
+    pub api_key: Option<String>,
+    /// In whose words; `None`: as the merchant's rules say.
+    pub kind: Option<SampleKind>,
+    /// Where to; `None`: the merchant's default address.
+    pub url: Option<CallbackUrl>,
+}
+
 /// Why a request is not served.
 enum Refusal {
     /// What is wrong with a parameter.
     Parameter(Complaint),
+    /// Why no sample was sent.
+    NotSampled(String),
+    /// A sample's receiver takes too long.
+    TooSlow,
     /// There is no such callback.
     Unknown,
     /// The callback is being sent at this moment.
@@ -42,6 +66,8 @@ impl From<Refusal> for Reply {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Parameter(complaint) => reply::bad_request(&complaint.to_string()),
+            Refusal::NotSampled(reason) => reply::bad_request(&reason),
+            Refusal::TooSlow => reply::unavailable("the receiver takes longer than this listener waits"),
             Refusal::Unknown => reply::not_found("there is no such callback"),
             Refusal::UnderWay => reply::conflict("the callback is being sent at this moment"),
             Refusal::Store(error) => reply::unavailable(&error.to_string()),
@@ -127,6 +153,27 @@ async fn failed_resent(source: &dyn AdminSource, query: Option<&str>) -> Result<
     let (resent, last) = source.outbox().resend_failed(query, now).await?;
     let next = last.filter(|_| resent == limit).map(write_place);
     Ok(reply::document(&serde_json::json!({ "resent": resent, "next": next })))
+}
+
+/// `POST /api/callbacks/sample`: tries a merchant's receiver, and tells what came of it.
+pub(super) async fn sample(source: &dyn AdminSource, query: Option<&str>) -> Reply {
+    sampled(source, query).await.unwrap_or_else(Reply::from)
+}
+
+async fn sampled(source: &dyn AdminSource, query: Option<&str>) -> Result<Reply, Refusal> {
+    let [merchant, key, kind, url] = parameters(query, ["merchant", "key", "kind", "url"])?;
+    let merchant = read("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?;
+    let asked = SampleRequest {
+        merchant: merchant.ok_or_else(|| Complaint::member("merchant", "must be said"))?,
+        api_key: key.map(Cow::into_owned),
+        kind: read("kind", kind, "must be `v1` or `v2`", |text| {
+            SampleKind::ALL.into_iter().find(|kind| kind.as_str() == text)
+        })?,
+        url: read("url", url, "must be an absolute URL", |text| CallbackUrl::new_allowing_http(text).ok())?,
+    };
+    let sampled = timeout(SAMPLE_TIMEOUT, source.sample(asked)).await.map_err(|_| Refusal::TooSlow)?;
+    let Sampled { id, kind, url, body, tried } = sampled.map_err(Refusal::NotSampled)?;
+    Ok(reply::document(&sample_document(&id, kind.as_str(), &url, &body, &tried)))
 }
 
 const LIMIT: &str = "must be a number from 1 to 1000";

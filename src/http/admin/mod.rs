@@ -11,6 +11,7 @@
 //! | `/api/callbacks/{id}` | one, with its `tries` |
 //! | `POST /api/callbacks/{id}/resend` | queues it once more and shows it: 200, 404, or 409 while it is being sent |
 //! | `POST /api/callbacks/resend` | `{"resent","next"}`: queues failed ones once more, 500 a request or `limit`. `state=failed` has to be said; `merchant`, `since`, `until`, `after` as above, until `next` is `null` |
+//! | `POST /api/callbacks/sample` | sends `merchant` a callback that is marked as a sample and kept nowhere, and tells what came of it. `key` (whose secret signs), `kind` (`v1`, `v2`), `url` |
 //! | `/api/openapi.json` | the v2 interface as an `OpenAPI` 3.1 document, as this binary serves it |
 //!
 //! No web page can talk to it: `Host` must be an address or `localhost` (a name that an attacker points here is neither),
@@ -41,11 +42,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+pub use self::callbacks::SampleRequest;
 pub use self::rules::{CertificateInfo, ProblemInfo, RulesInfo};
 
 use self::guard::Guard;
 use self::reply::Reply;
 use super::correlation::request_id;
+use crate::callback::Sampled;
 use crate::clock::SystemRandomness;
 use crate::domain::UnixMillis;
 use crate::rules::Secrets;
@@ -95,6 +98,9 @@ pub trait AdminSource: Send + Sync + 'static {
 
     /// The callbacks to merchants.
     fn outbox(&self) -> &dyn Outbox;
+
+    /// Sends a sample to a merchant's receiver, or says why it cannot.
+    fn sample(&self, asked: SampleRequest) -> Pending<'_, Result<Sampled, String>>;
 
     /// The time.
     fn now(&self) -> UnixMillis;
@@ -207,6 +213,7 @@ enum Page<'a> {
     Callback(&'a str),
     Resend(&'a str),
     ResendFailed,
+    Sample,
 }
 
 impl<'a> Page<'a> {
@@ -220,6 +227,7 @@ impl<'a> Page<'a> {
             "/api/openapi.json" => Some(Self::OpenApi),
             "/api/callbacks" => Some(Self::Callbacks),
             "/api/callbacks/resend" => Some(Self::ResendFailed),
+            "/api/callbacks/sample" => Some(Self::Sample),
             _ => {
                 let rest = path.strip_prefix("/api/callbacks/")?;
                 let page = rest.strip_suffix("/resend").map_or(Self::Callback(rest), Self::Resend);
@@ -232,7 +240,7 @@ impl<'a> Page<'a> {
     /// The value of `Allow`.
     const fn methods(self) -> &'static str {
         match self {
-            Self::Reload | Self::Resend(_) | Self::ResendFailed => "POST",
+            Self::Reload | Self::Resend(_) | Self::ResendFailed | Self::Sample => "POST",
             _ => "GET, HEAD",
         }
     }
@@ -267,6 +275,7 @@ impl Desk {
             Page::Callback(id) => callbacks::one(&*self.source, id).await,
             Page::Resend(id) => callbacks::resend(&*self.source, id, uri.query()).await,
             Page::ResendFailed => callbacks::resend_failed(&*self.source, uri.query()).await,
+            Page::Sample => callbacks::sample(&*self.source, uri.query()).await,
         }
     }
 

@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
+use crate::callback::SampleKind;
 use crate::clock::Clock as _;
-use crate::domain::UnixMillis;
+use crate::domain::{CallbackUrl, UnixMillis};
 use crate::engine::tests::World;
 use crate::rules::Secret;
-use crate::store::{CallbackClaim, CallbackTarget};
+use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, TryOutcome};
 
 #[derive(Default)]
 struct Source {
@@ -65,6 +66,20 @@ impl AdminSource for Source {
 
     fn outbox(&self) -> &dyn Outbox {
         &**self.world.as_ref().unwrap().engine.store()
+    }
+
+    fn sample(&self, asked: SampleRequest) -> Pending<'_, Result<Sampled, String>> {
+        if asked.merchant.as_str() == "nobody" {
+            return Box::pin(std::future::ready(Err("there is no such merchant".to_owned())));
+        }
+        let outcome = TryOutcome::Status(204);
+        Box::pin(std::future::ready(Ok(Sampled {
+            id: "sample_1".to_owned(),
+            kind: asked.kind.unwrap_or(SampleKind::V1),
+            url: asked.url.unwrap_or_else(|| CallbackUrl::new("https://shop.example/default").unwrap()),
+            body: asked.api_key.unwrap_or_default(),
+            tried: CallbackTry { at: UnixMillis(0), duration: Duration::from_millis(3), outcome },
+        })))
     }
 
     fn now(&self) -> UnixMillis {
@@ -313,7 +328,7 @@ async fn callbacks_are_listed_shown_and_sent_again() {
     let mut ids = Vec::new();
     for order in ["o1", "o2", "o3"] {
         ids.push(world.failed_callback(order).await);
-        world.clock.advance(Duration::from_secs(60));
+        world.clock.advance(Duration::from_mins(1));
     }
     let admin = start_with(None, Source { world: Some(world), ..Source::default() }).await;
     let all = |orders: &[&str]| orders.iter().map(|order| (*order).to_owned()).collect::<Vec<_>>();
@@ -337,17 +352,17 @@ async fn callbacks_are_listed_shown_and_sent_again() {
     let one = format!("GET /api/callbacks/{}", ids[0]);
     let (status, shown) = json(&admin, &one).await;
     assert_eq!((status, &shown["state"], &shown["tries"][0]["status"]), (200, &"failed".into(), &410.into()));
-    let resend = format!("POST /api/callbacks/{}/resend", ids[0]);
-    let (status, shown) = json(&admin, &resend).await;
+    let again = format!("POST /api/callbacks/{}/resend", ids[0]);
+    let (status, shown) = json(&admin, &again).await;
     assert_eq!((status, &shown["state"], &shown["id"]), (200, &"pending".into(), &ids[0].to_string().into()));
     let source = &admin.source;
     let claim = CallbackClaim {
         shares: vec![(CallbackTarget::Origin("https://a.example:443".into()), 9)],
         now: source.now(),
-        lease_until: source.now().plus(Duration::from_secs(60)),
+        lease_until: source.now().plus(Duration::from_mins(1)),
     };
     assert_eq!(source.outbox().claim_callbacks(claim).await.unwrap().len(), 1, "it was queued");
-    assert_eq!(admin.status(&resend, &[LOCAL]).await, 409);
+    assert_eq!(admin.status(&again, &[LOCAL]).await, 409);
     let unknown = "cb_00000000000000010000000000000001";
     for line in [
         format!("GET /api/callbacks/{unknown}"),
@@ -386,6 +401,10 @@ async fn what_lists_cannot_be_asked_is_refused_by_name() {
         ("POST /api/callbacks/resend", "state"),
         ("POST /api/callbacks/resend?state=pending", "state"),
         ("POST /api/callbacks/resend?state=failed&order_id=o", "order_id"),
+        ("POST /api/callbacks/sample", "merchant"),
+        ("POST /api/callbacks/sample?merchant=acme&kind=v3", "kind"),
+        ("POST /api/callbacks/sample?merchant=acme&url=shop.example", "url"),
+        ("POST /api/callbacks/sample?merchant=acme&id=1", "id"),
         ("POST /api/callbacks/cb_00000000000000010000000000000001/resend?now=1", "now"),
     ] {
         let (status, told) = json(&admin, line).await;
@@ -397,10 +416,28 @@ async fn what_lists_cannot_be_asked_is_refused_by_name() {
         ("DELETE /api/callbacks/x", "GET, HEAD"),
         ("GET /api/callbacks/resend", "POST"),
         ("GET /api/callbacks/x/resend", "POST"),
+        ("GET /api/callbacks/sample", "POST"),
     ] {
         let (status, reply) = admin.ask(line, &[LOCAL]).await;
         assert!(status == 405 && reply.contains(&format!("allow: {allow}\r\n")), "{line}: {reply}");
     }
     let (_, reply) = admin.ask("HEAD /api/callbacks", &[LOCAL]).await;
     assert!(reply.starts_with("HTTP/1.1 200") && body(&reply).is_empty(), "{reply}");
+}
+
+#[tokio::test]
+async fn a_sample_is_sent_as_asked() {
+    let admin = start(None).await;
+    let (status, told) = json(&admin, "POST /api/callbacks/sample?merchant=acme").await;
+    let expected = serde_json::json!({
+        "id": "sample_1", "kind": "v1", "url": "https://shop.example/default", "body": "",
+        "at": "1970-01-01T00:00:00.000Z", "duration_ms": 3, "status": 204, "error": null,
+    });
+    assert_eq!((status, told), (200, expected));
+    let line = "POST /api/callbacks/sample?merchant=acme&key=k&kind=v2&url=http%3A%2F%2F127.0.0.1%3A1%2Fcb%3Fa";
+    let (_, told) = json(&admin, line).await;
+    assert_eq!((&told["kind"], &told["body"]), (&"v2".into(), &"k".into()));
+    assert_eq!(told["url"], "http://127.0.0.1:1/cb?a");
+    let (status, told) = json(&admin, "POST /api/callbacks/sample?merchant=nobody").await;
+    assert_eq!((status, &told["error"]["message"]), (400, &"there is no such merchant".into()));
 }

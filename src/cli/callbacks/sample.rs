@@ -1,0 +1,47 @@
+//! `paybridge callbacks sample`: one callback that is marked as a sample, sent from here.
+
+use std::io::Write;
+
+use super::super::args::{Format, Interface, SampleCallback};
+use super::super::{Outcome, Stop, merchant, told_unless};
+use super::{table, write_json};
+use crate::callback::{Sample, SampleKind, Sampled, sample};
+use crate::clock::{SystemClock, SystemRandomness};
+use crate::outbound::Outbound;
+use crate::rules::RuleSet;
+use crate::store::TryOutcome;
+use crate::wire::callbacks::sample_document;
+
+pub(super) async fn run(rules: &RuleSet, asked: &SampleCallback, out: &mut dyn Write) -> Outcome {
+    let wanted = Sample {
+        merchant: merchant(rules, &asked.merchant)?,
+        api_key: asked.key.as_deref(),
+        kind: asked.kind.map(|kind| match kind {
+            Interface::V1 => SampleKind::V1,
+            Interface::V2 => SampleKind::V2,
+        }),
+        url: asked.url.as_ref(),
+    };
+    let (outbound, random) = (Outbound::default(), SystemRandomness::default());
+    let sampled = sample(rules, &outbound, &SystemClock, &random, &wanted).await.map_err(Stop::failed)?;
+    match asked.format {
+        Format::Json => {
+            let Sampled { id, kind, url, body, tried } = &sampled;
+            write_json(&sample_document(id, kind.as_str(), url, body, tried), out)?;
+        }
+        Format::Text => write_text(&sampled, out)?,
+    }
+    told_unless(matches!(sampled.tried.outcome, TryOutcome::Status(200..=299)))
+}
+
+fn write_text(sampled: &Sampled, out: &mut dyn Write) -> Outcome {
+    let Sampled { id, kind, url, body, tried } = sampled;
+    writeln!(out, "POST {} ({}, {id})", url.as_str(), kind.as_str())?;
+    writeln!(out, "{}", table::plain(body))?;
+    let (outcome, took) = (table::outcome(&tried.outcome), tried.duration.as_millis());
+    match &tried.outcome {
+        TryOutcome::Status(_) => writeln!(out, "answered {outcome} in {took} ms")?,
+        TryOutcome::Error(_) => writeln!(out, "no answer: {} (after {took} ms)", table::plain(&outcome))?,
+    }
+    Ok(())
+}
