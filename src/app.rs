@@ -120,6 +120,54 @@ enum Work {
     Recovery(Recovery),
 }
 
+/// What works beside requests is made of.
+struct Shared {
+    store: Arc<dyn Store>,
+    rules: CurrentRules,
+    outbound: Arc<Outbound>,
+    clock: Arc<dyn Clock>,
+    random: Arc<dyn Random>,
+    metrics: Arc<Metrics>,
+}
+
+impl Shared {
+    /// The v2 service that the rules name, and what it does beside requests.
+    async fn upstream(&self, engine: &Arc<Engine>, providers: Arc<Providers>) -> Result<(Upstream, Work), StartError> {
+        let (rules, outbound) = (Arc::clone(&self.rules), Arc::clone(&self.outbound));
+        let (clock, random) = (Arc::clone(&self.clock), Arc::clone(&self.random));
+        match (self.rules)().gateway.engine.clone() {
+            EngineRules::Embedded => {
+                let parts = Parts { engine: Arc::clone(engine), rules, outbound, providers, clock, random };
+                Ok((Upstream::Embedded(Arc::clone(engine)), Work::Provider(Worker::new(parts))))
+            }
+            EngineRules::Remote(engine) => {
+                let (store, metrics) = (Arc::clone(&self.store), Arc::clone(&self.metrics));
+                let remote = Remote::new(remote::Parts { engine, store, outbound, clock, metrics });
+                // Before the first request: what it leaves open is not the last process's.
+                let recovery = remote.recovery(rules).await.map_err(StartError::other)?;
+                Ok((Upstream::Remote(remote), Work::Recovery(recovery)))
+            }
+        }
+    }
+
+    /// Who tells merchants of results.
+    fn callbacks(&self, upstream: &Upstream) -> callback::Worker {
+        let remote = match upstream {
+            Upstream::Embedded(_) => None,
+            Upstream::Remote(remote) => Some(remote.clone()),
+        };
+        callback::Worker::new(callback::Parts {
+            store: Arc::clone(&self.store),
+            remote,
+            rules: Arc::clone(&self.rules),
+            outbound: Arc::clone(&self.outbound),
+            clock: Arc::clone(&self.clock),
+            random: Arc::clone(&self.random),
+            metrics: Arc::clone(&self.metrics),
+        })
+    }
+}
+
 impl Process {
     async fn start(start: Start<'_>) -> Result<Self, StartError> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -154,36 +202,17 @@ impl Process {
         ));
         let snapshot = Arc::clone(&rules);
         let current: CurrentRules = Arc::new(move || snapshot.current());
-        let outbound: Arc<Outbound> = Arc::default();
-        let (upstream, work) = match rules.current().gateway.engine.clone() {
-            EngineRules::Embedded => {
-                let engine = Arc::clone(&engine);
-                let (rules, clock, random) = (Arc::clone(&current), Arc::clone(&clock), Arc::clone(&random));
-                let outbound = Arc::clone(&outbound);
-                let parts = Parts { engine: Arc::clone(&engine), rules, outbound, providers, clock, random };
-                (Upstream::Embedded(engine), Work::Provider(Worker::new(parts)))
-            }
-            EngineRules::Remote(engine) => {
-                let (store, clock, metrics) = (Arc::clone(&store), Arc::clone(&clock), Arc::clone(&metrics));
-                let outbound = Arc::clone(&outbound);
-                let remote = Remote::new(remote::Parts { engine, store, outbound, clock, metrics });
-                // Before the first request: what it leaves open is not the last process's.
-                let recovery = remote.recovery(Arc::clone(&current)).await.map_err(StartError::other)?;
-                (Upstream::Remote(remote), Work::Recovery(recovery))
-            }
-        };
-        let callbacks = callback::Worker::new(callback::Parts {
+        let shared = Shared {
             store: Arc::clone(&store),
-            remote: match &upstream {
-                Upstream::Embedded(_) => None,
-                Upstream::Remote(remote) => Some(remote.clone()),
-            },
             rules: Arc::clone(&current),
-            outbound: Arc::clone(&outbound),
+            outbound: Arc::default(),
             clock: Arc::clone(&clock),
             random: Arc::clone(&random),
             metrics: Arc::clone(&metrics),
-        });
+        };
+        let (upstream, work) = shared.upstream(&engine, providers).await?;
+        let callbacks = shared.callbacks(&upstream);
+        let outbound = shared.outbound;
         let gateway = Gateway::new(Wiring {
             rules: Arc::new(move || current()),
             engine,

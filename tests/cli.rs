@@ -431,7 +431,7 @@ async fn callbacks_are_listed_shown_and_sent_again() {
 fn a_sample_reaches_a_receiver_and_the_store_knows_nothing_of_it() {
     let receiver = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook?a=1", receiver.local_addr().unwrap());
-    let received = std::thread::spawn(move || {
+    let serving = std::thread::spawn(move || {
         let (mut socket, _) = receiver.accept().unwrap();
         let mut request = Vec::new();
         let mut chunk = [0; 4096];
@@ -449,7 +449,7 @@ fn a_sample_reaches_a_receiver_and_the_store_knows_nothing_of_it() {
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
     let told = json(&ran);
     assert_eq!((&told["status"], text(&told, "kind"), text(&told, "url")), (&202.into(), "v1", url.as_str()));
-    let request = received.join().unwrap();
+    let request = serving.join().unwrap();
     let head = request.to_lowercase();
     assert!(
         head.starts_with("post /hook?a=1 http/1.1\r\n") && head.contains("\r\nx-callback-sample: true\r\n"),

@@ -9,7 +9,7 @@ const RESERVED: usize = 128;
 
 /// Left to connections that the process opens itself, to providers and merchants: this many, or a quarter of all files
 /// where there are few.
-const OUTGOING: usize = 1024;
+const OUTGOING: usize = 2304;
 
 /// What the runtime of a worker holds.
 const PER_WORKER: usize = 4;
@@ -42,7 +42,7 @@ mod tests {
         let two = NonZeroUsize::new(2).unwrap();
         assert_eq!(room_for_connections(None, two), usize::MAX);
         assert_eq!(room_for_connections(Some(1024), two), 1024 - 128 - 8 - 256);
-        assert_eq!(room_for_connections(Some(65_536), two), 65_536 - 128 - 8 - 1024);
+        assert_eq!(room_for_connections(Some(65_536), two), 65_536 - 128 - 8 - 2304);
         for few in [0, 100, 136, 137, 182] {
             assert_eq!(room_for_connections(Some(few), two), 1);
         }

@@ -8,6 +8,7 @@ use super::send::{Sent, send};
 use super::targets::Sign;
 use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
+use crate::failure::Failure;
 use crate::outbound::{Outbound, backoff};
 use crate::rules::{CallbackRules, RuleSet};
 use crate::store::{
@@ -44,37 +45,39 @@ impl Tools {
     /// Asks a remote engine for the result that it announced.
     async fn ask(&self, rules: &RuleSet, job: &CallbackJob, entry: Entry) -> (Sign, Result<(), StoreError>) {
         let said = match &self.remote {
-            Some(remote) => remote.announced(rules, entry).await.map_err(|failure| format!("{failure:?}")),
-            None => Err("the engine is embedded now".to_owned()),
+            Some(remote) => remote.announced(rules, entry).await.map_err(|failure| unasked(&failure)),
+            None => Err((Sign::Nothing, "the engine is embedded now".to_owned())),
         };
         let now = self.clock.now();
         let (sign, recorded) = match said {
             Ok(Announced::Known) => (Sign::Lives, self.store.callback_ready(job.id, now).await),
             Ok(Announced::Gone) => (Sign::Lives, self.store.drop_callback(job.id).await),
             Ok(Announced::Pending) => (Sign::Lives, self.ask_again(rules, job, None).await),
-            Err(cause) => {
+            Err((sign, cause)) => {
                 if self.notices.due(&job.target, "engine", now) {
                     tracing::warn!(%cause, "the engine does not tell a result that it announced; it is asked again");
                 }
-                (Sign::Silent, self.ask_again(rules, job, Some(cause)).await)
+                (sign, self.ask_again(rules, job, Some(cause)).await)
             }
         };
         (sign, recorded)
     }
 
-    /// Asks later, until it is given up: then an engine that has no result is believed, and one that said nothing leaves a
-    /// failed callback behind.
+    /// Asks later, until it is given up: then an engine that has no result is believed, and one that did not say leaves a
+    /// failed callback behind. Why it did not say is kept like a try.
     async fn ask_again(&self, rules: &RuleSet, job: &CallbackJob, cause: Option<String>) -> Result<(), StoreError> {
         let now = self.clock.now();
-        match (next_time(&rules.gateway.callbacks, Term::of(job), None, now, self.random.number()), cause) {
-            (Some(due), _) => self.store.postpone_callback(job.id, due).await,
-            (None, None) => self.store.drop_callback(job.id).await,
-            (None, Some(_)) => {
-                let outcome = TryOutcome::Error("the engine did not tell the result that it announced".into());
-                let tried = CallbackTry { at: now, duration: Duration::ZERO, outcome };
-                self.store.callback_tried(job.id, tried, CallbackNext::Failed).await
-            }
-        }
+        let due = next_time(&rules.gateway.callbacks, Term::of(job), None, now, self.random.number());
+        let Some(cause) = cause else {
+            return match due {
+                Some(due) => self.store.postpone_callback(job.id, due).await,
+                None => self.store.drop_callback(job.id).await,
+            };
+        };
+        self.metrics.callback_try("engine", Duration::ZERO);
+        let tried = CallbackTry { at: now, duration: Duration::ZERO, outcome: TryOutcome::Error(cause.into()) };
+        let next = due.map_or(CallbackNext::Failed, CallbackNext::RetryAt);
+        self.store.callback_tried(job.id, tried, next).await
     }
 
     /// Sends a callback.
@@ -101,30 +104,48 @@ impl Tools {
     fn count(&self, job: &CallbackJob, sent: &Sent, next: CallbackNext, now: UnixMillis) {
         self.metrics.callback_try(sent.word, sent.tried.duration);
         let (receiver, attempts) = (job.target.as_str(), job.attempts.saturating_add(1));
+        let merchant = match &job.news {
+            News::Operation(stored) => stored.operation.merchant.as_str(),
+            News::Entry(entry) => entry.intent.merchant.as_str(),
+        };
         let outcome = match &sent.tried.outcome {
             TryOutcome::Status(status) => format!("HTTP {status}"),
             TryOutcome::Error(error) => error.to_string(),
         };
         match next {
             CallbackNext::Delivered => {
-                tracing::debug!(callback = %job.id, receiver, attempts, outcome, "a callback was delivered");
+                tracing::debug!(callback = %job.id, merchant, receiver, attempts, outcome, "a callback was delivered");
             }
             CallbackNext::RetryAt(_) => {
                 if self.notices.due(&job.target, sent.word, now) {
-                    tracing::info!(callback = %job.id, receiver, attempts, outcome,
+                    tracing::info!(callback = %job.id, merchant, receiver, attempts, outcome,
                         "a callback was not taken; it is sent again, and others to this target may be");
                 } else {
-                    tracing::debug!(callback = %job.id, receiver, attempts, outcome, "a callback was not taken");
+                    tracing::debug!(callback = %job.id, merchant, receiver, attempts, outcome, "a callback was not taken");
                 }
             }
             CallbackNext::Failed => {
                 self.metrics.callbacks_given_up(1);
                 if self.notices.due(&job.target, "given up", now) {
-                    tracing::warn!(callback = %job.id, receiver, attempts, outcome,
+                    tracing::warn!(callback = %job.id, merchant, receiver, attempts, outcome,
                         "a callback was given up, and others to this target may be: see `paybridge callbacks list`");
                 }
             }
         }
+    }
+}
+
+/// What it tells of the engine that it did not tell a result, and why it did not, for people: the causes hold no values.
+fn unasked(failure: &Failure) -> (Sign, String) {
+    match failure {
+        Failure::EngineUnreachable { cause } => (Sign::Silent, format!("not sent: the engine is not reached: {cause}")),
+        Failure::EngineTimeout => (Sign::Silent, "not sent: the engine does not answer in time".to_owned()),
+        Failure::BadEngineReply { cause } => {
+            (Sign::Lives, format!("not sent: the engine's answer is of no use: {cause}"))
+        }
+        Failure::EngineBusy { .. } => (Sign::Lives, "not sent: the engine is busy".to_owned()),
+        Failure::Internal { cause } => (Sign::Nothing, format!("not sent: {cause}")),
+        _ => (Sign::Nothing, "not sent: the engine could not be asked".to_owned()),
     }
 }
 

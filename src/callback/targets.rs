@@ -8,30 +8,56 @@
 //! A window begins small, grows with every answer and shrinks to one when there is none. While a circuit is open, one
 //! callback at a time probes the target, and the waits between probes double; the others stay where they are in the queue,
 //! so that a dead target costs a connection now and then, however much waits for it.
+//!
+//! A silent receiver holds its place for a whole timeout. So what is known of targets divides them into four kinds, each with
+//! places of its own: however many are silent, those that answered lately, and those that were never tried, find room.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use crate::domain::UnixMillis;
 use crate::outbound::backoff;
-use crate::store::CallbackTarget;
+use crate::store::{CallbackQueue, CallbackTarget};
 
 /// How many may be under way to a target that is not known yet.
 const FIRST_WINDOW: usize = 4;
 /// The most under way to one target.
 const LARGEST_WINDOW: usize = 64;
-/// How many are under way in all before targets have to share: then each may have one more.
-const SHARED: usize = 256;
 /// The most under way in all.
-const IN_ALL: usize = 512;
-/// The most under way to targets that gave no answer lately: they must not use up what the others need.
-const SILENT_IN_ALL: usize = 128;
-/// So many times without an answer in a row open a circuit.
+pub const IN_ALL: usize = 1024;
+/// So many times without an answer in a row make a target count as dead among its like.
+const DEAD: u32 = 3;
+/// So many open its circuit.
 const FAILURES: u32 = 5;
 /// The longest wait between two probes, whatever the rules say of retries.
 const LONGEST_PROBE_WAIT: Duration = Duration::from_mins(1);
-/// The most targets that are remembered while nothing is under way to them.
+/// The most targets that answered lately and are remembered.
 const REMEMBERED: usize = 10_000;
+
+/// What is known of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// It answered lately.
+    Proven,
+    /// Nothing: what waits for it was never tried.
+    Fresh,
+    /// It gave no answer once or twice, or something was tried in vain before this process knew of it.
+    Troubled,
+    /// It gave no answer [`DEAD`] times or more.
+    Dead,
+}
+
+impl Kind {
+    /// The most under way to targets of this kind. What the others leave is for those that answered lately.
+    const fn limit(self) -> usize {
+        match self {
+            Self::Proven => IN_ALL,
+            Self::Fresh => 448,
+            Self::Troubled => 192,
+            Self::Dead => 128,
+        }
+    }
+}
 
 /// What a try told of its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +82,8 @@ pub enum Turn {
 /// Whether more may start for a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
-    /// So many, at least one.
-    For(usize),
+    /// So many, at least one, as of this kind.
+    For(usize, Kind),
     /// Not before one that is under way has landed.
     Full,
     /// Not before this time: the circuit is open.
@@ -75,15 +101,42 @@ pub struct Waits {
 struct Target {
     under_way: usize,
     window: usize,
+    /// Its last sign was an answer.
+    proven: bool,
     /// Tries without an answer, in a row.
     silent: u32,
     /// While the circuit is open: when it may be probed.
     probe_at: Option<UnixMillis>,
 }
 
-impl Default for Target {
-    fn default() -> Self {
-        Self { under_way: 0, window: FIRST_WINDOW, silent: 0, probe_at: None }
+impl Target {
+    /// One that nothing is known of but whether what waits for it was tried before.
+    const fn unknown(tried: bool) -> Self {
+        let window = if tried { 1 } else { FIRST_WINDOW };
+        Self { under_way: 0, window, proven: false, silent: 0, probe_at: None }
+    }
+
+    const fn kind(&self, tried: bool) -> Kind {
+        match self.silent {
+            0 if self.proven => Kind::Proven,
+            0 if !tried => Kind::Fresh,
+            0..DEAD => Kind::Troubled,
+            _ => Kind::Dead,
+        }
+    }
+}
+
+/// How many are under way of each kind.
+#[derive(Debug, Clone, Copy, Default)]
+struct UnderWay([usize; 4]);
+
+impl UnderWay {
+    fn of(&mut self, kind: Kind) -> &mut usize {
+        &mut self.0[kind as usize]
+    }
+
+    fn all(self) -> usize {
+        self.0.iter().sum()
     }
 }
 
@@ -91,47 +144,44 @@ impl Default for Target {
 #[derive(Debug, Default)]
 pub struct Targets {
     known: HashMap<CallbackTarget, Target>,
-    under_way: usize,
-    /// Of those, to targets that gave no answer lately.
-    silent: usize,
+    under_way: UnderWay,
     open: usize,
 }
 
 impl Targets {
     /// Begins to share out what may start now.
     pub const fn sharing(&self) -> Sharing<'_> {
-        Sharing { targets: self, under_way: self.under_way, silent: self.silent }
+        Sharing { targets: self, under_way: self.under_way }
     }
 
-    /// One more is under way.
-    pub fn started(&mut self, target: &CallbackTarget) {
-        let of_target = self.known.entry(target.clone()).or_default();
-        of_target.under_way += 1;
-        self.under_way += 1;
-        self.silent += usize::from(of_target.silent > 0);
+    /// One more is under way, as of this kind.
+    pub fn started(&mut self, target: &CallbackTarget, kind: Kind) {
+        let unknown = || Target::unknown(kind != Kind::Fresh);
+        self.known.entry(target.clone()).or_insert_with(unknown).under_way += 1;
+        *self.under_way.of(kind) += 1;
     }
 
-    /// One has landed, and what it told. `random` spreads the probes.
+    /// One that started as of a kind has landed, and what it told. `random` spreads the probes.
     pub fn landed(
         &mut self,
-        target: &CallbackTarget,
+        (target, kind): (&CallbackTarget, Kind),
         sign: Sign,
         waits: Waits,
         now: UnixMillis,
         random: u64,
     ) -> Option<Turn> {
+        let under_way = self.under_way.of(kind);
+        *under_way = under_way.saturating_sub(1);
         let of_target = self.known.get_mut(target)?;
-        let was_silent = of_target.silent > 0;
         of_target.under_way = of_target.under_way.saturating_sub(1);
-        self.under_way = self.under_way.saturating_sub(1);
-        self.silent = self.silent.saturating_sub(usize::from(was_silent));
         let was_open = of_target.probe_at.is_some();
         match sign {
             Sign::Lives => {
-                (of_target.silent, of_target.probe_at) = (0, None);
+                (of_target.proven, of_target.silent, of_target.probe_at) = (true, 0, None);
                 of_target.window = (of_target.window + 1).min(LARGEST_WINDOW);
             }
             Sign::Silent => {
+                of_target.proven = false;
                 of_target.silent = of_target.silent.saturating_add(1);
                 of_target.window = (of_target.window / 2).max(1);
                 if of_target.silent >= FAILURES {
@@ -144,18 +194,7 @@ impl Targets {
             }
             Sign::Nothing => {}
         }
-        // Those that are still under way count for what the target is now.
-        let still = of_target.under_way;
-        match (was_silent, of_target.silent > 0) {
-            (false, true) => self.silent += still,
-            (true, false) => self.silent = self.silent.saturating_sub(still),
-            _ => {}
-        }
-        let is_open = of_target.probe_at.is_some();
-        if still == 0 && of_target.silent == 0 {
-            self.known.remove(target);
-        }
-        match (was_open, is_open) {
+        match (was_open, of_target.probe_at.is_some()) {
             (false, true) => {
                 self.open += 1;
                 Some(Turn::Opened)
@@ -168,10 +207,14 @@ impl Targets {
         }
     }
 
-    /// Forgets the silent targets that nothing waits for any more, and all that are idle when there are too many.
+    /// Forgets the silent targets that nothing waits for any more, and those that answered when there are too many.
     pub fn forget(&mut self, waited_for: &HashSet<&CallbackTarget>) {
         let crowded = self.known.len() > REMEMBERED;
-        self.known.retain(|target, of_target| of_target.under_way > 0 || (!crowded && waited_for.contains(target)));
+        self.known.retain(|target, of_target| match of_target {
+            Target { under_way: 1.., .. } => true,
+            Target { silent: 1.., .. } => waited_for.contains(target),
+            Target { proven, .. } => *proven && !crowded,
+        });
         self.open = self.known.values().filter(|target| target.probe_at.is_some()).count();
     }
 
@@ -180,45 +223,41 @@ impl Targets {
         if self.open == 0 {
             return (0, Vec::new());
         }
-        let mut open: Vec<&str> = self
-            .known
-            .iter()
-            .filter(|(_, of_target)| of_target.probe_at.is_some())
-            .map(|(name, _)| name.as_str())
-            .collect();
-        open.sort_unstable();
-        open.truncate(at_most);
-        (self.open, open)
+        let open = self.known.iter().filter(|(_, of_target)| of_target.probe_at.is_some());
+        let mut names: Vec<&str> = open.map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        names.truncate(at_most);
+        (self.open, names)
     }
 }
 
 /// What may start now, being shared out: each target asks once.
 pub struct Sharing<'a> {
     targets: &'a Targets,
-    under_way: usize,
-    silent: usize,
+    under_way: UnderWay,
 }
 
 impl Sharing<'_> {
-    /// How many may start for a target; they count as started for those who ask later.
-    pub fn room(&mut self, target: &CallbackTarget, now: UnixMillis) -> Room {
-        let unknown = Target::default();
-        let of_target = self.targets.known.get(target).unwrap_or(&unknown);
+    /// How many may start for a queue's target; they count as started for those who ask later.
+    pub fn room(&mut self, queue: &CallbackQueue, now: UnixMillis) -> Room {
+        let unknown = Target::unknown(queue.tried);
+        let of_target = self.targets.known.get(&queue.target).unwrap_or(&unknown);
         if let Some(at) = of_target.probe_at
             && of_target.under_way == 0
             && now < at
         {
             return Room::At(at);
         }
-        let is_silent = of_target.silent > 0;
-        let own = of_target.window.saturating_sub(of_target.under_way);
-        let shared = SHARED.saturating_sub(self.under_way);
-        let fair = if of_target.under_way == 0 { shared.max(1) } else { shared };
-        let of_silent = if is_silent { SILENT_IN_ALL.saturating_sub(self.silent) } else { usize::MAX };
-        let room = own.min(fair).min(of_silent).min(IN_ALL.saturating_sub(self.under_way));
-        self.under_way += room;
-        self.silent += if is_silent { room } else { 0 };
-        if room == 0 { Room::Full } else { Room::For(room) }
+        let kind = of_target.kind(queue.tried);
+        let in_all = IN_ALL.saturating_sub(self.under_way.all());
+        let used = *self.under_way.of(kind);
+        let left = kind.limit().saturating_sub(used).min(in_all);
+        // Half of the places are for whoever needs several, the other half for one each.
+        let shared = (kind.limit() / 2).saturating_sub(used).min(in_all);
+        let fair = if of_target.under_way == 0 { shared.max(left.min(1)) } else { shared };
+        let room = of_target.window.saturating_sub(of_target.under_way).min(fair);
+        *self.under_way.of(kind) += room;
+        if room == 0 { Room::Full } else { Room::For(room, kind) }
     }
 }
 
@@ -233,6 +272,10 @@ mod tests {
         CallbackTarget::Origin(name.into())
     }
 
+    fn queue(name: &str, tried: bool) -> CallbackQueue {
+        CallbackQueue { target: target(name), due: NOW, tried }
+    }
+
     struct Desk {
         targets: Targets,
         now: UnixMillis,
@@ -244,29 +287,37 @@ mod tests {
         }
 
         fn room(&self, name: &str) -> Room {
-            self.targets.sharing().room(&target(name), self.now)
+            self.targets.sharing().room(&queue(name, false), self.now)
+        }
+
+        /// Starts as many as there is room for.
+        fn start(&mut self, name: &str) -> (usize, Kind) {
+            let Room::For(room, kind) = self.room(name) else { panic!("{name}: {:?}", self.room(name)) };
+            (0..room).for_each(|_| self.targets.started(&target(name), kind));
+            (room, kind)
         }
 
         fn tried(&mut self, name: &str, sign: Sign) -> Option<Turn> {
-            self.targets.started(&target(name));
-            self.targets.landed(&target(name), sign, WAITS, self.now, 0)
+            self.targets.started(&target(name), Kind::Fresh);
+            self.targets.landed((&target(name), Kind::Fresh), sign, WAITS, self.now, 0)
         }
     }
 
     #[test]
     fn a_window_grows_with_answers_and_shrinks_without() {
         let mut desk = Desk::new();
-        assert_eq!(desk.room("a"), Room::For(FIRST_WINDOW));
-        // One that stays under way keeps the target known.
-        desk.targets.started(&target("a"));
+        assert_eq!(desk.room("a"), Room::For(FIRST_WINDOW, Kind::Fresh));
         for _ in 0..100 {
             assert_eq!(desk.tried("a", Sign::Lives), None);
         }
-        assert_eq!(desk.room("a"), Room::For(LARGEST_WINDOW - 1));
+        assert_eq!(desk.room("a"), Room::For(LARGEST_WINDOW, Kind::Proven));
         desk.tried("a", Sign::Silent);
-        assert_eq!(desk.room("a"), Room::For(LARGEST_WINDOW / 2 - 1));
+        assert_eq!(desk.room("a"), Room::For(LARGEST_WINDOW / 2, Kind::Troubled));
         desk.tried("a", Sign::Nothing);
-        assert_eq!(desk.room("a"), Room::For(LARGEST_WINDOW / 2 - 1));
+        assert_eq!(desk.room("a"), Room::For(LARGEST_WINDOW / 2, Kind::Troubled));
+        desk.tried("a", Sign::Silent);
+        desk.tried("a", Sign::Silent);
+        assert_eq!(desk.room("a"), Room::For(LARGEST_WINDOW / 8, Kind::Dead));
     }
 
     #[test]
@@ -282,88 +333,93 @@ mod tests {
             let at = desk.now.plus(Duration::from_secs(seconds) / 2);
             assert_eq!(desk.room("a"), Room::At(at), "{seconds}");
             desk.now = at;
-            assert_eq!(desk.room("a"), Room::For(1));
-            desk.targets.started(&target("a"));
+            assert_eq!(desk.start("a"), (1, Kind::Dead));
             assert_eq!(desk.room("a"), Room::Full, "while it is probed");
-            assert_eq!(desk.targets.landed(&target("a"), Sign::Silent, WAITS, desk.now, 0), None);
+            assert_eq!(desk.targets.landed((&target("a"), Kind::Dead), Sign::Silent, WAITS, desk.now, 0), None);
         }
-        assert!(matches!(desk.room("b"), Room::For(FIRST_WINDOW)), "another target has nothing to do with it");
+        assert!(matches!(desk.room("b"), Room::For(FIRST_WINDOW, _)), "another target has nothing to do with it");
         assert_eq!(desk.tried("a", Sign::Lives), Some(Turn::Closed));
-        assert_eq!((desk.room("a"), desk.targets.open(10)), (Room::For(FIRST_WINDOW), (0, vec![])));
+        assert_eq!((desk.room("a"), desk.targets.open(10)), (Room::For(2, Kind::Proven), (0, vec![])));
     }
 
     #[test]
-    fn what_was_under_way_when_a_circuit_closed_counts_on() {
+    fn however_many_are_silent_the_others_find_room() {
         let mut desk = Desk::new();
-        for _ in 0..FIRST_WINDOW {
-            desk.targets.started(&target("a"));
+        for _ in 0..3 {
+            desk.tried("proven", Sign::Lives);
         }
-        desk.targets.landed(&target("a"), Sign::Silent, WAITS, desk.now, 0);
-        assert_eq!((desk.targets.silent, desk.targets.under_way), (FIRST_WINDOW - 1, FIRST_WINDOW - 1));
-        desk.targets.landed(&target("a"), Sign::Lives, WAITS, desk.now, 0);
-        assert_eq!((desk.targets.silent, desk.targets.under_way), (0, FIRST_WINDOW - 2));
-        desk.targets.landed(&target("a"), Sign::Silent, WAITS, desk.now, 0);
-        desk.targets.landed(&target("a"), Sign::Silent, WAITS, desk.now, 0);
-        assert_eq!((desk.targets.silent, desk.targets.under_way), (0, 0));
-    }
-
-    #[test]
-    fn everyone_has_a_share_and_all_have_a_bound() {
-        let mut desk = Desk::new();
-        let start = |desk: &mut Desk, name: &str| {
-            let Room::For(room) = desk.room(name) else { panic!("{name}: {:?}", desk.room(name)) };
-            (0..room).for_each(|_| desk.targets.started(&target(name)));
-            room
+        desk.tried("troubled", Sign::Silent);
+        let fill = |desk: &mut Desk, silences: usize, prefix: &str| {
+            for number in 0..2 * IN_ALL {
+                let name = format!("{prefix}{number}");
+                for _ in 0..silences {
+                    desk.tried(&name, Sign::Silent);
+                }
+                if matches!(desk.room(&name), Room::For(..)) {
+                    desk.start(&name);
+                }
+            }
         };
-        for number in 0..SHARED / FIRST_WINDOW {
-            assert_eq!(start(&mut desk, &format!("t{number}")), FIRST_WINDOW);
-        }
-        for number in SHARED..IN_ALL {
-            assert_eq!(start(&mut desk, &format!("t{number}")), 1, "one in any case");
-        }
-        assert_eq!(desk.room("last"), Room::Full);
+        fill(&mut desk, 3, "dead");
+        assert_eq!(desk.targets.under_way.all(), Kind::Dead.limit());
+        assert!(matches!(desk.room("troubled"), Room::For(2, Kind::Troubled)));
+        fill(&mut desk, 1, "silent");
+        assert!(matches!(desk.room("fresh"), Room::For(FIRST_WINDOW, Kind::Fresh)));
+        fill(&mut desk, 0, "new");
+        assert_eq!(desk.room("fresh"), Room::Full);
+        assert!(matches!(desk.room("proven"), Room::For(7, Kind::Proven)));
+        let [proven, others @ ..] = desk.targets.under_way.0;
+        assert_eq!((proven, others.iter().sum::<usize>()), (0, 768), "a quarter is left");
+    }
+
+    #[test]
+    fn what_was_tried_before_this_process_is_no_fresh_target() {
+        let desk = Desk::new();
+        let mut sharing = desk.targets.sharing();
+        assert_eq!(sharing.room(&queue("a", true), NOW), Room::For(1, Kind::Troubled));
+        assert_eq!(sharing.room(&queue("b", false), NOW), Room::For(FIRST_WINDOW, Kind::Fresh));
     }
 
     #[test]
     fn what_is_shared_out_at_once_counts_too() {
-        let mut desk = Desk::new();
-        for number in 0..2 * SILENT_IN_ALL {
-            desk.tried(&format!("s{number}"), Sign::Silent);
-        }
+        let desk = Desk::new();
         let mut sharing = desk.targets.sharing();
-        let mut shares = (0..2 * SILENT_IN_ALL).map(|number| sharing.room(&target(&format!("s{number}")), NOW));
-        let total = shares.try_fold(0, |total, room| match room {
-            Room::For(room) => Ok(total + room),
-            Room::Full | Room::At(_) => Err(total),
-        });
-        assert_eq!(total, Err(SILENT_IN_ALL));
+        let mut started = 0;
+        while let Room::For(room, _) = sharing.room(&queue(&format!("t{started}"), false), NOW) {
+            started += room;
+        }
+        assert_eq!(started, Kind::Fresh.limit());
     }
 
     #[test]
-    fn silent_targets_leave_room_for_the_others() {
+    fn all_have_a_bound() {
         let mut desk = Desk::new();
-        for number in 0..SILENT_IN_ALL {
-            let name = format!("s{number}");
-            desk.tried(&name, Sign::Silent);
-            desk.targets.started(&target(&name));
+        for number in 0..2 * IN_ALL {
+            let name = format!("t{number}");
+            desk.tried(&name, Sign::Lives);
+            if matches!(desk.room(&name), Room::For(..)) {
+                desk.start(&name);
+            }
         }
-        desk.tried("one more", Sign::Silent);
-        assert_eq!(desk.room("one more"), Room::Full);
-        assert_eq!(desk.room("fresh"), Room::For(FIRST_WINDOW));
+        assert_eq!(desk.targets.under_way.all(), IN_ALL);
     }
 
     #[test]
     fn nothing_is_remembered_for_nothing() {
         let mut desk = Desk::new();
         desk.tried("well", Sign::Lives);
-        assert!(desk.targets.known.is_empty());
         for _ in 0..FAILURES {
             desk.tried("dead", Sign::Silent);
         }
         let dead = target("dead");
         desk.targets.forget(&HashSet::from([&dead]));
-        assert_eq!(desk.targets.open(0).0, 1);
+        assert_eq!((desk.targets.open(0).0, desk.targets.known.len()), (1, 2));
         desk.targets.forget(&HashSet::new());
-        assert!(desk.targets.known.is_empty() && desk.targets.open(0).0 == 0);
+        assert!(desk.targets.open(0).0 == 0 && desk.targets.known.len() == 1, "one that answers is remembered");
+        for number in 0..REMEMBERED {
+            desk.tried(&format!("t{number}"), Sign::Lives);
+        }
+        desk.targets.forget(&HashSet::new());
+        assert!(desk.targets.known.is_empty());
     }
 }

@@ -10,7 +10,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
 use super::job::Tools;
-use super::targets::{Room, Sign, Targets, Turn, Waits};
+use super::targets::{Kind, Room, Sign, Targets, Turn, Waits};
 use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
 use crate::outbound::Outbound;
@@ -24,6 +24,9 @@ use crate::upstream::remote::Remote;
 const LEASE: Duration = Duration::from_secs(10);
 /// The longest the outbox is left unwatched: callbacks that were queued elsewhere and expired leases are found after this.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// Between two looks at the queues passes this many times what a look takes, and at most so long.
+const SCANS_APART: u32 = 3;
+const LONGEST_SCAN_PAUSE: Duration = Duration::from_millis(100);
 /// How often it is measured what waits, and looked for what has waited too long.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 /// How many callbacks are given up at once without another try.
@@ -55,8 +58,10 @@ pub struct Worker {
     rules: CurrentRules,
     targets: Targets,
     /// Whose each task is.
-    tasks: HashMap<Id, CallbackTarget>,
+    tasks: HashMap<Id, (CallbackTarget, Kind)>,
     looked: Option<Instant>,
+    /// How long the last look at the queues took.
+    scan: Duration,
 }
 
 /// What came of a job, and whether the store took it.
@@ -68,7 +73,14 @@ impl Worker {
     pub fn new(parts: Parts) -> Self {
         let Parts { store, remote, rules, outbound, clock, random, metrics } = parts;
         let tools = Tools { store, remote, outbound, clock, random, metrics, notices: Notices::default() };
-        Self { tools: Arc::new(tools), rules, targets: Targets::default(), tasks: HashMap::new(), looked: None }
+        Self {
+            tools: Arc::new(tools),
+            rules,
+            targets: Targets::default(),
+            tasks: HashMap::new(),
+            looked: None,
+            scan: Duration::ZERO,
+        }
     }
 
     /// Works until `stop` is sent to or its sender is dropped; what is under way is waited for. Dropping the task at any
@@ -76,6 +88,8 @@ impl Worker {
     pub async fn run(mut self, mut stop: oneshot::Receiver<()>) {
         let mut under_way = JoinSet::new();
         while let Err(oneshot::error::TryRecvError::Empty) = stop.try_recv() {
+            // Where many targets wait, their queues are not looked at for each callback that lands.
+            tokio::time::sleep((self.scan * SCANS_APART).min(LONGEST_SCAN_PAUSE)).await;
             while let Some(landed) = under_way.try_join_next_with_id() {
                 self.landed(landed);
             }
@@ -103,26 +117,32 @@ impl Worker {
         let rules = (self.rules)();
         let now = self.tools.clock.now();
         self.look(&rules, now).await?;
+        let began = Instant::now();
         let queues = self.tools.store.callback_queues().await?;
+        self.scan = began.elapsed();
         self.targets.forget(&queues.iter().map(|queue| &queue.target).collect());
         let (shares, wait) = self.shares(queues, now);
         if shares.is_empty() {
             return Ok(wait);
         }
+        let kinds: HashMap<CallbackTarget, Kind> =
+            shares.iter().map(|(target, _, kind)| (target.clone(), *kind)).collect();
+        let shares = shares.into_iter().map(|(target, room, _)| (target, room)).collect();
         let lease_until = now.plus(rules.gateway.callbacks.timeout.max(engine_timeout(&rules)) + LEASE);
         let jobs = self.tools.store.claim_callbacks(CallbackClaim { shares, now, lease_until }).await?;
         let claimed = !jobs.is_empty();
         for job in jobs {
             let (tools, rules, target) = (Arc::clone(&self.tools), Arc::clone(&rules), job.target.clone());
-            self.targets.started(&target);
+            let kind = kinds.get(&target).copied().unwrap_or(Kind::Troubled);
+            self.targets.started(&target, kind);
             let task = under_way.spawn(async move { tools.work(&rules, job).await });
-            self.tasks.insert(task.id(), target);
+            self.tasks.insert(task.id(), (target, kind));
         }
         Ok(if claimed { Duration::ZERO } else { wait })
     }
 
     /// How many of each target are taken up, and how long until something else is due.
-    fn shares(&self, queues: Vec<CallbackQueue>, now: UnixMillis) -> (Vec<(CallbackTarget, usize)>, Duration) {
+    fn shares(&self, queues: Vec<CallbackQueue>, now: UnixMillis) -> (Vec<(CallbackTarget, usize, Kind)>, Duration) {
         let mut wait = LONGEST_WAIT;
         let mut shares = Vec::new();
         let until = |at: UnixMillis| now.until(at).max(Duration::from_millis(1));
@@ -138,8 +158,8 @@ impl Worker {
         due.sort_by_key(|queue| queue.due);
         let mut sharing = self.targets.sharing();
         for queue in due {
-            match sharing.room(&queue.target, now) {
-                Room::For(room) => shares.push((queue.target, room)),
+            match sharing.room(&queue, now) {
+                Room::For(room, kind) => shares.push((queue.target, room, kind)),
                 Room::At(at) => wait = wait.min(until(at)),
                 // The next to land wakes the worker.
                 Room::Full => {}
@@ -162,11 +182,11 @@ impl Worker {
                 (panic.id(), Sign::Nothing)
             }
         };
-        let Some(target) = self.tasks.remove(&id) else { return };
+        let Some((target, kind)) = self.tasks.remove(&id) else { return };
         let callbacks = &(self.rules)().gateway.callbacks;
         let waits = Waits { first: callbacks.first_retry, longest: callbacks.max_retry };
         let now = self.tools.clock.now();
-        match self.targets.landed(&target, sign, waits, now, self.tools.random.number()) {
+        match self.targets.landed((&target, kind), sign, waits, now, self.tools.random.number()) {
             Some(Turn::Opened) => {
                 tracing::warn!(receiver = target.as_str(), "a target of callbacks is dead: it is probed now and then");
             }

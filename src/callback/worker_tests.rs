@@ -56,14 +56,14 @@ impl Receiver {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let (says, came) = (Arc::clone(&says), Arc::clone(&came));
                 tokio::spawn(async move {
-                    let mut received = Vec::new();
+                    let mut bytes = Vec::new();
                     loop {
-                        while !received.ends_with(b"}") {
-                            if stream.read_buf(&mut received).await.unwrap_or(0) == 0 {
+                        while !bytes.ends_with(b"}") {
+                            if stream.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
                                 return;
                             }
                         }
-                        let text = String::from_utf8(std::mem::take(&mut received)).unwrap();
+                        let text = String::from_utf8(std::mem::take(&mut bytes)).unwrap();
                         let id = text.split_once("x-callback-id: ").unwrap().1.split("\r\n").next().unwrap().to_owned();
                         came.lock().unwrap().push(id);
                         let says = *says.lock().unwrap();

@@ -61,7 +61,8 @@ impl CallbackUrl {
         let port = after.split_once(':').map_or(default_port, |(_, port)| port);
         match host.parse::<Ipv6Addr>() {
             Ok(address) => format!("{scheme}://[{address}]:{port}"),
-            Err(_) => format!("{scheme}://{}:{port}", host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()),
+            // A name with a dot at its end is another one: it is looked up as it stands.
+            Err(_) => format!("{scheme}://{}:{port}", host.to_ascii_lowercase()),
         }
     }
 }
@@ -375,7 +376,7 @@ mod tests {
     fn an_origin_has_one_spelling() {
         for (url, origin) in [
             ("https://A.example/cb?x=y:1", "https://a.example:443"),
-            ("HTTPS://a.example.:443", "https://a.example:443"),
+            ("HTTPS://A.example.:443", "https://a.example.:443"),
             ("https://a.example:8443#:1", "https://a.example:8443"),
             ("http://a.example", "http://a.example:80"),
             ("http://192.0.2.1:443/", "http://192.0.2.1:443"),

@@ -35,7 +35,7 @@ use resolver::{Forbidden, ResolveError};
 const CLIENTS: usize = 64;
 
 /// How many connections are open to hosts that others than the rules name, used or not.
-const PUBLIC_CONNECTIONS: usize = 768;
+const PUBLIC_CONNECTIONS: usize = 2048;
 
 /// How long the body of an answer that says nothing is read for the sake of its connection.
 const DRAINING: Duration = Duration::from_secs(1);
@@ -281,7 +281,7 @@ fn no_reply(error: &hyper_util::client::legacy::Error) -> OutboundError {
     if let Some(Forbidden(host)) = chain(error).find_map(forbidden) {
         return OutboundError::Forbidden(host.clone());
     }
-    if chain(error).any(|error| error.is::<Crowded>()) {
+    if chain(error).any(<dyn Error>::is::<Crowded>) {
         return OutboundError::Crowded;
     }
     if error.is_connect() { OutboundError::NotConnected(causes(error)) } else { unreachable(error) }
@@ -307,12 +307,21 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
 /// of HTTP/2 only the code is said, because what the other side writes beside it may be anything.
 fn causes(error: &(dyn Error + 'static)) -> String {
     let said = |error: &(dyn Error + 'static)| match error.downcast_ref::<h2::Error>().and_then(h2::Error::reason) {
+        Some(h2::Reason::NO_ERROR) => "the other side shut the connection down".to_owned(),
         Some(reason) => reason.description().to_owned(),
+        // The library's text goes on about how servers should be written.
+        None if is_closed(error) => "the other side closed the connection".to_owned(),
         None => error.to_string(),
     };
     let mut causes = chain(error).map(said).collect::<Vec<_>>().join(": ");
     causes.truncate(causes.floor_char_boundary(LONGEST_CAUSE));
     causes
+}
+
+/// Whether a TLS connection was closed without a word, which is how most servers close.
+fn is_closed(error: &(dyn Error + 'static)) -> bool {
+    let error = error.downcast_ref::<std::io::Error>();
+    error.is_some_and(|error| error.kind() == std::io::ErrorKind::UnexpectedEof)
 }
 
 #[cfg(test)]

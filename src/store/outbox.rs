@@ -189,6 +189,8 @@ pub struct CallbackQueue {
     pub target: CallbackTarget,
     /// When its earliest callback is due.
     pub due: UnixMillis,
+    /// Whether that one was attempted before.
+    pub tried: bool,
 }
 
 /// Which callbacks to take.

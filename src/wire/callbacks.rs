@@ -1,6 +1,7 @@
 //! Callbacks as operators see them, by the command line and by the admin API alike: which to list, and the JSON of what was
 //! found.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -88,20 +89,19 @@ impl Slice {
         Self { callbacks: found, next }
     }
 
-    /// The slice as a JSON document.
+    /// The slice as a JSON document, at this time.
     #[must_use]
-    pub fn document(&self) -> impl Serialize {
-        ListDocument {
-            callbacks: self.callbacks.iter().map(CallbackDocument::of).collect(),
-            next: self.next.map(write_place),
-        }
+    pub fn document(&self, now: UnixMillis) -> impl Serialize {
+        let all = self.callbacks.iter();
+        let callbacks = all.map(|callback| CallbackDocument::of(callback, now, callback.tries)).collect();
+        ListDocument { callbacks, next: self.next.map(write_place) }
     }
 }
 
-/// A callback with its tries as a JSON document.
+/// A callback with its tries as a JSON document, at this time.
 #[must_use]
-pub fn document<'a>(callback: &'a CallbackRecord, tries: &'a [CallbackTry]) -> impl Serialize + 'a {
-    WholeDocument { callback: CallbackDocument::of(callback), tries: tries.iter().map(TryDocument::of).collect() }
+pub fn document<'a>(callback: &'a CallbackRecord, tries: &'a [CallbackTry], now: UnixMillis) -> impl Serialize + 'a {
+    CallbackDocument::of(callback, now, tries.iter().map(TryDocument::of).collect::<Vec<_>>())
 }
 
 /// A sample that was sent and what came of it as a JSON document; its body is shown as it went.
@@ -128,19 +128,13 @@ struct SampleDocument<'a> {
 
 #[derive(Serialize)]
 struct ListDocument<'a> {
-    callbacks: Vec<CallbackDocument<'a>>,
+    callbacks: Vec<CallbackDocument<'a, u32>>,
     next: Option<String>,
 }
 
+/// A callback, with how many tries there were, or with each of them.
 #[derive(Serialize)]
-struct WholeDocument<'a> {
-    #[serde(flatten)]
-    callback: CallbackDocument<'a>,
-    tries: Vec<TryDocument<'a>>,
-}
-
-#[derive(Serialize)]
-struct CallbackDocument<'a> {
+struct CallbackDocument<'a, Tries> {
     id: String,
     state: &'static str,
     merchant: &'a str,
@@ -153,11 +147,14 @@ struct CallbackDocument<'a> {
     target: &'a str,
     under_way: bool,
     queued_at: String,
+    /// Since it was queued or last resent.
+    age_seconds: u64,
     /// While it is pending.
     next_try_at: Option<String>,
-    try_count: u32,
     last_status: Option<u16>,
-    last_error: Option<&'a str>,
+    /// Why the last try did not deliver it.
+    last_error: Option<Cow<'a, str>>,
+    tries: Tries,
 }
 
 #[derive(Serialize)]
@@ -174,10 +171,15 @@ pub const fn kind(callback: &CallbackRecord) -> &'static str {
     if callback.is_v1 { "v1" } else { "v2" }
 }
 
-impl<'a> CallbackDocument<'a> {
-    fn of(callback: &'a CallbackRecord) -> Self {
+impl<'a, Tries> CallbackDocument<'a, Tries> {
+    fn of(callback: &'a CallbackRecord, now: UnixMillis, tries: Tries) -> Self {
         let is_pending = callback.state == CallbackState::Pending;
-        let (last_status, last_error) = callback.last.as_ref().map_or((None, None), told);
+        let (last_status, last_error) = match &callback.last {
+            None => (None, None),
+            Some(TryOutcome::Status(status @ 200..=299)) => (Some(*status), None),
+            Some(TryOutcome::Status(status)) => (Some(*status), Some(format!("HTTP {status}").into())),
+            Some(TryOutcome::Error(error)) => (None, Some((&**error).into())),
+        };
         Self {
             id: callback.id.to_string(),
             state: callback.state.as_str(),
@@ -190,10 +192,11 @@ impl<'a> CallbackDocument<'a> {
             target: callback.target.as_str(),
             under_way: callback.is_under_way,
             queued_at: rfc3339(callback.queued_at),
+            age_seconds: callback.queued_at.until(now).as_secs(),
             next_try_at: is_pending.then(|| rfc3339(callback.due)),
-            try_count: callback.tries,
             last_status,
             last_error,
+            tries,
         }
     }
 }
@@ -307,15 +310,16 @@ pub(crate) mod tests {
 
     #[test]
     fn the_documents_of_lists_and_of_one() {
+        let now = UnixMillis(1_767_323_135_678);
         let pending = Slice::of(vec![record(7, CallbackState::Pending), record(8, CallbackState::Failed)], 1);
         let shown = concat!(
             r#"{"id":"cb_000000000000000700000000000000ff","state":"pending","merchant":"acme","type":"payin","#,
             r#""order_id":"o-7","transaction_id":"7","kind":"v2","url":"https://shop.example/cb?a=b","#,
             r#""target":"https://shop.example:443","under_way":false,"queued_at":"2026-01-02T03:04:05.678Z","#,
-            r#""next_try_at":"2026-01-02T03:04:15.678Z","try_count":2,"last_status":503,"last_error":null"#
+            r#""age_seconds":90,"next_try_at":"2026-01-02T03:04:15.678Z","last_status":503,"last_error":"HTTP 503","tries":"#
         );
-        let expected = format!(r#"{{"callbacks":[{shown}}}],"next":"1767323045678.7"}}"#);
-        assert_eq!(json(&pending.document()), expected);
+        let expected = format!(r#"{{"callbacks":[{shown}2}}],"next":"1767323045678.7"}}"#);
+        assert_eq!(json(&pending.document(now)), expected);
         let tries = [
             CallbackTry {
                 at: UnixMillis(1_767_323_045_678),
@@ -329,16 +333,16 @@ pub(crate) mod tests {
             },
         ];
         let expected = concat!(
-            r#","tries":[{"at":"2026-01-02T03:04:05.678Z","duration_ms":12,"status":null,"error":"no connection"},"#,
+            r#"[{"at":"2026-01-02T03:04:05.678Z","duration_ms":12,"status":null,"error":"no connection"},"#,
             r#"{"at":"2026-01-02T03:04:10.678Z","duration_ms":1,"status":503,"error":null}]}"#
         );
-        assert_eq!(json(&document(&pending.callbacks[0], &tries)), format!("{shown}{expected}"));
+        assert_eq!(json(&document(&pending.callbacks[0], &tries, now)), format!("{shown}{expected}"));
         let given_up = CallbackRecord {
             last: Some(TryOutcome::Error("given up".into())),
             is_v1: true,
             ..record(7, CallbackState::Failed)
         };
-        let told = json(&document(&given_up, &[]));
+        let told = json(&document(&given_up, &[], now));
         for part in [r#""next_try_at":null"#, r#""last_status":null,"last_error":"given up""#, r#""kind":"v1""#] {
             assert!(told.contains(part), "{part}: {told}");
         }

@@ -55,8 +55,8 @@ pub struct ListCallbacks {
 /// Which callbacks to list.
 #[derive(Debug, Args)]
 pub struct Which {
-    /// In this state; may be repeated [default: pending, failed]
-    #[arg(long = "state", value_enum, value_name = "STATE")]
+    /// In this state; several with commas, or repeated [default: pending, failed]
+    #[arg(long = "state", value_enum, value_name = "STATE", value_delimiter = ',')]
     pub states: Vec<CallbackState>,
     /// Of this merchant
     #[arg(long, value_name = "ID", value_parser = merchant_id)]
@@ -112,7 +112,7 @@ pub struct ResendCallbacks {
     /// Which rule files.
     #[command(flatten)]
     pub rules: Rules,
-    /// Their ids
+    /// Their ids; or --failed
     #[arg(value_name = "ID", value_parser = callback_id, required_unless_present = "failed", conflicts_with = "failed")]
     pub ids: Vec<CallbackId>,
     /// All that were given up
@@ -134,9 +134,12 @@ pub struct ResendCallbacks {
 
 const RESEND_EXAMPLES: &str = "\
 Queues callbacks, whatever became of them: the gateway that serves sends them within a second, with
-the same id, and tries as often as with a new one. Receivers know by the id what they have had.
+the same id, and tries as often as with a new one. Receivers know by the id what they have had. A
+target that gave no answer for a while is tried now and then, at least once a minute: what is queued
+for it waits for that.
 
-May be run again: what is queued already stays queued. With --wait exits 0 when each was delivered.
+May be run again: what is queued already stays queued. What is being sent at that moment is left
+alone, and the exit code is 1. With --wait exits 0 when each was delivered.
 
 Examples:
   paybridge callbacks resend cb_0123456789abcdef00000000000000ff --wait 30s

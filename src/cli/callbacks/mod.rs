@@ -71,9 +71,12 @@ async fn list(
     let query = CallbackQuery { after: asked.after, limit: asked.limit + 1, ..query(&asked.which, now) };
     let slice = Slice::of(outbox.callbacks(query).await?, asked.limit);
     match asked.format {
-        Format::Json => write_json(&slice.document(), out)?,
+        Format::Json => write_json(&slice.document(now), out)?,
         Format::Text => {
             table::list(&slice.callbacks, now, out)?;
+            if slice.callbacks.is_empty() {
+                writeln!(err, "no such callbacks")?;
+            }
             if let Some(next) = slice.next {
                 writeln!(err, "there are more: --after {}", write_place(next))?;
             }
@@ -105,7 +108,7 @@ async fn show(outbox: &dyn Outbox, asked: &ShowCallback, now: UnixMillis, out: &
         return Err(Stop::Failed(unknown(asked.id)));
     };
     match asked.format {
-        Format::Json => write_json(&document(&callback, &tries), out)?,
+        Format::Json => write_json(&document(&callback, &tries, now), out)?,
         Format::Text => table::one(&callback, &tries, now, out)?,
     }
     Ok(())

@@ -33,7 +33,7 @@ pub(super) async fn run(
         return failed(outbox, asked, clock, out, err).await;
     }
     let mut waiting = Vec::new();
-    let mut unknown_ids = 0;
+    let (mut unknown_ids, mut under_way) = (0, 0);
     for id in &asked.ids {
         let Some((before, _)) = outbox.callback(*id).await? else {
             writeln!(err, "{}", unknown(*id))?;
@@ -42,7 +42,10 @@ pub(super) async fn run(
         };
         match outbox.resend_callback(*id, clock.now()).await? {
             Resent::Queued if asked.wait.is_none() => writeln!(out, "{id} queued")?,
-            Resent::UnderWay if asked.wait.is_none() => writeln!(out, "{id} is being sent at this moment")?,
+            Resent::UnderWay if asked.wait.is_none() => {
+                writeln!(err, "{id} is being sent at this moment: nothing was queued")?;
+                under_way += 1;
+            }
             Resent::Queued | Resent::UnderWay => waiting.push((*id, before.tries)),
             // It was there a moment ago: what it told of is told no more.
             Resent::Unknown => {
@@ -55,8 +58,8 @@ pub(super) async fn run(
         Some(span) => wait(outbox, waiting, span, clock, out, err).await?,
         None => 0,
     };
-    match (unknown_ids, undelivered) {
-        (0, 0) => Ok(()),
+    match (unknown_ids, under_way, undelivered) {
+        (0, 0, 0) => Ok(()),
         _ => Err(Stop::Told),
     }
 }
@@ -137,7 +140,10 @@ async fn wait(
             break;
         }
         if silent && waited >= SILENT {
-            writeln!(err, "no gateway seems to serve this store: nothing was tried yet")?;
+            writeln!(
+                err,
+                "nothing was tried yet: no gateway serves this store, or the target is dead and is tried now and then; still waiting"
+            )?;
             silent = false;
         }
         sleep(LOOK_INTERVAL.min(span.saturating_sub(waited))).await;

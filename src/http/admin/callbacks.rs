@@ -99,7 +99,7 @@ async fn listed(source: &dyn AdminSource, query: Option<&str>) -> Result<Reply, 
         limit: limit + 1,
     };
     let slice = Slice::of(source.outbox().callbacks(query).await?, limit);
-    Ok(reply::document(&slice.document()))
+    Ok(reply::document(&slice.document(source.now())))
 }
 
 /// `GET /api/callbacks/{id}`: one with its tries.
@@ -110,7 +110,7 @@ pub(super) async fn one(source: &dyn AdminSource, id: &str) -> Reply {
 async fn shown(source: &dyn AdminSource, id: &str) -> Result<Reply, Refusal> {
     let id = CallbackId::parse(id).ok_or(Refusal::Unknown)?;
     let (callback, tries) = source.outbox().callback(id).await?.ok_or(Refusal::Unknown)?;
-    Ok(reply::document(&document(&callback, &tries)))
+    Ok(reply::document(&document(&callback, &tries, source.now())))
 }
 
 /// `POST /api/callbacks/{id}/resend`: queues it once more, and shows it as it is then.

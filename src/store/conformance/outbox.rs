@@ -98,8 +98,13 @@ pub(super) async fn tries(store: &dyn Store, id: CallbackId) -> Vec<CallbackTry>
 }
 
 pub(super) async fn queues(store: &dyn Store) -> Vec<(CallbackTarget, UnixMillis)> {
-    let mut queues: Vec<_> =
-        store.callback_queues().await.unwrap().into_iter().map(|CallbackQueue { target, due }| (target, due)).collect();
+    let mut queues: Vec<_> = store
+        .callback_queues()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|CallbackQueue { target, due, .. }| (target, due))
+        .collect();
     queues.sort();
     queues
 }

@@ -56,7 +56,7 @@ pub(super) fn relay(connection: &Connection, entry: EntryId, nonce: u64, at: Uni
 }
 
 /// The next target after one, and when its earliest callback is due.
-pub(in crate::store::sqlite) const NEXT_QUEUE: &str = "SELECT target, due_at FROM callbacks INDEXED BY callbacks_by_due WHERE state = 0 AND target > ?1 \
+pub(in crate::store::sqlite) const NEXT_QUEUE: &str = "SELECT target, due_at, attempts > 0 FROM callbacks INDEXED BY callbacks_by_due WHERE state = 0 AND target > ?1 \
      ORDER BY target, due_at LIMIT 1";
 
 /// The targets with pending callbacks: one step of the index a target, however many callbacks wait.
@@ -66,7 +66,7 @@ pub(super) fn queues(connection: &Connection) -> rusqlite::Result<Vec<CallbackQu
     loop {
         let last = queues.last().map_or("", |queue| queue.target.as_str());
         let queue = next.query_row([last], |row| {
-            Ok(CallbackQueue { target: target_of(row.get(0)?), due: UnixMillis(row.get(1)?) })
+            Ok(CallbackQueue { target: target_of(row.get(0)?), due: UnixMillis(row.get(1)?), tried: row.get(2)? })
         });
         let Some(queue) = queue.optional()? else { return Ok(queues) };
         queues.push(queue);

@@ -142,7 +142,7 @@ pub(super) fn outcome_of(status: Option<i64>, error: Option<String>) -> Result<O
     }
 }
 
-/// Makes a callback pending and due, unless somebody is at it: the end of a lease shows that nobody is.
+/// Makes a callback pending and due, with nothing known of it but its earlier tries, unless somebody is at it: the end of a lease shows that nobody is.
 pub(super) fn resend(connection: &Connection, id: CallbackId, now: UnixMillis) -> rusqlite::Result<Resent> {
     match Standing::of(connection, id)? {
         None => Ok(Resent::Unknown),
@@ -163,7 +163,8 @@ pub(super) fn resend_failed(
 fn queue_again(connection: &Connection, key: i64, state: i64, now: UnixMillis) -> rusqlite::Result<usize> {
     connection
         .prepare_cached(
-            "UPDATE callbacks SET state = ?3, queued_at = ?4, due_at = ?4, leased = 0, attempts = 0 \
+            "UPDATE callbacks SET state = ?3, queued_at = ?4, due_at = ?4, leased = 0, attempts = 0, \
+             last_status = NULL, last_error = NULL \
              WHERE key = ?1 AND state = ?2",
         )?
         .execute((key, state, PENDING, now.0))
