@@ -219,15 +219,15 @@ impl Targets {
     }
 
     /// How many circuits are open, and the targets of some of them, in order.
-    pub fn open(&self, at_most: usize) -> (usize, Vec<&str>) {
+    pub fn open(&self, at_most: usize) -> (usize, Vec<&CallbackTarget>) {
         if self.open == 0 {
             return (0, Vec::new());
         }
         let open = self.known.iter().filter(|(_, of_target)| of_target.probe_at.is_some());
-        let mut names: Vec<&str> = open.map(|(name, _)| name.as_str()).collect();
-        names.sort_unstable();
-        names.truncate(at_most);
-        (self.open, names)
+        let mut targets: Vec<&CallbackTarget> = open.map(|(target, _)| target).collect();
+        targets.sort_unstable();
+        targets.truncate(at_most);
+        (self.open, targets)
     }
 }
 
@@ -327,7 +327,7 @@ mod tests {
             assert_eq!(desk.tried("a", Sign::Silent), None, "{round}");
         }
         assert_eq!(desk.tried("a", Sign::Silent), Some(Turn::Opened));
-        assert_eq!(desk.targets.open(10), (1, vec!["a"]));
+        assert_eq!(desk.targets.open(10), (1, vec![&target("a")]));
         // With no randomness a wait is half of the whole one.
         for seconds in [5, 10, 20, 40, 60, 60] {
             let at = desk.now.plus(Duration::from_secs(seconds) / 2);

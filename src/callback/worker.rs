@@ -1,7 +1,7 @@
 //! Works through the outbox: claims what is due of each target as far as there is room for it, and has all of it under way
 //! side by side.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::domain::UnixMillis;
 use crate::outbound::Outbound;
 use crate::provider::CurrentRules;
 use crate::rules::{EngineRules, RuleSet};
-use crate::store::{CallbackClaim, CallbackQueue, CallbackTarget, Store, StoreError};
+use crate::store::{CallbackClaim, CallbackQueue, CallbackTarget, Expiry, Store, StoreError};
 use crate::telemetry::{Metrics, Notices};
 use crate::upstream::remote::Remote;
 
@@ -197,11 +197,13 @@ impl Worker {
     }
 
     fn tell_circuits(&self) {
-        let (open, named) = self.targets.open(NAMED_CIRCUITS);
+        let (open, targets) = self.targets.open(NAMED_CIRCUITS);
+        let named: Vec<&str> = targets.into_iter().map(CallbackTarget::as_str).collect();
         self.tools.metrics.callback_circuits(open, &named);
     }
 
-    /// Now and then: gives up what has waited too long behind a dead target, and measures what waits.
+    /// Now and then: gives up what has waited too long behind a dead target, and measures what waits. What has waited for
+    /// another reason, such as a gateway that was down, has its last try.
     async fn look(&mut self, rules: &RuleSet, now: UnixMillis) -> Result<(), StoreError> {
         if self.looked.is_some_and(|looked| looked.elapsed() < BETWEEN_LOOKS) {
             return Ok(());
@@ -211,7 +213,14 @@ impl Worker {
         let patience = callbacks.give_up_after + callbacks.timeout + LEASE;
         let queued_until = UnixMillis(now.0.saturating_sub(i64::try_from(patience.as_millis()).unwrap_or(i64::MAX)));
         let reason = "given up without another try: its target did not answer";
-        let expired = self.tools.store.expire_callbacks(queued_until, reason, EXPIRED_AT_ONCE).await?;
+        let (_, open) = self.targets.open(usize::MAX);
+        let targets: HashSet<CallbackTarget> = open.into_iter().cloned().collect();
+        let expired = if targets.is_empty() {
+            0
+        } else {
+            let expiry = Expiry { targets, queued_until, reason, limit: EXPIRED_AT_ONCE };
+            self.tools.store.expire_callbacks(expiry).await?
+        };
         if expired > 0 {
             tracing::warn!(expired, "callbacks to dead targets were given up: see `paybridge callbacks list`");
             self.tools.metrics.callbacks_given_up(expired);

@@ -340,3 +340,13 @@ async fn a_worker_that_is_stopped_finishes_what_is_under_way() {
     running.await.unwrap();
     assert_eq!(desk.state(id).await, (CallbackState::Delivered, 1));
 }
+
+#[tokio::test]
+async fn what_waited_for_a_gateway_that_was_down_has_its_try() {
+    let (mut desk, receiver, dead) = (Desk::new(), Receiver::start(OK).await, Receiver::nowhere().await);
+    let (well, late) = (desk.failed("well", &receiver.url).await, desk.failed("late", &dead).await);
+    desk.world.clock.advance(Duration::from_hours(24));
+    desk.work().await;
+    assert_eq!(desk.state(well).await, (CallbackState::Delivered, 1));
+    assert_eq!(desk.state(late).await, (CallbackState::Failed, 1), "one try, and no time for another");
+}

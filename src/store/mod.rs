@@ -25,8 +25,8 @@ pub use journal::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal
 pub use open::{Holds, OpenError, Opened, open_beside, open_store};
 pub use outbox::{
     Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackPlace, CallbackQuery, CallbackQueue,
-    CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, News, Outbox, OutboxSize, Relayed,
-    Resent, TryOutcome,
+    CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Expiry, News, Outbox, OutboxSize,
+    Relayed, Resent, TryOutcome,
 };
 pub use secret_file::secret_file;
 pub use vault::VaultError;

@@ -13,6 +13,7 @@
 //! A pending callback waits in the queue of its [`CallbackTarget`], so that a target that is dead or slow holds up nobody
 //! else's. What a remote engine announced waits for the engine's word first, in a queue of its own.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -51,9 +52,9 @@ pub trait Outbox: Send + Sync + 'static {
     /// Forgets a pending callback of an entry that has nothing to tell: its operation has no result after all.
     fn drop_callback(&self, id: CallbackId) -> Answer<'_, ()>;
 
-    /// Gives up pending callbacks that nobody is at and that were queued at or before `queued_until`, the longest queued
-    /// first: they become failed without another try, `reason` being their last error. At most `limit`; how many there were.
-    fn expire_callbacks(&self, queued_until: UnixMillis, reason: &'static str, limit: usize) -> Answer<'_, usize>;
+    /// Gives up pending callbacks that waited too long behind dead targets, the longest queued first: they become failed
+    /// without another try. How many there were.
+    fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize>;
 
     /// Whom a relay address names: what the order of this key (see [`super::Comparer::order_key`]) is, if it was made from v1 with the
     /// relay's address.
@@ -202,6 +203,19 @@ pub struct CallbackClaim {
     pub now: UnixMillis,
     /// Hidden until this time.
     pub lease_until: UnixMillis,
+}
+
+/// Which callbacks to give up: pending ones that nobody is at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expiry {
+    /// In the queues of these targets.
+    pub targets: HashSet<CallbackTarget>,
+    /// Queued or last resent at or before this time.
+    pub queued_until: UnixMillis,
+    /// Their last error from then on.
+    pub reason: &'static str,
+    /// At most so many.
+    pub limit: usize,
 }
 
 /// A claimed callback.

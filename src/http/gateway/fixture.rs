@@ -37,8 +37,9 @@ use crate::rules::{
 use crate::store::{
     Addressee, Answer, Audit, AuditProgress, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackPlace,
     CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, Comparer, Creation, Digest, Draft, EngineAnswer,
-    Entry, EntryId, Fields, Heard, Intended, Intent, Journal, Outbox, OutboxSize, Passed, Progress, ProviderJob,
-    ProviderQueue, Relayed, Resent, Reservations, Settlement, Standing, Store, StoreError, Stored, Verdict,
+    Entry, EntryId, Expiry, Fields, Heard, Intended, Intent, Journal, Outbox, OutboxSize, Passed, Progress,
+    ProviderJob, ProviderQueue, Relayed, Resent, Reservations, Settlement, Standing, Store, StoreError, Stored,
+    Verdict,
 };
 use crate::telemetry::AccessLine;
 
@@ -240,7 +241,7 @@ impl Outbox for EmptyStore {
         answer(Ok(()))
     }
 
-    fn expire_callbacks(&self, _: UnixMillis, _: &'static str, _: usize) -> Answer<'_, usize> {
+    fn expire_callbacks(&self, _: Expiry) -> Answer<'_, usize> {
         answer(Ok(0))
     }
 

@@ -7,8 +7,8 @@ use super::*;
 use crate::domain::{Direction, Outcome};
 use crate::store::{
     Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackQuery, CallbackQueue, CallbackRecord,
-    CallbackState, CallbackSubject, CallbackTarget, CallbackTry, EntryId, Intent, News, Relayed, Resent, TryOutcome,
-    V1Part, V1Told,
+    CallbackState, CallbackSubject, CallbackTarget, CallbackTry, EntryId, Expiry, Intent, News, Relayed, Resent,
+    TryOutcome, V1Part, V1Told,
 };
 
 pub(super) fn at(offset: i64) -> UnixMillis {
@@ -356,22 +356,29 @@ pub(in crate::store) async fn the_latest_tries_are_kept(backend: &dyn Backend) {
     audited(&*store).await;
 }
 
+/// All of the usual target's that were queued until then.
+pub(in crate::store) fn expiry(queued_until: UnixMillis, limit: usize) -> Expiry {
+    Expiry { targets: [acme()].into(), queued_until, reason: "too late", limit }
+}
+
 pub(in crate::store) async fn what_is_too_old_is_given_up(backend: &dyn Backend) {
     let store = backend.open().await;
     for (text, offset) in [("leased", 1), ("first", 2), ("second", 3), ("third", 4), ("young", 50)] {
         created(&*store, failed(text, offset)).await;
     }
     let leased = store.claim_callbacks(claim(&[(acme(), 1)], 10, 1000)).await.unwrap().remove(0).id;
-    assert_eq!(store.expire_callbacks(at(40), "too late", 2).await.unwrap(), 2);
+    let of_others = Expiry { targets: [CallbackTarget::Engine].into(), ..expiry(at(40), 9) };
+    assert_eq!(store.expire_callbacks(of_others).await.unwrap(), 0);
+    assert_eq!(store.expire_callbacks(expiry(at(40), 2)).await.unwrap(), 2);
     let gone: Vec<_> = told(&*store).await.into_iter().filter(|it| it.state == CallbackState::Failed).collect();
     assert_eq!(gone.iter().map(|it| it.order_id.as_str()).collect::<Vec<_>>(), ["first", "second"], "oldest first");
     assert!(gone.iter().all(|it| it.tries == 0 && it.last == Some(TryOutcome::Error("too late".into()))));
-    assert_eq!(store.expire_callbacks(at(40), "too late", 9).await.unwrap(), 1);
-    assert_eq!(store.expire_callbacks(at(40), "too late", 9).await.unwrap(), 0);
+    assert_eq!(store.expire_callbacks(expiry(at(40), 9)).await.unwrap(), 1);
+    assert_eq!(store.expire_callbacks(expiry(at(40), 9)).await.unwrap(), 0);
     assert_eq!(orders(&claimed(&*store, 500, 2000).await), [("young", 0)]);
     let found = record(&*store, leased).await;
     assert_eq!((found.state, found.is_under_way), (CallbackState::Pending, true), "somebody is at it");
-    assert_eq!(store.expire_callbacks(at(1000), "too late", 9).await.unwrap(), 1, "its lease has ended");
+    assert_eq!(store.expire_callbacks(expiry(at(1000), 9)).await.unwrap(), 1, "its lease has ended");
     assert_eq!(record(&*store, leased).await.state, CallbackState::Failed);
     audited(&*store).await;
 }

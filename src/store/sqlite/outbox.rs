@@ -17,8 +17,8 @@ use super::SqliteStore;
 use crate::domain::{Direction, State, UnixMillis};
 use crate::store::{
     Addressee, Answer, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackPlace, CallbackQuery,
-    CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Digest, EntryId, News,
-    Outbox, OutboxSize, Relayed, Resent, StoreError,
+    CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Digest, EntryId,
+    Expiry, News, Outbox, OutboxSize, Relayed, Resent, StoreError,
 };
 use queue::Due;
 use subject::Subject;
@@ -174,8 +174,8 @@ impl Outbox for SqliteStore {
         Box::pin(self.writer.submit(move |connection| queue::remove(connection, id)))
     }
 
-    fn expire_callbacks(&self, queued_until: UnixMillis, reason: &'static str, limit: usize) -> Answer<'_, usize> {
-        Box::pin(self.writer.submit(move |connection| queue::expire(connection, queued_until, reason, limit)))
+    fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize> {
+        Box::pin(self.writer.submit(move |connection| queue::expire(connection, &expiry)))
     }
 
     fn addressee(&self, order: Digest) -> Answer<'_, Option<Addressee>> {

@@ -5,7 +5,9 @@ use rusqlite::{Connection, OptionalExtension, named_params};
 use super::subject::{address_of_entry, merchant_of_entry, origin_of};
 use super::{FAILED, target_of};
 use crate::domain::UnixMillis;
-use crate::store::{CallbackClaim, CallbackId, CallbackQueue, CallbackSubject, CallbackTarget, EntryId, Relayed};
+use crate::store::{
+    CallbackClaim, CallbackId, CallbackQueue, CallbackSubject, CallbackTarget, EntryId, Expiry, Relayed,
+};
 
 /// How many callbacks a migration looks at at once.
 const MIGRATED: i64 = 1000;
@@ -182,26 +184,26 @@ pub(in crate::store::sqlite) fn hand_over(connection: &Connection, from: EntryId
 }
 
 /// Pending callbacks that nobody is at, the longest queued first: a lease that ended by then was somebody's who is gone.
-pub(in crate::store::sqlite) const EXPIRED: &str = "SELECT key FROM callbacks INDEXED BY callbacks_by_time WHERE state = 0 AND queued_at <= ?1 \
-     AND (leased = 0 OR due_at <= ?1) ORDER BY queued_at LIMIT ?2";
+pub(in crate::store::sqlite) const EXPIRED: &str = "SELECT key, target FROM callbacks INDEXED BY callbacks_by_time WHERE state = 0 AND queued_at <= ?1 \
+     AND (leased = 0 OR due_at <= ?1) ORDER BY queued_at";
 
-/// Gives up what was queued until a time.
-pub(super) fn expire(
-    connection: &Connection,
-    queued_until: UnixMillis,
-    reason: &str,
-    limit: usize,
-) -> rusqlite::Result<usize> {
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let keys: Vec<i64> = connection
-        .prepare_cached(EXPIRED)?
-        .query_map((queued_until.0, limit), |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
+/// Gives up what was queued until a time for some targets.
+pub(super) fn expire(connection: &Connection, expiry: &Expiry) -> rusqlite::Result<usize> {
+    let mut found = connection.prepare_cached(EXPIRED)?;
+    let mut rows = found.query([expiry.queued_until.0])?;
+    let mut keys: Vec<i64> = Vec::new();
+    while keys.len() < expiry.limit
+        && let Some(row) = rows.next()?
+    {
+        if expiry.targets.contains(&target_of(row.get(1)?)) {
+            keys.push(row.get(0)?);
+        }
+    }
     let mut fail = connection.prepare_cached(
         "UPDATE callbacks SET state = ?2, leased = 0, last_status = NULL, last_error = ?3 WHERE key = ?1",
     )?;
     for key in &keys {
-        fail.execute((key, FAILED, reason))?;
+        fail.execute((key, FAILED, expiry.reason))?;
     }
     Ok(keys.len())
 }

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::domain::State;
-use crate::store::conformance::{audited, told};
+use crate::store::conformance::{audited, expiry, told};
 use crate::store::sqlite::outbox::plans::{BEFORE_ITS_TIME, DUE, EXPIRED, NEXT_QUEUE, OF_ITS_TIME, OF_ORDER, SIZE};
 use crate::store::{
     CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackQuery, CallbackState, CallbackSubject,
@@ -106,7 +106,7 @@ async fn what_cannot_be_read_does_not_stop_the_queue() {
         assert_eq!(jobs.len(), 1, "{sql}");
         store.callback_tried(jobs[0].id, delivered(), CallbackNext::Delivered).await.unwrap();
         assert_eq!(store.callback_queues().await.unwrap()[0].due, at(60_010), "{sql}: in a minute");
-        assert_eq!(store.expire_callbacks(at(60_010), "too late", 9).await.unwrap(), 1, "{sql}");
+        assert_eq!(store.expire_callbacks(expiry(at(60_010), 9)).await.unwrap(), 1, "{sql}");
         let listed = CallbackQuery {
             states: vec![CallbackState::Delivered, CallbackState::Failed],
             merchant: None,

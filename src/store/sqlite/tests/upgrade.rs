@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{CallbackUrl, CustomerAccountId, Preparation, ProviderKind, State, UnixDay};
-use crate::store::conformance::{audited, first_page, intended, intent, told};
+use crate::store::conformance::{audited, expiry, first_page, intended, intent, told};
 use crate::store::sqlite::schema;
 use crate::store::{DailyLimit, Digest, Journal, Outbox, V1Part, V1Told};
 
@@ -281,7 +281,7 @@ async fn what_a_store_of_version_4_had_to_tell_is_told() {
     let targets: Vec<_> = queues.iter().map(|queue| queue.target.as_str()).collect();
     assert_eq!(targets, ["http://shop.example:80", "https://acme.example:443", "https://acme.example:8443"]);
     // Their time begins with the migration: what waited for long is not given up at once.
-    assert_eq!(store.expire_callbacks(UnixMillis(NOW.0 + 9), "too late", 10).await.unwrap(), 0);
+    assert_eq!(store.expire_callbacks(expiry(UnixMillis(NOW.0 + 9), 10)).await.unwrap(), 0);
     drop(store);
     audited(&place.open_made().unwrap()).await;
 }
