@@ -37,7 +37,7 @@ use live_tls::LiveTls;
 use operations::Operations;
 use reloads::Trigger;
 
-/// How long the work in hand beside requests may take at the end.
+/// How long the work in hand beside requests may take at the end, callbacks aside.
 const WORKER_GRACE: Duration = Duration::from_secs(5);
 
 /// What a process is started with.
@@ -260,6 +260,7 @@ impl Process {
 
     async fn drain(mut self) -> Ended {
         let server = self.rules.current().gateway.server.clone();
+        let callback_timeout = self.rules.current().gateway.callbacks.timeout;
         tokio::time::sleep(server.drain_delay).await;
         // No job is claimed from here on. What the workers have claimed is done now, not at the end of its lease; what is
         // not recovered yet is found by the next start.
@@ -268,7 +269,9 @@ impl Process {
         self.outbound.retire();
         let worked = async {
             let all = async { while self.workers.join_next().await.is_some() {} };
-            if tokio::time::timeout(WORKER_GRACE, all).await.is_err() {
+            // A try that is cut off is made again, though its receiver may have had it.
+            let grace = WORKER_GRACE.max(callback_timeout + Duration::from_secs(1)).min(server.shutdown_grace);
+            if tokio::time::timeout(grace, all).await.is_err() {
                 tracing::warn!("work in hand beside requests is left for the next start");
             }
             self.workers.shutdown().await;

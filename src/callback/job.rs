@@ -74,7 +74,7 @@ impl Tools {
                 None => self.store.drop_callback(job.id).await,
             };
         };
-        self.metrics.callback_try("engine", Duration::ZERO);
+        self.metrics.callback_try("engine");
         let tried = CallbackTry { at: now, duration: Duration::ZERO, outcome: TryOutcome::Error(cause.into()) };
         let next = due.map_or(CallbackNext::Failed, CallbackNext::RetryAt);
         self.store.callback_tried(job.id, tried, next).await
@@ -102,7 +102,10 @@ impl Tools {
 
     /// Counts a try and tells the operator, of each target and kind of trouble now and then.
     fn count(&self, job: &CallbackJob, sent: &Sent, next: CallbackNext, now: UnixMillis) {
-        self.metrics.callback_try(sent.word, sent.tried.duration);
+        self.metrics.callback_try(sent.word);
+        if sent.sign != Sign::Nothing {
+            self.metrics.callback_sent(sent.tried.duration);
+        }
         let (receiver, attempts) = (job.target.as_str(), job.attempts.saturating_add(1));
         let merchant = match &job.news {
             News::Operation(stored) => stored.operation.merchant.as_str(),

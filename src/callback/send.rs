@@ -12,6 +12,9 @@ use crate::store::{CallbackTry, TryOutcome};
 /// How much of an answer's body is read, in bytes: so that the connection can be used again. It is not looked at.
 const ANSWER_READ: usize = 64 * 1024;
 
+/// An answer that takes this long is a slow one.
+const SLOW: Duration = Duration::from_secs(2);
+
 /// The longest text of an error that is kept, in characters.
 const LONGEST_ERROR: usize = 300;
 
@@ -51,7 +54,8 @@ pub async fn send(outbound: &Outbound, rules: &CallbackRules, letter: Letter, cl
                 _ => "failed",
             };
             let tried = tried(TryOutcome::Status(answer.status));
-            Sent { tried, retry_after: answer.retry_after, sign: Sign::Lives, word }
+            let sign = if tried.duration < SLOW { Sign::Lives } else { Sign::Slow };
+            Sent { tried, retry_after: answer.retry_after, sign, word }
         }
         Err(error) => {
             let (sign, word) = match &error {

@@ -41,7 +41,7 @@ pub enum Kind {
     Proven,
     /// Nothing: what waits for it was never tried.
     Fresh,
-    /// It gave no answer once or twice, or something was tried in vain before this process knew of it.
+    /// It gave no answer once or twice, or a slow one, or something was tried in vain before this process knew of it.
     Troubled,
     /// It gave no answer [`DEAD`] times or more.
     Dead,
@@ -64,6 +64,8 @@ impl Kind {
 pub enum Sign {
     /// It answered, whatever it said.
     Lives,
+    /// It answered, and took long for it.
+    Slow,
     /// It gave no answer.
     Silent,
     /// It was not asked.
@@ -179,6 +181,11 @@ impl Targets {
             Sign::Lives => {
                 (of_target.proven, of_target.silent, of_target.probe_at) = (true, 0, None);
                 of_target.window = (of_target.window + 1).min(LARGEST_WINDOW);
+            }
+            // No circuit for it, but no place among the quick either: it holds each for as long as a dead one.
+            Sign::Slow => {
+                (of_target.proven, of_target.silent, of_target.probe_at) = (false, 1, None);
+                of_target.window = (of_target.window / 2).max(1);
             }
             Sign::Silent => {
                 of_target.proven = false;
@@ -318,6 +325,10 @@ mod tests {
         desk.tried("a", Sign::Silent);
         desk.tried("a", Sign::Silent);
         assert_eq!(desk.room("a"), Room::For(LARGEST_WINDOW / 8, Kind::Dead));
+        for window in [4, 2, 1, 1] {
+            assert_eq!(desk.tried("a", Sign::Slow), None);
+            assert_eq!(desk.room("a"), Room::For(window, Kind::Troubled), "slow, and not dead");
+        }
     }
 
     #[test]

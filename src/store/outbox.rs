@@ -49,11 +49,11 @@ pub trait Outbox: Send + Sync + 'static {
     /// due now, with a fresh count of attempts. Nothing happens when it does not wait for the engine.
     fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, ()>;
 
-    /// Forgets a pending callback of an entry that has nothing to tell: its operation has no result after all.
+    /// Forgets a claimed callback of an entry that has nothing to tell: its operation has no result after all. One that was
+    /// announced anew since it was claimed stays.
     fn drop_callback(&self, id: CallbackId) -> Answer<'_, ()>;
 
-    /// Gives up pending callbacks that waited too long behind dead targets, the longest queued first: they become failed
-    /// without another try. How many there were.
+    /// Gives up pending callbacks that waited too long behind dead targets: they become failed without another try. How many there were.
     fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize>;
 
     /// Whom a relay address names: what the order of this key (see [`super::Comparer::order_key`]) is, if it was made from v1 with the
@@ -61,7 +61,8 @@ pub trait Outbox: Send + Sync + 'static {
     fn addressee(&self, order: Digest) -> Answer<'_, Option<Addressee>>;
 
     /// A remote engine announced the result of an entry: queues its callback in the queue of [`CallbackTarget::Engine`],
-    /// unless it is queued, was told, or has nobody to be told to.
+    /// unless it was told or has nobody to be told to. One that waits there and was asked for in vain, or was given up, is
+    /// asked for anew, due now; whoever has claimed it loses its lease.
     fn relayed(&self, entry: EntryId, at: UnixMillis) -> Answer<'_, Relayed>;
 
     /// A callback with its tries, oldest first.
@@ -75,7 +76,8 @@ pub trait Outbox: Send + Sync + 'static {
     fn resend_callback(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, Resent>;
 
     /// Makes failed callbacks pending and due now, as [`Outbox::resend_callback`] does: of those that `query` finds (its
-    /// `states` are not looked at), the newest `query.limit`. The last one's place, for the next slice, and how many.
+    /// `states` are not looked at), the newest `query.limit`. How many, and where the next slice goes on; `None`: there is
+    /// none.
     fn resend_failed(&self, query: CallbackQuery, now: UnixMillis) -> Answer<'_, (usize, Option<CallbackPlace>)>;
 
     /// How much waits, and since when.
@@ -320,8 +322,8 @@ pub struct CallbackRecord {
     pub state: CallbackState,
     /// In whose queue it waits, or waited last.
     pub target: CallbackTarget,
-    /// Somebody is at it now.
-    pub is_under_way: bool,
+    /// Somebody has claimed it; when that was long ago, see [`CallbackRecord::is_under_way`].
+    pub is_claimed: bool,
     /// When it was queued or last resent.
     pub queued_at: UnixMillis,
     /// When it is tried next, while it is pending.
@@ -335,6 +337,12 @@ pub struct CallbackRecord {
 impl CallbackRecord {
     /// How many tries of a callback are kept: more than fit into the default `give_up_after`.
     pub const MAX_TRIES: usize = 1000;
+
+    /// Whether somebody is at it: a claim ends when the callback is due.
+    #[must_use]
+    pub fn is_under_way(&self, now: UnixMillis) -> bool {
+        self.is_claimed && self.due > now
+    }
 
     /// Its place in the list.
     #[must_use]

@@ -494,8 +494,12 @@ impl Metrics {
     }
 
     /// A callback was tried, by outcome.
-    pub fn callback_try(&self, outcome: &'static str, duration: Duration) {
+    pub fn callback_try(&self, outcome: &'static str) {
         self.callback_tries.count(outcome);
+    }
+
+    /// A callback was sent, and so long passed until it was answered or there was to be no answer.
+    pub fn callback_sent(&self, duration: Duration) {
         self.callback_duration.observe(duration.as_secs_f64());
     }
 
@@ -645,7 +649,8 @@ mod tests {
         metrics.created_failed(Direction::Payout, "balance");
         metrics.provider_job("settled");
         metrics.provider_request("card-eur", "timeout", Duration::from_secs(10));
-        metrics.callback_try("delivered", Duration::from_millis(30));
+        metrics.callback_try("delivered");
+        metrics.callback_sent(Duration::from_millis(30));
         metrics.callbacks_given_up(2);
         metrics.outbox(7, 3, Some(Duration::from_millis(1500)));
         metrics.callback_circuits(2, &["https://old.example:443"]);

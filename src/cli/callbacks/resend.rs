@@ -96,7 +96,7 @@ async fn failed(
         resent += count as u64;
         progress.at(resent, err);
         query.after = last;
-        if last.is_none() || count < SLICE {
+        if last.is_none() {
             break;
         }
     }
@@ -125,7 +125,7 @@ async fn wait(
                     writeln!(out, "{}", told(&callback, clock))?;
                 }
                 Some((callback, _)) => {
-                    silent &= !callback.is_under_way;
+                    silent &= !callback.is_under_way(clock.now());
                     left.push((id, tries));
                 }
                 None => {

@@ -81,7 +81,7 @@ pub(super) fn one(
 /// When it is tried next.
 fn next(callback: &CallbackRecord, now: UnixMillis) -> Cow<'static, str> {
     match callback.state {
-        _ if callback.is_under_way => "under way".into(),
+        _ if callback.is_under_way(now) => "under way".into(),
         CallbackState::Delivered | CallbackState::Failed => "-".into(),
         CallbackState::Pending if callback.due <= now => "due".into(),
         CallbackState::Pending => format!("in {}", age(now.until(callback.due))).into(),

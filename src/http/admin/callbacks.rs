@@ -151,7 +151,7 @@ async fn failed_resent(source: &dyn AdminSource, query: Option<&str>) -> Result<
         limit,
     };
     let (resent, last) = source.outbox().resend_failed(query, now).await?;
-    let next = last.filter(|_| resent == limit).map(write_place);
+    let next = last.map(write_place);
     Ok(reply::document(&serde_json::json!({ "resent": resent, "next": next })))
 }
 

@@ -155,7 +155,7 @@ pub(in crate::store) async fn a_result_queues_its_callback(backend: &dyn Backend
         is_v1: false,
         state: CallbackState::Pending,
         target: acme(),
-        is_under_way: true,
+        is_claimed: true,
         queued_at: at(5),
         due: at(100),
         tries: 0,
@@ -243,20 +243,20 @@ pub(in crate::store) async fn tries_lead_to_delivery_or_failure(backend: &dyn Ba
     let (delivered, given_up) = (jobs[0].id, jobs[1].id);
     store.callback_tried(delivered, unanswered(1), CallbackNext::RetryAt(at(50))).await.unwrap();
     let waiting = record(&*store, delivered).await;
-    assert_eq!((waiting.state, waiting.is_under_way, waiting.due), (CallbackState::Pending, false, at(50)));
+    assert_eq!((waiting.state, waiting.is_claimed, waiting.due), (CallbackState::Pending, false, at(50)));
     assert_eq!((waiting.tries, waiting.last), (1, Some(unanswered(1).outcome)));
     assert_eq!(claimed(&*store, 49, 100).await.len(), 0);
     let again = claimed_one(&*store, 50, 100).await;
     assert_eq!((again.id, again.attempts, again.queued_at), (delivered, 1, at(0)));
     store.callback_tried(delivered, answered_with(204, 51), CallbackNext::Delivered).await.unwrap();
     let done = record(&*store, delivered).await;
-    assert_eq!((done.state, done.is_under_way, done.tries), (CallbackState::Delivered, false, 2));
+    assert_eq!((done.state, done.is_claimed, done.tries), (CallbackState::Delivered, false, 2));
     assert_eq!(done.last, Some(TryOutcome::Status(204)));
     assert_eq!(tries(&*store, delivered).await, [unanswered(1), answered_with(204, 51)]);
 
     store.callback_tried(given_up, answered_with(410, 2), CallbackNext::Failed).await.unwrap();
     let failed = record(&*store, given_up).await;
-    assert_eq!((failed.state, failed.is_under_way, failed.tries), (CallbackState::Failed, false, 1));
+    assert_eq!((failed.state, failed.is_claimed, failed.tries), (CallbackState::Failed, false, 1));
     assert_eq!(failed.last, Some(TryOutcome::Status(410)));
     assert!(claimed(&*store, 100_000, 200_000).await.is_empty());
     assert_eq!(queues(&*store).await, []);
@@ -290,7 +290,7 @@ pub(in crate::store) async fn only_a_delivery_counts_late(backend: &dyn Backend)
         let last = record(&*store, id).await.last;
         store.callback_tried(id, late.0.clone(), late.1).await.unwrap();
         let found = record(&*store, id).await;
-        assert_eq!((found.state, found.is_under_way), (state, false), "{number}");
+        assert_eq!((found.state, found.is_claimed), (state, false), "{number}");
         assert!(due.is_none_or(|due| found.due == at(due)), "{number}: {found:?}");
         let counts = late.1 == CallbackNext::Delivered;
         assert_eq!(found.last, if counts { Some(late.0.outcome.clone()) } else { last }, "{number}");
@@ -377,7 +377,7 @@ pub(in crate::store) async fn what_is_too_old_is_given_up(backend: &dyn Backend)
     assert_eq!(store.expire_callbacks(expiry(at(40), 9)).await.unwrap(), 0);
     assert_eq!(orders(&claimed(&*store, 500, 2000).await), [("young", 0)]);
     let found = record(&*store, leased).await;
-    assert_eq!((found.state, found.is_under_way), (CallbackState::Pending, true), "somebody is at it");
+    assert_eq!((found.state, found.is_claimed), (CallbackState::Pending, true), "somebody is at it");
     assert_eq!(store.expire_callbacks(expiry(at(1000), 9)).await.unwrap(), 1, "its lease has ended");
     assert_eq!(record(&*store, leased).await.state, CallbackState::Failed);
     audited(&*store).await;
@@ -435,7 +435,7 @@ pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend
         is_v1: true,
         state: CallbackState::Pending,
         target: shop,
-        is_under_way: true,
+        is_claimed: true,
         queued_at: at(60),
         due: at(160),
         tries: 0,
@@ -480,6 +480,19 @@ pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dy
     let id = told(&*store).await[0].id;
     assert_eq!(store.claim_callbacks(claim(&[(engine(), 1)], 1, 100)).await.unwrap().len(), 1);
     store.callback_tried(id, unanswered(1), CallbackNext::RetryAt(at(5))).await.unwrap();
+    assert_eq!(store.claim_callbacks(claim(&[(engine(), 1)], 5, 100)).await.unwrap().len(), 1);
+    // Announced while somebody asks: what that one heard is too old.
+    assert_eq!(store.relayed(entry.id, at(6)).await.unwrap(), Relayed::Queued);
+    store.drop_callback(id).await.unwrap();
+    store.postpone_callback(id, at(999)).await.unwrap();
+    let anew = record(&*store, id).await;
+    assert_eq!((anew.state, anew.queued_at, anew.due, anew.is_claimed), (CallbackState::Pending, at(6), at(6), false));
+    assert_eq!(store.relayed(entry.id, at(7)).await.unwrap(), Relayed::Nothing, "it waits already");
+    // Given up, and announced once more.
+    assert_eq!(store.claim_callbacks(claim(&[(engine(), 1)], 6, 100)).await.unwrap().len(), 1);
+    store.callback_tried(id, unanswered(7), CallbackNext::Failed).await.unwrap();
+    assert_eq!(store.relayed(entry.id, at(8)).await.unwrap(), Relayed::Queued);
+    assert_eq!(store.claim_callbacks(claim(&[(engine(), 1)], 8, 100)).await.unwrap().len(), 1);
     store.drop_callback(id).await.unwrap();
     assert_eq!((store.callback(id).await.unwrap(), queues(&*store).await), (None, Vec::new()));
     store.callback_tried(id, unanswered(2), CallbackNext::Delivered).await.unwrap();

@@ -46,7 +46,7 @@ INSERT INTO callbacks
 DROP TABLE callbacks_of_version_4;
 
 -- The queues of the targets.
-CREATE INDEX callbacks_by_due ON callbacks (target, due_at, key, attempts) WHERE state = 0;
+CREATE INDEX callbacks_by_due ON callbacks (target, due_at, key, attempts, queued_at, leased) WHERE state = 0;
 
 -- The list: with the key, so that it is in the list's order, and all that is asked of rows that are left out.
 CREATE INDEX callbacks_by_time ON callbacks (state, queued_at, key, merchant);

@@ -135,13 +135,15 @@ impl SqliteStore {
     ) -> Result<(usize, Option<CallbackPlace>), StoreError> {
         let scope = self.scope(&query);
         let query = CallbackQuery { states: vec![CallbackState::Failed], ..query };
+        let limit = query.limit;
         let read =
             move |connection: &Connection, wanted: &dyn Fn() -> bool| list::places(connection, &query, &scope, wanted);
         let places = self.lists.read_aside(&self.readers, read).await?;
-        let Some(last) = places.last().copied() else { return Ok((0, None)) };
+        // Others may have taken some of them since: whether there are more is told by what was found.
+        let next = places.last().copied().filter(|_| places.len() == limit);
         let resend = move |connection: &Connection| tries::resend_failed(connection, &places, now);
         let count = self.queueing(resend, |count| *count > 0).await?;
-        Ok((count, Some(last)))
+        Ok((count, next))
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a remote engine announced by a callback: the status of its operation, read from the engine itself.
 
 use super::Remote;
-use super::settle::{Settled, Signer};
+use super::asking::Deadline;
+use super::settle::{Delivered, Signer, Undone};
 use super::v1::is_final;
 use crate::failure::Failure;
 use crate::rules::RuleSet;
@@ -14,7 +15,7 @@ pub enum Announced {
     Known,
     /// The engine has none yet.
     Pending,
-    /// There is no such operation: the engine refuses the create.
+    /// The entry is gone or was replaced: there is nothing to be asked for.
     Gone,
 }
 
@@ -33,15 +34,23 @@ impl Remote {
         let _turn = self.parts.orders.turn(&intent.merchant, intent.direction, &intent.order_id, deadline).await?;
         let found = self.journal().entry(&intent.merchant, intent.direction, &intent.order_id).await?;
         let Some(entry) = found.filter(|found| found.id == entry.id) else { return Ok(Announced::Gone) };
-        let entry = if entry.is_answered() {
-            entry
-        } else {
-            match self.settle(&signer, entry, false, deadline).await? {
-                Settled::Made(entry) => *entry,
-                Settled::Declined(_) => return Ok(Announced::Gone),
-            }
-        };
+        let entry = if entry.is_answered() { entry } else { self.sent_as_announced(&signer, entry, deadline).await? };
         let entry = self.heard(signer.key(), entry, deadline).await?;
         Ok(if is_final(&entry) { Announced::Known } else { Announced::Pending })
+    }
+
+    /// An entry with the answer to its create, which is sent again. That it is refused proves nothing: the engine has just
+    /// said that it has the operation.
+    async fn sent_as_announced(&self, signer: &Signer, entry: Entry, deadline: Deadline) -> Result<Entry, Failure> {
+        self.journal().sent_again(entry.id, self.parts.clock.now()).await?;
+        let Delivered { said, .. } = self.deliver(signer.key(), &entry, deadline).await;
+        match said {
+            Ok(answer) => self.keep(entry, answer).await,
+            Err(Undone::Failed(failure)) => Err(failure),
+            Err(Undone::Declined(_)) => {
+                let cause = "it refuses the create of the operation whose result it announced".to_owned();
+                Err(Failure::BadEngineReply { cause })
+            }
+        }
     }
 }

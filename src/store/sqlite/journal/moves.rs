@@ -89,15 +89,20 @@ pub(super) fn sent_again(connection: &Connection, id: EntryId, at: UnixMillis) -
         .map(drop)
 }
 
-/// Removes an entry without an answer, if nothing was sent for it since, and the engine has announced no result of it.
+/// Removes an entry without an answer, if nothing was sent for it since, and no result of it that the engine announced is
+/// being asked for. One that was asked for in vain until it was given up goes with it.
 pub(super) fn withdraw(connection: &Connection, id: EntryId, since: Option<UnixMillis>) -> rusqlite::Result<bool> {
-    connection
+    let removed = connection
         .prepare_cached(
             "DELETE FROM journal WHERE entry = ?1 AND state <> ?2 AND doubted_at IS ?3 \
-             AND NOT EXISTS (SELECT 1 FROM callbacks WHERE key = -entry)",
+             AND NOT EXISTS (SELECT 1 FROM callbacks WHERE key = -entry AND state = 0)",
         )?
-        .execute((id.0, ANSWERED, since.map(|at| at.0)))
-        .map(|removed| removed == 1)
+        .execute((id.0, ANSWERED, since.map(|at| at.0)))?;
+    if removed == 1 {
+        connection.prepare_cached("DELETE FROM callback_tries WHERE key = -?1")?.execute([id.0])?;
+        connection.prepare_cached("DELETE FROM callbacks WHERE key = -?1")?.execute([id.0])?;
+    }
+    Ok(removed == 1)
 }
 
 fn remove(connection: &Connection, id: EntryId) -> rusqlite::Result<()> {

@@ -228,7 +228,7 @@ fn understood(row: &Row<'_>) -> Result<CallbackRecord, NotOurs> {
         is_v1: column(row, 14, "relayed")?,
         state: state_of(column(row, 4, "state")?).ok_or(NotOurs("state"))?,
         target: target_of(text(3, "target")?),
-        is_under_way: column(row, 7, "leased")?,
+        is_claimed: column(row, 7, "leased")?,
         queued_at: UnixMillis(column(row, 5, "queued_at")?),
         due: UnixMillis(column(row, 6, "due_at")?),
         tries: column(row, 8, "tries")?,

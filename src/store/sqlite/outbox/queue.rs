@@ -40,9 +40,20 @@ impl NewCallback<'_> {
     }
 }
 
-/// Queues what a remote engine announced, unless there is nobody to be told or it is there.
+/// Queues what a remote engine announced, unless there is nobody to be told or it is there. What waits for the engine's word
+/// and was asked for before, or given up, is asked for anew: whoever is at it now may have asked too early, and loses its
+/// lease.
 pub(super) fn relay(connection: &Connection, entry: EntryId, nonce: u64, at: UnixMillis) -> rusqlite::Result<Relayed> {
     let subject = CallbackSubject::Entry(entry);
+    let anew = connection
+        .prepare_cached(
+            "UPDATE callbacks SET state = 0, queued_at = ?2, due_at = ?2, leased = 0, attempts = 0, last_status = NULL, \
+             last_error = NULL WHERE key = ?1 AND target = ?3 AND (state = 2 OR state = 0 AND attempts > 0)",
+        )?
+        .execute((subject.key(), at.0, CallbackTarget::Engine.as_str()))?;
+    if anew == 1 {
+        return Ok(Relayed::Queued);
+    }
     let stands: bool = connection
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM callbacks WHERE key = ?1)")?
         .query_row([subject.key()], |row| row.get(0))?;
@@ -161,11 +172,12 @@ pub(super) fn ready(connection: &Connection, id: CallbackId, target: &str, now: 
         .map(|changed| changed == 1)
 }
 
-/// Removes a pending callback of an entry with its tries. An operation's result is always told.
+/// Removes a claimed callback of an entry with its tries, unless it was announced anew since. An operation's result is always
+/// told.
 pub(super) fn remove(connection: &Connection, id: CallbackId) -> rusqlite::Result<()> {
     let key = id.subject().key();
     let removed = connection
-        .prepare_cached("DELETE FROM callbacks WHERE key = ?1 AND nonce = ?2 AND state = 0 AND key < 0")?
+        .prepare_cached("DELETE FROM callbacks WHERE key = ?1 AND nonce = ?2 AND state = 0 AND leased = 1 AND key < 0")?
         .execute((key, id.nonce().cast_signed()))?;
     if removed == 1 {
         connection.prepare_cached("DELETE FROM callback_tries WHERE key = ?1")?.execute([key])?;
@@ -183,21 +195,19 @@ pub(in crate::store::sqlite) fn hand_over(connection: &Connection, from: EntryId
     Ok(())
 }
 
-/// Pending callbacks that nobody is at, the longest queued first: a lease that ended by then was somebody's who is gone.
-pub(in crate::store::sqlite) const EXPIRED: &str = "SELECT key, target FROM callbacks INDEXED BY callbacks_by_time WHERE state = 0 AND queued_at <= ?1 \
-     AND (leased = 0 OR due_at <= ?1) ORDER BY queued_at";
+/// Pending callbacks of a target that nobody is at and that were queued until a time: a lease that ended by then was
+/// somebody's who is gone.
+pub(in crate::store::sqlite) const EXPIRED: &str = "SELECT key FROM callbacks INDEXED BY callbacks_by_due WHERE state = 0 AND target = ?1 AND queued_at <= ?2 \
+     AND (leased = 0 OR due_at <= ?2) LIMIT ?3";
 
 /// Gives up what was queued until a time for some targets.
 pub(super) fn expire(connection: &Connection, expiry: &Expiry) -> rusqlite::Result<usize> {
     let mut found = connection.prepare_cached(EXPIRED)?;
-    let mut rows = found.query([expiry.queued_until.0])?;
     let mut keys: Vec<i64> = Vec::new();
-    while keys.len() < expiry.limit
-        && let Some(row) = rows.next()?
-    {
-        if expiry.targets.contains(&target_of(row.get(1)?)) {
-            keys.push(row.get(0)?);
-        }
+    for target in &expiry.targets {
+        let left = i64::try_from(expiry.limit.saturating_sub(keys.len())).unwrap_or(i64::MAX);
+        let rows = found.query_map((target.as_str(), expiry.queued_until.0, left), |row| row.get(0))?;
+        keys.extend(rows.collect::<Result<Vec<i64>, _>>()?);
     }
     let mut fail = connection.prepare_cached(
         "UPDATE callbacks SET state = ?2, leased = 0, last_status = NULL, last_error = ?3 WHERE key = ?1",

@@ -80,7 +80,7 @@ async fn only_a_serving_process_ends_leases() {
 
     let store = place.open_made().unwrap();
     let found = told(&store).await;
-    let found: Vec<_> = found.iter().map(|it| (it.order_id.as_str(), it.is_under_way, it.due)).collect();
+    let found: Vec<_> = found.iter().map(|it| (it.order_id.as_str(), it.is_claimed, it.due)).collect();
     assert_eq!(found, [("leased", false, at(0)), ("postponed", false, at(70))], "others keep their time");
 }
 
@@ -172,7 +172,7 @@ async fn plans_of_the_outbox_search_one_index() {
     let plans = [
         (NEXT_QUEUE, "SEARCH callbacks USING COVERING INDEX callbacks_by_due (target>?)\n"),
         (DUE, "SEARCH callbacks USING INDEX callbacks_by_due (target=? AND due_at<?)\n"),
-        (EXPIRED, "SEARCH callbacks USING INDEX callbacks_by_time (state=? AND queued_at<?)\n"),
+        (EXPIRED, "SEARCH callbacks USING COVERING INDEX callbacks_by_due (target=?)\n"),
         (OF_ITS_TIME, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=? AND queued_at=? AND key<?)\n"),
         (BEFORE_ITS_TIME, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=? AND queued_at<?)\n"),
         (SIZE, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=?)\n"),
