@@ -259,8 +259,8 @@ impl Process {
     }
 
     async fn drain(mut self) -> Ended {
-        let server = self.rules.current().gateway.server.clone();
-        let callback_timeout = self.rules.current().gateway.callbacks.timeout;
+        let rules = self.rules.current();
+        let (server, callbacks) = (&rules.gateway.server, &rules.gateway.callbacks);
         tokio::time::sleep(server.drain_delay).await;
         // No job is claimed from here on. What the workers have claimed is done now, not at the end of its lease; what is
         // not recovered yet is found by the next start.
@@ -270,7 +270,7 @@ impl Process {
         let worked = async {
             let all = async { while self.workers.join_next().await.is_some() {} };
             // A try that is cut off is made again, though its receiver may have had it.
-            let grace = WORKER_GRACE.max(callback_timeout + Duration::from_secs(1)).min(server.shutdown_grace);
+            let grace = WORKER_GRACE.max(callbacks.timeout + Duration::from_secs(1)).min(server.shutdown_grace);
             if tokio::time::timeout(grace, all).await.is_err() {
                 tracing::warn!("work in hand beside requests is left for the next start");
             }

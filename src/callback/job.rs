@@ -49,7 +49,7 @@ impl Tools {
             None => Err((Sign::Nothing, "the engine is embedded now".to_owned())),
         };
         let now = self.clock.now();
-        let (sign, recorded) = match said {
+        match said {
             Ok(Announced::Known) => (Sign::Lives, self.store.callback_ready(job.id, now).await),
             Ok(Announced::Gone) => (Sign::Lives, self.store.drop_callback(job.id).await),
             Ok(Announced::Pending) => (Sign::Lives, self.ask_again(rules, job, None).await),
@@ -59,8 +59,7 @@ impl Tools {
                 }
                 (sign, self.ask_again(rules, job, Some(cause)).await)
             }
-        };
-        (sign, recorded)
+        }
     }
 
     /// Asks later, until it is given up: then an engine that has no result is believed, and one that did not say leaves a
@@ -111,10 +110,7 @@ impl Tools {
             News::Operation(stored) => stored.operation.merchant.as_str(),
             News::Entry(entry) => entry.intent.merchant.as_str(),
         };
-        let outcome = match &sent.tried.outcome {
-            TryOutcome::Status(status) => format!("HTTP {status}"),
-            TryOutcome::Error(error) => error.to_string(),
-        };
+        let outcome = sent.tried.outcome.to_string();
         match next {
             CallbackNext::Delivered => {
                 tracing::debug!(callback = %job.id, merchant, receiver, attempts, outcome, "a callback was delivered");

@@ -5,8 +5,8 @@ use http::{HeaderName, HeaderValue, Method, Uri};
 
 use crate::auth::signatures::{V1Target, sign_v1_headers, sign_v2, sign_webhook};
 use crate::domain::{CallbackUrl, MerchantId, OrderId, Shown, Status, UnixMillis};
-use crate::rules::{ApiKey, Merchant, RuleSet, Secrets};
-use crate::store::{Entry, News, Progress, Stored, V1Told};
+use crate::rules::{Merchant, RuleSet};
+use crate::store::{Entry, News, Stored, V1Told};
 use crate::upstream::remote;
 use crate::v1::reply;
 use crate::wire::json::write_string;
@@ -79,12 +79,9 @@ pub fn compose(rules: &RuleSet, id: &str, news: &News, now: UnixMillis) -> Resul
             }
         }
         News::Entry(entry) => {
-            let Entry { intent, progress, .. } = &**entry;
+            let intent = &entry.intent;
             let merchant = about(&intent.merchant)?;
             let url = intent.v1.told.relayed_to().ok_or(Unsendable::NoResult)?;
-            if !matches!(progress, Progress::Answered(_)) {
-                return Err(Unsendable::NoResult);
-            }
             let shown = remote::shown(Entry::clone(entry)).map_err(|_| Unsendable::NoResult)?;
             in_v1(&Message { id, merchant, api_key: &intent.api_key, url, now }, &shown)
         }
@@ -97,8 +94,8 @@ pub fn compose(rules: &RuleSet, id: &str, news: &News, now: UnixMillis) -> Resul
 /// Why it cannot be sent.
 pub fn in_v2(message: &Message<'_>, order_id: &OrderId) -> Result<Letter, Unsendable> {
     let Message { id, merchant, api_key, url, now } = message;
-    let (_, secrets) =
-        signer(merchant, api_key, |key| key.v2_secrets.as_ref()).ok_or(Unsendable::NoKey("v2_secret"))?;
+    let signing = merchant.signing_key(api_key, |key| key.v2_secrets.as_ref());
+    let (_, secrets) = signing.ok_or(Unsendable::NoKey("v2_secret"))?;
     let secret = secrets.signing();
     let mut body = String::from("{\"order_id\":");
     write_string(&mut body, order_id.as_str());
@@ -126,8 +123,8 @@ pub fn in_v1(message: &Message<'_>, shown: &Shown) -> Result<Letter, Unsendable>
     if url.is_plain_http() && !merchant.v1.allow_http_callbacks {
         return Err(Unsendable::PlainHttp);
     }
-    let (key, secrets) =
-        signer(merchant, api_key, |key| key.v1_secrets.as_ref()).ok_or(Unsendable::NoKey("v1_secret"))?;
+    let signing = merchant.signing_key(api_key, |key| key.v1_secrets.as_ref());
+    let (key, secrets) = signing.ok_or(Unsendable::NoKey("v1_secret"))?;
     let dialect = &merchant.v1.dialect;
     let body = reply::callback(dialect, shown);
     // As the client will send it: without a fragment.
@@ -136,16 +133,6 @@ pub fn in_v1(message: &Message<'_>, shown: &Shown) -> Result<Letter, Unsendable>
     let signed = sign_v1_headers(&dialect.signature, &key.key, secrets.signing(), *now, &target, &body);
     let own = (!signed.iter().any(|(name, _)| *name == CALLBACK_ID)).then(|| (CALLBACK_ID, (*id).to_owned()));
     letter(url, signed.into_iter().chain(own), body)
-}
-
-/// The key that signs: the one that the operation was made with, or else the merchant's first that has such a secret.
-fn signer<'m>(
-    merchant: &'m Merchant,
-    api_key: &str,
-    secrets: impl Fn(&'m ApiKey) -> Option<&'m Secrets>,
-) -> Option<(&'m ApiKey, &'m Secrets)> {
-    let signing = || merchant.api_keys.iter().filter_map(|key| secrets(key).map(|secrets| (key, secrets)));
-    signing().find(|(key, _)| *key.key == *api_key).or_else(|| signing().next())
 }
 
 fn letter(

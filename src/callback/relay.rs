@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::auth::SignedBody;
 use crate::clock::Clock;
 use crate::failure::Failure;
-use crate::rules::{KeyEntry, RuleSet, Secrets};
+use crate::rules::{RuleSet, Secrets};
 use crate::store::{Addressee, Digest, Store, StoreError};
 use crate::wire::members::{read_object, required_parsed};
 
@@ -35,14 +35,9 @@ fn code_of(text: &str) -> Option<Digest> {
 /// none any more, those of the merchant's first key that has. With the key itself.
 #[must_use]
 pub fn secrets<'r>(rules: &'r RuleSet, addressee: &Addressee) -> Option<(&'r str, &'r Secrets)> {
-    let with_secrets = |key: &'r KeyEntry| {
-        let own = key.merchant.id == addressee.merchant;
-        own.then(|| key.api_key()).and_then(|key| Some((&*key.key, key.v2_secrets.as_ref()?)))
-    };
-    rules.api_key(&addressee.api_key).and_then(with_secrets).or_else(|| {
-        let merchant = rules.merchants.get(&addressee.merchant)?;
-        merchant.api_keys.iter().find_map(|key| Some((&*key.key, key.v2_secrets.as_ref()?)))
-    })
+    let merchant = rules.merchants.get(&addressee.merchant)?;
+    let signing = merchant.signing_key(&addressee.api_key, |key| key.v2_secrets.as_ref());
+    signing.map(|(key, secrets)| (&*key.key, secrets))
 }
 
 /// Takes a verified callback: the body of the 200 reply. A repeated one changes nothing.

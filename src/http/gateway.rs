@@ -30,7 +30,7 @@ use crate::engine::Engine;
 use crate::failure::{Failure, Refusal};
 use crate::pages::{Answer, Decision, LinkKind, Visit};
 use crate::provider::events;
-use crate::rules::{CallbackSignature, Endpoint, Merchant, RuleSet, V1Route};
+use crate::rules::{CallbackSignature, Endpoint, Limits, Merchant, RuleSet, V1Route};
 use crate::store::Addressee;
 use crate::telemetry::{AccessLog, Metrics, Seldom, Stage};
 use crate::upstream::Upstream;
@@ -265,9 +265,7 @@ impl Core {
         exchange.route = target.as_ref().and_then(Target::name).unwrap_or(exchange.route);
         self.wiring.metrics.stage(Stage::Admission, started.elapsed());
 
-        let started = Instant::now();
-        let body = body::read(body, limits.body, limits.body_timeout).await?;
-        self.wiring.metrics.stage(Stage::Body, started.elapsed());
+        let body = self.whole_body(body, limits).await?;
 
         let started = Instant::now();
         let (caller, body) = credentials.prove(key, head, body, self.wiring.clock.now()).map_err(held_up)?;
@@ -302,9 +300,7 @@ impl Core {
         let provider = events::provider_of(&rules, shop).filter(|_| !self.wiring.upstream.is_remote());
         let (shop, provider) = provider.ok_or_else(unknown)?;
 
-        let started = Instant::now();
-        let body = body::read(body, limits.body, limits.body_timeout).await?;
-        self.wiring.metrics.stage(Stage::Body, started.elapsed());
+        let body = self.whole_body(body, limits).await?;
 
         let started = Instant::now();
         let body = admission::prove_report(&provider.secrets, body, signature)
@@ -341,6 +337,17 @@ impl Core {
             visit.decision = Some(Decision::read(&form)?);
         }
         Ok(Admitted::Customer(visit))
+    }
+
+    /// Reads a body in the time and size that it has.
+    async fn whole_body<B>(&self, body: B, limits: &Limits) -> Result<Bytes, Failure>
+    where
+        B: Body<Data = Bytes>,
+    {
+        let started = Instant::now();
+        let body = body::read(body, limits.body, limits.body_timeout).await?;
+        self.wiring.metrics.stage(Stage::Body, started.elapsed());
+        Ok(body)
     }
 
     /// Counts a failed authentication against its address, and turns it into a 429 when there were too many.

@@ -33,6 +33,19 @@ pub struct Merchant {
     pub balance: BalanceRules,
 }
 
+impl Merchant {
+    /// The key that signs for what was made with an API key: that one, or else the merchant's first that has such secrets
+    /// (contract section 10).
+    pub fn signing_key<'m>(
+        &'m self,
+        api_key: &str,
+        secrets: impl Fn(&'m ApiKey) -> Option<&'m Secrets>,
+    ) -> Option<(&'m ApiKey, &'m Secrets)> {
+        let signing = || self.api_keys.iter().filter_map(|key| secrets(key).map(|secrets| (key, secrets)));
+        signing().find(|(key, _)| *key.key == *api_key).or_else(|| signing().next())
+    }
+}
+
 /// One API key of a merchant.
 #[derive(Debug)]
 pub struct ApiKey {

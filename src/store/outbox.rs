@@ -264,6 +264,16 @@ pub enum TryOutcome {
     Error(Box<str>),
 }
 
+/// For people: `HTTP 503`, or why there was no answer.
+impl fmt::Display for TryOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(status) => write!(f, "HTTP {status}"),
+            Self::Error(error) => f.write_str(error),
+        }
+    }
+}
+
 /// What follows from a try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallbackNext {

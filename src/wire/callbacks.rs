@@ -177,7 +177,7 @@ impl<'a, Tries> CallbackDocument<'a, Tries> {
         let (last_status, last_error) = match &callback.last {
             None => (None, None),
             Some(TryOutcome::Status(status @ 200..=299)) => (Some(*status), None),
-            Some(TryOutcome::Status(status)) => (Some(*status), Some(format!("HTTP {status}").into())),
+            Some(outcome @ TryOutcome::Status(status)) => (Some(*status), Some(outcome.to_string().into())),
             Some(TryOutcome::Error(error)) => (None, Some((&**error).into())),
         };
         Self {

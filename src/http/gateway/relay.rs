@@ -12,7 +12,7 @@ use super::exchange::Exchange;
 use super::{Admitted, Core};
 use crate::callback::relay;
 use crate::failure::{Failure, Refusal};
-use crate::http::{admission, body};
+use crate::http::admission;
 use crate::telemetry::Stage;
 
 impl Core {
@@ -37,9 +37,7 @@ impl Core {
         let addressee = addressee.ok_or_else(|| self.counted(Refusal::UnknownPath, address, &rules))?;
         exchange.merchant = rules.merchants.get(&addressee.merchant).cloned();
 
-        let started = Instant::now();
-        let body = body::read(body, limits.body, limits.body_timeout).await?;
-        self.wiring.metrics.stage(Stage::Body, started.elapsed());
+        let body = self.whole_body(body, limits).await?;
 
         let started = Instant::now();
         let body = headers

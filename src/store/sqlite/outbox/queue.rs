@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, named_params};
 
-use super::subject::{address_of_entry, merchant_of_entry, origin_of};
+use super::subject::origin_of;
 use super::{FAILED, target_of};
 use crate::domain::UnixMillis;
 use crate::store::{
@@ -54,18 +54,17 @@ pub(super) fn relay(connection: &Connection, entry: EntryId, nonce: u64, at: Uni
     if anew == 1 {
         return Ok(Relayed::Queued);
     }
-    let stands: bool = connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM callbacks WHERE key = ?1)")?
-        .query_row([subject.key()], |row| row.get(0))?;
-    let told = address_of_entry(connection, entry)?.is_some();
-    match merchant_of_entry(connection, entry)? {
-        Some(merchant) if told && !stands => {
-            let target = CallbackTarget::Engine.as_str();
-            NewCallback { id: CallbackId::new(subject, nonce), merchant: &merchant, target, at }.queue(connection)?;
-            Ok(Relayed::Queued)
-        }
-        _ => Ok(Relayed::Nothing),
-    }
+    let merchant: Option<String> = connection
+        .prepare_cached(
+            "SELECT merchant FROM journal WHERE entry = ?1 AND v1_callback_url IS NOT NULL \
+             AND NOT EXISTS (SELECT 1 FROM callbacks WHERE key = ?2)",
+        )?
+        .query_row((entry.0, subject.key()), |row| row.get(0))
+        .optional()?;
+    let Some(merchant) = merchant else { return Ok(Relayed::Nothing) };
+    let target = CallbackTarget::Engine.as_str();
+    NewCallback { id: CallbackId::new(subject, nonce), merchant: &merchant, target, at }.queue(connection)?;
+    Ok(Relayed::Queued)
 }
 
 /// The next target after one, and when its earliest callback is due.

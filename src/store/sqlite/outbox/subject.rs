@@ -39,13 +39,6 @@ pub(super) fn address_of_entry(connection: &Connection, entry: EntryId) -> rusql
         .map(Option::flatten)
 }
 
-pub(super) fn merchant_of_entry(connection: &Connection, entry: EntryId) -> rusqlite::Result<Option<String>> {
-    connection
-        .prepare_cached("SELECT merchant FROM journal WHERE entry = ?1")?
-        .query_row([entry.0], |row| row.get(0))
-        .optional()
-}
-
 /// What a callback is about, still sealed.
 pub(super) enum Subject {
     Operation(Box<StoredRow>),
