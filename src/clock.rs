@@ -1,5 +1,6 @@
 //! Time and randomness, injected: nothing else in the crate reads the wall clock or the system's random source.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -39,14 +40,54 @@ impl Clock for SystemClock {
 }
 
 /// The operating system's random source, through the crypto provider.
+///
+/// A request draws a handful of short numbers, and a draw costs the provider the same for 8 bytes as for hundreds: each
+/// thread draws a stock and hands it out. No byte is handed out twice, and none stays in the stock after that.
 #[derive(Debug, Default)]
 pub struct SystemRandomness(SystemRandom);
 
-impl Random for SystemRandomness {
-    fn fill(&self, bytes: &mut [u8]) {
+/// How many bytes a thread draws at once.
+const STOCK: usize = 512;
+
+/// Random bytes that were drawn and not handed out yet: those behind `used`.
+struct Stock {
+    bytes: [u8; STOCK],
+    used: usize,
+}
+
+thread_local! {
+    static DRAWN: RefCell<Stock> = const { RefCell::new(Stock { bytes: [0; STOCK], used: STOCK }) };
+}
+
+impl Stock {
+    /// Hands out the next bytes; `wanted` is at most a stock long.
+    fn hand_out(&mut self, wanted: &mut [u8], draw: impl FnOnce(&mut [u8])) {
+        if STOCK - self.used < wanted.len() {
+            draw(&mut self.bytes);
+            self.used = 0;
+        }
+        let next = &mut self.bytes[self.used..self.used + wanted.len()];
+        wanted.copy_from_slice(next);
+        next.fill(0);
+        self.used += wanted.len();
+    }
+}
+
+impl SystemRandomness {
+    fn draw(&self, bytes: &mut [u8]) {
         // The provider draws from the kernel after its start-up self-test; there is nothing sensible to do without it,
         // and continuing with predictable bytes would forge links and repeat nonces.
         self.0.fill(bytes).expect("the system's random source answers");
+    }
+}
+
+impl Random for SystemRandomness {
+    fn fill(&self, bytes: &mut [u8]) {
+        // Keys and the like are drawn for themselves.
+        if bytes.len() > STOCK / 16 {
+            return self.draw(bytes);
+        }
+        DRAWN.with_borrow_mut(|stock| stock.hand_out(bytes, |bytes| self.draw(bytes)));
     }
 }
 
@@ -70,5 +111,48 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> UnixMillis {
         UnixMillis(self.0.load(Ordering::SeqCst))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn a_stock_is_handed_out_once_and_leaves_nothing_behind() {
+        let mut stock = Stock { bytes: [0; STOCK], used: STOCK };
+        let mut draws = 0_u8;
+        let mut seen = Vec::new();
+        for _ in 0..100 {
+            let mut wanted = [0; 12];
+            stock.hand_out(&mut wanted, |bytes| {
+                draws += 1;
+                // Each byte of a stock tells its place.
+                for (place, byte) in bytes.chunks_exact_mut(2).enumerate() {
+                    byte.copy_from_slice(&[draws, u8::try_from(place).unwrap()]);
+                }
+            });
+            seen.push(wanted);
+            assert!(stock.bytes[..stock.used].iter().all(|byte| *byte == 0));
+        }
+        // 42 times 12 bytes in a stock of 512.
+        assert_eq!(draws, 3);
+        assert_eq!(seen.iter().collect::<HashSet<_>>().len(), 100);
+    }
+
+    #[test]
+    fn numbers_and_long_secrets_are_all_different() {
+        let random = SystemRandomness::default();
+        let numbers: HashSet<u64> = (0..1000).map(|_| random.number()).collect();
+        assert_eq!(numbers.len(), 1000);
+        let (mut key, mut other) = ([0; 32], [0; 600]);
+        random.fill(&mut key);
+        random.fill(&mut other);
+        assert_ne!(key, [0; 32]);
+        assert!(other.chunks(32).all(|chunk| chunk != &key[..chunk.len()]));
+        let elsewhere = std::thread::spawn(|| SystemRandomness::default().number()).join().unwrap();
+        assert!(!numbers.contains(&elsewhere));
     }
 }
