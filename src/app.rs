@@ -23,6 +23,7 @@ use crate::callback;
 use crate::certs;
 use crate::clock::{Clock, Random, SystemClock, SystemRandomness};
 use crate::engine::{Engine, PageSecret, Provider};
+use crate::http::Arrival;
 use crate::http::admin::Admin;
 use crate::http::gateway::{Gateway, Wiring};
 use crate::http::listener::{self, Handle, Inbound, Listener, ListenerSettings, available_workers};
@@ -387,8 +388,8 @@ fn default_page_secret(path: &Path, may_create: bool, random: &dyn Random) -> Re
 struct Public(Gateway);
 
 impl listener::Service for Public {
-    async fn call(&self, request: Request<Inbound>) -> Response<Full<Bytes>> {
-        self.0.handle(request).await
+    fn call(&self, request: Request<Inbound>, arrival: Arrival) -> impl Future<Output = Response<Full<Bytes>>> + Send {
+        self.0.handle(request, arrival)
     }
 }
 

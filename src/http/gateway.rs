@@ -1,6 +1,7 @@
 //! The way of a request through the gateway: route, admission, handler, reply, one line in the log.
 
 mod exchange;
+mod lasting;
 mod relay;
 
 use std::any::Any;
@@ -18,10 +19,11 @@ use http_body::Body;
 use ipnet::IpNet;
 
 use self::exchange::Exchange;
+use self::lasting::Lasting;
 use super::admission::{self, Credentials};
-use super::reply::{self, Envelope, Reply};
+use super::reply::Reply;
 use super::router::{self, Route};
-use super::{HeadFacts, body, correlation};
+use super::{Arrival, HeadFacts, body, correlation};
 use crate::auth::{Caller, PerAddress, SignedBody};
 use crate::callback;
 use crate::clock::{Clock, Random};
@@ -108,38 +110,29 @@ impl Gateway {
         }))
     }
 
-    /// Answers a request, whose extensions hold the listener's [`Peer`](super::Peer) and [`HeadFacts`].
+    /// Answers a request.
     ///
-    /// Dropping the future abandons a request only up to the end of its body: then it runs in a task of its own, so that a
-    /// caller who hangs up cannot abandon a commit half way. What was abandoned is logged and counted too.
-    pub async fn handle<B>(&self, request: Request<B>) -> Reply
+    /// Dropping the future abandons a request only up to the end of its body: from there on it goes on in a task of its own,
+    /// so that a caller who hangs up cannot abandon a commit half way. What was abandoned is logged and counted too.
+    pub async fn handle<B>(&self, request: Request<B>, arrival: Arrival) -> Reply
     where
         B: Body<Data = Bytes> + Send,
     {
         let (head, body) = request.into_parts();
         let rules = self.0.wiring.rules.current();
-        let mut exchange = Exchange::begin(Arc::clone(&self.0), rules, &head, !body.is_end_stream());
-        match self.0.admit(&mut exchange, &head, body).await {
-            Ok(work) => self.perform(exchange, work).await,
+        let mut exchange = Exchange::begin(Arc::clone(&self.0), rules, &head, arrival, !body.is_end_stream());
+        match self.0.admit(&mut exchange, &head, body, arrival.facts).await {
+            Ok(work) => Lasting::new(perform(Arc::clone(&self.0), exchange, work)).await,
             Err(failure) => exchange.finish(Err(failure)),
         }
     }
+}
 
-    async fn perform(&self, exchange: Exchange, work: Admitted) -> Reply {
-        let core = Arc::clone(&self.0);
-        let request_id = exchange.request_id.clone();
-        let task = tokio::spawn(async move {
-            let started = Instant::now();
-            let outcome = without_panic(core.work(work)).await;
-            core.wiring.metrics.stage(Stage::Engine, started.elapsed());
-            exchange.finish(outcome)
-        });
-        task.await.unwrap_or_else(|_| {
-            // The runtime is going away, and with it the connection that would read this.
-            let envelope = Envelope { request_id: &request_id, v1_merchant: None, close: true };
-            reply::failure(&Failure::Unavailable, &envelope)
-        })
-    }
+async fn perform(core: Arc<Core>, exchange: Exchange, work: Admitted) -> Reply {
+    let started = Instant::now();
+    let outcome = without_panic(core.work(work)).await;
+    core.wiring.metrics.stage(Stage::Engine, started.elapsed());
+    exchange.finish(outcome)
 }
 
 /// A request that may be served, and for whom.
@@ -223,18 +216,22 @@ impl Core {
     ///
     /// Until the signature is proven, no reply depends on whose key was named: whoever only guesses keys learns neither
     /// the dialect nor the paths nor the notices of a merchant, and every wrong guess is counted.
-    async fn admit<B>(&self, exchange: &mut Exchange, head: &Parts, body: B) -> Result<Admitted, Failure>
+    async fn admit<B>(
+        &self,
+        exchange: &mut Exchange,
+        head: &Parts,
+        body: B,
+        facts: HeadFacts,
+    ) -> Result<Admitted, Failure>
     where
         B: Body<Data = Bytes>,
     {
         let started = Instant::now();
-        if let Some(refusal) = head.extensions.get::<HeadFacts>().and_then(HeadFacts::refusal) {
+        if let Some(refusal) = facts.refusal() {
             exchange.close = exchange.http1;
             return Err(refusal.into());
         }
-        let Some(address) = exchange.address else {
-            return Err(Failure::Internal { cause: "the listener named no peer".to_owned() });
-        };
+        let address = exchange.address;
         let rules = Arc::clone(&exchange.rules);
         let limits = &rules.gateway.limits;
         let path = head.uri.path();
@@ -366,15 +363,16 @@ impl Core {
         }
     }
 
+    /// What is rare is boxed, so that the future of a create is not as large as the largest of them.
     async fn work(&self, admitted: Admitted) -> Result<Said, Failure> {
         let engine = &self.wiring.engine;
         match admitted {
             Admitted::Merchant(caller, work, upstream) => work_for(&caller, work, &upstream).await.map(Said::Json),
-            Admitted::Provider(shop, body) => events::take(engine, &shop, &body).await.map(Said::Json),
+            Admitted::Provider(shop, body) => Box::pin(events::take(engine, &shop, &body)).await.map(Said::Json),
             Admitted::Relayed(addressee, body) => {
                 callback::relay::take(&**engine.store(), &*self.wiring.clock, &addressee, &body).await.map(Said::Json)
             }
-            Admitted::Customer(visit) => visit.answer(engine).await.map(Said::Page),
+            Admitted::Customer(visit) => Box::pin(visit.answer(engine)).await.map(Said::Page),
         }
     }
 }
@@ -384,7 +382,7 @@ async fn work_for(caller: &Caller, work: Work, upstream: &Upstream) -> Result<By
         Work::V1Create(direction, body) => v1::create(upstream, caller, direction, &body).await,
         Work::V1Status(direction, query) => v1::status(upstream, caller, direction, query.as_deref()).await,
         Work::V1Balance => v1::balance(upstream, caller).await,
-        Work::V1Transactions(query) => v1::transactions(upstream, caller, query.as_deref()).await,
+        Work::V1Transactions(query) => Box::pin(v1::transactions(upstream, caller, query.as_deref())).await,
         Work::V2Create(direction, body, signature) => upstream.native_create(caller, direction, &body, signature).await,
         Work::V2Status(transaction_id, signature) => upstream.native_status(caller, &transaction_id, signature).await,
     }

@@ -14,8 +14,17 @@ use std::net::IpAddr;
 
 use crate::failure::Refusal;
 
+/// What the listener knows of a request beside what the request says.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// Who sent it.
+    pub peer: Peer,
+    /// How its head looked.
+    pub facts: HeadFacts,
+}
+
 /// The other end of a connection, as the listener knows it before any request is read.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Peer {
     /// The address the connection counts as coming from: the socket's, or the PROXY header's.
     pub address: IpAddr,
@@ -33,7 +42,7 @@ pub enum Protocol {
 }
 
 /// What the listener saw in a request's head and hyper does not tell (contract section 3, "What hyper leaves to its
-/// user"). The listener puts it into the request's extensions.
+/// user").
 ///
 /// A request with a violation is answered with its refusal before anything else is looked at: over HTTP/1 its remaining
 /// head is a substitute without a body.

@@ -18,6 +18,9 @@ use crate::v2;
 use remote::{Passing, Remote};
 
 /// The v2 service behind the gateway.
+///
+/// What is asked of a remote one is boxed: an exchange's future is several times as large as all else that a request needs,
+/// and every request would carry the room for it.
 #[derive(Clone)]
 pub enum Upstream {
     /// In this process. It is still a v2 service: it gets the signed v2 request and verifies it (contract section 6).
@@ -50,7 +53,7 @@ impl Upstream {
     ) -> Result<Made, Refused> {
         let engine = match self {
             Self::Embedded(engine) => engine,
-            Self::Remote(remote) => return remote.create(caller, direction, &body, v1).await,
+            Self::Remote(remote) => return Box::pin(remote.create(caller, direction, &body, v1)).await,
         };
         let signature = sign(caller.api_key(), &body).map_err(Refused::Failed)?;
         let signed = callers::verify_forwarded(caller, body, &signature).map_err(|failure| {
@@ -73,7 +76,7 @@ impl Upstream {
     ) -> Result<V1Repeat, Failure> {
         match self {
             Self::Embedded(engine) => engine.v1_repeat(&caller.merchant().id, direction, external_id, digest).await,
-            Self::Remote(remote) => remote.v1_repeat(caller, direction, external_id, digest).await,
+            Self::Remote(remote) => Box::pin(remote.v1_repeat(caller, direction, external_id, digest)).await,
         }
     }
 
@@ -92,7 +95,7 @@ impl Upstream {
                 let operation = engine.v1_operation(&caller.merchant().id, direction, external_id).await?;
                 Ok(Shown::from(&operation))
             }
-            Self::Remote(remote) => remote.v1_operation(caller, direction, external_id).await,
+            Self::Remote(remote) => Box::pin(remote.v1_operation(caller, direction, external_id)).await,
         }
     }
 
@@ -106,7 +109,7 @@ impl Upstream {
                 let Page { items, has_more } = engine.v1_history(query).await?;
                 Ok(Page { items: items.iter().map(Shown::from).collect(), has_more })
             }
-            Self::Remote(remote) => remote.v1_history(caller, query).await,
+            Self::Remote(remote) => Box::pin(remote.v1_history(caller, query)).await,
         }
     }
 
@@ -135,7 +138,7 @@ impl Upstream {
     ) -> Result<Bytes, Failure> {
         match self {
             Self::Embedded(engine) => v2::create(engine, caller, direction, body).await,
-            Self::Remote(remote) => remote.native_create(caller, direction, body, signature).await,
+            Self::Remote(remote) => Box::pin(remote.native_create(caller, direction, body, signature)).await,
         }
     }
 
@@ -151,7 +154,7 @@ impl Upstream {
     ) -> Result<Bytes, Failure> {
         match self {
             Self::Embedded(engine) => v2::status(engine, caller, transaction_id).await,
-            Self::Remote(remote) => remote.native_status(caller, transaction_id, signature).await,
+            Self::Remote(remote) => Box::pin(remote.native_status(caller, transaction_id, signature)).await,
         }
     }
 

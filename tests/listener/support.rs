@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use paybridge::http::listener::{ConnectionRules, Handle, Inbound, Listener, ListenerSettings, Service, tls};
-use paybridge::http::{HeadFacts, HeadFault, Peer};
+use paybridge::http::{Arrival, HeadFault};
 use paybridge::rules::{ClientRules, Limits, Quota, TlsRules};
 use paybridge::telemetry::Metrics;
 use rustls::pki_types::pem::PemObject;
@@ -52,9 +52,7 @@ impl Probe {
 }
 
 impl Service for Probe {
-    async fn call(&self, request: Request<Inbound>) -> Response<Full<Bytes>> {
-        let facts = *request.extensions().get::<HeadFacts>().unwrap();
-        let peer = request.extensions().get::<Peer>().unwrap().clone();
+    async fn call(&self, request: Request<Inbound>, Arrival { peer, facts }: Arrival) -> Response<Full<Bytes>> {
         if let Some(violation) = facts.violation {
             let status = match facts.fault {
                 HeadFault::Malformed => 400,

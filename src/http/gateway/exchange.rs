@@ -1,6 +1,6 @@
 //! A request and what was learnt of it.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use crate::auth::addresses::client_address;
 use crate::failure::Failure;
 use crate::http::reader::Reader;
 use crate::http::reply::{self, Envelope, Reply};
-use crate::http::{Peer, Protocol, correlation, router};
+use crate::http::{Arrival, Protocol, correlation, router};
 use crate::rules::{Merchant, RuleSet};
 use crate::telemetry::AccessLine;
 use crate::telemetry::access::loggable;
@@ -25,8 +25,8 @@ pub(super) struct Exchange {
     trace: Option<Box<str>>,
     method: Method,
     pub(super) route: &'static str,
-    /// Where the request counts as coming from; `None` when the listener failed to say.
-    pub(super) address: Option<IpAddr>,
+    /// Where the request counts as coming from.
+    pub(super) address: IpAddr,
     pub(super) http1: bool,
     /// Whose key was used, proven or not.
     pub(super) merchant: Option<Arc<Merchant>>,
@@ -42,13 +42,17 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    pub(super) fn begin(core: Arc<Core>, rules: Arc<RuleSet>, head: &Parts, has_body: bool) -> Self {
-        let peer = head.extensions.get::<Peer>();
+    pub(super) fn begin(
+        core: Arc<Core>,
+        rules: Arc<RuleSet>,
+        head: &Parts,
+        Arrival { peer, .. }: Arrival,
+        has_body: bool,
+    ) -> Self {
         let forwarded = head.headers.get_all("x-forwarded-for");
-        let http1 = peer.is_none_or(|peer| peer.protocol == Protocol::Http1);
-        let address = peer.map(|peer| {
-            client_address(peer.address, &core.trusted_proxies, forwarded.iter().map(HeaderValue::as_bytes))
-        });
+        let http1 = peer.protocol == Protocol::Http1;
+        let forwarded = forwarded.iter().map(HeaderValue::as_bytes);
+        let address = client_address(peer.address, &core.trusted_proxies, forwarded);
         Self {
             rules,
             request_id: correlation::request_id(&head.headers, core.wiring.random.as_ref()),
@@ -118,7 +122,7 @@ impl Exchange {
             reason,
             duration,
             rules_version: &self.rules.version,
-            peer: self.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+            peer: self.address,
             trace: self.trace.as_deref(),
             time: core.wiring.clock.now(),
         });

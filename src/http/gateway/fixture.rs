@@ -26,7 +26,7 @@ use crate::domain::{
     ShopCode, Status, TransactionId, UnixMillis,
 };
 use crate::engine::{AtCreation, CustomerWay, PageSecret, Provider};
-use crate::http::{Peer, Protocol};
+use crate::http::{Arrival, Peer, Protocol};
 use crate::rules::{
     AccountRule, AddressSet, Algorithm, ApiKey, BalanceRules, CallbackRules, CallbackSignature, CallbackStyle,
     ClientRules, Dialect, Encoding, EngineKeys, EngineRules, Gateway as GatewayRules, IdPolicy, KeyEntry, Limits,
@@ -373,8 +373,14 @@ impl Fixture {
         Self { gateway, store, lines, metrics }
     }
 
+    /// The reply as it is.
+    pub async fn handle(&self, call: Call) -> Reply {
+        let arrival = call.arrival();
+        self.gateway.handle(call.into_request(), arrival).await
+    }
+
     pub async fn send(&self, call: Call) -> Answered {
-        let (head, body) = self.gateway.handle(call.into_request()).await.into_parts();
+        let (head, body) = self.handle(call).await.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         Answered {
             status: head.status.as_u16(),
@@ -470,8 +476,12 @@ impl Call {
         self
     }
 
+    pub fn arrival(&self) -> Arrival {
+        Arrival { peer: self.peer, facts: self.facts }
+    }
+
     pub fn into_request(self) -> Request<Pieces> {
-        let builder = Builder::new().method(self.method).uri(self.target).extension(self.peer).extension(self.facts);
+        let builder = Builder::new().method(self.method).uri(self.target);
         let builder = self.headers.into_iter().fold(builder, |builder, (name, value)| builder.header(name, value));
         builder.body(self.body).unwrap()
     }

@@ -415,8 +415,8 @@ async fn a_caller_who_hangs_up_abandons_nothing() {
 pub(super) async fn hangs_up_on_the_way_to_the_store(call: Call) {
     let fixture = Fixture::new();
     fixture.store.holds.store(true, Ordering::SeqCst);
-    let gateway = fixture.gateway.clone();
-    let connection = tokio::spawn(async move { gateway.handle(call.into_request()).await });
+    let (gateway, arrival) = (fixture.gateway.clone(), call.arrival());
+    let connection = tokio::spawn(async move { gateway.handle(call.into_request(), arrival).await });
     fixture.store.entered.notified().await;
     connection.abort();
     assert!(connection.await.unwrap_err().is_cancelled());
@@ -432,7 +432,7 @@ async fn a_caller_who_hangs_up_before_its_body_ends_is_logged() {
     let fixture = Fixture::new();
     let gateway = fixture.gateway.clone();
     let call = Call::payin().but(|call| call.body.stalls = true);
-    let mut handling = Box::pin(gateway.handle(call.into_request()));
+    let mut handling = Box::pin(gateway.handle(call.clone().into_request(), call.arrival()));
     assert!(poll_fn(|context| Poll::Ready(handling.as_mut().poll(context).is_pending())).await);
     assert!(fixture.lines.all().is_empty());
     drop(handling);

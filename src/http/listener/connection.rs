@@ -23,7 +23,7 @@ use super::watch_io::{Watch, WatchIo};
 use super::workers::Lifecycle;
 use super::{ConnectionRules, Inbound, Service, Shared, http2, proxy_header, tls};
 use crate::domain::canonical_ip;
-use crate::http::{HeadFacts, Peer, Protocol};
+use crate::http::{Arrival, Peer, Protocol};
 use crate::rules::Limits;
 
 /// Serves a connection to its end. Never fails: what goes wrong concerns nobody but this client.
@@ -141,7 +141,7 @@ async fn serve_http1<S: Service>(
     if plain_by_mistake {
         io = io.refusing("this port speaks TLS: use https");
     }
-    let service = service_fn(|request| answer_http1(request, peer.clone(), Arc::clone(&watch), Arc::clone(&shared)));
+    let service = service_fn(|request| answer_http1(request, peer, Arc::clone(&watch), Arc::clone(&shared)));
     let connection = http1::Builder::new()
         // A client that has sent all it wants to say still gets its replies.
         .half_close(true)
@@ -171,17 +171,9 @@ async fn answer_http1<S: Service>(
     shared: Arc<Shared<S>>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let facts = watch.take_facts();
-    let request = introduced(request.map(Inbound::http1), peer, facts);
-    let mut response = shared.service.call(request).await;
+    let mut response = shared.service.call(request.map(Inbound::http1), Arrival { peer, facts }).await;
     if facts.violation.is_some() || watch.body_open() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     Ok(response)
-}
-
-/// The request, with what the listener knows of it.
-pub(super) fn introduced(mut request: Request<Inbound>, peer: Peer, facts: HeadFacts) -> Request<Inbound> {
-    request.extensions_mut().insert(peer);
-    request.extensions_mut().insert(facts);
-    request
 }

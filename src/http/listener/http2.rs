@@ -15,12 +15,11 @@ use http_body_util::{BodyExt as _, Full};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::connection::introduced;
 use super::transport::Transport;
 use super::workers::Lifecycle;
 use super::{Inbound, Service, Shared, head};
 use crate::clock::{Clock as _, SystemClock};
-use crate::http::Peer;
+use crate::http::{Arrival, Peer};
 use crate::rules::Limits;
 
 /// Streams that one connection may have open.
@@ -130,9 +129,9 @@ impl<S: Service> Serving<S> {
             let (request, respond) = accepted?;
             let facts = head::judge_http2(&request, self.head_limit);
             let (request, wanted) = with_body(request);
-            let request = introduced(request, self.peer.clone(), facts);
+            let arrival = Arrival { peer: self.peer, facts };
             let open = OpenRequest::new(&self.activity);
-            tokio::spawn(answer(request, wanted, respond, open, Arc::clone(&self.shared)));
+            tokio::spawn(answer(request, arrival, wanted, respond, open, Arc::clone(&self.shared)));
         }
     }
 }
@@ -150,6 +149,7 @@ fn with_body(request: Request<RecvStream>) -> (Request<Inbound>, oneshot::Receiv
 /// Answers one request. When the client is gone, the service is dropped.
 async fn answer<S: Service>(
     request: Request<Inbound>,
+    arrival: Arrival,
     wanted: oneshot::Receiver<()>,
     mut respond: SendResponse<Bytes>,
     open: OpenRequest,
@@ -157,7 +157,7 @@ async fn answer<S: Service>(
 ) {
     let is_head = request.method() == Method::HEAD;
     let reply = {
-        let mut reply = pin!(shared.service.call(request));
+        let mut reply = pin!(shared.service.call(request, arrival));
         let mut wanted = pin!(begun(wanted));
         let mut waits = true;
         loop {

@@ -36,6 +36,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
+use super::Arrival;
 use crate::rules::{ClientRules, Limits};
 use crate::telemetry::Metrics;
 use workers::{Life, Lifecycle};
@@ -47,12 +48,11 @@ const BACKLOG: i32 = 1024;
 /// How long the threads may take to end when requests are cut off.
 const CUT_TIME: Duration = Duration::from_secs(1);
 
-/// Answers requests. Every request carries [`Peer`](super::Peer) and [`HeadFacts`](super::HeadFacts) in its extensions; one
-/// whose facts hold a violation has to be refused for it.
+/// Answers requests. One whose [`HeadFacts`](super::HeadFacts) hold a violation has to be refused for it.
 pub trait Service: Send + Sync + 'static {
     /// Answers one request. It runs on the worker thread of its connection and may spawn tasks there. It is dropped when
     /// the client goes away; what must not stop half way belongs into a task of its own, which a drain waits for.
-    fn call(&self, request: Request<Inbound>) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+    fn call(&self, request: Request<Inbound>, arrival: Arrival) -> impl Future<Output = Response<Full<Bytes>>> + Send;
 }
 
 /// What the rules in force say to a new connection.
