@@ -129,8 +129,18 @@ impl AccessLine<'_> {
 }
 
 fn write_address(out: &mut String, address: IpAddr) {
-    // Writing to a String does not fail.
-    let _ = write!(out, "{address}");
+    match address {
+        IpAddr::V4(address) => {
+            for (place, octet) in address.octets().into_iter().enumerate() {
+                if place > 0 {
+                    out.push('.');
+                }
+                out.push_str(itoa::Buffer::new().format(octet));
+            }
+        }
+        // Writing to a String does not fail.
+        IpAddr::V6(address) => drop(write!(out, "{address}")),
+    }
 }
 
 fn write_json_option(out: &mut String, text: Option<&str>) {
@@ -196,21 +206,38 @@ fn write_padded(out: &mut String, number: u32, width: usize) {
 
 /// RFC 3339 in UTC with milliseconds.
 pub(super) fn write_time(out: &mut String, time: UnixMillis) {
+    thread_local! {
+        /// The last second that was written, and its text: most lines are of the same one.
+        static WRITTEN: RefCell<(i64, String)> = const { RefCell::new((i64::MIN, String::new())) };
+    }
     // Years 0 to 9999 are what four digits can write; the clock stands within them.
     let millis = time.0.clamp(-62_167_219_200_000, 253_402_300_799_999);
-    let (days, of_day) = (millis.div_euclid(86_400_000), millis.rem_euclid(86_400_000));
+    let second = millis.div_euclid(1000);
+    WRITTEN.with_borrow_mut(|(written, text)| {
+        if *written != second {
+            text.clear();
+            write_second(text, second);
+            *written = second;
+        }
+        out.push_str(text);
+    });
+    out.push('.');
+    write_padded(out, u32::try_from(millis.rem_euclid(1000)).unwrap_or(0), 3);
+    out.push('Z');
+}
+
+/// Date and time of a second since 1970, of the years 0 to 9999.
+fn write_second(out: &mut String, second: i64) {
+    let (days, of_day) = (second.div_euclid(86_400), second.rem_euclid(86_400));
     let (year, month, day) = civil_date(days);
     let part = |number: i64| u32::try_from(number).unwrap_or(0);
     write_padded(out, part(year), 4);
     for (separator, number) in
-        [('-', month), ('-', day), ('T', of_day / 3_600_000), (':', of_day / 60_000 % 60), (':', of_day / 1000 % 60)]
+        [('-', month), ('-', day), ('T', of_day / 3_600), (':', of_day / 60 % 60), (':', of_day % 60)]
     {
         out.push(separator);
         write_padded(out, part(number), 2);
     }
-    out.push('.');
-    write_padded(out, part(of_day % 1000), 3);
-    out.push('Z');
 }
 
 /// Year, month and day of a day counted from 1970-01-01 (Howard Hinnant, "chrono-compatible low-level date algorithms").

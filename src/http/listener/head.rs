@@ -167,6 +167,9 @@ fn check_target(method: &str, target: &str, host: &[u8]) -> Result<(), &'static 
     if !target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
         return Err(TARGET);
     }
+    if target.starts_with('/') && target.len() <= UNDISPUTED && target.bytes().all(is_undisputed) {
+        return Ok(());
+    }
     let uri = Uri::try_from(target).map_err(|_| TARGET)?;
     if target.starts_with('/') || (target == "*" && method == "OPTIONS") {
         return Ok(());
@@ -176,6 +179,16 @@ fn check_target(method: &str, target: &str, host: &[u8]) -> Result<(), &'static 
     }
     let same = uri.authority().is_some_and(|authority| authority.as_str().as_bytes().eq_ignore_ascii_case(host));
     if same { Ok(()) } else { Err("the request target and Host name different hosts") }
+}
+
+/// Up to this length no reader finds a target too long.
+const UNDISPUTED: usize = 4096;
+
+/// Whether every reader takes a byte in a path or a query as it is (RFC 3986, `pchar`, `/`, `?` and `%`): a target of such
+/// bytes need not be parsed to know that it can be.
+const fn is_undisputed(byte: u8) -> bool {
+    matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' | b'?' | b'%' | b'&' | b'=')
+        || matches!(byte, b'!' | b'$' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b':' | b'@')
 }
 
 /// What the log shows for a method that never arrived, or is none.
@@ -264,6 +277,7 @@ fn has_edge_space(value: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -453,6 +467,16 @@ mod tests {
         ] {
             let facts = http2(uri, headers);
             assert_eq!(facts.violation.map(|_| facts.fault), expected, "{uri} {}", headers.len());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_target_that_is_not_parsed_here_can_be_parsed(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let rest: String = bytes.into_iter().filter(|byte| is_undisputed(*byte)).map(char::from).collect();
+            let target = format!("/{rest}");
+            prop_assert!(Uri::try_from(target.as_str()).is_ok(), "{}", target);
+            prop_assert_eq!(check_target("GET", &target, b"a"), Ok(()));
         }
     }
 }

@@ -2,6 +2,7 @@
 //! replaced by a harmless one, and nothing that came behind it is read as HTTP. The head's time-outs and the idle one are
 //! kept here too: hyper's own would count a connection between two requests as a slow head.
 
+use std::cell::RefCell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +23,12 @@ use crate::rules::Limits;
 
 /// How much is asked of the transport at once, in bytes.
 const READ_SIZE: usize = 8 * 1024;
+
+thread_local! {
+    /// What the transport reads into: a connection that waits has no buffer of its own, and none is cleared for each read.
+    static ARRIVING: RefCell<[u8; READ_SIZE]> = const { RefCell::new([0; READ_SIZE]) };
+}
+
 /// How many empty lines may precede a request.
 const EMPTY_LINES: u8 = 4;
 
@@ -228,17 +235,16 @@ impl WatchIo {
 
     /// Reads on, or ends what has waited for too long. Ready with false: the connection has ended.
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
-        let start = self.input.len();
-        self.input.resize(start + READ_SIZE, 0);
-        let mut buffer = ReadBuf::new(&mut self.input[start..]);
-        let result = Pin::new(&mut self.transport).poll_read(cx, &mut buffer);
-        let filled = buffer.filled().len();
-        self.input.truncate(start + filled);
-        if self.input.is_empty() {
-            self.input = BytesMut::new();
-        }
+        let (transport, input) = (Pin::new(&mut self.transport), &mut self.input);
+        let result = ARRIVING.with_borrow_mut(|bytes| {
+            let mut buffer = ReadBuf::new(bytes);
+            transport.poll_read(cx, &mut buffer).map_ok(|()| {
+                input.extend_from_slice(buffer.filled());
+                !buffer.filled().is_empty()
+            })
+        });
         match result {
-            Poll::Ready(result) => Poll::Ready(result.map(|()| filled > 0)),
+            Poll::Ready(read) => Poll::Ready(read),
             Poll::Pending => self.poll_waiting(cx),
         }
     }
@@ -283,6 +289,9 @@ impl hyper::rt::Read for WatchIo {
         into.put_slice(&this.input[..length]);
         this.input.advance(length);
         this.cleared -= length;
+        if this.input.is_empty() {
+            this.input = BytesMut::new();
+        }
         Poll::Ready(Ok(()))
     }
 }
