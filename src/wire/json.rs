@@ -99,6 +99,9 @@ impl<'a> Object<'a> {
 }
 
 impl Value<'_> {
+    /// A place that a value is read into.
+    const UNREAD: Self = Self { raw: "", node: Node::Null };
+
     /// What kind of value this is, for messages.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
@@ -113,6 +116,28 @@ impl Value<'_> {
     }
 }
 
+/// How many of the first bytes are neither a quotation mark, a backslash nor a control character: what may stand in a
+/// string as it is. Eight bytes are looked at in one step, since nearly all text is of this kind.
+fn plain_length(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGHEST_BITS: u64 = ONES << 7;
+    // Subtracting borrows from the highest bit of a byte that is less. A borrow may run on into later bytes, never into
+    // earlier ones, so that the first byte found is one.
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGHEST_BITS;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let quote = below(word ^ (ONES * u64::from(b'"')), 1);
+        let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
+        let found = below(word, 0x20) | quote | backslash;
+        if found != 0 {
+            return index * 8 + found.trailing_zeros() as usize / 8;
+        }
+    }
+    let plain = |byte: &u8| !matches!(byte, b'"' | b'\\' | 0..=0x1f);
+    words.len() * 8 + rest.iter().position(|byte| !plain(byte)).unwrap_or(rest.len())
+}
+
 /// Reads one JSON document.
 ///
 /// # Errors
@@ -124,7 +149,8 @@ pub fn read(bytes: &[u8]) -> Result<Value<'_>, JsonError> {
     }
     let mut reader = Reader { text, at: 0 };
     reader.skip_whitespace();
-    let value = reader.value(0)?;
+    let mut value = Value::UNREAD;
+    reader.value(0, &mut value)?;
     reader.skip_whitespace();
     if reader.at == text.len() { Ok(value) } else { Err(JsonError::Trailing(reader.at)) }
 }
@@ -158,22 +184,33 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Result<Value<'a>, JsonError> {
+    /// Reads a value into its place: values are large, and to hand them up from level to level would move each of them
+    /// several times.
+    fn value(&mut self, depth: usize, place: &mut Value<'a>) -> Result<(), JsonError> {
         let start = self.at;
-        let node = match self.peek() {
-            Some(b'"') => Node::String(self.string()?),
-            Some(b'{') => Node::Object(self.object(depth + 1)?),
-            Some(b'[') => Node::Array(self.array(depth + 1)?),
-            Some(b't') => self.word("true", Node::Bool(true))?,
-            Some(b'f') => self.word("false", Node::Bool(false))?,
-            Some(b'n') => self.word("null", Node::Null)?,
+        match self.peek() {
+            Some(b'"') => place.node = Node::String(self.string()?),
+            Some(b'{') => {
+                let mut members = Members::default();
+                self.object(depth + 1, &mut members)?;
+                place.node = Node::Object(Object(members.list));
+            }
+            Some(b'[') => {
+                let mut items = Vec::new();
+                self.array(depth + 1, &mut items)?;
+                place.node = Node::Array(items);
+            }
+            Some(b't') => place.node = self.word("true", Node::Bool(true))?,
+            Some(b'f') => place.node = self.word("false", Node::Bool(false))?,
+            Some(b'n') => place.node = self.word("null", Node::Null)?,
             Some(b'-' | b'0'..=b'9') => {
                 self.number()?;
-                Node::Number
+                place.node = Node::Number;
             }
             _ => return self.malformed(),
-        };
-        Ok(Value { raw: &self.text[start..self.at], node })
+        }
+        place.raw = &self.text[start..self.at];
+        Ok(())
     }
 
     fn word(&mut self, word: &str, node: Node<'a>) -> Result<Node<'a>, JsonError> {
@@ -216,27 +253,25 @@ impl<'a> Reader<'a> {
         if self.at > start { Ok(()) } else { self.malformed() }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Vec<Value<'a>>, JsonError> {
+    fn array(&mut self, depth: usize, items: &mut Vec<Value<'a>>) -> Result<(), JsonError> {
         self.enter(depth)?;
-        let mut items = Vec::new();
         if self.peek() == Some(b']') {
             self.at += 1;
-            return Ok(items);
+            return Ok(());
         }
         loop {
-            items.push(self.value(depth)?);
+            self.value(depth, items.push_mut(Value::UNREAD))?;
             if self.ends_after_item(b']')? {
-                return Ok(items);
+                return Ok(());
             }
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Object<'a>, JsonError> {
+    fn object(&mut self, depth: usize, members: &mut Members<'a>) -> Result<(), JsonError> {
         self.enter(depth)?;
-        let mut members = Members::default();
         if self.peek() == Some(b'}') {
             self.at += 1;
-            return Ok(Object(members.list));
+            return Ok(());
         }
         loop {
             let start = self.at;
@@ -251,10 +286,10 @@ impl<'a> Reader<'a> {
             self.skip_whitespace();
             self.expect(b':')?;
             self.skip_whitespace();
-            let value = self.value(depth)?;
-            members.list.push(Member { name, raw_name, value });
+            let member = members.list.push_mut(Member { name, raw_name, value: Value::UNREAD });
+            self.value(depth, &mut member.value)?;
             if self.ends_after_item(b'}')? {
-                return Ok(Object(members.list));
+                return Ok(());
             }
         }
     }
@@ -289,18 +324,21 @@ impl<'a> Reader<'a> {
     fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
         self.expect(b'"')?;
         let start = self.at;
-        loop {
-            match self.peek() {
-                Some(b'"') => {
-                    let text = &self.text[start..self.at];
-                    self.at += 1;
-                    return Ok(Cow::Borrowed(text));
-                }
-                Some(b'\\') => return self.escaped_string(start).map(Cow::Owned),
-                Some(byte) if byte >= 0x20 => self.at += 1,
-                _ => return self.malformed(),
+        self.skip_plain();
+        match self.peek() {
+            Some(b'"') => {
+                let text = &self.text[start..self.at];
+                self.at += 1;
+                Ok(Cow::Borrowed(text))
             }
+            Some(b'\\') => self.escaped_string(start).map(Cow::Owned),
+            _ => self.malformed(),
         }
+    }
+
+    /// Steps over what stands in a string as it is.
+    fn skip_plain(&mut self) {
+        self.at += plain_length(&self.text.as_bytes()[self.at..]);
     }
 
     /// Continues a string at its first escape.
@@ -308,20 +346,17 @@ impl<'a> Reader<'a> {
         let mut decoded = String::with_capacity(self.at - start + 16);
         let mut plain_from = start;
         loop {
+            decoded.push_str(&self.text[plain_from..self.at]);
             match self.peek() {
                 Some(b'"') => {
-                    decoded.push_str(&self.text[plain_from..self.at]);
                     self.at += 1;
                     return Ok(decoded);
                 }
-                Some(b'\\') => {
-                    decoded.push_str(&self.text[plain_from..self.at]);
-                    decoded.push(self.escape()?);
-                    plain_from = self.at;
-                }
-                Some(byte) if byte >= 0x20 => self.at += 1,
+                Some(b'\\') => decoded.push(self.escape()?),
                 _ => return self.malformed(),
             }
+            plain_from = self.at;
+            self.skip_plain();
         }
     }
 
@@ -380,47 +415,60 @@ impl<'a> Reader<'a> {
 #[derive(Default)]
 struct Members<'a> {
     list: Vec<Member<'a>>,
-    seen: HashSet<Box<str>>,
+    /// The [`mark`]s of all names: one whose mark is not among them is new, and need not be compared.
+    marks: u64,
+    /// The names, once there are more than [`COMPARED_MEMBERS`].
+    seen: Option<HashSet<Box<str>>>,
 }
 
 impl Members<'_> {
     fn is_new(&mut self, name: &str) -> bool {
+        let mark = mark(name);
+        let marked = self.marks & mark != 0;
+        self.marks |= mark;
         if self.list.len() < COMPARED_MEMBERS {
-            return !self.list.iter().any(|member| member.name == name);
+            return !marked || !self.list.iter().any(|member| member.name == name);
         }
-        if self.seen.is_empty() {
-            self.seen.extend(self.list.iter().map(|member| Box::from(member.name.as_ref())));
-        }
-        self.seen.insert(name.into())
+        let list = &self.list;
+        let seen = self.seen.get_or_insert_with(|| list.iter().map(|member| Box::from(member.name.as_ref())).collect());
+        seen.insert(name.into())
     }
+}
+
+/// One bit of 64, by which most names that differ are told apart at once.
+fn mark(name: &str) -> u64 {
+    let [first, last] = [name.bytes().next(), name.bytes().next_back()].map(|byte| usize::from(byte.unwrap_or(0)));
+    1 << ((name.len() + first * 5 + last * 11) % 64)
 }
 
 /// Appends `text` to `out` as a JSON string with quotes.
 pub fn write_string(out: &mut String, text: &str) {
     out.push('"');
-    let mut plain_from = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0..=0x1f => "",
-            _ => continue,
-        };
-        out.push_str(&text[plain_from..at]);
-        plain_from = at + 1;
-        if escape.is_empty() {
+    let mut rest = text;
+    loop {
+        let (plain, special) = rest.split_at(plain_length(rest.as_bytes()));
+        out.push_str(plain);
+        // What ends plain text is one byte of ASCII.
+        let Some(byte) = special.bytes().next() else { break };
+        write_escape(out, byte);
+        rest = &special[1..];
+    }
+    out.push('"');
+}
+
+fn write_escape(out: &mut String, byte: u8) {
+    match byte {
+        b'"' => out.push_str("\\\""),
+        b'\\' => out.push_str("\\\\"),
+        b'\n' => out.push_str("\\n"),
+        b'\r' => out.push_str("\\r"),
+        b'\t' => out.push_str("\\t"),
+        other => {
             out.push_str("\\u00");
-            out.push(char::from(b'0' + (byte >> 4)));
-            out.push(char::from_digit(u32::from(byte & 0xf), 16).unwrap_or('0'));
-        } else {
-            out.push_str(escape);
+            out.push(char::from(b'0' + (other >> 4)));
+            out.push(char::from_digit(u32::from(other & 0xf), 16).unwrap_or('0'));
         }
     }
-    out.push_str(&text[plain_from..]);
-    out.push('"');
 }
 
 #[cfg(test)]
