@@ -17,11 +17,12 @@
 //! | [`provider`] | what moves the money: the sandbox, HTTP providers and their reports, the worker of the durable queue |
 //! | [`engine`] | create, decide and checks (pure), compare, report, query, the customer's way: no HTTP, no SQL |
 //! | [`auth`] | signatures of requests and links, callers (the only place that makes a [`auth::Caller`]), addresses |
-//! | [`wire`] | the strict JSON reader, canonical comparison, the shapes of both dialects and of what operators read of callbacks |
+//! | [`wire`] | canonical comparison, the shapes of both dialects and of what operators read of callbacks |
 //! | [`certs`] | a local CA and a server pair |
 //! | [`outbound`] | the HTTPS client: pooled, bounded in time, size and reach, trusting what rules name |
 //! | [`store`] | the trait [`store::Store`] and the journal of a remote engine, their SQLite backend, sealing at rest |
 //! | [`rules`] | raw (what files say), compile (what they mean; what did not change is taken over), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems as they are shown, inspect (what `check` sees beside), diff, the JSON Schemas of the files |
+//! | [`json`] | the strict JSON reader, and how strings are written |
 //! | [`failure`] | everything that can stop a request, knowing no HTTP |
 //! | [`telemetry`] | metrics, the log, access lines |
 //! | [`clock`] | time and randomness, injected |
@@ -86,6 +87,7 @@ pub mod domain;
 pub mod engine;
 pub mod failure;
 pub mod http;
+pub mod json;
 pub mod outbound;
 pub mod pages;
 pub mod provider;

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use super::sign::{payin_path, v1_headers};
 use crate::certs::Files;
@@ -42,7 +42,9 @@ fn simple_shop(entry: &KeyEntry) -> Option<&Shop> {
         .values()
         .filter(|access| access.payin && access.shop.active && entry.api_key().may_use(&access.shop.code))
         .map(|access| access.shop.as_ref())
-        .filter(|shop| shop.payin.schema.as_ref().is_none_or(|schema| schema.check(&merchant.id, &Map::new()).is_ok()))
+        .filter(|shop| {
+            shop.payin.schema.as_ref().is_none_or(|schema| schema.check(&merchant.id, std::iter::empty()).is_ok())
+        })
         .collect();
     shops.sort_by_key(|shop| (merchant.default_shop.as_ref() != Some(&shop.code), shop.code.as_str().to_owned()));
     shops.first().copied()

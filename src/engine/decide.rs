@@ -6,7 +6,7 @@ use super::FailureCause;
 use super::checks;
 use crate::domain::Direction;
 use crate::failure::Complaint;
-use crate::rules::{ApiKey, FieldProblem, Merchant, Shop};
+use crate::rules::{ApiKey, FieldProblem, FieldValue, Merchant, Shop};
 use crate::store::{Fields, Kept};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
@@ -76,8 +76,9 @@ fn check_fields(merchant: &Merchant, request: &CreateRequest<'_>, shop: &Shop) -
         return Ok((Kept::Everything, Fields { sent, defaults: "{}".into() }));
     };
     let kept = Kept::Names(Arc::clone(schema.kept()));
-    let members = request.fields.to_map(&kept)?;
-    let defaults = schema.check(&merchant.id, &members).map_err(complaint)?;
+    request.fields.check_numbers(&kept)?;
+    let members = request.fields.members(&kept).map(|member| (&*member.name, FieldValue::Read(&member.value)));
+    let defaults = schema.check(&merchant.id, members).map_err(complaint)?;
     let defaults = if defaults.is_empty() { "{}".into() } else { serde_json::Value::Object(defaults).to_string() };
     let sent = request.fields.text(&kept).into();
     Ok((kept, Fields { sent, defaults: defaults.into() }))

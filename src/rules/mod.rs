@@ -20,6 +20,7 @@ mod raw;
 mod restart;
 mod ruleset;
 mod schema;
+mod schema_node;
 mod schema_required;
 mod schema_shape;
 mod schema_unique;
@@ -57,6 +58,7 @@ pub use ruleset::{
     CallbackRules, CallbackSignature, ClientRules, EngineKeys, EngineRules, Gateway, KeyEntry, Limits, PageRules,
     Quota, RemoteEngine, RuleSet, ServerRules, StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,
 };
+pub use schema_node::{FieldValue, given, number};
 pub use secret::{Secret, Secrets};
 pub use shop::{
     AccountRule, DailyLimits, FieldProblem, FieldsSchema, HttpProvider, PaymentChecks, ProviderRules, Shop, ShopSide,

@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use jsonschema::error::ValidationErrorKind;
+use jsonschema::json::Node as _;
 use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::{Draft, Keyword, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
 use super::problems::{did_you_mean, quoted};
+use super::schema_node::{FieldValue, Figure, Sent, Whole};
 use super::schema_required::{Required, required_names};
 use super::schema_shape::{self, MOST_PROBLEMS};
 use super::schema_unique::{UNIQUE_ITEMS, UniqueItems};
-use super::schema_weight::{Weight, nodes, steps};
+use super::schema_weight::{Weight, steps};
 use super::schema_words::{field_problem, segment_text};
 use crate::domain::{self, CUSTOMER_FIELDS, Direction, MERCHANT_USER_IP, MerchantId};
 
@@ -69,9 +71,9 @@ pub struct FieldsSchema {
     /// Whether the rest of the schema says anything about `merchant_user_ip`, wherever; if not, it is not shown to it.
     names_ip: bool,
     weight: Weight,
-    common: Validator,
+    common: Validator<Sent>,
     /// For merchants with lists of their own.
-    own: HashMap<MerchantId, Validator>,
+    own: HashMap<MerchantId, Validator<Sent>>,
     /// The lists that it names, each once.
     lists: Vec<String>,
 }
@@ -143,36 +145,38 @@ impl FieldsSchema {
     ///
     /// # Errors
     /// The first member that the schema refuses.
-    pub fn check(
-        &self,
+    pub fn check<'a>(
+        &'a self,
         merchant: &MerchantId,
-        members: &Map<String, Value>,
+        members: impl Iterator<Item = (&'a str, FieldValue<'a>)>,
     ) -> Result<Map<String, Value>, FieldProblem> {
-        if self.requires_ip && !members.contains_key(MERCHANT_USER_IP) {
+        let mut whole = Whole(members.collect());
+        if self.requires_ip && !whole.names(MERCHANT_USER_IP) {
             return Err(FieldProblem { path: MERCHANT_USER_IP.into(), reason: "is required".into() });
         }
-        let mut added = self.defaults.clone();
-        added.retain(|name, _| !members.contains_key(name));
-        let mut whole = members.clone();
+        let added: Vec<_> = self.defaults.iter().filter(|(name, _)| !whole.names(name)).collect();
         if !self.names_ip {
-            whole.remove(MERCHANT_USER_IP);
+            whole.0.retain(|(name, _)| *name != MERCHANT_USER_IP);
         }
-        whole.extend(added.iter().map(|(name, value)| (name.clone(), value.clone())));
-        let whole = Value::Object(whole);
-        let checks = nodes(&whole).saturating_mul(self.weight.checks);
-        let steps = text_bytes(&whole).saturating_mul(self.weight.steps);
+        whole.0.extend(added.iter().map(|(name, value)| (name.as_str(), FieldValue::Given(value))));
+        let added = || added.iter().map(|(name, value)| ((*name).clone(), (*value).clone())).collect();
+        let whole = FieldValue::Whole(&whole);
+        let size = whole.size();
+        let checks = size.nodes.saturating_mul(self.weight.checks);
+        let steps = size.text.saturating_mul(self.weight.steps);
         if checks > MOST_CHECKS || steps > MOST_STEPS {
             return Err(whole_problem("holds more than this shop's rules can be applied to"));
         }
         let validator = self.own.get(merchant).unwrap_or(&self.common);
-        if validator.is_valid(&whole) {
-            return Ok(added);
+        if validator.is_valid(whole) {
+            return Ok(added());
         }
         if checks > MOST_EXPLAINED || steps > MOST_STEPS_EXPLAINED {
             return Err(whole_problem("must be as agreed for this shop"));
         }
-        validator.validate(&whole).map_err(|error| field_problem(&error))?;
-        Ok(added)
+        // Explained as a sorted object: which of several problems is told must not depend on the order sent.
+        validator.validate(FieldValue::Given(&whole.to_value())).map_err(|error| field_problem(&error))?;
+        Ok(added())
     }
 }
 
@@ -189,16 +193,6 @@ fn own_lists<'l>(used: &BTreeSet<String>, lists: &'l Lists) -> BTreeMap<&'l str,
 
 fn whole_problem(reason: &str) -> FieldProblem {
     FieldProblem { path: String::new(), reason: reason.into() }
-}
-
-/// The bytes of all strings and names of a value.
-fn text_bytes(value: &Value) -> u64 {
-    match value {
-        Value::String(text) => text.len() as u64,
-        Value::Array(elements) => elements.iter().map(text_bytes).sum(),
-        Value::Object(members) => members.iter().map(|(name, value)| name.len() as u64 + text_bytes(value)).sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
-    }
 }
 
 /// A schema as it is applied.
@@ -359,10 +353,10 @@ fn customer_defaults(defaults: &Map<String, Value>) -> Vec<SchemaProblem> {
     wrong.map(problem).collect()
 }
 
-fn check_defaults(validator: &Validator, defaults: &Map<String, Value>) -> Result<(), Vec<SchemaProblem>> {
+fn check_defaults(validator: &Validator<Sent>, defaults: &Map<String, Value>) -> Result<(), Vec<SchemaProblem>> {
     let instance = Value::Object(defaults.clone());
     let mut problems = Vec::new();
-    for error in validator.iter_errors(&instance) {
+    for error in validator.iter_errors(FieldValue::Given(&instance)) {
         let mut segments = error.instance_path().segments();
         if let Some(LocationSegment::Property(name)) = segments.next() {
             problems.push(SchemaProblem {
@@ -380,10 +374,10 @@ fn validator(
     schema: &Value,
     own: Option<&HashMap<String, AllowedValues>>,
     lists: &Lists,
-) -> Result<Validator, SchemaProblem> {
+) -> Result<Validator<Sent>, SchemaProblem> {
     let mut known = lists.common.clone();
     known.extend(own.into_iter().flatten().map(|(name, values)| (name.clone(), Arc::clone(values))));
-    jsonschema::options()
+    jsonschema::options_for::<Sent>()
         .with_draft(Draft::Draft202012)
         .should_validate_formats(true)
         .should_ignore_unknown_formats(false)
@@ -399,7 +393,7 @@ fn unique_items<'a>(
     _: &'a Map<String, Value>,
     wanted: &'a Value,
     _: Location,
-) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>> {
+) -> Result<Box<dyn for<'i> Keyword<'i, Sent>>, ValidationError<'a>> {
     match wanted {
         Value::Bool(wanted) => Ok(Box::new(UniqueItems(*wanted))),
         _ => Err(ValidationError::schema("uniqueItems is true or false")),
@@ -409,7 +403,7 @@ fn unique_items<'a>(
 fn allowed_list<'a>(
     known: &HashMap<String, AllowedValues>,
     name: &'a Value,
-) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>> {
+) -> Result<Box<dyn for<'i> Keyword<'i, Sent>>, ValidationError<'a>> {
     match name.as_str().and_then(|name| known.get(name)) {
         Some(values) => Ok(Box::new(AllowedList(Arc::clone(values)))),
         None => Err(ValidationError::schema("x-allowed-list names no list")),
@@ -419,16 +413,16 @@ fn allowed_list<'a>(
 /// `x-allowed-list`: a string, or a number by its JSON text, must be a line of the list.
 struct AllowedList(AllowedValues);
 
-impl<'i> Keyword<'i> for AllowedList {
-    fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
+impl<'i> Keyword<'i, Sent> for AllowedList {
+    fn validate(&self, instance: FieldValue<'i>) -> Result<(), ValidationError<'i>> {
         if self.is_valid(instance) { Ok(()) } else { Err(ValidationError::custom("not on the list")) }
     }
 
-    fn is_valid(&self, instance: &'i Value) -> bool {
-        match instance {
-            Value::String(text) => self.0.contains(text.as_str()),
-            Value::Number(number) => self.0.contains(number.to_string().as_str()),
-            _ => false,
+    fn is_valid(&self, instance: FieldValue<'i>) -> bool {
+        match (instance.as_string(), instance.as_number()) {
+            (Some(text), _) => self.0.contains(&*text),
+            (None, Some(Figure(number))) => self.0.contains(number.to_string().as_str()),
+            (None, None) => false,
         }
     }
 }

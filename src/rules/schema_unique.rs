@@ -4,8 +4,11 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
+use jsonschema::json::Node as _;
 use jsonschema::{Keyword, ValidationError};
 use serde_json::{Number, Value};
+
+use super::schema_node::{FieldValue, Sent};
 
 /// The keyword's name.
 pub(super) const UNIQUE_ITEMS: &str = "uniqueItems";
@@ -13,14 +16,17 @@ pub(super) const UNIQUE_ITEMS: &str = "uniqueItems";
 /// `uniqueItems` with its value.
 pub(super) struct UniqueItems(pub bool);
 
-impl<'i> Keyword<'i> for UniqueItems {
-    fn validate(&self, instance: &'i Value) -> Result<(), ValidationError<'i>> {
+impl<'i> Keyword<'i, Sent> for UniqueItems {
+    fn validate(&self, instance: FieldValue<'i>) -> Result<(), ValidationError<'i>> {
         if self.is_valid(instance) { Ok(()) } else { Err(ValidationError::custom("holds an element twice")) }
     }
 
-    fn is_valid(&self, instance: &'i Value) -> bool {
-        match instance {
-            Value::Array(elements) if self.0 => are_unique(elements),
+    fn is_valid(&self, instance: FieldValue<'i>) -> bool {
+        if !self.0 || instance.as_array().is_none() {
+            return true;
+        }
+        match &*instance.to_value() {
+            Value::Array(elements) => are_unique(elements),
             _ => true,
         }
     }
@@ -91,7 +97,7 @@ mod tests {
     use super::*;
 
     fn unique(value: &Value) -> bool {
-        UniqueItems(true).is_valid(value)
+        UniqueItems(true).is_valid(FieldValue::Given(value))
     }
 
     #[test]
@@ -124,6 +130,6 @@ mod tests {
         ] {
             assert!(unique(&once), "{once}");
         }
-        assert!(UniqueItems(false).is_valid(&json!([1, 1])));
+        assert!(UniqueItems(false).is_valid(FieldValue::Given(&json!([1, 1]))));
     }
 }

@@ -274,7 +274,7 @@ fn plain(keyword: &str, value: &Value) -> Weight {
 }
 
 /// How many values a value holds, itself included.
-pub(super) fn nodes(value: &Value) -> u64 {
+fn nodes(value: &Value) -> u64 {
     match value {
         Value::Array(elements) => elements.iter().map(nodes).sum::<u64>() + 1,
         Value::Object(members) => members.values().map(nodes).sum::<u64>() + 1,

@@ -2,9 +2,10 @@
 
 pub mod callbacks;
 pub mod canonical;
-pub mod json;
 pub mod members;
 pub mod time;
 pub mod v1;
 pub mod v1_lists;
 pub mod v2;
+
+pub use crate::json;

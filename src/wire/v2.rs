@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 
 use super::canonical;
-use super::json::{Node, Object, Value, write_string};
+use super::json::{Member, Node, Object, Value, write_string};
 use super::members::{object, parsed, present, read_object, required, required_parsed, string};
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CUSTOMER_FIELDS, CallbackUrl, Currency, CustomerAccountId, CustomerIp,
     Direction, Invalid, MERCHANT_USER_IP, Operation, OrderId, TransactionId, reserved_names,
 };
 use crate::failure::Complaint;
+use crate::rules;
 use crate::store::{Hashing, Kept};
 
 /// A create request that keeps every rule of the interface which needs no rule file.
@@ -199,23 +200,21 @@ fn check_fields(direction: Direction, fields: &Object<'_>) -> Result<Option<Cust
 
 impl RequestFields<'_> {
     /// The members that `kept` keeps, a `null` `merchant_user_ip` left out (it is like absent).
-    fn members<'s>(&'s self, kept: &'s Kept) -> impl Iterator<Item = &'s super::json::Member<'s>> {
+    pub fn members<'s>(&'s self, kept: &'s Kept) -> impl Iterator<Item = &'s Member<'s>> {
         self.object.0.iter().filter(move |member| is_compared(&member.name, &member.value, kept))
     }
 
-    /// The kept members as `serde_json` values, for the schema.
+    /// Looks whether a schema can be applied to the kept members.
     ///
     /// # Errors
     /// A number that the schema's validator cannot hold.
-    pub fn to_map(&self, kept: &Kept) -> Result<serde_json::Map<String, serde_json::Value>, Complaint> {
-        let mut map = serde_json::Map::new();
-        for member in self.members(kept) {
-            let value = serde_json::from_str(member.value.raw).map_err(|_| {
-                Complaint::member(format!("fields.{}", member.name), "holds a number that is out of range")
-            })?;
-            map.insert(member.name.clone().into_owned(), value);
+    pub fn check_numbers(&self, kept: &Kept) -> Result<(), Complaint> {
+        match self.members(kept).find(|member| !numbers_fit(&member.value)) {
+            None => Ok(()),
+            Some(member) => {
+                Err(Complaint::member(format!("fields.{}", member.name), "holds a number that is out of range"))
+            }
         }
-        Ok(map)
     }
 
     /// The kept members as JSON text, every value byte for byte as sent.
@@ -248,6 +247,19 @@ impl RequestFields<'_> {
         let names =
             canonical::differing_names(&self.object, stored, |member| is_compared(&member.name, &member.value, kept));
         names.into_iter().map(|name| format!("fields.{name}")).collect()
+    }
+}
+
+/// Whether a schema's validator can hold every number of a value.
+fn numbers_fit(value: &Value<'_>) -> bool {
+    /// So long a number without an exponent fits whatever its digits are.
+    const PLAIN: usize = 200;
+    match &value.node {
+        Node::Number if value.raw.len() <= PLAIN && !value.raw.contains(['e', 'E']) => true,
+        Node::Number => rules::number(value.raw).is_some(),
+        Node::Array(elements) => elements.iter().all(numbers_fit),
+        Node::Object(object) => object.0.iter().all(|member| numbers_fit(&member.value)),
+        Node::Null | Node::Bool(_) | Node::String(_) => true,
     }
 }
 

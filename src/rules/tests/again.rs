@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::clock::{Clock, SystemClock};
-use crate::rules::Shop;
+use crate::rules::{Shop, given};
 
 /// A moment at which every file was left alone for long enough, so that its stamp is trusted.
 const LATER: UnixMillis = UnixMillis(4_000_000_000_000);
@@ -174,7 +174,7 @@ fn meaning(rules: &RuleSet) -> BTreeMap<String, String> {
         let fields = serde_json::Map::from_iter([("bank".to_owned(), serde_json::json!("alpha"))]);
         let tried = |side: &crate::rules::ShopSide| {
             let schema = side.schema.as_ref();
-            schema.map(|schema| (schema.kept().to_vec(), schema.check(&merchant_id("m"), &fields)))
+            schema.map(|schema| (schema.kept().to_vec(), schema.check(&merchant_id("m"), given(&fields))))
         };
         let (payin, payout) = (tried(&shop.payin), tried(&shop.payout));
         meaning.insert(format!("shop {code}"), format!("{} {:?} {payin:?} {payout:?}", shop.active, shop.provider));

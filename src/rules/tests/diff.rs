@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::domain::Direction;
-use crate::rules::{AddressSet, Effect, Group, ReadRules, Secrets, ShopSide, diff};
+use crate::rules::{AddressSet, Effect, Group, ReadRules, Secrets, ShopSide, diff, given};
 
 /// A key of a file and what it may hold; the first of each is its default, where it has one.
 type Choices = &'static [(&'static str, &'static str, &'static [&'static str])];
@@ -283,7 +283,7 @@ fn side(side: &ShopSide) -> String {
 fn answer(schema: &crate::rules::FieldsSchema, merchant: &str, members: &Value) -> Option<Map<String, Value>> {
     let mut members = members.as_object().unwrap().clone();
     members.retain(|name, _| schema.kept().iter().any(|kept| **kept == **name));
-    let added = schema.check(&merchant_id(merchant), &members).ok()?;
+    let added = schema.check(&merchant_id(merchant), given(&members)).ok()?;
     members.extend(added);
     Some(members)
 }

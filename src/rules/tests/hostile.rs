@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::domain::Direction;
+use crate::json;
 use crate::rules::schema::{Lists, SchemaProblem};
-use crate::rules::{FieldProblem, FieldsSchema};
+use crate::rules::{FieldProblem, FieldValue, FieldsSchema, given};
 
 const TOO_MUCH: &str = "holds more than this shop's rules can be applied to";
 
@@ -29,8 +30,16 @@ fn of_a(schema: Value) -> Value {
     Value::Object(Map::from_iter([("properties".to_owned(), properties)]))
 }
 
+/// The members as a request has them: as they were read.
+fn check_read(schema: &FieldsSchema, text: &str) -> Result<Map<String, Value>, FieldProblem> {
+    let read = json::read(text.as_bytes()).unwrap();
+    let json::Node::Object(json::Object(members)) = &read.node else { panic!("{text} is no object") };
+    let members = members.iter().map(|member| (&*member.name, FieldValue::Read(&member.value)));
+    schema.check(&merchant_id("m"), members)
+}
+
 fn check(schema: &Value, members: &Value) -> Result<Map<String, Value>, FieldProblem> {
-    compiled(schema).unwrap().check(&merchant_id("m"), members.as_object().unwrap())
+    compiled(schema).unwrap().check(&merchant_id("m"), given(members.as_object().unwrap()))
 }
 
 #[test]
@@ -249,7 +258,8 @@ proptest! {
             other => Map::from_iter([("a".to_owned(), other)]),
         };
         if let Ok(schema) = compiled(&Value::Object(schema)) {
-            let _ = schema.check(&merchant_id("m"), &fields);
+            let verdict = schema.check(&merchant_id("m"), given(&fields));
+            prop_assert_eq!(verdict, check_read(&schema, &Value::Object(fields).to_string()), "as sent, and as read again");
         }
     }
 
@@ -261,10 +271,10 @@ proptest! {
             "a": { "type": "string", "default": "x" }, "b": { "default": "y" }, "c": { "type": "string" }, "d": {} },
             "minProperties": 2 })).unwrap();
         let mut fields: Map<String, Value> = fields.into_iter().collect();
-        let added = schema.check(&merchant_id("m"), &fields).unwrap();
+        let added = schema.check(&merchant_id("m"), given(&fields)).unwrap();
         prop_assert!(added.keys().all(|name| !fields.contains_key(name)));
         fields.extend(added);
         prop_assert!(fields.contains_key("a") && fields.contains_key("b"));
-        prop_assert!(schema.check(&merchant_id("m"), &fields).unwrap().is_empty(), "a second time adds nothing");
+        prop_assert!(schema.check(&merchant_id("m"), given(&fields)).unwrap().is_empty(), "a second time adds nothing");
     }
 }

@@ -143,7 +143,7 @@ fn the_shipped_rules_load() {
     assert!(rules.api_key("demo-v2").unwrap().api_key().v1_secrets.is_none());
     assert!(rules.gateway.tls.generate && rules.gateway.callbacks.allow_private_addresses);
     let payin = rules.shops["card-eur"].payin.schema.as_ref().unwrap();
-    assert!(payin.check(&demo.id, &serde_json::Map::new()).is_ok(), "a deposit without fields passes");
+    assert!(payin.check(&demo.id, std::iter::empty()).is_ok(), "a deposit without fields passes");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::rules::{FieldProblem, FieldsSchema};
+use crate::rules::{FieldProblem, FieldsSchema, given};
 
 fn with_schema(schema: &str) -> Rules {
     let shop = format!("{SHOP}[payin]\nschema = \"s.json\"");
@@ -14,7 +14,7 @@ fn with_schema(schema: &str) -> Rules {
 fn checked(rules: &Rules, merchant: &str, members: &Value) -> Result<Map<String, Value>, FieldProblem> {
     let rules = rules.load();
     let schema: &FieldsSchema = rules.shops["s"].payin.schema.as_ref().unwrap();
-    schema.check(&merchant_id(merchant), members.as_object().unwrap())
+    schema.check(&merchant_id(merchant), given(members.as_object().unwrap()))
 }
 
 #[track_caller]

@@ -1,0 +1,353 @@
+//! `fields` as a schema sees them: members where they were read, defaults where the schema has them. Nothing is copied to be
+//! looked at.
+
+use std::borrow::Cow;
+
+use jsonschema::JsonType;
+use jsonschema::json::{Array, Json, JsonNumber, Node, NodeIdentity, Object};
+use serde_json::{Map, Number};
+
+use crate::json;
+
+/// The representation of JSON that validators of `fields` are made for.
+pub(super) struct Sent;
+
+/// A value that a schema is applied to.
+#[derive(Debug, Clone, Copy)]
+pub enum FieldValue<'a> {
+    /// As it was read from a body.
+    Read(&'a json::Value<'a>),
+    /// As rule files have it.
+    Given(&'a serde_json::Value),
+    /// The name of a member, as a string.
+    Name(&'a str),
+    /// The whole of `fields`.
+    Whole(&'a Whole<'a>),
+}
+
+/// The `fields` object: its members, none of them twice.
+#[derive(Debug, Default)]
+pub struct Whole<'a>(pub(super) Vec<(&'a str, FieldValue<'a>)>);
+
+impl Whole<'_> {
+    pub(super) fn names(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| *known == name)
+    }
+}
+
+/// The members of an object of `serde_json`, as a schema sees them.
+pub fn given(members: &Map<String, serde_json::Value>) -> impl Iterator<Item = (&str, FieldValue<'_>)> {
+    members.iter().map(|(name, value)| (name.as_str(), FieldValue::Given(value)))
+}
+
+impl FieldValue<'_> {
+    /// How many values this holds, itself included, and how many bytes its strings and names have.
+    pub(super) fn size(&self) -> Size {
+        let mut size = Size { nodes: 1, text: 0 };
+        if let Some(text) = self.as_string() {
+            size.text += text.len() as u64;
+        } else if let Some(elements) = self.as_array() {
+            elements.elements().for_each(|element| size.add(element.size()));
+        } else if let Some(members) = self.as_object() {
+            for (name, value) in members.members() {
+                size.text += name.len() as u64;
+                size.add(value.size());
+            }
+        }
+        size
+    }
+}
+
+/// What a value costs to be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Size {
+    pub(super) nodes: u64,
+    /// In bytes.
+    pub(super) text: u64,
+}
+
+impl Size {
+    fn add(&mut self, other: Self) {
+        self.nodes += other.nodes;
+        self.text += other.text;
+    }
+}
+
+impl Json for Sent {
+    type Node<'a> = FieldValue<'a>;
+    type PreparedKey = Box<str>;
+    type StringBuffer = ();
+
+    fn prepare_key(key: &str) -> Box<str> {
+        key.into()
+    }
+
+    fn with_string_node<T>((): &mut (), string: &str, f: impl FnOnce(FieldValue<'_>) -> T) -> T {
+        f(FieldValue::Name(string))
+    }
+}
+
+impl<'a> Node<'a, Sent> for FieldValue<'a> {
+    type Object = Members<'a>;
+    type Array = Elements<'a>;
+    type Number = Figure<'a>;
+
+    fn as_object(&self) -> Option<Members<'a>> {
+        match *self {
+            FieldValue::Whole(Whole(members)) => Some(Members::Whole(members)),
+            FieldValue::Read(json::Value { node: json::Node::Object(json::Object(members)), .. }) => {
+                Some(Members::Read(members))
+            }
+            FieldValue::Given(serde_json::Value::Object(members)) => Some(Members::Given(members)),
+            _ => None,
+        }
+    }
+
+    fn as_array(&self) -> Option<Elements<'a>> {
+        match *self {
+            FieldValue::Read(json::Value { node: json::Node::Array(elements), .. }) => Some(Elements::Read(elements)),
+            FieldValue::Given(serde_json::Value::Array(elements)) => Some(Elements::Given(elements)),
+            _ => None,
+        }
+    }
+
+    fn as_string(&self) -> Option<Cow<'a, str>> {
+        match *self {
+            FieldValue::Read(json::Value { node: json::Node::String(text), .. }) => Some(Cow::Borrowed(text)),
+            FieldValue::Given(serde_json::Value::String(text)) => Some(Cow::Borrowed(text)),
+            FieldValue::Name(text) => Some(Cow::Borrowed(text)),
+            _ => None,
+        }
+    }
+
+    fn as_number(&self) -> Option<Figure<'a>> {
+        match *self {
+            FieldValue::Read(json::Value { node: json::Node::Number, raw }) => number(raw).map(Cow::Owned).map(Figure),
+            FieldValue::Given(serde_json::Value::Number(number)) => Some(Figure(Cow::Borrowed(number))),
+            _ => None,
+        }
+    }
+
+    fn as_boolean(&self) -> Option<bool> {
+        match *self {
+            FieldValue::Read(json::Value { node: json::Node::Bool(flag), .. })
+            | FieldValue::Given(serde_json::Value::Bool(flag)) => Some(*flag),
+            _ => None,
+        }
+    }
+
+    fn is_null(&self) -> bool {
+        self.json_type() == JsonType::Null
+    }
+
+    fn is_number(&self) -> bool {
+        self.json_type() == JsonType::Number
+    }
+
+    fn json_type(&self) -> JsonType {
+        match self {
+            FieldValue::Read(value) => match value.node {
+                json::Node::Null => JsonType::Null,
+                json::Node::Bool(_) => JsonType::Boolean,
+                json::Node::Number => JsonType::Number,
+                json::Node::String(_) => JsonType::String,
+                json::Node::Array(_) => JsonType::Array,
+                json::Node::Object(_) => JsonType::Object,
+            },
+            FieldValue::Given(value) => value.json_type(),
+            FieldValue::Name(_) => JsonType::String,
+            FieldValue::Whole(_) => JsonType::Object,
+        }
+    }
+
+    fn equals_value(&self, expected: &serde_json::Value) -> bool {
+        match (self.as_string(), expected) {
+            (Some(text), serde_json::Value::String(expected)) => text == *expected,
+            _ => jsonschema::json::cmp::equal(&self.to_value(), expected),
+        }
+    }
+
+    fn to_value(&self) -> Cow<'a, serde_json::Value> {
+        match *self {
+            FieldValue::Given(value) => Cow::Borrowed(value),
+            FieldValue::Name(text) => Cow::Owned(text.into()),
+            FieldValue::Read(value) => Cow::Owned(serde_json::from_str(value.raw).unwrap_or_default()),
+            FieldValue::Whole(Whole(members)) => Cow::Owned(
+                members.iter().map(|(name, value)| ((*name).to_owned(), value.to_value().into_owned())).collect(),
+            ),
+        }
+    }
+
+    fn identity(&self) -> Option<NodeIdentity> {
+        let address = match *self {
+            FieldValue::Read(value) => std::ptr::from_ref(value).addr(),
+            FieldValue::Given(value) => std::ptr::from_ref(value).addr(),
+            FieldValue::Name(text) => text.as_ptr().addr(),
+            FieldValue::Whole(whole) => std::ptr::from_ref(whole).addr(),
+        };
+        Some(NodeIdentity::new(address))
+    }
+}
+
+/// A number, as `serde_json` understands it; `None`: it is out of the range of what that can hold.
+pub fn number(raw: &str) -> Option<Number> {
+    serde_json::from_str(raw).ok()
+}
+
+/// The members of an object.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Members<'a> {
+    Whole(&'a [(&'a str, FieldValue<'a>)]),
+    Read(&'a [json::Member<'a>]),
+    Given(&'a Map<String, serde_json::Value>),
+}
+
+impl<'a> Object<'a, Sent> for Members<'a> {
+    type Node = FieldValue<'a>;
+    type MemberName = &'a str;
+    type MembersIter = EachMember<'a>;
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Whole(members) => members.len(),
+            Self::Read(members) => members.len(),
+            Self::Given(members) => members.len(),
+        }
+    }
+
+    fn get(&self, key: &Box<str>) -> Option<FieldValue<'a>> {
+        match *self {
+            Self::Whole(members) => members.iter().find(|(name, _)| *name == &**key).map(|(_, value)| *value),
+            Self::Read(members) => {
+                members.iter().find(|member| member.name == **key).map(|member| FieldValue::Read(&member.value))
+            }
+            Self::Given(members) => members.get(&**key).map(FieldValue::Given),
+        }
+    }
+
+    fn members(&self) -> EachMember<'a> {
+        match *self {
+            Self::Whole(members) => EachMember::Whole(members.iter()),
+            Self::Read(members) => EachMember::Read(members.iter()),
+            Self::Given(members) => EachMember::Given(members.iter()),
+        }
+    }
+}
+
+/// Goes through the members of an object.
+pub(super) enum EachMember<'a> {
+    Whole(std::slice::Iter<'a, (&'a str, FieldValue<'a>)>),
+    Read(std::slice::Iter<'a, json::Member<'a>>),
+    Given(serde_json::map::Iter<'a>),
+}
+
+impl<'a> Iterator for EachMember<'a> {
+    type Item = (&'a str, FieldValue<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Whole(members) => members.next().copied(),
+            Self::Read(members) => members.next().map(|member| (&*member.name, FieldValue::Read(&member.value))),
+            Self::Given(members) => members.next().map(|(name, value)| (name.as_str(), FieldValue::Given(value))),
+        }
+    }
+}
+
+/// The elements of an array.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Elements<'a> {
+    Read(&'a [json::Value<'a>]),
+    Given(&'a [serde_json::Value]),
+}
+
+impl<'a> Array<'a, Sent> for Elements<'a> {
+    type Node = FieldValue<'a>;
+    type ElementsIter = EachElement<'a>;
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Read(elements) => elements.len(),
+            Self::Given(elements) => elements.len(),
+        }
+    }
+
+    fn elements(&self) -> EachElement<'a> {
+        match *self {
+            Self::Read(elements) => EachElement::Read(elements.iter()),
+            Self::Given(elements) => EachElement::Given(elements.iter()),
+        }
+    }
+}
+
+/// Goes through the elements of an array.
+pub(super) enum EachElement<'a> {
+    Read(std::slice::Iter<'a, json::Value<'a>>),
+    Given(std::slice::Iter<'a, serde_json::Value>),
+}
+
+impl<'a> Iterator for EachElement<'a> {
+    type Item = FieldValue<'a>;
+
+    fn next(&mut self) -> Option<FieldValue<'a>> {
+        match self {
+            Self::Read(elements) => elements.next().map(FieldValue::Read),
+            Self::Given(elements) => elements.next().map(FieldValue::Given),
+        }
+    }
+}
+
+/// A number of a value.
+#[derive(Debug, Clone)]
+pub(super) struct Figure<'a>(pub(super) Cow<'a, Number>);
+
+impl JsonNumber for Figure<'_> {
+    fn as_u64(&self) -> Option<u64> {
+        self.0.as_u64()
+    }
+
+    fn as_i64(&self) -> Option<i64> {
+        self.0.as_i64()
+    }
+
+    fn as_f64(&self) -> Option<f64> {
+        self.0.as_f64()
+    }
+
+    fn as_str(&self) -> Cow<'_, str> {
+        Cow::Owned(self.0.to_string())
+    }
+
+    fn to_number(&self) -> Cow<'_, Number> {
+        Cow::Borrowed(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jsonschema::json::conformance;
+
+    use super::*;
+
+    #[test]
+    fn values_are_shown_as_the_validator_wants_them() {
+        let document = conformance::document();
+        conformance::assert_conformance::<Sent>(&FieldValue::Given(&document));
+        let text = document.to_string();
+        let read = json::read(text.as_bytes()).unwrap();
+        conformance::assert_conformance::<Sent>(&FieldValue::Read(&read));
+        let json::Node::Object(json::Object(members)) = &read.node else { panic!("no object") };
+        let whole = Whole(members.iter().map(|member| (&*member.name, FieldValue::Read(&member.value))).collect());
+        conformance::assert_conformance::<Sent>(&FieldValue::Whole(&whole));
+        assert_eq!(FieldValue::Whole(&whole).to_value().as_ref(), &document);
+    }
+
+    #[test]
+    fn the_size_of_a_value_is_the_same_however_it_is_held() {
+        let given = serde_json::json!({ "a": [1, "xy", { "b\u{e9}": null }], "c": true });
+        let text = given.to_string();
+        let read = json::read(text.as_bytes()).unwrap();
+        let size = Size { nodes: 7, text: 7 };
+        assert_eq!(FieldValue::Given(&given).size(), size);
+        assert_eq!(FieldValue::Read(&read).size(), size);
+    }
+}
