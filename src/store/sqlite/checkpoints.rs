@@ -11,8 +11,8 @@ use rusqlite::{Connection, ErrorCode};
 use super::connection::{Checkpoint, Log, Role, Source, checkpoint, is_moved};
 use super::reports::Limit;
 
-/// The checkpointer is woken when so many pages of the log are not in the file yet (4 MiB).
-const PENDING_PAGES: i64 = 1000;
+/// The checkpointer is woken when so many pages were written to the log (4 MiB).
+const WAKING_PAGES: i64 = 1000;
 
 /// It looks after the log this often in any case.
 const INTERVAL: Duration = Duration::from_secs(3);
@@ -21,6 +21,9 @@ const INTERVAL: Duration = Duration::from_secs(3);
 pub(super) struct Checkpointer {
     wake: Option<SyncSender<()>>,
     failed: Arc<AtomicBool>,
+    /// How long the log was, and how much of it was written since the checkpointer was woken, in pages.
+    log_pages: i64,
+    new_pages: i64,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -37,13 +40,18 @@ impl Checkpointer {
         let thread = std::thread::Builder::new()
             .name("store-checkpoint".to_owned())
             .spawn(move || run(&source, &signals, &failure))?;
-        Ok(Self { wake: Some(wake), failed, thread: Some(thread) })
+        Ok(Self { wake: Some(wake), failed, log_pages: 0, new_pages: 0, thread: Some(thread) })
     }
 
-    /// Tells how long the log is after a commit.
-    pub(super) fn log_is(&self, log: Log) {
-        if let (true, Some(wake)) = (log.pending >= PENDING_PAGES, &self.wake) {
-            let _ = wake.try_send(());
+    /// Tells how long the log is after a commit, in pages.
+    pub(super) fn log_is(&mut self, pages: i64) {
+        // A shorter log was begun anew.
+        self.new_pages += if pages < self.log_pages { pages } else { pages - self.log_pages };
+        self.log_pages = pages;
+        if let (true, Some(wake)) = (self.new_pages >= WAKING_PAGES, &self.wake)
+            && wake.try_send(()).is_ok()
+        {
+            self.new_pages = 0;
         }
     }
 

@@ -5,9 +5,11 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
 use crate::store::StoreError;
@@ -28,7 +30,7 @@ pub(super) struct Source {
     /// The file and its log, once they are known.
     files: OnceLock<[Pinned; 2]>,
     #[cfg(test)]
-    pub(super) faults: std::sync::Arc<super::faults::Faults>,
+    pub(super) faults: Arc<super::faults::Faults>,
 }
 
 /// A path, and the file that was there when the store was opened.
@@ -67,7 +69,7 @@ impl Source {
             path: path.into(),
             files: OnceLock::new(),
             #[cfg(test)]
-            faults: std::sync::Arc::default(),
+            faults: Arc::default(),
         }
     }
 
@@ -143,8 +145,6 @@ pub(super) fn wait_for_lock(looked: i32) -> bool {
 /// How far a checkpoint may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Checkpoint {
-    /// Only look.
-    Look,
     /// What is possible without making anyone wait.
     Passive,
     /// Everything; the next commit starts the log anew.
@@ -160,22 +160,36 @@ pub(super) struct Log {
     pub(super) busy: bool,
     /// In the log; negative when another checkpoint was under way.
     pub(super) pages: i64,
-    /// Of these, not yet in the file.
-    pub(super) pending: i64,
 }
 
-/// Moves the log into the file, or looks how long it is.
+/// How long the log is, as SQLite tells after each commit of a connection: asking would cost as much as some creates.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LogLength(Arc<AtomicI64>);
+
+impl LogLength {
+    /// Listens to a connection from now on.
+    pub(super) fn follow(&self, connection: &mut Connection) -> rusqlite::Result<()> {
+        let length = Arc::clone(&self.0);
+        connection.wal_hook(Some(move |_: &mut Wal, pages| {
+            length.store(i64::from(pages), Ordering::Relaxed);
+            Ok(())
+        }))
+    }
+
+    /// The length after the last commit, in pages; `None` when none wrote anything since this was asked last.
+    pub(super) fn after_commit(&self) -> Option<i64> {
+        Some(self.0.swap(0, Ordering::Relaxed)).filter(|pages| *pages > 0)
+    }
+}
+
+/// Moves the log into the file.
 pub(super) fn checkpoint(connection: &Connection, how: Checkpoint) -> rusqlite::Result<Log> {
     let sql = match how {
-        Checkpoint::Look => "PRAGMA wal_checkpoint(NOOP)",
         Checkpoint::Passive => "PRAGMA wal_checkpoint(PASSIVE)",
         Checkpoint::Restart => "PRAGMA wal_checkpoint(RESTART)",
         Checkpoint::Truncate => "PRAGMA wal_checkpoint(TRUNCATE)",
     };
-    connection.prepare_cached(sql)?.query_row([], |row| {
-        let (pages, done): (i64, i64) = (row.get(1)?, row.get(2)?);
-        Ok(Log { busy: row.get(0)?, pages, pending: pages - done })
-    })
+    connection.prepare_cached(sql)?.query_row([], |row| Ok(Log { busy: row.get(0)?, pages: row.get(1)? }))
 }
 
 /// A commit with no other meaning than that it works.

@@ -17,7 +17,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::checkpoints::Checkpointer;
-use super::connection::{self, Checkpoint, Role, Source};
+use super::connection::{self, Checkpoint, LogLength, Role, Source};
 use super::opening::TheLog;
 use super::reports::Reports;
 use crate::store::StoreError;
@@ -86,13 +86,15 @@ impl Writer {
     /// # Errors
     /// The system has no more threads.
     pub(super) fn start(
-        connection: Connection,
+        mut connection: Connection,
         anchor: Connection,
         source: Arc<Source>,
         checkpointer: Checkpointer,
         metrics: Arc<Metrics>,
         log: TheLog,
     ) -> std::io::Result<Self> {
+        let log_length = LogLength::default();
+        log_length.follow(&mut connection).map_err(std::io::Error::other)?;
         let (queue, commands) = sync_channel(QUEUE);
         let (ended, end) = oneshot::channel();
         let writing = Writing {
@@ -101,6 +103,7 @@ impl Writer {
             metrics,
             checkpointer,
             log,
+            log_length,
             state: State::Open(connection),
             log_bound: LOG_BOUND_PAGES,
             reports: Reports::default(),
@@ -169,6 +172,7 @@ struct Writing {
     metrics: Arc<Metrics>,
     checkpointer: Checkpointer,
     log: TheLog,
+    log_length: LogLength,
     state: State,
     /// The log is restarted when it is longer, in pages.
     log_bound: i64,
@@ -253,7 +257,7 @@ impl Writing {
         if Instant::now() < retry_at {
             return Err(StoreError::Unavailable("a commit failed, and the store is being opened anew".to_owned()));
         }
-        match reopen(&self.source) {
+        match reopen(&self.source, &self.log_length) {
             Ok(connection) => {
                 self.reports.recovered();
                 self.state = State::Open(connection);
@@ -270,16 +274,16 @@ impl Writing {
 
     /// Wakes the checkpointer when there is enough for it; bounds the log when it cannot keep up. Everyone was answered.
     fn tend_log(&mut self) {
-        let State::Open(connection) = &mut self.state else { return };
-        let Ok(log) = connection::checkpoint(connection, Checkpoint::Look) else { return };
-        self.checkpointer.log_is(log);
+        let Some(pages) = self.log_length.after_commit() else { return };
+        self.checkpointer.log_is(pages);
         if self.log == TheLog::IsAnothers {
             return;
         }
-        if log.pages <= self.log_bound {
-            self.log_bound = if log.pages < LOG_BOUND_PAGES { LOG_BOUND_PAGES } else { self.log_bound };
+        if pages <= self.log_bound {
+            self.log_bound = if pages < LOG_BOUND_PAGES { LOG_BOUND_PAGES } else { self.log_bound };
             return;
         }
+        let State::Open(connection) = &mut self.state else { return };
         match restart_log(connection) {
             // The checkpointer is at it, and SQLite lets nobody wait for that: the next commit tries again.
             Ok(log) if log.busy && log.pages < 0 => {}
@@ -342,8 +346,9 @@ fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
 
 /// A connection that has proved itself: all that was committed before is in the file and on disk, and commits as
 /// large as operations went through. Only the kernel's cache may know what a failed fsync lost, so what it shows is written once more.
-fn reopen(source: &Source) -> rusqlite::Result<Connection> {
-    let connection = source.connect(Role::Writer)?;
+fn reopen(source: &Source, log_length: &LogLength) -> rusqlite::Result<Connection> {
+    let mut connection = source.connect(Role::Writer)?;
+    log_length.follow(&mut connection)?;
     let log = connection::checkpoint(&connection, Checkpoint::Truncate)?;
     if log.busy {
         return Err(rusqlite::Error::SqliteFailure(
