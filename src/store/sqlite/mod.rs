@@ -10,6 +10,7 @@
 //! At most 16 idle connections and two threads belong to a store, and a connection and a thread to each audit. The command line may open the same file while a
 //! gateway serves: whoever finds the write lock taken waits two seconds for it.
 
+mod answers;
 mod audit;
 mod checkpoints;
 mod connection;

@@ -14,8 +14,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use super::answers::{Command, Waiting, answer};
 use super::checkpoints::Checkpointer;
 use super::connection::{self, Checkpoint, LogLength, Role, Source};
 use super::opening::TheLog;
@@ -37,15 +39,6 @@ const RESTART_WAIT: Duration = Duration::from_millis(50);
 
 /// Between tries to open a failed file.
 const REOPEN_INTERVAL: Duration = Duration::from_millis(100);
-
-/// A command: statements, and someone who waits for their result.
-trait Command: Send {
-    /// Runs the statements within the batch's transaction. Runs again when the batch was rolled back for another's fault.
-    fn run(&mut self, connection: &Connection) -> rusqlite::Result<()>;
-
-    /// Tells the outcome of the commit.
-    fn answer(self: Box<Self>, outcome: Result<(), StoreError>);
-}
 
 struct Task<F, T> {
     statements: F,
@@ -76,7 +69,7 @@ fn closed() -> StoreError {
 
 /// The way to the writer's thread.
 pub(super) struct Writer {
-    queue: RwLock<Option<SyncSender<Box<dyn Command>>>>,
+    queue: RwLock<Option<SyncSender<Waiting>>>,
     thread: Mutex<Option<(JoinHandle<()>, oneshot::Receiver<()>)>>,
 }
 
@@ -131,8 +124,9 @@ impl Writer {
     }
 
     fn enqueue(&self, command: Box<dyn Command>) -> Result<(), StoreError> {
+        let waiting = Waiting { command, home: Handle::try_current().ok() };
         let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
-        match queue.as_ref().ok_or_else(closed)?.try_send(command) {
+        match queue.as_ref().ok_or_else(closed)?.try_send(waiting) {
             Ok(()) => Ok(()),
             Err(TrySendError::Full(_)) => Err(StoreError::Unavailable("too many commands are waiting".to_owned())),
             Err(TrySendError::Disconnected(_)) => Err(closed()),
@@ -167,7 +161,7 @@ impl Drop for Writer {
 
 /// What the thread owns.
 struct Writing {
-    commands: Receiver<Box<dyn Command>>,
+    commands: Receiver<Waiting>,
     source: Arc<Source>,
     metrics: Arc<Metrics>,
     checkpointer: Checkpointer,
@@ -217,7 +211,7 @@ impl Writing {
     }
 
     /// Commits what can be committed of the batch, answers everyone and leaves the batch empty.
-    fn commit(&mut self, batch: &mut Vec<Box<dyn Command>>) {
+    fn commit(&mut self, batch: &mut Vec<Waiting>) {
         if let Err(error) = self.reopen_if_failed() {
             return answer(batch, &Err(error));
         }
@@ -229,7 +223,7 @@ impl Writing {
                     self.tend_log();
                 }
                 Err(Stopped::Command(place, error)) => {
-                    batch.remove(place).answer(Err(connection::store_error(&error)));
+                    batch.remove(place).command.answer(Err(connection::store_error(&error)));
                 }
                 Err(Stopped::Batch(error)) => {
                     self.fail(&error);
@@ -298,19 +292,8 @@ impl Writing {
     }
 }
 
-fn answer(batch: &mut Vec<Box<dyn Command>>, outcome: &Result<(), StoreError>) {
-    for command in batch.drain(..) {
-        command.answer(outcome.clone());
-    }
-}
-
 /// Runs a batch and commits it. After an error nothing of it is stored.
-fn transact(
-    connection: &Connection,
-    batch: &mut [Box<dyn Command>],
-    source: &Source,
-    metrics: &Metrics,
-) -> Result<(), Stopped> {
+fn transact(connection: &Connection, batch: &mut [Waiting], source: &Source, metrics: &Metrics) -> Result<(), Stopped> {
     let started = Instant::now();
     let changes = connection.total_changes();
     let result = run(connection, batch, source);
@@ -326,11 +309,11 @@ fn transact(
     result
 }
 
-fn run(connection: &Connection, batch: &mut [Box<dyn Command>], source: &Source) -> Result<(), Stopped> {
+fn run(connection: &Connection, batch: &mut [Waiting], source: &Source) -> Result<(), Stopped> {
     before_batch(connection, source).map_err(Stopped::Batch)?;
     execute(connection, "BEGIN IMMEDIATE").map_err(Stopped::Batch)?;
-    for (place, command) in batch.iter_mut().enumerate() {
-        command.run(connection).map_err(|error| {
+    for (place, waiting) in batch.iter_mut().enumerate() {
+        waiting.command.run(connection).map_err(|error| {
             if connection::is_own_fault(&error) { Stopped::Command(place, error) } else { Stopped::Batch(error) }
         })?;
     }
