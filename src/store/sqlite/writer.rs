@@ -2,7 +2,8 @@
 //!
 //! It takes what is waiting, up to [`MAX_BATCH`] commands, runs them in one transaction, commits, and only then answers
 //! everyone. Nothing waits for company: an idle store commits a lone command at once, and while the disk is busy the
-//! next batch fills by itself.
+//! next batch fills by itself. The writer only lets threads go first that are ready to run: with one core for all, it would
+//! else commit what the first of them submits, and make the others wait for that.
 //!
 //! After a failed commit nothing is acknowledged before the file was opened anew, the whole log was moved into it and
 //! commits as large as operations went through (contract section 11). That is tried again whenever there is work, so
@@ -199,6 +200,8 @@ impl Writing {
         // Ends when the store was closed and everything that waited is done.
         while let Ok(first) = self.commands.recv() {
             batch.push(first);
+            // Whoever was just answered is about to ask again: on the same core, they come before the disk is waited for.
+            std::thread::yield_now();
             batch.extend(self.commands.try_iter().take(MAX_BATCH - 1));
             self.commit(&mut batch);
         }
