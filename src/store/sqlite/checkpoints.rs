@@ -11,8 +11,9 @@ use rusqlite::{Connection, ErrorCode};
 use super::connection::{Checkpoint, Log, Role, Source, checkpoint, is_moved};
 use super::reports::Limit;
 
-/// The checkpointer is woken when so many pages were written to the log (4 MiB).
-const WAKING_PAGES: i64 = 1000;
+/// The checkpointer is woken when so many pages were written to the log (16 MiB). A page that many commits changed is
+/// moved once in a pass, so that few passes cost less than many.
+const WAKING_PAGES: i64 = 4000;
 
 /// It looks after the log this often in any case.
 const INTERVAL: Duration = Duration::from_secs(3);
