@@ -190,6 +190,7 @@ impl<'a> Node<'a, Sent> for FieldValue<'a> {
 }
 
 /// A number, as `serde_json` understands it; `None`: it is out of the range of what that can hold.
+#[must_use]
 pub fn number(raw: &str) -> Option<Number> {
     serde_json::from_str(raw).ok()
 }
