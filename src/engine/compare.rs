@@ -1,32 +1,32 @@
 //! Whether a create repeats one that is stored (contract section 7, "repeat").
 
 use crate::domain::{Deposit, Kind, ShopCode, Withdrawal};
-use crate::store::{Comparer, Digest, Kept, Stored, V1Part};
+use crate::store::{Comparer, Digest, Kept, Parts, Stored, V1Part};
 use crate::wire::json::{self, Node, Object};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
 /// The keyed hash of what a request says, reduced to the `fields` that `kept` keeps.
 pub fn digest(comparer: &Comparer, request: &CreateRequest<'_>, kept: &Kept) -> Digest {
-    let mut hashing = comparer.start("v2 create");
-    hashing.part(request.kind.direction().as_str().as_bytes());
-    hashing.part(&request.amount.hundredths().to_le_bytes());
-    hashing.part(request.currency.as_str().as_bytes());
-    hashing.optional(request.method.as_deref().map(str::as_bytes));
-    hashing.optional(request.customer_account_id.map(|id| id.0.to_le_bytes()).as_ref().map(|bytes| &bytes[..]));
-    hashing.part(request.callback_url.as_str().as_bytes());
+    let mut parts = Parts::of("v2 create");
+    parts.part(request.kind.direction().as_str().as_bytes());
+    parts.part(&request.amount.hundredths().to_le_bytes());
+    parts.part(request.currency.as_str().as_bytes());
+    parts.optional(request.method.as_deref().map(str::as_bytes));
+    parts.optional(request.customer_account_id.map(|id| id.0.to_le_bytes()).as_ref().map(|bytes| &bytes[..]));
+    parts.part(request.callback_url.as_str().as_bytes());
     match &request.kind {
         RequestKind::Deposit { success_url, pending_url, fail_url } => {
             for url in [success_url, pending_url, fail_url] {
-                hashing.part(url.as_str().as_bytes());
+                parts.part(url.as_str().as_bytes());
             }
         }
         RequestKind::Withdrawal { account_number, account_channel } => {
-            hashing.part(account_number.expose().as_bytes());
-            hashing.optional(account_channel.as_deref().map(str::as_bytes));
+            parts.part(account_number.expose().as_bytes());
+            parts.optional(account_channel.as_deref().map(str::as_bytes));
         }
     }
-    request.fields.hash(&mut hashing, kept);
-    hashing.finish()
+    request.fields.hash(&mut parts, kept);
+    comparer.digest(&parts)
 }
 
 /// How a create stands to the operation that its order names.
@@ -90,5 +90,33 @@ fn stored_object(text: &str) -> Object<'_> {
     match json::read(text.as_bytes()) {
         Ok(json::Value { node: Node::Object(object), .. }) => object,
         _ => Object::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Direction;
+    use crate::wire::v2::read_create;
+
+    // What stands in stores.
+    #[test]
+    fn hashes_stay_what_they_are() {
+        let common = r#""order_id":"o1","amount":10.50,"currency":"EUR","callback_url":"https://a.example/cb""#;
+        let deposit = r#""success_url":"https://a.example/s","pending_url":"https://a.example/p","fail_url":
+            "https://a.example/f","method":"card","customer_account_id":-7"#;
+        let withdrawal = r#""account_number":"4111111111111111","account_channel":"x""#;
+        let fields =
+            r#""fields":{"b":[1.50,{"a":-0}],"merchant_user_ip":null,"a":"\u00e9","dropped":1,"n":1200,"t":true}"#;
+        let comparer = Comparer::new(&[3; 32]);
+        let kept = Kept::Names(["a", "b", "merchant_user_ip", "n", "t"].map(Box::from).into());
+        for (direction, own, kept, expected) in [
+            (Direction::Payin, deposit, &kept, 0x2f16_0e11_5183_391e_1e6b_1ec3_e1db_b2ff),
+            (Direction::Payout, withdrawal, &Kept::Everything, 0x55d0_f0bc_1e33_2e4a_fb1c_9dce_67be_172d),
+        ] {
+            let body = format!("{{{common},{own},{fields}}}");
+            let request = read_create(direction, body.as_bytes()).unwrap();
+            assert_eq!(u128::from_be_bytes(digest(&comparer, &request, kept).0), expected);
+        }
     }
 }

@@ -3,41 +3,41 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::json::{Member, Node, Object, Value};
-use crate::store::Hashing;
+use crate::store::Parts;
 
 /// Adds what a value says to a hash.
-pub fn hash_value(hashing: &mut Hashing, value: &Value<'_>) {
+pub fn hash_value(parts: &mut Parts, value: &Value<'_>) {
     match &value.node {
-        Node::Null => hashing.part(b"null"),
-        Node::Bool(truth) => hashing.part(if *truth { b"true" } else { b"false" }),
+        Node::Null => parts.part(b"null"),
+        Node::Bool(truth) => parts.part(if *truth { b"true" } else { b"false" }),
         Node::Number => {
-            hashing.part(b"number");
-            hashing.part(canonical_number(value.raw).as_bytes());
+            parts.part(b"number");
+            parts.part(canonical_number(value.raw).as_bytes());
         }
         Node::String(text) => {
-            hashing.part(b"string");
-            hashing.part(text.as_bytes());
+            parts.part(b"string");
+            parts.part(text.as_bytes());
         }
         Node::Array(items) => {
-            hashing.part(b"array");
-            hashing.part(&(items.len() as u64).to_le_bytes());
+            parts.part(b"array");
+            parts.part(&(items.len() as u64).to_le_bytes());
             for item in items {
-                hash_value(hashing, item);
+                hash_value(parts, item);
             }
         }
-        Node::Object(object) => hash_members(hashing, object, |_| true),
+        Node::Object(object) => hash_members(parts, object, |_| true),
     }
 }
 
-/// Adds those members of an object that `keep` names to a hash, whatever their order.
-pub fn hash_members(hashing: &mut Hashing, object: &Object<'_>, keep: impl Fn(&str) -> bool) {
-    let mut members = by_name(object);
-    members.retain(|member| keep(&member.name));
-    hashing.part(b"object");
-    hashing.part(&(members.len() as u64).to_le_bytes());
+/// Adds those members of an object that `keep` takes to a hash, whatever their order.
+pub fn hash_members(parts: &mut Parts, object: &Object<'_>, keep: impl Fn(&Member<'_>) -> bool) {
+    let mut members: Vec<_> = object.0.iter().filter(|member| keep(member)).collect();
+    members.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    parts.part(b"object");
+    parts.part(&(members.len() as u64).to_le_bytes());
     for member in members {
-        hashing.part(member.name.as_bytes());
-        hash_value(hashing, &member.value);
+        parts.part(member.name.as_bytes());
+        hash_value(parts, &member.value);
     }
 }
 
@@ -93,17 +93,24 @@ fn canonical_number(raw: &str) -> String {
         None => ("", mantissa),
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let all = [whole, fraction].concat();
-    let digits = all.trim_start_matches('0');
-    let significant = digits.trim_end_matches('0');
-    if significant.is_empty() {
+    let mut all = String::with_capacity(raw.len() + 24);
+    all.push_str(sign);
+    all.extend(whole.chars().chain(fraction.chars()).skip_while(|digit| *digit == '0'));
+    let digits = all.len() - sign.len();
+    all.truncate(all.trim_end_matches('0').len());
+    let significant = all.len() - sign.len();
+    if significant == 0 {
         return "0".to_owned();
     }
     let Ok(exponent) = exponent.parse::<i64>() else { return raw.to_owned() };
-    let dropped = i64::try_from(digits.len() - significant.len()).unwrap_or(i64::MAX);
+    let dropped = i64::try_from(digits - significant).unwrap_or(i64::MAX);
     let shifted = i64::try_from(fraction.len()).unwrap_or(i64::MAX);
     match exponent.checked_add(dropped).and_then(|sum| sum.checked_sub(shifted)) {
-        Some(exponent) => format!("{sign}{significant}e{exponent}"),
+        Some(exponent) => {
+            all.push('e');
+            all.push_str(itoa::Buffer::new().format(exponent));
+            all
+        }
         None => raw.to_owned(),
     }
 }
@@ -117,9 +124,9 @@ mod tests {
     use crate::wire::json::read;
 
     fn digest(text: &str) -> Digest {
-        let mut hashing = Comparer::new(&[7; 32]).start("test");
-        hash_value(&mut hashing, &read(text.as_bytes()).unwrap());
-        hashing.finish()
+        let mut parts = Parts::of("test");
+        hash_value(&mut parts, &read(text.as_bytes()).unwrap());
+        Comparer::new(&[7; 32]).digest(&parts)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::domain::{
 };
 use crate::failure::Complaint;
 use crate::rules;
-use crate::store::{Hashing, Kept};
+use crate::store::{Kept, Parts};
 
 /// A create request that keeps every rule of the interface which needs no rule file.
 #[derive(Debug)]
@@ -234,11 +234,8 @@ impl RequestFields<'_> {
     }
 
     /// Adds the kept members to a hash.
-    pub fn hash(&self, hashing: &mut Hashing, kept: &Kept) {
-        let absent = present(&self.object, MERCHANT_USER_IP).is_none();
-        canonical::hash_members(hashing, &self.object, |name| {
-            kept.keeps(name) && !(absent && name == MERCHANT_USER_IP)
-        });
+    pub fn hash(&self, parts: &mut Parts, kept: &Kept) {
+        canonical::hash_members(parts, &self.object, |member| is_compared(&member.name, &member.value, kept));
     }
 
     /// The names of kept members in which these fields differ from stored ones, as paths.
@@ -634,9 +631,9 @@ mod tests {
         let digest = |fields: &str, kept: &Kept| {
             let body = with(&format!("\"fields\":{fields}"));
             let request = read_create(Direction::Payin, body.as_bytes()).unwrap();
-            let mut hashing = comparer.start("test");
-            request.fields.hash(&mut hashing, kept);
-            hashing.finish()
+            let mut parts = Parts::of("test");
+            request.fields.hash(&mut parts, kept);
+            comparer.digest(&parts)
         };
         assert_eq!(digest(r#"{"a":1,"z":2}"#, &kept), digest(r#"{"z":3,"a":1.0,"merchant_user_ip":null}"#, &kept));
         assert_ne!(digest(r#"{"a":1,"z":2}"#, &Kept::Everything), digest(r#"{"z":3,"a":1.0}"#, &Kept::Everything));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{CustomerAccountId, Direction, Outcome, Status};
-use crate::store::{Standing, StoreError, V1Members, V1Part, V1Told};
+use crate::store::{Parts, Standing, StoreError, V1Members, V1Part, V1Told};
 
 fn names(list: &[&str]) -> Kept {
     Kept::Names(list.iter().map(|name| Box::from(*name)).collect())
@@ -179,7 +179,7 @@ pub(in crate::store) async fn kept_names_come_back_after_reopening(backend: &dyn
 
 pub(in crate::store) async fn everything_survives_reopening(backend: &dyn Backend) {
     let store = backend.open().await;
-    let hash = |store: &dyn Store| store.comparer().start("x").finish();
+    let hash = |store: &dyn Store| store.comparer().digest(&Parts::of("x"));
     let key = hash(&*store);
     let mut expected = Vec::new();
     for draft in [full_deposit(), full_withdrawal(), deposit("acme", "plain")] {

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::store::{Comparer, Digest};
+use crate::store::{Comparer, Digest, Parts};
 
 /// The most lists remembered; the caches start anew after that. There is one list a schema and version of it.
 const MAX_LISTS: usize = 1024;
@@ -39,11 +39,11 @@ impl KeptLists {
         if let Some(id) = self.by_names.read().unwrap_or_else(PoisonError::into_inner).get(names) {
             return KeptList { id: *id, unstored: None };
         }
-        let mut hashing = self.comparer.start("kept names");
+        let mut parts = Parts::of("kept names");
         for name in names.iter() {
-            hashing.part(name.as_bytes());
+            parts.part(name.as_bytes());
         }
-        let Digest(digest) = hashing.finish();
+        let Digest(digest) = self.comparer.digest(&parts);
         let first_eight = digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte));
         let json = names.iter().map(AsRef::as_ref).collect::<serde_json::Value>().to_string();
         KeptList { id: first_eight.cast_signed(), unstored: Some(json.into()) }

@@ -5,13 +5,17 @@ use std::borrow::Cow;
 
 use super::{MEMBERS, OPTIONAL, PAYMENT_DATA, RETURN_URL, USER_IP, V1Create, payment_data};
 use crate::domain::{BrowserUrl, Direction};
-use crate::store::{Comparer, Digest, Kept, V1Members};
+use crate::store::{Comparer, Digest, Kept, Parts, Short, V1Members};
 use crate::wire::canonical;
 use crate::wire::json::{self, Member, Node, Object, Value};
 use crate::wire::members::present;
 
 /// What conflicts call the top-level members that v1 does not know: which of them were sent first is not kept.
 const UNKNOWN: &str = "unknown fields";
+
+/// Stands where the hash of `external_id` stood, and tells that the others are [`Comparer::short`]. A digest that begins
+/// like this is one in four thousand million, and would make a complaint name members that do not differ.
+const BY_SHORT: Short = *b"\0s1\0";
 
 /// What became of the `paymentData` of an earlier body.
 #[derive(Debug, Clone, Copy)]
@@ -31,43 +35,64 @@ impl<'a> V1Create<'a> {
     #[must_use]
     pub fn digest(&self, comparer: &Comparer) -> Digest {
         let body = self.compared_body();
-        let mut hashing = comparer.start("v1 create");
-        hashing.part(self.direction.as_str().as_bytes());
-        hashing.part(&self.amount.hundredths().to_le_bytes());
-        canonical::hash_members(&mut hashing, &body, |name| {
+        let mut parts = Parts::of("v1 create");
+        parts.part(self.direction.as_str().as_bytes());
+        parts.part(&self.amount.hundredths().to_le_bytes());
+        canonical::hash_members(&mut parts, &body, |member| {
+            let name = member.name.as_ref();
             name != "amount"
-                && (!OPTIONAL.contains(&name) || present(&body, name).is_some())
+                && (member.value.node != Node::Null || !OPTIONAL.contains(&name))
                 && (name != PAYMENT_DATA || holds_payment_data(&body))
         });
         // A place that nothing takes any more. Stored digests have it.
-        hashing.optional(None);
-        hashing.finish()
+        parts.optional(None);
+        comparer.digest(&parts)
     }
 
-    /// Short hashes of what the [`MEMBERS`] say, in their order, and of all others together.
+    /// Short hashes of what the [`MEMBERS`] say, in their order, and of all others together. In place of the first stands
+    /// [`BY_SHORT`]: bodies are held against each other when their `external_id` is the same.
     #[must_use]
     pub fn members(&self, comparer: &Comparer) -> V1Members {
-        let body = self.compared_body();
-        let [m0, m1, m2, m3, m4, m5, m6, m7, m8] = MEMBERS.map(|name| self.member(comparer, &body, name));
-        let mut unknown = comparer.start("v1 unknown members");
-        canonical::hash_members(&mut unknown, &body, |name| !MEMBERS.contains(&name));
-        V1Members::of([m0, m1, m2, m3, m4, m5, m6, m7, m8, unknown.finish()])
+        let mut all = self.member_hashes(|parts| comparer.short(parts));
+        all[0] = BY_SHORT;
+        V1Members::of(all)
     }
 
-    fn member(&self, comparer: &Comparer, body: &Object<'_>, name: &str) -> Digest {
-        let mut hashing = comparer.start("v1 member");
-        hashing.part(name.as_bytes());
+    /// The same as they were made at first, each of them from a [`Digest`].
+    fn members_by_digest(&self, comparer: &Comparer) -> V1Members {
+        V1Members::of(self.member_hashes(|parts| {
+            let [a, b, c, d, ..] = comparer.digest(parts).0;
+            [a, b, c, d]
+        }))
+    }
+
+    fn member_hashes(&self, hash: impl Fn(&Parts) -> Short) -> [Short; 10] {
+        let body = self.compared_body();
+        let mut all = [[0; V1Members::SHORT]; 10];
+        let mut parts = Parts::of("");
+        for (short, name) in all.iter_mut().zip(MEMBERS) {
+            parts.restart("v1 member");
+            self.add_member(&mut parts, &body, name);
+            *short = hash(&parts);
+        }
+        parts.restart("v1 unknown members");
+        canonical::hash_members(&mut parts, &body, |member| !MEMBERS.contains(&member.name.as_ref()));
+        all[MEMBERS.len()] = hash(&parts);
+        all
+    }
+
+    fn add_member(&self, parts: &mut Parts, body: &Object<'_>, name: &str) {
+        parts.part(name.as_bytes());
         let value = match name {
             PAYMENT_DATA => body.get(name).filter(|_| holds_payment_data(body)),
             _ if OPTIONAL.contains(&name) => present(body, name),
             _ => body.get(name),
         };
         match value {
-            None => hashing.optional(None),
-            Some(_) if name == "amount" => hashing.part(&self.amount.hundredths().to_le_bytes()),
-            Some(value) => canonical::hash_value(&mut hashing, value),
+            None => parts.optional(None),
+            Some(_) if name == "amount" => parts.part(&self.amount.hundredths().to_le_bytes()),
+            Some(value) => canonical::hash_value(parts, value),
         }
-        hashing.finish()
     }
 
     /// The body without a `null` address in `paymentData`, which is like an absent one.
@@ -89,7 +114,8 @@ impl<'a> V1Create<'a> {
     /// [`MEMBERS`]. Those of `paymentData` are named one by one where it is known what became of them.
     #[must_use]
     pub fn differing(&self, comparer: &Comparer, earlier: &V1Members, moved: Option<Moved<'_>>) -> Vec<String> {
-        let own = self.members(comparer);
+        let by_short = earlier.first() == BY_SHORT;
+        let own = if by_short { self.members(comparer) } else { self.members_by_digest(comparer) };
         let places: Vec<_> = own.differing(earlier).collect();
         let outer_ip_differs = places.iter().any(|place| MEMBERS.get(*place) == Some(&USER_IP));
         let mut names = Vec::new();
@@ -145,5 +171,69 @@ fn stored_object(text: &str) -> Object<'_> {
     match json::read(text.as_bytes()) {
         Ok(Value { node: Node::Object(object), .. }) => object,
         _ => Object::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::v1::read_create;
+
+    const BODY: &str = r#"{"external_id":"o1","amount":"10.50","currency":"EUR","shop_code":null,"extra":[1.50,{"a":-0}],
+        "callback_url":"https://a.example/cb","merchant_user_id":"42","paymentData":{"merchant_user_ip":"::1",
+        "return_user_url":"https://a.example/r","level":3,"ratio":0.250e3,"none":null,"yes":true}}"#;
+
+    // What stands in stores.
+    #[test]
+    fn hashes_stay_what_they_are() {
+        let comparer = Comparer::new(&[3; 32]);
+        let create = read_create(Direction::Payin, BODY.as_bytes()).unwrap();
+        assert_eq!(u128::from_be_bytes(create.digest(&comparer).0), 0x606e_3906_2344_4d74_0628_b8f0_9f46_4b18);
+        let shorts =
+            |members: V1Members| members.0.as_chunks().0.iter().map(|short| u32::from_be_bytes(*short)).collect();
+        let by_digest: Vec<u32> = shorts(create.members_by_digest(&comparer));
+        assert_eq!(
+            by_digest,
+            [
+                0xe192_d81c,
+                0x3cfb_9760,
+                0x8ed8_bac5,
+                0xca76_e07f,
+                0xc587_69cd,
+                0xb2ec_5943,
+                0xba82_272b,
+                0x5a0a_5829,
+                0xae3a_f153,
+                0x5dc2_d23b
+            ]
+        );
+        let by_short: Vec<u32> = shorts(create.members(&comparer));
+        assert_eq!(
+            by_short,
+            [
+                0x0073_3100,
+                0x4073_91d3,
+                0xa544_7fdc,
+                0x1986_859f,
+                0x3139_776d,
+                0x4d1b_dc31,
+                0x1311_aa2c,
+                0x8334_bc85,
+                0x4c7c_a252,
+                0xb456_0431
+            ]
+        );
+    }
+    #[test]
+    fn what_differs_is_told_however_the_earlier_hashes_were_made() {
+        let comparer = Comparer::new(&[3; 32]);
+        let read = |body: &'static str| read_create(Direction::Payin, body.as_bytes()).unwrap();
+        let first = read(BODY);
+        let other = BODY.replace("10.50", "10.51").replace("\"42\"", "43").replace("level\":3", "level\":4");
+        let other = read_create(Direction::Payin, other.as_bytes()).unwrap();
+        for earlier in [first.members(&comparer), first.members_by_digest(&comparer)] {
+            assert_eq!(first.differing(&comparer, &earlier, None), [""; 0]);
+            assert_eq!(other.differing(&comparer, &earlier, None), ["amount", "merchant_user_id", "paymentData"]);
+        }
     }
 }
