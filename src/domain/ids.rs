@@ -106,7 +106,7 @@ impl fmt::Display for TransactionId {
 
 /// The merchant's name for an operation: 1 to 255 Unicode characters without U+0000 (contract section 7, `order_id`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct OrderId(Box<str>);
+pub struct OrderId(std::sync::Arc<str>);
 
 impl OrderId {
     /// Takes the text of an order id.

@@ -129,7 +129,7 @@ pub struct Deposit {
 
 /// A signed link: a secret of its customer's, so `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct RedirectUrl(Box<str>);
+pub struct RedirectUrl(std::sync::Arc<str>);
 
 impl RedirectUrl {
     /// Takes a link made by this service.

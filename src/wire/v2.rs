@@ -143,11 +143,16 @@ fn read_customer_account_id(members: &Object<'_>) -> Result<Option<CustomerAccou
 
 fn read_kind(direction: Direction, members: &Object<'_>) -> Result<RequestKind, Complaint> {
     match direction {
-        Direction::Payin => Ok(RequestKind::Deposit {
-            success_url: required_parsed("success_url", members, BrowserUrl::new)?,
-            pending_url: required_parsed("pending_url", members, BrowserUrl::new)?,
-            fail_url: required_parsed("fail_url", members, BrowserUrl::new)?,
-        }),
+        Direction::Payin => {
+            let success_url = required_parsed("success_url", members, BrowserUrl::new)?;
+            // Mostly all three are one, which was checked already.
+            let like_success = |text: &str| {
+                if text == success_url.as_str() { Ok(success_url.clone()) } else { BrowserUrl::new(text) }
+            };
+            let pending_url = required_parsed("pending_url", members, like_success)?;
+            let fail_url = required_parsed("fail_url", members, like_success)?;
+            Ok(RequestKind::Deposit { success_url, pending_url, fail_url })
+        }
         Direction::Payout => Ok(RequestKind::Withdrawal {
             account_number: required_parsed("account_number", members, AccountNumber::new)?,
             account_channel: members
