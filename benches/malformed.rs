@@ -16,7 +16,7 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use paybridge::domain::Direction;
-use paybridge::store::{Comparer, Kept};
+use paybridge::store::{Comparer, Kept, Parts};
 use paybridge::wire::v2::read_create;
 
 const LENGTH: usize = 64 * 1024;
@@ -50,9 +50,9 @@ fn main() {
 fn read(comparer: &Comparer, body: &[u8]) -> bool {
     match read_create(Direction::Payin, black_box(body)) {
         Ok(request) => {
-            let mut hashing = comparer.start("bench");
-            request.fields.hash(&mut hashing, &Kept::Everything);
-            black_box(hashing.finish());
+            let mut parts = Parts::of("bench");
+            request.fields.hash(&mut parts, &Kept::Everything);
+            black_box(comparer.digest(&parts));
             true
         }
         Err(complaint) => {
