@@ -1,0 +1,28 @@
+//! The memory of a server.
+
+use std::fs;
+
+use super::cpu::family;
+
+/// Bytes of memory that these processes and all below them hold: of a single process what is resident, of several their
+/// proportional shares, so that what they have in common counts once.
+///
+/// # Panics
+/// None of them lives.
+#[must_use]
+pub fn of(roots: &[u32]) -> u64 {
+    let family = family(roots);
+    let bytes = match family[..] {
+        [one] => figure(&format!("/proc/{one}/status"), "VmRSS:").unwrap_or(0),
+        _ => family.iter().filter_map(|pid| figure(&format!("/proc/{pid}/smaps_rollup"), "Pss:")).sum(),
+    };
+    assert!(bytes > 0, "no memory could be read of {roots:?}");
+    bytes
+}
+
+/// A line of kilobytes in a file of `/proc`.
+fn figure(file: &str, name: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
