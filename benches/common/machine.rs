@@ -6,11 +6,11 @@ use std::process::Command;
 /// Lines of name and value.
 #[must_use]
 pub fn describe() -> Vec<(&'static str, String)> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = fs::read_to_string("/proc/cpuinfo").unwrap_or_default().matches("processor\t:").count();
     vec![
         ("date", date()),
         ("commit", commit()),
-        ("processor", format!("{}, {cores} cores usable", processor())),
+        ("processor", format!("{}, {cores} cores", processor())),
         ("memory", memory()),
         ("kernel", first_line("uname", &["-sr"])),
         ("system", system()),

@@ -34,7 +34,7 @@ pub struct Bar {
 /// Horizontal bars. A bar longer than `limit` is cut there, and shows that it is.
 #[must_use]
 pub fn bars(title: &str, subtitle: &str, bars: &[Bar], reference: Option<(f64, &str)>, limit: f64) -> String {
-    const LEFT: f64 = 270.0;
+    const LEFT: f64 = 300.0;
     const RIGHT: f64 = 200.0;
     const TOP: f64 = 92.0;
     const STEP: f64 = 32.0;
@@ -258,11 +258,11 @@ fn start(height: f64, title: &str, subtitle: &str) -> String {
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" font-family="{FONT}" font-size="14">
 <title>{title}</title>
 <style>
-text{{fill:#212529}}.quiet{{fill:#495057;font-size:12px}}.title{{font-size:18px;font-weight:600}}.figure{{font-size:13px}}
+text{{fill:#212529}}.quiet{{fill:#495057;font-size:12px}}.title{{font-size:18px;font-weight:600}}.figure{{font-size:13px;paint-order:stroke;stroke:#fff;stroke-width:4px}}
 .page{{fill:#fff;stroke:#dee2e6}}.grid{{stroke:#e9ecef;fill:none}}.range{{stroke:#212529;stroke-width:1.5;fill:none}}.cut{{fill:#fff}}
 .reference{{stroke:#495057;stroke-width:1.5;stroke-dasharray:5 4;fill:none}}path[class^=stroke]{{fill:none;stroke-width:2.5}}{light}
 @media(prefers-color-scheme:dark){{text{{fill:#e9ecef}}.quiet{{fill:#adb5bd}}.page{{fill:#16181c;stroke:#343a40}}.grid{{stroke:#2b2f36}}
-.range{{stroke:#f8f9fa}}.cut{{fill:#16181c}}.reference{{stroke:#adb5bd}}{dark}}}
+.range{{stroke:#f8f9fa}}.cut{{fill:#16181c}}.figure{{stroke:#16181c}}.reference{{stroke:#adb5bd}}{dark}}}
 </style>
 <rect class="page" x="0.5" y="0.5" width="{}" height="{}" rx="8"/>
 <text class="title" x="24" y="34">{title}</text><text class="quiet" x="24" y="56">{subtitle}</text>

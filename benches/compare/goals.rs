@@ -1,0 +1,56 @@
+//! What Paybridge is meant to reach, and what it did. Told, never asserted.
+
+use crate::common::statistics::{Spread, ratios};
+use crate::rounds::Measured;
+use crate::servers::REFERENCE;
+use crate::workload::Workload;
+
+/// A figure that is not to be above another.
+pub struct Goal {
+    /// What is measured.
+    pub what: String,
+    /// At most so much.
+    pub wanted: f64,
+    /// What it came to.
+    pub measured: Spread,
+}
+
+impl Goal {
+    /// Whether the median is not above what was wanted.
+    pub fn is_met(&self) -> bool {
+        self.measured.median <= self.wanted
+    }
+}
+
+/// All goals whose figures were measured.
+pub fn all(measured: &Measured) -> Vec<Goal> {
+    let cpu = |server: &str, workload: Workload| measured.cpu(server, workload);
+    let reference = cpu(REFERENCE, Workload::Create);
+    let ours = |workload| cpu("paybridge", workload);
+    let create = ours(Workload::Create);
+    let mut goals = Vec::new();
+    let mut add = |what: &str, wanted, figures: Vec<f64>| {
+        goals.extend(Spread::of(&figures).map(|measured| Goal { what: what.to_owned(), wanted, measured }));
+    };
+    for workload in [Workload::RefusedQuestion, Workload::RefusedBody, Workload::Repeat, Workload::Status] {
+        add(&format!("{}, to nginx", workload.describe()), 0.70, ratios(&ours(workload), &reference));
+    }
+    add("durable v1 create, to nginx", 1.6, ratios(&create, &reference));
+    add("the same, as far as one could wish", 1.2, ratios(&create, &reference));
+    add("durable v1 create, to nginx + Lua", 0.9, ratios(&create, &cpu("nginx-lua", Workload::Create)));
+    add("durable native v2 create, to the v1 create", 0.9, ratios(&ours(Workload::NativeCreate), &create));
+    let forwarding = cpu("paybridge-remote", Workload::NativeCreate);
+    add("forwarding to a remote engine (native v2 create), to nginx", 1.3, ratios(&forwarding, &reference));
+    let syncs: Vec<_> = measured.rounds.iter().map(|round| round.fdatasync[0]).collect();
+    let medians = measured.latency("paybridge", |latency| latency.p50_us);
+    add("p50 of a durable v1 create at 8 connections, to one fdatasync", 2.5, ratios(&medians, &syncs));
+    let handshake = |server: &str| measured.handshake(server);
+    add("full TLS handshake, to nginx", 0.5, ratios(&handshake("paybridge"), &handshake(REFERENCE)));
+    let idle = |server: &str, which: usize| {
+        let memory = measured.memory.get(server).and_then(|memory| memory.per_connection);
+        memory.map(|both| vec![both[which]]).unwrap_or_default()
+    };
+    add("memory of an idle TLS connection, to nginx", 0.7, ratios(&idle("paybridge", 0), &idle(REFERENCE, 0)));
+    add("the same after a request", 0.7, ratios(&idle("paybridge", 1), &idle(REFERENCE, 1)));
+    goals
+}

@@ -1,0 +1,198 @@
+//! The servers: how each is configured, started and stopped. All have the same certificate and are up at once.
+
+pub mod floor;
+mod haproxy;
+mod nginx;
+mod node;
+mod paybridge;
+mod postgres;
+mod process;
+pub mod tls;
+pub mod tools;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::common::gateway::Gateway;
+use crate::common::load::Target;
+use crate::common::{disk, gateway, pin, say};
+use crate::options::Options;
+use crate::support::gateway::free_port;
+use crate::workload::{Answers, Workload};
+use process::Process;
+
+/// The server that everything is compared with.
+pub const REFERENCE: &str = "nginx";
+
+/// The name of another Paybridge that is measured beside.
+pub const BASELINE: &str = "paybridge-before";
+
+/// One of those that take turns.
+pub struct Server {
+    /// Its name in tables and options.
+    pub name: &'static str,
+    /// Its name in the picture.
+    pub title: &'static str,
+    /// What it is and does.
+    pub what: &'static str,
+    /// How it is reached.
+    pub target: Target,
+    /// What it answers.
+    pub answers: Answers,
+    /// What is asked of it.
+    pub workloads: Vec<Workload>,
+    /// Whether its handshakes and idle connections are looked at too.
+    pub connections: bool,
+    running: Running,
+}
+
+/// The processes of a server. They end when this is dropped.
+enum Running {
+    Processes(Vec<Process>),
+    Gateway(Gateway),
+}
+
+impl Server {
+    /// The processes that were started; more may be below them.
+    pub fn pids(&self) -> Vec<u32> {
+        match &self.running {
+            Running::Processes(processes) => processes.iter().map(Process::pid).collect(),
+            Running::Gateway(gateway) => vec![gateway.pid()],
+        }
+    }
+}
+
+/// All servers of a run.
+pub struct Servers {
+    /// In the order of the tables.
+    pub all: Vec<Server>,
+    /// Those that are not installed.
+    pub left_out: Vec<&'static str>,
+    /// Where `paybridge` is.
+    pub binary: PathBuf,
+    /// The directory of everything.
+    pub root: PathBuf,
+}
+
+/// What every server is started with.
+struct Setting<'a> {
+    root: &'a Path,
+    certs: &'a Path,
+    /// The plain stub.
+    back: SocketAddr,
+    options: &'a Options,
+}
+
+impl Setting<'_> {
+    /// A directory of its own for a server.
+    fn directory(&self, name: &str) -> PathBuf {
+        let directory = self.root.join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        directory
+    }
+
+    fn target(&self, address: SocketAddr) -> Target {
+        Target::new(address, &self.certs.join("ca.pem"))
+    }
+
+    /// Whether a server is asked for, by its name or by that of something it does.
+    fn wants(&self, name: &str, workloads: &[Workload]) -> bool {
+        let only = &self.options.only;
+        let named = |word: &str| only.iter().any(|asked| asked == word);
+        let always = name == REFERENCE && !self.options.alone;
+        only.is_empty() || always || named(name) || workloads.iter().any(|workload| named(workload.name()))
+    }
+
+    /// What of it is asked of the server.
+    fn wanted(&self, name: &str, workloads: &[Workload]) -> Vec<Workload> {
+        let only = &self.options.only;
+        let named = |word: &str| only.iter().any(|asked| asked == word);
+        let some = workloads.iter().any(|workload| named(workload.name()));
+        let wanted = |workload: &&Workload| only.is_empty() || !some || named(workload.name()) || name == REFERENCE;
+        workloads.iter().filter(wanted).copied().collect()
+    }
+}
+
+/// A directory on a real disk for everything that the servers write, which others than its owner can enter: PostgreSQL does
+/// not run as root.
+pub fn directory(out: &Path) -> TempDir {
+    let usable = |base: &Path| !disk::is_memory(base) && tools::others_may_enter(base);
+    let base = [out, Path::new("/var/tmp")].into_iter().find(|base| usable(base)).unwrap_or(out);
+    if disk::is_memory(base) {
+        say("!! there is no disk here, only memory: what is durable costs nothing");
+    }
+    let directory = tempfile::Builder::new().prefix("run-").tempdir_in(base.canonicalize().unwrap()).unwrap();
+    tools::let_others_enter(directory.path());
+    directory
+}
+
+impl Servers {
+    /// Starts those that are asked for, on the servers' core. The calling thread is on the client's core again afterwards.
+    pub async fn start(options: &Options, root: &Path, back: SocketAddr, cores: pin::Cores) -> Self {
+        let binary = gateway::binary();
+        let certs = root.join("certs");
+        let made = Command::new(&binary).args(["certs", "--dir"]).arg(&certs).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let setting = Setting { root, certs: &certs, back, options };
+        let mut servers = Self { all: Vec::new(), left_out: Vec::new(), binary: binary.clone(), root: root.to_owned() };
+        pin::to(cores.servers);
+        servers.add("floor", start_floor(&setting).await);
+        servers.add("nginx", nginx::pass(&setting).await);
+        servers.add("haproxy", haproxy::start(&setting).await);
+        servers.add("nginx-lua", nginx::lua(&setting).await);
+        servers.add("node", node::start(&setting).await);
+        servers.all.extend(paybridge::start(&setting, &binary, cores).await);
+        pin::to(cores.client);
+        servers
+    }
+
+    fn add(&mut self, name: &'static str, started: Started) {
+        match started {
+            Started::Server(server) => self.all.push(*server),
+            Started::NotWanted => {}
+            Started::NotInstalled => self.left_out.push(name),
+        }
+    }
+
+    /// The versions of what runs.
+    pub fn versions(&self) -> Vec<(&'static str, String)> {
+        let mut versions = vec![("paybridge", paybridge::version(&self.binary))];
+        versions.extend(tools::versions());
+        versions
+    }
+}
+
+/// What came of starting a server.
+enum Started {
+    Server(Box<Server>),
+    NotWanted,
+    NotInstalled,
+}
+
+async fn start_floor(setting: &Setting<'_>) -> Started {
+    if !setting.wants("floor", &[Workload::Create]) {
+        return Started::NotWanted;
+    }
+    let address = free_address();
+    let mut process = floor::start(address, setting.certs, &setting.directory("floor").join("log"));
+    let target = setting.target(address);
+    process.until_it_listens("the floor", &target).await;
+    Started::Server(Box::new(Server {
+        name: "floor",
+        title: "bare hyper + rustls",
+        what: "bare hyper + rustls, a static reply",
+        target,
+        answers: Answers::Stub,
+        workloads: setting.wanted("floor", &[Workload::Create]),
+        connections: true,
+        running: Running::Processes(vec![process]),
+    }))
+}
+
+/// An address on loopback that nobody listens on.
+fn free_address() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()))
+}

@@ -1,0 +1,77 @@
+//! Paybridge: with its own engine and store, and before a remote engine.
+
+use std::path::Path;
+
+use super::{BASELINE, Running, Server, Setting};
+use crate::common::gateway::{self, Gateway};
+use crate::common::machine::first_line;
+use crate::common::pin;
+use crate::stub;
+use crate::support::Rules;
+use crate::workload::{Answers, Workload};
+
+const OWN: [Workload; 7] = [
+    Workload::Create,
+    Workload::Repeat,
+    Workload::Status,
+    Workload::RefusedQuestion,
+    Workload::RefusedCreate,
+    Workload::RefusedBody,
+    Workload::NativeCreate,
+];
+const REMOTE: [Workload; 2] = [Workload::Create, Workload::NativeCreate];
+
+/// The name of the one that all this is about.
+pub const NAME: &str = "paybridge";
+
+/// What the binary calls itself.
+pub fn version(binary: &Path) -> String {
+    first_line(&binary.to_string_lossy(), &["--version"])
+}
+
+/// Rules with the certificate that every server has.
+fn rules(setting: &Setting<'_>) -> Rules {
+    let file = |name: &str| setting.certs.join(name).display().to_string();
+    let pair = format!("generate = false\ncertificate = \"{}\"\nkey = \"{}\"", file("server.pem"), file("server.key"));
+    gateway::rules().with("tls", &pair)
+}
+
+/// Those that are asked for; each process's log is in a file.
+pub async fn start(setting: &Setting<'_>, binary: &Path, cores: pin::Cores) -> Vec<Server> {
+    let mut servers = Vec::new();
+    let mut add = |[name, title, what]: [&'static str; 3], program: &Path, rules: &Rules, workloads: &[Workload]| {
+        if !setting.wants(name, workloads) {
+            return;
+        }
+        let gateway = Gateway::start(program, rules, &setting.root.join(name));
+        servers.push(Server {
+            name,
+            title,
+            what,
+            target: setting.target(gateway.public),
+            answers: Answers::Gateway,
+            workloads: setting.wanted(name, workloads),
+            connections: name == NAME,
+            running: Running::Gateway(gateway),
+        });
+    };
+    let itself = [NAME, "Paybridge", "Paybridge, the whole job, durable in SQLite"];
+    add(itself, binary, &rules(setting), &OWN);
+    if let Some(before) = &setting.options.baseline {
+        add([BASELINE, "the other Paybridge", "the other binary"], before, &rules(setting), &[Workload::Create]);
+    }
+    // The engines are the client's neighbours.
+    pin::to(cores.client);
+    let http2 = stub::start_engine(setting.certs, &["h2", "http/1.1"]).await;
+    let http1 = stub::start_engine(setting.certs, &["http/1.1"]).await;
+    pin::to(cores.servers);
+    for (names, engine) in [
+        (["paybridge-remote", "before an engine, HTTP/2", "Paybridge before a remote engine, HTTP/2"], http2),
+        (["paybridge-remote-h1", "before an engine, HTTP/1.1", "Paybridge before a remote engine, HTTP/1.1"], http1),
+    ] {
+        let trust = setting.certs.join("ca.pem");
+        let engine = format!("url = \"https://localhost:{}\"\ntrust = [\"{}\"]", engine.port(), trust.display());
+        add(names, binary, &rules(setting).with("engine", &engine), &REMOTE);
+    }
+    servers
+}
