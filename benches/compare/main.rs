@@ -1,7 +1,7 @@
 //! Paybridge beside what a platform would put in its place, on one machine, in turns.
 //!
 //! ```sh
-//! benches/compare.sh              # five rounds, about a quarter of an hour
+//! benches/compare.sh              # five rounds, about ten minutes
 //! benches/compare.sh --quick      # a first look
 //! benches/compare.sh --smoke      # only whether everything works: its figures mean nothing
 //! ```

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::common::load::{Connection, Loaded, load};
+use crate::common::load::{Loaded, load};
 use crate::common::statistics::{micros, percentile};
 use crate::common::{cpu, disk, memory, say};
 use crate::options::Options;
-use crate::servers::{Server, Servers};
+use crate::servers::{REFERENCE, Server, Servers};
 use crate::workload::{self, Orders, Workload};
 
 /// So many connections where CPU is looked at.
@@ -94,22 +94,20 @@ pub struct Latency {
     pub p99_us: f64,
 }
 
-/// How many requests each load has, once it is known how quick the server is.
+/// How many requests a load has that is to last as long as it should, once it is known how quick the server is.
 type Counts = BTreeMap<(&'static str, Workload, usize), usize>;
 
-/// Measures everything that is asked for.
+/// Measures everything that is asked for; `directory` is on the disk that the stores are on.
 pub async fn measure(options: &Options, servers: &Servers, directory: &Path) -> Measured {
     let mut measured = Measured::default();
     for server in &servers.all {
         say(&format!("memory: {}", server.name));
         measured.memory.insert(server.name, connections_of(server, options.plan.idle).await);
     }
-    let mut orders = Orders::default();
-    make_known(options.plan.known_orders, servers, &mut orders).await;
-    let mut counts = Counts::new();
+    let orders = make_known(options.plan.known_orders, servers).await;
+    let mut rounds = Rounds { options, servers, directory, orders, counts: Counts::new() };
     for number in 0..options.plan.rounds {
-        let round = round(number, options, servers, directory, &mut orders, &mut counts).await;
-        measured.rounds.push(round);
+        measured.rounds.push(rounds.next(number).await);
     }
     for server in &servers.all {
         measured.memory.entry(server.name).and_modify(|memory| memory.at_end = memory::of(&server.pids()));
@@ -140,66 +138,134 @@ async fn connections_of(server: &Server, idle: usize) -> Memory {
 }
 
 /// Makes the orders that repeats and questions are about, everywhere they are asked for.
-async fn make_known(count: usize, servers: &Servers, orders: &mut Orders) {
+async fn make_known(count: usize, servers: &Servers) -> Orders {
     let asked = |server: &&Server| server.workloads.iter().any(|workload| workload.is_about_known());
-    let mut made = 0;
     for server in servers.all.iter().filter(asked) {
-        let mut same = Orders::default();
-        let (requests, check) = same.prepare(Workload::Create, server.answers, count);
+        let (requests, check) = Orders::default().prepare(Workload::Create, server.answers, count);
         load(&mut server.target.connect(CONNECTIONS).await, requests, &check).await;
-        made = count;
     }
-    *orders = Orders::after(made);
+    Orders::after(count)
 }
 
-async fn round(
-    number: usize,
-    options: &Options,
-    servers: &Servers,
-    directory: &Path,
-    orders: &mut Orders,
-    counts: &mut Counts,
-) -> Round {
-    let mut round = Round::default();
-    let syncs = disk::fdatasync(directory, options.plan.syncs);
-    round.fdatasync = [micros(percentile(&syncs, 50)), micros(percentile(&syncs, 99))];
-    let mut turns: Vec<_> = servers.all.iter().collect();
-    let first = number % turns.len().max(1);
-    turns.rotate_left(first);
-    for server in turns {
-        for workload in &server.workloads {
-            let turn = Turn { server, workload: *workload, connections: CONNECTIONS, lasting: options.plan.load };
-            let (loaded, spent) = turn.run(orders, counts).await;
-            let load = figures(&loaded, spent);
-            say(&format!(
-                "round {} of {}: {}, {}: {:.1} us",
-                number + 1,
-                options.plan.rounds,
-                server.name,
-                workload.name(),
-                load.cpu_us
-            ));
-            round.loads.entry(server.name).or_default().insert(workload.name(), load);
-        }
-        if server.workloads.contains(&Workload::Create) {
-            let (workload, lasting) = (Workload::Create, options.plan.latency);
-            let turn = Turn { server, workload, connections: FEW_CONNECTIONS, lasting };
-            let (loaded, _) = turn.run(orders, counts).await;
-            let at = |hundredths| micros(percentile(&loaded.latencies, hundredths));
-            round.latencies.insert(server.name, Latency { p50_us: at(50), p99_us: at(99) });
-        }
-        if server.connections {
-            round.handshakes.insert(server.name, handshake(server, options.plan.handshakes).await);
-        }
-    }
-    round
+/// What goes from round to round.
+struct Rounds<'a> {
+    options: &'a Options,
+    servers: &'a Servers,
+    directory: &'a Path,
+    orders: Orders,
+    counts: Counts,
 }
 
-fn figures(loaded: &Loaded, [spent, put_off]: [Duration; 2]) -> Load {
-    let requests = loaded.latencies.len();
-    let each = |time: Duration| micros(time) / requests as f64;
-    let per_second = requests as f64 / loaded.elapsed.as_secs_f64();
-    Load { requests, cpu_us: each(spent + put_off), put_off_us: each(put_off), per_second }
+/// One server's turn at one workload.
+struct Turn<'a> {
+    server: &'a Server,
+    workload: Workload,
+    connections: usize,
+    lasting: Duration,
+}
+
+impl<'a> Rounds<'a> {
+    async fn next(&mut self, number: usize) -> Round {
+        let mut round = Round::default();
+        let syncs = disk::fdatasync(self.directory, self.options.plan.syncs);
+        round.fdatasync = [micros(percentile(&syncs, 50)), micros(percentile(&syncs, 99))];
+        for (server, again) in self.turns(number) {
+            for workload in &server.workloads {
+                let load = self.cpu(server, *workload).await;
+                let (round_number, of, name) = (number + 1, self.options.plan.rounds, workload.name());
+                say(&format!("round {round_number} of {of}: {}, {name}: {:.1} us", server.name, load.cpu_us));
+                let loads = round.loads.entry(server.name).or_default();
+                loads.entry(name).and_modify(|first| *first = first.and(load)).or_insert(load);
+            }
+            if again {
+                continue;
+            }
+            if server.workloads.contains(&Workload::Create) {
+                round.latencies.insert(server.name, self.latency(server).await);
+            }
+            if server.connections {
+                round.handshakes.insert(server.name, handshake(server, self.options.plan.handshakes).await);
+            }
+        }
+        round
+    }
+
+    /// Every server, another one first in each round. The reference has a second turn, in the other half of the round
+    /// (marked): every ratio rests on it.
+    fn turns(&self, number: usize) -> Vec<(&'a Server, bool)> {
+        let mut turns: Vec<_> = self.servers.all.iter().map(|server| (server, false)).collect();
+        let count = turns.len();
+        turns.rotate_left(number % count.max(1));
+        let place = turns.iter().position(|(server, _)| server.name == REFERENCE);
+        if let Some(place) = place.filter(|_| count > 2) {
+            let other = if place < count / 2 { count - 1 } else { 1 };
+            turns.insert(other, (turns[place].0, true));
+        }
+        turns
+    }
+
+    async fn cpu(&mut self, server: &Server, workload: Workload) -> Load {
+        let lasting = self.options.plan.load;
+        let turn = Turn { server, workload, connections: CONNECTIONS, lasting };
+        let (loaded, [spent, put_off]) = self.run(&turn).await;
+        let requests = loaded.latencies.len();
+        let each = |time: Duration| micros(time) / requests as f64;
+        let per_second = requests as f64 / loaded.elapsed.as_secs_f64();
+        Load { requests, cpu_us: each(spent + put_off), put_off_us: each(put_off), per_second }
+    }
+
+    async fn latency(&mut self, server: &Server) -> Latency {
+        let (workload, lasting) = (Workload::Create, self.options.plan.latency);
+        let (loaded, _) = self.run(&Turn { server, workload, connections: FEW_CONNECTIONS, lasting }).await;
+        let at = |hundredths| micros(percentile(&loaded.latencies, hundredths));
+        Latency { p50_us: at(50), p99_us: at(99) }
+    }
+
+    /// Warms up, then loads; the CPU during the load, and that of what was put off.
+    async fn run(&mut self, turn: &Turn<'_>) -> (Loaded, [Duration; 2]) {
+        let mut connections = turn.server.target.connect(turn.connections).await;
+        let counted = (turn.server.name, turn.workload, turn.connections);
+        let warming = if self.counts.contains_key(&counted) { 4 } else { 32 } * turn.connections;
+        let (requests, check) = self.orders.prepare(turn.workload, turn.server.answers, warming);
+        let warmed = load(&mut connections, requests, &check).await;
+        let count = *self.counts.entry(counted).or_insert_with(|| turn.count(&warmed));
+        let pids = turn.server.pids();
+        cpu::quiet(&pids).await;
+        let (requests, check) = self.orders.prepare(turn.workload, turn.server.answers, count);
+        let before = cpu::Usage::of(&pids);
+        let loaded = load(&mut connections, requests, &check).await;
+        let then = cpu::Usage::of(&pids);
+        cpu::quiet(&pids).await;
+        let spent = [then.since(&before), cpu::Usage::of(&pids).since(&then)];
+        self.counts.insert(counted, turn.count(&loaded));
+        (loaded, spent)
+    }
+}
+
+impl Turn<'_> {
+    /// How many requests last as long as they should, where these took so long.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count that is far from either end")]
+    fn count(&self, loaded: &Loaded) -> usize {
+        let second = loaded.latencies.len() as f64 / loaded.elapsed.as_secs_f64();
+        let count = (second * self.lasting.as_secs_f64()) as usize;
+        count.clamp(4 * self.connections, MOST_REQUESTS)
+    }
+}
+
+impl Load {
+    /// This one and another one of the same kind, as one.
+    fn and(self, other: Self) -> Self {
+        let requests = self.requests + other.requests;
+        let both = |figure: fn(&Self) -> f64| {
+            (figure(&self) * self.requests as f64 + figure(&other) * other.requests as f64) / requests as f64
+        };
+        Self {
+            requests,
+            cpu_us: both(|load| load.cpu_us),
+            put_off_us: both(|load| load.put_off_us),
+            per_second: both(|load| load.per_second),
+        }
+    }
 }
 
 /// CPU of a full handshake, its connection's end included.
@@ -211,49 +277,4 @@ async fn handshake(server: &Server, count: usize) -> f64 {
     server.target.handshakes(count).await;
     cpu::quiet(&pids).await;
     micros(cpu::Usage::of(&pids).since(&before)) / count as f64
-}
-
-/// One server's turn at one workload.
-struct Turn<'a> {
-    server: &'a Server,
-    workload: Workload,
-    connections: usize,
-    lasting: Duration,
-}
-
-impl Turn<'_> {
-    /// Warms up, then loads; the CPU during the load, and that of what was put off.
-    async fn run(&self, orders: &mut Orders, counts: &mut Counts) -> (Loaded, [Duration; 2]) {
-        let mut connections = self.server.target.connect(self.connections).await;
-        let count = self.warm_up(&mut connections, orders, counts).await;
-        let pids = self.server.pids();
-        cpu::quiet(&pids).await;
-        let (requests, check) = orders.prepare(self.workload, self.server.answers, count);
-        let before = cpu::Usage::of(&pids);
-        let loaded = load(&mut connections, requests, &check).await;
-        let then = cpu::Usage::of(&pids);
-        cpu::quiet(&pids).await;
-        let spent = [then.since(&before), cpu::Usage::of(&pids).since(&then)];
-        (loaded, spent)
-    }
-
-    /// The first time, it tells how many requests last as long as they should.
-    async fn warm_up(&self, connections: &mut Vec<Connection>, orders: &mut Orders, counts: &mut Counts) -> usize {
-        let known = counts.get(&(self.server.name, self.workload, self.connections)).copied();
-        let warming = known.map_or(16, |_| 4) * self.connections;
-        let (requests, check) = orders.prepare(self.workload, self.server.answers, warming);
-        let loaded = load(connections, requests, &check).await;
-        known.unwrap_or_else(|| {
-            let second = warming as f64 / loaded.elapsed.as_secs_f64();
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a count that is far from either end"
-            )]
-            let count = (second * self.lasting.as_secs_f64()) as usize;
-            let count = count.clamp(4 * self.connections, MOST_REQUESTS);
-            counts.insert((self.server.name, self.workload, self.connections), count);
-            count
-        })
-    }
 }

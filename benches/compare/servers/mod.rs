@@ -124,9 +124,26 @@ pub fn directory(out: &Path) -> TempDir {
     if disk::is_memory(base) {
         say("!! there is no disk here, only memory: what is durable costs nothing");
     }
-    let directory = tempfile::Builder::new().prefix("run-").tempdir_in(base.canonicalize().unwrap()).unwrap();
+    let base = base.canonicalize().unwrap();
+    clear_away(&base);
+    let name = format!("{RUN}{}-", std::process::id());
+    let directory = tempfile::Builder::new().prefix(&name).tempdir_in(base).unwrap();
     tools::let_others_enter(directory.path());
     directory
+}
+
+/// What the names of such directories begin with, before the id of the process that made them.
+const RUN: &str = "run-";
+
+/// Removes what runs left that were killed.
+fn clear_away(base: &Path) {
+    for entry in std::fs::read_dir(base).unwrap().filter_map(Result::ok) {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let maker = name.strip_prefix(RUN).and_then(|rest| rest.split('-').next()?.parse::<u32>().ok());
+        if maker.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 impl Servers {
