@@ -34,7 +34,7 @@ pub struct Bar {
 /// Horizontal bars. A bar longer than `limit` is cut there, and shows that it is.
 #[must_use]
 pub fn bars(title: &str, subtitle: &str, bars: &[Bar], reference: Option<(f64, &str)>, limit: f64) -> String {
-    const LEFT: f64 = 300.0;
+    const LEFT: f64 = 310.0;
     const RIGHT: f64 = 200.0;
     const TOP: f64 = 92.0;
     const STEP: f64 = 32.0;
@@ -53,14 +53,6 @@ pub fn bars(title: &str, subtitle: &str, bars: &[Bar], reference: Option<(f64, &
             bottom + 20.0
         );
     }
-    for (number, bar) in bars.iter().enumerate() {
-        let middle = TOP + STEP * (number as f64 + 0.5);
-        draw_bar(&mut svg, bar, &x, middle, LEFT);
-        if bar.value > most {
-            let _ =
-                write!(svg, r#"<path class="cut" d="M{:.1} {:.1}l8 -22h6l-8 22z"/>"#, x(most) - 26.0, middle + 11.0);
-        }
-    }
     if let Some((value, name)) = reference {
         let at = x(value);
         let _ = write!(svg, r#"<path class="reference" d="M{at:.1} {:.1}V{bottom:.1}"/>"#, TOP - 6.0);
@@ -70,6 +62,14 @@ pub fn bars(title: &str, subtitle: &str, bars: &[Bar], reference: Option<(f64, &
             TOP - 12.0,
             escaped(name)
         );
+    }
+    for (number, bar) in bars.iter().enumerate() {
+        let middle = TOP + STEP * (number as f64 + 0.5);
+        draw_bar(&mut svg, bar, &x, middle, LEFT);
+        if bar.value > most {
+            let _ =
+                write!(svg, r#"<path class="cut" d="M{:.1} {:.1}l8 -22h6l-8 22z"/>"#, x(most) - 26.0, middle + 11.0);
+        }
     }
     svg.push_str("</svg>\n");
     svg

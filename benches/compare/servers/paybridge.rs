@@ -66,8 +66,8 @@ pub async fn start(setting: &Setting<'_>, binary: &Path, cores: pin::Cores) -> V
     let http1 = stub::start_engine(setting.certs, &["http/1.1"]).await;
     pin::to(cores.servers);
     for (names, engine) in [
-        (["paybridge-remote", "before an engine, HTTP/2", "Paybridge before a remote engine, HTTP/2"], http2),
-        (["paybridge-remote-h1", "before an engine, HTTP/1.1", "Paybridge before a remote engine, HTTP/1.1"], http1),
+        (["paybridge-remote", "Paybridge + engine, h2", "Paybridge before a remote engine, HTTP/2"], http2),
+        (["paybridge-remote-h1", "Paybridge + engine, h1", "Paybridge before a remote engine, HTTP/1.1"], http1),
     ] {
         let trust = setting.certs.join("ca.pem");
         let engine = format!("url = \"https://localhost:{}\"\ntrust = [\"{}\"]", engine.port(), trust.display());
