@@ -13,7 +13,7 @@ mod open;
 mod outbox;
 mod secret_file;
 pub mod sqlite;
-mod vault;
+pub mod vault;
 
 use std::future::Future;
 use std::pin::Pin;

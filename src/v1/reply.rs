@@ -34,7 +34,8 @@ struct StatusValues<'a> {
 }
 
 /// The body of a create's 200 reply.
-pub(super) fn created(dialect: &Dialect, direction: Direction, made: &Made) -> Bytes {
+#[must_use]
+pub fn created(dialect: &Dialect, direction: Direction, made: &Made) -> Bytes {
     let external_id = made.external_id.as_str();
     let redirect_url = made.redirect_url.as_ref().map(RedirectUrl::expose);
     let values = || CreatedValues { transaction_id: &made.transaction_id, external_id, redirect_url };

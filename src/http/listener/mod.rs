@@ -41,6 +41,7 @@ use crate::rules::{ClientRules, Limits};
 use crate::telemetry::Metrics;
 use workers::{Life, Lifecycle};
 
+pub use head::check_head;
 pub use inbound::Inbound;
 
 /// Connections that may wait in the kernel to be accepted.

@@ -1,0 +1,87 @@
+//! Drafts as the engine makes them of v1 deposits, for benchmarks that speak to the store itself.
+
+use std::sync::Arc;
+
+use paybridge::domain::{
+    Amount, BrowserUrl, Bucket, CallbackUrl, Currency, CustomerAccountId, Deposit, Kind, MerchantId, Operation,
+    OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis,
+};
+use paybridge::store::{Comparer, Comparison, Draft, Fields, Kept, V1Members, V1Part, V1Told};
+
+/// What the shop's schema keeps.
+const KEPT: [&str; 3] = ["email", "first_name", "merchant_user_ip"];
+
+/// Makes drafts of one merchant.
+pub struct Drafts {
+    merchant: MerchantId,
+    shop: ShopCode,
+    comparer: Comparer,
+    kept: Arc<[Box<str>]>,
+}
+
+impl Drafts {
+    /// For a merchant, in a shop, of a store that compares with `comparer`.
+    pub fn new(merchant: &str, shop: &str, comparer: Comparer) -> Self {
+        Self {
+            merchant: MerchantId::new(merchant).unwrap(),
+            shop: ShopCode::new(shop).unwrap(),
+            comparer,
+            kept: KEPT.map(Box::from).into(),
+        }
+    }
+
+    /// A pending deposit under this `order_id`, made at `now`; `random` tells apart what one millisecond makes.
+    pub fn deposit(&self, order_id: &str, now: UnixMillis, random: u64) -> Draft {
+        let id = TransactionId::compose(now, Bucket::of(&self.merchant), random);
+        let digest = |purpose: &str| {
+            let mut hashing = self.comparer.start(purpose);
+            hashing.part(order_id.as_bytes());
+            hashing.finish()
+        };
+        let told = CallbackUrl::new("https://acme.example/cb").unwrap();
+        Draft {
+            operation: self.operation(id, order_id, now),
+            api_key: "acme-live".into(),
+            fields: Fields {
+                sent: r#"{"email":"ann@example.com","merchant_user_ip":"203.0.113.9"}"#.into(),
+                defaults: r#"{"channel":"web"}"#.into(),
+            },
+            comparison: Comparison { digest: digest("v2 create"), kept: Kept::Names(Arc::clone(&self.kept)) },
+            v1: Some(V1Part {
+                digest: digest("v1 create"),
+                members: Some(V1Members::of([digest("member"); 10])),
+                told: V1Told::Relayed(Some(told)),
+            }),
+            provider_job: Some(UnixMillis(now.0 + 50)),
+            opening: None,
+            enforce_balance: false,
+            daily_limit: None,
+        }
+    }
+
+    fn operation(&self, id: TransactionId, order_id: &str, now: UnixMillis) -> Operation {
+        let back = BrowserUrl::new("https://acme.example/done?x=1").unwrap();
+        let link = format!("https://localhost:8443/pay/{id}?expires=1780001800&signature={}", "5f".repeat(32));
+        Operation {
+            id,
+            merchant: self.merchant.clone(),
+            order_id: OrderId::new(order_id).unwrap(),
+            amount: Amount::from_hundredths(1050).unwrap(),
+            currency: Currency::new("EUR").unwrap(),
+            method: Some(self.shop.clone()),
+            shop: self.shop.clone(),
+            payment_method: Some("card".into()),
+            customer_account_id: Some(CustomerAccountId(42)),
+            callback_url: CallbackUrl::new("https://localhost:8443/relay/5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f").unwrap(),
+            kind: Kind::Deposit(Deposit {
+                success_url: back.clone(),
+                pending_url: back.clone(),
+                fail_url: back,
+                redirect_url: RedirectUrl::new(link),
+            }),
+            provider: ProviderKind::Sandbox,
+            state: State::Pending,
+            created_at: now,
+        }
+    }
+}
