@@ -34,9 +34,9 @@ impl Drafts {
     pub fn deposit(&self, order_id: &str, now: UnixMillis, random: u64) -> Draft {
         let id = TransactionId::compose(now, Bucket::of(&self.merchant), random);
         let digest = |purpose: &str| {
-            let mut hashing = self.comparer.start(purpose);
-            hashing.part(order_id.as_bytes());
-            hashing.finish()
+            let mut parts = Parts::of(purpose);
+            parts.part(order_id.as_bytes());
+            self.comparer.digest(&parts)
         };
         let told = CallbackUrl::new("https://acme.example/cb").unwrap();
         Draft {
@@ -49,7 +49,7 @@ impl Drafts {
             comparison: Comparison { digest: digest("v2 create"), kept: Kept::Names(Arc::clone(&self.kept)) },
             v1: Some(V1Part {
                 digest: digest("v1 create"),
-                members: Some(V1Members::of([digest("member"); 10])),
+                members: Some(V1Members::of([self.comparer.short(&Parts::of("member")); 10])),
                 told: V1Told::Relayed(Some(told)),
             }),
             provider_job: Some(UnixMillis(now.0 + 50)),

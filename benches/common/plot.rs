@@ -1,6 +1,8 @@
 //! Pictures as SVG, written by hand: bars with their ranges, and lines on logarithmic axes. They carry their own
 //! background, light or dark as their reader wishes, so that they can be read on any page.
 
+pub mod panels;
+
 use std::fmt::Write as _;
 
 const WIDTH: f64 = 860.0;

@@ -1,0 +1,66 @@
+//! Open connections that grow, every one of them used.
+
+use super::common::gateway::rules;
+use super::common::pin::Cores;
+use super::common::say;
+use super::figures::{Axis, Turn};
+use super::plan::Plan;
+use super::support::request::ACME;
+use super::traffic::{Caller, Orders, created, payins, says, statuses};
+use super::turns::{Sized, tell};
+
+/// How many orders are asked about.
+const ORDERS: usize = 64;
+
+/// Open files that are no client's connection.
+const OTHER_FILES: u64 = 512;
+
+/// A gateway leaves so many files to connections of its own: see its documentation of `limits.connections`.
+const OUTGOING_FILES: u64 = 2500;
+
+/// From here on the memory of a connection can be told.
+const MANY: u64 = 1000;
+
+/// What a status read costs beside open connections.
+pub fn measure(plan: &Plan, cores: Cores, files: u64) -> Axis {
+    // Connections wait for their turn longer than customers' would.
+    let rules = rules().with("limits", "head_timeout = \"10m\"\nidle_timeout = \"30m\"");
+    let directory = tempfile::tempdir_in(&plan.out).unwrap();
+    let caller = Caller { key: ACME, shop: "card-eur".to_owned() };
+    let mut gateways = Vec::new();
+    for size in plan.connections {
+        if size + OTHER_FILES + OUTGOING_FILES > files {
+            say(&format!("{size} connections are left out: this process may open {files} files (ulimit -n)"));
+            continue;
+        }
+        gateways.push(Sized::start(*size, &rules, &directory.path().join(size.to_string()), cores));
+    }
+    let mut turns = vec![Vec::<Turn>::new(); gateways.len()];
+    super::client().block_on(async {
+        let known = Orders::default().some(ORDERS);
+        for gateway in &mut gateways {
+            gateway.connect(usize::try_from(gateway.size).unwrap()).await;
+            gateway.turn(payins(std::slice::from_ref(&caller), &known), &created()).await;
+        }
+        for round in 0..=plan.rounds {
+            for (gateway, turns) in gateways.iter_mut().zip(&mut turns) {
+                let count = plan.requests.max(gateway.connections.len() * 2);
+                let turn = gateway.turn(statuses(&caller, &known, count), &says("\"status\":\"")).await;
+                // The first turn reaches connections for the first time.
+                if round > 0 {
+                    tell(round - 1, gateway.size, "status reads", &turn);
+                    turns.push(turn);
+                }
+            }
+        }
+    });
+    let mut points: Vec<_> =
+        gateways.iter().zip(turns).map(|(gateway, turns)| gateway.point(turns, String::new())).collect();
+    let least = points.first().map_or((0, 0), |point| (point.size, point.memory));
+    for point in points.iter_mut().filter(|point| point.size >= MANY) {
+        let each = (point.memory.saturating_sub(least.1)) / (point.size - least.0);
+        point.note = format!("{:.1} KiB a connection", each as f64 / 1024.0);
+    }
+    let (title, request) = ("open TLS connections, all in use", "status read");
+    Axis { name: "connections", title, request, cpu_goal: None, tail_goal: None, points }
+}
