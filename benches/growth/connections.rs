@@ -1,6 +1,5 @@
 //! Open connections that grow, every one of them used.
 
-use super::common::gateway::rules;
 use super::common::pin::Cores;
 use super::common::say;
 use super::figures::{Axis, Turn};
@@ -8,6 +7,7 @@ use super::plan::Plan;
 use super::support::request::ACME;
 use super::traffic::{Caller, Orders, created, payins, says, statuses};
 use super::turns::{Sized, tell};
+use super::worlds;
 
 /// How many orders are asked about.
 const ORDERS: usize = 64;
@@ -23,8 +23,7 @@ const MANY: u64 = 1000;
 
 /// What a status read costs beside open connections.
 pub fn measure(plan: &Plan, cores: Cores, files: u64) -> Axis {
-    // Connections wait for their turn longer than customers' would.
-    let rules = rules().with("limits", "head_timeout = \"10m\"\nidle_timeout = \"30m\"");
+    let rules = worlds::common();
     let directory = tempfile::tempdir_in(&plan.out).unwrap();
     let caller = Caller { key: ACME, shop: "card-eur".to_owned() };
     let mut gateways = Vec::new();

@@ -1,8 +1,8 @@
 //! What grows with use must not grow with size: rows, merchants, shops, networks of a key, open connections.
 //!
 //! ```sh
-//! cargo bench --bench growth                        # half an hour, 25 GB of disk
-//! cargo bench --bench growth -- --medium            # a million rows at most: five minutes, 3 GB
+//! cargo bench --bench growth                        # half an hour, 12 GB of disk
+//! cargo bench --bench growth -- --medium            # a million rows at most: five minutes, 2 GB
 //! cargo bench --bench growth -- --only rows,shops   # some of: rows, merchants, shops, networks, connections
 //! cargo test --bench growth                         # seconds: only shows that it runs
 //! ```

@@ -11,6 +11,8 @@ pub struct Plan {
     pub rounds: usize,
     /// Requests a turn.
     pub requests: usize,
+    /// Creates a turn where rows are counted: a turn adds to them, and a small store must stay small.
+    pub creates: usize,
     /// Rows in the store.
     pub rows: &'static [u64],
     /// Merchants in the rules.
@@ -35,6 +37,7 @@ impl Plan {
             name: "full",
             rounds: 5,
             requests: 6400,
+            creates: 2400,
             rows: &[10_000, 100_000, 1_000_000, 10_000_000],
             merchants: &[1, 1000, MOST_MERCHANTS],
             shops: &[1, 100, 10_000],
@@ -54,6 +57,7 @@ impl Plan {
             name: "smoke",
             rounds: 1,
             requests: 128,
+            creates: 128,
             rows: &[200, 1000],
             merchants: &[1, 20],
             shops: &[1, 20],

@@ -13,7 +13,10 @@ use super::plan::Plan;
 
 /// Writes `growth.md`, `growth.json` and `growth.svg`.
 pub fn write(plan: &Plan, axes: &[Axis], cores: Cores, mut facts: Vec<(&'static str, String)>) {
-    facts.push(("run", format!("{}, {} rounds of {} requests", plan.name, plan.rounds, plan.requests)));
+    facts.push((
+        "run",
+        format!("{}, {} rounds of {} requests ({} for rows)", plan.name, plan.rounds, plan.requests, plan.creates),
+    ));
     facts.push(("cores", cores.describe().to_owned()));
     facts.push(("disk", disk::filesystem(&plan.out)));
     for (name, text) in [

@@ -13,7 +13,7 @@ use super::support::Rules;
 use super::support::request::ACME;
 use super::traffic::{Caller, Orders, created, histories, says};
 use super::turns::{Sized, tell};
-use super::{fill, receiver};
+use super::{fill, receiver, worlds};
 
 const CONNECTIONS: usize = 64;
 
@@ -25,12 +25,12 @@ const ONE_PAYOUT: usize = 8;
 const ONE_PAGE: usize = 100;
 
 /// What a row takes on disk, with its entries and indexes, and room to spare; in bytes.
-const A_ROW: u64 = 2000;
+const A_ROW: u64 = 1000;
 
 /// What a create costs in stores of several sizes: alone, and in the thick of it.
 pub fn measure(plan: &Plan, cores: Cores) -> [Axis; 2] {
     assert!(!disk::is_memory(&plan.out), "{} is in memory: name a directory on a disk with --out", plan.out.display());
-    let rules = gateway::rules().edit(
+    let rules = worlds::common().edit(
         "merchants/acme.toml",
         "[shops.off-eur]",
         "[v1]\nallow_http_callbacks = true\n[shops.off-eur]",
@@ -54,8 +54,8 @@ pub fn measure(plan: &Plan, cores: Cores) -> [Axis; 2] {
         }
         for round in 0..=plan.rounds {
             for ((gateway, turns), beside) in gateways.iter_mut().zip(&mut turns).zip(&mut beside) {
-                let alone = gateway.turn(orders.payins(std::slice::from_ref(&caller), plan.requests), &created()).await;
-                let busy = busy_turn(gateway, beside, &orders, &caller, &receiver, plan.requests).await;
+                let alone = gateway.turn(orders.payins(std::slice::from_ref(&caller), plan.creates), &created()).await;
+                let busy = busy_turn(gateway, beside, &orders, &caller, &receiver, plan.creates).await;
                 // The first turns fill caches.
                 if round > 0 {
                     tell(round - 1, gateway.size, "creates alone", &alone);
@@ -66,9 +66,11 @@ pub fn measure(plan: &Plan, cores: Cores) -> [Axis; 2] {
             }
         }
     });
+    let added = (plan.rounds + 1) * (2 * plan.creates + plan.creates / ONE_PAYOUT);
     let axis = |which: usize, name, title, request, tail_goal| {
         let point = |(gateway, turns): (&Sized, &[Vec<Turn>; 2])| {
-            gateway.point(turns[which].clone(), format!("file of {} MiB", file_mib(gateway)))
+            let note = format!("{added} more at the end, file of {} MiB", file_mib(gateway));
+            gateway.point(turns[which].clone(), note)
         };
         let points = gateways.iter().zip(&turns).map(point).collect();
         Axis { name, title, request, cpu_goal: Some(1.4), tail_goal, points }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::common::gateway::rules as common_rules;
+use super::common::gateway;
 use super::common::pin::Cores;
 use super::figures::{Axis, Turn};
 use super::plan::Plan;
@@ -62,9 +62,14 @@ pub fn measure(name: &str, plan: &Plan, cores: Cores) -> Axis {
     Axis { name, title, request: "durable v1 create", cpu_goal: None, tail_goal: None, points }
 }
 
+/// The common rules. A connection waits for its turn longer than a customer's would.
+pub fn common() -> Rules {
+    gateway::rules().with("limits", "head_timeout = \"10m\"\nidle_timeout = \"30m\"")
+}
+
 /// The common rules without their merchants.
 fn nobody() -> Rules {
-    common_rules().without("merchants/acme.toml").without("merchants/beta.toml").without("merchants/gamma.toml")
+    common().without("merchants/acme.toml").without("merchants/beta.toml").without("merchants/gamma.toml")
 }
 
 /// A key, for as long as the process lives: the client's keys are texts of its program.
