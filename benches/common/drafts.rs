@@ -6,7 +6,7 @@ use paybridge::domain::{
     Amount, BrowserUrl, Bucket, CallbackUrl, Currency, CustomerAccountId, Deposit, Kind, MerchantId, Operation,
     OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis,
 };
-use paybridge::store::{Comparer, Comparison, Draft, Fields, Kept, V1Members, V1Part, V1Told};
+use paybridge::store::{Comparer, Comparison, Draft, Fields, Kept, Parts, V1Members, V1Part, V1Told};
 
 /// What the shop's schema keeps.
 const KEPT: [&str; 3] = ["email", "first_name", "merchant_user_ip"];

@@ -12,11 +12,11 @@ use super::worlds;
 /// How many orders are asked about.
 const ORDERS: usize = 64;
 
-/// Open files that are no client's connection.
-const OTHER_FILES: u64 = 512;
+/// Open files that are no connection of a client's.
+const OTHER_FILES: u64 = 256;
 
-/// A gateway leaves so many files to connections of its own: see its documentation of `limits.connections`.
-const OUTGOING_FILES: u64 = 2500;
+/// A gateway leaves so many files to connections that it opens itself, or a quarter of all.
+const OUTGOING_FILES: u64 = 2304;
 
 /// From here on the memory of a connection can be told.
 const MANY: u64 = 1000;
@@ -27,22 +27,23 @@ pub fn measure(plan: &Plan, cores: Cores, files: u64) -> Axis {
     let directory = tempfile::tempdir_in(&plan.out).unwrap();
     let caller = Caller { key: ACME, shop: "card-eur".to_owned() };
     let mut gateways = Vec::new();
+    let room = files.saturating_sub(OTHER_FILES + OUTGOING_FILES.min(files / 4));
     for size in plan.connections {
-        if size + OTHER_FILES + OUTGOING_FILES > files {
+        if *size > room {
             say(&format!("{size} connections are left out: this process may open {files} files (ulimit -n)"));
             continue;
         }
-        gateways.push(Sized::start(*size, &rules, &directory.path().join(size.to_string()), cores));
+        let place = directory.path().join(size.to_string());
+        gateways.push((Sized::start(*size, &rules, &place, cores), Vec::<Turn>::new()));
     }
-    let mut turns = vec![Vec::<Turn>::new(); gateways.len()];
     super::client().block_on(async {
         let known = Orders::default().some(ORDERS);
-        for gateway in &mut gateways {
+        for (gateway, _) in &mut gateways {
             gateway.connect(usize::try_from(gateway.size).unwrap()).await;
             gateway.turn(payins(std::slice::from_ref(&caller), &known), &created()).await;
         }
         for round in 0..=plan.rounds {
-            for (gateway, turns) in gateways.iter_mut().zip(&mut turns) {
+            for (gateway, turns) in &mut gateways {
                 let count = plan.requests.max(gateway.connections.len() * 2);
                 let turn = gateway.turn(statuses(&caller, &known, count), &says("\"status\":\"")).await;
                 // The first turn reaches connections for the first time.
@@ -51,10 +52,12 @@ pub fn measure(plan: &Plan, cores: Cores, files: u64) -> Axis {
                     turns.push(turn);
                 }
             }
+            // Another one begins.
+            gateways.rotate_left(1);
         }
     });
-    let mut points: Vec<_> =
-        gateways.iter().zip(turns).map(|(gateway, turns)| gateway.point(turns, String::new())).collect();
+    gateways.sort_by_key(|(gateway, _)| gateway.size);
+    let mut points: Vec<_> = gateways.into_iter().map(|(gateway, turns)| gateway.point(turns, String::new())).collect();
     let least = points.first().map_or((0, 0), |point| (point.size, point.memory));
     for point in points.iter_mut().filter(|point| point.size >= MANY) {
         let each = (point.memory.saturating_sub(least.1)) / (point.size - least.0);

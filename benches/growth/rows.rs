@@ -17,8 +17,9 @@ use super::{fill, receiver, worlds};
 
 const CONNECTIONS: usize = 64;
 
-/// Connections of those who withdraw, and of those who read pages.
-const BESIDE: [usize; 2] = [4, 2];
+/// Of those who withdraw, and of those who read pages.
+const PAYOUT_CONNECTIONS: usize = 4;
+const PAGE_CONNECTIONS: usize = 2;
 
 /// For so many creates there is a withdrawal beside, and a page of the history.
 const ONE_PAYOUT: usize = 8;
@@ -38,74 +39,100 @@ pub fn measure(plan: &Plan, cores: Cores) -> [Axis; 2] {
     let directory = tempfile::tempdir_in(&plan.out).unwrap();
     make_stores(plan, &rules, directory.path());
     let place = |size: &u64| directory.path().join(size.to_string());
-    let mut gateways: Vec<_> = plan.rows.iter().map(|size| Sized::start(*size, &rules, &place(size), cores)).collect();
-    let orders = Orders::default();
-    let caller = Caller { key: ACME, shop: "card-eur".to_owned() };
-    let mut turns = vec![[Vec::new(), Vec::new()]; gateways.len()];
+    let mut stores: Vec<_> =
+        plan.rows.iter().map(|size| Store::of(Sized::start(*size, &rules, &place(size), cores))).collect();
     super::client().block_on(async {
-        let receiver = receiver::start().await;
-        let mut beside = Vec::new();
-        for gateway in &mut gateways {
-            gateway.connect(CONNECTIONS).await;
-            beside.push([
-                gateway.gateway.target().connect(BESIDE[0]).await,
-                gateway.gateway.target().connect(BESIDE[1]).await,
-            ]);
+        let client = Client { orders: Orders::default(), receiver: receiver::start().await };
+        for store in &mut stores {
+            store.connect().await;
         }
         for round in 0..=plan.rounds {
-            for ((gateway, turns), beside) in gateways.iter_mut().zip(&mut turns).zip(&mut beside) {
-                let alone = gateway.turn(orders.payins(std::slice::from_ref(&caller), plan.creates), &created()).await;
-                let busy = busy_turn(gateway, beside, &orders, &caller, &receiver, plan.creates).await;
+            for store in &mut stores {
+                let alone = client.creates(store, plan.creates).await;
+                let busy = client.everything(store, plan.creates).await;
                 // The first turns fill caches.
                 if round > 0 {
-                    tell(round - 1, gateway.size, "creates alone", &alone);
-                    tell(round - 1, gateway.size, "creates beside all else", &busy);
-                    turns[0].push(alone);
-                    turns[1].push(busy);
+                    tell(round - 1, store.gateway.size, "creates alone", &alone);
+                    tell(round - 1, store.gateway.size, "creates beside all else", &busy);
+                    store.alone.push(alone);
+                    store.busy.push(busy);
                 }
             }
+            // Another one begins.
+            stores.rotate_left(1);
         }
     });
+    stores.sort_by_key(|store| store.gateway.size);
     let added = (plan.rounds + 1) * (2 * plan.creates + plan.creates / ONE_PAYOUT);
-    let axis = |which: usize, name, title, request, tail_goal| {
-        let point = |(gateway, turns): (&Sized, &[Vec<Turn>; 2])| {
-            let note = format!("{added} more at the end, file of {} MiB", file_mib(gateway));
-            gateway.point(turns[which].clone(), note)
+    let axis = |name, title, turns: fn(&Store) -> &Vec<Turn>| {
+        let point = |store: &Store| {
+            let note = format!("{added} more at the end, file of {} MiB", file_mib(&store.gateway));
+            store.gateway.point(turns(store).clone(), note)
         };
-        let points = gateways.iter().zip(&turns).map(point).collect();
-        Axis { name, title, request, cpu_goal: Some(1.4), tail_goal, points }
+        let points = stores.iter().map(point).collect();
+        Axis { name, title, request: "durable v1 create", cpu_goal: Some(1.4), tail_goal: Some(3.0), points }
     };
-    let beside = "rows in the store, with everything else beside";
     [
-        axis(0, "rows", "rows in the store", "durable v1 create", Some(3.0)),
-        axis(1, "rows_busy", beside, "durable v1 create", Some(3.0)),
+        axis("rows", "rows in the store", |store| &store.alone),
+        axis("rows_busy", "rows in the store, with everything else beside", |store| &store.busy),
     ]
 }
 
-/// Creates, withdrawals that come to their results and are told of, and pages of the history, all at once. The latencies
-/// are those of the creates.
-async fn busy_turn(
-    gateway: &mut Sized,
-    [payouts, pages]: &mut [Vec<Connection>; 2],
-    orders: &Orders,
-    caller: &Caller,
-    receiver: &str,
-    requests: usize,
-) -> Turn {
-    let process = [gateway.gateway.pid()];
-    let creates = orders.payins(std::slice::from_ref(caller), requests);
-    let withdrawals = orders.payouts(caller, receiver, requests / ONE_PAYOUT);
-    let in_all = requests + requests / ONE_PAYOUT;
-    let histories = histories(caller, requests / ONE_PAGE);
-    let (made, listed) = (created(), says("\"transactions\":["));
-    let before = Usage::of(&process);
-    let (loaded, _, _) = tokio::join!(
-        load(&mut gateway.connections, creates, &made),
-        load(payouts, withdrawals, &made),
-        load(pages, histories, &listed),
-    );
-    quiet(&process).await;
-    Turn::of(&loaded, Usage::of(&process).since(&before), in_all)
+/// A gateway with a store of some size, and its turns.
+struct Store {
+    gateway: Sized,
+    payouts: Vec<Connection>,
+    pages: Vec<Connection>,
+    alone: Vec<Turn>,
+    busy: Vec<Turn>,
+}
+
+impl Store {
+    fn of(gateway: Sized) -> Self {
+        Self { gateway, payouts: Vec::new(), pages: Vec::new(), alone: Vec::new(), busy: Vec::new() }
+    }
+
+    async fn connect(&mut self) {
+        self.gateway.connect(CONNECTIONS).await;
+        let target = self.gateway.gateway.target();
+        self.payouts = target.connect(PAYOUT_CONNECTIONS).await;
+        self.pages = target.connect(PAGE_CONNECTIONS).await;
+    }
+}
+
+/// Who sends requests.
+struct Client {
+    orders: Orders,
+    /// Where callbacks go.
+    receiver: String,
+}
+
+impl Client {
+    async fn creates(&self, store: &mut Store, count: usize) -> Turn {
+        store.gateway.turn(self.orders.payins(&[caller()], count), &created()).await
+    }
+
+    /// Creates, withdrawals that come to their results and are told of, and pages of the history, all at once. The
+    /// latencies are those of the creates.
+    async fn everything(&self, store: &mut Store, count: usize) -> Turn {
+        let process = [store.gateway.gateway.pid()];
+        let creates = self.orders.payins(&[caller()], count);
+        let withdrawals = self.orders.payouts(&caller(), &self.receiver, count / ONE_PAYOUT);
+        let histories = histories(&caller(), count / ONE_PAGE);
+        let (made, listed) = (created(), says("\"transactions\":["));
+        let before = Usage::of(&process);
+        let (loaded, _, _) = tokio::join!(
+            load(&mut store.gateway.connections, creates, &made),
+            load(&mut store.payouts, withdrawals, &made),
+            load(&mut store.pages, histories, &listed),
+        );
+        quiet(&process).await;
+        Turn::of(&loaded, Usage::of(&process).since(&before), count + count / ONE_PAYOUT)
+    }
+}
+
+fn caller() -> Caller {
+    Caller { key: ACME, shop: "card-eur".to_owned() }
 }
 
 /// A store of each size, each in the directory of a gateway that ran once.

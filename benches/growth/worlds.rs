@@ -38,27 +38,30 @@ pub fn measure(name: &str, plan: &Plan, cores: Cores) -> Axis {
     let directory = tempfile::tempdir_in(&plan.out).unwrap();
     let start = |size: &u64| {
         let World { rules, callers } = world(*size);
-        (Sized::start(*size, &rules, &directory.path().join(size.to_string()), cores), callers)
+        let gateway = Sized::start(*size, &rules, &directory.path().join(size.to_string()), cores);
+        (gateway, callers, Vec::<Turn>::new())
     };
     let mut gateways: Vec<_> = sizes.iter().map(start).collect();
     let orders = Orders::default();
-    let mut turns = vec![Vec::<Turn>::new(); gateways.len()];
     super::client().block_on(async {
-        for (gateway, callers) in &mut gateways {
+        for (gateway, callers, _) in &mut gateways {
             gateway.connect(CONNECTIONS).await;
             // Every merchant is known to its store then, in every size.
             let requests = orders.payins(callers, plan.requests.max(callers.len()));
             gateway.turn(requests, &created()).await;
         }
         for round in 0..plan.rounds {
-            for ((gateway, callers), turns) in gateways.iter_mut().zip(&mut turns) {
+            for (gateway, callers, turns) in &mut gateways {
                 let turn = gateway.turn(orders.payins(callers, plan.requests), &created()).await;
                 tell(round, gateway.size, name, &turn);
                 turns.push(turn);
             }
+            // Another one begins.
+            gateways.rotate_left(1);
         }
     });
-    let points = gateways.iter().zip(turns).map(|((gateway, _), turns)| gateway.point(turns, String::new())).collect();
+    gateways.sort_by_key(|(gateway, ..)| gateway.size);
+    let points = gateways.into_iter().map(|(gateway, _, turns)| gateway.point(turns, String::new())).collect();
     Axis { name, title, request: "durable v1 create", cpu_goal: None, tail_goal: None, points }
 }
 
