@@ -154,7 +154,8 @@ fn what_is_printed_is_what_is_forwarded() {
         let sent = std::fs::read(&case).unwrap();
         let create = wire::v1::read_create(direction, &sent).unwrap();
         let merchant = &rules.merchants[&MerchantId::new(&merchant).unwrap()];
-        let (forwarded, _) = v1::v2_body(merchant, public_url, &comparer, &create).unwrap();
+        let order = comparer.order_key(&merchant.id, direction, &create.external_id);
+        let (forwarded, _) = v1::v2_body(merchant, public_url, order, &create).unwrap();
         let forwarded = without_code(std::str::from_utf8(&forwarded).unwrap());
         assert_eq!(printed(&directory, &case, &[]), format!("{forwarded}\n"), "{name}");
         let explained = printed(&directory, &case, &["--explain"]);

@@ -99,14 +99,19 @@ fn v1_compare(times: u32) {
 fn v2_body() -> Bytes {
     let (rules, body, comparer) = (fixture::rules(), fixture::body(0), fixture::comparer());
     let create = wire::v1::read_create(Direction::Payin, &body).unwrap();
-    v1::v2_body(fixture::merchant(&rules), &rules.gateway.server.public_url, &comparer, &create).unwrap().0
+    let merchant = fixture::merchant(&rules);
+    let order = comparer.order_key(&merchant.id, Direction::Payin, &create.external_id);
+    v1::v2_body(merchant, &rules.gateway.server.public_url, order, &create).unwrap().0
 }
 
 fn translate(times: u32) {
     let (rules, body, comparer) = (fixture::rules(), fixture::body(0), fixture::comparer());
     let create = wire::v1::read_create(Direction::Payin, &body).unwrap();
     let (merchant, public_url) = (fixture::merchant(&rules), &rules.gateway.server.public_url);
-    repeat(times, || drop(black_box(v1::v2_body(merchant, public_url, &comparer, black_box(&create)).unwrap())));
+    repeat(times, || {
+        let order = comparer.order_key(&merchant.id, Direction::Payin, &create.external_id);
+        drop(black_box(v1::v2_body(merchant, public_url, order, black_box(&create)).unwrap()));
+    });
 }
 
 fn v2_sign(times: u32) {

@@ -4,11 +4,11 @@ mod explain;
 
 use std::io::{self, Write};
 
-use crate::domain::{Direction, OrderId};
+use crate::domain::Direction;
 use crate::engine::{Accepted, by_todays_rules};
 use crate::failure::Complaint;
 use crate::rules::{ApiKey, EngineRules, Merchant, RuleSet};
-use crate::store::Comparer;
+use crate::store::Digest;
 use crate::v1::{relay_url, translate};
 use crate::wire::{v1, v2};
 
@@ -33,7 +33,7 @@ pub fn run(
         Ok(create) => create,
         Err(complaint) => return refuse(err, &complaint.to_string()),
     };
-    let relay = sample_relay_url(rules, merchant, direction, &create.external_id);
+    let relay = sample_relay_url(rules, merchant, direction);
     let translation = match translate::translate(&create, &merchant.v1, &relay) {
         Ok(translation) => translation,
         Err(untranslatable) => return refuse(err, &untranslatable.complaint.to_string()),
@@ -65,13 +65,9 @@ fn refuse(err: &mut dyn Write, complaint: &str) -> io::Result<bool> {
     Ok(false)
 }
 
-fn sample_relay_url(rules: &RuleSet, merchant: &Merchant, direction: Direction, external_id: &OrderId) -> String {
-    let public_url = &rules.gateway.server.public_url;
-    let made = relay_url(public_url, &Comparer::new(&[0; 32]), &merchant.id, direction, external_id);
-    match made.rsplit_once('.') {
-        Some((start, code)) => format!("{start}.{}", "0".repeat(code.len())),
-        None => made,
-    }
+/// The code is the store's to make: here it is all zeros.
+fn sample_relay_url(rules: &RuleSet, merchant: &Merchant, direction: Direction) -> String {
+    relay_url(&rules.gateway.server.public_url, &merchant.id, direction, Digest([0; 16]))
 }
 
 /// What today's rules of the embedded engine make of the body, or their objection in v1 words.

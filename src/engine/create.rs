@@ -2,6 +2,7 @@
 //! committed with all that belongs to it.
 
 use super::compare::{self, Likeness};
+use super::recent::{Order, Origin};
 use super::{AtCreation, Engine, FailureCause, Refused, checks, decide};
 use crate::auth::Caller;
 use crate::domain::{
@@ -53,12 +54,23 @@ struct Plan<'r> {
     caller: &'r Caller,
     request: &'r CreateRequest<'r>,
     accepted: decide::Accepted,
+    order: Digest,
     digest: Digest,
     v1: Option<V1Part>,
     now: UnixMillis,
     /// Why it is created FAILED, if it is.
     failure: Option<FailureCause>,
     provider_job: Option<UnixMillis>,
+}
+
+impl Plan<'_> {
+    /// What a repeat is compared with.
+    fn origin(&self) -> Origin {
+        match &self.v1 {
+            Some(v1) => Origin::V1(v1.digest),
+            None => Origin::V2(self.digest, self.accepted.kept.clone()),
+        }
+    }
 }
 
 impl Engine {
@@ -78,8 +90,15 @@ impl Engine {
         request: &CreateRequest<'_>,
         v1: Option<V1Part>,
     ) -> Result<Created, Refused> {
+        let order = self.store.comparer().order_key(&caller.merchant().id, request.kind.direction(), &request.order_id);
+        // Whoever brings a v1 part has asked before it was translated.
+        if v1.is_none()
+            && let Some(created) = self.recent.v2_repeat(self.store.comparer(), order, request)
+        {
+            return Ok(created);
+        }
         match decide::by_todays_rules(caller.merchant(), caller.api_key(), request) {
-            Ok(accepted) => self.commit(caller, request, accepted, v1).await,
+            Ok(accepted) => self.commit(caller, request, accepted, order, v1).await,
             Err(complaint) => self.refuse_unless_repeated(caller, request, complaint, v1.as_ref()).await,
         }
     }
@@ -104,9 +123,10 @@ impl Engine {
         caller: &Caller,
         request: &CreateRequest<'_>,
         accepted: decide::Accepted,
+        order: Digest,
         v1: Option<V1Part>,
     ) -> Result<Created, Refused> {
-        let plan = self.plan(caller, request, accepted, v1);
+        let plan = self.plan(caller, request, accepted, order, v1);
         for _ in 0..ID_DRAWS {
             let draft = self.draft(&plan);
             let created = Created::of(&draft.operation);
@@ -117,6 +137,7 @@ impl Engine {
                         self.openings.stood(&caller.merchant().id);
                     }
                     self.tell_created(&plan, created.id, verdict);
+                    self.recent.remember(plan.order, Order { created: created.clone(), origin: plan.origin() });
                     return Ok(created);
                 }
                 Creation::Existing(stored) => return self.answer_existing(request, plan.v1.as_ref(), &stored).await,
@@ -133,6 +154,7 @@ impl Engine {
         caller: &'r Caller,
         request: &'r CreateRequest<'r>,
         accepted: decide::Accepted,
+        order: Digest,
         v1: Option<V1Part>,
     ) -> Plan<'r> {
         let now = self.clock.now();
@@ -146,7 +168,7 @@ impl Engine {
             },
         };
         let digest = compare::digest(self.store.comparer(), request, &accepted.kept);
-        Plan { caller, request, accepted, digest, v1, now, failure, provider_job }
+        Plan { caller, request, accepted, order, digest, v1, now, failure, provider_job }
     }
 
     /// An operation of a plan under a new id.

@@ -9,6 +9,7 @@ mod decide;
 mod links;
 mod opening;
 mod query;
+mod recent;
 mod report;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -39,6 +40,7 @@ pub struct Engine {
     page_secret: PageSecret,
     metrics: Arc<Metrics>,
     openings: opening::Openings,
+    recent: recent::Recent,
 }
 
 impl Engine {
@@ -52,7 +54,8 @@ impl Engine {
         page_secret: PageSecret,
         metrics: Arc<Metrics>,
     ) -> Self {
-        Self { store, clock, random, provider, page_secret, metrics, openings: opening::Openings::default() }
+        let (openings, recent) = (opening::Openings::default(), recent::Recent::default());
+        Self { store, clock, random, provider, page_secret, metrics, openings, recent }
     }
 
     /// The store behind it.

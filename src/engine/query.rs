@@ -88,6 +88,13 @@ impl Engine {
         }
     }
 
+    /// What a v1 create made that this one repeats, if that was lately. `order` is the store's key of the order, `digest` the
+    /// hash of what the body says.
+    #[must_use]
+    pub fn recent_v1_repeat(&self, order: Digest, digest: Digest) -> Option<Created> {
+        self.recent.v1_repeat(order, digest)
+    }
+
     /// What a v1 body, or a v2 request, that names a stored operation is told apart by.
     pub(super) async fn earlier(&self, stored: &Stored) -> Result<Earlier, StoreError> {
         let v1 = stored.v1.clone();

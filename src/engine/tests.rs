@@ -112,12 +112,16 @@ impl World {
 
     /// The same store under another engine, which remembers nothing.
     fn restarted(self) -> Self {
+        Self { engine: self.forgetful(), ..self }
+    }
+
+    /// Another engine over the same store, which remembers nothing.
+    fn forgetful(&self) -> Arc<Engine> {
         let (store, clock, metrics) = (Arc::clone(self.store()), self.clock.clone(), Arc::clone(&self.metrics));
         let random = Arc::new(SystemRandomness::default());
         let page_secret = PageSecret::new(Secret::new(b"pages"));
         let providers = Arc::new(Providers::default());
-        let engine = Arc::new(Engine::new(store, clock, random, providers, page_secret, metrics));
-        Self { engine, ..self }
+        Arc::new(Engine::new(store, clock, random, providers, page_secret, metrics))
     }
 
     /// Changes a rule file; callers made afterwards see it.
@@ -160,7 +164,10 @@ impl World {
 
     async fn create_with(&self, key: &str, direction: Direction, body: &str) -> Result<String, String> {
         let caller = self.caller_with(key);
-        told(v2::create(&self.engine, &caller, direction, &signed(&caller, body)).await)
+        let outcome = told(v2::create(&self.engine, &caller, direction, &signed(&caller, body)).await);
+        let again = told(v2::create(&self.forgetful(), &caller, direction, &signed(&caller, body)).await);
+        assert_eq!(outcome, again, "the same, whether the order is remembered or looked up: {body}");
+        outcome
     }
 
     /// A v1 create, answered in the default dialect.
@@ -170,8 +177,14 @@ impl World {
 
     async fn v1_with(&self, key: &str, direction: Direction, body: &str) -> Result<String, String> {
         let caller = self.caller_with(key);
-        let upstream = Upstream::Embedded(Arc::clone(&self.engine));
-        told(v1::create(&upstream, &caller, direction, &signed(&caller, body)).await)
+        let create = async |engine| {
+            let upstream = Upstream::Embedded(engine);
+            told(v1::create(&upstream, &caller, direction, &signed(&caller, body)).await)
+        };
+        let outcome = create(Arc::clone(&self.engine)).await;
+        let again = create(self.forgetful()).await;
+        assert_eq!(outcome, again, "the same, whether the order is remembered or looked up: {body}");
+        outcome
     }
 
     pub async fn deposit(&self, members: &str) -> Result<String, String> {

@@ -63,6 +63,17 @@ impl Upstream {
         v2::create_operation(engine, caller, direction, &signed, Some(v1)).await.map(Made::from)
     }
 
+    /// What a v1 create made that this one repeats, if that was lately and here. `order` is the store's key of the order,
+    /// `digest` the hash of what the body says.
+    #[must_use]
+    pub fn recent_v1_repeat(&self, order: Digest, digest: Digest) -> Option<Made> {
+        match self {
+            Self::Embedded(engine) => engine.recent_v1_repeat(order, digest).map(Made::from),
+            // The journal is asked: it knows what is in doubt, too.
+            Self::Remote(_) => None,
+        }
+    }
+
     /// What stands under the `external_id` of a v1 create.
     ///
     /// # Errors

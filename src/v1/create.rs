@@ -31,8 +31,13 @@ pub async fn create(
     let create = read_create(direction, body.bytes()).inspect_err(|_| {
         upstream.metrics().translation_refused("shape");
     })?;
-    let digest = create.digest(upstream.comparer());
-    let made = match forwarded(upstream, caller, &create, digest) {
+    let comparer = upstream.comparer();
+    let digest = create.digest(comparer);
+    let order = comparer.order_key(&caller.merchant().id, direction, &create.external_id);
+    if let Some(made) = upstream.recent_v1_repeat(order, digest) {
+        return Ok(reply::created(dialect, direction, &made));
+    }
+    let made = match forwarded(upstream, caller, &create, order, digest) {
         Ok((body, v1)) => {
             let created = upstream.create(caller, direction, body, v1).await;
             created.map_err(|refused| in_v1_words(refused, &create, upstream.comparer()))?
@@ -47,12 +52,13 @@ fn forwarded(
     upstream: &Upstream,
     caller: &Caller,
     create: &V1Create<'_>,
+    order: Digest,
     digest: Digest,
 ) -> Result<(Bytes, V1Part), Untranslatable> {
     let started = Instant::now();
     let comparer = upstream.comparer();
     let public_url = &caller.rules().gateway.server.public_url;
-    let (body, callback_url) = v2_body(caller.merchant(), public_url, comparer, create)?;
+    let (body, callback_url) = v2_body(caller.merchant(), public_url, order, create)?;
     let told = match caller.merchant().v1.callbacks {
         CallbackStyle::V1 => V1Told::Relayed(callback_url),
         CallbackStyle::V2 => V1Told::Directly,
@@ -61,17 +67,18 @@ fn forwarded(
     Ok((body, V1Part { digest, members: Some(create.members(comparer)), told }))
 }
 
-/// The bytes that are signed and forwarded for a create, and whom the relay tells of its result.
+/// The bytes that are signed and forwarded for a create, and whom the relay tells of its result. `order` is the store's key
+/// of the order.
 ///
 /// # Errors
 /// The first rule of the merchant's that stands in the way.
 pub fn v2_body(
     merchant: &Merchant,
     public_url: &str,
-    comparer: &Comparer,
+    order: Digest,
     create: &V1Create<'_>,
 ) -> Result<(Bytes, Option<CallbackUrl>), Untranslatable> {
-    let relay = relay_url(public_url, comparer, &merchant.id, create.direction, &create.external_id);
+    let relay = relay_url(public_url, &merchant.id, create.direction, order);
     let translation = translate(create, &merchant.v1, &relay)?;
     Ok((translation.to_body().into(), translation.relayed_to.map(|(url, _)| url)))
 }
