@@ -51,7 +51,8 @@ pub(super) async fn serve<S: Service>(
         Protocol::Http1 => {
             serve_http1(opened, &rules.limits, shared, lifecycle).await.map_err(|error| error.to_string())
         }
-        Protocol::Http2 => http2::serve(opened.transport, opened.peer, &rules.limits, shared, lifecycle)
+        // Boxed, so that connections of HTTP/1 do not carry room for it: three times what they need themselves.
+        Protocol::Http2 => Box::pin(http2::serve(opened.transport, opened.peer, &rules.limits, shared, lifecycle))
             .await
             .map_err(|error| error.to_string()),
     };
@@ -171,7 +172,8 @@ async fn answer_http1<S: Service>(
     shared: Arc<Shared<S>>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let facts = watch.take_facts();
-    let mut response = shared.service.call(request.map(Inbound::http1), Arrival { peer, facts }).await;
+    // Boxed: hyper keeps room for this future as long as the connection lives, which mostly waits.
+    let mut response = Box::pin(shared.service.call(request.map(Inbound::http1), Arrival { peer, facts })).await;
     if facts.violation.is_some() || watch.body_open() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
