@@ -24,7 +24,7 @@ const MANY: u64 = 1000;
 /// What a status read costs beside open connections.
 pub fn measure(plan: &Plan, cores: Cores, files: u64) -> Axis {
     let rules = worlds::common();
-    let directory = tempfile::tempdir_in(&plan.out).unwrap();
+    let directory = tempfile::tempdir_in(plan.work()).unwrap();
     let caller = Caller { key: ACME, shop: "card-eur".to_owned() };
     let mut gateways = Vec::new();
     let room = files.saturating_sub(OTHER_FILES + OUTGOING_FILES.min(files / 4));

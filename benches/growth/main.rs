@@ -47,7 +47,9 @@ const AXES: [&str; 5] = ["rows", "merchants", "shops", "networks", "connections"
 
 fn main() {
     let plan = Plan::of(std::env::args().skip(1));
-    std::fs::create_dir_all(&plan.out).unwrap();
+    // What an interrupted run left is gigabytes.
+    let _ = std::fs::remove_dir_all(plan.work());
+    std::fs::create_dir_all(plan.work()).unwrap();
     let files = load::raise_open_files();
     // While nothing is pinned yet.
     let (facts, cores) = (machine::describe(), pin::Cores::choose());
@@ -61,6 +63,7 @@ fn main() {
         }
     }
     report::write(&plan, &axes, cores, facts);
+    let _ = std::fs::remove_dir_all(plan.work());
 }
 
 /// A runtime for the client, on the thread that it is pinned with.

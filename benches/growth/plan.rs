@@ -99,6 +99,11 @@ impl Plan {
         plan
     }
 
+    /// Where gateways and stores stand while they are measured.
+    pub fn work(&self) -> PathBuf {
+        self.out.join("work")
+    }
+
     /// Whether an axis is asked for.
     pub fn wants(&self, axis: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|name| name == axis)

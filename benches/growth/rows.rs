@@ -36,7 +36,7 @@ pub fn measure(plan: &Plan, cores: Cores) -> [Axis; 2] {
         "[shops.off-eur]",
         "[v1]\nallow_http_callbacks = true\n[shops.off-eur]",
     );
-    let directory = tempfile::tempdir_in(&plan.out).unwrap();
+    let directory = tempfile::tempdir_in(plan.work()).unwrap();
     make_stores(plan, &rules, directory.path());
     let place = |size: &u64| directory.path().join(size.to_string());
     let mut stores: Vec<_> =

@@ -35,7 +35,7 @@ pub fn measure(name: &str, plan: &Plan, cores: Cores) -> Axis {
         "shops" => ("shops", "shops in the rules, with a schema each", plan.shops, shops),
         _ => ("networks", "networks on a key's allow-list", plan.networks, networks),
     };
-    let directory = tempfile::tempdir_in(&plan.out).unwrap();
+    let directory = tempfile::tempdir_in(plan.work()).unwrap();
     let start = |size: &u64| {
         let World { rules, callers } = world(*size);
         let gateway = Sized::start(*size, &rules, &directory.path().join(size.to_string()), cores);
