@@ -9,7 +9,7 @@
 //!
 //! Each piece runs in a process of its own under callgrind, which counts what runs below [`counted`] and nothing else; the
 //! commit of a batch, which is another thread's work, is the difference between two runs. Rules, bodies, clock and
-//! randomness are always the same, so that most figures repeat exactly. What is left wobbles by up to 0.3 %: the standard
+//! randomness are always the same, so that most figures repeat exactly. What is left wobbles by up to 0.6 %: the standard
 //! library's maps have other seeds in every process, and the batch's threads wake each other as they are scheduled.
 //!
 //! Instructions are not time. The kernel's are not counted (a commit's `fdatasync` is nothing here), and valgrind shows
