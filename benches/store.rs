@@ -10,20 +10,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a benchmark ends where it cannot go on")]
 
+#[path = "common/drafts.rs"]
+mod drafts;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use drafts::Drafts;
 use paybridge::clock::SystemRandomness;
-use paybridge::domain::{
-    Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, Kind, MerchantId, Operation, OrderId, ProviderKind,
-    RedirectUrl, ShopCode, State, TransactionId, UnixMillis,
-};
+use paybridge::domain::UnixMillis;
 use paybridge::rules::{Secret, StoreKeys};
 use paybridge::store::sqlite::{SqliteStore, open};
-use paybridge::store::{
-    Comparison, Creation, Digest, Draft, Fields, Kept, Store as _, V1Members, V1Part, V1Told, Verdict,
-};
+use paybridge::store::{Creation, Draft, Store as _, Verdict};
 use paybridge::telemetry::Metrics;
 
 /// How many creates are measured at 64 at once; at fewer, as many as take about as long.
@@ -66,10 +65,11 @@ async fn measure(directory: &Path, rows: &[usize], measured: usize) {
 async fn create_all(store: &Arc<SqliteStore>, from: usize, count: usize, at_once: usize) -> Vec<Duration> {
     let share = |task: usize| {
         let store = Arc::clone(store);
+        let drafts = Drafts::new("acme", "card-eur", store.comparer().clone());
         tokio::spawn(async move {
             let mut waits = Vec::with_capacity(count / at_once + 1);
             for number in (from + task..from + count).step_by(at_once) {
-                let draft = deposit(number);
+                let draft = deposit(&drafts, number);
                 let started = Instant::now();
                 let created = store.create(draft).await.unwrap();
                 waits.push(started.elapsed());
@@ -86,48 +86,11 @@ async fn create_all(store: &Arc<SqliteStore>, from: usize, count: usize, at_once
     waits
 }
 
-/// A deposit as a v1 create drafts it.
-fn deposit(number: usize) -> Draft {
-    let merchant = MerchantId::new("acme").unwrap();
+/// A deposit as a v1 create drafts it, which no provider has to be asked about.
+fn deposit(drafts: &Drafts, number: usize) -> Draft {
     let created_at = UnixMillis(1_790_000_000_000 + i64::try_from(number / 8).unwrap());
-    let id = TransactionId::compose(created_at, Bucket::of(&merchant), number as u64);
-    let done = BrowserUrl::new("https://shop.acme.example/payments/done").unwrap();
-    let kept = ["bank_code", "email", "first_name", "last_name"].map(Into::into);
-    let fields = r#"{"first_name":"Ada","last_name":"Lovelace","email":"ada@example.com","bank_code":"0421"}"#;
-    Draft {
-        operation: Operation {
-            id,
-            merchant,
-            order_id: OrderId::new(&format!("order-{number:012}")).unwrap(),
-            amount: Amount::from_hundredths(150_000).unwrap(),
-            currency: Currency::new("KES").unwrap(),
-            method: Some(ShopCode::new("mobile-kes").unwrap()),
-            shop: ShopCode::new("mobile-kes").unwrap(),
-            payment_method: None,
-            customer_account_id: None,
-            callback_url: CallbackUrl::new("https://shop.acme.example/payments/callback").unwrap(),
-            kind: Kind::Deposit(Deposit {
-                success_url: done.clone(),
-                pending_url: done.clone(),
-                fail_url: done,
-                redirect_url: RedirectUrl::new(format!(
-                    "https://pay.example:8443/pay/{id}?expires=1790003600&signature={:064}",
-                    0
-                )),
-            }),
-            provider: ProviderKind::Sandbox,
-            state: State::Pending,
-            created_at,
-        },
-        api_key: "acme-live".into(),
-        fields: Fields { sent: fields.into(), defaults: "{}".into() },
-        comparison: Comparison { digest: Digest([7; 16]), kept: Kept::Names(kept.into()) },
-        v1: Some(V1Part { digest: Digest([3; 16]), members: Some(V1Members([5; 40])), told: V1Told::Directly }),
-        provider_job: None,
-        opening: Some(Arc::default()),
-        enforce_balance: false,
-        daily_limit: None,
-    }
+    let draft = drafts.deposit(&format!("order-{number:012}"), created_at, number as u64);
+    Draft { provider_job: None, ..draft }
 }
 
 /// What the kernel counted of a thread.
