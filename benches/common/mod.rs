@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on panics")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
 
+pub mod counters;
 pub mod cpu;
 pub mod disk;
 pub mod gateway;

@@ -11,6 +11,8 @@ Compares Paybridge with other servers on this machine; benches/compare.sh runs i
   --smoke          only whether everything works
   --only A,B       only these servers and workloads (names as in the tables); nginx always runs
   --baseline BIN   measures the create of another paybridge binary beside this one
+  --counters       also prints what the processor counts (perf stat), in thousands a request: instructions and cycles, user
+                   and kernel; times are no measure then
   --out DIR        where compare.md, compare.json and compare.svg are written: target/compare, or a directory below it
                    for --quick and --smoke
 
@@ -42,8 +44,17 @@ pub struct Options {
     pub alone: bool,
     /// Another binary to be measured beside.
     pub baseline: Option<PathBuf>,
+    /// Whether instructions and cycles are counted.
+    pub counters: bool,
     /// Where the results go.
     pub out: PathBuf,
+}
+
+impl Options {
+    fn new() -> Self {
+        let out = PathBuf::new();
+        Self { plan: FULL, only: Vec::new(), alone: false, baseline: None, counters: false, out }
+    }
 }
 
 /// How much is done.
@@ -108,7 +119,7 @@ const SMOKE: Plan = Plan {
 /// Reads the command line. Cargo adds `--bench` when it measures; without it, as in `cargo test --benches`, nothing but
 /// Paybridge and the floor is looked at, and only briefly, unless more is asked for.
 pub fn read(arguments: impl Iterator<Item = String>) -> Asked {
-    let mut options = Options { plan: FULL, only: Vec::new(), alone: false, baseline: None, out: PathBuf::new() };
+    let mut options = Options::new();
     let mut arguments = arguments.peekable();
     let mut measured = false;
     while let Some(argument) = arguments.next() {
@@ -117,6 +128,7 @@ pub fn read(arguments: impl Iterator<Item = String>) -> Asked {
             "--bench" => measured = true,
             "--quick" => (options.plan, measured) = (QUICK, true),
             "--smoke" => (options.plan, measured) = (SMOKE, true),
+            "--counters" => options.counters = true,
             "--only" => options.only = value().split(',').map(str::to_owned).collect(),
             "--baseline" => options.baseline = Some(value().into()),
             "--out" => options.out = value().into(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::common::counters::{Counted, Counting};
 use crate::common::load::{Loaded, load};
 use crate::common::statistics::{micros, percentile};
 use crate::common::{cpu, disk, memory, say};
@@ -83,6 +84,8 @@ pub struct Load {
     pub put_off_us: f64,
     /// Noise where anything else runs.
     pub per_second: f64,
+    /// What the processor counted, where that is asked for.
+    pub counted: Option<Counted>,
 }
 
 /// Microseconds.
@@ -164,6 +167,14 @@ struct Turn<'a> {
     lasting: Duration,
 }
 
+/// What came of a turn.
+struct Ran {
+    loaded: Loaded,
+    /// CPU during the load, and of what was put off.
+    spent: [Duration; 2],
+    counted: Option<Counted>,
+}
+
 impl<'a> Rounds<'a> {
     async fn next(&mut self, number: usize) -> Round {
         let mut round = Round::default();
@@ -173,7 +184,8 @@ impl<'a> Rounds<'a> {
             for workload in &server.workloads {
                 let load = self.cpu(server, *workload).await;
                 let (round_number, of, name) = (number + 1, self.options.plan.rounds, workload.name());
-                say(&format!("round {round_number} of {of}: {}, {name}: {:.1} us", server.name, load.cpu_us));
+                let counted = load.counted.map_or_else(String::new, |counted| counted.text());
+                say(&format!("round {round_number} of {of}: {}, {name}: {:.1} us{counted}", server.name, load.cpu_us));
                 let loads = round.loads.entry(server.name).or_default();
                 loads.entry(name).and_modify(|first| *first = first.and(load)).or_insert(load);
             }
@@ -207,38 +219,40 @@ impl<'a> Rounds<'a> {
     async fn cpu(&mut self, server: &Server, workload: Workload) -> Load {
         let lasting = self.options.plan.load;
         let turn = Turn { server, workload, connections: CONNECTIONS, lasting };
-        let (loaded, [spent, put_off]) = self.run(&turn).await;
+        let Ran { loaded, spent: [spent, put_off], counted } = self.run(&turn).await;
         let requests = loaded.latencies.len();
         let each = |time: Duration| micros(time) / requests as f64;
         let per_second = requests as f64 / loaded.elapsed.as_secs_f64();
-        Load { requests, cpu_us: each(spent + put_off), put_off_us: each(put_off), per_second }
+        Load { requests, cpu_us: each(spent + put_off), put_off_us: each(put_off), per_second, counted }
     }
 
     async fn latency(&mut self, server: &Server) -> Latency {
         let (workload, lasting) = (Workload::Create, self.options.plan.latency);
-        let (loaded, _) = self.run(&Turn { server, workload, connections: FEW_CONNECTIONS, lasting }).await;
+        let loaded = self.run(&Turn { server, workload, connections: FEW_CONNECTIONS, lasting }).await.loaded;
         let at = |hundredths| micros(percentile(&loaded.latencies, hundredths));
         Latency { p50_us: at(50), p99_us: at(99) }
     }
 
-    /// Warms up, then loads; the CPU during the load, and that of what was put off.
-    async fn run(&mut self, turn: &Turn<'_>) -> (Loaded, [Duration; 2]) {
+    /// Warms up, then loads.
+    async fn run(&mut self, turn: &Turn<'_>) -> Ran {
         let mut connections = turn.server.target.connect(turn.connections).await;
-        let counted = (turn.server.name, turn.workload, turn.connections);
-        let warming = if self.counts.contains_key(&counted) { 4 } else { 32 } * turn.connections;
+        let place = (turn.server.name, turn.workload, turn.connections);
+        let warming = if self.counts.contains_key(&place) { 4 } else { 32 } * turn.connections;
         let (requests, check) = self.orders.prepare(turn.workload, turn.server.answers, warming);
         let warmed = load(&mut connections, requests, &check).await;
-        let count = *self.counts.entry(counted).or_insert_with(|| turn.count(&warmed));
+        let count = *self.counts.entry(place).or_insert_with(|| turn.count(&warmed));
         let pids = turn.server.pids();
         cpu::quiet(&pids).await;
         let (requests, check) = self.orders.prepare(turn.workload, turn.server.answers, count);
+        let counting = if self.options.counters { Some(Counting::begin(&cpu::family(&pids)).await) } else { None };
         let before = cpu::Usage::of(&pids);
         let loaded = load(&mut connections, requests, &check).await;
         let then = cpu::Usage::of(&pids);
         cpu::quiet(&pids).await;
         let spent = [then.since(&before), cpu::Usage::of(&pids).since(&then)];
-        self.counts.insert(counted, turn.count(&loaded));
-        (loaded, spent)
+        let counted = counting.map(|counting| counting.end(loaded.latencies.len()));
+        self.counts.insert(place, turn.count(&loaded));
+        Ran { loaded, spent, counted }
     }
 }
 
@@ -264,6 +278,7 @@ impl Load {
             cpu_us: both(|load| load.cpu_us),
             put_off_us: both(|load| load.put_off_us),
             per_second: both(|load| load.per_second),
+            counted: self.counted,
         }
     }
 }
