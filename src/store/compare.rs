@@ -1,6 +1,7 @@
 //! The keyed hash by which requests are compared without keeping what they said.
 
 use std::fmt;
+use std::ops::Range;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
@@ -86,7 +87,16 @@ impl Comparer {
     /// one no more than four bytes leave.
     #[must_use]
     pub fn short(&self, parts: &Parts) -> Short {
-        let [a, b, c, d, ..] = self.short.clone().chain_update(&parts.0).finalize().0;
+        self.short_of([&parts.0[..]])
+    }
+
+    /// The short hash of a list of parts that lies in pieces.
+    pub fn short_of<'p>(&self, pieces: impl IntoIterator<Item = &'p [u8]>) -> Short {
+        let mut hash = self.short.clone();
+        for piece in pieces {
+            hash.update(piece);
+        }
+        let [a, b, c, d, ..] = hash.finalize().0;
         [a, b, c, d]
     }
 
@@ -118,6 +128,22 @@ impl Parts {
     pub fn restart(&mut self, purpose: &str) {
         self.0.clear();
         self.part(purpose.as_bytes());
+    }
+
+    /// How many bytes there are up to now.
+    #[must_use]
+    pub const fn length(&self) -> usize {
+        self.0.len()
+    }
+
+    /// What was added between two lengths.
+    ///
+    /// # Panics
+    ///
+    /// When there is nothing up to there.
+    #[must_use]
+    pub fn between(&self, lengths: &Range<usize>) -> &[u8] {
+        &self.0[lengths.clone()]
     }
 
     /// Adds a part.

@@ -15,7 +15,7 @@ use crate::store::{Comparer, Digest, V1Part, V1Told};
 use crate::telemetry::Stage;
 use crate::upstream::Upstream;
 use crate::v2::{conflict, of_other_version, reserved};
-use crate::wire::v1::{Moved, V1Create, read_create};
+use crate::wire::v1::{Compared, Moved, V1Create, read_create};
 
 /// Answers a v1 create: the body of the 200 reply in the caller's dialect. Complaints are in v1 words.
 ///
@@ -32,12 +32,13 @@ pub async fn create(
         upstream.metrics().translation_refused("shape");
     })?;
     let comparer = upstream.comparer();
-    let digest = create.digest(comparer);
+    let compared = create.compared(comparer);
+    let digest = compared.digest();
     let order = comparer.order_key(&caller.merchant().id, direction, &create.external_id);
     if let Some(made) = upstream.recent_v1_repeat(order, digest) {
         return Ok(reply::created(dialect, direction, &made));
     }
-    let made = match forwarded(upstream, caller, &create, order, digest) {
+    let made = match forwarded(upstream, caller, &create, order, &compared) {
         Ok((body, v1)) => {
             let created = upstream.create(caller, direction, body, v1).await;
             created.map_err(|refused| in_v1_words(refused, &create, upstream.comparer()))?
@@ -53,10 +54,9 @@ fn forwarded(
     caller: &Caller,
     create: &V1Create<'_>,
     order: Digest,
-    digest: Digest,
+    compared: &Compared,
 ) -> Result<(Bytes, V1Part), Untranslatable> {
     let started = Instant::now();
-    let comparer = upstream.comparer();
     let public_url = &caller.rules().gateway.server.public_url;
     let (body, callback_url) = v2_body(caller.merchant(), public_url, order, create)?;
     let told = match caller.merchant().v1.callbacks {
@@ -64,7 +64,8 @@ fn forwarded(
         CallbackStyle::V2 => V1Told::Directly,
     };
     upstream.metrics().stage(Stage::Translate, started.elapsed());
-    Ok((body, V1Part { digest, members: Some(create.members(comparer)), told }))
+    let members = Some(compared.members(upstream.comparer()));
+    Ok((body, V1Part { digest: compared.digest(), members, told }))
 }
 
 /// The bytes that are signed and forwarded for a create, and whom the relay tells of its result. `order` is the store's key

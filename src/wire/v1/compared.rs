@@ -2,6 +2,8 @@
 //! hash, and in which members they differ by a short one of each.
 
 use std::borrow::Cow;
+use std::iter;
+use std::ops::Range;
 
 use super::{MEMBERS, OPTIONAL, PAYMENT_DATA, RETURN_URL, USER_IP, V1Create, payment_data};
 use crate::domain::{BrowserUrl, Direction};
@@ -17,6 +19,14 @@ const UNKNOWN: &str = "unknown fields";
 /// like this is one in four thousand million, and would make a complaint name members that do not differ.
 const BY_SHORT: Short = *b"\0s1\0";
 
+/// What a member's hash is for.
+const MEMBER: &str = "v1 member";
+/// What the hash of all others is for.
+const UNKNOWN_MEMBERS: &str = "v1 unknown members";
+
+/// The member that is compared by its value and not by its text.
+const AMOUNT: &str = "amount";
+
 /// What became of the `paymentData` of an earlier body.
 #[derive(Debug, Clone, Copy)]
 pub struct Moved<'s> {
@@ -28,57 +38,104 @@ pub struct Moved<'s> {
     pub return_url: Option<&'s BrowserUrl>,
 }
 
-impl<'a> V1Create<'a> {
+/// What a body says, in the one spelling that is hashed.
+pub struct Compared {
+    parts: Parts,
+    digest: Digest,
+    /// Where each of the [`MEMBERS`] stands, in their order; empty: it is absent, or `amount`.
+    known: [Range<usize>; MEMBERS.len()],
+    /// Where the others stand.
+    unknown: Vec<Range<usize>>,
+    amount: [u8; 8],
+}
+
+impl Compared {
     /// The keyed hash of what the body says: decoded values, the order of keys and the spelling of the amount aside.
     /// `null` is like absent where the contract says so, and so is `paymentData` without members, PHP's empty list
     /// included: all of these become the same v2 body.
     #[must_use]
-    pub fn digest(&self, comparer: &Comparer) -> Digest {
-        let body = self.compared_body();
-        let mut parts = Parts::of("v1 create");
-        parts.part(self.direction.as_str().as_bytes());
-        parts.part(&self.amount.hundredths().to_le_bytes());
-        canonical::hash_members(&mut parts, &body, |member| {
-            let name = member.name.as_ref();
-            name != "amount"
-                && (member.value.node != Node::Null || !OPTIONAL.contains(&name))
-                && (name != PAYMENT_DATA || holds_payment_data(&body))
-        });
-        // A place that nothing takes any more. Stored digests have it.
-        parts.optional(None);
-        comparer.digest(&parts)
+    pub const fn digest(&self) -> Digest {
+        self.digest
     }
 
     /// Short hashes of what the [`MEMBERS`] say, in their order, and of all others together. In place of the first stands
     /// [`BY_SHORT`]: bodies are held against each other when their `external_id` is the same.
     #[must_use]
     pub fn members(&self, comparer: &Comparer) -> V1Members {
-        let mut all = self.member_hashes(|parts| comparer.short(parts));
-        all[0] = BY_SHORT;
+        let mut all = [BY_SHORT; 10];
+        let prefix = Parts::of(MEMBER);
+        let prefix = prefix.between(&(0..prefix.length()));
+        let mut missing = Parts::of("");
+        for ((short, place), name) in all.iter_mut().zip(&self.known).zip(MEMBERS).skip(1) {
+            *short = if place.is_empty() {
+                missing.restart(MEMBER);
+                missing.part(name.as_bytes());
+                if name == AMOUNT {
+                    missing.part(&self.amount)
+                } else {
+                    missing.optional(None)
+                }
+                comparer.short(&missing)
+            } else {
+                comparer.short_of([prefix, self.parts.between(place)])
+            };
+        }
+        missing.restart(UNKNOWN_MEMBERS);
+        canonical::begin_object(&mut missing, self.unknown.len());
+        let start = missing.between(&(0..missing.length()));
+        let unknown = self.unknown.iter().map(|place| self.parts.between(place));
+        all[MEMBERS.len()] = comparer.short_of(iter::once(start).chain(unknown));
         V1Members::of(all)
     }
+}
 
-    /// The same as they were made at first, each of them from a [`Digest`].
-    fn members_by_digest(&self, comparer: &Comparer) -> V1Members {
-        V1Members::of(self.member_hashes(|parts| {
-            let [a, b, c, d, ..] = comparer.digest(parts).0;
-            [a, b, c, d]
-        }))
+impl<'a> V1Create<'a> {
+    /// What the body says, to be hashed.
+    #[must_use]
+    pub fn compared(&self, comparer: &Comparer) -> Compared {
+        let body = self.compared_body();
+        let amount = self.amount.hundredths().to_le_bytes();
+        let mut parts = Parts::of("v1 create");
+        parts.part(self.direction.as_str().as_bytes());
+        parts.part(&amount);
+        let mut known = [const { 0..0 }; MEMBERS.len()];
+        let mut unknown = Vec::new();
+        let keep = |member: &Member<'_>| {
+            let name = member.name.as_ref();
+            name != AMOUNT
+                && (member.value.node != Node::Null || !OPTIONAL.contains(&name))
+                && (name != PAYMENT_DATA || holds_payment_data(&body))
+        };
+        canonical::hash_members_noting(&mut parts, &body, keep, |member, place| {
+            match MEMBERS.iter().position(|name| *name == member.name) {
+                Some(which) => known[which] = place,
+                None => unknown.push(place),
+            }
+        });
+        // A place that nothing takes any more. Stored digests have it.
+        parts.optional(None);
+        let digest = comparer.digest(&parts);
+        Compared { parts, digest, known, unknown, amount }
     }
 
-    fn member_hashes(&self, hash: impl Fn(&Parts) -> Short) -> [Short; 10] {
+    /// The [`Compared::members`] as they were made at first, each of them from a [`Digest`].
+    fn members_by_digest(&self, comparer: &Comparer) -> V1Members {
+        let hash = |parts: &Parts| {
+            let [a, b, c, d, ..] = comparer.digest(parts).0;
+            [a, b, c, d]
+        };
         let body = self.compared_body();
         let mut all = [[0; V1Members::SHORT]; 10];
         let mut parts = Parts::of("");
         for (short, name) in all.iter_mut().zip(MEMBERS) {
-            parts.restart("v1 member");
+            parts.restart(MEMBER);
             self.add_member(&mut parts, &body, name);
             *short = hash(&parts);
         }
-        parts.restart("v1 unknown members");
+        parts.restart(UNKNOWN_MEMBERS);
         canonical::hash_members(&mut parts, &body, |member| !MEMBERS.contains(&member.name.as_ref()));
         all[MEMBERS.len()] = hash(&parts);
-        all
+        V1Members::of(all)
     }
 
     fn add_member(&self, parts: &mut Parts, body: &Object<'_>, name: &str) {
@@ -90,7 +147,7 @@ impl<'a> V1Create<'a> {
         };
         match value {
             None => parts.optional(None),
-            Some(_) if name == "amount" => parts.part(&self.amount.hundredths().to_le_bytes()),
+            Some(_) if name == AMOUNT => parts.part(&self.amount.hundredths().to_le_bytes()),
             Some(value) => canonical::hash_value(parts, value),
         }
     }
@@ -115,7 +172,7 @@ impl<'a> V1Create<'a> {
     #[must_use]
     pub fn differing(&self, comparer: &Comparer, earlier: &V1Members, moved: Option<Moved<'_>>) -> Vec<String> {
         let by_short = earlier.first() == BY_SHORT;
-        let own = if by_short { self.members(comparer) } else { self.members_by_digest(comparer) };
+        let own = if by_short { self.compared(comparer).members(comparer) } else { self.members_by_digest(comparer) };
         let places: Vec<_> = own.differing(earlier).collect();
         let outer_ip_differs = places.iter().any(|place| MEMBERS.get(*place) == Some(&USER_IP));
         let mut names = Vec::new();
@@ -188,7 +245,10 @@ mod tests {
     fn hashes_stay_what_they_are() {
         let comparer = Comparer::new(&[3; 32]);
         let create = read_create(Direction::Payin, BODY.as_bytes()).unwrap();
-        assert_eq!(u128::from_be_bytes(create.digest(&comparer).0), 0x606e_3906_2344_4d74_0628_b8f0_9f46_4b18);
+        assert_eq!(
+            u128::from_be_bytes(create.compared(&comparer).digest().0),
+            0x606e_3906_2344_4d74_0628_b8f0_9f46_4b18
+        );
         let shorts =
             |members: V1Members| members.0.as_chunks().0.iter().map(|short| u32::from_be_bytes(*short)).collect();
         let by_digest: Vec<u32> = shorts(create.members_by_digest(&comparer));
@@ -207,7 +267,7 @@ mod tests {
                 0x5dc2_d23b
             ]
         );
-        let by_short: Vec<u32> = shorts(create.members(&comparer));
+        let by_short: Vec<u32> = shorts(create.compared(&comparer).members(&comparer));
         assert_eq!(
             by_short,
             [
@@ -231,7 +291,7 @@ mod tests {
         let first = read(BODY);
         let other = BODY.replace("10.50", "10.51").replace("\"42\"", "43").replace("level\":3", "level\":4");
         let other = read_create(Direction::Payin, other.as_bytes()).unwrap();
-        for earlier in [first.members(&comparer), first.members_by_digest(&comparer)] {
+        for earlier in [first.compared(&comparer).members(&comparer), first.members_by_digest(&comparer)] {
             assert_eq!(first.differing(&comparer, &earlier, None), [""; 0]);
             assert_eq!(other.differing(&comparer, &earlier, None), ["amount", "merchant_user_id", "paymentData"]);
         }
