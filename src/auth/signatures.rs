@@ -179,13 +179,23 @@ fn written(encoding: Encoding, bytes: &[u8]) -> String {
 /// Lowercase hexadecimal text of bytes.
 #[must_use]
 pub fn lower_hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
-        text.push(char::from(DIGITS[usize::from(byte & 0xf)]));
-    }
+    push_lower_hex(&mut text, bytes);
     text
+}
+
+/// Appends lowercase hexadecimal text of bytes.
+pub fn push_lower_hex(out: &mut String, bytes: &[u8]) {
+    const PIECE: usize = 32;
+    // Without a table and without branches, many digits are made at once.
+    let digit = |half: u8| b'0' + half + if half > 9 { b'a' - b'9' - 1 } else { 0 };
+    for piece in bytes.chunks(PIECE) {
+        let mut digits = [0; PIECE * 2];
+        for (pair, byte) in digits.as_chunks_mut::<2>().0.iter_mut().zip(piece) {
+            *pair = [digit(byte >> 4), digit(byte & 0xf)];
+        }
+        out.push_str(str::from_utf8(&digits[..piece.len() * 2]).expect("digits are ASCII"));
+    }
 }
 
 /// Which hexadecimal digits count.
@@ -215,11 +225,18 @@ impl Received {
         if text.len() != length * 2 || length > LONGEST_HASH {
             return None;
         }
+        let values = match case {
+            HexCase::Lower => &LOWER_HEX,
+            HexCase::Either => &EITHER_HEX,
+        };
         let mut bytes = [0; LONGEST_HASH];
-        for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-            *byte = hex_digit(pair[0], case)? << 4 | hex_digit(pair[1], case)?;
+        let mut all = 0;
+        for (byte, [high, low]) in bytes.iter_mut().zip(text.as_chunks::<2>().0) {
+            let (high, low) = (values[usize::from(*high)], values[usize::from(*low)]);
+            all |= high | low;
+            *byte = high << 4 | low;
         }
-        Some(Self { bytes, length })
+        (all <= 0xf).then_some(Self { bytes, length })
     }
 
     /// Base64 text of exactly `length` bytes.
@@ -239,13 +256,25 @@ impl Received {
     }
 }
 
-const fn hex_digit(byte: u8, case: HexCase) -> Option<u8> {
-    match (byte, case) {
-        (b'0'..=b'9', _) => Some(byte - b'0'),
-        (b'a'..=b'f', _) => Some(byte - b'a' + 10),
-        (b'A'..=b'F', HexCase::Either) => Some(byte - b'A' + 10),
-        _ => None,
+/// The value of each byte as a hexadecimal digit; above 15: it is none.
+static LOWER_HEX: [u8; 256] = hex_values(HexCase::Lower);
+static EITHER_HEX: [u8; 256] = hex_values(HexCase::Either);
+
+const fn hex_values(case: HexCase) -> [u8; 256] {
+    let mut values = [0xff; 256];
+    let mut byte = 0;
+    while byte < values.len() {
+        #[expect(clippy::cast_possible_truncation, reason = "there are 256 of them")]
+        let digit = byte as u8;
+        values[byte] = match (digit, case) {
+            (b'0'..=b'9', _) => digit - b'0',
+            (b'a'..=b'f', _) => digit - b'a' + 10,
+            (b'A'..=b'F', HexCase::Either) => digit - b'A' + 10,
+            _ => 0xff,
+        };
+        byte += 1;
     }
+    values
 }
 
 #[cfg(test)]

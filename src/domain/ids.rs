@@ -90,6 +90,11 @@ impl TransactionId {
         self.0.get().cast_signed()
     }
 
+    /// Appends the id as callers see it.
+    pub fn write(self, out: &mut String) {
+        out.push_str(itoa::Buffer::new().format(self.0.get()));
+    }
+
     /// The bucket that the id names.
     #[must_use]
     pub fn bucket(self) -> Bucket {

@@ -72,15 +72,16 @@ fn select_shop(
 /// Applies the shop's schema to `fields` and reduces them to what it keeps.
 fn check_fields(merchant: &Merchant, request: &CreateRequest<'_>, shop: &Shop) -> Result<(Kept, Fields), Complaint> {
     let Some(schema) = &shop.side(request.kind.direction()).schema else {
-        let sent = request.fields.text(&Kept::Everything).into();
+        let sent = request.fields.reduced(&Kept::Everything).text().into();
         return Ok((Kept::Everything, Fields { sent, defaults: "{}".into() }));
     };
     let kept = Kept::Names(Arc::clone(schema.kept()));
-    request.fields.check_numbers(&kept)?;
-    let members = request.fields.members(&kept).map(|member| (&*member.name, FieldValue::Read(&member.value)));
+    let reduced = request.fields.reduced(&kept);
+    reduced.check_numbers()?;
+    let members = reduced.members().map(|member| (&*member.name, FieldValue::Read(&member.value)));
     let defaults = schema.check(&merchant.id, members).map_err(complaint)?;
     let defaults = if defaults.is_empty() { "{}".into() } else { serde_json::Value::Object(defaults).to_string() };
-    let sent = request.fields.text(&kept).into();
+    let sent = reduced.text().into();
     Ok((kept, Fields { sent, defaults: defaults.into() }))
 }
 

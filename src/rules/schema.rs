@@ -150,7 +150,9 @@ impl FieldsSchema {
         merchant: &MerchantId,
         members: impl Iterator<Item = (&'a str, FieldValue<'a>)>,
     ) -> Result<Map<String, Value>, FieldProblem> {
-        let mut whole = Whole(members.collect());
+        // As many as there can be at most, as far as that is known: none is moved.
+        let mut whole = Whole(Vec::with_capacity(members.size_hint().0 + self.defaults.len()));
+        whole.0.extend(members);
         if self.requires_ip && !whole.names(MERCHANT_USER_IP) {
             return Err(FieldProblem { path: MERCHANT_USER_IP.into(), reason: "is required".into() });
         }

@@ -1,6 +1,6 @@
 //! The address at which this gateway takes the v2 callbacks of operations that it translated from v1.
 
-use crate::auth::signatures::lower_hex;
+use crate::auth::signatures::push_lower_hex;
 use crate::domain::{Direction, MerchantId};
 use crate::store::Digest;
 
@@ -9,7 +9,12 @@ use crate::store::Digest;
 /// create, so that two concurrent ones say the same to the engine.
 #[must_use]
 pub fn relay_url(public_url: &str, merchant: &MerchantId, direction: Direction, order: Digest) -> String {
-    format!("{public_url}/relay/{merchant}.{direction}.{}", lower_hex(&order.0))
+    let mut url = String::with_capacity(public_url.len() + merchant.as_str().len() + 64);
+    for piece in [public_url, "/relay/", merchant.as_str(), ".", direction.as_str(), "."] {
+        url.push_str(piece);
+    }
+    push_lower_hex(&mut url, &order.0);
+    url
 }
 
 #[cfg(test)]

@@ -209,33 +209,12 @@ impl RequestFields<'_> {
         self.object.0.iter().filter(move |member| is_compared(&member.name, &member.value, kept))
     }
 
-    /// Looks whether a schema can be applied to the kept members.
-    ///
-    /// # Errors
-    /// A number that the schema's validator cannot hold.
-    pub fn check_numbers(&self, kept: &Kept) -> Result<(), Complaint> {
-        match self.members(kept).find(|member| !numbers_fit(&member.value)) {
-            None => Ok(()),
-            Some(member) => {
-                Err(Complaint::member(format!("fields.{}", member.name), "holds a number that is out of range"))
-            }
-        }
-    }
-
-    /// The kept members as JSON text, every value byte for byte as sent.
+    /// The [`RequestFields::members`], looked for once.
     #[must_use]
-    pub fn text(&self, kept: &Kept) -> String {
-        let mut text = String::from("{");
-        for member in self.members(kept) {
-            if text.len() > 1 {
-                text.push(',');
-            }
-            text.push_str(member.raw_name);
-            text.push(':');
-            text.push_str(member.value.raw);
-        }
-        text.push('}');
-        text
+    pub fn reduced<'s>(&'s self, kept: &'s Kept) -> Reduced<'s> {
+        let mut members = Vec::with_capacity(self.object.0.len());
+        members.extend(self.members(kept));
+        Reduced(members)
     }
 
     /// Adds the kept members to a hash.
@@ -249,6 +228,47 @@ impl RequestFields<'_> {
         let names =
             canonical::differing_names(&self.object, stored, |member| is_compared(&member.name, &member.value, kept));
         names.into_iter().map(|name| format!("fields.{name}")).collect()
+    }
+}
+
+/// Those members of `fields` that a schema keeps.
+pub struct Reduced<'s>(Vec<&'s Member<'s>>);
+
+impl<'s> Reduced<'s> {
+    /// One after the other, in the order sent.
+    pub fn members(&self) -> impl ExactSizeIterator<Item = &'s Member<'s>> {
+        self.0.iter().copied()
+    }
+
+    /// Looks whether a schema can be applied to them.
+    ///
+    /// # Errors
+    /// A number that the schema's validator cannot hold.
+    pub fn check_numbers(&self) -> Result<(), Complaint> {
+        match self.members().find(|member| !numbers_fit(&member.value)) {
+            None => Ok(()),
+            Some(member) => {
+                Err(Complaint::member(format!("fields.{}", member.name), "holds a number that is out of range"))
+            }
+        }
+    }
+
+    /// They as JSON text, every value byte for byte as sent.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let length: usize = self.members().map(|member| member.raw_name.len() + member.value.raw.len() + 2).sum();
+        let mut text = String::with_capacity(length + 2);
+        text.push('{');
+        for member in self.members() {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(member.raw_name);
+            text.push(':');
+            text.push_str(member.value.raw);
+        }
+        text.push('}');
+        text
     }
 }
 
@@ -272,7 +292,10 @@ fn is_compared(name: &str, value: &Value<'_>, kept: &Kept) -> bool {
 /// The body of a deposit's 200 reply.
 #[must_use]
 pub fn deposit_reply(id: TransactionId, redirect_url: &str) -> String {
-    let mut body = format!("{{\"transaction_id\":\"{id}\",\"redirect_url\":");
+    let mut body = String::with_capacity(redirect_url.len() + 64);
+    body.push_str("{\"transaction_id\":\"");
+    id.write(&mut body);
+    body.push_str("\",\"redirect_url\":");
     write_string(&mut body, redirect_url);
     body.push('}');
     body
@@ -341,7 +364,7 @@ mod tests {
         assert_eq!(request.method.as_deref(), Some("card-eur"));
         assert_eq!(request.customer_account_id, Some(CustomerAccountId(0)));
         assert_eq!(request.fields.customer_ip.as_ref().map(CustomerIp::as_str), Some("::1"));
-        assert_eq!(request.fields.text(&Kept::Everything), r#"{"merchant_user_ip":"::1","x":1.50}"#);
+        assert_eq!(request.fields.reduced(&Kept::Everything).text(), r#"{"merchant_user_ip":"::1","x":1.50}"#);
     }
 
     #[test]
@@ -392,7 +415,7 @@ mod tests {
         let body = with(r#""fields":{"email":"","phone":null,"merchant_user_ip":null}"#);
         let request = read_create(Direction::Payin, body.as_bytes()).unwrap();
         assert_eq!(request.fields.customer_ip, None);
-        assert_eq!(request.fields.text(&Kept::Everything), r#"{"email":"","phone":null}"#);
+        assert_eq!(request.fields.reduced(&Kept::Everything).text(), r#"{"email":"","phone":null}"#);
     }
 
     const WITHDRAWAL_BODY: &str = r#"{"order_id":"o1","amount":10.5,"currency":"EUR",
