@@ -41,6 +41,7 @@ impl Drafts {
         let told = CallbackUrl::new("https://acme.example/cb").unwrap();
         Draft {
             operation: self.operation(id, order_id, now),
+            order_key: None,
             api_key: "acme-live".into(),
             fields: Fields {
                 sent: r#"{"email":"ann@example.com","merchant_user_ip":"203.0.113.9"}"#.into(),

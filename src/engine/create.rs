@@ -167,7 +167,11 @@ impl Engine {
                 AtCreation::Wait => (None, None),
             },
         };
-        let digest = compare::digest(self.store.comparer(), request, &accepted.kept);
+        let digest = match &v1 {
+            // Such an operation is compared by what the v1 body said, never by what it became.
+            Some(v1) => v1.digest,
+            None => compare::digest(self.store.comparer(), request, &accepted.kept),
+        };
         Plan { caller, request, accepted, order, digest, v1, now, failure, provider_job }
     }
 
@@ -199,6 +203,7 @@ impl Engine {
         };
         Draft {
             operation,
+            order_key: Some(plan.order),
             api_key: caller.api_key().key.clone(),
             fields: accepted.fields.clone(),
             comparison: Comparison { digest: plan.digest, kept: accepted.kept.clone() },

@@ -152,6 +152,8 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
 pub struct Draft {
     /// The operation; its state may already be finished ("created FAILED").
     pub operation: Operation,
+    /// What the store's [`Comparer::order_key`] makes of the operation's order, where whoever drafts has asked already.
+    pub order_key: Option<Digest>,
     /// The key it was created with, which signs its callbacks.
     pub api_key: Box<str>,
     /// The `fields` of the request.
@@ -200,7 +202,7 @@ impl std::fmt::Debug for Fields {
 /// What a repeat of an operation is compared with (contract section 7, "repeat").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparison {
-    /// The keyed hash of the canonical request.
+    /// The keyed hash of the canonical request; of a v1 request that of its v1 body, once more.
     pub digest: Digest,
     /// Which members of `fields` the schema in force at creation kept.
     pub kept: Kept,

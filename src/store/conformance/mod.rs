@@ -194,6 +194,7 @@ pub(super) fn deposit(merchant_name: &str, order_text: &str) -> Draft {
             state: State::Pending,
             created_at: NOW,
         },
+        order_key: None,
         api_key: "acme-live".into(),
         fields: Fields { sent: "{}".into(), defaults: "{}".into() },
         comparison: Comparison { digest: Digest([7; 16]), kept: Kept::Everything },

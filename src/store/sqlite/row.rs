@@ -25,7 +25,9 @@ pub(super) struct NewRow {
 impl NewRow {
     pub(super) fn new(draft: Draft, vault: &Vault, kept: Option<KeptList>) -> Self {
         let operation = &draft.operation;
-        let order_key = vault.comparer().order_key(&operation.merchant, operation.direction(), &operation.order_id);
+        let order_key = draft.order_key.unwrap_or_else(|| {
+            vault.comparer().order_key(&operation.merchant, operation.direction(), &operation.order_id)
+        });
         let account = match &operation.kind {
             Kind::Withdrawal(withdrawal) => Some(sealed_account(vault, operation.id, withdrawal)),
             Kind::Deposit(_) => None,
@@ -44,7 +46,7 @@ impl NewRow {
     }
 
     /// Inserts the operation in `state`, which counts for its customer on `counted_day`; `false` when its id or its order
-    /// exists.
+    /// exists, or its order is reserved.
     pub(super) fn insert(
         &self,
         connection: &Connection,
@@ -102,8 +104,10 @@ impl NewRow {
 const INSERT: &str = "INSERT INTO operations (transaction_id, order_key, direction, status, created_at, finished_at, \
     amount, customer_account_id, kept, digest, v1_digest, currency, merchant, order_id, api_key, shop, method, \
     payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, redirect_url, account, payer, \
-    fields, counted_day, provider, v1_members, relayed, from_v1) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, \
-    ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?11 IS NOT NULL) ON CONFLICT DO NOTHING";
+    fields, counted_day, provider, v1_members, relayed, from_v1) \
+    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, \
+    ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?11 IS NOT NULL \
+    WHERE NOT EXISTS (SELECT 1 FROM reserved_ids WHERE order_key = ?2) ON CONFLICT DO NOTHING";
 
 /// All but the fields. The order is [`StoredRow::read`]'s.
 macro_rules! select {
