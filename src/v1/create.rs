@@ -32,13 +32,13 @@ pub async fn create(
         upstream.metrics().translation_refused("shape");
     })?;
     let comparer = upstream.comparer();
-    let compared = create.compared(comparer);
-    let digest = compared.digest();
+    let said = create.compared(comparer);
+    let digest = said.digest();
     let order = comparer.order_key(&caller.merchant().id, direction, &create.external_id);
     if let Some(made) = upstream.recent_v1_repeat(order, digest) {
         return Ok(reply::created(dialect, direction, &made));
     }
-    let made = match forwarded(upstream, caller, &create, order, &compared) {
+    let made = match forwarded(upstream, caller, &create, order, &said) {
         Ok((body, v1)) => {
             let created = upstream.create(caller, direction, body, v1).await;
             created.map_err(|refused| in_v1_words(refused, &create, upstream.comparer()))?
@@ -54,7 +54,7 @@ fn forwarded(
     caller: &Caller,
     create: &V1Create<'_>,
     order: Digest,
-    compared: &Compared,
+    said: &Compared,
 ) -> Result<(Bytes, V1Part), Untranslatable> {
     let started = Instant::now();
     let public_url = &caller.rules().gateway.server.public_url;
@@ -64,8 +64,8 @@ fn forwarded(
         CallbackStyle::V2 => V1Told::Directly,
     };
     upstream.metrics().stage(Stage::Translate, started.elapsed());
-    let members = Some(compared.members(upstream.comparer()));
-    Ok((body, V1Part { digest: compared.digest(), members, told }))
+    let members = Some(said.members(upstream.comparer()));
+    Ok((body, V1Part { digest: said.digest(), members, told }))
 }
 
 /// The bytes that are signed and forwarded for a create, and whom the relay tells of its result. `order` is the store's key

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::json::{Member, Node, Object, Value, write_string};
-use super::members::{parsed, present, read_object, required, required_parsed, string};
+use super::members::{parsed, present, read_object, required, required_parsed};
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, CustomerIp, Direction, Invalid,
     MERCHANT_USER_IP as USER_IP, OrderId, Shown, reserved_names,
@@ -159,14 +159,11 @@ fn read_user_id(body: &Object<'_>) -> UserId {
 
 /// The customer's address, which may stand in the body, in `paymentData`, or in both if they agree.
 fn read_user_ip(body: &Object<'_>) -> Result<Option<CustomerIp>, Complaint> {
-    let read = |path: Cow<'static, str>, value: &Value<'_>| {
-        let text = string(path.clone(), value)?;
-        CustomerIp::new(text).map_err(|invalid| Complaint::invalid(path, &invalid))
-    };
-    let outer = present(body, USER_IP).map(|value| read(USER_IP.into(), value)).transpose()?;
+    let read = |path, value: &Value<'_>| parsed(path, value, CustomerIp::new);
+    let outer = present(body, USER_IP).map(|value| read(USER_IP, value)).transpose()?;
     let inner = payment_data(body)
         .and_then(|fields| present(fields, USER_IP))
-        .map(|value| read(format!("{PAYMENT_DATA}.{USER_IP}").into(), value))
+        .map(|value| read("paymentData.merchant_user_ip", value))
         .transpose()?;
     match (outer, inner) {
         (Some(outer), Some(inner)) if outer != inner => {

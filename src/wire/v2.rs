@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::canonical;
 use super::json::{Member, Node, Object, Value, write_string};
-use super::members::{object, parsed, present, read_object, required, required_parsed, string};
+use super::members::{object, parsed, present, read_object, required, required_parsed};
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CUSTOMER_FIELDS, CallbackUrl, Currency, CustomerAccountId, CustomerIp,
     Direction, Invalid, MERCHANT_USER_IP, Operation, OrderId, TransactionId, reserved_names,
@@ -199,8 +199,7 @@ fn check_fields(direction: Direction, fields: &Object<'_>) -> Result<Option<Cust
         }
     }
     let Some(value) = present(fields, MERCHANT_USER_IP) else { return Ok(None) };
-    let text = string(path(MERCHANT_USER_IP), value)?;
-    CustomerIp::new(text).map(Some).map_err(|invalid| Complaint::invalid(path(MERCHANT_USER_IP), &invalid))
+    parsed("fields.merchant_user_ip", value, CustomerIp::new).map(Some)
 }
 
 impl RequestFields<'_> {
@@ -236,6 +235,7 @@ pub struct Reduced<'s>(Vec<&'s Member<'s>>);
 
 impl<'s> Reduced<'s> {
     /// One after the other, in the order sent.
+    #[must_use = "an iterator does nothing by itself"]
     pub fn members(&self) -> impl ExactSizeIterator<Item = &'s Member<'s>> {
         self.0.iter().copied()
     }

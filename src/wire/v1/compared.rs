@@ -71,9 +71,9 @@ impl Compared {
                 missing.restart(MEMBER);
                 missing.part(name.as_bytes());
                 if name == AMOUNT {
-                    missing.part(&self.amount)
+                    missing.part(&self.amount);
                 } else {
-                    missing.optional(None)
+                    missing.optional(None);
                 }
                 comparer.short(&missing)
             } else {
