@@ -247,6 +247,15 @@ impl Complaint {
         Self::member(path, invalid.reason().to_owned())
     }
 
+    /// What the caller is told.
+    #[must_use]
+    pub fn sentence(&self) -> Cow<'_, str> {
+        match &self.member {
+            Some(path) => [Nameable(path).shown(), ": ", &self.reason].concat().into(),
+            None => Cow::Borrowed(&self.reason),
+        }
+    }
+
     /// The path of the member, when it is about one.
     #[must_use]
     pub fn path(&self) -> Option<&str> {
@@ -269,10 +278,7 @@ impl Complaint {
 
 impl fmt::Display for Complaint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.member {
-            Some(path) => write!(f, "{}: {}", Nameable(path), self.reason),
-            None => f.write_str(&self.reason),
-        }
+        f.write_str(&self.sentence())
     }
 }
 
@@ -287,13 +293,24 @@ impl From<Complaint> for Failure {
 #[derive(Debug, Clone, Copy)]
 pub struct Nameable<'a>(pub &'a str);
 
-impl fmt::Display for Nameable<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl<'a> Nameable<'a> {
+    fn shown(self) -> &'a str {
         let name = self.0;
+        // As most names are; the others need more looking at.
+        let usual = name.bytes().all(|b| b.is_ascii_lowercase() || matches!(b, b'_' | b'.'));
+        if usual && (1..=128).contains(&name.len()) {
+            return name;
+        }
         let shown = |c: char| c.is_alphanumeric() || c.is_ascii_graphic() && c != '"' || c == ' ';
         let plain = (1..=128).contains(&name.chars().count()) && name.chars().all(shown) && name.trim() == name;
         let digits = name.chars().filter(|c| c.is_numeric()).count();
-        if plain && digits < 12 { f.write_str(name) } else { f.write_str("(a member whose name cannot be shown)") }
+        if plain && digits < 12 { name } else { "(a member whose name cannot be shown)" }
+    }
+}
+
+impl fmt::Display for Nameable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.shown())
     }
 }
 

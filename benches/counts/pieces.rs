@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::HeaderValue;
 use paybridge::auth::signatures::{V1Input, sign_v2, verify_v1};
 use paybridge::domain::{Bucket, Direction, Made, MerchantId, OrderId, RedirectUrl, TransactionId};
 use paybridge::engine::{PageSecret, by_todays_rules};
+use paybridge::http::correlation::RequestId;
 use paybridge::http::listener::check_head;
 use paybridge::http::reply::{Envelope, success};
 use paybridge::rules::{AddressSet, Secret};
@@ -169,7 +169,7 @@ fn v1_reply(times: u32) {
         external_id: OrderId::new("order-000000000000").unwrap(),
         redirect_url: Some(RedirectUrl::new(link.expose().to_owned())),
     };
-    let request_id = HeaderValue::from_static("5f0e2a5f0e2a5f0e2a5f0e2a5f0e2a5f");
+    let request_id = RequestId::Drawn(*b"5f0e2a5f0e2a5f0e2a5f0e2a5f0e2a5f");
     let envelope = Envelope { request_id: &request_id, v1_merchant: Some(merchant), close: false };
     repeat(times, || {
         let body = v1::reply::created(&merchant.v1.dialect, Direction::Payin, black_box(&made));

@@ -184,15 +184,24 @@ pub fn lower_hex(bytes: &[u8]) -> String {
     text
 }
 
+/// The two lowercase hexadecimal digits of a byte.
+#[must_use]
+pub const fn lower_hex_digits(byte: u8) -> [u8; 2] {
+    [lower_hex_digit(byte >> 4), lower_hex_digit(byte & 0xf)]
+}
+
+/// Without a table and without branches, so that many digits are made at once.
+const fn lower_hex_digit(half: u8) -> u8 {
+    b'0' + half + if half > 9 { b'a' - b'9' - 1 } else { 0 }
+}
+
 /// Appends lowercase hexadecimal text of bytes.
 pub fn push_lower_hex(out: &mut String, bytes: &[u8]) {
     const PIECE: usize = 32;
-    // Without a table and without branches, many digits are made at once.
-    let digit = |half: u8| b'0' + half + if half > 9 { b'a' - b'9' - 1 } else { 0 };
     for piece in bytes.chunks(PIECE) {
         let mut digits = [0; PIECE * 2];
         for (pair, byte) in digits.as_chunks_mut::<2>().0.iter_mut().zip(piece) {
-            *pair = [digit(byte >> 4), digit(byte & 0xf)];
+            *pair = lower_hex_digits(*byte);
         }
         out.push_str(str::from_utf8(&digits[..piece.len() * 2]).expect("digits are ASCII"));
     }

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::auth::signatures::lower_hex;
+use crate::auth::signatures::lower_hex_digits;
 use crate::clock::Random;
 use crate::upstream::remote::Passing;
 
@@ -11,19 +11,51 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// The caller's request id, if it sent one of 1 to 128 visible ASCII characters, else a new one of 32 hexadecimal digits
-/// (contract section 3).
-#[must_use]
-pub fn request_id(headers: &HeaderMap, random: &dyn Random) -> HeaderValue {
-    if let Some(sent) = only(headers, &REQUEST_ID)
-        && (1..=128).contains(&sent.len())
-        && sent.as_bytes().iter().all(u8::is_ascii_graphic)
-    {
-        return sent.clone();
+/// What a request is called in its reply, in the log and in the requests that are made for it.
+#[derive(Debug, Clone)]
+pub enum RequestId {
+    /// By its caller.
+    Sent(HeaderValue),
+    /// By the gateway: hexadecimal digits.
+    Drawn([u8; 32]),
+}
+
+impl RequestId {
+    /// The caller's, if it sent one of 1 to 128 visible ASCII characters, else a new one (contract section 3).
+    #[must_use]
+    pub fn of(headers: &HeaderMap, random: &dyn Random) -> Self {
+        if let Some(sent) = only(headers, &REQUEST_ID)
+            && (1..=128).contains(&sent.len())
+            && sent.as_bytes().iter().all(u8::is_ascii_graphic)
+        {
+            return Self::Sent(sent.clone());
+        }
+        let mut bytes = [0; 16];
+        random.fill(&mut bytes);
+        let mut digits = [0; 32];
+        for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(bytes) {
+            *pair = lower_hex_digits(byte);
+        }
+        Self::Drawn(digits)
     }
-    let mut bytes = [0; 16];
-    random.fill(&mut bytes);
-    HeaderValue::try_from(lower_hex(&bytes)).unwrap_or(HeaderValue::from_static("unknown"))
+
+    /// As text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Sent(value) => value.to_str().unwrap_or_default(),
+            Self::Drawn(digits) => str::from_utf8(digits).unwrap_or_default(),
+        }
+    }
+
+    /// For a header.
+    #[must_use]
+    pub fn value(&self) -> HeaderValue {
+        match self {
+            Self::Sent(value) => value.clone(),
+            Self::Drawn(digits) => HeaderValue::from_bytes(digits).unwrap_or(HeaderValue::from_static("unknown")),
+        }
+    }
 }
 
 /// The trace id of a valid W3C `traceparent`, 32 lowercase hexadecimal digits. Versions after 00 may add fields behind
@@ -42,9 +74,9 @@ pub fn trace_id(headers: &HeaderMap) -> Option<&str> {
 /// What names a request in the requests that are made for it elsewhere (contract section 13): its id, and the trace that
 /// it belongs to.
 #[must_use]
-pub fn passing(request_id: &HeaderValue, headers: &HeaderMap) -> Passing {
+pub fn passing(request_id: &RequestId, headers: &HeaderMap) -> Passing {
     let traceparent = trace_id(headers).and(only(headers, &TRACEPARENT)).cloned();
-    Passing { request_id: Some(request_id.clone()), traceparent }
+    Passing { request_id: Some(request_id.value()), traceparent }
 }
 
 fn hex(text: &str, length: usize) -> bool {
@@ -80,7 +112,8 @@ mod tests {
     fn a_fitting_request_id_is_kept() {
         let longest = "x".repeat(128);
         for kept in ["1", "req-42/a:b\"~!", &longest] {
-            assert_eq!(request_id(&headers(&REQUEST_ID, &[kept.as_bytes()]), &Sevens), kept);
+            let id = RequestId::of(&headers(&REQUEST_ID, &[kept.as_bytes()]), &Sevens);
+            assert_eq!((id.as_str(), id.value().as_bytes()), (kept, kept.as_bytes()));
         }
     }
 
@@ -90,7 +123,8 @@ mod tests {
         for values in
             [&[][..], &[&b""[..]], &[b"a b"], &[b"a\tb"], &["\u{e9}".as_bytes()], &[too_long.as_bytes()], &[b"a", b"b"]]
         {
-            assert_eq!(request_id(&headers(&REQUEST_ID, values), &Sevens), NEW, "{values:?}");
+            let id = RequestId::of(&headers(&REQUEST_ID, values), &Sevens);
+            assert_eq!((id.as_str(), id.value().as_bytes()), (NEW, NEW.as_bytes()), "{values:?}");
         }
     }
 
@@ -116,7 +150,7 @@ mod tests {
         let good = b"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         assert_eq!(trace(&[good, good]), None, "sent twice");
         let passed =
-            |values: &[&[u8]]| passing(&HeaderValue::from_static("r"), &headers(&TRACEPARENT, values)).traceparent;
+            |values: &[&[u8]]| passing(&RequestId::Drawn([b'r'; 32]), &headers(&TRACEPARENT, values)).traceparent;
         assert_eq!(passed(&[good]).unwrap().as_bytes(), good);
         assert_eq!(passed(&[b"00-0"]), None, "nothing that is no trace is passed on");
     }

@@ -10,7 +10,6 @@ use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -128,10 +127,9 @@ impl Gateway {
     }
 }
 
-async fn perform(core: Arc<Core>, exchange: Exchange, work: Admitted) -> Reply {
-    let started = Instant::now();
+async fn perform(core: Arc<Core>, mut exchange: Exchange, work: Admitted) -> Reply {
     let outcome = without_panic(core.work(work)).await;
-    core.wiring.metrics.stage(Stage::Engine, started.elapsed());
+    exchange.stage_ended(Stage::Engine);
     exchange.finish(outcome)
 }
 
@@ -226,7 +224,6 @@ impl Core {
     where
         B: Body<Data = Bytes>,
     {
-        let started = Instant::now();
         if let Some(refusal) = facts.refusal() {
             exchange.close = exchange.http1;
             return Err(refusal.into());
@@ -260,13 +257,12 @@ impl Core {
         let key = key.admit(address).map_err(held_up)?;
         let target = Target::of(&route, key.merchant());
         exchange.route = target.as_ref().and_then(Target::name).unwrap_or(exchange.route);
-        self.wiring.metrics.stage(Stage::Admission, started.elapsed());
+        exchange.stage_ended(Stage::Admission);
 
-        let body = self.whole_body(body, limits).await?;
+        let body = whole_body(exchange, body, limits).await?;
 
-        let started = Instant::now();
         let (caller, body) = credentials.prove(key, head, body, self.wiring.clock.now()).map_err(held_up)?;
-        self.wiring.metrics.stage(Stage::Signature, started.elapsed());
+        exchange.stage_ended(Stage::Signature);
         exchange.close = false;
         exchange.v1_proven = matches!(route, Route::V1(_));
         let target = target.ok_or(Refusal::UnknownPath)?;
@@ -297,12 +293,12 @@ impl Core {
         let provider = events::provider_of(&rules, shop).filter(|_| !self.wiring.upstream.is_remote());
         let (shop, provider) = provider.ok_or_else(unknown)?;
 
-        let body = self.whole_body(body, limits).await?;
+        exchange.stage_begins();
+        let body = whole_body(exchange, body, limits).await?;
 
-        let started = Instant::now();
         let body = admission::prove_report(&provider.secrets, body, signature)
             .map_err(|refusal| self.held_up(refusal, address, &rules))?;
-        self.wiring.metrics.stage(Stage::Signature, started.elapsed());
+        exchange.stage_ended(Stage::Signature);
         exchange.close = false;
         admission::no_query_on_post(head)?;
         Ok(Admitted::Provider(shop.clone(), body))
@@ -333,18 +329,8 @@ impl Core {
             exchange.close = false;
             visit.decision = Some(Decision::read(&form)?);
         }
+        exchange.stage_begins();
         Ok(Admitted::Customer(visit))
-    }
-
-    /// Reads a body in the time and size that it has.
-    async fn whole_body<B>(&self, body: B, limits: &Limits) -> Result<Bytes, Failure>
-    where
-        B: Body<Data = Bytes>,
-    {
-        let started = Instant::now();
-        let body = body::read(body, limits.body, limits.body_timeout).await?;
-        self.wiring.metrics.stage(Stage::Body, started.elapsed());
-        Ok(body)
     }
 
     /// Counts a failed authentication against its address, and turns it into a 429 when there were too many.
@@ -386,6 +372,16 @@ async fn work_for(caller: &Caller, work: Work, upstream: &Upstream) -> Result<By
         Work::V2Create(direction, body, signature) => upstream.native_create(caller, direction, &body, signature).await,
         Work::V2Status(transaction_id, signature) => upstream.native_status(caller, &transaction_id, signature).await,
     }
+}
+
+/// Reads a body in the time and size that it has.
+async fn whole_body<B>(exchange: &mut Exchange, body: B, limits: &Limits) -> Result<Bytes, Failure>
+where
+    B: Body<Data = Bytes>,
+{
+    let body = body::read(body, limits.body, limits.body_timeout).await?;
+    exchange.stage_ended(Stage::Body);
+    Ok(body)
 }
 
 /// Runs a handler; its panic becomes our failure, told to the operator and not to the caller.

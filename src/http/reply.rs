@@ -8,8 +8,9 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body_util::Full;
 use serde::Serialize;
 
-use super::correlation::REQUEST_ID;
+use super::correlation::{REQUEST_ID, RequestId};
 use crate::failure::{Busy, EngineReply, EngineWord, Failure, Refusal};
+use crate::json::write_string;
 use crate::pages::{Html, Page, Refresh, Step};
 use crate::rules::{Dialect, Merchant, PageState, Pages};
 
@@ -23,7 +24,7 @@ pub const CALLER_GONE: u16 = 499;
 #[derive(Debug, Clone, Copy)]
 pub struct Envelope<'a> {
     /// `X-Request-Id`.
-    pub request_id: &'a HeaderValue,
+    pub request_id: &'a RequestId,
     /// The merchant of a v1 request, once its signature is proven: its replies have its dialect's shape and notices.
     pub v1_merchant: Option<&'a Merchant>,
     /// Whether the connection closes after this reply, because of what is left unread on it.
@@ -100,7 +101,7 @@ pub fn failure_page(failure: &Failure, reader: Reader<'_>, envelope: &Envelope<'
 }
 
 fn shown(status: StatusCode, page: &Page, reader: Reader<'_>, envelope: &Envelope<'_>) -> Reply {
-    let request_id = envelope.request_id.to_str().unwrap_or_default();
+    let request_id = envelope.request_id.as_str();
     let Html { text, language, style_source } = page.html(reader.pages, reader.accept_language, request_id);
     let mut reply = for_customers(plain(status, text.into(), envelope));
     let style_source = style_source.map_or("'none'".to_owned(), |source| format!("'{source}'"));
@@ -159,8 +160,8 @@ fn told<'a>(failure: &'a Failure, order_id: &str) -> Told<'a> {
     let again = |what| format!("{what}; the same request, with the same {order_id}, may be sent again");
     match failure {
         Failure::Refused(refusal) => told_refusal(refusal),
-        Failure::Invalid(complaint) => Told::new(StatusCode::BAD_REQUEST, complaint.to_string()),
-        Failure::Conflict(complaint) => Told::new(StatusCode::CONFLICT, complaint.to_string()),
+        Failure::Invalid(complaint) => Told::new(StatusCode::BAD_REQUEST, complaint.sentence()),
+        Failure::Conflict(complaint) => Told::new(StatusCode::CONFLICT, complaint.sentence()),
         Failure::NotFound => Told::new(StatusCode::NOT_FOUND, NOT_FOUND),
         Failure::NotOffered(what) => {
             Told::new(StatusCode::NOT_IMPLEMENTED, format!("{what} is not offered by this gateway"))
@@ -286,11 +287,6 @@ struct ErrorValues<'a> {
     message: &'a str,
 }
 
-#[derive(Serialize)]
-struct DefaultError<'a> {
-    error: ErrorValues<'a>,
-}
-
 /// The dialect's shape of an error where it has one, else the default (contract sections 3 and 4).
 fn error_body(status: StatusCode, message: &str, dialect: Option<&Dialect>) -> Bytes {
     let values = ErrorValues { code: status.as_u16(), message };
@@ -302,7 +298,18 @@ fn error_body(status: StatusCode, message: &str, dialect: Option<&Dialect>) -> B
         }
         None => {}
     }
-    serde_json::to_vec(&DefaultError { error: values }).unwrap_or_default().into()
+    default_error(&values).into()
+}
+
+fn default_error(ErrorValues { code, message }: &ErrorValues<'_>) -> String {
+    const AROUND: usize = r#"{"error":{"code":65535,"message":""}}"#.len();
+    let mut body = String::with_capacity(AROUND + message.len());
+    body.push_str(r#"{"error":{"code":"#);
+    body.push_str(itoa::Buffer::new().format(*code));
+    body.push_str(r#","message":"#);
+    write_string(&mut body, message);
+    body.push_str("}}");
+    body
 }
 
 fn json(status: StatusCode, body: Bytes, envelope: &Envelope<'_>) -> Reply {
@@ -316,7 +323,7 @@ fn plain(status: StatusCode, body: Bytes, envelope: &Envelope<'_>) -> Reply {
     *reply.status_mut() = status;
     let headers = reply.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(REQUEST_ID, envelope.request_id.clone());
+    headers.insert(REQUEST_ID, envelope.request_id.value());
     if envelope.close {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
@@ -345,7 +352,7 @@ mod tests {
 
     #[test]
     fn an_engine_is_told_in_its_own_words() {
-        let id = HeaderValue::from_static("r");
+        let id = RequestId::Sent(HeaderValue::from_static("r"));
         let envelope = Envelope { request_id: &id, v1_merchant: None, close: false };
         let body = Bytes::from_static(b"{\"error\":{\"code\":429,\"message\":\"slow down\"}}");
         let retry_after = Some(Duration::from_secs(7));

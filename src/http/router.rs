@@ -126,8 +126,8 @@ pub fn find<'a>(rules: &'a RuleSet, method: &Method, path: &'a str) -> Result<Ro
 /// Whether a path is one of customers' pages, so that whatever goes wrong with a request for it is told to a person.
 #[must_use]
 pub fn is_of_pages(path: &str) -> bool {
-    let row = TABLE.iter().find(|row| row.path.segment(path).is_some());
-    row.is_some_and(|row| matches!(row.served, [(_, Served::Page { .. }), ..]))
+    let mut rows = TABLE.iter().filter(|row| matches!(row.served, [(_, Served::Page { .. }), ..]));
+    rows.any(|row| row.path.segment(path).is_some())
 }
 
 /// The name of a path's first route, for requests whose method it is not served with.
@@ -144,13 +144,19 @@ impl Path {
     fn segment<'a>(&self, path: &'a str) -> Option<&'a str> {
         match self {
             Self::Exactly(text) => (path == *text).then_some(""),
-            Self::SegmentBelow(prefix) => path.strip_prefix(prefix).filter(|segment| !segment.contains('/')),
+            Self::SegmentBelow(prefix) => Self::behind(prefix, path).filter(|segment| !segment.contains('/')),
             Self::SegmentBetween(prefix, suffix) => {
-                let segment = path.strip_prefix(prefix)?.strip_suffix(suffix)?;
+                let segment = Self::behind(prefix, path)?.strip_suffix(suffix)?;
                 (!segment.contains('/')).then_some(segment)
             }
-            Self::Below(prefix) => path.strip_prefix(prefix),
+            Self::Below(prefix) => Self::behind(prefix, path),
         }
+    }
+
+    /// What follows the prefix. Most paths differ from most prefixes in the third byte already.
+    fn behind<'a>(prefix: &str, path: &'a str) -> Option<&'a str> {
+        let third = |text: &str| text.as_bytes().get(2).copied();
+        if third(prefix) == third(path) { path.strip_prefix(prefix) } else { None }
     }
 }
 

@@ -163,7 +163,8 @@ impl Replies {
     /// Whether the dialect has a template for a reply.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        self.environment.get_template(name).is_ok()
+        // Asking for it by name would write an error first where it is not there.
+        self.environment.templates().any(|(known, _)| known == name)
     }
 
     /// Renders a reply by its template; `None` when the dialect has none for it. What is rendered is JSON: filters such
@@ -173,7 +174,7 @@ impl Replies {
     /// The template failed for these values, or rendered something else than JSON; the text names the template, never a
     /// value.
     pub fn render(&self, name: &str, values: &impl serde::Serialize) -> Option<Result<String, String>> {
-        let template = self.environment.get_template(name).ok()?;
+        let (_, template) = self.environment.templates().find(|(known, _)| *known == name)?;
         let rendered = template.render(minijinja::value::Serde(values));
         Some(rendered.map_err(|error| format!("reply template {name}: {:?}", error.kind())).and_then(|text| {
             let checked = Self::check_json(&text);

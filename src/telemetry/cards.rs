@@ -23,7 +23,7 @@ const LETTERS: usize = 4;
 /// since no log could be read without them; who hides a number in the shape of one could as well encode it.
 pub(super) fn without_cards(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
-    if bytes.iter().filter(|byte| byte.is_ascii_digit()).count() < *LENGTHS.start() {
+    if count(bytes, |byte| byte.is_ascii_digit()) < *LENGTHS.start() || is_hex_id(bytes) {
         return Cow::Borrowed(text);
     }
     let mut hidden = Vec::new();
@@ -43,6 +43,20 @@ pub(super) fn without_cards(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     text.char_indices().map(|(at, shown)| if hidden.contains(&at) { '*' } else { shown }).collect()
+}
+
+/// Whether a hexadecimal id is the whole text, as it is of the ids that the gateway draws.
+fn is_hex_id(text: &[u8]) -> bool {
+    let letters = || count(text, |byte| matches!(byte, b'a'..=b'f' | b'A'..=b'F'));
+    HEX_IDS.contains(&text.len())
+        && letters() >= LETTERS
+        && letters() + count(text, |byte| byte.is_ascii_digit()) == text.len()
+}
+
+/// How many bytes are of a kind. Counted in pieces whose count fits a byte, which takes many bytes at a time.
+fn count(text: &[u8], kind: impl Fn(u8) -> bool) -> usize {
+    let of = |piece: &[u8]| piece.iter().map(|byte| u8::from(kind(*byte))).sum::<u8>();
+    text.chunks(128).map(|piece| usize::from(of(piece))).sum()
 }
 
 /// Notes the places of the middle digits of every part that could be a card number.

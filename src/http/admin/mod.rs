@@ -47,7 +47,7 @@ pub use self::rules::{CertificateInfo, ProblemInfo, RulesInfo};
 
 use self::guard::Guard;
 use self::reply::Reply;
-use super::correlation::request_id;
+use super::correlation::{REQUEST_ID, RequestId};
 use crate::callback::Sampled;
 use crate::clock::SystemRandomness;
 use crate::domain::UnixMillis;
@@ -178,7 +178,7 @@ async fn serve_connection(socket: TcpStream, desk: Arc<Desk>) {
         async move {
             let (head, _body) = request.into_parts();
             let mut reply = desk.answer(&head.method, &head.uri, &head.headers).await;
-            reply.headers_mut().insert("x-request-id", request_id(&head.headers, &desk.random));
+            reply.headers_mut().insert(REQUEST_ID, RequestId::of(&head.headers, &desk.random).value());
             Ok::<_, std::convert::Infallible>(reply)
         }
     });

@@ -5,23 +5,26 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::request::Parts;
-use http::{HeaderValue, Method};
+use http::{HeaderName, HeaderValue, Method};
 
 use super::{Core, Said};
 use crate::auth::addresses::client_address;
 use crate::failure::Failure;
+use crate::http::correlation::{self, RequestId};
 use crate::http::reader::Reader;
 use crate::http::reply::{self, Envelope, Reply};
-use crate::http::{Arrival, Protocol, correlation, router};
+use crate::http::{Arrival, Protocol, router};
 use crate::rules::{Merchant, RuleSet};
-use crate::telemetry::AccessLine;
 use crate::telemetry::access::loggable;
+use crate::telemetry::{AccessLine, Stage};
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// A request and what was learnt of it, until it is answered or its caller is gone: either is logged and counted.
 pub(super) struct Exchange {
     core: Arc<Core>,
     pub(super) rules: Arc<RuleSet>,
-    pub(super) request_id: HeaderValue,
+    pub(super) request_id: RequestId,
     trace: Option<Box<str>>,
     method: Method,
     pub(super) route: &'static str,
@@ -38,6 +41,8 @@ pub(super) struct Exchange {
     /// Of a customer's page: who reads the answer.
     pub(super) reader: Option<Reader>,
     started: Instant,
+    /// When the last stage ended.
+    stage_ended: Instant,
     answered: bool,
 }
 
@@ -49,13 +54,16 @@ impl Exchange {
         Arrival { peer, .. }: Arrival,
         has_body: bool,
     ) -> Self {
-        let forwarded = head.headers.get_all("x-forwarded-for");
         let http1 = peer.protocol == Protocol::Http1;
-        let forwarded = forwarded.iter().map(HeaderValue::as_bytes);
+        // Without proxies that are believed, nobody's word is looked for.
+        let believed = !core.trusted_proxies.is_empty();
+        let forwarded = believed.then(|| head.headers.get_all(FORWARDED_FOR).iter());
+        let forwarded = forwarded.into_iter().flatten().map(HeaderValue::as_bytes);
+        let started = Instant::now();
         let address = client_address(peer.address, &core.trusted_proxies, forwarded);
         Self {
             rules,
-            request_id: correlation::request_id(&head.headers, core.wiring.random.as_ref()),
+            request_id: RequestId::of(&head.headers, core.wiring.random.as_ref()),
             trace: correlation::trace_id(&head.headers).map(Into::into),
             method: head.method.clone(),
             route: router::NO_ROUTE,
@@ -65,10 +73,22 @@ impl Exchange {
             v1_proven: false,
             close: http1 && has_body,
             reader: router::is_of_pages(head.uri.path()).then(|| Reader::of(&head.headers)),
-            started: Instant::now(),
+            started,
+            stage_ended: started,
             answered: false,
             core,
         }
+    }
+
+    /// A stage begins now, and not where the one before it ended.
+    pub(super) fn stage_begins(&mut self) {
+        self.stage_ended = Instant::now();
+    }
+
+    /// A stage has ended; it began where the one before it ended. The clock is read once for both.
+    pub(super) fn stage_ended(&mut self, stage: Stage) {
+        let began = std::mem::replace(&mut self.stage_ended, Instant::now());
+        self.core.wiring.metrics.stage(stage, self.stage_ended.duration_since(began));
     }
 
     /// Replies, counts and logs.
@@ -114,7 +134,7 @@ impl Exchange {
         let (core, duration) = (&self.core, self.started.elapsed());
         core.wiring.metrics.request(self.route, status, duration);
         core.wiring.access_log.line(&AccessLine {
-            request_id: self.request_id.to_str().unwrap_or_default(),
+            request_id: self.request_id.as_str(),
             merchant: self.merchant.as_ref().map(|merchant| merchant.id.as_str()),
             route: self.route,
             method: method_name(&self.method),
@@ -130,21 +150,21 @@ impl Exchange {
 
     /// Counts refusals, and tells the operator what the caller is not told.
     fn note(&self, failure: &Failure) {
-        let request_id = loggable(self.request_id.to_str().unwrap_or_default());
+        let request_id = || loggable(self.request_id.as_str());
         match failure {
             Failure::Refused(refusal) => self.core.wiring.metrics.refused(refusal.reason()),
             Failure::BadEngineReply { cause } => {
                 if let Some(left_out) = self.core.bad_replies.due(Instant::now()) {
-                    tracing::error!(%request_id, route = self.route, %cause, left_out,
+                    tracing::error!(request_id = %request_id(), route = self.route, %cause, left_out,
                         "the engine's answer cannot be passed on");
                 }
             }
             Failure::Internal { cause } => {
-                tracing::error!(%request_id, route = self.route, %cause, "the gateway failed");
+                tracing::error!(request_id = %request_id(), route = self.route, %cause, "the gateway failed");
             }
             // What keeps the engine from answering is told once by who asks it.
             Failure::EngineUnreachable { cause } => {
-                tracing::debug!(%request_id, route = self.route, %cause, "the engine could not be reached");
+                tracing::debug!(request_id = %request_id(), route = self.route, %cause, "the engine could not be reached");
             }
             Failure::EngineTimeout
             | Failure::Invalid(_)

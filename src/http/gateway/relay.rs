@@ -2,14 +2,13 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytes::Bytes;
 use http::request::Parts;
 use http_body::Body;
 
 use super::exchange::Exchange;
-use super::{Admitted, Core};
+use super::{Admitted, Core, whole_body};
 use crate::callback::relay;
 use crate::failure::{Failure, Refusal};
 use crate::http::admission;
@@ -37,13 +36,13 @@ impl Core {
         let addressee = addressee.ok_or_else(|| self.counted(Refusal::UnknownPath, address, &rules))?;
         exchange.merchant = rules.merchants.get(&addressee.merchant).cloned();
 
-        let body = self.whole_body(body, limits).await?;
+        exchange.stage_begins();
+        let body = whole_body(exchange, body, limits).await?;
 
-        let started = Instant::now();
         let body = headers
             .prove(recipe, relay::secrets(&rules, &addressee), head, body)
             .map_err(|refusal| self.held_up(refusal, address, &rules))?;
-        self.wiring.metrics.stage(Stage::Signature, started.elapsed());
+        exchange.stage_ended(Stage::Signature);
         exchange.close = false;
         admission::no_query_on_post(head)?;
         Ok(Admitted::Relayed(addressee, body))

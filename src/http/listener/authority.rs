@@ -5,25 +5,32 @@ use std::net::Ipv6Addr;
 /// Whether a `Host` or an authority is one host with an optional port: a name, an IPv4 address or a bracketed IPv6
 /// address; no user information, no list, no spaces.
 pub(super) fn is_valid(text: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(text) else { return false };
-    let (host, after) = if let Some(rest) = text.strip_prefix('[') {
-        let Some((address, after)) = rest.split_once(']') else { return false };
-        (address.parse::<Ipv6Addr>().is_ok(), after)
+    let (host, after) = if let Some(rest) = text.strip_prefix(b"[") {
+        let Some(end) = rest.iter().position(|byte| *byte == b']') else { return false };
+        (is_address(&rest[..end]), &rest[end + 1..])
     } else {
-        let (name, after) = text.split_at(text.find(':').unwrap_or(text.len()));
-        (is_name(name), after)
+        let name = text.iter().position(|byte| !is_of_name(*byte)).unwrap_or(text.len());
+        ((1..=255).contains(&name), &text[name..])
     };
-    host && (after.is_empty() || after.strip_prefix(':').is_some_and(is_port))
+    host && (after.is_empty() || after.strip_prefix(b":").is_some_and(is_port))
 }
 
-fn is_name(name: &str) -> bool {
-    (1..=255).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_'))
+fn is_address(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok_and(|text| text.parse::<Ipv6Addr>().is_ok())
 }
 
-fn is_port(port: &str) -> bool {
-    // The grammar allows an empty port.
-    port.is_empty() || (port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok())
+const fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_')
+}
+
+/// The grammar allows an empty port, and zeros before it.
+fn is_port(port: &[u8]) -> bool {
+    let mut number = 0_u16;
+    port.iter().all(|digit| {
+        let longer = number.checked_mul(10).and_then(|tens| tens.checked_add(u16::from(digit.wrapping_sub(b'0'))));
+        number = longer.unwrap_or_default();
+        digit.is_ascii_digit() && longer.is_some()
+    })
 }
 
 #[cfg(test)]

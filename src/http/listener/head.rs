@@ -6,9 +6,10 @@ use std::mem::MaybeUninit;
 
 use http::uri::Scheme;
 use http::{HeaderMap, Method, Request, Uri, Version, header};
+use memchr::memchr;
 
-use super::authority;
 use super::framing::Framing;
+use super::{authority, usual};
 use crate::http::{HeadFacts, HeadFault};
 
 /// How many header lines a request may have. Below hyper's own bound, so that this one decides.
@@ -40,7 +41,7 @@ pub(super) enum Scan {
 impl Scanner {
     /// Looks on through `input`, which starts with the head's first byte.
     pub(super) fn scan(&mut self, input: &[u8]) -> Scan {
-        while let Some(offset) = input[self.scanned..].iter().position(|byte| *byte == b'\n') {
+        while let Some(offset) = memchr(b'\n', &input[self.scanned..]) {
             let at = self.scanned + offset;
             self.scanned = at + 1;
             if !input[self.line_start..at].ends_with(b"\r") {
@@ -71,6 +72,11 @@ impl fmt::Debug for Refused {
 
 /// Judges a complete head: the framing of its body, or why it is refused.
 pub(super) fn judge(bytes: &[u8]) -> Result<Framing, Refused> {
+    usual::framing(bytes).map_or_else(|| judge_parsed(bytes), Ok)
+}
+
+/// Judges a head of any kind.
+pub(super) fn judge_parsed(bytes: &[u8]) -> Result<Framing, Refused> {
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut []);
     let facts = match request.parse_with_uninit_headers(bytes, &mut headers) {
@@ -167,7 +173,7 @@ fn inspect(request: &httparse::Request<'_, '_>) -> Result<Framing, &'static str>
 }
 
 /// Digits only, few enough for every reader to agree on.
-fn content_length(value: &[u8]) -> Option<u64> {
+pub(super) fn content_length(value: &[u8]) -> Option<u64> {
     let digits = (1..=18).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
     if !digits {
         return None;
@@ -183,7 +189,7 @@ fn check_target(method: &str, target: &str, host: &[u8]) -> Result<(), &'static 
     if !target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
         return Err(TARGET);
     }
-    if target.starts_with('/') && target.len() <= UNDISPUTED && target.bytes().all(is_undisputed) {
+    if is_plain_target(target.as_bytes()) {
         return Ok(());
     }
     let uri = Uri::try_from(target).map_err(|_| TARGET)?;
@@ -197,15 +203,27 @@ fn check_target(method: &str, target: &str, host: &[u8]) -> Result<(), &'static 
     if same { Ok(()) } else { Err("the request target and Host name different hosts") }
 }
 
-/// Up to this length no reader finds a target too long.
-const UNDISPUTED: usize = 4096;
-
-/// Whether every reader takes a byte in a path or a query as it is (RFC 3986, `pchar`, `/`, `?` and `%`): a target of such
-/// bytes need not be parsed to know that it can be.
-const fn is_undisputed(byte: u8) -> bool {
-    matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'.' | b'_' | b'~' | b'?' | b'%' | b'&' | b'=')
-        || matches!(byte, b'!' | b'$' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b':' | b'@')
+/// Whether a target is a path that every reader takes as it is (RFC 3986, `pchar`, `/`, `?` and `%`) and that none finds too
+/// long: it need not be parsed to know that it can be.
+pub(super) fn is_plain_target(target: &[u8]) -> bool {
+    target.starts_with(b"/") && target.len() <= 4096 && target.iter().all(|byte| UNDISPUTED[usize::from(*byte)])
 }
+
+/// The bytes that are undisputed in a path or a query.
+static UNDISPUTED: [bool; 256] = {
+    let (mut table, bytes) = ([false; 256], b"/-._~?%&=!$'()*+,;:@");
+    let mut at = 0;
+    while at < bytes.len() {
+        table[bytes[at] as usize] = true;
+        at += 1;
+    }
+    let mut byte = 0_u8;
+    while byte < 128 {
+        table[byte as usize] |= byte.is_ascii_alphanumeric();
+        byte += 1;
+    }
+    table
+};
 
 /// What the log shows for a method that never arrived, or is none.
 const NO_METHOD: &str = "-";
@@ -501,7 +519,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_target_that_is_not_parsed_here_can_be_parsed(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let rest: String = bytes.into_iter().filter(|byte| is_undisputed(*byte)).map(char::from).collect();
+            let undisputed = |byte: &u8| UNDISPUTED[usize::from(*byte)];
+            let rest: String = bytes.into_iter().filter(undisputed).map(char::from).collect();
             let target = format!("/{rest}");
             prop_assert!(Uri::try_from(target.as_str()).is_ok(), "{}", target);
             prop_assert_eq!(check_target("GET", &target, b"a"), Ok(()));

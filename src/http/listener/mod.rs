@@ -1,9 +1,10 @@
 //! The way from a TCP socket to a request, and back (contract sections 1 to 3).
 //!
 //! `accept` (limit, back-off) -> `workers` (one thread, one runtime each) -> `connection` (PROXY header, TLS, time-outs)
-//! -> hyper, or `http2` -> [`Service`]. Over HTTP/1, hyper reads through `watch_io`, which judges every head (`head`, `authority`) and
-//! follows every body (`framing`) before hyper does; over HTTP/2 the head is judged after h2. Either way the verdict
-//! reaches the service as [`HeadFacts`](super::HeadFacts) beside the [`Peer`](super::Peer), so that one place refuses.
+//! -> hyper, or `http2` -> [`Service`]. Over HTTP/1, hyper reads through `watch_io`, which judges every head (`head`, and
+//! before it `usual`, which needs no parser; `authority`) and follows every body (`framing`) before hyper does; over HTTP/2
+//! the head is judged after h2. Either way the verdict reaches the service as [`HeadFacts`](super::HeadFacts) beside the
+//! [`Peer`](super::Peer), so that one place refuses.
 
 mod accept;
 mod authority;
@@ -16,6 +17,7 @@ mod inbound;
 mod proxy_header;
 pub mod tls;
 mod transport;
+mod usual;
 mod watch_io;
 mod workers;
 
