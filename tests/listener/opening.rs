@@ -62,6 +62,8 @@ fn sessions_resume() {
             let mut client = server.connect_tls(config.clone());
             assert_eq!(client.get("/a").status, 200);
             kinds.push(client.stream.conn.handshake_kind().unwrap());
+            let tickets = if version.version == TLS13.version { 1 } else { 0 };
+            assert_eq!(client.stream.conn.tls13_tickets_received(), tickets);
         }
         assert_eq!(kinds, [rustls::HandshakeKind::Full, rustls::HandshakeKind::Resumed]);
     }

@@ -90,6 +90,8 @@ pub fn server_tls(rules: &TlsRules) -> Result<ServerTls, TlsError> {
     // Stateless: no memory for each session. The tickets' key lives as long as this configuration.
     config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new()
         .map_err(|error| TlsError(format!("session tickets cannot be set up: {error}")))?;
+    // One for each connection: whoever opens several at a time gets one with each of them.
+    config.send_tls13_tickets = 1;
     Ok(ServerTls { config, digest: hash.finalize().into(), not_after })
 }
 
