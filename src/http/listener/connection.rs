@@ -1,6 +1,8 @@
 //! One connection: PROXY header, TLS, then HTTP/1 or HTTP/2 until it ends.
 
 use std::convert::Infallible;
+use std::error::Error;
+use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
@@ -36,7 +38,9 @@ pub(super) async fn serve<S: Service>(
 ) {
     let rules = (shared.settings.rules)();
     let opened = {
-        let opening = timeout(rules.limits.head_timeout, open(socket, from, &rules, &shared.settings.clients));
+        // Boxed: a connection that waits for its requests does not carry room for its handshake.
+        let opening = Box::pin(open(socket, from, &rules, &shared.settings.clients));
+        let opening = timeout(rules.limits.head_timeout, opening);
         tokio::select! {
             opened = opening => opened,
             () = lifecycle.draining() => return,
@@ -48,13 +52,11 @@ pub(super) async fn serve<S: Service>(
         Err(_elapsed) => return Refused::Timeout.record(from, &shared),
     };
     let ended = match opened.peer.protocol {
-        Protocol::Http1 => {
-            serve_http1(opened, &rules.limits, shared, lifecycle).await.map_err(|error| error.to_string())
-        }
+        Protocol::Http1 => serve_http1(opened, &rules.limits, shared, lifecycle).await,
         // Boxed, so that connections of HTTP/1 do not carry room for it: three times what they need themselves.
         Protocol::Http2 => Box::pin(http2::serve(opened.transport, opened.peer, &rules.limits, shared, lifecycle))
             .await
-            .map_err(|error| error.to_string()),
+            .map_err(Into::into),
     };
     if let Err(error) = ended {
         tracing::debug!(%from, %error, "a connection ended early");
@@ -135,13 +137,31 @@ async fn serve_http1<S: Service>(
     limits: &Limits,
     shared: Arc<Shared<S>>,
     mut lifecycle: Lifecycle,
-) -> Result<(), hyper::Error> {
+) -> Result<(), Box<dyn Error + Send + Sync>> {
     let Opened { transport, peer, plain_by_mistake } = opened;
     let watch = Arc::new(Watch::default());
     let mut io = WatchIo::new(transport, Arc::clone(&watch), limits);
     if plain_by_mistake {
         io = io.refusing("this port speaks TLS: use https");
     }
+    // Many connections are opened long before they are used: hyper, whose buffers are most of what a connection needs, comes
+    // with the first request. It closes the ones that end or drain before.
+    tokio::select! {
+        biased;
+        () = lifecycle.draining() => {}
+        readable = poll_fn(|cx| io.poll_cleared(cx)) => readable?,
+    }
+    Box::pin(serve_requests(io, watch, peer, limits, shared, lifecycle)).await.map_err(Into::into)
+}
+
+async fn serve_requests<S: Service>(
+    io: WatchIo,
+    watch: Arc<Watch>,
+    peer: Peer,
+    limits: &Limits,
+    shared: Arc<Shared<S>>,
+    mut lifecycle: Lifecycle,
+) -> Result<(), hyper::Error> {
     let service = service_fn(|request| answer_http1(request, peer, Arc::clone(&watch), Arc::clone(&shared)));
     let connection = http1::Builder::new()
         // A client that has sent all it wants to say still gets its replies.

@@ -265,7 +265,8 @@ impl WatchIo {
         }
     }
 
-    fn poll_cleared(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Ready when there is something for hyper to read, or to learn from a read: a head that was judged, or the end.
+    pub(super) fn poll_cleared(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.cleared == 0 {
             match self.advance()? {
                 Next::Cleared | Next::End => break,
