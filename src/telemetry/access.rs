@@ -158,9 +158,9 @@ fn write_json_string(out: &mut String, text: &str) {
 
 /// Text that needs no quotes as it is, else a JSON string: a line can always be split again, and no caller can forge one.
 fn write_word(out: &mut String, text: &str) {
-    let plain = |b: u8| b.is_ascii_graphic() & (b != b'"') & (b != b'\\') & (b != b'=');
+    let plain = |b: u8| b.is_ascii_graphic() && !matches!(b, b'"' | b'\\' | b'=');
     // Not `all`: without an early end, many bytes are looked at in one step.
-    let all_plain = text.bytes().fold(true, |so_far, b| so_far & plain(b));
+    let all_plain = text.bytes().fold(0, |found, b| found | u8::from(!plain(b))) == 0;
     if !text.is_empty() && all_plain { out.push_str(text) } else { write_json_string(out, text) }
 }
 
