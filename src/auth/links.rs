@@ -31,7 +31,7 @@ pub fn sign(secret: &Secret, public_url: &str, kind: &str, id: TransactionId, ex
     for piece in [public_url, "/", kind, "/"] {
         link.push_str(piece);
     }
-    id.write(&mut link);
+    link.push_str(id.digits().as_str());
     link.push_str("?expires=");
     link.push_str(itoa::Buffer::new().format(expires));
     let mut mac = secret.sha256();

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::NonZeroU64;
 
-use super::Invalid;
+use super::{Digits, Invalid};
 
 /// How many buckets merchants are spread over. Every table is keyed so that it can be partitioned by bucket.
 pub const BUCKETS: u16 = 1024;
@@ -90,9 +90,10 @@ impl TransactionId {
         self.0.get().cast_signed()
     }
 
-    /// Appends the id as callers see it.
-    pub fn write(self, out: &mut String) {
-        out.push_str(itoa::Buffer::new().format(self.0.get()));
+    /// The text that `Display` writes.
+    #[must_use]
+    pub fn digits(self) -> Digits {
+        Digits::of(self.0.get())
     }
 
     /// The bucket that the id names.

@@ -6,6 +6,7 @@
 mod account;
 mod address;
 mod amount;
+mod digits;
 mod fields;
 mod history;
 mod ids;
@@ -20,6 +21,7 @@ mod url;
 pub use account::{AccountNumber, masked};
 pub use address::{CustomerIp, canonical_ip};
 pub use amount::{Amount, AmountNumber};
+pub use digits::Digits;
 pub use fields::{CUSTOMER_FIELDS, MERCHANT_USER_IP, reserved_names};
 pub use history::{HistoryQuery, Page};
 pub use ids::{BUCKETS, Bucket, Currency, CustomerAccountId, MerchantId, OrderId, ShopCode, TransactionId};
@@ -30,6 +32,6 @@ pub use operation::{
 };
 pub(crate) use preparation::deceives;
 pub use preparation::{Detail, Instructions, Preparation};
-pub use shown::{Made, Shown};
+pub use shown::{Made, Record, Shown};
 pub use time::{UnixDay, UnixMillis};
 pub use url::{BrowserUrl, CallbackUrl, host_of, names_loopback};

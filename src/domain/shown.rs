@@ -1,6 +1,6 @@
-//! Operations as v1 merchants are told of them, whichever engine holds them.
+//! Operations as merchants are told of them.
 
-use super::{Amount, Currency, Direction, Operation, OrderId, RedirectUrl, Status, UnixMillis};
+use super::{Amount, Currency, Direction, Operation, OrderId, RedirectUrl, Status, TransactionId, UnixMillis};
 
 /// What the reply to a v1 create tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Made {
     pub redirect_url: Option<RedirectUrl>,
 }
 
-/// What a v1 status and a line of a v1 history tell.
+/// What a v1 status and a line of a v1 history tell, whichever engine holds the operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     /// The engine's name for the operation: digits.
@@ -39,7 +39,7 @@ pub struct Shown {
 impl From<&Operation> for Shown {
     fn from(operation: &Operation) -> Self {
         Self {
-            transaction_id: operation.id.to_string().into(),
+            transaction_id: operation.id.digits().as_str().into(),
             external_id: operation.order_id.clone(),
             direction: operation.direction(),
             status: operation.state.status(),
@@ -48,6 +48,39 @@ impl From<&Operation> for Shown {
             shop_code: operation.shop.as_str().into(),
             account_number: operation.shown_account(),
             created_at: operation.created_at,
+        }
+    }
+}
+
+/// What the v2 status record tells (merchant-api-v2, "Transaction status record").
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// The merchant's name for the operation.
+    pub order_id: OrderId,
+    /// The service's name for it.
+    pub transaction_id: TransactionId,
+    /// Where it stands.
+    pub status: Status,
+    /// The amount.
+    pub amount: Amount,
+    /// The currency.
+    pub currency: Currency,
+    /// See [`Operation::shown_method`].
+    pub method: Box<str>,
+    /// See [`Operation::shown_account`].
+    pub account_number: Option<String>,
+}
+
+impl From<&Operation> for Record {
+    fn from(operation: &Operation) -> Self {
+        Self {
+            order_id: operation.order_id.clone(),
+            transaction_id: operation.id,
+            status: operation.state.status(),
+            amount: operation.amount,
+            currency: operation.currency,
+            method: operation.shown_method().into(),
+            account_number: operation.shown_account(),
         }
     }
 }

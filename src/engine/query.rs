@@ -2,40 +2,33 @@
 
 use super::{Created, Engine};
 use crate::domain::{
-    Balance, BrowserUrl, Currency, Direction, HistoryQuery, Kind, Made, MerchantId, Operation, OrderId, Page,
-    TransactionId,
+    Balance, BrowserUrl, Currency, Direction, HistoryQuery, Kind, Made, MerchantId, Operation, OrderId, Page, Record,
+    Shown, TransactionId,
 };
 use crate::failure::Failure;
 use crate::rules::Merchant;
 use crate::store::{Digest, Fields, Kept, Standing, StoreError, Stored, V1Part};
 
 impl Engine {
-    /// An operation of this merchant.
+    /// The status record of an operation of this merchant.
     ///
     /// # Errors
     /// [`Failure::NotFound`] for ids that are no operation of this merchant's, whatever the reason.
-    pub async fn operation(&self, merchant: &MerchantId, id: TransactionId) -> Result<Operation, Failure> {
-        let stored = self.store.by_id(id).await?;
-        stored
-            .map(|stored| stored.operation)
-            .filter(|operation| operation.merchant == *merchant)
-            .ok_or(Failure::NotFound)
+    pub async fn v2_status(&self, merchant: &MerchantId, id: TransactionId) -> Result<Record, Failure> {
+        self.store.v2_status(merchant, id).await?.ok_or(Failure::NotFound)
     }
 
-    /// The operation that a v1 request of this merchant made, by its `external_id`.
+    /// What v1 tells of the operation that a v1 request of this merchant made, by its `external_id`.
     ///
     /// # Errors
     /// [`Failure::NotFound`] when there is none, or none of v1 origin.
-    pub async fn v1_operation(
+    pub async fn v1_status(
         &self,
         merchant: &MerchantId,
         direction: Direction,
         external_id: &OrderId,
-    ) -> Result<Operation, Failure> {
-        match self.store.by_order(merchant, direction, external_id).await? {
-            Standing::Operation(stored) if stored.v1.is_some() => Ok(stored.operation),
-            Standing::Operation(_) | Standing::Reserved | Standing::Free => Err(Failure::NotFound),
-        }
+    ) -> Result<Shown, Failure> {
+        self.store.v1_status(merchant, direction, external_id).await?.ok_or(Failure::NotFound)
     }
 
     /// A page of the operations that v1 requests of a merchant made, newest first.

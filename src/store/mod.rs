@@ -33,7 +33,7 @@ pub use vault::VaultError;
 
 use crate::domain::{
     Amount, Balance, CallbackUrl, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page,
-    Preparation, ShopCode, Status, TransactionId, UnixDay, UnixMillis,
+    Preparation, Record, ShopCode, Shown, Status, TransactionId, UnixDay, UnixMillis,
 };
 
 /// The future of a store's answer.
@@ -74,6 +74,19 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
 
     /// The operation of an id, whoever owns it.
     fn by_id(&self, id: TransactionId) -> Answer<'_, Option<Stored>>;
+
+    /// What a v1 merchant is told of the operation that its v1 request made under an `order_id`; `None` when there is
+    /// none, or one that was made through v2. It says what [`Store::by_order`] does, at a part of its cost.
+    fn v1_status<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+    ) -> Answer<'a, Option<Shown>>;
+
+    /// What a v2 merchant is told of its operation of an id; `None` when there is none, or it is another merchant's. It
+    /// says what [`Store::by_id`] does, at a part of its cost.
+    fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> Answer<'a, Option<Record>>;
 
     /// The `fields` of an operation, unsealed.
     fn fields(&self, id: TransactionId) -> Answer<'_, Option<Fields>>;

@@ -102,10 +102,7 @@ impl Upstream {
         external_id: &OrderId,
     ) -> Result<Shown, Failure> {
         match self {
-            Self::Embedded(engine) => {
-                let operation = engine.v1_operation(&caller.merchant().id, direction, external_id).await?;
-                Ok(Shown::from(&operation))
-            }
+            Self::Embedded(engine) => engine.v1_status(&caller.merchant().id, direction, external_id).await,
             Self::Remote(remote) => Box::pin(remote.v1_operation(caller, direction, external_id)).await,
         }
     }

@@ -49,8 +49,8 @@ pub async fn create_operation(
 /// [`Failure::NotFound`] for every id that is not an operation of this merchant: unknown, foreign, malformed.
 pub async fn status(engine: &Engine, caller: &Caller, transaction_id: &str) -> Result<Bytes, Failure> {
     let id = TransactionId::parse(transaction_id).map_err(|_| Failure::NotFound)?;
-    let operation = engine.operation(&caller.merchant().id, id).await?;
-    Ok(wire::status_reply(&operation).into())
+    let record = engine.v2_status(&caller.merchant().id, id).await?;
+    Ok(wire::status_reply(&record).into())
 }
 
 fn failure(refused: Refused) -> Failure {

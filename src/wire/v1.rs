@@ -3,7 +3,6 @@
 mod compared;
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 use super::json::{Member, Node, Object, Value, write_string};
 use super::members::{parsed, present, read_object, required, required_parsed};
@@ -267,7 +266,7 @@ pub fn v1_name(path: &str, user_ip_in_payment_data: bool) -> Cow<'static, str> {
 /// The default body of a payin's 200 reply.
 #[must_use]
 pub fn payin_reply(transaction_id: &str, external_id: &str, redirect_url: &str) -> String {
-    let mut body = create_reply(transaction_id, external_id, redirect_url.len() + 32);
+    let mut body = create_reply(transaction_id, external_id, redirect_url.len());
     body.push_str(",\"redirect_url\":");
     write_string(&mut body, redirect_url);
     body.push('}');
@@ -277,25 +276,32 @@ pub fn payin_reply(transaction_id: &str, external_id: &str, redirect_url: &str) 
 /// The default body of a payout's 200 reply.
 #[must_use]
 pub fn payout_reply(transaction_id: &str, external_id: &str) -> String {
-    let mut body = create_reply(transaction_id, external_id, 1);
+    let mut body = create_reply(transaction_id, external_id, 0);
     body.push('}');
     body
 }
 
-/// The names of an operation, with room for `more` behind them.
-fn create_reply(transaction_id: &str, external_id: &str, more: usize) -> String {
-    let mut body = String::with_capacity(transaction_id.len() + external_id.len() + 48 + more);
-    for piece in ["{\"transaction_id\":\"", transaction_id, "\",\"external_id\":"] {
-        body.push_str(piece);
-    }
-    write_string(&mut body, external_id);
+/// What a reply begins with, and room for what is to come behind it.
+fn create_reply(transaction_id: &str, external_id: &str, room: usize) -> String {
+    /// The names, the quotes and the braces.
+    const AROUND: usize = 64;
+    let mut body = String::with_capacity(AROUND + transaction_id.len() + external_id.len() + room);
+    push_names(&mut body, transaction_id, external_id);
     body
+}
+
+fn push_names(body: &mut String, transaction_id: &str, external_id: &str) {
+    body.push_str("{\"transaction_id\":\"");
+    body.push_str(transaction_id);
+    body.push_str("\",\"external_id\":");
+    write_string(body, external_id);
 }
 
 /// The default body of a status reply, the status in the dialect's word.
 #[must_use]
 pub fn status_reply(shown: &Shown, status_word: &str) -> String {
-    let mut body = status_members(shown, status_word);
+    let mut body = String::with_capacity(256);
+    push_status(&mut body, shown, status_word);
     body.push('}');
     body
 }
@@ -316,20 +322,22 @@ pub fn callback_body(shown: &Shown, status_word: &str) -> String {
 fn push_result(body: &mut String, shown: &Shown, status_word: &str) {
     body.push_str(",\"status\":");
     write_string(body, status_word);
-    // Writing to a String cannot fail.
-    let _ = write!(body, ",\"amount\":\"{}\",\"currency\":\"{}\",\"shop_code\":", shown.amount, shown.currency);
+    body.push_str(",\"amount\":\"");
+    shown.amount.write_to(body);
+    body.push_str("\",\"currency\":\"");
+    body.push_str(shown.currency.as_str());
+    body.push_str("\",\"shop_code\":");
     write_string(body, &shown.shop_code);
 }
 
-/// A status body without its closing brace.
-pub(super) fn status_members(shown: &Shown, status_word: &str) -> String {
-    let mut body = create_reply(&shown.transaction_id, shown.external_id.as_str(), 160);
-    push_result(&mut body, shown, status_word);
+/// Appends a status body without its closing brace.
+pub(super) fn push_status(body: &mut String, shown: &Shown, status_word: &str) {
+    push_names(body, &shown.transaction_id, shown.external_id.as_str());
+    push_result(body, shown, status_word);
     if let Some(account) = &shown.account_number {
         body.push_str(",\"account_number\":");
-        write_string(&mut body, account);
+        write_string(body, account);
     }
-    body
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::json::write_string;
 use super::time::rfc3339;
-use super::v1::status_members;
+use super::v1::push_status;
 use crate::domain::{Balance, Currency, Decimals, Page, Shown};
 
 /// The default body of a balance reply.
@@ -40,7 +40,7 @@ pub fn transactions_reply<'w>(page: &Page<Shown>, place: Place, word: impl Fn(&S
         if number > 0 {
             body.push(',');
         }
-        body.push_str(&status_members(shown, word(shown)));
+        push_status(&mut body, shown, word(shown));
         body.push_str(",\"type\":");
         write_string(&mut body, shown.direction.as_str());
         body.push_str(",\"created_at\":");

@@ -1,13 +1,11 @@
 //! The v2 shapes: create requests in, replies out (merchant-api-v2, "Endpoints").
 
-use std::fmt::Write as _;
-
 use super::canonical;
 use super::json::{Member, Node, Object, Value, write_string};
 use super::members::{object, parsed, present, read_object, required, required_parsed};
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CUSTOMER_FIELDS, CallbackUrl, Currency, CustomerAccountId, CustomerIp,
-    Direction, Invalid, MERCHANT_USER_IP, Operation, OrderId, TransactionId, reserved_names,
+    Direction, Invalid, MERCHANT_USER_IP, OrderId, Record, TransactionId, reserved_names,
 };
 use crate::failure::Complaint;
 use crate::rules;
@@ -294,7 +292,7 @@ fn is_compared(name: &str, value: &Value<'_>, kept: &Kept) -> bool {
 pub fn deposit_reply(id: TransactionId, redirect_url: &str) -> String {
     let mut body = String::with_capacity(redirect_url.len() + 64);
     body.push_str("{\"transaction_id\":\"");
-    id.write(&mut body);
+    body.push_str(id.digits().as_str());
     body.push_str("\",\"redirect_url\":");
     write_string(&mut body, redirect_url);
     body.push('}');
@@ -309,23 +307,23 @@ pub fn withdrawal_reply(id: TransactionId) -> String {
 
 /// The status record (merchant-api-v2, "Transaction status record").
 #[must_use]
-pub fn status_reply(operation: &Operation) -> String {
+pub fn status_reply(record: &Record) -> String {
     let mut body = String::with_capacity(256);
     body.push_str("{\"order_id\":");
-    write_string(&mut body, operation.order_id.as_str());
-    // Writing to a String cannot fail.
-    let _ = write!(
-        body,
-        ",\"transaction_id\":\"{}\",\"status\":\"{}\",\"amount\":{},\"currency\":\"{}\",\"method\":",
-        operation.id,
-        operation.state.status().as_str(),
-        operation.amount.as_number(),
-        operation.currency,
-    );
-    write_string(&mut body, operation.shown_method());
-    if let Some(account) = operation.shown_account() {
+    write_string(&mut body, record.order_id.as_str());
+    body.push_str(",\"transaction_id\":\"");
+    body.push_str(record.transaction_id.digits().as_str());
+    body.push_str("\",\"status\":\"");
+    body.push_str(record.status.as_str());
+    body.push_str("\",\"amount\":");
+    record.amount.as_number().write_to(&mut body);
+    body.push_str(",\"currency\":\"");
+    body.push_str(record.currency.as_str());
+    body.push_str("\",\"method\":");
+    write_string(&mut body, &record.method);
+    if let Some(account) = &record.account_number {
         body.push_str(",\"account_number\":");
-        write_string(&mut body, &account);
+        write_string(&mut body, account);
     }
     body.push('}');
     body

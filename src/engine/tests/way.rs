@@ -8,7 +8,7 @@ use crate::rules::{HttpProvider, ProviderRules, Secrets};
 
 impl World {
     async fn way(&self, reply: &str, provider: &ProviderRules) -> CustomerWay {
-        let operation = self.engine.operation(&acme(), id(reply)).await.unwrap();
+        let operation = self.store().by_id(id(reply)).await.unwrap().unwrap().operation;
         self.engine.customer_way(&operation, Some(provider)).await.unwrap()
     }
 }

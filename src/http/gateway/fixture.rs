@@ -23,7 +23,7 @@ use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
 use crate::clock::ManualClock;
 use crate::domain::{
     Amount, Balance, Bucket, Currency, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
-    ShopCode, Status, TransactionId, UnixMillis,
+    Record, ShopCode, Shown, Status, TransactionId, UnixMillis,
 };
 use crate::engine::{AtCreation, CustomerWay, PageSecret, Provider};
 use crate::http::{Arrival, Peer, Protocol};
@@ -110,6 +110,14 @@ impl Store for EmptyStore {
             AWAY => answer(Err(full_disk())),
             _ => answer(Ok(None)),
         }
+    }
+
+    fn v1_status<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Option<Shown>> {
+        answer(self.present().map(|()| None))
+    }
+
+    fn v2_status<'a>(&'a self, _: &'a MerchantId, id: TransactionId) -> Answer<'a, Option<Record>> {
+        Box::pin(async move { self.by_id(id).await.map(|_| None) })
     }
 
     fn fields(&self, _: TransactionId) -> Answer<'_, Option<Fields>> {

@@ -49,6 +49,7 @@ async fn assert_found(store: &dyn Store, expected: &Stored, fields: &Fields) {
     assert_eq!(by_id.as_ref(), Some(expected));
     let by_order = store.by_order(&operation.merchant, operation.direction(), &operation.order_id).await.unwrap();
     assert_eq!(by_order.operation().as_ref(), Some(expected));
+    assert_statuses(store, expected).await;
     assert!(store.fields(operation.id).await.unwrap().as_ref() == Some(fields), "the fields come back");
 }
 

@@ -10,6 +10,7 @@ mod money;
 mod outbox;
 mod reservations;
 mod settle;
+mod statuses;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -31,6 +32,7 @@ pub(super) use money::*;
 pub(super) use outbox::*;
 pub(super) use reservations::*;
 pub(super) use settle::*;
+pub(super) use statuses::*;
 
 /// A place for one store.
 pub(super) trait Backend: Send + Sync {
@@ -55,6 +57,8 @@ macro_rules! conformance {
             a_result_is_booked_once_and_for_ever,
             an_unknown_operation_is_not_settled,
             a_payer_comes_back,
+            a_status_says_what_the_whole_operation_does,
+            a_status_of_nothing_is_none,
             concurrent_results_book_one,
             jobs_are_claimed_in_order_and_leased,
             a_result_ends_its_job,

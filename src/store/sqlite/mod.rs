@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! create, settle, claim  seal, hash (caller's thread) -> queue -> writer: up to 256 in one commit -> answers
-//! by_id, by_order, ...   a pooled connection, on the caller's thread
+//! by_id, v1_status, ...  a pooled connection, on the caller's thread
 //! deep pages of history  the same, on blocking threads, two at once
 //! the log                checkpoints on a thread of their own; the writer restarts it only past 64 MiB
 //! ```
@@ -35,6 +35,7 @@ mod reserved;
 mod row;
 mod schema;
 mod settle;
+mod statuses;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -50,6 +51,7 @@ use kept::KeptLists;
 pub use opening::{open, open_beside};
 use readers::Readers;
 use row::{NewRow, StoredRow};
+use statuses::{V1Status, V2Status};
 use writer::Writer;
 
 use super::vault::Vault;
@@ -60,7 +62,7 @@ use super::{
 use crate::clock::Random;
 use crate::domain::{
     Amount, Balance, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
-    ShopCode, TransactionId, UnixMillis,
+    Record, ShopCode, Shown, TransactionId, UnixMillis,
 };
 
 /// A store in one SQLite file.
@@ -186,6 +188,26 @@ impl Store for SqliteStore {
         Box::pin(async move {
             let row = self.readers.read(|connection| StoredRow::by_id(connection, id))?;
             row.map(|row| self.decode(row)).transpose()
+        })
+    }
+
+    fn v1_status<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+    ) -> Answer<'a, Option<Shown>> {
+        Box::pin(async move {
+            let key = self.comparer().order_key(merchant, direction, order_id);
+            let read = self.readers.read(|connection| V1Status::of_order(connection, key))?;
+            read.map(|status| status.understand(&self.vault, direction, order_id)).transpose()
+        })
+    }
+
+    fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> Answer<'a, Option<Record>> {
+        Box::pin(async move {
+            let read = self.readers.read(|connection| V2Status::of_id(connection, merchant, id))?;
+            read.map(|status| status.understand(&self.vault, id)).transpose()
         })
     }
 

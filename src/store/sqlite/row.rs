@@ -211,8 +211,7 @@ impl StoredRow {
     /// A column holds what was never written there.
     pub(super) fn decode(self, vault: &Vault, kept: Kept) -> Result<Stored, StoreError> {
         let id = self.id;
-        self.understand(vault, kept)
-            .map_err(|NotOurs(column)| StoreError::Corrupt(format!("operation {id}: the column {column} is not ours")))
+        self.understand(vault, kept).map_err(|not_ours| not_ours.of_operation(id))
     }
 
     fn understand(self, vault: &Vault, kept: Kept) -> Result<Stored, NotOurs> {
@@ -297,6 +296,14 @@ impl StoredRow {
 /// The column that holds what was never written there.
 pub(super) struct NotOurs(pub(super) &'static str);
 
+impl NotOurs {
+    /// What is said of a column of an operation.
+    pub(super) fn of_operation(self, id: i64) -> StoreError {
+        let Self(column) = self;
+        StoreError::Corrupt(format!("operation {id}: the column {column} is not ours"))
+    }
+}
+
 impl From<(Unsealable, &'static str)> for NotOurs {
     fn from((Unsealable, column): (Unsealable, &'static str)) -> Self {
         Self(column)
@@ -334,7 +341,8 @@ pub(super) const fn payer_of(state: &State) -> Option<&AccountNumber> {
     }
 }
 
-fn opened_payer(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<AccountNumber, NotOurs> {
+/// Unseals the payer of a deposit.
+pub(super) fn opened_payer(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<AccountNumber, NotOurs> {
     let plain = opened_text(vault, Column::Payer, id, sealed).ok_or(NotOurs("payer"))?;
     AccountNumber::new(&plain).or_not("payer")
 }
@@ -348,7 +356,8 @@ fn sealed_account(vault: &Vault, id: TransactionId, withdrawal: &Withdrawal) -> 
     }
 }
 
-fn opened_account(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<Withdrawal, NotOurs> {
+/// Unseals the recipient of a withdrawal.
+pub(super) fn opened_account(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<Withdrawal, NotOurs> {
     let plain = opened_text(vault, Column::Account, id, sealed).ok_or(NotOurs("account"))?;
     let (account, channel) = match plain.split_once('\0') {
         Some((account, channel)) => (account, Some(channel.into())),

@@ -1,0 +1,63 @@
+//! Numbers as text, without the machinery of `format!`: replies are written from the same few numbers many times a second.
+
+/// The decimal digits of a number.
+#[derive(Debug, Clone, Copy)]
+pub struct Digits {
+    /// Filled from the end.
+    bytes: [u8; Self::MOST],
+    start: usize,
+}
+
+impl Digits {
+    /// How many digits the largest number has.
+    const MOST: usize = 20;
+
+    /// The digits of a number; zero has one.
+    #[must_use]
+    pub fn of(number: u64) -> Self {
+        let mut digits = Self { bytes: [b'0'; Self::MOST], start: Self::MOST };
+        let mut rest = number;
+        loop {
+            digits.start -= 1;
+            digits.bytes[digits.start] = digit(rest);
+            rest /= 10;
+            if rest == 0 {
+                return digits;
+            }
+        }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        // Digits are UTF-8.
+        std::str::from_utf8(&self.bytes[self.start..]).unwrap_or_default()
+    }
+}
+
+/// The last digit of a number.
+pub(super) fn digit(number: u64) -> u8 {
+    const DIGITS: [u8; 10] = *b"0123456789";
+    DIGITS[usize::from((number % 10) as u8)]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_least_and_the_greatest_number() {
+        assert_eq!(Digits::of(0).as_str(), "0");
+        assert_eq!(Digits::of(u64::MAX).as_str(), u64::MAX.to_string());
+    }
+
+    proptest! {
+        #[test]
+        fn digits_are_those_that_formatting_writes(number: u64, shift in 0..64_u32) {
+            let digits = Digits::of(number >> shift);
+            prop_assert_eq!(digits.as_str(), (number >> shift).to_string());
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Status questions: they say of an operation what the whole of it says, and only to whom it is to be told.
+
+use super::*;
+use crate::domain::{Direction, Outcome, Record, Shown};
+use crate::store::{StoreError, V1Part, V1Told};
+
+/// Asks about a stored operation in every way, as its merchant and as another one.
+pub(super) async fn assert_statuses(store: &dyn Store, stored: &Stored) {
+    let operation = &stored.operation;
+    let asked = async |merchant: &MerchantId, direction| {
+        let v1 = store.v1_status(merchant, direction, &operation.order_id).await.unwrap();
+        (v1, store.v2_status(merchant, operation.id).await.unwrap())
+    };
+    let (v1, v2) = asked(&operation.merchant, operation.direction()).await;
+    assert_eq!(v1, stored.v1.as_ref().map(|_| Shown::from(operation)), "in v1: what was made through it");
+    assert_eq!(v2, Some(Record::from(operation)));
+    assert_eq!(asked(&merchant("nobody"), operation.direction()).await, (None, None));
+}
+
+/// Drafts of each kind, made through each API version, with each way to name their method.
+fn drafts() -> Vec<Draft> {
+    let mut drafts = Vec::new();
+    for (v1_digest, names_shop, payment_method) in
+        [(None, false, None), (Some(1), true, Some("card")), (Some(2), false, Some("m \"1\" é")), (None, true, None)]
+    {
+        for make in [deposit, withdrawal] {
+            let mut draft = make("acme", &format!("{v1_digest:?} {names_shop} \"\\\u{1F600}"));
+            draft.v1 =
+                v1_digest.map(|byte| V1Part { digest: Digest([byte; 16]), members: None, told: V1Told::Relayed(None) });
+            draft.operation.method = names_shop.then(|| draft.operation.shop.clone());
+            draft.operation.payment_method = payment_method.map(Into::into);
+            draft.operation.created_at = UnixMillis(NOW.0 - 7);
+            drafts.push(draft);
+        }
+    }
+    drafts
+}
+
+fn success(payer: Option<&str>) -> Outcome {
+    Outcome::Success { payer: payer.map(|payer| AccountNumber::new(payer).unwrap()) }
+}
+
+pub(in crate::store) async fn a_status_says_what_the_whole_operation_does(backend: &dyn Backend) {
+    let store = backend.open().await;
+    for (number, outcome) in
+        [None, Some(Outcome::Failed), Some(success(None)), Some(success(Some(PAYER))), Some(success(Some("+25471")))]
+            .into_iter()
+            .enumerate()
+    {
+        for (place, mut draft) in drafts().into_iter().enumerate() {
+            let operation = &mut draft.operation;
+            operation.order_id = order(&format!("{} {number} {place}", operation.order_id.as_str()));
+            operation.amount = Amount::from_hundredths([1, 90, 100, 1001, Amount::MAX_HUNDREDTHS][number]).unwrap();
+            let id = created(&*store, draft).await;
+            assert_statuses(&*store, &store.by_id(id).await.unwrap().unwrap()).await;
+            if let Some(outcome) = outcome.clone() {
+                store.settle(id, outcome, NOW).await.unwrap();
+                assert_statuses(&*store, &store.by_id(id).await.unwrap().unwrap()).await;
+            }
+        }
+    }
+}
+
+pub(in crate::store) async fn a_status_of_nothing_is_none(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let acme = merchant("acme");
+    let mut draft = deposit("acme", "there");
+    draft.v1 = Some(V1Part { digest: Digest([1; 16]), members: None, told: V1Told::Directly });
+    let id = created(&*store, draft).await;
+    store.reserve(&acme, Direction::Payin, &[order("reserved")]).await.unwrap();
+    intended(&*store, intent("acme", "written down")).await;
+    for (direction, text) in [
+        (Direction::Payin, "reserved"),
+        (Direction::Payin, "written down"),
+        (Direction::Payin, "unknown"),
+        (Direction::Payin, "There"),
+        (Direction::Payout, "there"),
+    ] {
+        assert_eq!(store.v1_status(&acme, direction, &order(text)).await.unwrap(), None, "{direction} {text}");
+    }
+    assert_eq!(store.v2_status(&acme, fresh_id(&acme)).await.unwrap(), None);
+    store.close().await.unwrap();
+    let unavailable = |error| matches!(error, StoreError::Unavailable(_));
+    assert!(store.v1_status(&acme, Direction::Payin, &order("there")).await.is_err_and(unavailable));
+    assert!(store.v2_status(&acme, id).await.is_err_and(unavailable));
+}
