@@ -155,16 +155,23 @@ impl StatusWords {
 /// Reply templates that replace the default shapes; a reply without a template has its default shape.
 #[derive(Default)]
 pub struct Replies {
-    /// Templates by reply name (`payin`, `payout`, `status`, `balance`, `transactions`, `error`, `callback`).
-    pub environment: minijinja::Environment<'static>,
+    pub(super) environment: minijinja::Environment<'static>,
+    /// Which there are: most dialects have few or none, and the environment makes an error of each that is missing.
+    names: Vec<Box<str>>,
 }
 
 impl Replies {
+    /// Templates by reply name (`payin`, `payout`, `status`, `balance`, `transactions`, `error`, `callback`).
+    #[must_use]
+    pub fn new(environment: minijinja::Environment<'static>) -> Self {
+        let names = environment.templates().map(|(name, _)| name.into()).collect();
+        Self { environment, names }
+    }
+
     /// Whether the dialect has a template for a reply.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        // Asking for it by name would write an error first where it is not there.
-        self.environment.templates().any(|(known, _)| known == name)
+        self.names.iter().any(|known| **known == *name)
     }
 
     /// Renders a reply by its template; `None` when the dialect has none for it. What is rendered is JSON: filters such
@@ -174,7 +181,10 @@ impl Replies {
     /// The template failed for these values, or rendered something else than JSON; the text names the template, never a
     /// value.
     pub fn render(&self, name: &str, values: &impl serde::Serialize) -> Option<Result<String, String>> {
-        let (_, template) = self.environment.templates().find(|(known, _)| *known == name)?;
+        if !self.has(name) {
+            return None;
+        }
+        let template = self.environment.get_template(name).ok()?;
         let rendered = template.render(minijinja::value::Serde(values));
         Some(rendered.map_err(|error| format!("reply template {name}: {:?}", error.kind())).and_then(|text| {
             let checked = Self::check_json(&text);
@@ -193,6 +203,6 @@ impl Replies {
 
 impl fmt::Debug for Replies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.environment.templates().map(|(name, _)| name)).finish()
+        f.debug_list().entries(&self.names).finish()
     }
 }

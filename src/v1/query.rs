@@ -61,7 +61,7 @@ fn pairs(query: Option<&str>) -> impl Iterator<Item = (&str, &str)> {
 
 /// Percent-decodes text in which `+` is a space; `None` when it is malformed.
 fn decoded(text: &str) -> Option<Cow<'_, str>> {
-    if !text.contains(['%', '+']) {
+    if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
         return Some(Cow::Borrowed(text));
     }
     let mut bytes = Vec::with_capacity(text.len());

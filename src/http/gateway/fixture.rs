@@ -574,16 +574,16 @@ pub fn recipe(api_key: &'static str) -> Recipe {
 }
 
 fn dialect(name: &str, api_key: &'static str, error: Option<&'static str>) -> Arc<Dialect> {
-    let mut replies = Replies { environment: minijinja::Environment::new() };
+    let mut environment = minijinja::Environment::new();
     if let Some(error) = error {
-        replies.environment.add_template("error", error).unwrap();
+        environment.add_template("error", error).unwrap();
     }
     Arc::new(Dialect {
         name: name.into(),
         signature: recipe(api_key),
         routes: Vec::new(),
         statuses: StatusWords { pending: "PENDING".into(), success: "SUCCESS".into(), failed: "FAILED".into() },
-        replies,
+        replies: Replies::new(environment),
         empty_list_is_object: false,
     })
 }

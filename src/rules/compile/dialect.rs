@@ -304,7 +304,7 @@ impl Context<'_> {
                 self.findings.warn(here.file, span, format!("`replies.{name}` {}", problem.reason), problem.suggestion);
             }
         }
-        Replies { environment }
+        Replies::new(environment)
     }
 
     /// Where a template's problem is in the rule file: its place in the template, where the file has the text as it is.
@@ -340,7 +340,7 @@ fn built_in() -> Dialect {
         signature: default_recipe(),
         routes: endpoints.map(route).into(),
         statuses: StatusWords { pending: "PENDING".into(), success: "SUCCESS".into(), failed: "FAILED".into() },
-        replies: Replies { environment: environment() },
+        replies: Replies::new(environment()),
         empty_list_is_object: false,
     }
 }

@@ -283,7 +283,7 @@ mod tests {
     fn added(name: &'static str, source: &str) -> Result<Vec<Value>, String> {
         let mut environment = environment();
         add_reply(&mut environment, name, source, &words()).map_err(|problem| problem.reason)?;
-        let replies = Replies { environment };
+        let replies = Replies::new(environment);
         let render = |sample: &Value| replies.render(name, sample).unwrap().unwrap();
         Ok(samples(name, &words()).iter().map(|sample| serde_json::from_str(&render(sample)).unwrap()).collect())
     }
