@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
             Some(b'{') => {
                 let mut members = Members::default();
                 // A body has more members than what is inside it.
-                members.list.reserve(if depth == 0 { 12 } else { 4 });
+                members.list.reserve(if depth == 0 { 10 } else { 4 });
                 self.object(depth + 1, &mut members)?;
                 place.node = Node::Object(Object(members.list));
             }

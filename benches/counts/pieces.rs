@@ -91,8 +91,8 @@ fn v1_compare(times: u32) {
     let (body, comparer) = (fixture::body(0), fixture::comparer());
     let create = wire::v1::read_create(Direction::Payin, &body).unwrap();
     repeat(times, || {
-        let compared = create.compared(&comparer);
-        black_box((compared.digest(), compared.members(&comparer)));
+        let said = create.compared(&comparer);
+        black_box((said.digest(), said.members(&comparer)));
     });
 }
 

@@ -414,8 +414,8 @@ mod tests {
         let [list, object, absent, null] = values.map(|value| replaced("paymentData", value));
         let read = |body: &str| {
             let create = read_create(Direction::Payin, body.as_bytes()).unwrap();
-            let compared = create.compared(&comparer);
-            let said = (compared.digest(), compared.members(&comparer));
+            let said = create.compared(&comparer);
+            let said = (said.digest(), said.members(&comparer));
             (create.payment_data_is_empty_list(), said)
         };
         assert!(read(&list).0);
