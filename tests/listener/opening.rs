@@ -62,7 +62,7 @@ fn sessions_resume() {
             let mut client = server.connect_tls(config.clone());
             assert_eq!(client.get("/a").status, 200);
             kinds.push(client.stream.conn.handshake_kind().unwrap());
-            let tickets = if version.version == TLS13.version { 1 } else { 0 };
+            let tickets = u32::from(version.version == TLS13.version);
             assert_eq!(client.stream.conn.tls13_tickets_received(), tickets);
         }
         assert_eq!(kinds, [rustls::HandshakeKind::Full, rustls::HandshakeKind::Resumed]);
