@@ -11,7 +11,7 @@ use crate::domain::{
 };
 use crate::failure::{Complaint, Failure};
 use crate::rules::ProviderRules;
-use crate::store::{Comparison, Creation, Digest, Draft, Standing, Stored, V1Part, Verdict};
+use crate::store::{Comparison, Creation, Digest, Draft, Standing, StoreError, Stored, V1Part, Verdict};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
 /// How often another id is drawn when one is taken. Twelve random bits a millisecond and merchant bucket make a second
@@ -92,10 +92,15 @@ impl Engine {
     ) -> Result<Created, Refused> {
         let order = self.store.comparer().order_key(&caller.merchant().id, request.kind.direction(), &request.order_id);
         // Whoever brings a v1 part has asked before it was translated.
-        if v1.is_none()
-            && let Some(created) = self.recent.v2_repeat(self.store.comparer(), order, request)
-        {
-            return Ok(created);
+        if v1.is_none() {
+            if let Some(created) = self.recent.v2_repeat(self.store.comparer(), order, request) {
+                return Ok(created);
+            }
+            if self.recent.has_trace(order)
+                && let Standing::Operation(stored) = self.standing(caller, request).await?
+            {
+                return self.answer_existing(request, None, &stored).await;
+            }
         }
         match decide::by_todays_rules(caller.merchant(), caller.api_key(), request) {
             Ok(accepted) => self.commit(caller, request, accepted, order, v1).await,
@@ -110,12 +115,15 @@ impl Engine {
         complaint: Complaint,
         v1: Option<&V1Part>,
     ) -> Result<Created, Refused> {
-        let direction = request.kind.direction();
-        match self.store.by_order(&caller.merchant().id, direction, &request.order_id).await? {
+        match self.standing(caller, request).await? {
             Standing::Operation(stored) => self.answer_existing(request, v1, &stored).await,
             Standing::Reserved => Err(Refused::Reserved),
             Standing::Free => Err(Refused::Invalid(complaint)),
         }
+    }
+
+    async fn standing(&self, caller: &Caller, request: &CreateRequest<'_>) -> Result<Standing, StoreError> {
+        self.store.by_order(&caller.merchant().id, request.kind.direction(), &request.order_id).await
     }
 
     async fn commit(

@@ -81,11 +81,19 @@ impl Engine {
         }
     }
 
-    /// What a v1 create made that this one repeats, if that was lately. `order` is the store's key of the order, `digest` the
-    /// hash of what the body says.
-    #[must_use]
-    pub fn recent_v1_repeat(&self, order: Digest, digest: Digest) -> Option<Created> {
-        self.recent.v1_repeat(order, digest)
+    /// What a v1 create made that this one repeats, if that was not long ago. `order` is the store's key of the order,
+    /// `digest` the hash of what the body says.
+    ///
+    /// # Errors
+    /// The store could not answer.
+    pub async fn recent_v1_repeat(&self, order: Digest, digest: Digest) -> Result<Option<Made>, Failure> {
+        if let Some(created) = self.recent.v1_repeat(order, digest) {
+            return Ok(Some(created.into()));
+        }
+        if !self.recent.has_trace(order) {
+            return Ok(None);
+        }
+        Ok(self.store.v1_made(order, digest).await?)
     }
 
     /// What a v1 body, or a v2 request, that names a stored operation is told apart by.

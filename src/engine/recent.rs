@@ -24,6 +24,36 @@ pub(super) struct Recent {
 struct Generations {
     young: HashMap<Digest, Order>,
     old: HashMap<Digest, Order>,
+    traces: Traces,
+}
+
+/// Which orders were made in this process: of each a trace of four bytes, in one place of a table that never grows. A trace
+/// is lost when a later order has the same place; it is mistaken for another's once in four thousand million times.
+#[derive(Debug, Default)]
+struct Traces(Vec<u32>);
+
+impl Traces {
+    /// A power of two: 4 MiB, of which the system gives what is used.
+    const PLACES: usize = 1 << 20;
+
+    fn leave(&mut self, key: Digest) {
+        if self.0.is_empty() {
+            self.0 = vec![0; Self::PLACES];
+        }
+        let (place, trace) = Self::of(key);
+        self.0[place] = trace;
+    }
+
+    fn has(&self, key: Digest) -> bool {
+        let (place, trace) = Self::of(key);
+        self.0.get(place) == Some(&trace)
+    }
+
+    /// Keys are hashes: any of their bits are as good as all others. No trace is zero, which is no trace.
+    fn of(Digest(key): Digest) -> (usize, u32) {
+        let part = |from: usize| key.iter().skip(from).take(4).fold(0, |part, byte| part << 8 | u32::from(*byte));
+        (part(0) as usize % Self::PLACES, part(4).max(1))
+    }
 }
 
 /// What is remembered of an order, whose commit is on disk.
@@ -60,11 +90,26 @@ impl Recent {
         let mut generations = self.generations();
         if generations.young.len() >= self.size {
             // The table of the old generation is used again.
-            let Generations { young, old } = &mut *generations;
+            let Generations { young, old, .. } = &mut *generations;
             old.clear();
             std::mem::swap(young, old);
         }
         generations.young.insert(key, order);
+        generations.traces.leave(key);
+    }
+
+    /// Whether an order was likely made in this process, a million orders ago at most: worth a look into the store before
+    /// all else.
+    pub(super) fn has_trace(&self, key: Digest) -> bool {
+        self.generations().traces.has(key)
+    }
+
+    /// Forgets all but the traces.
+    #[cfg(test)]
+    pub(super) fn fade(&self) {
+        let mut generations = self.generations();
+        generations.young.clear();
+        generations.old.clear();
     }
 
     /// What the first try of a v1 create was told; `None`: it is not remembered, or this is no repeat of it.
@@ -128,5 +173,6 @@ mod tests {
         let (key, order) = order(3);
         let Origin::V1(digest) = order.origin else { unreachable!() };
         assert_eq!(recent.v1_repeat(key, digest), None, "long ago");
+        assert!(recent.has_trace(key) && !recent.has_trace(self::order(20).0));
     }
 }

@@ -8,7 +8,7 @@ use std::any::Any;
 use std::future::poll_fn;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -128,7 +128,8 @@ impl Gateway {
 }
 
 async fn perform(core: Arc<Core>, mut exchange: Exchange, work: Admitted) -> Reply {
-    let outcome = without_panic(core.work(work)).await;
+    // Pinned here: handed on by value, a future of this size would have room in this one twice.
+    let outcome = without_panic(pin!(core.work(work))).await;
     exchange.stage_ended(Stage::Engine);
     exchange.finish(outcome)
 }
@@ -385,8 +386,7 @@ where
 }
 
 /// Runs a handler; its panic becomes our failure, told to the operator and not to the caller.
-async fn without_panic<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let mut work = pin!(work);
+async fn without_panic<T>(mut work: Pin<&mut impl Future<Output = Result<T, Failure>>>) -> Result<T, Failure> {
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
         Ok(poll) => poll,
         Err(panic) => std::task::Poll::Ready(Err(Failure::Internal { cause: panic_text(panic.as_ref()) })),

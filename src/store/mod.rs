@@ -32,8 +32,8 @@ pub use secret_file::secret_file;
 pub use vault::VaultError;
 
 use crate::domain::{
-    Amount, Balance, CallbackUrl, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page,
-    Preparation, Record, ShopCode, Shown, Status, TransactionId, UnixDay, UnixMillis,
+    Amount, Balance, CallbackUrl, Currency, Direction, HistoryQuery, Made, MerchantId, Operation, OrderId, Outcome,
+    Page, Preparation, Record, ShopCode, Shown, Status, TransactionId, UnixDay, UnixMillis,
 };
 
 /// The future of a store's answer.
@@ -74,6 +74,11 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
 
     /// The operation of an id, whoever owns it.
     fn by_id(&self, id: TransactionId) -> Answer<'_, Option<Stored>>;
+
+    /// What the v1 create was told that made the operation under `order`, the store's key of it, if its body's hash is
+    /// `digest`; `None`: nothing was made under it, or something else. It says what [`Store::by_order`] does, at a part of
+    /// its cost.
+    fn v1_made(&self, order: Digest, digest: Digest) -> Answer<'_, Option<Made>>;
 
     /// What a v1 merchant is told of the operation that its v1 request made under an `order_id`; `None` when there is
     /// none, or one that was made through v2. It says what [`Store::by_order`] does, at a part of its cost.

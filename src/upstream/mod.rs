@@ -63,14 +63,16 @@ impl Upstream {
         v2::create_operation(engine, caller, direction, &signed, Some(v1)).await.map(Made::from)
     }
 
-    /// What a v1 create made that this one repeats, if that was lately and here. `order` is the store's key of the order,
-    /// `digest` the hash of what the body says.
-    #[must_use]
-    pub fn recent_v1_repeat(&self, order: Digest, digest: Digest) -> Option<Made> {
+    /// What a v1 create made that this one repeats, if that was not long ago and here. `order` is the store's key of the
+    /// order, `digest` the hash of what the body says.
+    ///
+    /// # Errors
+    /// The store could not answer.
+    pub async fn recent_v1_repeat(&self, order: Digest, digest: Digest) -> Result<Option<Made>, Failure> {
         match self {
-            Self::Embedded(engine) => engine.recent_v1_repeat(order, digest).map(Made::from),
+            Self::Embedded(engine) => engine.recent_v1_repeat(order, digest).await,
             // The journal is asked: it knows what is in doubt, too.
-            Self::Remote(_) => None,
+            Self::Remote(_) => Ok(None),
         }
     }
 

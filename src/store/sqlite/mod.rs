@@ -51,18 +51,18 @@ use kept::KeptLists;
 pub use opening::{open, open_beside};
 use readers::Readers;
 use row::{NewRow, StoredRow};
-use statuses::{V1Status, V2Status};
+use statuses::{V1Made, V1Status, V2Status};
 use writer::Writer;
 
 use super::vault::Vault;
 use super::{
-    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, Fields, Kept, ProviderJob, ProviderQueue,
+    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Digest, Draft, Fields, Kept, ProviderJob, ProviderQueue,
     Reservations, Settlement, Standing, Store, StoreError, Stored,
 };
 use crate::clock::Random;
 use crate::domain::{
-    Amount, Balance, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
-    Record, ShopCode, Shown, TransactionId, UnixMillis,
+    Amount, Balance, Currency, Direction, HistoryQuery, Made, MerchantId, Operation, OrderId, Outcome, Page,
+    Preparation, Record, ShopCode, Shown, TransactionId, UnixMillis,
 };
 
 /// A store in one SQLite file.
@@ -85,7 +85,8 @@ impl std::fmt::Debug for SqliteStore {
 }
 
 impl SqliteStore {
-    async fn create_draft(&self, draft: Draft) -> Result<Creation, StoreError> {
+    /// Queues the transaction at once; what is given waits for its commit.
+    fn create_draft(&self, draft: Draft) -> Answer<'_, Creation> {
         let names = match &draft.comparison.kept {
             Kept::Everything => None,
             Kept::Names(names) => Some((self.kept.prepare(names), Arc::clone(names))),
@@ -93,16 +94,24 @@ impl SqliteStore {
         let list = names.as_ref().map(|(list, _)| list.clone());
         let row = NewRow::new(draft, &self.vault, list);
         let nonce = self.random.number();
-        let created = self.writer.submit(move |connection| create::create(connection, &row, nonce)).await?;
+        let committed = self.writer.submit(move |connection| create::create(connection, &row, nonce));
+        Box::pin(async move {
+            let created = committed.await?;
+            if let (Created::Stored { .. }, Some((list, names))) = (&created, names)
+                && list.unstored.is_some()
+            {
+                self.kept.remember(list.id, &names);
+            }
+            self.told(created)
+        })
+    }
+
+    /// What a create met, told.
+    fn told(&self, created: Created) -> Result<Creation, StoreError> {
         Ok(match created {
             Created::Stored { verdict, queued } => {
                 if queued {
                     self.queued.notify_one();
-                }
-                if let Some((list, names)) = names
-                    && list.unstored.is_some()
-                {
-                    self.kept.remember(list.id, &names);
                 }
                 Creation::Created(verdict)
             }
@@ -165,7 +174,7 @@ impl Store for SqliteStore {
     }
 
     fn create(&self, draft: Draft) -> Answer<'_, Creation> {
-        Box::pin(self.create_draft(draft))
+        self.create_draft(draft)
     }
 
     fn by_order<'a>(
@@ -188,6 +197,13 @@ impl Store for SqliteStore {
         Box::pin(async move {
             let row = self.readers.read(|connection| StoredRow::by_id(connection, id))?;
             row.map(|row| self.decode(row)).transpose()
+        })
+    }
+
+    fn v1_made(&self, order: Digest, digest: Digest) -> Answer<'_, Option<Made>> {
+        Box::pin(async move {
+            let read = self.readers.read(|connection| V1Made::of_order(connection, order, digest))?;
+            read.map(V1Made::understand).transpose()
         })
     }
 

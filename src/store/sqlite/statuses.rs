@@ -4,7 +4,8 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::row::{NotOurs, OrNot, direction_of, opened_account, opened_payer, status_of};
 use crate::domain::{
-    Amount, Currency, Direction, Invalid, MerchantId, OrderId, Record, Shown, Status, TransactionId, UnixMillis,
+    Amount, Currency, Direction, Invalid, Made, MerchantId, OrderId, Record, RedirectUrl, Shown, Status, TransactionId,
+    UnixMillis,
 };
 use crate::store::vault::Vault;
 use crate::store::{Digest, StoreError};
@@ -54,6 +55,39 @@ impl Told {
             }
             (Direction::Payin, _) => Ok(None),
         }
+    }
+}
+
+/// What a v1 create was told, as read.
+pub(super) struct V1Made {
+    id: i64,
+    order_id: Box<str>,
+    redirect_url: Option<String>,
+}
+
+impl V1Made {
+    /// That of the create which made the operation under an order, if its body's hash is `digest`.
+    pub(super) fn of_order(connection: &Connection, key: Digest, digest: Digest) -> rusqlite::Result<Option<Self>> {
+        let mut statement = connection.prepare_cached(
+            "SELECT transaction_id, order_id, redirect_url FROM operations WHERE order_key = ?1 AND v1_digest = ?2",
+        )?;
+        let read = |row: &Row<'_>| Ok(Self { id: row.get(0)?, order_id: row.get(1)?, redirect_url: row.get(2)? });
+        statement.query_row((key.0, digest.0), read).optional()
+    }
+
+    /// Understands what was read.
+    ///
+    /// # Errors
+    /// A column holds what was never written there.
+    pub(super) fn understand(self) -> Result<Made, StoreError> {
+        let Self { id, order_id, redirect_url } = self;
+        let made = || {
+            let id = TransactionId::from_stored(id).ok_or(NotOurs("transaction_id"))?;
+            let external_id = OrderId::new(&order_id).or_not("order_id")?;
+            let transaction_id = id.digits().as_str().into();
+            Ok(Made { transaction_id, external_id, redirect_url: redirect_url.map(RedirectUrl::new) })
+        };
+        made().map_err(|not_ours: NotOurs| not_ours.of_operation(id))
     }
 }
 

@@ -114,14 +114,18 @@ impl Writer {
     ///
     /// # Errors
     /// The queue is full, the store is closed, the statements or the commit failed: nothing was stored.
-    pub(super) async fn submit<T, F>(&self, statements: F) -> Result<T, StoreError>
+    pub(super) fn submit<T, F>(&self, statements: F) -> impl Future<Output = Result<T, StoreError>> + Send + use<T, F>
     where
         T: Send + 'static,
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
         let (reply, result) = oneshot::channel();
-        self.enqueue(Box::new(Task { statements, result: None, reply }))?;
-        result.await.unwrap_or_else(|_| Err(closed()))
+        // At once: the statements are large, and who waits need not have room for them.
+        let queued = self.enqueue(Box::new(Task { statements, result: None, reply }));
+        async move {
+            queued?;
+            result.await.unwrap_or_else(|_| Err(closed()))
+        }
     }
 
     fn enqueue(&self, command: Box<dyn Command>) -> Result<(), StoreError> {
