@@ -24,8 +24,6 @@ mod journal;
 mod kept;
 mod lanes;
 mod ledger;
-#[cfg(test)]
-mod measure;
 mod opening;
 mod outbox;
 mod preparations;
