@@ -192,8 +192,6 @@ impl<'a> Reader<'a> {
             Some(b'"') => place.node = Node::String(self.string()?),
             Some(b'{') => {
                 let mut members = Members::default();
-                // A body has more members than what is inside it.
-                members.list.reserve(if depth == 0 { 10 } else { 4 });
                 self.object(depth + 1, &mut members)?;
                 place.node = Node::Object(Object(members.list));
             }
@@ -274,6 +272,10 @@ impl<'a> Reader<'a> {
         if self.peek() == Some(b'}') {
             self.at += 1;
             return Ok(());
+        }
+        if depth == 1 {
+            // A body has more members than what is inside it.
+            members.list.reserve(10);
         }
         loop {
             let start = self.at;

@@ -61,6 +61,7 @@ impl Told {
 /// What a v1 create was told, as read.
 pub(super) struct V1Made {
     id: i64,
+    direction: i64,
     order_id: Box<str>,
     redirect_url: Option<String>,
 }
@@ -69,9 +70,13 @@ impl V1Made {
     /// That of the create which made the operation under an order, if its body's hash is `digest`.
     pub(super) fn of_order(connection: &Connection, key: Digest, digest: Digest) -> rusqlite::Result<Option<Self>> {
         let mut statement = connection.prepare_cached(
-            "SELECT transaction_id, order_id, redirect_url FROM operations WHERE order_key = ?1 AND v1_digest = ?2",
+            "SELECT transaction_id, direction, order_id, redirect_url FROM operations \
+             WHERE order_key = ?1 AND v1_digest = ?2",
         )?;
-        let read = |row: &Row<'_>| Ok(Self { id: row.get(0)?, order_id: row.get(1)?, redirect_url: row.get(2)? });
+        let read = |row: &Row<'_>| {
+            let (id, direction) = (row.get(0)?, row.get(1)?);
+            Ok(Self { id, direction, order_id: row.get(2)?, redirect_url: row.get(3)? })
+        };
         statement.query_row((key.0, digest.0), read).optional()
     }
 
@@ -80,8 +85,11 @@ impl V1Made {
     /// # Errors
     /// A column holds what was never written there.
     pub(super) fn understand(self) -> Result<Made, StoreError> {
-        let Self { id, order_id, redirect_url } = self;
+        let Self { id, direction, order_id, redirect_url } = self;
         let made = || {
+            if direction_of(direction) == Some(Direction::Payin) && redirect_url.is_none() {
+                return Err(NotOurs("redirect_url"));
+            }
             let id = TransactionId::from_stored(id).ok_or(NotOurs("transaction_id"))?;
             let external_id = OrderId::new(&order_id).or_not("order_id")?;
             let transaction_id = id.digits().as_str().into();
