@@ -32,6 +32,9 @@ struct Judged {
 /// Stores a new operation. The opening and the limits are looked at first and written last, after the insert has shown
 /// that the order is new: nothing has to be taken back.
 pub(super) fn create(connection: &Connection, row: &NewRow, nonce: u64) -> rusqlite::Result<Created> {
+    if reserved::holds(connection, row.order_key())? {
+        return Ok(Created::Reserved);
+    }
     let draft = row.draft();
     let operation = &draft.operation;
     let first = match &draft.opening {
@@ -48,9 +51,6 @@ pub(super) fn create(connection: &Connection, row: &NewRow, nonce: u64) -> rusql
     };
     let day = judged.usage.and(draft.daily_limit).map(|limit| limit.day);
     if !row.insert(connection, &state, day)? {
-        if reserved::holds(connection, row.order_key())? {
-            return Ok(Created::Reserved);
-        }
         // What stands may be of the same batch: the answer is sent after its commit too.
         let existing = StoredRow::by_order(connection, row.order_key())?;
         return Ok(existing.map_or(Created::IdTaken, |existing| Created::Existing(Box::new(existing))));

@@ -46,7 +46,7 @@ impl NewRow {
     }
 
     /// Inserts the operation in `state`, which counts for its customer on `counted_day`; `false` when its id or its order
-    /// exists, or its order is reserved.
+    /// exists.
     pub(super) fn insert(
         &self,
         connection: &Connection,
@@ -105,9 +105,8 @@ const INSERT: &str = "INSERT INTO operations (transaction_id, order_key, directi
     amount, customer_account_id, kept, digest, v1_digest, currency, merchant, order_id, api_key, shop, method, \
     payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, redirect_url, account, payer, \
     fields, counted_day, provider, v1_members, relayed, from_v1) \
-    SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, \
-    ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?11 IS NOT NULL \
-    WHERE NOT EXISTS (SELECT 1 FROM reserved_ids WHERE order_key = ?2) ON CONFLICT DO NOTHING";
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, \
+    ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?11 IS NOT NULL) ON CONFLICT DO NOTHING";
 
 /// All but the fields. The order is [`StoredRow::read`]'s.
 macro_rules! select {
