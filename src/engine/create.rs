@@ -145,8 +145,9 @@ impl Engine {
                         self.openings.stood(&caller.merchant().id);
                     }
                     self.tell_created(&plan, created.id, verdict);
-                    self.recent.remember(plan.order, Order { created: created.clone(), origin: plan.origin() });
-                    return Ok(created);
+                    let order = Order { created, origin: plan.origin() };
+                    self.recent.remember(plan.order, &order);
+                    return Ok(order.created);
                 }
                 Creation::Existing(stored) => return self.answer_existing(request, plan.v1.as_ref(), &stored).await,
                 Creation::Reserved => return Err(Refused::Reserved),
