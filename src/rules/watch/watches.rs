@@ -13,8 +13,8 @@ use super::places::Places;
 /// because an event that comes again and again within it is put off again and again.
 const AGE: Duration = Duration::from_millis(20);
 
-/// How often events are looked for.
-const TICK: Duration = Duration::from_millis(10);
+/// How often events are looked for: no less often than that, or there is no debouncer. It wakes a thread each time.
+const TICK: Duration = AGE;
 
 /// The most exchanged names that are told apart.
 const MOST_LOST: usize = 100;
