@@ -1,7 +1,7 @@
 //! Moving the log into the file, off the way of commits: a thread with its own connection.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -11,9 +11,16 @@ use rusqlite::{Connection, ErrorCode};
 use super::connection::{Checkpoint, Log, Role, Source, checkpoint, is_moved};
 use super::reports::Limit;
 
-/// The checkpointer is woken when so many pages were written to the log (16 MiB). A page that many commits changed is
-/// moved once in a pass, so that few passes cost less than many.
-const WAKING_PAGES: i64 = 4000;
+/// The checkpointer is woken when so many pages were written to the log (4 MiB). A page that many commits changed is
+/// moved once in a pass, so that few passes cost less than many; but a log that is short stays in the caches.
+const WAKING_PAGES: i64 = 1000;
+
+/// What is left of the log after a pass, because it was written meanwhile, goes into another pass when it is more than this,
+/// and is otherwise the writer's to move: with so few pages, one of its commits takes twice its time.
+const FEW_PAGES: i64 = 64;
+
+/// The most passes one after the other. Each moves what was written during the one before it.
+const PASSES: usize = 4;
 
 /// It looks after the log this often in any case.
 const INTERVAL: Duration = Duration::from_secs(3);
@@ -21,11 +28,21 @@ const INTERVAL: Duration = Duration::from_secs(3);
 /// The writer's hold on the checkpointing thread.
 pub(super) struct Checkpointer {
     wake: Option<SyncSender<()>>,
-    failed: Arc<AtomicBool>,
+    shared: Arc<Shared>,
     /// How long the log was, and how much of it was written since the checkpointer was woken, in pages.
     log_pages: i64,
     new_pages: i64,
     thread: Option<JoinHandle<()>>,
+}
+
+/// What the two threads tell one another.
+#[derive(Debug, Default)]
+struct Shared {
+    failed: AtomicBool,
+    /// How long the log was after the last commit, in pages.
+    pages: AtomicI64,
+    /// How much of it a pass has moved that left little; zero: none did since this was asked last.
+    moved: AtomicI64,
 }
 
 impl Checkpointer {
@@ -36,12 +53,12 @@ impl Checkpointer {
     pub(super) fn start(source: Arc<Source>) -> std::io::Result<Self> {
         // One waiting signal is as good as many.
         let (wake, signals) = sync_channel(1);
-        let failed = Arc::new(AtomicBool::new(false));
-        let failure = Arc::clone(&failed);
+        let shared = Arc::<Shared>::default();
+        let its = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("store-checkpoint".to_owned())
-            .spawn(move || run(&source, &signals, &failure))?;
-        Ok(Self { wake: Some(wake), failed, log_pages: 0, new_pages: 0, thread: Some(thread) })
+            .spawn(move || run(&source, &signals, &its))?;
+        Ok(Self { wake: Some(wake), shared, log_pages: 0, new_pages: 0, thread: Some(thread) })
     }
 
     /// Tells how long the log is after a commit, in pages.
@@ -49,6 +66,7 @@ impl Checkpointer {
         // A shorter log was begun anew.
         self.new_pages += if pages < self.log_pages { pages } else { pages - self.log_pages };
         self.log_pages = pages;
+        self.shared.pages.store(pages, Ordering::Relaxed);
         if let (true, Some(wake)) = (self.new_pages >= WAKING_PAGES, &self.wake)
             && wake.try_send(()).is_ok()
         {
@@ -56,10 +74,18 @@ impl Checkpointer {
         }
     }
 
+    /// Whether all but a few pages of a log of this length were moved just now. It is said once.
+    pub(super) fn is_nearly_done(&self, pages: i64) -> bool {
+        let moved = &self.shared.moved;
+        let moved = if moved.load(Ordering::Relaxed) == 0 { 0 } else { moved.swap(0, Ordering::Relaxed) };
+        moved > 0 && (moved..=moved + 2 * FEW_PAGES).contains(&pages)
+    }
+
     /// Whether the disk failed under a checkpoint since this was asked last: a failed fsync, which the writer has to
     /// treat like one of its own.
     pub(super) fn take_failure(&self) -> bool {
-        self.failed.load(Ordering::Relaxed) && self.failed.swap(false, Ordering::AcqRel)
+        let failed = &self.shared.failed;
+        failed.load(Ordering::Relaxed) && failed.swap(false, Ordering::AcqRel)
     }
 
     /// Ends the thread.
@@ -71,21 +97,38 @@ impl Checkpointer {
     }
 }
 
-fn run(source: &Source, signals: &Receiver<()>, failed: &AtomicBool) {
+fn run(source: &Source, signals: &Receiver<()>, shared: &Shared) {
     let mut connection: Option<Connection> = None;
     let mut lines = Limit::default();
     while !matches!(signals.recv_timeout(INTERVAL), Err(RecvTimeoutError::Disconnected)) {
-        if let Err(error) = pass(&mut connection, source) {
+        if let Err(error) = passes(&mut connection, source, shared) {
             // That the files are gone is for the writer to tell.
             if !is_moved(&error) && lines.allows() {
                 tracing::warn!(%error, "the store's log could not be moved into its file");
             }
             connection = None;
             if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
-                failed.store(true, Ordering::Release);
+                shared.failed.store(true, Ordering::Release);
             }
         }
     }
+}
+
+/// Moves the log, and what was written meanwhile, until little is left.
+fn passes(connection: &mut Option<Connection>, source: &Source, shared: &Shared) -> rusqlite::Result<()> {
+    for _ in 0..PASSES {
+        let log = pass(connection, source)?;
+        // Less than the whole log as it was: someone reads it.
+        if log.moved <= 0 || log.moved < log.pages {
+            return Ok(());
+        }
+        let left = shared.pages.load(Ordering::Relaxed) - log.moved;
+        if left <= FEW_PAGES {
+            shared.moved.store(log.moved, Ordering::Relaxed);
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
 fn pass(connection: &mut Option<Connection>, source: &Source) -> rusqlite::Result<Log> {
@@ -94,4 +137,28 @@ fn pass(connection: &mut Option<Connection>, source: &Source) -> rusqlite::Resul
         None => connection.insert(source.connect(Role::Checkpointer)?),
     };
     checkpoint(connection, Checkpoint::Passive)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_writer_moves_a_few_pages_once() {
+        let checkpointer =
+            Checkpointer { wake: None, shared: Arc::default(), log_pages: 0, new_pages: 0, thread: None };
+        let passed = |moved| checkpointer.shared.moved.store(moved, Ordering::Relaxed);
+        assert!(!checkpointer.is_nearly_done(1), "there was no pass");
+        for (moved, pages, expected) in [
+            (1000, 1000, true),
+            (1000, 1000 + 2 * FEW_PAGES, true),
+            (1000, 1001 + 2 * FEW_PAGES, false),
+            // The log was begun anew meanwhile.
+            (1000, 999, false),
+        ] {
+            passed(moved);
+            assert_eq!(checkpointer.is_nearly_done(pages), expected, "{moved} of {pages}");
+            assert!(!checkpointer.is_nearly_done(pages), "it is said once");
+        }
+    }
 }

@@ -162,6 +162,8 @@ pub(super) struct Log {
     pub(super) busy: bool,
     /// In the log; negative when another checkpoint was under way.
     pub(super) pages: i64,
+    /// Of these, the ones that are in the file; negative as before.
+    pub(super) moved: i64,
 }
 
 /// How long the log is, as SQLite tells after each commit of a connection: asking would cost as much as some creates.
@@ -191,7 +193,9 @@ pub(super) fn checkpoint(connection: &Connection, how: Checkpoint) -> rusqlite::
         Checkpoint::Restart => "PRAGMA wal_checkpoint(RESTART)",
         Checkpoint::Truncate => "PRAGMA wal_checkpoint(TRUNCATE)",
     };
-    connection.prepare_cached(sql)?.query_row([], |row| Ok(Log { busy: row.get(0)?, pages: row.get(1)? }))
+    connection
+        .prepare_cached(sql)?
+        .query_row([], |row| Ok(Log { busy: row.get(0)?, pages: row.get(1)?, moved: row.get(2)? }))
 }
 
 /// A commit with no other meaning than that it works.

@@ -4,6 +4,7 @@ mod beside;
 mod deep;
 mod history;
 mod journal;
+mod log;
 mod outbox;
 mod tampered;
 mod upgrade;

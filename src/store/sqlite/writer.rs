@@ -32,6 +32,9 @@ const MAX_BATCH: usize = 256;
 /// The most commands waiting; one more is refused at once. Above the default limit of connections.
 const QUEUE: usize = 16 * 1024;
 
+/// A batch is committed after this time whatever else comes: about four writes to a disk.
+const LONGEST_GATHERING: Duration = Duration::from_millis(1);
+
 /// The log is restarted by the writer itself at this many pages (64 MiB): only a load without a pause gets there.
 const LOG_BOUND_PAGES: i64 = 16 * 1024;
 
@@ -204,9 +207,7 @@ impl Writing {
         // Ends when the store was closed and everything that waited is done.
         while let Ok(first) = self.commands.recv() {
             batch.push(first);
-            // Whoever was just answered is about to ask again: on the same core, they come before the disk is waited for.
-            std::thread::yield_now();
-            batch.extend(self.commands.try_iter().take(MAX_BATCH - 1));
+            self.gather(&mut batch);
             self.commit(&mut batch);
         }
         self.checkpointer.stop();
@@ -214,6 +215,20 @@ impl Writing {
             && let Err(error) = connection::checkpoint(&connection, Checkpoint::Truncate)
         {
             tracing::warn!(%error, "the store's log stays for the next start");
+        }
+    }
+
+    /// Lets threads go first that are ready to run, for as long as they bring commands: on the same core they would
+    /// else wait for the disk, and then for it once more. Where nobody waits for this core, it takes no time.
+    fn gather(&self, batch: &mut Vec<Waiting>) {
+        let began = Instant::now();
+        loop {
+            std::thread::yield_now();
+            let before = batch.len();
+            batch.extend(self.commands.try_iter().take(MAX_BATCH - before));
+            if batch.len() == before || batch.len() == MAX_BATCH || began.elapsed() > LONGEST_GATHERING {
+                return;
+            }
         }
     }
 
@@ -278,6 +293,14 @@ impl Writing {
         let Some(pages) = self.log_length.after_commit() else { return };
         self.checkpointer.log_is(pages);
         if self.log == TheLog::IsAnothers {
+            return;
+        }
+        if self.checkpointer.is_nearly_done(pages) {
+            // A few pages: the next commit starts the log anew, unless someone is reading it.
+            let State::Open(connection) = &self.state else { return };
+            if let Err(error) = connection::checkpoint(connection, Checkpoint::Passive) {
+                self.fail(&error);
+            }
             return;
         }
         if pages <= self.log_bound {
