@@ -101,14 +101,34 @@ impl Comparer {
     }
 
     /// The short key of an order: what makes an operation unique. Sixteen bytes, whatever the length of the `order_id`.
+    ///
+    /// Ten of them are a hash of the order. The six before them are one of all but the last two characters of its
+    /// `order_id`: orders that are numbered one after the other lie side by side in an index, so that a commit changes few
+    /// of its pages.
     #[must_use]
     pub fn order_key(&self, merchant: &MerchantId, direction: Direction, order: &OrderId) -> Digest {
         let mut parts = Parts::of("order");
         parts.part(merchant.as_str().as_bytes());
         parts.part(direction.as_str().as_bytes());
         parts.part(order.as_str().as_bytes());
-        self.digest(&parts)
+        let Digest(of_order) = self.digest(&parts);
+        parts.restart("neighbours");
+        parts.part(merchant.as_str().as_bytes());
+        parts.part(direction.as_str().as_bytes());
+        parts.part(stem(order.as_str()).as_bytes());
+        let Digest(of_neighbours) = self.digest(&parts);
+        let mut key = [0; 16];
+        key[..6].copy_from_slice(&of_neighbours[..6]);
+        key[6..].copy_from_slice(&of_order[..10]);
+        Digest(key)
     }
+}
+
+/// All but the last two characters.
+fn stem(text: &str) -> &str {
+    let mut characters = text.chars();
+    characters.nth_back(1);
+    characters.as_str()
 }
 
 /// What is hashed: parts, each with its length before it, so that no two lists of parts are alike. They are put together
@@ -168,5 +188,36 @@ impl Parts {
 impl fmt::Debug for Parts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Parts({} bytes)", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(merchant: &str, direction: Direction, order: &str) -> [u8; 16] {
+        let (merchant, order) = (MerchantId::new(merchant).unwrap(), OrderId::new(order).unwrap());
+        Comparer::new(&[3; 32]).order_key(&merchant, direction, &order).0
+    }
+
+    #[test]
+    fn orders_that_are_numbered_one_after_the_other_are_neighbours() {
+        let payin = |order: &str| key("acme", Direction::Payin, order);
+        for (one, other) in [("order-1700", "order-1799"), ("order-1é", "order-ü7"), ("a", "xy")] {
+            assert_eq!(payin(one)[..6], payin(other)[..6], "{one}, {other}");
+            assert_ne!(payin(one)[6..], payin(other)[6..], "{one}, {other}");
+        }
+        assert_ne!(payin("order-1799")[..6], payin("order-1800")[..6]);
+        assert_ne!(payin("order-17")[..6], key("bolt", Direction::Payin, "order-17")[..6]);
+        assert_ne!(payin("order-17")[..6], key("acme", Direction::Payout, "order-17")[..6]);
+        assert_ne!(payin("order-17")[6..], key("acme", Direction::Payout, "order-17")[6..]);
+        assert_eq!(payin("order-17"), payin("order-17"));
+    }
+
+    #[test]
+    fn the_stem_ends_at_a_character() {
+        for (text, expected) in [("", ""), ("a", ""), ("ab", ""), ("abc", "a"), ("aéü", "a"), ("éüx", "é")] {
+            assert_eq!(stem(text), expected, "{text}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! create, settle, claim  seal, hash (caller's thread) -> queue -> writer: up to 256 in one commit -> answers
 //! by_id, v1_status, ...  a pooled connection, on the caller's thread
 //! deep pages of history  the same, on blocking threads, two at once
-//! the log                checkpoints on a thread of their own; the writer restarts it only past 64 MiB
+//! the log                checkpoints on a thread of their own; the writer moves the last pages, and begins it anew
 //! ```
 //!
 //! At most 16 idle connections and two threads belong to a store, and a connection and a thread to each audit. The command line may open the same file while a
@@ -28,6 +28,7 @@ mod opening;
 mod outbox;
 mod preparations;
 mod readers;
+mod rekeying;
 mod reports;
 mod reserved;
 mod row;

@@ -1,14 +1,20 @@
-//! Reservations of `order_id`s for v1, by their order key.
+//! Reservations of `order_id`s for v1, by the end of their order key, which is the hash of the order alone.
 
 use rusqlite::Connection;
 
 use crate::store::{Digest, Reservations};
 
+/// The hash of the order in its key.
+fn hash_in(Digest(key): Digest) -> [u8; 10] {
+    let (_, hash) = key.split_last_chunk().expect("a key is longer than the hash in it");
+    *hash
+}
+
 /// Whether an order is reserved.
 pub(super) fn holds(connection: &Connection, order_key: Digest) -> rusqlite::Result<bool> {
     connection
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM reserved_ids WHERE order_key = ?1)")?
-        .query_row([order_key.0], |row| row.get(0))
+        .query_row([hash_in(order_key)], |row| row.get(0))
 }
 
 /// Reserves orders; those that name an operation or an entry of the journal are left alone.
@@ -23,7 +29,7 @@ pub(super) fn reserve(connection: &Connection, order_keys: &[Digest]) -> rusqlit
     for key in order_keys {
         if taken.query_row([key.0], |row| row.get(0))? {
             reservations.operations += 1;
-        } else if insert.execute([key.0])? == 1 {
+        } else if insert.execute([hash_in(*key)])? == 1 {
             reservations.new += 1;
         } else {
             reservations.known += 1;
@@ -34,5 +40,5 @@ pub(super) fn reserve(connection: &Connection, order_keys: &[Digest]) -> rusqlit
 
 /// Takes a reservation back: an operation of this order turns out to have been there before it.
 pub(super) fn release(connection: &Connection, order_key: Digest) -> rusqlite::Result<()> {
-    connection.prepare_cached("DELETE FROM reserved_ids WHERE order_key = ?1")?.execute([order_key.0]).map(drop)
+    connection.prepare_cached("DELETE FROM reserved_ids WHERE order_key = ?1")?.execute([hash_in(order_key)]).map(drop)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::outbox;
+use super::{outbox, rekeying};
 use crate::clock::{Clock as _, Random, SystemClock};
 use crate::rules::{Secret, StoreKeys};
 use crate::store::secret_file::secret_file;
@@ -22,6 +22,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     include_str!("0003.sql"),
     include_str!("0004.sql"),
     include_str!("0005.sql"),
+    include_str!("0006.sql"),
 ];
 
 /// Refuses files of other applications and of newer releases; nothing is written.
@@ -89,6 +90,9 @@ pub(super) fn prepare(
     let version = recognize(&transaction, path)?;
     migrate(&transaction, version).map_err(OpenError::sqlite(path))?;
     let prepared = unlock(&transaction, path, keys, random)?;
+    if (1..rekeying::SINCE_VERSION).contains(&version) {
+        rekeying::rekey(&transaction, &prepared.vault).map_err(OpenError::sqlite(path))?;
+    }
     transaction.commit().map_err(OpenError::sqlite(path))?;
     let newest = MIGRATIONS.len();
     if (1..i64::try_from(newest).unwrap_or(i64::MAX)).contains(&version) {

@@ -21,7 +21,7 @@ struct Surroundings {
 
 impl Surroundings {
     const SELECT: &str = "SELECT order_key, place, \
-        EXISTS (SELECT 1 FROM reserved_ids r WHERE r.order_key = j.order_key), \
+        EXISTS (SELECT 1 FROM reserved_ids r WHERE r.order_key = substr(j.order_key, 7)), \
         EXISTS (SELECT 1 FROM operations o WHERE o.order_key = j.order_key) \
         FROM journal j WHERE entry > ?1 ORDER BY entry LIMIT ?2";
 

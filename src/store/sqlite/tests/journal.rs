@@ -78,7 +78,10 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE journal SET v1_digest = x'00' WHERE order_id = 'open'", "a column is not ours"),
     ("UPDATE journal SET order_id = 'other' WHERE order_id = 'answered'", "its order key is not the one"),
     ("UPDATE journal SET merchant = 'bolt' WHERE order_id = 'answered'", "its order key is not the one"),
-    ("INSERT INTO reserved_ids SELECT order_key FROM journal WHERE order_id = 'open'", "is reserved for v1 as well"),
+    (
+        "INSERT INTO reserved_ids SELECT substr(order_key, 7) FROM journal WHERE order_id = 'open'",
+        "is reserved for v1 as well",
+    ),
     (
         "UPDATE journal SET order_key = (SELECT order_key FROM operations) WHERE order_id = 'answered'",
         "names an operation of the embedded engine as well",

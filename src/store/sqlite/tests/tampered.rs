@@ -165,7 +165,7 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE callback_tries SET duration_us = -1 WHERE key = $released", "what came of a try is not ours"),
     ("UPDATE provider_jobs SET transaction_id = $paid", "it is finished and has a provider job"),
     ("UPDATE provider_jobs SET transaction_id = 7", "operation 7: is in provider_jobs"),
-    ("INSERT INTO reserved_ids SELECT order_key FROM operations LIMIT 1", "is reserved for v1 as well"),
+    ("INSERT INTO reserved_ids SELECT substr(order_key, 7) FROM operations LIMIT 1", "is reserved for v1 as well"),
     ("UPDATE daily_usage SET operations = operations + 1", "payout usage of customer 70 on day 20000 is not the sum"),
     ("UPDATE daily_usage SET amount = amount - 1", "payout usage of customer 70 on day 20000 is not the sum"),
     ("UPDATE daily_usage SET day = day + 1", "on day 20001 is not the sum"),

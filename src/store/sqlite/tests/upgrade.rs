@@ -4,7 +4,8 @@ use super::*;
 use crate::domain::{CallbackUrl, CustomerAccountId, Preparation, ProviderKind, State, UnixDay};
 use crate::store::conformance::{audited, expiry, first_page, intended, intent, told};
 use crate::store::sqlite::schema;
-use crate::store::{DailyLimit, Digest, Journal, Outbox, V1Part, V1Told};
+use crate::store::vault::{self, Column, Vault};
+use crate::store::{DailyLimit, Digest, Journal, Outbox, Parts, V1Part, V1Told};
 
 /// The columns that version 2 had.
 const COLUMNS: &str = "transaction_id, order_key, direction, status, created_at, finished_at, amount, \
@@ -284,4 +285,75 @@ async fn what_a_store_of_version_4_had_to_tell_is_told() {
     assert_eq!(store.expire_callbacks(expiry(UnixMillis(NOW.0 + 9), 10)).await.unwrap(), 0);
     drop(store);
     audited(&place.open_made().unwrap()).await;
+}
+
+/// The key that an order had up to version 5: as it is now without the neighbours' part, and longer.
+fn old_key(vault: &Vault, merchant: &str, direction: Direction, order: &str) -> Digest {
+    let mut parts = Parts::of("order");
+    for part in [merchant, direction.as_str(), order] {
+        parts.part(part.as_bytes());
+    }
+    vault.comparer().digest(&parts)
+}
+
+/// Turns the store of a place into one of version 5: its keys of orders are what they were.
+fn make_version_5(place: &Place) {
+    let connection = rusqlite::Connection::open(place.path()).unwrap();
+    let keys = StoreKeys { create_at: Some(place.key_file()), keys: Vec::new() };
+    let vault =
+        schema::unlock_existing(&connection, &place.path(), &keys, Arc::new(SystemRandomness::default())).unwrap();
+    for (table, id, body) in [("operations", "transaction_id", "NULL"), ("journal", "entry", "body")] {
+        let select = format!("SELECT {id}, order_key, merchant, direction, order_id, {body} FROM {table}");
+        let mut statement = connection.prepare(&select).unwrap();
+        let mut rows = statement.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            let direction = if row.get::<_, i64>(3).unwrap() == 0 { Direction::Payin } else { Direction::Payout };
+            let (merchant, order): (String, String) = (row.get(2).unwrap(), row.get(4).unwrap());
+            let (now, old) = (Digest(row.get(1).unwrap()), old_key(&vault, &merchant, direction, &order));
+            assert_ne!(now, old);
+            let id_of_row: i64 = row.get(0).unwrap();
+            let update = format!("UPDATE {table} SET order_key = ?2 WHERE {id} = ?1");
+            connection.execute(&update, (id_of_row, old.0)).unwrap();
+            if let Some(sealed) = row.get::<_, Option<Vec<u8>>>(5).unwrap() {
+                let body = vault.open(Column::JournalBody, vault::Place::Order(now), &sealed).unwrap();
+                let sealed = vault.seal(Column::JournalBody, vault::Place::Order(old), &body);
+                connection.execute("UPDATE journal SET body = ?2 WHERE entry = ?1", (id_of_row, sealed)).unwrap();
+            }
+        }
+    }
+    let reserved = old_key(&vault, "acme", Direction::Payin, "reserved");
+    assert_eq!(connection.execute("UPDATE reserved_ids SET order_key = ?1", [reserved.0]).unwrap(), 1);
+    connection.pragma_update(None, "user_version", 5).unwrap();
+}
+
+#[tokio::test]
+async fn what_is_in_a_store_of_version_5_is_found_by_its_new_keys() {
+    let place = Place::new();
+    let store = place.open_made().unwrap();
+    let acme = merchant("acme");
+    let mut operations = Vec::new();
+    for text in ["o100", "o101", "a", "é"] {
+        for draft in [deposit("acme", text), withdrawal("acme", text), deposit("bolt", text)] {
+            let id = created(&store, draft).await;
+            operations.push(store.by_id(id).await.unwrap().unwrap());
+        }
+    }
+    let entry = intended(&store, intent("acme", "journaled")).await;
+    store.reserve(&acme, Direction::Payin, &[order("reserved")]).await.unwrap();
+    drop(store);
+    make_version_5(&place);
+
+    let store = place.open_made().unwrap();
+    for stored in &operations {
+        let Operation { merchant, order_id, .. } = &stored.operation;
+        let found = store.by_order(merchant, stored.operation.direction(), order_id).await.unwrap();
+        assert_eq!(found, Standing::Operation(Box::new(stored.clone())));
+    }
+    assert_eq!(store.open_entries(None, 10).await.unwrap(), [entry], "its body can be opened");
+    assert_eq!(store.by_order(&acme, Direction::Payin, &order("reserved")).await.unwrap(), Standing::Reserved);
+    assert!(matches!(store.create(deposit("acme", "reserved")).await.unwrap(), Creation::Reserved));
+    assert!(matches!(store.create(deposit("acme", "o100")).await.unwrap(), Creation::Existing(_)));
+    let again = store.reserve(&acme, Direction::Payin, &[order("reserved"), order("o101")]).await.unwrap();
+    assert_eq!((again.known, again.operations, again.new), (1, 1, 0));
+    audited(&store).await;
 }
