@@ -10,7 +10,7 @@ Compares Paybridge with other servers on this machine; benches/compare.sh runs i
   --quick          three short rounds
   --smoke          only whether everything works
   --only A,B       only these servers and workloads (names as in the tables); nginx always runs
-  --baseline BIN   measures the create of another paybridge binary beside this one
+  --baseline BIN   measures another paybridge binary beside this one
   --counters       also prints what the processor counts (perf stat), in thousands a request: instructions and cycles, user
                    and kernel; times are no measure then
   --out DIR        where compare.md, compare.json and compare.svg are written: target/compare, or a directory below it

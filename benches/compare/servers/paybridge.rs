@@ -58,7 +58,7 @@ pub async fn start(setting: &Setting<'_>, binary: &Path, cores: pin::Cores) -> V
     let itself = [NAME, "Paybridge", "Paybridge, the whole job, durable in SQLite"];
     add(itself, binary, &rules(setting), &OWN);
     if let Some(before) = &setting.options.baseline {
-        add([BASELINE, "the other Paybridge", "the other binary"], before, &rules(setting), &[Workload::Create]);
+        add([BASELINE, "the other Paybridge", "the other binary"], before, &rules(setting), &OWN);
     }
     // The engines are the client's neighbours.
     pin::to(cores.client);
