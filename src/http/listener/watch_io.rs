@@ -90,6 +90,8 @@ pub(super) struct WatchIo {
     empty_lines: u8,
     /// Every head is refused for this, whatever it says.
     refusing: Option<&'static str>,
+    /// Whether a reply that is being written has let other connections go first.
+    others_went_first: bool,
 }
 
 /// What `input` holds behind its cleared bytes.
@@ -147,6 +149,7 @@ impl WatchIo {
             timer: Deadline::at(Instant::now() + limits.head_timeout),
             empty_lines: 0,
             refusing: None,
+            others_went_first: false,
         }
     }
 
@@ -265,6 +268,17 @@ impl WatchIo {
         }
     }
 
+    /// Ready when a reply may be written: after the other connections of this thread that have something to do. Then what
+    /// they have to say is written in one go. To write first, and read their requests afterwards, would wake whoever
+    /// reads the replies for each of them anew; that costs as much as a short request.
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.others_went_first, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
     /// Ready when there is something for hyper to read, or to learn from a read: a head that was judged, or the end.
     pub(super) fn poll_cleared(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.cleared == 0 {
@@ -299,7 +313,9 @@ impl hyper::rt::Read for WatchIo {
 
 impl hyper::rt::Write for WatchIo {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().transport).poll_write(cx, bytes)
+        let this = self.get_mut();
+        ready!(this.poll_turn(cx));
+        Pin::new(&mut this.transport).poll_write(cx, bytes)
     }
 
     fn poll_write_vectored(
@@ -307,7 +323,9 @@ impl hyper::rt::Write for WatchIo {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().transport).poll_write_vectored(cx, slices)
+        let this = self.get_mut();
+        ready!(this.poll_turn(cx));
+        Pin::new(&mut this.transport).poll_write_vectored(cx, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -315,10 +333,62 @@ impl hyper::rt::Write for WatchIo {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().transport).poll_flush(cx)
+        let this = self.get_mut();
+        ready!(Pin::new(&mut this.transport).poll_flush(cx))?;
+        this.others_went_first = false;
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().transport).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use hyper::rt::Write as _;
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::super::transport::Stream;
+    use super::*;
+    use crate::domain::UnixMillis;
+    use crate::rules::{LoadOptions, load};
+
+    /// The defaults.
+    fn limits() -> Limits {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("gateway.toml"), "").unwrap();
+        load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap().gateway.limits.clone()
+    }
+
+    #[tokio::test]
+    async fn a_reply_lets_others_go_first_once() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (socket, _) = listener.accept().await.unwrap();
+        let limits = limits();
+        let transport = Transport::new(Stream::Plain(socket), limits.body_timeout);
+        let mut io = WatchIo::new(transport, Arc::default(), &limits);
+        for reply in [&b"first"[..], b"second"] {
+            let mut polls = 0;
+            let mut write = async |bytes: &[u8]| {
+                poll_fn(|cx| {
+                    polls += 1;
+                    Pin::new(&mut io).poll_write_vectored(cx, &[IoSlice::new(bytes)])
+                })
+                .await
+                .unwrap()
+            };
+            let (begin, rest) = reply.split_at(2);
+            // Woken at once: or this would never end.
+            assert_eq!((write(begin).await, write(rest).await), (2, rest.len()));
+            assert_eq!(polls, 3, "the rest of a reply is not put off");
+            poll_fn(|cx| Pin::new(&mut io).poll_flush(cx)).await.unwrap();
+            let mut read = [0; 16];
+            client.readable().await.unwrap();
+            assert_eq!(client.try_read(&mut read).unwrap(), reply.len());
+        }
     }
 }
