@@ -39,7 +39,7 @@ struct Memory {
 /// Which orders were made in this process: of each a trace of four bytes, in one place of a table that never grows. A trace
 /// is lost when a later order has the same place; it is mistaken for another's once in four thousand million times.
 #[derive(Debug, Default)]
-struct Traces(Vec<(u32, Place)>);
+struct Traces(Vec<u64>);
 
 impl Traces {
     /// A power of two: 8 MiB, of which the system gives what is used.
@@ -47,16 +47,18 @@ impl Traces {
 
     fn leave(&mut self, key: Digest, record: Place) {
         if self.0.is_empty() {
-            self.0 = vec![(0, Place::default()); Self::PLACES];
+            self.0 = vec![0; Self::PLACES];
         }
         let (place, trace) = Self::of(key);
-        self.0[place] = (trace, record);
+        self.0[place] = (u64::from(trace) << u32::BITS) | u64::from(record.number());
     }
 
     /// Where the record of an order was, if it left its trace.
     fn record(&self, key: Digest) -> Option<Place> {
         let (place, trace) = Self::of(key);
-        self.0.get(place).filter(|(left, _)| *left == trace).map(|(_, record)| *record)
+        let left = *self.0.get(place)?;
+        let record = u32::try_from(left & u64::from(u32::MAX)).ok()?;
+        (left >> u32::BITS == u64::from(trace)).then(|| Place::numbered(record))
     }
 
     /// The end of a key is a hash of its order: any of its bits are as good as all others. No trace is zero, which is no
@@ -264,7 +266,8 @@ mod tests {
         let created = Created {
             id: TransactionId::from_stored(i64::from(number) + 1).unwrap(),
             order_id: OrderId::new(&format!("order-{number}")).unwrap(),
-            redirect_url: (number % 3 > 0).then(|| RedirectUrl::new(format!("https://pay.example/{number}"))),
+            redirect_url: (!number.is_multiple_of(3))
+                .then(|| RedirectUrl::new(format!("https://pay.example/{number}"))),
         };
         (key(number), Order { created, origin })
     }

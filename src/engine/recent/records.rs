@@ -16,6 +16,18 @@ pub(super) struct Records {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Place(u32);
 
+impl Place {
+    /// The place of a number that was one.
+    pub(super) const fn numbered(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// The place as a number.
+    pub(super) const fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// Offsets are multiples of this.
 const STEP: usize = 8;
 
@@ -45,7 +57,7 @@ impl Records {
         pieces.for_each(|piece| chunk.extend_from_slice(piece));
         chunk.resize(chunk.len().next_multiple_of(STEP).min(size), 0);
         let number = if offset == 0 { self.current } else { number };
-        u32::try_from((number % MOST_NUMBERS) << OFFSET_BITS | offset / STEP).ok().map(Place)
+        u32::try_from(((number % MOST_NUMBERS) << OFFSET_BITS) | (offset / STEP)).ok().map(Place)
     }
 
     /// The chunk that a record of this length goes into.

@@ -143,9 +143,9 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    const SELECT: &str = "SELECT transaction_id, order_key, fields, finished_at IS NOT NULL, \
+    const SELECT: &str = "SELECT transaction_id, sorted_key, fields, finished_at IS NOT NULL, \
         kept IS NOT NULL AND NOT EXISTS (SELECT 1 FROM kept_names WHERE id = kept), \
-        EXISTS (SELECT 1 FROM reserved_ids r WHERE r.order_key = substr(o.order_key, 7)), \
+        EXISTS (SELECT 1 FROM reserved_ids r WHERE r.order_hash = substr(o.sorted_key, 7)), \
         EXISTS (SELECT 1 FROM callbacks c WHERE c.key = o.transaction_id), \
         EXISTS (SELECT 1 FROM untold u WHERE u.transaction_id = o.transaction_id), \
         EXISTS (SELECT 1 FROM provider_jobs j WHERE j.transaction_id = o.transaction_id), \

@@ -16,7 +16,8 @@ use super::reports::Limit;
 const WAKING_PAGES: i64 = 1000;
 
 /// What is left of the log after a pass, because it was written meanwhile, goes into another pass when it is more than this,
-/// and is otherwise the writer's to move: with so few pages, one of its commits takes twice its time.
+/// and is otherwise the writer's to move. It also confirms with the disk what the passes moved, as SQLite does with the last
+/// page only: one commit in a thousand pages of the log waits for that.
 const FEW_PAGES: i64 = 64;
 
 /// The most passes one after the other. Each moves what was written during the one before it.
@@ -64,7 +65,12 @@ impl Checkpointer {
     /// Tells how long the log is after a commit, in pages.
     pub(super) fn log_is(&mut self, pages: i64) {
         // A shorter log was begun anew.
-        self.new_pages += if pages < self.log_pages { pages } else { pages - self.log_pages };
+        if pages < self.log_pages {
+            self.new_pages += pages;
+            self.shared.moved.store(0, Ordering::Relaxed);
+        } else {
+            self.new_pages += pages - self.log_pages;
+        }
         self.log_pages = pages;
         self.shared.pages.store(pages, Ordering::Relaxed);
         if let (true, Some(wake)) = (self.new_pages >= WAKING_PAGES, &self.wake)

@@ -17,14 +17,14 @@ const SLICE: u32 = 10_000;
 const REPORTED: usize = 1_000_000;
 
 /// Makes the keys of all operations and entries anew, and their indexes. A row whose order cannot be understood stays as
-/// it is: the audit tells of it.
+/// it is: no request can mean it, and the audit tells of it.
 pub(super) fn rekey(connection: &Connection, vault: &Vault) -> rusqlite::Result<()> {
     connection.execute_batch("DROP INDEX operations_by_order; DROP INDEX journal_by_order")?;
     rekey_all(connection, vault, &OPERATIONS)?;
     rekey_all(connection, vault, &JOURNAL)?;
     connection.execute_batch(
-        "CREATE UNIQUE INDEX operations_by_order ON operations (order_key); \
-         CREATE UNIQUE INDEX journal_by_order ON journal (order_key)",
+        "CREATE UNIQUE INDEX operations_by_order ON operations (sorted_key); \
+         CREATE UNIQUE INDEX journal_by_order ON journal (sorted_key)",
     )
 }
 
@@ -39,16 +39,16 @@ struct Table {
 
 const OPERATIONS: Table = Table {
     name: "operations",
-    select: "SELECT transaction_id, order_key, merchant, direction, order_id, NULL FROM operations \
+    select: "SELECT transaction_id, sorted_key, merchant, direction, order_id, NULL FROM operations \
         WHERE transaction_id > ?1 ORDER BY transaction_id LIMIT ?2",
-    update: "UPDATE operations SET order_key = ?2 WHERE transaction_id = ?1 AND ?3 IS NULL",
+    update: "UPDATE operations SET sorted_key = ?2 WHERE transaction_id = ?1 AND ?3 IS NULL",
 };
 
 const JOURNAL: Table = Table {
     name: "journal",
-    select: "SELECT entry, order_key, merchant, direction, order_id, body FROM journal \
+    select: "SELECT entry, sorted_key, merchant, direction, order_id, body FROM journal \
         WHERE entry > ?1 ORDER BY entry LIMIT ?2",
-    update: "UPDATE journal SET order_key = ?2, body = ?3 WHERE entry = ?1",
+    update: "UPDATE journal SET sorted_key = ?2, body = ?3 WHERE entry = ?1",
 };
 
 fn rekey_all(connection: &Connection, vault: &Vault, table: &Table) -> rusqlite::Result<()> {

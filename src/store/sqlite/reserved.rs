@@ -13,18 +13,18 @@ fn hash_in(Digest(key): Digest) -> [u8; 10] {
 /// Whether an order is reserved.
 pub(super) fn holds(connection: &Connection, order_key: Digest) -> rusqlite::Result<bool> {
     connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM reserved_ids WHERE order_key = ?1)")?
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM reserved_ids WHERE order_hash = ?1)")?
         .query_row([hash_in(order_key)], |row| row.get(0))
 }
 
 /// Reserves orders; those that name an operation or an entry of the journal are left alone.
 pub(super) fn reserve(connection: &Connection, order_keys: &[Digest]) -> rusqlite::Result<Reservations> {
     let mut taken = connection.prepare_cached(
-        "SELECT EXISTS (SELECT 1 FROM operations WHERE order_key = ?1) \
-         OR EXISTS (SELECT 1 FROM journal WHERE order_key = ?1)",
+        "SELECT EXISTS (SELECT 1 FROM operations WHERE sorted_key = ?1) \
+         OR EXISTS (SELECT 1 FROM journal WHERE sorted_key = ?1)",
     )?;
     let mut insert =
-        connection.prepare_cached("INSERT INTO reserved_ids (order_key) VALUES (?1) ON CONFLICT DO NOTHING")?;
+        connection.prepare_cached("INSERT INTO reserved_ids (order_hash) VALUES (?1) ON CONFLICT DO NOTHING")?;
     let mut reservations = Reservations::default();
     for key in order_keys {
         if taken.query_row([key.0], |row| row.get(0))? {
@@ -40,5 +40,5 @@ pub(super) fn reserve(connection: &Connection, order_keys: &[Digest]) -> rusqlit
 
 /// Takes a reservation back: an operation of this order turns out to have been there before it.
 pub(super) fn release(connection: &Connection, order_key: Digest) -> rusqlite::Result<()> {
-    connection.prepare_cached("DELETE FROM reserved_ids WHERE order_key = ?1")?.execute([hash_in(order_key)]).map(drop)
+    connection.prepare_cached("DELETE FROM reserved_ids WHERE order_hash = ?1")?.execute([hash_in(order_key)]).map(drop)
 }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -299,7 +299,7 @@ impl Writing {
             // A few pages: the next commit starts the log anew, unless someone is reading it.
             let State::Open(connection) = &self.state else { return };
             if let Err(error) = connection::checkpoint(connection, Checkpoint::Passive) {
-                self.fail(&error);
+                self.checkpoint_failed(&error);
             }
             return;
         }
@@ -317,7 +317,15 @@ impl Writing {
                 tracing::warn!(pages = log.pages, "the store's log cannot be restarted while it is being read");
             }
             Ok(_) => self.log_bound = LOG_BOUND_PAGES,
-            Err(error) => self.fail(&error),
+            Err(error) => self.checkpoint_failed(&error),
+        }
+    }
+
+    /// The log stays as it is, with all that was acknowledged.
+    fn checkpoint_failed(&mut self, error: &rusqlite::Error) {
+        self.reports.failed(error, "the store's log could not be moved into its file");
+        if error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure) {
+            self.state = State::Failed { retry_at: Instant::now() };
         }
     }
 }

@@ -105,7 +105,7 @@ impl NewEntry {
     }
 }
 
-const INSERT: &str = "INSERT INTO journal (order_key, direction, state, status, created_at, amount, v1_digest, \
+const INSERT: &str = "INSERT INTO journal (sorted_key, direction, state, status, created_at, amount, v1_digest, \
     v1_members, currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
     VALUES (:order_key, :direction, :state, :status, :created_at, :amount, :v1_digest, :v1_members, \
     :currency, :merchant, :order_id, :api_key, :shop, :v1_callback_url, :body)";
@@ -168,7 +168,7 @@ impl EntryRow {
     }
 
     /// The entry of an order key.
-    pub(in crate::store::sqlite) const BY_ORDER: &str = select!("WHERE order_key = ?1");
+    pub(in crate::store::sqlite) const BY_ORDER: &str = select!("WHERE sorted_key = ?1");
 
     /// The partial index `journal_open` holds these alone.
     pub(in crate::store::sqlite) const OPEN_AFTER: &str = select!("WHERE state = 0 AND entry > ?1 ORDER BY entry");

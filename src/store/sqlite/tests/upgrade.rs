@@ -13,6 +13,11 @@ const COLUMNS: &str = "transaction_id, order_key, direction, status, created_at,
     payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, redirect_url, account, payer, \
     fields";
 
+/// What keys were called up to version 5.
+const OLD_NAMES: &str = "ALTER TABLE operations RENAME COLUMN sorted_key TO order_key; \
+    ALTER TABLE journal RENAME COLUMN sorted_key TO order_key; \
+    ALTER TABLE reserved_ids RENAME COLUMN order_hash TO order_key";
+
 /// The tables that version 3 had as they are today.
 const SINCE_VERSION_3: [&str; 7] =
     ["entries", "accounts", "untold", "daily_usage", "merchants", "reserved_ids", "preparations"];
@@ -69,6 +74,7 @@ fn make_version_4(place: &Place) {
 fn make_version(place: &Place, version: u8, copy: &str) {
     let newer = place.path().with_file_name("newer.db");
     fs::rename(place.path(), &newer).unwrap();
+    rusqlite::Connection::open(&newer).unwrap().execute_batch(OLD_NAMES).unwrap();
     let connection = rusqlite::Connection::open(place.path()).unwrap();
     for migration in &schema::MIGRATIONS[..version.into()] {
         connection.execute_batch(migration).unwrap();
@@ -296,10 +302,12 @@ fn old_key(vault: &Vault, merchant: &str, direction: Direction, order: &str) -> 
     vault.comparer().digest(&parts)
 }
 
-/// Turns the store of a place into one of version 5: its keys of orders are what they were.
-fn make_version_5(place: &Place) {
+/// Turns the store of a place into one of version 5: its keys of orders are what they were. The old key of its entry.
+fn make_version_5(place: &Place) -> Digest {
     let connection = rusqlite::Connection::open(place.path()).unwrap();
     let keys = StoreKeys { create_at: Some(place.key_file()), keys: Vec::new() };
+    connection.execute_batch(OLD_NAMES).unwrap();
+    connection.execute_batch("DROP TABLE relay_codes_of_version_5").unwrap();
     let vault =
         schema::unlock_existing(&connection, &place.path(), &keys, Arc::new(SystemRandomness::default())).unwrap();
     for (table, id, body) in [("operations", "transaction_id", "NULL"), ("journal", "entry", "body")] {
@@ -324,6 +332,7 @@ fn make_version_5(place: &Place) {
     let reserved = old_key(&vault, "acme", Direction::Payin, "reserved");
     assert_eq!(connection.execute("UPDATE reserved_ids SET order_key = ?1", [reserved.0]).unwrap(), 1);
     connection.pragma_update(None, "user_version", 5).unwrap();
+    old_key(&vault, "acme", Direction::Payin, "journaled")
 }
 
 #[tokio::test]
@@ -341,9 +350,13 @@ async fn what_is_in_a_store_of_version_5_is_found_by_its_new_keys() {
     let entry = intended(&store, intent("acme", "journaled")).await;
     store.reserve(&acme, Direction::Payin, &[order("reserved")]).await.unwrap();
     drop(store);
-    make_version_5(&place);
+    let code = make_version_5(&place);
 
     let store = place.open_made().unwrap();
+    let addressee = store.addressee(code).await.unwrap().expect("an engine may still call the old address");
+    assert_eq!((addressee.order_id.as_str(), addressee.entry), ("journaled", Some(entry.id)));
+    let now = store.comparer().order_key(&acme, Direction::Payin, &order("journaled"));
+    assert_eq!(store.addressee(now).await.unwrap(), Some(addressee));
     for stored in &operations {
         let Operation { merchant, order_id, .. } = &stored.operation;
         let found = store.by_order(merchant, stored.operation.direction(), order_id).await.unwrap();
