@@ -200,11 +200,13 @@ fn nothing_unfinished_is_left() {
 
 #[test]
 fn the_wall_clock_and_the_exit_have_one_place() {
+    // And another, where nothing may be closed on the way to main.
+    const EXITS: [&str; 2] = ["main.rs", "store/sqlite/unconfirmed.rs"];
     let mut strays = Vec::new();
     for source in sources() {
         for (number, line) in source.code() {
             let clock = line.contains("SystemTime::now") && source.name != "clock.rs";
-            let exit = line.contains("process::exit") && source.name != "main.rs";
+            let exit = line.contains("process::exit") && !EXITS.contains(&source.name.as_str());
             if clock || exit {
                 strays.push(format!("src/{}:{number}: {}", source.name, line.trim()));
             }

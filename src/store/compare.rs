@@ -84,7 +84,7 @@ impl Comparer {
 
     /// A short hash of parts: a hint at what differs, never proof of what is the same. HMAC's outer hash is left out, which
     /// is half of the work for a short text: it guards against who knows a whole hash and goes on from there, and of this
-    /// one no more than four bytes leave.
+    /// one no more than six bytes leave.
     #[must_use]
     pub fn short(&self, parts: &Parts) -> Short {
         self.short_of([&parts.0[..]])
@@ -92,12 +92,17 @@ impl Comparer {
 
     /// The short hash of a list of parts that lies in pieces.
     pub fn short_of<'p>(&self, pieces: impl IntoIterator<Item = &'p [u8]>) -> Short {
+        self.first_bytes(pieces)
+    }
+
+    /// The beginning of such a hash, which never leaves as a whole.
+    fn first_bytes<'p, const LENGTH: usize>(&self, pieces: impl IntoIterator<Item = &'p [u8]>) -> [u8; LENGTH] {
         let mut hash = self.short.clone();
         for piece in pieces {
             hash.update(piece);
         }
-        let [a, b, c, d, ..] = hash.finalize().0;
-        [a, b, c, d]
+        let whole = hash.finalize();
+        std::array::from_fn(|place| whole[place])
     }
 
     /// The short key of an order: what makes an operation unique. Sixteen bytes, whatever the length of the `order_id`.
@@ -116,9 +121,9 @@ impl Comparer {
         parts.part(merchant.as_str().as_bytes());
         parts.part(direction.as_str().as_bytes());
         parts.part(stem(order.as_str()).as_bytes());
-        let Digest(of_neighbours) = self.digest(&parts);
+        let of_neighbours: [u8; 6] = self.first_bytes([&parts.0[..]]);
         let mut key = [0; 16];
-        key[..6].copy_from_slice(&of_neighbours[..6]);
+        key[..6].copy_from_slice(&of_neighbours);
         key[6..].copy_from_slice(&of_order[..10]);
         Digest(key)
     }

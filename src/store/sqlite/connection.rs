@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,6 +12,7 @@ use std::time::Duration;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
+use super::unconfirmed;
 use crate::store::StoreError;
 
 /// How often a statement looks whether another process (the gateway, the command line) still holds a lock.
@@ -186,7 +187,7 @@ impl LogLength {
     }
 }
 
-/// Moves the log into the file. Ends the process when the disk does not confirm it: see [`end_process`].
+/// Moves the log into the file. Ends the process when the disk does not confirm it: see [`unconfirmed`].
 pub(super) fn checkpoint(connection: &Connection, how: Checkpoint) -> rusqlite::Result<Log> {
     let sql = match how {
         Checkpoint::Passive => "PRAGMA wal_checkpoint(PASSIVE)",
@@ -194,31 +195,7 @@ pub(super) fn checkpoint(connection: &Connection, how: Checkpoint) -> rusqlite::
         Checkpoint::Truncate => "PRAGMA wal_checkpoint(TRUNCATE)",
     };
     let read = |row: &rusqlite::Row<'_>| Ok(Log { busy: row.get(0)?, pages: row.get(1)?, moved: row.get(2)? });
-    connection.prepare_cached(sql)?.query_row([], read).inspect_err(|error| {
-        if is_failed_sync(error) {
-            end_process(error);
-        }
-    })
-}
-
-/// Whether the disk did not confirm what was written.
-fn is_failed_sync(error: &rusqlite::Error) -> bool {
-    error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_FSYNC)
-}
-
-/// Ends the process at once, without closing anything: the file did not get onto the disk, and after a failed fsync the
-/// kernel takes for written what it has lost. Among that may be pages which earlier passes moved. SQLite counts these as
-/// moved as long as any connection is open; the next checkpoint would leave them out, and then cut the log, the only place
-/// where they still are. A new process reads the whole log again and moves all of it.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "on the way to main, connections would be closed, and the last of them cuts the log"
-)]
-fn end_process(error: &rusqlite::Error) -> ! {
-    // Not through the log, whose thread would need time.
-    let told = "the store's log could not be moved into its file; a new start moves all of it again";
-    let _ = writeln!(io::stderr(), "paybridge: {told}: {error}");
-    std::process::exit(1)
+    connection.prepare_cached(sql)?.query_row([], read).inspect_err(unconfirmed::end_process_if)
 }
 
 /// A commit with no other meaning than that it works.
@@ -269,18 +246,4 @@ pub(super) fn store_error(error: &rusqlite::Error) -> StoreError {
         None => true,
     };
     if corrupt { StoreError::Corrupt(error.to_string()) } else { StoreError::Unavailable(error.to_string()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_the_disk_did_not_confirm_ends_the_process() {
-        let failed = |code| is_failed_sync(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
-        assert!(failed(ffi::SQLITE_IOERR_FSYNC));
-        for other in [ffi::SQLITE_IOERR, ffi::SQLITE_IOERR_WRITE, ffi::SQLITE_FULL, ffi::SQLITE_BUSY] {
-            assert!(!failed(other), "{other}");
-        }
-    }
 }

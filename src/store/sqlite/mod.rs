@@ -37,6 +37,7 @@ mod settle;
 mod statuses;
 #[cfg(test)]
 mod tests;
+mod unconfirmed;
 mod usage;
 mod writer;
 
