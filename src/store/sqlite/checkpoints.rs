@@ -30,8 +30,7 @@ const INTERVAL: Duration = Duration::from_secs(3);
 pub(super) struct Checkpointer {
     wake: Option<SyncSender<()>>,
     shared: Arc<Shared>,
-    /// How long the log was, and how much of it was written since the checkpointer was woken, in pages.
-    log_pages: i64,
+    /// How much of the log was written since the checkpointer was woken, in pages.
     new_pages: i64,
     thread: Option<JoinHandle<()>>,
 }
@@ -59,20 +58,19 @@ impl Checkpointer {
         let thread = std::thread::Builder::new()
             .name("store-checkpoint".to_owned())
             .spawn(move || run(&source, &signals, &its))?;
-        Ok(Self { wake: Some(wake), shared, log_pages: 0, new_pages: 0, thread: Some(thread) })
+        Ok(Self { wake: Some(wake), shared, new_pages: 0, thread: Some(thread) })
     }
 
     /// Tells how long the log is after a commit, in pages.
     pub(super) fn log_is(&mut self, pages: i64) {
-        // A shorter log was begun anew.
-        if pages < self.log_pages {
+        let before = self.shared.pages.swap(pages, Ordering::Relaxed);
+        if pages < before {
+            // A shorter log was begun anew.
             self.new_pages += pages;
             self.shared.moved.store(0, Ordering::Relaxed);
         } else {
-            self.new_pages += pages - self.log_pages;
+            self.new_pages += pages - before;
         }
-        self.log_pages = pages;
-        self.shared.pages.store(pages, Ordering::Relaxed);
         if let (true, Some(wake)) = (self.new_pages >= WAKING_PAGES, &self.wake)
             && wake.try_send(()).is_ok()
         {
@@ -151,8 +149,7 @@ mod tests {
 
     #[test]
     fn the_writer_moves_a_few_pages_once() {
-        let checkpointer =
-            Checkpointer { wake: None, shared: Arc::default(), log_pages: 0, new_pages: 0, thread: None };
+        let checkpointer = Checkpointer { wake: None, shared: Arc::default(), new_pages: 0, thread: None };
         let passed = |moved| checkpointer.shared.moved.store(moved, Ordering::Relaxed);
         assert!(!checkpointer.is_nearly_done(1), "there was no pass");
         for (moved, pages, expected) in [

@@ -85,27 +85,6 @@ impl std::fmt::Debug for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Queues the transaction at once; what is given waits for its commit.
-    fn create_draft(&self, draft: Draft) -> Answer<'_, Creation> {
-        let names = match &draft.comparison.kept {
-            Kept::Everything => None,
-            Kept::Names(names) => Some((self.kept.prepare(names), Arc::clone(names))),
-        };
-        let list = names.as_ref().map(|(list, _)| list.clone());
-        let row = NewRow::new(draft, &self.vault, list);
-        let nonce = self.random.number();
-        let committed = self.writer.submit(move |connection| create::create(connection, &row, nonce));
-        Box::pin(async move {
-            let created = committed.await?;
-            if let (Created::Stored { .. }, Some((list, names))) = (&created, names)
-                && list.unstored.is_some()
-            {
-                self.kept.remember(list.id, &names);
-            }
-            self.told(created)
-        })
-    }
-
     /// What a create met, told.
     fn told(&self, created: Created) -> Result<Creation, StoreError> {
         Ok(match created {
@@ -173,8 +152,25 @@ impl Store for SqliteStore {
         self.vault.comparer()
     }
 
+    /// Queues the transaction at once; what is given waits for its commit.
     fn create(&self, draft: Draft) -> Answer<'_, Creation> {
-        self.create_draft(draft)
+        let names = match &draft.comparison.kept {
+            Kept::Everything => None,
+            Kept::Names(names) => Some((self.kept.prepare(names), Arc::clone(names))),
+        };
+        let list = names.as_ref().map(|(list, _)| list.clone());
+        let row = NewRow::new(draft, &self.vault, list);
+        let nonce = self.random.number();
+        let committed = self.writer.submit(move |connection| create::create(connection, &row, nonce));
+        Box::pin(async move {
+            let created = committed.await?;
+            if let (Created::Stored { .. }, Some((list, names))) = (&created, names)
+                && list.unstored.is_some()
+            {
+                self.kept.remember(list.id, &names);
+            }
+            self.told(created)
+        })
     }
 
     fn by_order<'a>(
