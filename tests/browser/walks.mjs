@@ -21,6 +21,8 @@ async function pays(page, noted, { url, success }) {
 // Back from the merchant's page sends no form again: it leads to the merchant, and so does the entry link.
 async function looksBack(page, { url, success }) {
   doing("back");
+  // A page that has only begun may not be attached yet, and then there is no way back from it.
+  await page.waitForLoadState();
   await page.goBack({ waitUntil: "commit" });
   await arrives(page, success);
   await page.goto("about:blank");
