@@ -11,7 +11,7 @@ use crate::domain::{
 };
 use crate::failure::{Complaint, Failure};
 use crate::rules::ProviderRules;
-use crate::store::{Comparison, Creation, Digest, Draft, Standing, StoreError, Stored, V1Part, Verdict};
+use crate::store::{Comparison, Creation, Digest, Draft, Standing, StoreError, Stored, V1Part, V1Request, Verdict};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
 /// How often another id is drawn when one is taken. Twelve random bits a millisecond and merchant bucket make a second
@@ -37,6 +37,13 @@ impl Created {
         };
         Self { id: operation.id, order_id: operation.order_id.clone(), redirect_url }
     }
+
+    /// `None` for what another engine made, which may have other names.
+    pub(super) fn of_made(made: &Made) -> Option<Self> {
+        let Made { transaction_id, external_id, redirect_url } = made;
+        let id = TransactionId::parse(transaction_id).ok()?;
+        Some(Self { id, order_id: external_id.clone(), redirect_url: redirect_url.clone() })
+    }
 }
 
 impl From<Created> for Made {
@@ -56,7 +63,7 @@ struct Plan<'r> {
     accepted: decide::Accepted,
     order: Digest,
     digest: Digest,
-    v1: Option<V1Part>,
+    v1: Option<V1Request>,
     now: UnixMillis,
     /// Why it is created FAILED, if it is.
     failure: Option<FailureCause>,
@@ -67,7 +74,7 @@ impl Plan<'_> {
     /// What a repeat is compared with.
     fn origin(&self) -> Origin {
         match &self.v1 {
-            Some(v1) => Origin::V1(v1.digest),
+            Some(v1) => Origin::V1(v1.part.digest),
             None => Origin::V2(self.digest, self.accepted.kept.clone()),
         }
     }
@@ -75,7 +82,7 @@ impl Plan<'_> {
 
 impl Engine {
     /// Creates an operation, or finds the one that the same request created before. `v1` comes with requests that were
-    /// translated from v1.
+    /// translated from v1, and names their order.
     ///
     /// The order of guards is: an existing order (same data: its reply; other: refused), then today's rules, then the
     /// commit. Looking for the order first would cost every new operation a read, so the rules are tried first and their
@@ -88,9 +95,15 @@ impl Engine {
         &self,
         caller: &Caller,
         request: &CreateRequest<'_>,
-        v1: Option<V1Part>,
+        v1: Option<V1Request>,
     ) -> Result<Created, Refused> {
-        let order = self.store.comparer().order_key(&caller.merchant().id, request.kind.direction(), &request.order_id);
+        let order = v1.as_ref().map_or_else(
+            || {
+                let merchant = &caller.merchant().id;
+                self.store.comparer().order_key(merchant, request.kind.direction(), &request.order_id)
+            },
+            |v1| v1.order,
+        );
         // Whoever brings a v1 part has asked before it was translated.
         if v1.is_none() {
             if let Some(created) = self.recent.v2_repeat(self.store.comparer(), order, request) {
@@ -104,7 +117,10 @@ impl Engine {
         }
         match decide::by_todays_rules(caller.merchant(), caller.api_key(), request) {
             Ok(accepted) => self.commit(caller, request, accepted, order, v1).await,
-            Err(complaint) => self.refuse_unless_repeated(caller, request, complaint, v1.as_ref()).await,
+            Err(complaint) => {
+                let v1 = v1.as_ref().map(|v1| &v1.part);
+                self.refuse_unless_repeated(caller, request, complaint, v1).await
+            }
         }
     }
 
@@ -132,7 +148,7 @@ impl Engine {
         request: &CreateRequest<'_>,
         accepted: decide::Accepted,
         order: Digest,
-        v1: Option<V1Part>,
+        v1: Option<V1Request>,
     ) -> Result<Created, Refused> {
         let plan = self.plan(caller, request, accepted, order, v1);
         for _ in 0..ID_DRAWS {
@@ -146,10 +162,13 @@ impl Engine {
                     }
                     self.tell_created(&plan, created.id, verdict);
                     let order = Order { created, origin: plan.origin() };
-                    self.recent.remember(plan.order, &order);
+                    self.recent.remember(plan.order, plan.v1.as_ref().map(|v1| v1.body), &order);
                     return Ok(order.created);
                 }
-                Creation::Existing(stored) => return self.answer_existing(request, plan.v1.as_ref(), &stored).await,
+                Creation::Existing(stored) => {
+                    let v1 = plan.v1.as_ref().map(|v1| &v1.part);
+                    return self.answer_existing(request, v1, &stored).await;
+                }
                 Creation::Reserved => return Err(Refused::Reserved),
                 Creation::IdTaken => {}
             }
@@ -164,7 +183,7 @@ impl Engine {
         request: &'r CreateRequest<'r>,
         accepted: decide::Accepted,
         order: Digest,
-        v1: Option<V1Part>,
+        v1: Option<V1Request>,
     ) -> Plan<'r> {
         let now = self.clock.now();
         let shop = &accepted.shop;
@@ -178,7 +197,7 @@ impl Engine {
         };
         let digest = match &v1 {
             // Such an operation is compared by what the v1 body said, never by what it became.
-            Some(v1) => v1.digest,
+            Some(v1) => v1.part.digest,
             None => compare::digest(self.store.comparer(), request, &accepted.kept),
         };
         Plan { caller, request, accepted, order, digest, v1, now, failure, provider_job }
@@ -216,7 +235,7 @@ impl Engine {
             api_key: caller.api_key().key.clone(),
             fields: accepted.fields.clone(),
             comparison: Comparison { digest: plan.digest, kept: accepted.kept.clone() },
-            v1: plan.v1.clone(),
+            v1: plan.v1.as_ref().map(|v1| v1.part.clone()),
             provider_job: plan.provider_job,
             opening: self.openings.offered(&merchant.id, &merchant.balance.opening),
             enforce_balance: merchant.balance.enforce && request.kind.direction() == Direction::Payout,

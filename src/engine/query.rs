@@ -1,5 +1,6 @@
 //! Questions about operations.
 
+use super::recent::{Order, Origin};
 use super::{Created, Engine};
 use crate::domain::{
     Balance, BrowserUrl, Currency, Direction, HistoryQuery, Kind, Made, MerchantId, Operation, OrderId, Page, Record,
@@ -81,19 +82,31 @@ impl Engine {
         }
     }
 
+    /// What a v1 create of the very same body made, if it is remembered. `body` is its [`Comparer::body_key`].
+    ///
+    /// [`Comparer::body_key`]: crate::store::Comparer::body_key
+    #[must_use]
+    pub fn same_v1_body(&self, body: Digest) -> Option<Made> {
+        self.recent.same_body(body).map(Made::from)
+    }
+
     /// What a v1 create made that this one repeats, if that was not long ago. `order` is the store's key of the order,
-    /// `digest` the hash of what the body says.
+    /// `digest` the hash of what the body says, `body` that of its bytes.
     ///
     /// # Errors
     /// The store could not answer.
-    pub async fn recent_v1_repeat(&self, order: Digest, digest: Digest) -> Result<Option<Made>, Failure> {
+    pub async fn recent_v1_repeat(&self, order: Digest, digest: Digest, body: Digest) -> Result<Option<Made>, Failure> {
         if let Some(created) = self.recent.v1_repeat(order, digest) {
             return Ok(Some(created.into()));
         }
         if !self.recent.has_trace(order) {
             return Ok(None);
         }
-        Ok(self.store.v1_made(order, digest).await?)
+        let made = self.store.v1_made(order, digest).await?;
+        if let Some(created) = made.as_ref().and_then(Created::of_made) {
+            self.recent.remember(order, Some(body), &Order { created, origin: Origin::V1(digest) });
+        }
+        Ok(made)
     }
 
     /// What a v1 body, or a v2 request, that names a stored operation is told apart by.

@@ -1,72 +1,33 @@
 //! Orders that were made lately. Most repeats come soon after the first try, and neither what an order was made from nor what
 //! its maker was told ever changes: such a repeat needs no store and none of today's rules.
 //!
-//! ```text
-//! places   a million, by the order's key: four bytes of it (its trace), and where its record is
-//! records  32 MiB at most: what was made and from what, of the last 100,000 orders or more
-//! ```
-
-mod records;
+//! A v1 create is known by its very bytes, too: most repeats are the same to the byte, and those need not be understood.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use records::{Place, Records};
-
 use super::Created;
 use super::compare;
 use crate::domain::{OrderId, RedirectUrl, TransactionId};
+use crate::store::memory::{self, Room};
 use crate::store::{Comparer, Digest, Kept};
 use crate::wire::v2::CreateRequest;
 
-/// The most chunks of records, of 1 MiB each. A record is some 200 bytes long, most of it the link of a deposit.
-const CHUNKS: usize = 32;
+/// The last 200,000 orders or so: a record is some 240 bytes long, most of it the link of a deposit. Traces are left by half a
+/// million orders. The system gives what is used of the 56 MiB.
+const ROOM: Room = Room { chunk: Room::CHUNK, chunks: 48, keys: 1 << 20 };
 
 /// The most lists of kept names that are told apart: one for each schema that was in use.
 const MOST_LISTS: usize = 10_000;
 
-/// The orders that were made last, by the store's keys of them.
+/// The orders that were made last, by the store's keys of them and by those of v1 bodies.
 #[derive(Debug)]
 pub(super) struct Recent(Mutex<Memory>);
 
 #[derive(Debug)]
 struct Memory {
-    traces: Traces,
-    records: Records,
+    orders: memory::Memory,
     lists: Lists,
-}
-
-/// Which orders were made in this process: of each a trace of four bytes, in one place of a table that never grows. A trace
-/// is lost when a later order has the same place; it is mistaken for another's once in four thousand million times.
-#[derive(Debug, Default)]
-struct Traces(Vec<u64>);
-
-impl Traces {
-    /// A power of two: 8 MiB, of which the system gives what is used.
-    const PLACES: usize = 1 << 20;
-
-    fn leave(&mut self, key: Digest, record: Place) {
-        if self.0.is_empty() {
-            self.0 = vec![0; Self::PLACES];
-        }
-        let (place, trace) = Self::of(key);
-        self.0[place] = (u64::from(trace) << u32::BITS) | u64::from(record.number());
-    }
-
-    /// Where the record of an order was, if it left its trace.
-    fn record(&self, key: Digest) -> Option<Place> {
-        let (place, trace) = Self::of(key);
-        let left = *self.0.get(place)?;
-        let record = u32::try_from(left & u64::from(u32::MAX)).ok()?;
-        (left >> u32::BITS == u64::from(trace)).then(|| Place::numbered(record))
-    }
-
-    /// The end of a key is a hash of its order: any of its bits are as good as all others. No trace is zero, which is no
-    /// trace.
-    fn of(Digest(key): Digest) -> (usize, u32) {
-        let part = |from: usize| key.iter().skip(from).take(4).fold(0, |part, byte| part << 8 | u32::from(*byte));
-        (part(8) as usize % Self::PLACES, part(12).max(1))
-    }
 }
 
 /// Lists of kept names by small numbers.
@@ -122,31 +83,30 @@ pub(super) enum Origin {
 
 impl Default for Recent {
     fn default() -> Self {
-        Self::of_size(Records::LARGEST, CHUNKS)
+        Self::of_size(ROOM)
     }
 }
 
 impl Recent {
-    fn of_size(chunk: usize, chunks: usize) -> Self {
-        let records = Records::new(chunk, chunks);
-        Self(Mutex::new(Memory { traces: Traces::default(), records, lists: Lists::default() }))
+    fn of_size(room: Room) -> Self {
+        Self(Mutex::new(Memory { orders: memory::Memory::new(room), lists: Lists::default() }))
     }
 
-    /// Remembers an order. Its commit is on disk.
-    pub(super) fn remember(&self, key: Digest, order: &Order) {
-        self.memory().remember(key, order);
+    /// Remembers an order, made by a v1 body if one is named. Its commit is on disk.
+    pub(super) fn remember(&self, key: Digest, body: Option<Digest>, order: &Order) {
+        self.memory().remember(key, body, order);
     }
 
-    /// Whether an order was likely made in this process, a million orders ago at most: worth a look into the store before
-    /// all else.
+    /// Whether an order was likely made in this process, half a million orders ago at most: worth a look into the store
+    /// before all else.
     pub(super) fn has_trace(&self, key: Digest) -> bool {
-        self.memory().traces.record(key).is_some()
+        self.memory().orders.has_trace(key)
     }
 
     /// Forgets all but the traces.
     #[cfg(test)]
     pub(super) fn fade(&self) {
-        self.memory().records.clear();
+        self.memory().orders.clear();
     }
 
     /// What the first try of a v1 create was told; `None`: it is not remembered, or this is no repeat of it.
@@ -155,6 +115,11 @@ impl Recent {
             Order { created, origin: Origin::V1(made_from) } if made_from == digest => Some(created),
             _ => None,
         }
+    }
+
+    /// What the very same v1 body was told before, if it is remembered.
+    pub(super) fn same_body(&self, body: Digest) -> Option<Created> {
+        self.memory().order(body).map(|order| order.created)
     }
 
     /// The same for a native v2 request.
@@ -173,7 +138,7 @@ impl Recent {
     }
 }
 
-/// The first byte after the key of a record.
+/// The first byte of a record.
 const OF_V1: [u8; 1] = [1];
 const OF_V2: [u8; 1] = [2];
 
@@ -181,29 +146,24 @@ const OF_V2: [u8; 1] = [2];
 const NO_LINK: u16 = u16::MAX;
 
 impl Memory {
-    fn remember(&mut self, key: Digest, order: &Order) {
-        let place = self.record(key, order);
-        self.traces.leave(key, place.unwrap_or_default());
-    }
-
-    /// A record: the key, what the order was made from, and what was told. `None` when there is no room for one like it.
-    fn record(&mut self, key: Digest, Order { created, origin }: &Order) -> Option<Place> {
+    fn remember(&mut self, key: Digest, body: Option<Digest>, Order { created, origin }: &Order) {
         let (version, digest, kept) = match origin {
             Origin::V1(digest) => (OF_V1, digest, EVERYTHING),
-            Origin::V2(digest, kept) => (OF_V2, digest, self.number(kept)?),
+            Origin::V2(digest, kept) => match self.number(kept) {
+                Some(kept) => (OF_V2, digest, kept),
+                None => return,
+            },
         };
-        let order_id = created.order_id.as_str().as_bytes();
         let link = created.redirect_url.as_ref().map(|link| link.expose().as_bytes());
-        let length = |text: &[u8]| u16::try_from(text.len()).ok().filter(|length| *length != NO_LINK);
-        let order_length = length(order_id)?.to_le_bytes();
-        let link_length = match link {
-            Some(link) => length(link)?,
-            None => NO_LINK,
-        };
-        let (id, kept, link_length) =
-            (created.id.to_stored().to_le_bytes(), kept.to_le_bytes(), link_length.to_le_bytes());
-        let fixed = [&key.0[..], &version, &digest.0, &kept, &id, &order_length, &link_length];
-        self.records.add(fixed.into_iter().chain([order_id, link.unwrap_or_default()]))
+        // A link that is longer makes a record that is too long.
+        let link_length = link.map_or(NO_LINK, |link| u16::try_from(link.len()).unwrap_or(NO_LINK - 1)).to_le_bytes();
+        let (id, kept) = (created.id.to_stored().to_le_bytes(), kept.to_le_bytes());
+        let order_id = created.order_id.as_str().as_bytes();
+        let pieces = [&version[..], &digest.0, &kept, &id, &link_length, link.unwrap_or_default(), order_id];
+        match body {
+            Some(body) => self.orders.add(&[key, body], &pieces),
+            None => self.orders.add(&[key], &pieces),
+        }
     }
 
     fn number(&mut self, kept: &Kept) -> Option<u16> {
@@ -211,27 +171,29 @@ impl Memory {
             return Some(number);
         }
         // The lists of rules long gone are held for records that name them.
-        self.records.clear();
+        self.orders.clear();
         self.lists = Lists::default();
         self.lists.number(kept)
     }
 
-    fn order(&self, key: Digest) -> Option<Order> {
-        let mut record = Reading(self.records.at(self.traces.record(key)?)?);
-        if record.array()? != key.0 {
-            return None;
-        }
+    fn order(&mut self, key: Digest) -> Option<Order> {
+        let Self { orders, lists } = self;
+        orders.find(key, |record| lists.order(Reading(record)))
+    }
+}
+
+impl Lists {
+    fn order(&self, mut record: Reading<'_>) -> Option<Order> {
         let (version, digest, kept) = (record.array()?, Digest(record.array()?), record.number()?);
         let id = TransactionId::from_stored(i64::from_le_bytes(record.array()?))?;
-        let (order_length, link_length) = (record.number()?, record.number()?);
-        let order_id = OrderId::new(record.text(order_length)?).ok()?;
-        let redirect_url = match link_length {
+        let redirect_url = match record.number()? {
             NO_LINK => None,
             length => Some(RedirectUrl::new(record.text(length)?.to_owned())),
         };
+        let order_id = OrderId::new(record.rest()?).ok()?;
         let origin = match version {
             OF_V1 => Origin::V1(digest),
-            _ => Origin::V2(digest, self.lists.kept(kept)?),
+            _ => Origin::V2(digest, self.kept(kept)?),
         };
         Some(Order { created: Created { id, order_id, redirect_url }, origin })
     }
@@ -255,6 +217,10 @@ impl<'r> Reading<'r> {
         let (text, rest) = self.0.split_at_checked(usize::from(length))?;
         self.0 = rest;
         std::str::from_utf8(text).ok()
+    }
+
+    fn rest(self) -> Option<&'r str> {
+        std::str::from_utf8(self.0).ok()
     }
 }
 
@@ -280,16 +246,20 @@ mod tests {
         })
     }
 
+    fn small(chunk: usize, chunks: usize) -> Recent {
+        Recent::of_size(Room { chunk, chunks, keys: 1 << 16 })
+    }
+
     fn v1(number: u32) -> Digest {
         Digest([number.to_le_bytes()[0]; 16])
     }
 
     #[test]
     fn the_last_orders_are_remembered_and_no_more_than_there_is_room_for() {
-        let recent = Recent::of_size(512, 3);
+        let recent = small(512, 3);
         for number in 0..200 {
             let (key, made) = order(number, Origin::V1(v1(number)));
-            recent.remember(key, &made);
+            recent.remember(key, None, &made);
             for remembered in number.saturating_sub(8)..=number {
                 let (key, made) = order(remembered, Origin::V1(v1(remembered)));
                 let told = recent.v1_repeat(key, v1(remembered));
@@ -304,13 +274,27 @@ mod tests {
     }
 
     #[test]
+    fn a_v1_body_is_known_by_its_bytes_too() {
+        let recent = small(4096, 2);
+        let ((first, made), (second, other)) = (order(1, Origin::V1(v1(1))), order(2, Origin::V1(v1(2))));
+        recent.remember(first, Some(key(101)), &made);
+        recent.remember(second, None, &other);
+        assert_eq!(recent.same_body(key(101)), Some(made.created.clone()));
+        assert_eq!(recent.v1_repeat(first, v1(1)), Some(made.created), "the same in other bytes");
+        assert_eq!(recent.same_body(key(102)), None);
+        assert!(recent.v1_repeat(second, v1(2)).is_some());
+        recent.fade();
+        assert_eq!(recent.same_body(key(101)), None);
+    }
+
+    #[test]
     fn of_v2_the_names_are_remembered_too() {
-        let recent = Recent::of_size(4096, 4);
+        let recent = small(4096, 4);
         let list = |name: &str| Kept::Names([name.into()].into());
         let kept = [Kept::Everything, list("a"), list("b"), list("a")];
         for (number, kept) in (0..).zip(&kept) {
             let (key, made) = order(number, Origin::V2(v1(number), kept.clone()));
-            recent.remember(key, &made);
+            recent.remember(key, None, &made);
         }
         for (number, kept) in (0..).zip(&kept) {
             match recent.memory().order(key(number)).unwrap().origin {
@@ -323,11 +307,11 @@ mod tests {
 
     #[test]
     fn with_too_many_lists_all_is_forgotten_and_new_ones_are_remembered() {
-        let recent = Recent::of_size(Records::LARGEST, 2);
+        let recent = small(Room::CHUNK, 2);
         let most = u32::try_from(MOST_LISTS).unwrap();
         for number in 0..=most {
             let (key, made) = order(number, Origin::V2(v1(number), Kept::Names([number.to_string().into()].into())));
-            recent.remember(key, &made);
+            recent.remember(key, None, &made);
         }
         assert!(recent.memory().order(key(most - 1)).is_none());
         assert!(recent.memory().order(key(most)).is_some());
@@ -336,10 +320,10 @@ mod tests {
 
     #[test]
     fn what_is_too_long_leaves_its_trace() {
-        let recent = Recent::of_size(256, 2);
+        let recent = small(256, 2);
         let (key, mut made) = order(1, Origin::V1(v1(1)));
         made.created.redirect_url = Some(RedirectUrl::new("x".repeat(70_000)));
-        recent.remember(key, &made);
+        recent.remember(key, None, &made);
         assert!(recent.has_trace(key) && recent.v1_repeat(key, v1(1)).is_none());
     }
 }

@@ -184,10 +184,13 @@ impl World {
             let upstream = Upstream::Embedded(engine);
             told(v1::create(&upstream, &caller, direction, &signed(&caller, body)).await)
         };
-        let outcome = create(Arc::clone(&self.engine)).await;
+        let engine = || Arc::clone(&self.engine);
+        let outcome = create(engine()).await;
+        let remembered = create(engine()).await;
         self.engine.recent.fade();
-        for engine in [Arc::clone(&self.engine), self.forgetful()] {
-            assert_eq!(outcome, create(engine).await, "the same, whether the order is remembered or looked up: {body}");
+        let (looked_up, remembered_again) = (create(engine()).await, create(engine()).await);
+        for again in [remembered, looked_up, remembered_again, create(self.forgetful()).await] {
+            assert_eq!(outcome, again, "the same, whether the order is remembered or looked up: {body}");
         }
         outcome
     }

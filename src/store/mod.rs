@@ -9,6 +9,7 @@ mod compare;
 #[cfg(test)]
 mod conformance;
 mod journal;
+pub mod memory;
 mod open;
 mod outbox;
 mod secret_file;
@@ -257,6 +258,17 @@ pub struct V1Part {
     pub told: V1Told,
 }
 
+/// A v1 create that became a v2 request: what is stored of it, and what it is known by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct V1Request {
+    /// What the gateway keeps of it.
+    pub part: V1Part,
+    /// The [`Comparer::order_key`] of its order.
+    pub order: Digest,
+    /// The [`Comparer::body_key`] of its body.
+    pub body: Digest,
+}
+
 /// Who tells a merchant of the result of an operation that was made from v1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum V1Told {
@@ -335,6 +347,17 @@ pub enum Verdict {
     OverDailyLimit,
     /// Created FAILED: not covered by the available balance.
     NotCovered,
+}
+
+impl Verdict {
+    /// The status in which an operation is created that was drafted in another.
+    #[must_use]
+    pub const fn status(self, drafted: Status) -> Status {
+        match self {
+            Self::AsDrafted => drafted,
+            Self::OverDailyLimit | Self::NotCovered => Status::Failed,
+        }
+    }
 }
 
 /// What became of ids to be reserved.

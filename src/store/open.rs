@@ -130,6 +130,12 @@ pub enum OpenError {
         /// The version needed.
         known: i64,
     },
+    /// Another process serves the store.
+    #[error("{path}: another gateway serves this store: stop it first, one process serves a SQLite store")]
+    Served {
+        /// The store.
+        path: PathBuf,
+    },
     /// There is nothing to open.
     #[error("{path}: there is no store: check store.url, or start the gateway once to make it")]
     Missing {

@@ -12,7 +12,7 @@ use crate::domain::{Balance, Currency, Direction, HistoryQuery, Made, OrderId, P
 use crate::engine::{Engine, Refused, V1Repeat};
 use crate::failure::Failure;
 use crate::rules::ApiKey;
-use crate::store::{Comparer, Digest, V1Part};
+use crate::store::{Comparer, Digest, V1Request};
 use crate::telemetry::Metrics;
 use crate::v2;
 use remote::{Passing, Remote};
@@ -49,11 +49,11 @@ impl Upstream {
         caller: &Caller,
         direction: Direction,
         body: Bytes,
-        v1: V1Part,
+        v1: V1Request,
     ) -> Result<Made, Refused> {
         let engine = match self {
             Self::Embedded(engine) => engine,
-            Self::Remote(remote) => return Box::pin(remote.create(caller, direction, &body, v1)).await,
+            Self::Remote(remote) => return Box::pin(remote.create(caller, direction, &body, v1.part)).await,
         };
         let signature = sign(caller.api_key(), &body).map_err(Refused::Failed)?;
         let signed = callers::verify_forwarded(caller, body, &signature).map_err(|failure| {
@@ -63,15 +63,26 @@ impl Upstream {
         v2::create_operation(engine, caller, direction, &signed, Some(v1)).await.map(Made::from)
     }
 
+    /// What a v1 create of the very same body made, if that was not long ago and here. `body` is its
+    /// [`Comparer::body_key`].
+    #[must_use]
+    pub fn same_v1_body(&self, body: Digest) -> Option<Made> {
+        match self {
+            Self::Embedded(engine) => engine.same_v1_body(body),
+            // The journal is asked: it knows what is in doubt, too.
+            Self::Remote(_) => None,
+        }
+    }
+
     /// What a v1 create made that this one repeats, if that was not long ago and here. `order` is the store's key of the
-    /// order, `digest` the hash of what the body says.
+    /// order, `digest` the hash of what the body says, `body` that of its bytes.
     ///
     /// # Errors
     /// The store could not answer.
-    pub async fn recent_v1_repeat(&self, order: Digest, digest: Digest) -> Result<Option<Made>, Failure> {
+    pub async fn recent_v1_repeat(&self, order: Digest, digest: Digest, body: Digest) -> Result<Option<Made>, Failure> {
         match self {
-            Self::Embedded(engine) => engine.recent_v1_repeat(order, digest).await,
-            // The journal is asked: it knows what is in doubt, too.
+            Self::Embedded(engine) => engine.recent_v1_repeat(order, digest, body).await,
+            // As above.
             Self::Remote(_) => Ok(None),
         }
     }

@@ -11,7 +11,7 @@ use crate::domain::{CallbackUrl, Direction, Made};
 use crate::engine::{Earlier, Refused, V1Repeat};
 use crate::failure::{Complaint, Failure};
 use crate::rules::{CallbackStyle, Merchant};
-use crate::store::{Comparer, Digest, V1Part, V1Told};
+use crate::store::{Comparer, Digest, V1Part, V1Request, V1Told};
 use crate::telemetry::Stage;
 use crate::upstream::Upstream;
 use crate::v2::{conflict, of_other_version, reserved};
@@ -28,18 +28,23 @@ pub async fn create(
     body: &SignedBody,
 ) -> Result<Bytes, Failure> {
     let dialect = &caller.merchant().v1.dialect;
+    let comparer = upstream.comparer();
+    let body_key = comparer.body_key(&caller.merchant().id, direction, body.bytes());
+    if let Some(made) = upstream.same_v1_body(body_key) {
+        return Ok(reply::created(dialect, direction, &made));
+    }
     let create = read_create(direction, body.bytes()).inspect_err(|_| {
         upstream.metrics().translation_refused("shape");
     })?;
-    let comparer = upstream.comparer();
     let said = create.compared(comparer);
     let digest = said.digest();
     let order = comparer.order_key(&caller.merchant().id, direction, &create.external_id);
-    if let Some(made) = upstream.recent_v1_repeat(order, digest).await? {
+    if let Some(made) = upstream.recent_v1_repeat(order, digest, body_key).await? {
         return Ok(reply::created(dialect, direction, &made));
     }
     let made = match forwarded(upstream, caller, &create, order, &said) {
-        Ok((body, v1)) => {
+        Ok((body, part)) => {
+            let v1 = V1Request { part, order, body: body_key };
             let created = upstream.create(caller, direction, body, v1).await;
             created.map_err(|refused| in_v1_words(refused, &create, upstream.comparer()))?
         }

@@ -7,7 +7,7 @@ use crate::auth::{Caller, SignedBody};
 use crate::domain::{Direction, TransactionId};
 use crate::engine::{Created, Engine, Refused};
 use crate::failure::{Complaint, Failure, Nameable};
-use crate::store::V1Part;
+use crate::store::V1Request;
 use crate::wire::v2 as wire;
 
 /// Answers `POST /api/v2/deposits` and `/withdrawals`: the body of the 200 reply.
@@ -37,7 +37,7 @@ pub async fn create_operation(
     caller: &Caller,
     direction: Direction,
     body: &SignedBody,
-    v1: Option<V1Part>,
+    v1: Option<V1Request>,
 ) -> Result<Created, Refused> {
     let request = wire::read_create(direction, body.bytes())?;
     engine.create(caller, &request, v1).await

@@ -59,6 +59,7 @@ macro_rules! conformance {
             a_payer_comes_back,
             a_status_says_what_the_whole_operation_does,
             a_status_of_nothing_is_none,
+            a_result_is_told_even_when_its_creator_hears_of_the_create_last,
             concurrent_results_book_one,
             jobs_are_claimed_in_order_and_leased,
             a_result_ends_its_job,

@@ -1,8 +1,8 @@
 //! Status questions: they say of an operation what the whole of it says, and only to whom it is to be told.
 
 use super::*;
-use crate::domain::{Direction, Made, Outcome, Record, Shown};
-use crate::store::{StoreError, V1Part, V1Told};
+use crate::domain::{Direction, Made, Outcome, Record, Shown, Status};
+use crate::store::{Settlement, StoreError, V1Part, V1Told};
 
 /// Asks about a stored operation in every way, as its merchant and as another one.
 pub(super) async fn assert_statuses(store: &dyn Store, stored: &Stored) {
@@ -55,6 +55,7 @@ fn success(payer: Option<&str>) -> Outcome {
 
 pub(in crate::store) async fn a_status_says_what_the_whole_operation_does(backend: &dyn Backend) {
     let store = backend.open().await;
+    let mut ids = Vec::new();
     for (number, outcome) in
         [None, Some(Outcome::Failed), Some(success(None)), Some(success(Some(PAYER))), Some(success(Some("+25471")))]
             .into_iter()
@@ -65,12 +66,18 @@ pub(in crate::store) async fn a_status_says_what_the_whole_operation_does(backen
             operation.order_id = order(&format!("{} {number} {place}", operation.order_id.as_str()));
             operation.amount = Amount::from_hundredths([1, 90, 100, 1001, Amount::MAX_HUNDREDTHS][number]).unwrap();
             let id = created(&*store, draft).await;
+            ids.push(id);
             assert_statuses(&*store, &store.by_id(id).await.unwrap().unwrap()).await;
             if let Some(outcome) = outcome.clone() {
                 store.settle(id, outcome, NOW).await.unwrap();
                 assert_statuses(&*store, &store.by_id(id).await.unwrap().unwrap()).await;
             }
         }
+    }
+    store.close().await.unwrap();
+    let reopened = backend.open().await;
+    for id in ids {
+        assert_statuses(&*reopened, &reopened.by_id(id).await.unwrap().unwrap()).await;
     }
 }
 
@@ -96,4 +103,24 @@ pub(in crate::store) async fn a_status_of_nothing_is_none(backend: &dyn Backend)
     let unavailable = |error| matches!(error, StoreError::Unavailable(_));
     assert!(store.v1_status(&acme, Direction::Payin, &order("there")).await.is_err_and(unavailable));
     assert!(store.v2_status(&acme, id).await.is_err_and(unavailable));
+}
+
+pub(in crate::store) async fn a_result_is_told_even_when_its_creator_hears_of_the_create_last(backend: &dyn Backend) {
+    let store = backend.open().await;
+    for mut draft in drafts() {
+        draft.operation.order_id = order(&format!("{} late", draft.operation.order_id.as_str()));
+        let id = draft.operation.id;
+        let creating = store.create(draft);
+        // Both are under way at once: whoever made it may hear of it last.
+        let settling = store.settle(id, Outcome::Failed, NOW);
+        let settled = settling.await.unwrap();
+        assert!(matches!(creating.await.unwrap(), Creation::Created(_)));
+        if settled == Settlement::Unknown {
+            // The result was there first.
+            assert_eq!(store.settle(id, Outcome::Failed, NOW).await.unwrap(), Settlement::Booked);
+        }
+        let stored = store.by_id(id).await.unwrap().unwrap();
+        assert_eq!(stored.operation.state.status(), Status::Failed);
+        assert_statuses(&*store, &stored).await;
+    }
 }

@@ -51,7 +51,7 @@ use kept::KeptLists;
 pub use opening::{open, open_beside};
 use readers::Readers;
 use row::{NewRow, StoredRow};
-use statuses::{V1Made, V1Status, V2Status};
+use statuses::{Remembered, V1Made, V1Status, V2Status};
 use writer::Writer;
 
 use super::vault::Vault;
@@ -74,6 +74,7 @@ pub struct SqliteStore {
     lists: DeepPages,
     queued: Notify,
     vault: Arc<Vault>,
+    remembered: Arc<Remembered>,
     kept: KeptLists,
     random: Arc<dyn Random>,
 }
@@ -126,11 +127,21 @@ impl SqliteStore {
             Outcome::Failed => None,
         };
         let nonce = self.random.number();
+        let (remembered, booked) = (Arc::clone(&self.remembered), outcome.clone());
+        let remember = move |settlement: &Settlement| {
+            if *settlement == Settlement::Booked {
+                remembered.finished(id, &booked);
+            }
+        };
         let settle = move |connection: &rusqlite::Connection| {
             settle::settle(connection, id, &outcome, payer.as_deref(), at, nonce)
         };
-        // To look for what nobody is told of costs the worker little.
-        self.queueing(settle, |settlement| *settlement == Settlement::Booked).await
+        let settlement = self.writer.submit_and(settle, remember).await?;
+        if settlement == Settlement::Booked {
+            // To look for what nobody is told of costs the worker little.
+            self.queued.notify_one();
+        }
+        Ok(settlement)
     }
 
     async fn claim(&self, claim: Claim) -> Result<Vec<ProviderJob>, StoreError> {
@@ -159,9 +170,16 @@ impl Store for SqliteStore {
             Kept::Names(names) => Some((self.kept.prepare(names), Arc::clone(names))),
         };
         let list = names.as_ref().map(|(list, _)| list.clone());
-        let row = NewRow::new(draft, &self.vault, list);
+        let row = Arc::new(NewRow::new(draft, &self.vault, list));
         let nonce = self.random.number();
-        let committed = self.writer.submit(move |connection| create::create(connection, &row, nonce));
+        let (made, remembered) = (Arc::clone(&row), Arc::clone(&self.remembered));
+        let remember = move |created: &Created| {
+            if let Created::Stored { verdict, .. } = created {
+                remembered.created(&made, verdict.status(made.draft().operation.state.status()));
+            }
+        };
+        let create = move |connection: &rusqlite::Connection| create::create(connection, &row, nonce);
+        let committed = self.writer.submit_and(create, remember);
         Box::pin(async move {
             let created = committed.await?;
             if let (Created::Stored { .. }, Some((list, names))) = (&created, names)
@@ -211,6 +229,9 @@ impl Store for SqliteStore {
     ) -> Answer<'a, Option<Shown>> {
         Box::pin(async move {
             let key = self.comparer().order_key(merchant, direction, order_id);
+            if let Some(shown) = self.remembered.v1(key, order_id) {
+                return Ok(Some(shown));
+            }
             let read = self.readers.read(|connection| V1Status::of_order(connection, key))?;
             read.map(|status| status.understand(&self.vault, direction, order_id)).transpose()
         })
@@ -218,6 +239,9 @@ impl Store for SqliteStore {
 
     fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> Answer<'a, Option<Record>> {
         Box::pin(async move {
+            if let Some(record) = self.remembered.v2(merchant, id) {
+                return Ok(Some(record));
+            }
             let read = self.readers.read(|connection| V2Status::of_id(connection, merchant, id))?;
             read.map(|status| status.understand(&self.vault, id)).transpose()
         })
@@ -354,6 +378,7 @@ impl Store for SqliteStore {
         Box::pin(async move {
             // What the writer still answers may need a lookup.
             self.writer.close().await;
+            self.remembered.close();
             self.readers.close();
             Ok(())
         })

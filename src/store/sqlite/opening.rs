@@ -1,6 +1,7 @@
 //! Opening the file: to serve, or beside a gateway that serves.
 
-use std::fs::OpenOptions;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use super::connection::{self, Checkpoint, Role, Source};
 use super::deep::DeepPages;
 use super::kept::KeptLists;
 use super::readers::Readers;
+use super::statuses::Remembered;
 use super::writer::Writer;
 use super::{SqliteStore, jobs, outbox, schema};
 use crate::clock::Random;
@@ -45,6 +47,7 @@ pub(super) fn open_source(
 ) -> Result<Opened<SqliteStore>, OpenError> {
     let path = source.path();
     make_file(path)?;
+    let lock = lock(path)?;
     let mut connection = source.connect(Role::Writer).map_err(OpenError::sqlite(path))?;
     schema::recognize(&connection, path)?;
     write_ahead(&connection, path)?;
@@ -56,7 +59,7 @@ pub(super) fn open_source(
         tracing::warn!(path = %path.display(), "another process reads the store; its log is moved later");
     }
     let schema::Prepared { vault, holds, .. } = prepared;
-    let store = start(source, connection, vault, random, metrics, TheLog::IsOurs)?;
+    let store = start(source, connection, vault, random, metrics, TheLog::IsOurs(lock))?;
     Ok(Opened { store, holds })
 }
 
@@ -71,7 +74,7 @@ pub fn open_beside(
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
 ) -> Result<SqliteStore, OpenError> {
-    match std::fs::metadata(path) {
+    match fs::metadata(path) {
         Ok(file) if file.len() > 0 => {}
         Ok(_) => return Err(OpenError::Missing { path: path.into() }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -88,10 +91,10 @@ pub fn open_beside(
 }
 
 /// Who looks after the write-ahead log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum TheLog {
-    /// This process: it serves the store.
-    IsOurs,
+    /// This process: it serves the store, and holds the lock of those who do.
+    IsOurs(#[expect(dead_code, reason = "it is held")] File),
     /// Another one may. It is never made to wait for this one.
     IsAnothers,
 }
@@ -111,7 +114,13 @@ fn start(
     source.pin().map_err(|error| OpenError::io(path, "look at the files of", error))?;
     let failed = |error| OpenError::io(path, "start a thread for", error);
     let checkpointer = Checkpointer::start(Arc::clone(&source)).map_err(failed)?;
-    let writer = Writer::start(connection, anchor, Arc::clone(&source), checkpointer, metrics, log).map_err(failed)?;
+    let remembered = Arc::new(Remembered::default());
+    if matches!(log, TheLog::IsAnothers) {
+        // Who serves the store changes statuses, too.
+        remembered.close();
+    }
+    let (to_serve, to_fill) = (Arc::clone(&source), Arc::clone(&remembered));
+    let writer = Writer::start(connection, anchor, to_serve, checkpointer, metrics, log, to_fill).map_err(failed)?;
     let kept = KeptLists::new(vault.comparer().clone());
     let readers = Arc::new(Readers::new(source));
     Ok(SqliteStore {
@@ -121,6 +130,7 @@ fn start(
         lists: DeepPages::new(),
         queued: Notify::new(),
         vault: Arc::new(vault),
+        remembered,
         kept,
         random,
     })
@@ -143,6 +153,21 @@ fn make_file(path: &Path) -> Result<(), OpenError> {
     private_directory(directory_of(path))?;
     let made = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
     made.map(drop).map_err(|error| OpenError::io(path, "open", error))
+}
+
+/// Makes sure that one process serves the store: it remembers what it wrote, and takes over what the one before it left
+/// behind. The lock ends with the process, however that ends. SQLite's own file is not locked: to close it would undo
+/// SQLite's locks.
+fn lock(path: &Path) -> Result<File, OpenError> {
+    let failed = |error| OpenError::io(path, "lock", error);
+    let mut name = OsString::from(fs::canonicalize(path).map_err(failed)?);
+    name.push(".lock");
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&name).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(OpenError::Served { path: path.into() }),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
 }
 
 fn write_ahead(connection: &Connection, path: &Path) -> Result<(), OpenError> {

@@ -1,5 +1,8 @@
 //! What status replies tell of an operation: some of its columns. Nothing else of it is read, unsealed or understood.
 
+mod remembered;
+
+pub(super) use remembered::Remembered;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::row::{NotOurs, OrNot, direction_of, opened_account, opened_payer, status_of};

@@ -310,7 +310,7 @@ async fn nothing_is_acknowledged_between_a_failed_fsync_and_a_commit_that_works(
 
 /// Renames every file of the store, as `from` to `to`, within its directory.
 fn rename_all(place: &Place, from: &str, to: &str) {
-    for ending in ["db", "db-wal", "db-shm"] {
+    for ending in ["db", "db-wal", "db-shm", "db.lock"] {
         let file = |name: &str| place.path().with_file_name(format!("{name}.{ending}"));
         fs::rename(file(from), file(to)).unwrap();
     }

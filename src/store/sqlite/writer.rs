@@ -23,6 +23,7 @@ use super::checkpoints::Checkpointer;
 use super::connection::{self, Checkpoint, LogLength, Role, Source};
 use super::opening::TheLog;
 use super::reports::Reports;
+use super::statuses::Remembered;
 use crate::store::StoreError;
 use crate::telemetry::Metrics;
 
@@ -44,20 +45,28 @@ const RESTART_WAIT: Duration = Duration::from_millis(50);
 /// Between tries to open a failed file.
 const REOPEN_INTERVAL: Duration = Duration::from_millis(100);
 
-struct Task<F, T> {
+struct Task<F, C, T> {
     statements: F,
+    committed: C,
     result: Option<T>,
     reply: oneshot::Sender<Result<T, StoreError>>,
 }
 
-impl<F, T> Command for Task<F, T>
+impl<F, C, T> Command for Task<F, C, T>
 where
     F: FnMut(&Connection) -> rusqlite::Result<T> + Send,
+    C: FnMut(&T) + Send,
     T: Send,
 {
     fn run(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         self.result = Some((self.statements)(connection)?);
         Ok(())
+    }
+
+    fn committed(&mut self) {
+        if let Some(result) = &self.result {
+            (self.committed)(result);
+        }
     }
 
     fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
@@ -89,6 +98,7 @@ impl Writer {
         checkpointer: Checkpointer,
         metrics: Arc<Metrics>,
         log: TheLog,
+        remembered: Arc<Remembered>,
     ) -> std::io::Result<Self> {
         let log_length = LogLength::default();
         log_length.follow(&mut connection).map_err(std::io::Error::other)?;
@@ -104,6 +114,7 @@ impl Writer {
             state: State::Open(connection),
             log_bound: LOG_BOUND_PAGES,
             reports: Reports::default(),
+            remembered,
             _anchor: anchor,
         };
         let thread = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
@@ -122,9 +133,27 @@ impl Writer {
         T: Send + 'static,
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
+        self.submit_and(statements, |_| ())
+    }
+
+    /// The same, with what is to be done as soon as the batch is on disk: on the writer's thread, in the order of commits,
+    /// before anyone is told.
+    ///
+    /// # Errors
+    /// As [`Writer::submit`]: then it is not done.
+    pub(super) fn submit_and<T, F, C>(
+        &self,
+        statements: F,
+        committed: C,
+    ) -> impl Future<Output = Result<T, StoreError>> + Send + use<T, F, C>
+    where
+        T: Send + 'static,
+        F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        C: FnMut(&T) + Send + 'static,
+    {
         let (reply, result) = oneshot::channel();
         // At once: the statements are large, and who waits need not have room for them.
-        let queued = self.enqueue(Box::new(Task { statements, result: None, reply }));
+        let queued = self.enqueue(Box::new(Task { statements, committed, result: None, reply }));
         async move {
             queued?;
             result.await.unwrap_or_else(|_| Err(closed()))
@@ -179,6 +208,8 @@ struct Writing {
     /// The log is restarted when it is longer, in pages.
     log_bound: i64,
     reports: Reports,
+    /// Forgotten when a commit failed: nobody knows what the file will hold.
+    remembered: Arc<Remembered>,
     /// Never used, always open: while one connection is, SQLite keeps its index of the log in memory, which lists only
     /// what was committed. Read again from the file, the log could show what a failed fsync left in the kernel's cache.
     /// Declared last, it is also the last to close.
@@ -211,8 +242,8 @@ impl Writing {
             self.commit(&mut batch);
         }
         self.checkpointer.stop();
-        if let (State::Open(connection), TheLog::IsOurs) = (self.state, self.log)
-            && let Err(error) = connection::checkpoint(&connection, Checkpoint::Truncate)
+        if let (State::Open(connection), TheLog::IsOurs(_)) = (&self.state, &self.log)
+            && let Err(error) = connection::checkpoint(connection, Checkpoint::Truncate)
         {
             tracing::warn!(%error, "the store's log stays for the next start");
         }
@@ -241,6 +272,9 @@ impl Writing {
             let State::Open(connection) = &self.state else { break };
             match transact(connection, batch, &self.source, &self.metrics) {
                 Ok(()) => {
+                    for waiting in &mut *batch {
+                        waiting.command.committed();
+                    }
                     answer(batch, &Ok(()));
                     self.tend_log();
                 }
@@ -261,6 +295,7 @@ impl Writing {
         let usable = matches!(&self.state, State::Open(connection) if connection.is_autocommit());
         if !usable || !connection::is_busy(error) {
             self.state = State::Failed { retry_at: Instant::now() };
+            self.remembered.forget();
         }
     }
 
@@ -273,6 +308,7 @@ impl Writing {
         if Instant::now() < retry_at {
             return Err(StoreError::Unavailable("a commit failed, and the store is being opened anew".to_owned()));
         }
+        self.remembered.forget();
         match reopen(&self.source, &self.log_length) {
             Ok(connection) => {
                 self.reports.recovered();
@@ -292,7 +328,7 @@ impl Writing {
     fn tend_log(&mut self) {
         let Some(pages) = self.log_length.after_commit() else { return };
         self.checkpointer.log_is(pages);
-        if self.log == TheLog::IsAnothers {
+        if matches!(self.log, TheLog::IsAnothers) {
             return;
         }
         if self.checkpointer.is_nearly_done(pages) {

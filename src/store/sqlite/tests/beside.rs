@@ -12,6 +12,29 @@ fn beside(place: &Place) -> Result<SqliteStore, OpenError> {
     open_beside(&place.path(), &made_keys(place), Arc::new(SystemRandomness::default()), Arc::default())
 }
 
+#[tokio::test]
+async fn one_gateway_serves_a_store() {
+    let place = Place::new();
+    let gateway = place.open_made().unwrap();
+    let error = place.open_made().unwrap_err();
+    assert!(matches!(error, OpenError::Served { .. }), "{error}");
+    assert!(error.to_string().contains("paybridge.db: another gateway serves this store"), "{error}");
+    std::os::unix::fs::symlink(place.path(), place.0.path().join("data/link.db")).unwrap();
+    let by_link = place.0.path().join("data/link.db");
+    let opened = open(&by_link, &made_keys(&place), Arc::new(SystemRandomness::default()), Arc::default());
+    assert!(matches!(opened, Err(OpenError::Served { .. })), "whatever it is called");
+    created(&gateway, deposit("acme", "still served")).await;
+    assert!(beside(&place).unwrap().probe().await.is_ok());
+    gateway.close().await.unwrap();
+    let next = place.open_made().unwrap();
+    drop(gateway);
+    assert!(matches!(place.open_made(), Err(OpenError::Served { .. })), "the next one serves it");
+    drop(next);
+    let mode = fs::metadata(place.path().with_extension("db.lock")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    place.open_made().unwrap();
+}
+
 #[test]
 fn a_tool_makes_no_store() {
     let place = Place::new();

@@ -1,7 +1,8 @@
 //! Records of bytes in a bounded room, the oldest of which make place for new ones.
 
+use std::fmt;
+
 /// Records lie in chunks, in the order in which they came; with too many chunks the oldest begins anew.
-#[derive(Debug)]
 pub(super) struct Records {
     chunks: Vec<Vec<u8>>,
     /// Bytes of a chunk.
@@ -12,11 +13,21 @@ pub(super) struct Records {
     current: usize,
 }
 
+/// What records say is nobody's business.
+impl fmt::Debug for Records {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Records({} chunks)", self.chunks.len())
+    }
+}
+
 /// Where a record lies: the number of its chunk, and its offset there.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place(u32);
 
 impl Place {
+    /// Where no record fits: too near to the end of the largest chunk.
+    pub(super) const NOWHERE: Self = Self(u32::MAX);
+
     /// The place of a number that was one.
     pub(super) const fn numbered(number: u32) -> Self {
         Self(number)
@@ -25,6 +36,15 @@ impl Place {
     /// The place as a number.
     pub(super) const fn number(self) -> u32 {
         self.0
+    }
+
+    /// The lower bits of the number of its chunk.
+    const fn chunk(self) -> usize {
+        (self.0 >> OFFSET_BITS) as usize
+    }
+
+    const fn offset(self) -> usize {
+        self.0 as usize % (1 << OFFSET_BITS) * STEP
     }
 }
 
@@ -76,11 +96,26 @@ impl Records {
 
     /// What lies at a place, and after it; `None` when it is forgotten. After thousands of chunks a place may be that of
     /// another record.
-    pub(super) fn at(&self, Place(place): Place) -> Option<&[u8]> {
-        let place = place as usize;
-        let age = self.current.wrapping_sub(place >> OFFSET_BITS) % MOST_NUMBERS;
-        let number = self.current.checked_sub(age).filter(|_| age < self.chunks.len())?;
-        self.chunks[number % self.most].get(place % (1 << OFFSET_BITS) * STEP..)
+    pub(super) fn at(&self, place: Place) -> Option<&[u8]> {
+        let number = self.number(place)?;
+        self.chunks[number % self.most].get(place.offset()..)
+    }
+
+    /// The same, to be changed.
+    pub(super) fn at_mut(&mut self, place: Place) -> Option<&mut [u8]> {
+        let number = self.number(place)?;
+        self.chunks[number % self.most].get_mut(place.offset()..)
+    }
+
+    /// Whether what lies at a place has come half of the way to being forgotten.
+    pub(super) fn is_old(&self, place: Place) -> bool {
+        self.number(place).is_some_and(|number| self.current - number >= self.most.div_ceil(2))
+    }
+
+    /// The number of the chunk of a place, as long as it is there.
+    fn number(&self, place: Place) -> Option<usize> {
+        let age = self.current.wrapping_sub(place.chunk()) % MOST_NUMBERS;
+        self.current.checked_sub(age).filter(|_| age < self.chunks.len())
     }
 
     /// Forgets all of them.
@@ -100,7 +135,7 @@ mod tests {
     #[test]
     fn the_last_records_are_there_and_the_oldest_make_place() {
         let mut records = Records::new(32, 3);
-        assert_eq!(records.at(Place::default()), None);
+        assert_eq!(records.at(Place::numbered(0)), None);
         let mut places = Vec::new();
         for number in 0..200_000 {
             let text = format!("{number:010}");
