@@ -20,6 +20,15 @@ use crate::domain::{
     UnixMillis,
 };
 
+/// What an `order_id` may be to v1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfV1 {
+    /// A request for it is written down.
+    Entry,
+    /// It is reserved.
+    Reservation,
+}
+
 /// The durable journal of a gateway before a remote engine. Each method is one transaction.
 pub trait Journal: Send + Sync + 'static {
     /// Writes down a create that is about to leave, unless its merchant, direction and `order_id` name an entry already
@@ -33,6 +42,14 @@ pub trait Journal: Send + Sync + 'static {
         direction: Direction,
         order_id: &'a OrderId,
     ) -> Answer<'a, Option<Entry>>;
+
+    /// What of v1's stands under a merchant's `order_id`, if anything: one look, without what it says.
+    fn of_v1<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+    ) -> Answer<'a, Option<OfV1>>;
 
     /// Keeps the engine's answer to a create, and forgets the body. An answer that is there stands. An entry that was
     /// withdrawn meanwhile, or replaced by one without an answer, is written down again: what the engine made exists.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 pub use audit::{Audit, AuditProgress};
 pub use compare::{Comparer, Digest, Parts, Short, V1Members};
-pub use journal::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, Passed, Progress};
+pub use journal::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, OfV1, Passed, Progress};
 pub use open::{Holds, OpenError, Opened, open_beside, open_store};
 pub use outbox::{
     Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackPlace, CallbackQuery, CallbackQueue,

@@ -37,7 +37,7 @@ use crate::rules::{
 use crate::store::{
     Addressee, Answer, Audit, AuditProgress, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackPlace,
     CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, Comparer, Creation, Digest, Draft, EngineAnswer,
-    Entry, EntryId, Expiry, Fields, Heard, Intended, Intent, Journal, Outbox, OutboxSize, Passed, Progress,
+    Entry, EntryId, Expiry, Fields, Heard, Intended, Intent, Journal, OfV1, Outbox, OutboxSize, Passed, Progress,
     ProviderJob, ProviderQueue, Relayed, Resent, Reservations, Settlement, Standing, Store, StoreError, Stored,
     Verdict,
 };
@@ -191,6 +191,10 @@ impl Journal for EmptyStore {
     }
 
     fn entry<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Option<Entry>> {
+        answer(Ok(None))
+    }
+
+    fn of_v1<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Option<OfV1>> {
         answer(Ok(None))
     }
 

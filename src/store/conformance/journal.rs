@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::*;
 use crate::domain::{Direction, HistoryQuery, Status};
 use crate::store::{
-    EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Passed, Progress, Reservations, Standing, StoreError,
+    EngineAnswer, Entry, EntryId, Heard, Intended, Intent, OfV1, Passed, Progress, Reservations, Standing, StoreError,
     V1Members, V1Part, V1Told,
 };
 
@@ -88,7 +88,10 @@ async fn passed(store: &dyn Store, intent: Intent, answer: EngineAnswer) -> Entr
 }
 
 async fn found(store: &dyn Store, intent: &Intent) -> Option<Entry> {
-    store.entry(&intent.merchant, intent.direction, &intent.order_id).await.unwrap()
+    let entry = store.entry(&intent.merchant, intent.direction, &intent.order_id).await.unwrap();
+    let of_v1 = store.of_v1(&intent.merchant, intent.direction, &intent.order_id).await.unwrap();
+    assert_eq!(of_v1 == Some(OfV1::Entry), entry.is_some());
+    entry
 }
 
 async fn open_ids(store: &dyn Store) -> Vec<EntryId> {
@@ -212,6 +215,20 @@ pub(in crate::store) async fn reserved_orders_are_not_written_down(backend: &dyn
     assert_eq!(reservations, Reservations { new: 1, known: 0, operations: 1 });
     assert_eq!(store.intend(intent("acme", "new")).await.unwrap(), Intended::Reserved);
     assert_eq!(found(&*store, &intent("acme", "new")).await, None);
+    created(&*store, deposit("acme", "operation")).await;
+    for (name, order_id, direction, of_v1) in [
+        ("acme", "new", Direction::Payin, Some(OfV1::Reservation)),
+        ("acme", "new", Direction::Payout, None),
+        ("bolt", "new", Direction::Payin, None),
+        ("acme", "there", Direction::Payin, Some(OfV1::Entry)),
+        ("acme", "operation", Direction::Payin, None),
+    ] {
+        assert_eq!(
+            store.of_v1(&merchant(name), direction, &order(order_id)).await.unwrap(),
+            of_v1,
+            "{name} {order_id}"
+        );
+    }
     assert_eq!(open_ids(&*store).await, [there.id]);
     intended(&*store, full_intent("acme", "new")).await;
     intended(&*store, intent("bolt", "new")).await;
@@ -565,6 +582,7 @@ pub(in crate::store) async fn a_closed_journal_says_so(backend: &dyn Backend) {
     let closed = [
         store.intend(intent("acme", "new")).await.err(),
         store.entry(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.err(),
+        store.of_v1(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.err(),
         store.answer(entry.clone(), engine_answer(2)).await.err(),
         store.doubt(entry.id, DOUBTED_AT).await.err(),
         store.withdraw(entry.id, None).await.err(),

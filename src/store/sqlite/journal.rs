@@ -19,9 +19,9 @@ pub(super) use audit::{count, slice};
 pub(super) use passed::ANSWERED_ENTRIES;
 pub(super) use row::EntryRow;
 
-use super::SqliteStore;
+use super::{SqliteStore, reserved};
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
-use crate::store::{Answer, EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, StoreError};
+use crate::store::{Answer, EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, OfV1, StoreError};
 
 impl SqliteStore {
     async fn write_intent(&self, intent: Intent) -> Result<Intended, StoreError> {
@@ -66,6 +66,19 @@ impl Journal for SqliteStore {
             let key = self.vault.comparer().order_key(merchant, direction, order_id);
             let row = self.readers.read(|connection| EntryRow::by_order(connection, key))?;
             row.map(|row| row.decode(&self.vault)).transpose()
+        })
+    }
+
+    fn of_v1<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+    ) -> Answer<'a, Option<OfV1>> {
+        Box::pin(async move {
+            let key = self.vault.comparer().order_key(merchant, direction, order_id);
+            let (entry, reserved) = self.readers.read(|connection| reserved::or_written_down(connection, key))?;
+            Ok(if entry { Some(OfV1::Entry) } else { reserved.then_some(OfV1::Reservation) })
         })
     }
 

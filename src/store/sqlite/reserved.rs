@@ -17,6 +17,15 @@ pub(super) fn holds(connection: &Connection, order_key: Digest) -> rusqlite::Res
         .query_row([hash_in(order_key)], |row| row.get(0))
 }
 
+/// Whether an order has an entry in the journal, and whether it is reserved.
+pub(super) fn or_written_down(connection: &Connection, order_key: Digest) -> rusqlite::Result<(bool, bool)> {
+    connection
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM journal WHERE sorted_key = ?1),              EXISTS (SELECT 1 FROM reserved_ids WHERE order_hash = ?2)",
+        )?
+        .query_row((order_key.0, hash_in(order_key)), |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
 /// Reserves orders; those that name an operation or an entry of the journal are left alone.
 pub(super) fn reserve(connection: &Connection, order_keys: &[Digest]) -> rusqlite::Result<Reservations> {
     let mut taken = connection.prepare_cached(

@@ -10,7 +10,7 @@ use super::settle::not_found;
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{Direction, OrderId};
 use crate::failure::{EngineReply, EngineWord, Failure};
-use crate::store::Standing;
+use crate::store::OfV1;
 use crate::v2::{of_other_version, reserved};
 use crate::wire::json::Node;
 use crate::wire::members::read_object;
@@ -44,13 +44,10 @@ impl Remote {
     ) -> Result<(), Failure> {
         // What names no order cannot name one of these, and the engine says what is wrong with it.
         let Some(order_id) = order_id(body.bytes()) else { return Ok(()) };
-        let merchant = &caller.merchant().id;
-        if self.journal().entry(merchant, direction, &order_id).await?.is_some() {
-            return Err(Failure::Conflict(of_other_version("order_id", "v1")));
-        }
-        match self.parts.store.by_order(merchant, direction, &order_id).await? {
-            Standing::Reserved => Err(Failure::Conflict(reserved("order_id"))),
-            Standing::Free | Standing::Operation(_) => Ok(()),
+        match self.journal().of_v1(&caller.merchant().id, direction, &order_id).await? {
+            Some(OfV1::Entry) => Err(Failure::Conflict(of_other_version("order_id", "v1"))),
+            Some(OfV1::Reservation) => Err(Failure::Conflict(reserved("order_id"))),
+            None => Ok(()),
         }
     }
 
