@@ -143,6 +143,15 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// Whether who asks is refused, and not what is asked or how.
+    #[must_use]
+    pub const fn is_of_caller(&self) -> bool {
+        matches!(
+            self,
+            Self::Unauthenticated(_) | Self::AddressNotAllowed | Self::RateLimited { .. } | Self::FailedTooOften { .. }
+        )
+    }
+
     /// The refusal as metrics count it.
     #[must_use]
     pub const fn reason(&self) -> &'static str {

@@ -214,6 +214,29 @@ async fn an_unknown_key_and_a_wrong_signature_get_the_same_reply() {
 }
 
 #[tokio::test]
+async fn a_connection_outlives_refusals_of_short_requests() {
+    let gateway = Gateway::start(&Rules::default());
+    let client = gateway.client();
+    let mut connection = client.connect().await;
+    let good = Request::deposit(&ACME, &deposit("kept"));
+    for _ in 0..3 {
+        connection.send(&Request::deposit(&STRANGER, &deposit("kept"))).await.expect(401);
+        connection.send(&good.clone().replace("X-Signature", Some("00"))).await.expect(401);
+        connection.send(&Request::deposit(&ACME_NOWHERE, &deposit("kept"))).await.expect(403);
+    }
+    connection.send(&Request::deposit(&ACME, &deposit("next"))).await.expect(200);
+    Create::Deposit.assert_nothing_stored(&client, &ACME, "kept").await;
+
+    // A body that does not come, and one that its sender holds back.
+    for head in ["Content-Length: 100\r\n", "Content-Length: 100\r\nExpect: 100-continue\r\n"] {
+        let mut connection = client.connect().await;
+        connection.write(&Request::v2_post(&STRANGER, "/api/v2/deposits", "").head(head)).await;
+        let replies = connection.rest().await;
+        assert_eq!(replies.iter().map(|reply| reply.status).collect::<Vec<_>>(), [401], "{head}");
+    }
+}
+
+#[tokio::test]
 async fn each_interface_takes_its_own_signature_only() {
     let gateway = Gateway::start(&Rules::default());
     let client = gateway.client();

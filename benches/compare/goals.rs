@@ -32,7 +32,9 @@ pub fn all(measured: &Measured) -> Vec<Goal> {
     let mut add = |what: &str, wanted, figures: Vec<f64>| {
         goals.extend(Spread::of(&figures).map(|measured| Goal { what: what.to_owned(), wanted, measured }));
     };
-    for workload in [Workload::RefusedQuestion, Workload::RefusedBody, Workload::Repeat, Workload::Status] {
+    for workload in
+        [Workload::RefusedQuestion, Workload::RefusedCreate, Workload::RefusedBody, Workload::Repeat, Workload::Status]
+    {
         add(&format!("{}, to nginx", workload.describe()), 0.70, ratios(&ours(workload), &reference));
     }
     add("durable v1 create, to nginx", 1.6, ratios(&create, &reference));

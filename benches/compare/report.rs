@@ -41,10 +41,7 @@ fn tables(options: &Options, servers: &Servers, setting: &[(&'static str, String
     creates(&mut text, servers, measured);
     others(&mut text, servers, measured);
     connections(&mut text, servers, measured);
-    text.push_str(
-        "\nPaybridge and Node's service answer a create when it is on disk; the others store nothing. With a 401 to a create \
-         over HTTP/1.1 Paybridge ends the connection: that figure holds a handshake.\n",
-    );
+    text.push_str("\nPaybridge and Node's service answer a create when it is on disk; the others store nothing.\n");
     goals_table(&mut text, measured);
     text.push_str("\n## Measured on\n\n| | |\n|---|---|\n");
     for (name, value) in setting {

@@ -18,7 +18,7 @@ pub enum Workload {
     Status,
     /// The same with a wrong signature.
     RefusedQuestion,
-    /// v1 deposits with a wrong signature: each ends its connection where the server means that.
+    /// v1 deposits with a wrong signature.
     RefusedCreate,
     /// v1 deposits, signed, with a malformed amount.
     RefusedBody,

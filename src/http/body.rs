@@ -24,6 +24,19 @@ where
     timeout(deadline, collect(body, limit)).await.map_err(|_| Refusal::BodyTooSlow)?
 }
 
+/// How much of a refused request's body is read in vain, in bytes, and how long it is waited for.
+const AT_HAND: usize = 8 * 1024;
+const AT_HAND_IN: Duration = Duration::from_millis(20);
+
+/// Whether the rest of a body is at hand, as that of most requests is: it is short, and was sent with the head or right behind
+/// it. It is read and thrown away then, and nothing is left on the connection that would be in the way of the next request.
+pub async fn is_at_hand<B>(body: B) -> bool
+where
+    B: Body<Data = Bytes>,
+{
+    body.size_hint().lower() <= AT_HAND as u64 && read(body, AT_HAND, AT_HAND_IN).await.is_ok()
+}
+
 /// A body that came in one piece, as most do, is not copied.
 async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Refusal>
 where

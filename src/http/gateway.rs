@@ -12,6 +12,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::header::EXPECT;
 use http::request::Parts;
 use http::{HeaderValue, Request};
 use http_body::Body;
@@ -120,11 +121,25 @@ impl Gateway {
         let (head, body) = request.into_parts();
         let rules = self.0.wiring.rules.current();
         let mut exchange = Exchange::begin(Arc::clone(&self.0), rules, &head, arrival, !body.is_end_stream());
-        match self.0.admit(&mut exchange, &head, body, arrival.facts).await {
+        let mut body = pin!(body);
+        match self.0.admit(&mut exchange, &head, body.as_mut(), arrival.facts).await {
             Ok(work) => Lasting::new(perform(Arc::clone(&self.0), exchange, work)).await,
-            Err(failure) => exchange.finish(Err(failure)),
+            Err(failure) => {
+                if exchange.close && may_stay_open(&failure, &head, &body) {
+                    exchange.close = !body::is_at_hand(body).await;
+                }
+                exchange.finish(Err(failure))
+            }
         }
     }
+}
+
+/// Whether an HTTP/1 connection may stay open after a refusal, if only the body is out of the way: a new one costs the
+/// gateway ten times as much as the refusal, and who sends wrong signatures, or too much, sends on. One who waits to be told to
+/// send its body is not asked for it.
+fn may_stay_open(failure: &Failure, head: &Parts, body: &impl Body) -> bool {
+    let of_caller = matches!(failure, Failure::Refused(refusal) if refusal.is_of_caller());
+    of_caller && (body.is_end_stream() || !head.headers.contains_key(EXPECT))
 }
 
 async fn perform(core: Arc<Core>, mut exchange: Exchange, work: Admitted) -> Reply {

@@ -35,8 +35,8 @@ pub(super) struct Exchange {
     pub(super) merchant: Option<Arc<Merchant>>,
     /// Whether it is proven by a v1 signature. Before that, no reply depends on the merchant.
     pub(super) v1_proven: bool,
-    /// Whether the connection has to close after the reply. An early refusal leaves a body unread; and a wrong signature
-    /// closes like an unknown key does, so that the two replies are the same.
+    /// Whether the connection has to close after the reply: an early refusal leaves a body unread. Where the body is at hand
+    /// it is read in vain, so that an unknown key and a wrong signature get the same reply.
     pub(super) close: bool,
     /// Of a customer's page: who reads the answer.
     pub(super) reader: Option<Reader>,

@@ -13,8 +13,8 @@ use crate::store::Digest;
 use crate::store::memory::{Memory, Room};
 use crate::store::sqlite::row::{NewRow, direction_number, direction_of, status_number, status_of};
 
-/// The last 150,000 operations or more: a record is some 130 bytes long. The system gives what is used of the 28 MiB.
-const ROOM: Room = Room { chunk: Room::CHUNK, chunks: 24, keys: 1 << 19 };
+/// The last 150,000 operations or more: a record is some 130 bytes long. The system gives what is used of the 32 MiB.
+const ROOM: Room = Room { chunk: Room::CHUNK, chunks: 24, keys: 1 << 20 };
 
 /// Stands for the status of an operation of which more has changed than is remembered.
 const ASK_THE_FILE: u8 = u8::MAX;
