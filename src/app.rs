@@ -223,7 +223,9 @@ impl Process {
             metrics: Arc::clone(&metrics),
             access_log: start.access,
         });
-        let settings = ListenerSettings { rules: tls.settings(), clients, metrics: Arc::clone(&metrics), workers };
+        let (metrics_of_listener, rest_after) = (Arc::clone(&metrics), listener::REST_AFTER);
+        let settings =
+            ListenerSettings { rules: tls.settings(), clients, metrics: metrics_of_listener, workers, rest_after };
         let listener = socket.serve(Public(gateway), settings).map_err(StartError::other)?;
         let operations = Arc::new(Operations::new(operations::Parts {
             rules: Arc::clone(&rules),

@@ -118,6 +118,9 @@ pub async fn measure(options: &Options, servers: &Servers, directory: &Path) -> 
     measured
 }
 
+/// How long connections that were used are left alone before their memory is looked at. All servers close them much later.
+const UNUSED: Duration = Duration::from_secs(5);
+
 /// The memory of a fresh server, and of connections that do nothing.
 async fn connections_of(server: &Server, idle: usize) -> Memory {
     let pids = server.pids();
@@ -134,6 +137,7 @@ async fn connections_of(server: &Server, idle: usize) -> Memory {
         for connection in &mut connections {
             connection.exchange(&question).await;
         }
+        tokio::time::sleep(UNUSED).await;
         cpu::quiet(&pids).await;
         per_connection = Some([fresh, each(memory::of(&pids))]);
     }

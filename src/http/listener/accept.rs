@@ -24,6 +24,7 @@ pub(super) async fn run<S: Service>(
 ) {
     tokio::select! {
         () = accept(&listener, &workers, &shared) => {}
+        () = shared.rests.give_back() => {}
         () = lifecycle.draining() => {}
     }
 }

@@ -5,8 +5,9 @@ use std::error::Error;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use bytes::Bytes;
 use http::header::CONNECTION;
@@ -140,20 +141,28 @@ async fn serve_http1<S: Service>(
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let Opened { transport, peer, plain_by_mistake } = opened;
     let watch = Arc::new(Watch::default());
-    let mut io = WatchIo::new(transport, Arc::clone(&watch), limits);
+    let mut io = WatchIo::new(transport, Arc::clone(&watch), limits, shared.settings.rest_after);
     if plain_by_mistake {
         io = io.refusing("this port speaks TLS: use https");
     }
-    // Many connections are opened long before they are used: hyper, whose buffers are most of what a connection needs, comes
-    // with the first request. It closes the ones that end or drain before.
-    tokio::select! {
-        biased;
-        () = lifecycle.draining() => {}
-        readable = poll_fn(|cx| io.poll_cleared(cx)) => readable?,
+    loop {
+        // Many connections are opened long before they are used, and are kept long after: hyper, whose buffers are most of what
+        // a connection needs, comes with a request and goes when none comes behind it. It closes the ones that end or drain
+        // before.
+        tokio::select! {
+            biased;
+            () = lifecycle.draining() => {}
+            readable = poll_fn(|cx| io.poll_cleared(cx)) => readable?,
+        }
+        let requests = serve_requests(io, Arc::clone(&watch), peer, limits, Arc::clone(&shared), lifecycle.clone());
+        let Some(resting) = Box::pin(requests).await? else { return Ok(()) };
+        io = resting;
+        shared.rests.begun();
     }
-    Box::pin(serve_requests(io, watch, peer, limits, shared, lifecycle)).await.map_err(Into::into)
 }
 
+/// Serves requests for as long as there are some. Gives the connection back when it rests: it goes on without hyper until there
+/// is something for it again.
 async fn serve_requests<S: Service>(
     io: WatchIo,
     watch: Arc<Watch>,
@@ -161,28 +170,39 @@ async fn serve_requests<S: Service>(
     limits: &Limits,
     shared: Arc<Shared<S>>,
     mut lifecycle: Lifecycle,
-) -> Result<(), hyper::Error> {
+) -> Result<Option<WatchIo>, hyper::Error> {
     let service = service_fn(|request| answer_http1(request, peer, Arc::clone(&watch), Arc::clone(&shared)));
-    let connection = http1::Builder::new()
+    let mut connection = http1::Builder::new()
         // A client that has sent all it wants to say still gets its replies.
         .half_close(true)
         // A replaced head is a little longer than the one it stands for.
         .max_buf_size((limits.head + 1024).max(16 * 1024))
         .serve_connection(io, service);
-    let mut connection = pin!(connection);
+    let served = poll_fn(|cx| match Pin::new(&mut connection).poll(cx) {
+        Poll::Ready(ended) => Poll::Ready(Some(ended)),
+        Poll::Pending if watch.take_rest() => Poll::Ready(None),
+        Poll::Pending => Poll::Pending,
+    });
     let ended = tokio::select! {
         // A drain is looked at first: a reply that is ready at the same moment says that it is the last.
         biased;
         () = lifecycle.draining() => {
-            connection.as_mut().graceful_shutdown();
+            Pin::new(&mut connection).graceful_shutdown();
             connection.await
         }
-        ended = connection.as_mut() => ended,
+        served = served => {
+            let Some(ended) = served else {
+                let http1::Parts { mut io, read_buf, .. } = connection.into_parts();
+                io.put_back(&read_buf);
+                return Ok(Some(io));
+            };
+            ended
+        }
     };
     if watch.was_silent() {
         shared.settings.metrics.connection_refused("timeout");
     }
-    ended
+    ended.map(|()| None)
 }
 
 async fn answer_http1<S: Service>(
@@ -198,4 +218,76 @@ async fn answer_http1<S: Service>(
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+    use std::time::Duration;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::domain::UnixMillis;
+    use crate::http::listener::ListenerSettings;
+    use crate::http::listener::rests::Rests;
+    use crate::http::listener::workers::Life;
+    use crate::rules::{LoadOptions, load};
+
+    struct Fine;
+
+    impl Service for Fine {
+        async fn call(&self, request: Request<Inbound>, _: Arrival) -> Response<Full<Bytes>> {
+            Response::new(Full::new(request.uri().path().to_owned().into()))
+        }
+    }
+
+    async fn asked(client: &mut TcpStream, path: &str) {
+        client.write_all(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()).await.unwrap();
+        let mut reply = String::new();
+        while !reply.ends_with(path) {
+            let mut bytes = [0; 1024];
+            let read = client.read(&mut bytes).await.unwrap();
+            assert!(read > 0, "{reply}");
+            reply.push_str(std::str::from_utf8(&bytes[..read]).unwrap());
+        }
+        assert!(reply.starts_with("HTTP/1.1 200 OK"), "{reply}");
+    }
+
+    #[tokio::test]
+    async fn a_connection_rests_when_no_request_comes_and_goes_on_with_the_next() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("gateway.toml"), "").unwrap();
+        let rules = load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap();
+        let limits = rules.gateway.limits.clone();
+        let rest_after = Duration::from_millis(1);
+        let connection_rules = Arc::new(ConnectionRules { limits: limits.clone(), tls: None });
+        let settings = ListenerSettings {
+            rules: Arc::new(move || Arc::clone(&connection_rules)),
+            clients: rules.gateway.clients.clone(),
+            metrics: Arc::default(),
+            workers: NonZeroUsize::MIN,
+            rest_after,
+        };
+        let shared = Arc::new(Shared { service: Fine, settings, rests: Rests::default() });
+        let (_life, lifecycle) = watch::channel(Life::Serving);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (socket, from) = listener.accept().await.unwrap();
+        let peer = Peer { address: from.ip(), protocol: Protocol::Http1 };
+        let seen = Arc::new(Watch::default());
+        let transport = Transport::new(Stream::Plain(socket), limits.body_timeout);
+        let mut io = WatchIo::new(transport, Arc::clone(&seen), &limits, rest_after);
+        for path in ["/first", "/second", "/third"] {
+            let (shared, lifecycle) = (Arc::clone(&shared), Lifecycle::new(lifecycle.clone()));
+            let requests = serve_requests(io, Arc::clone(&seen), peer, &limits, shared, lifecycle);
+            let ((), rests) = tokio::join!(asked(&mut client, path), requests);
+            io = rests.unwrap().expect("it goes on");
+        }
+        drop(client);
+        let requests = serve_requests(io, seen, peer, &limits, shared, Lifecycle::new(lifecycle));
+        assert!(requests.await.unwrap().is_none(), "it ended");
+    }
 }

@@ -15,6 +15,7 @@ mod head;
 mod http2;
 mod inbound;
 mod proxy_header;
+mod rests;
 pub mod tls;
 mod transport;
 mod usual;
@@ -41,6 +42,7 @@ use tokio::time::timeout;
 use super::Arrival;
 use crate::rules::{ClientRules, Limits};
 use crate::telemetry::Metrics;
+use rests::Rests;
 use workers::{Life, Lifecycle};
 
 pub use head::check_head;
@@ -78,7 +80,13 @@ pub struct ListenerSettings {
     pub metrics: Arc<Metrics>,
     /// Threads that serve; [`available_workers`] unless there is a reason.
     pub workers: NonZeroUsize,
+    /// How long an HTTP/1 connection that waits for another request keeps its buffers, two thirds of what it needs;
+    /// [`REST_AFTER`] unless there is a reason.
+    pub rest_after: Duration,
 }
+
+/// Longer than what is under load waits, and short of what would add up.
+pub const REST_AFTER: Duration = Duration::from_secs(1);
 
 /// One worker for each core that the process may use.
 #[must_use]
@@ -90,6 +98,7 @@ pub fn available_workers() -> NonZeroUsize {
 struct Shared<S> {
     service: S,
     settings: ListenerSettings,
+    rests: Rests,
 }
 
 /// A bound address. The kernel queues connections from here on; they are accepted once it serves.
@@ -139,7 +148,7 @@ impl Listener {
         let (running, ended) = mpsc::channel(1);
         let lifecycle = Lifecycle::new(receiver);
         let count = settings.workers;
-        let shared = Arc::new(Shared { service, settings });
+        let shared = Arc::new(Shared { service, settings, rests: Rests::default() });
         let workers = workers::start(count, &shared, &lifecycle, &running)?;
 
         let (runtime, socket) = (workers::runtime()?, self.socket);

@@ -42,6 +42,7 @@ struct Seen {
     facts: Option<HeadFacts>,
     body_open: bool,
     silent: bool,
+    rests: bool,
 }
 
 impl Watch {
@@ -62,6 +63,11 @@ impl Watch {
         self.lock().silent
     }
 
+    /// Whether the connection has waited for another request so long that nothing need be kept ready for it.
+    pub(super) fn take_rest(&self) -> bool {
+        std::mem::take(&mut self.lock().rests)
+    }
+
     fn show(&self, facts: HeadFacts, body_open: bool) {
         let mut seen = self.lock();
         seen.facts = Some(facts);
@@ -80,6 +86,9 @@ pub(super) struct WatchIo {
     head_limit: usize,
     head_timeout: Duration,
     idle_timeout: Duration,
+    rest_after: Duration,
+    /// Whether the connection rests since its last request.
+    rests: bool,
     /// Read and not handed on yet. Holds no memory between requests.
     input: BytesMut,
     /// How many bytes at the front of `input` may be handed on.
@@ -136,13 +145,15 @@ impl Phase {
 }
 
 impl WatchIo {
-    pub(super) fn new(transport: Transport, watch: Arc<Watch>, limits: &Limits) -> Self {
+    pub(super) fn new(transport: Transport, watch: Arc<Watch>, limits: &Limits, rest_after: Duration) -> Self {
         Self {
             transport,
             watch,
             head_limit: limits.head,
             head_timeout: limits.head_timeout,
             idle_timeout: limits.idle_timeout,
+            rest_after,
+            rests: false,
             input: BytesMut::new(),
             cleared: 0,
             phase: Phase::head(Waiting::First),
@@ -217,6 +228,7 @@ impl WatchIo {
 
     fn clear_head(&mut self, length: usize, framing: Framing) {
         self.cleared = length;
+        self.rests = false;
         self.empty_lines = 0;
         let body_open = !framing.is_done();
         self.watch.show(HeadFacts::default(), body_open);
@@ -257,6 +269,13 @@ impl WatchIo {
         let waiting = *waiting;
         let span = if waiting == Waiting::Idle { self.idle_timeout } else { self.head_timeout };
         let deadline = *deadline.get_or_insert_with(|| Instant::now() + span);
+        let rests_at = deadline.checked_sub(span).map_or(deadline, |since| since + self.rest_after);
+        if waiting == Waiting::Idle && !self.rests && rests_at < deadline {
+            ready!(self.timer.poll(cx, rests_at));
+            self.rests = true;
+            // A reply that nobody reads is still with hyper.
+            self.watch.lock().rests = !self.others_went_first;
+        }
         ready!(self.timer.poll(cx, deadline));
         if waiting == Waiting::Rest {
             self.refuse_partial(head::too_slow());
@@ -277,6 +296,15 @@ impl WatchIo {
         }
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// Gives back what hyper has read and not used, when it was taken from this connection.
+    pub(super) fn put_back(&mut self, read: &[u8]) {
+        if !read.is_empty() {
+            let behind = std::mem::replace(&mut self.input, BytesMut::from(read));
+            self.input.extend_from_slice(&behind);
+            self.cleared += read.len();
+        }
     }
 
     /// Ready when there is something for hyper to read, or to learn from a read: a head that was judged, or the end.
@@ -370,7 +398,7 @@ mod tests {
         let (socket, _) = listener.accept().await.unwrap();
         let limits = limits();
         let transport = Transport::new(Stream::Plain(socket), limits.body_timeout);
-        let mut io = WatchIo::new(transport, Arc::default(), &limits);
+        let mut io = WatchIo::new(transport, Arc::default(), &limits, Duration::from_secs(1));
         for reply in [&b"first"[..], b"second"] {
             let mut polls = 0;
             let mut write = async |bytes: &[u8]| {
