@@ -195,9 +195,13 @@ fn refuse_flawed(name: &str, survey: &Survey, err: &mut dyn Write) -> Outcome {
 
 /// The store, made when there is none: ids may be reserved before the first operation.
 fn open_or_make_store(rules: &StoreRules) -> Result<Arc<dyn Store>, Stop> {
-    let (random, metrics) = (Arc::new(SystemRandomness::default()), Arc::default());
-    match open_beside(rules, Arc::clone(&random) as _, Arc::clone(&metrics)) {
-        Err(OpenError::Missing { .. }) => open_store(rules, random, metrics).map(|opened| opened.store),
+    let beside = || open_beside(rules, Arc::new(SystemRandomness::default()), Arc::default());
+    match beside() {
+        Err(OpenError::Missing { .. }) => {
+            // Only for as long as it takes to make it: a gateway may start while ids are reserved.
+            drop(open_store(rules, Arc::new(SystemRandomness::default()), Arc::default()).map_err(Stop::failed)?);
+            beside()
+        }
         opened => opened,
     }
     .map_err(Stop::failed)

@@ -38,7 +38,7 @@ impl Created {
         Self { id: operation.id, order_id: operation.order_id.clone(), redirect_url }
     }
 
-    /// `None` for what another engine made, which may have other names.
+    /// What a reply tells, read back. `None`: another engine made it, whose names are no numbers.
     pub(super) fn of_made(made: &Made) -> Option<Self> {
         let Made { transaction_id, external_id, redirect_url } = made;
         let id = TransactionId::parse(transaction_id).ok()?;
@@ -162,7 +162,7 @@ impl Engine {
                     }
                     self.tell_created(&plan, created.id, verdict);
                     let order = Order { created, origin: plan.origin() };
-                    self.recent.remember(plan.order, plan.v1.as_ref().map(|v1| v1.body), &order);
+                    self.recent.remember(plan.order, plan.v1.as_ref().and_then(|v1| v1.body), &order);
                     return Ok(order.created);
                 }
                 Creation::Existing(stored) => {

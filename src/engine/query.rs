@@ -82,9 +82,13 @@ impl Engine {
         }
     }
 
-    /// What a v1 create of the very same body made, if it is remembered. `body` is its [`Comparer::body_key`].
-    ///
-    /// [`Comparer::body_key`]: crate::store::Comparer::body_key
+    /// What the very bytes of a v1 create are known by: a repeat that says the same in other bytes has another key.
+    #[must_use]
+    pub fn v1_body_key(&self, merchant: &MerchantId, direction: Direction, body: &[u8]) -> Digest {
+        self.recent.body_key(merchant, direction, body)
+    }
+
+    /// What a v1 create of the very same body made, if it is remembered. `body` is its [`Engine::v1_body_key`].
     #[must_use]
     pub fn same_v1_body(&self, body: Digest) -> Option<Made> {
         self.recent.same_body(body).map(Made::from)
@@ -95,7 +99,12 @@ impl Engine {
     ///
     /// # Errors
     /// The store could not answer.
-    pub async fn recent_v1_repeat(&self, order: Digest, digest: Digest, body: Digest) -> Result<Option<Made>, Failure> {
+    pub async fn recent_v1_repeat(
+        &self,
+        order: Digest,
+        digest: Digest,
+        body: Option<Digest>,
+    ) -> Result<Option<Made>, Failure> {
         if let Some(created) = self.recent.v1_repeat(order, digest) {
             return Ok(Some(created.into()));
         }
@@ -104,7 +113,7 @@ impl Engine {
         }
         let made = self.store.v1_made(order, digest).await?;
         if let Some(created) = made.as_ref().and_then(Created::of_made) {
-            self.recent.remember(order, Some(body), &Order { created, origin: Origin::V1(digest) });
+            self.recent.remember(order, body, &Order { created, origin: Origin::V1(digest) });
         }
         Ok(made)
     }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Created;
 use super::compare;
-use crate::domain::{OrderId, RedirectUrl, TransactionId};
-use crate::store::memory::{self, Room};
+use crate::domain::{Direction, MerchantId, OrderId, RedirectUrl, TransactionId};
+use crate::store::memory::{self, Keyer, Room};
 use crate::store::{Comparer, Digest, Kept};
 use crate::wire::v2::CreateRequest;
 
@@ -22,7 +22,10 @@ const MOST_LISTS: usize = 10_000;
 
 /// The orders that were made last, by the store's keys of them and by those of v1 bodies.
 #[derive(Debug)]
-pub(super) struct Recent(Mutex<Memory>);
+pub(super) struct Recent {
+    keyer: Keyer,
+    memory: Mutex<Memory>,
+}
 
 #[derive(Debug)]
 struct Memory {
@@ -89,7 +92,13 @@ impl Default for Recent {
 
 impl Recent {
     fn of_size(room: Room) -> Self {
-        Self(Mutex::new(Memory { orders: memory::Memory::new(room), lists: Lists::default() }))
+        let memory = Memory { orders: memory::Memory::new(room), lists: Lists::default() };
+        Self { keyer: Keyer::default(), memory: Mutex::new(memory) }
+    }
+
+    /// The key of the very bytes of a v1 create.
+    pub(super) fn body_key(&self, merchant: &MerchantId, direction: Direction, body: &[u8]) -> Digest {
+        self.keyer.key(&[merchant.as_str().as_bytes(), direction.as_str().as_bytes(), body])
     }
 
     /// Remembers an order, made by a v1 body if one is named. Its commit is on disk.
@@ -134,7 +143,7 @@ impl Recent {
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

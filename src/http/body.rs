@@ -28,13 +28,19 @@ where
 const AT_HAND: usize = 8 * 1024;
 const AT_HAND_IN: Duration = Duration::from_millis(20);
 
-/// Whether the rest of a body is at hand, as that of most requests is: it is short, and was sent with the head or right behind
-/// it. It is read and thrown away then, and nothing is left on the connection that would be in the way of the next request.
+/// Whether a body is at hand, as that of most requests is: it is short, and was sent with the head or right behind it. It is
+/// read and thrown away then, and nothing is left on the connection that would be in the way of the next request.
 pub async fn is_at_hand<B>(body: B) -> bool
 where
     B: Body<Data = Bytes>,
 {
     body.size_hint().lower() <= AT_HAND as u64 && read(body, AT_HAND, AT_HAND_IN).await.is_ok()
+}
+
+/// Whether a body of this length that was read in this time was at hand.
+#[must_use]
+pub const fn was_at_hand(length: usize, read_in: Duration) -> bool {
+    length <= AT_HAND && read_in.as_nanos() <= AT_HAND_IN.as_nanos()
 }
 
 /// A body that came in one piece, as most do, is not copied.

@@ -121,25 +121,35 @@ impl Gateway {
         let (head, body) = request.into_parts();
         let rules = self.0.wiring.rules.current();
         let mut exchange = Exchange::begin(Arc::clone(&self.0), rules, &head, arrival, !body.is_end_stream());
-        let mut body = pin!(body);
-        match self.0.admit(&mut exchange, &head, body.as_mut(), arrival.facts).await {
-            Ok(work) => Lasting::new(perform(Arc::clone(&self.0), exchange, work)).await,
-            Err(failure) => {
-                if exchange.close && may_stay_open(&failure, &head, &body) {
-                    exchange.close = !body::is_at_hand(body).await;
-                }
-                exchange.finish(Err(failure))
+        let admitted = {
+            let mut body = pin!(body);
+            let admitted = self.0.admit(&mut exchange, &head, body.as_mut(), arrival.facts).await;
+            if let Err(failure) = &admitted
+                && exchange.close
+                && may_stay_open(failure, &head)
+            {
+                let at_hand = match exchange.body_at_hand {
+                    Some(at_hand) => at_hand,
+                    None => body::is_at_hand(body).await,
+                };
+                exchange.close = !at_hand;
             }
+            admitted
+        };
+        match admitted {
+            Ok(work) => Lasting::new(perform(Arc::clone(&self.0), exchange, work)).await,
+            Err(failure) => exchange.finish(Err(failure)),
         }
     }
 }
 
-/// Whether an HTTP/1 connection may stay open after a refusal, if only the body is out of the way: a new one costs the
-/// gateway ten times as much as the refusal, and who sends wrong signatures, or too much, sends on. One who waits to be told to
-/// send its body is not asked for it.
-fn may_stay_open(failure: &Failure, head: &Parts, body: &impl Body) -> bool {
+/// Whether an HTTP/1 connection may stay open after a refusal, if the body is at hand: a new one costs the gateway ten times as
+/// much as the refusal, and who sends wrong signatures, or too much, sends on. One who waits to be told to send its body is
+/// not asked for it. Whether the body was read before is no matter: an unknown key and a wrong signature get the same reply
+/// (contract section 3).
+fn may_stay_open(failure: &Failure, head: &Parts) -> bool {
     let of_caller = matches!(failure, Failure::Refused(refusal) if refusal.is_of_caller());
-    of_caller && (body.is_end_stream() || !head.headers.contains_key(EXPECT))
+    of_caller && !head.headers.contains_key(EXPECT)
 }
 
 async fn perform(core: Arc<Core>, mut exchange: Exchange, work: Admitted) -> Reply {
@@ -396,7 +406,8 @@ where
     B: Body<Data = Bytes>,
 {
     let body = body::read(body, limits.body, limits.body_timeout).await?;
-    exchange.stage_ended(Stage::Body);
+    let read_in = exchange.stage_ended(Stage::Body);
+    exchange.body_at_hand = Some(body::was_at_hand(body.len(), read_in));
     Ok(body)
 }
 

@@ -127,16 +127,6 @@ impl Comparer {
         key[6..].copy_from_slice(&of_order[..10]);
         Digest(key)
     }
-
-    /// What the very bytes of a v1 create are known by in this process: a repeat that says the same in other bytes has
-    /// another one.
-    #[must_use]
-    pub fn body_key(&self, merchant: &MerchantId, direction: Direction, body: &[u8]) -> Digest {
-        let mut parts = Parts::of("v1 body");
-        parts.part(merchant.as_str().as_bytes());
-        parts.part(direction.as_str().as_bytes());
-        Digest(self.first_bytes([&parts.0[..], body]))
-    }
 }
 
 /// All but the last two characters.
@@ -227,24 +217,6 @@ mod tests {
         assert_ne!(payin("order-17")[..6], key("acme", Direction::Payout, "order-17")[..6]);
         assert_ne!(payin("order-17")[6..], key("acme", Direction::Payout, "order-17")[6..]);
         assert_eq!(payin("order-17"), payin("order-17"));
-    }
-
-    #[test]
-    fn a_body_is_known_by_its_bytes_its_merchant_and_its_direction() {
-        let comparer = Comparer::new(&[3; 32]);
-        let key = |merchant: &str, direction, body: &[u8]| {
-            comparer.body_key(&MerchantId::new(merchant).unwrap(), direction, body)
-        };
-        let one = key("acme", Direction::Payin, b"{}");
-        assert_eq!(one, key("acme", Direction::Payin, b"{}"));
-        for other in [
-            key("acme", Direction::Payin, b"{} "),
-            key("acme", Direction::Payout, b"{}"),
-            key("acm", Direction::Payin, b"{}"),
-            Comparer::new(&[4; 32]).body_key(&MerchantId::new("acme").unwrap(), Direction::Payin, b"{}"),
-        ] {
-            assert_ne!(one, other);
-        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What lately passed, in a bounded room: records of bytes that are found by keyed hashes.
+//! What lately passed, in a bounded room: records of bytes that are found by hashes.
 //!
 //! ```text
 //! places   eight to a bucket, the latest first: four bytes of a key (its trace), and where its record is
@@ -8,10 +8,32 @@
 mod records;
 
 use std::fmt;
+use std::hash::{BuildHasher as _, RandomState};
 
 use records::{Place, Records};
 
 use super::Digest;
+
+/// Makes keys: hashes with a secret that is drawn for this process and never leaves it, as little as what it makes. That is
+/// less work than keys that are stored or shown.
+#[derive(Clone, Default)]
+pub struct Keyer([RandomState; 2]);
+
+impl fmt::Debug for Keyer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keyer(..)")
+    }
+}
+
+impl Keyer {
+    /// The key of a list of texts.
+    #[must_use]
+    pub fn key(&self, parts: &[&[u8]]) -> Digest {
+        // A slice is hashed with its length before it: no two lists are alike.
+        let [first, last] = self.0.each_ref().map(|state| u128::from(state.hash_one(parts)));
+        Digest((first << 64 | last).to_be_bytes())
+    }
+}
 
 /// How much is remembered.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +51,8 @@ impl Room {
     pub const CHUNK: usize = Records::LARGEST;
 }
 
-/// Records by keys. No key is another's beginning: they are hashes, any of whose bits are as good as all others.
+/// Records by keys, which are hashes: any of their last eight bytes are as good as all others. A record is there for as long
+/// as all of its keys lead to it, so that a change by one of them is seen by all.
 #[derive(Debug)]
 pub struct Memory {
     places: Places,
@@ -87,7 +110,8 @@ impl Memory {
     fn found(&self, key: Digest) -> Option<(Place, Found<'_>)> {
         self.places.of(key).find_map(|place| {
             let found = Found::read(self.records.at(place)?)?;
-            found.keys.contains(&key.0).then_some((place, found))
+            let leads_here = |key: &[u8; 16]| self.places.of(Digest(*key)).any(|leads_to| leads_to == place);
+            (found.keys.contains(&key.0) && found.keys.iter().all(leads_here)).then_some((place, found))
         })
     }
 
@@ -209,6 +233,17 @@ mod tests {
     }
 
     #[test]
+    fn lists_of_texts_have_keys_of_their_own() {
+        let keyer = Keyer::default();
+        let one = keyer.key(&[b"acme", b"payin", b"{}"]);
+        assert_eq!(one, keyer.clone().key(&[b"acme", b"payin", b"{}"]));
+        for other in [&[&b"acme"[..], b"payin{}"][..], &[b"acmep", b"ayin", b"{}"], &[b"acme", b"payin", b"{} "]] {
+            assert_ne!(one, keyer.key(other));
+        }
+        assert_ne!(one, Keyer::default().key(&[b"acme", b"payin", b"{}"]), "another process");
+    }
+
+    #[test]
     fn a_record_is_found_by_each_of_its_keys_and_by_no_other() {
         let mut memory = small(1024, 2);
         assert!(!memory.has_trace(key(0)) && text(&mut memory, key(0)).is_none());
@@ -282,6 +317,18 @@ mod tests {
             }
             assert!(first == 0 || !memory.has_trace(key(first - 1)));
         }
+    }
+
+    #[test]
+    fn a_record_that_one_key_has_lost_is_found_by_none() {
+        let mut memory = Memory::new(Room { chunk: 4096, chunks: 2, keys: 8 });
+        add(&mut memory, &[key(1), key(2)], "before");
+        for number in 10..17 {
+            add(&mut memory, &[key(number)], "other");
+        }
+        memory.change(key(1), |_| panic!("its place is another's"));
+        assert_eq!(text(&mut memory, key(2)), None, "it may have changed");
+        assert_eq!(text(&mut memory, key(16)).as_deref(), Some("other"));
     }
 
     #[test]

@@ -265,8 +265,8 @@ pub struct V1Request {
     pub part: V1Part,
     /// The [`Comparer::order_key`] of its order.
     pub order: Digest,
-    /// The [`Comparer::body_key`] of its body.
-    pub body: Digest,
+    /// The key of its very bytes, where it is remembered by them.
+    pub body: Option<Digest>,
 }
 
 /// Who tells a merchant of the result of an operation that was made from v1.

@@ -131,7 +131,7 @@ pub enum OpenError {
         known: i64,
     },
     /// Another process serves the store.
-    #[error("{path}: another gateway serves this store: stop it first, one process serves a SQLite store")]
+    #[error("{path}: another process serves this store: stop it first, one gateway serves a SQLite store")]
     Served {
         /// The store.
         path: PathBuf,

@@ -63,13 +63,22 @@ impl Upstream {
         v2::create_operation(engine, caller, direction, &signed, Some(v1)).await.map(Made::from)
     }
 
+    /// What the very bytes of a v1 create are known by. `None`: a remote engine's journal is asked, which knows what is in
+    /// doubt, too.
+    #[must_use]
+    pub fn v1_body_key(&self, caller: &Caller, direction: Direction, body: &[u8]) -> Option<Digest> {
+        match self {
+            Self::Embedded(engine) => Some(engine.v1_body_key(&caller.merchant().id, direction, body)),
+            Self::Remote(_) => None,
+        }
+    }
+
     /// What a v1 create of the very same body made, if that was not long ago and here. `body` is its
-    /// [`Comparer::body_key`].
+    /// [`Upstream::v1_body_key`].
     #[must_use]
     pub fn same_v1_body(&self, body: Digest) -> Option<Made> {
         match self {
             Self::Embedded(engine) => engine.same_v1_body(body),
-            // The journal is asked: it knows what is in doubt, too.
             Self::Remote(_) => None,
         }
     }
@@ -79,10 +88,14 @@ impl Upstream {
     ///
     /// # Errors
     /// The store could not answer.
-    pub async fn recent_v1_repeat(&self, order: Digest, digest: Digest, body: Digest) -> Result<Option<Made>, Failure> {
+    pub async fn recent_v1_repeat(
+        &self,
+        order: Digest,
+        digest: Digest,
+        body: Option<Digest>,
+    ) -> Result<Option<Made>, Failure> {
         match self {
             Self::Embedded(engine) => engine.recent_v1_repeat(order, digest, body).await,
-            // As above.
             Self::Remote(_) => Ok(None),
         }
     }

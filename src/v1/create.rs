@@ -29,8 +29,8 @@ pub async fn create(
 ) -> Result<Bytes, Failure> {
     let dialect = &caller.merchant().v1.dialect;
     let comparer = upstream.comparer();
-    let body_key = comparer.body_key(&caller.merchant().id, direction, body.bytes());
-    if let Some(made) = upstream.same_v1_body(body_key) {
+    let body_key = upstream.v1_body_key(caller, direction, body.bytes());
+    if let Some(made) = body_key.and_then(|body| upstream.same_v1_body(body)) {
         return Ok(reply::created(dialect, direction, &made));
     }
     let create = read_create(direction, body.bytes()).inspect_err(|_| {

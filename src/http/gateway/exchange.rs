@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method};
@@ -35,9 +35,10 @@ pub(super) struct Exchange {
     pub(super) merchant: Option<Arc<Merchant>>,
     /// Whether it is proven by a v1 signature. Before that, no reply depends on the merchant.
     pub(super) v1_proven: bool,
-    /// Whether the connection has to close after the reply: an early refusal leaves a body unread. Where the body is at hand
-    /// it is read in vain, so that an unknown key and a wrong signature get the same reply.
+    /// Whether the connection has to close after the reply: an early refusal leaves a body unread.
     pub(super) close: bool,
+    /// Whether the body was at hand, once it was read.
+    pub(super) body_at_hand: Option<bool>,
     /// Of a customer's page: who reads the answer.
     pub(super) reader: Option<Reader>,
     started: Instant,
@@ -72,6 +73,7 @@ impl Exchange {
             merchant: None,
             v1_proven: false,
             close: http1 && has_body,
+            body_at_hand: None,
             reader: router::is_of_pages(head.uri.path()).then(|| Reader::of(&head.headers)),
             started,
             stage_ended: started,
@@ -85,10 +87,12 @@ impl Exchange {
         self.stage_ended = Instant::now();
     }
 
-    /// A stage has ended; it began where the one before it ended. The clock is read once for both.
-    pub(super) fn stage_ended(&mut self, stage: Stage) {
+    /// A stage has ended; it began where the one before it ended. The clock is read once for both. Tells how long it was.
+    pub(super) fn stage_ended(&mut self, stage: Stage) -> Duration {
         let began = std::mem::replace(&mut self.stage_ended, Instant::now());
-        self.core.wiring.metrics.stage(stage, self.stage_ended.duration_since(began));
+        let duration = self.stage_ended.duration_since(began);
+        self.core.wiring.metrics.stage(stage, duration);
+        duration
     }
 
     /// Replies, counts and logs.

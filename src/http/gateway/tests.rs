@@ -139,6 +139,31 @@ async fn an_unknown_key_and_a_wrong_signature_get_the_same_reply() {
     }
     let no_v1 = fixture.send(Call::payin().but(|call| call.set("x-api-key", "acme-v2"))).await;
     assert_eq!(no_v1.status, 401);
+
+    // Whatever the body is like: that of a known key is read.
+    let fixture = Fixture::with(|rules| rules.gateway.limits.body = 64 * 1024);
+    let pieces = |count| std::iter::repeat_n(Bytes::from(vec![b' '; 1024]), count).collect();
+    for (count, announced, expect, connection) in [
+        (8, None, None, None),
+        (9, None, None, Some("close")),
+        (8, Some(8 * 1024), None, None),
+        (9, Some(9 * 1024), None, Some("close")),
+        (1, Some(1024), Some("100-continue"), Some("close")),
+    ] {
+        let refused = |header: &'static str, value: &'static str| {
+            Call::deposit().but(|call| {
+                call.set("x-request-id", "same");
+                call.set(header, value);
+                if let Some(expect) = expect {
+                    call.set("expect", expect);
+                }
+                call.body = Pieces { data: pieces(count), announced, ..Pieces::default() };
+            })
+        };
+        let unknown = fixture.send(refused("x-api-key", "nobody")).await;
+        assert_eq!((unknown.status, unknown.header("connection")), (401, connection), "{count} {announced:?}");
+        assert_eq!(fixture.send(refused("x-signature", "00")).await, unknown, "{count} {announced:?} {expect:?}");
+    }
 }
 
 #[tokio::test]

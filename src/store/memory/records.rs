@@ -118,9 +118,10 @@ impl Records {
         self.current.checked_sub(age).filter(|_| age < self.chunks.len())
     }
 
-    /// Forgets all of them.
+    /// Forgets all of them. Their places are not given again soon.
     pub(super) fn clear(&mut self) {
-        (self.chunks, self.current) = (Vec::new(), 0);
+        self.chunks = Vec::new();
+        self.current = (self.current + 1).next_multiple_of(self.most);
     }
 }
 

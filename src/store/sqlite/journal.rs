@@ -77,8 +77,7 @@ impl Journal for SqliteStore {
     ) -> Answer<'a, Option<OfV1>> {
         Box::pin(async move {
             let key = self.vault.comparer().order_key(merchant, direction, order_id);
-            let (entry, reserved) = self.readers.read(|connection| reserved::or_written_down(connection, key))?;
-            Ok(if entry { Some(OfV1::Entry) } else { reserved.then_some(OfV1::Reservation) })
+            self.readers.read(|connection| reserved::or_entry(connection, key))
         })
     }
 

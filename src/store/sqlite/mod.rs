@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! create, settle, claim  seal, hash (caller's thread) -> queue -> writer: up to 256 in one commit -> answers
-//! by_id, v1_status, ...  a pooled connection, on the caller's thread
+//! by_id, by_order, ...   a pooled connection, on the caller's thread
+//! v1_status, v2_status   the same, unless the operation is remembered: only the writer fills and changes that memory
 //! deep pages of history  the same, on blocking threads, two at once
 //! the log                checkpoints on a thread of their own; the writer moves the last pages, and begins it anew
 //! ```
@@ -41,7 +42,8 @@ mod unconfirmed;
 mod usage;
 mod writer;
 
-use std::sync::Arc;
+use std::fs::File;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
 
@@ -77,6 +79,8 @@ pub struct SqliteStore {
     remembered: Arc<Remembered>,
     kept: KeptLists,
     random: Arc<dyn Random>,
+    /// Held by the one process that serves the store. Declared last: whoever waits for it finds everything else closed.
+    lock: Mutex<Option<File>>,
 }
 
 impl std::fmt::Debug for SqliteStore {
@@ -127,14 +131,19 @@ impl SqliteStore {
             Outcome::Failed => None,
         };
         let nonce = self.random.number();
-        let (remembered, booked) = (Arc::clone(&self.remembered), outcome.clone());
+        let (finishing, finished, booked) =
+            (Arc::clone(&self.remembered), Arc::clone(&self.remembered), outcome.clone());
+        let settle = move |connection: &rusqlite::Connection| {
+            let settlement = settle::settle(connection, id, &outcome, payer.as_deref(), at, nonce)?;
+            if settlement == Settlement::Booked {
+                finishing.finishing(id);
+            }
+            Ok(settlement)
+        };
         let remember = move |settlement: &Settlement| {
             if *settlement == Settlement::Booked {
-                remembered.finished(id, &booked);
+                finished.finished(id, &booked);
             }
-        };
-        let settle = move |connection: &rusqlite::Connection| {
-            settle::settle(connection, id, &outcome, payer.as_deref(), at, nonce)
         };
         let settlement = self.writer.submit_and(settle, remember).await?;
         if settlement == Settlement::Booked {
@@ -228,10 +237,10 @@ impl Store for SqliteStore {
         order_id: &'a OrderId,
     ) -> Answer<'a, Option<Shown>> {
         Box::pin(async move {
-            let key = self.comparer().order_key(merchant, direction, order_id);
-            if let Some(shown) = self.remembered.v1(key, order_id) {
+            if let Some(shown) = self.remembered.v1(merchant, direction, order_id) {
                 return Ok(Some(shown));
             }
+            let key = self.comparer().order_key(merchant, direction, order_id);
             let read = self.readers.read(|connection| V1Status::of_order(connection, key))?;
             read.map(|status| status.understand(&self.vault, direction, order_id)).transpose()
         })
@@ -380,6 +389,7 @@ impl Store for SqliteStore {
             self.writer.close().await;
             self.remembered.close();
             self.readers.close();
+            self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
             Ok(())
         })
     }

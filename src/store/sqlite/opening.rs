@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
-use std::sync::Arc;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use rusqlite::Connection;
 use tokio::sync::Notify;
@@ -59,7 +59,7 @@ pub(super) fn open_source(
         tracing::warn!(path = %path.display(), "another process reads the store; its log is moved later");
     }
     let schema::Prepared { vault, holds, .. } = prepared;
-    let store = start(source, connection, vault, random, metrics, TheLog::IsOurs(lock))?;
+    let store = start(source, connection, vault, random, metrics, TheLog::IsOurs, Some(lock))?;
     Ok(Opened { store, holds })
 }
 
@@ -87,14 +87,14 @@ pub fn open_beside(
     schema::require_newest(&connection, path)?;
     write_ahead(&connection, path)?;
     let vault = schema::unlock_existing(&connection, path, keys, Arc::clone(&random))?;
-    start(source, connection, vault, random, metrics, TheLog::IsAnothers)
+    start(source, connection, vault, random, metrics, TheLog::IsAnothers, None)
 }
 
 /// Who looks after the write-ahead log.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TheLog {
-    /// This process: it serves the store, and holds the lock of those who do.
-    IsOurs(#[expect(dead_code, reason = "it is held")] File),
+    /// This process: it serves the store.
+    IsOurs,
     /// Another one may. It is never made to wait for this one.
     IsAnothers,
 }
@@ -106,6 +106,7 @@ fn start(
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
     log: TheLog,
+    lock: Option<File>,
 ) -> Result<SqliteStore, OpenError> {
     let source = Arc::new(source);
     let path = source.path();
@@ -115,7 +116,7 @@ fn start(
     let failed = |error| OpenError::io(path, "start a thread for", error);
     let checkpointer = Checkpointer::start(Arc::clone(&source)).map_err(failed)?;
     let remembered = Arc::new(Remembered::default());
-    if matches!(log, TheLog::IsAnothers) {
+    if log == TheLog::IsAnothers {
         // Who serves the store changes statuses, too.
         remembered.close();
     }
@@ -133,6 +134,7 @@ fn start(
         remembered,
         kept,
         random,
+        lock: Mutex::new(lock),
     })
 }
 
@@ -159,15 +161,22 @@ fn make_file(path: &Path) -> Result<(), OpenError> {
 /// behind. The lock ends with the process, however that ends. SQLite's own file is not locked: to close it would undo
 /// SQLite's locks.
 fn lock(path: &Path) -> Result<File, OpenError> {
-    let failed = |error| OpenError::io(path, "lock", error);
-    let mut name = OsString::from(fs::canonicalize(path).map_err(failed)?);
+    let mut name = OsString::from(fs::canonicalize(path).map_err(|error| OpenError::io(path, "look at", error))?);
     name.push(".lock");
+    let name = PathBuf::from(name);
+    let failed = |error| OpenError::io(&name, "lock", error);
     let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&name).map_err(failed)?;
     match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(OpenError::Served { path: path.into() }),
-        Err(TryLockError::Error(error)) => Err(failed(error)),
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(OpenError::Served { path: path.into() }),
+        Err(TryLockError::Error(error)) => return Err(failed(error)),
     }
+    // Made by root for another's store, it would keep that other one out. SQLite does the same for its files.
+    let (store, own) = (fs::metadata(path).map_err(failed)?, file.metadata().map_err(failed)?);
+    if (store.uid(), store.gid()) != (own.uid(), own.gid()) {
+        let _ = fchown(&file, Some(store.uid()), Some(store.gid()));
+    }
+    Ok(file)
 }
 
 fn write_ahead(connection: &Connection, path: &Path) -> Result<(), OpenError> {

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use crate::store::{Digest, Reservations};
+use crate::store::{Digest, OfV1, Reservations};
 
 /// The hash of the order in its key.
 fn hash_in(Digest(key): Digest) -> [u8; 10] {
@@ -17,13 +17,16 @@ pub(super) fn holds(connection: &Connection, order_key: Digest) -> rusqlite::Res
         .query_row([hash_in(order_key)], |row| row.get(0))
 }
 
-/// Whether an order has an entry in the journal, and whether it is reserved.
-pub(super) fn or_written_down(connection: &Connection, order_key: Digest) -> rusqlite::Result<(bool, bool)> {
-    connection
-        .prepare_cached(
-            "SELECT EXISTS (SELECT 1 FROM journal WHERE sorted_key = ?1),              EXISTS (SELECT 1 FROM reserved_ids WHERE order_hash = ?2)",
-        )?
-        .query_row((order_key.0, hash_in(order_key)), |row| Ok((row.get(0)?, row.get(1)?)))
+/// What an order is to v1, in one look at the journal and at the reservations.
+pub(super) fn or_entry(connection: &Connection, order_key: Digest) -> rusqlite::Result<Option<OfV1>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM journal WHERE sorted_key = ?1), \
+         EXISTS (SELECT 1 FROM reserved_ids WHERE order_hash = ?2)",
+    )?;
+    statement.query_row((order_key.0, hash_in(order_key)), |row| {
+        let (entry, reserved): (bool, bool) = (row.get(0)?, row.get(1)?);
+        Ok(if entry { Some(OfV1::Entry) } else { reserved.then_some(OfV1::Reservation) })
+    })
 }
 
 /// Reserves orders; those that name an operation or an entry of the journal are left alone.

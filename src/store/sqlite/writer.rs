@@ -208,7 +208,7 @@ struct Writing {
     /// The log is restarted when it is longer, in pages.
     log_bound: i64,
     reports: Reports,
-    /// Forgotten when a commit failed: nobody knows what the file will hold.
+    /// Forgotten when a commit failed and whenever the file is opened anew: nobody knows what it will hold.
     remembered: Arc<Remembered>,
     /// Never used, always open: while one connection is, SQLite keeps its index of the log in memory, which lists only
     /// what was committed. Read again from the file, the log could show what a failed fsync left in the kernel's cache.
@@ -232,6 +232,13 @@ enum Stopped {
     Batch(rusqlite::Error),
 }
 
+/// However the thread ends, nobody changes from here on what is remembered.
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.remembered.close();
+    }
+}
+
 impl Writing {
     fn run(mut self) {
         let mut batch = Vec::with_capacity(MAX_BATCH);
@@ -242,7 +249,7 @@ impl Writing {
             self.commit(&mut batch);
         }
         self.checkpointer.stop();
-        if let (State::Open(connection), TheLog::IsOurs(_)) = (&self.state, &self.log)
+        if let (State::Open(connection), TheLog::IsOurs) = (&self.state, self.log)
             && let Err(error) = connection::checkpoint(connection, Checkpoint::Truncate)
         {
             tracing::warn!(%error, "the store's log stays for the next start");
@@ -328,7 +335,7 @@ impl Writing {
     fn tend_log(&mut self) {
         let Some(pages) = self.log_length.after_commit() else { return };
         self.checkpointer.log_is(pages);
-        if matches!(self.log, TheLog::IsAnothers) {
+        if self.log == TheLog::IsAnothers {
             return;
         }
         if self.checkpointer.is_nearly_done(pages) {

@@ -10,24 +10,28 @@ use crate::domain::{
     Amount, Currency, Direction, MerchantId, OrderId, Outcome, Record, Shown, Status, TransactionId, UnixMillis,
 };
 use crate::store::Digest;
-use crate::store::memory::{Memory, Room};
+use crate::store::memory::{Keyer, Memory, Room};
 use crate::store::sqlite::row::{NewRow, direction_number, direction_of, status_number, status_of};
 
 /// The last 150,000 operations or more: a record is some 130 bytes long. The system gives what is used of the 32 MiB.
 const ROOM: Room = Room { chunk: Room::CHUNK, chunks: 24, keys: 1 << 20 };
 
-/// Stands for the status of an operation of which more has changed than is remembered.
+/// Stands for the status of an operation that is changing, or of which more has changed than is remembered.
 const ASK_THE_FILE: u8 = u8::MAX;
 
 /// Where the status is in a record: first.
 const STATUS: usize = 0;
 
-/// What statuses tell of operations, by the keys of v1 orders and by ids. `None`: there is nothing any more.
-pub(in crate::store::sqlite) struct Remembered(Mutex<Option<Memory>>);
+/// What statuses tell of operations, by v1 orders and by ids.
+pub(in crate::store::sqlite) struct Remembered {
+    keyer: Keyer,
+    /// `None`: nothing is remembered any more.
+    memory: Mutex<Option<Memory>>,
+}
 
 impl Default for Remembered {
     fn default() -> Self {
-        Self(Mutex::new(Some(Memory::new(ROOM))))
+        Self { keyer: Keyer::default(), memory: Mutex::new(Some(Memory::new(ROOM))) }
     }
 }
 
@@ -35,8 +39,14 @@ impl Remembered {
     /// An operation was made in this status. Its commit is on disk.
     pub(in crate::store::sqlite) fn created(&self, row: &NewRow, status: Status) {
         if let Some(memory) = &mut *self.memory() {
-            let _ = add(memory, row, status);
+            let _ = self.add(memory, row, status);
         }
+    }
+
+    /// An operation comes to an end, with the commit that is about to be made: readers of the file may see it before
+    /// [`Remembered::finished`] is called, and nobody may see it undone after that.
+    pub(in crate::store::sqlite) fn finishing(&self, id: TransactionId) {
+        self.change(id, ASK_THE_FILE);
     }
 
     /// An operation came to an end. The commit is on disk.
@@ -46,6 +56,10 @@ impl Remembered {
             Outcome::Success { payer: Some(_) } => ASK_THE_FILE,
             Outcome::Failed => number_of(Status::Failed),
         };
+        self.change(id, status);
+    }
+
+    fn change(&self, id: TransactionId, status: u8) {
         if let Some(memory) = &mut *self.memory() {
             memory.change(key_of(id), |record| record[STATUS] = status);
         }
@@ -63,8 +77,14 @@ impl Remembered {
         *self.memory() = None;
     }
 
-    /// What v1 tells of the operation under an order's key.
-    pub(in crate::store::sqlite) fn v1(&self, key: Digest, order_id: &OrderId) -> Option<Shown> {
+    /// What v1 tells of the operation that it made under an order.
+    pub(in crate::store::sqlite) fn v1(
+        &self,
+        merchant: &MerchantId,
+        direction: Direction,
+        order_id: &OrderId,
+    ) -> Option<Shown> {
+        let key = self.order_key(merchant, direction, order_id);
         self.memory().as_mut()?.find(key, |record| {
             let told = Told::read(record)?;
             Some(Shown {
@@ -97,8 +117,54 @@ impl Remembered {
         })
     }
 
+    /// Writes down what [`Told::read`] reads. `None`: something is too long.
+    fn add(&self, memory: &mut Memory, row: &NewRow, status: Status) -> Option<()> {
+        let draft = row.draft();
+        let operation = &draft.operation;
+        let account = operation.shown_account();
+        let texts = [
+            operation.merchant.as_str(),
+            operation.order_id.as_str(),
+            operation.shop.as_str(),
+            operation.shown_method(),
+            account.as_deref().unwrap_or_default(),
+        ];
+        let lengths = texts.map(|text| u16::try_from(text.len()));
+        let [Ok(merchant), Ok(order_id), Ok(shop), Ok(method), Ok(_)] = lengths else { return None };
+        let lengths = [merchant, order_id, shop, method].map(u16::to_le_bytes);
+        let direction = u8::try_from(direction_number(operation.direction())).ok()?;
+        let [merchant, order_id, shop, method, account_text] = texts.map(str::as_bytes);
+        let pieces = [
+            &[number_of(status), direction, u8::from(account.is_some())][..],
+            &operation.id.to_stored().to_le_bytes(),
+            &operation.amount.hundredths().to_le_bytes(),
+            &operation.created_at.0.to_le_bytes(),
+            operation.currency.as_str().as_bytes(),
+            lengths.as_flattened(),
+            merchant,
+            order_id,
+            shop,
+            method,
+            account_text,
+        ];
+        // By its order only v1 may ask, and only for what it made.
+        match &draft.v1 {
+            Some(_) => {
+                let order = self.order_key(&operation.merchant, operation.direction(), &operation.order_id);
+                memory.add(&[key_of(operation.id), order], &pieces);
+            }
+            None => memory.add(&[key_of(operation.id)], &pieces),
+        }
+        Some(())
+    }
+
+    fn order_key(&self, merchant: &MerchantId, direction: Direction, order_id: &OrderId) -> Digest {
+        let parts = [merchant.as_str(), direction.as_str(), order_id.as_str()];
+        self.keyer.key(&parts.map(str::as_bytes))
+    }
+
     fn memory(&self) -> MutexGuard<'_, Option<Memory>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -116,44 +182,6 @@ fn key_of(id: TransactionId) -> Digest {
 
 fn number_of(status: Status) -> u8 {
     u8::try_from(status_number(status)).unwrap_or(ASK_THE_FILE)
-}
-
-/// Writes down what [`Told::read`] reads. `None`: something is too long.
-fn add(memory: &mut Memory, row: &NewRow, status: Status) -> Option<()> {
-    let draft = row.draft();
-    let operation = &draft.operation;
-    let account = operation.shown_account();
-    let texts = [
-        operation.merchant.as_str(),
-        operation.order_id.as_str(),
-        operation.shop.as_str(),
-        operation.shown_method(),
-        account.as_deref().unwrap_or_default(),
-    ];
-    let lengths = texts.map(|text| u16::try_from(text.len()));
-    let [Ok(merchant), Ok(order_id), Ok(shop), Ok(method), Ok(_)] = lengths else { return None };
-    let lengths = [merchant, order_id, shop, method].map(u16::to_le_bytes);
-    let direction = u8::try_from(direction_number(operation.direction())).ok()?;
-    let [merchant, order_id, shop, method, account_text] = texts.map(str::as_bytes);
-    let pieces = [
-        &[number_of(status), direction, u8::from(account.is_some())][..],
-        &operation.id.to_stored().to_le_bytes(),
-        &operation.amount.hundredths().to_le_bytes(),
-        &operation.created_at.0.to_le_bytes(),
-        operation.currency.as_str().as_bytes(),
-        lengths.as_flattened(),
-        merchant,
-        order_id,
-        shop,
-        method,
-        account_text,
-    ];
-    // By its order only v1 may ask, and only for what it made.
-    match &draft.v1 {
-        Some(_) => memory.add(&[key_of(operation.id), row.order_key()], &pieces),
-        None => memory.add(&[key_of(operation.id)], &pieces),
-    }
-    Some(())
 }
 
 /// A record as it was written down.

@@ -18,7 +18,7 @@ async fn one_gateway_serves_a_store() {
     let gateway = place.open_made().unwrap();
     let error = place.open_made().unwrap_err();
     assert!(matches!(error, OpenError::Served { .. }), "{error}");
-    assert!(error.to_string().contains("paybridge.db: another gateway serves this store"), "{error}");
+    assert!(error.to_string().contains("paybridge.db: another process serves this store"), "{error}");
     std::os::unix::fs::symlink(place.path(), place.0.path().join("data/link.db")).unwrap();
     let by_link = place.0.path().join("data/link.db");
     let opened = open(&by_link, &made_keys(&place), Arc::new(SystemRandomness::default()), Arc::default());
