@@ -12,6 +12,7 @@ mod journal;
 pub mod memory;
 mod open;
 mod outbox;
+mod rows;
 mod secret_file;
 pub mod sqlite;
 pub mod vault;

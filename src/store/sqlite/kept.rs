@@ -1,74 +1,9 @@
-//! Lists of kept names: stored once, named by a number, cached both ways.
-
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+//! Lists of kept names in their table.
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::store::{Comparer, Digest, Parts};
-
-/// The most lists remembered; the caches start anew after that. There is one list a schema and version of it.
-const MAX_LISTS: usize = 1024;
-
-/// A sorted list of names.
-pub(super) type Names = Arc<[Box<str>]>;
-
-/// A list on its way into the store.
-#[derive(Debug, Clone)]
-pub(super) struct KeptList {
-    /// The first eight bytes of the list's keyed hash: every node gives a list the same number.
-    pub(super) id: i64,
-    /// Its JSON; `None` when the list is known to be stored.
-    pub(super) unstored: Option<Box<str>>,
-}
-
-/// The lists known to be stored.
-pub(super) struct KeptLists {
-    comparer: Comparer,
-    by_names: RwLock<HashMap<Names, i64>>,
-    by_id: RwLock<HashMap<i64, Names>>,
-}
-
-impl KeptLists {
-    pub(super) fn new(comparer: Comparer) -> Self {
-        Self { comparer, by_names: RwLock::default(), by_id: RwLock::default() }
-    }
-
-    /// The number of a list, and the list itself when it may have to be stored.
-    pub(super) fn prepare(&self, names: &Names) -> KeptList {
-        if let Some(id) = self.by_names.read().unwrap_or_else(PoisonError::into_inner).get(names) {
-            return KeptList { id: *id, unstored: None };
-        }
-        let mut parts = Parts::of("kept names");
-        for name in names.iter() {
-            parts.part(name.as_bytes());
-        }
-        let Digest(digest) = self.comparer.digest(&parts);
-        let first_eight = digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte));
-        let json = names.iter().map(AsRef::as_ref).collect::<serde_json::Value>().to_string();
-        KeptList { id: first_eight.cast_signed(), unstored: Some(json.into()) }
-    }
-
-    /// Remembers a list that was committed.
-    pub(super) fn remember(&self, id: i64, names: &Names) {
-        let mut by_names = self.by_names.write().unwrap_or_else(PoisonError::into_inner);
-        if by_names.len() >= MAX_LISTS {
-            by_names.clear();
-        }
-        by_names.insert(Arc::clone(names), id);
-        drop(by_names);
-        let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
-        if by_id.len() >= MAX_LISTS {
-            by_id.clear();
-        }
-        by_id.insert(id, Arc::clone(names));
-    }
-
-    /// The list of a number, when it is remembered.
-    pub(super) fn recall(&self, id: i64) -> Option<Names> {
-        self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
-    }
-}
+use crate::store::rows::kept::names_of;
+pub(super) use crate::store::rows::kept::{KeptList, KeptLists, Names};
 
 /// Stores a list, unless it is there.
 pub(super) fn store(connection: &Connection, list: &KeptList) -> rusqlite::Result<()> {
@@ -85,5 +20,5 @@ pub(super) fn load(connection: &Connection, id: i64) -> rusqlite::Result<Option<
         .prepare_cached("SELECT names FROM kept_names WHERE id = ?1")?
         .query_row([id], |row| row.get(0))
         .optional()?;
-    Ok(json.and_then(|json| serde_json::from_str::<Vec<Box<str>>>(&json).ok()).map(Into::into))
+    Ok(json.as_deref().and_then(names_of))
 }

@@ -2,39 +2,10 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::domain::{
-    Amount, Balance, Bucket, Currency, Direction, LedgerAccount, MerchantId, Posting, Status, TransactionId, UnixMillis,
+use crate::domain::{Amount, Balance, Bucket, Currency, LedgerAccount, MerchantId, Posting, TransactionId, UnixMillis};
+pub(super) use crate::store::rows::posting::{
+    Booking, Occasion, account_number, of_creation, of_result, posting_number, signed,
 };
-
-/// What entries are booked with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Occasion {
-    /// An operation; an opening is booked with its merchant's first one.
-    Operation(TransactionId),
-    /// An opening alone, before its merchant has operations. The id is drawn like an operation's and kept below zero,
-    /// with the same bucket in it, so that it can never be taken for one.
-    Opening(TransactionId),
-}
-
-impl Occasion {
-    const fn to_stored(self) -> i64 {
-        match self {
-            Self::Operation(id) => id.to_stored(),
-            Self::Opening(id) => id.to_stored() | i64::MIN,
-        }
-    }
-}
-
-/// Whose money moves, on which occasion.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Booking<'a> {
-    pub(super) occasion: Occasion,
-    pub(super) merchant: &'a str,
-    pub(super) currency: &'a str,
-    /// In hundredths, above zero.
-    pub(super) amount: i64,
-    pub(super) at: UnixMillis,
-}
 
 /// A balance would leave the range of a signed 64-bit number.
 #[derive(Debug, thiserror::Error)]
@@ -167,50 +138,6 @@ pub(super) fn balances(connection: &Connection, merchant: &str) -> rusqlite::Res
             Ok((row.get(0)?, Balance { available: available.unwrap_or(0), held: held.unwrap_or(0) }))
         })?
         .collect()
-}
-
-/// What the creation of an operation in this state books.
-pub(super) const fn of_creation(direction: Direction, status: Status) -> &'static [Posting] {
-    match (direction, status) {
-        (Direction::Payin, Status::Success) => &[Posting::Credited],
-        (Direction::Payout, Status::Pending) => &[Posting::Held],
-        (Direction::Payout, Status::Success) => &[Posting::Held, Posting::Taken],
-        (Direction::Payin, Status::Pending | Status::Failed) | (Direction::Payout, Status::Failed) => &[],
-    }
-}
-
-/// What the result of a pending operation books.
-pub(super) const fn of_result(direction: Direction, status: Status) -> &'static [Posting] {
-    match (direction, status) {
-        (Direction::Payin, Status::Success) => &[Posting::Credited],
-        (Direction::Payout, Status::Success) => &[Posting::Taken],
-        (Direction::Payout, Status::Failed) => &[Posting::Released],
-        (_, Status::Pending) | (Direction::Payin, Status::Failed) => &[],
-    }
-}
-
-/// An amount, which always fits.
-pub(super) const fn signed(amount: Amount) -> i64 {
-    amount.hundredths().cast_signed()
-}
-
-pub(super) const fn posting_number(posting: Posting) -> i64 {
-    match posting {
-        Posting::Opened => 0,
-        Posting::Credited => 1,
-        Posting::Held => 2,
-        Posting::Taken => 3,
-        Posting::Released => 4,
-    }
-}
-
-pub(super) const fn account_number(account: LedgerAccount) -> i64 {
-    match account {
-        LedgerAccount::Outside => 0,
-        LedgerAccount::Opening => 1,
-        LedgerAccount::Available => 2,
-        LedgerAccount::Held => 3,
-    }
 }
 
 #[cfg(test)]

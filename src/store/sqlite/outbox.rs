@@ -17,15 +17,17 @@ use super::SqliteStore;
 use crate::domain::{Direction, State, UnixMillis};
 use crate::store::{
     Addressee, Answer, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackPlace, CallbackQuery,
-    CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Digest, EntryId,
-    Expiry, News, Outbox, OutboxSize, Relayed, Resent, StoreError,
+    CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Digest, EntryId, Expiry, News, Outbox,
+    OutboxSize, Relayed, Resent, StoreError,
 };
 use queue::Due;
 use subject::Subject;
 
 pub(super) use audit::{count, slice};
 pub(super) use queue::{NewCallback, hand_over, release};
-pub(super) use subject::{address, origin_of};
+pub(super) use subject::origin_of;
+
+pub(super) use crate::store::rows::callback::address;
 
 /// How long a callback is left alone that cannot be read.
 const PUT_OFF_MILLIS: i64 = 60_000;
@@ -221,33 +223,6 @@ impl Outbox for SqliteStore {
     fn outbox_size(&self) -> Answer<'_, OutboxSize> {
         Box::pin(self.readers.read_aside(list::size))
     }
-}
-
-const PENDING: i64 = state_number(CallbackState::Pending);
-const DELIVERED: i64 = state_number(CallbackState::Delivered);
-const FAILED: i64 = state_number(CallbackState::Failed);
-
-/// `callbacks.state`. Statements that need the partial index of pending callbacks say 0 themselves.
-const fn state_number(state: CallbackState) -> i64 {
-    match state {
-        CallbackState::Pending => 0,
-        CallbackState::Delivered => 1,
-        CallbackState::Failed => 2,
-    }
-}
-
-const fn state_of(number: i64) -> Option<CallbackState> {
-    match number {
-        PENDING => Some(CallbackState::Pending),
-        DELIVERED => Some(CallbackState::Delivered),
-        FAILED => Some(CallbackState::Failed),
-        _ => None,
-    }
-}
-
-/// `callbacks.target` as it was written: no origin is the engine's word.
-fn target_of(text: String) -> CallbackTarget {
-    if text == CallbackTarget::Engine.as_str() { CallbackTarget::Engine } else { CallbackTarget::Origin(text.into()) }
 }
 
 /// Statements whose plans tests pin.

@@ -1,75 +1,18 @@
-//! Entries of the journal as rows: from an [`Intent`] into `journal`, and back.
+//! Entries of the journal as rows of SQLite: see [`rows::entry`](crate::store::rows::entry) for what they mean.
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 
-use crate::domain::{
-    AccountNumber, Amount, CallbackUrl, Currency, MerchantId, OrderId, RedirectUrl, Status, UnixMillis,
+use crate::domain::{CallbackUrl, RedirectUrl, Status};
+pub(in crate::store::sqlite) use crate::store::rows::entry::EntryRow;
+pub(super) use crate::store::rows::entry::{
+    ANSWERED, IN_DOUBT, NewEntry, OPEN, first_place, is_news, last_place, place_of, sealed_account,
 };
-use crate::store::sqlite::row::{NotOurs, OrNot, direction_number, direction_of, status_number, status_of};
-use crate::store::vault::{Column, Place, Vault};
-use crate::store::{
-    Digest, EngineAnswer, Entry, EntryId, Heard, Intent, Passed, Progress, StoreError, V1Members, V1Part, V1Told,
-};
-
-/// `journal.state`.
-pub(super) const OPEN: i64 = 0;
-/// `journal.state`.
-pub(super) const IN_DOUBT: i64 = 1;
-/// `journal.state`.
-pub(super) const ANSWERED: i64 = 2;
-
-/// The low bits of a place, which tell entries of the same millisecond apart: a million of them.
-const PLACE_BITS: u32 = 20;
-
-/// The greatest time that a place tells, in milliseconds: the year 2248.
-const MAX_PLACE_MILLIS: i64 = (1 << (63 - PLACE_BITS)) - 1;
-
-/// An entry's place in its merchant's list: entries are in the order of `created_at`, and those of one millisecond in the
-/// order of their numbers. Times before 1970 and after the year 2248 count as those.
-pub(super) fn place_of(created_at: UnixMillis, id: EntryId) -> i64 {
-    (created_at.0.clamp(0, MAX_PLACE_MILLIS) << PLACE_BITS) | (id.0 & ((1 << PLACE_BITS) - 1))
-}
-
-/// The places of all entries of a millisecond and of later ones begin here, those of earlier ones end before.
-pub(super) fn first_place(at: UnixMillis) -> i64 {
-    place_of(at, EntryId(0))
-}
-
-/// The places of all entries of a millisecond and of earlier ones end here.
-pub(super) fn last_place(at: UnixMillis) -> i64 {
-    place_of(at, EntryId(i64::MAX))
-}
-
-/// An entry about to be written, with all that costs time done: the writer's thread only binds and steps.
-#[derive(Debug)]
-pub(super) struct NewEntry {
-    /// Its body is where it is sealed.
-    intent: Intent,
-    order_key: Digest,
-    /// Sealed; `None`: the engine answered, and it is forgotten.
-    body: Option<Vec<u8>>,
-}
+use crate::store::rows::{direction_number, status_number};
+use crate::store::{Digest, EngineAnswer, EntryId, Intent};
 
 impl NewEntry {
-    pub(super) fn open(mut intent: Intent, vault: &Vault) -> Self {
-        let order_key = key_of(&intent, vault);
-        let body = std::mem::take(&mut intent.body);
-        let sealed = vault.seal(Column::JournalBody, Place::Order(order_key), &body);
-        Self { intent, order_key, body: Some(sealed) }
-    }
-
-    /// To be completed in the same transaction.
-    pub(super) fn answered(mut intent: Intent, vault: &Vault) -> Self {
-        intent.body = Box::default();
-        Self { order_key: key_of(&intent, vault), intent, body: None }
-    }
-
-    pub(super) const fn order_key(&self) -> Digest {
-        self.order_key
-    }
-
     /// Writes the entry under a new number, without an answer.
-    pub(super) fn insert(&self, connection: &Connection) -> rusqlite::Result<EntryId> {
+    pub(in crate::store::sqlite) fn insert(&self, connection: &Connection) -> rusqlite::Result<EntryId> {
         let Intent { merchant, direction, order_id, api_key, amount, currency, shop, v1, created_at, .. } =
             &self.intent;
         connection.prepare_cached(INSERT)?.execute(named_params! {
@@ -93,7 +36,12 @@ impl NewEntry {
     }
 
     /// Writes the answer into the entry, whose number is this, and removes its body.
-    pub(super) fn complete(&self, connection: &Connection, id: EntryId, answer: &EngineAnswer) -> rusqlite::Result<()> {
+    pub(in crate::store::sqlite) fn complete(
+        &self,
+        connection: &Connection,
+        id: EntryId,
+        answer: &EngineAnswer,
+    ) -> rusqlite::Result<()> {
         connection.prepare_cached(COMPLETE)?.execute(named_params! {
             ":entry": id.0,
             ":state": ANSWERED,
@@ -124,40 +72,17 @@ macro_rules! select {
     };
 }
 
-/// An entry's columns, as read: still sealed, not yet understood.
-pub(in crate::store::sqlite) struct EntryRow {
-    id: i64,
-    direction: i64,
-    state: i64,
-    status: i64,
-    created_at: i64,
-    amount: i64,
-    v1_digest: [u8; 16],
-    currency: Box<str>,
-    merchant: Box<str>,
-    order_id: Box<str>,
-    api_key: Box<str>,
-    shop: Box<str>,
-    v1_callback_url: Option<Box<str>>,
-    transaction_id: Option<Box<str>>,
-    redirect_url: Option<String>,
-    account: Option<Vec<u8>>,
-    body: Option<Vec<u8>>,
-    v1_members: Option<[u8; 40]>,
-    doubted_at: Option<i64>,
-}
-
 impl EntryRow {
     pub(in crate::store::sqlite) fn by_id(connection: &Connection, id: EntryId) -> rusqlite::Result<Option<Self>> {
         connection.prepare_cached(select!("WHERE entry = ?1"))?.query_row([id.0], Self::read).optional()
     }
 
-    pub(super) fn by_order(connection: &Connection, key: Digest) -> rusqlite::Result<Option<Self>> {
+    pub(in crate::store::sqlite) fn by_order(connection: &Connection, key: Digest) -> rusqlite::Result<Option<Self>> {
         connection.prepare_cached(Self::BY_ORDER)?.query_row([key.0], Self::read).optional()
     }
 
     /// Open entries after a number, oldest first, as many as `taken` takes.
-    pub(super) fn open_after<T>(
+    pub(in crate::store::sqlite) fn open_after<T>(
         connection: &Connection,
         after: Option<EntryId>,
         taken: impl FnOnce(&mut dyn Iterator<Item = rusqlite::Result<Self>>) -> rusqlite::Result<T>,
@@ -174,12 +99,12 @@ impl EntryRow {
     pub(in crate::store::sqlite) const OPEN_AFTER: &str = select!("WHERE state = 0 AND entry > ?1 ORDER BY entry");
 
     /// Entries after a number, in order; the second parameter is how many.
-    pub(super) const SLICE: &str = select!("WHERE entry > ?1 ORDER BY entry LIMIT ?2");
+    pub(in crate::store::sqlite) const SLICE: &str = select!("WHERE entry > ?1 ORDER BY entry LIMIT ?2");
 
     /// The answered entry at a place.
     pub(in crate::store::sqlite) const BY_PLACE: &str = select!("WHERE state = 2 AND place = ?1");
 
-    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(in crate::store::sqlite) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
             direction: row.get(1)?,
@@ -201,137 +126,5 @@ impl EntryRow {
             v1_members: row.get(17)?,
             doubted_at: row.get(18)?,
         })
-    }
-
-    pub(super) const fn id(&self) -> EntryId {
-        EntryId(self.id)
-    }
-
-    pub(super) const fn is_answered(&self) -> bool {
-        self.state == ANSWERED
-    }
-
-    /// Understands and unseals the columns.
-    ///
-    /// # Errors
-    /// A column holds what was never written there.
-    pub(in crate::store::sqlite) fn decode(self, vault: &Vault) -> Result<Entry, StoreError> {
-        let id = self.id;
-        self.understand(vault).map_err(|NotOurs(column)| {
-            StoreError::Corrupt(format!("journal entry {id}: the column {column} is not ours"))
-        })
-    }
-
-    fn understand(mut self, vault: &Vault) -> Result<Entry, NotOurs> {
-        let mut intent = self.intent()?;
-        let progress = match self.state {
-            OPEN => Progress::Open,
-            IN_DOUBT => Progress::InDoubt { since: self.doubted_at.map(UnixMillis).ok_or(NotOurs("doubted_at"))? },
-            ANSWERED => Progress::Answered(self.passed(vault)?),
-            _ => return Err(NotOurs("state")),
-        };
-        if !self.is_answered() {
-            self.has_nothing_of_an_answer()?;
-            let sealed = self.body.take().ok_or(NotOurs("body"))?;
-            let place = Place::Order(key_of(&intent, vault));
-            intent.body = vault.open(Column::JournalBody, place, &sealed).map_err(|_| NotOurs("body"))?.into();
-        } else if self.body.is_some() {
-            return Err(NotOurs("body"));
-        }
-        Ok(Entry { id: self.id(), intent, progress })
-    }
-
-    fn has_nothing_of_an_answer(&self) -> Result<(), NotOurs> {
-        let columns = [
-            (self.status != status_number(Status::Pending), "status"),
-            (self.transaction_id.is_some(), "transaction_id"),
-            (self.redirect_url.is_some(), "redirect_url"),
-            (self.account.is_some(), "account"),
-        ];
-        columns.into_iter().find(|(there, _)| *there).map_or(Ok(()), |(_, column)| Err(NotOurs(column)))
-    }
-
-    /// What was written down, without the body.
-    fn intent(&self) -> Result<Intent, NotOurs> {
-        Ok(Intent {
-            merchant: MerchantId::new(&self.merchant).or_not("merchant")?,
-            direction: direction_of(self.direction).ok_or(NotOurs("direction"))?,
-            order_id: OrderId::new(&self.order_id).or_not("order_id")?,
-            api_key: self.api_key.clone(),
-            amount: u64::try_from(self.amount)
-                .map_err(|_| NotOurs("amount"))
-                .and_then(|hundredths| Amount::from_hundredths(hundredths).or_not("amount"))?,
-            currency: Currency::new(&self.currency).or_not("currency")?,
-            shop: Some(self.shop.clone()).filter(|shop| !shop.is_empty()),
-            v1: V1Part {
-                digest: Digest(self.v1_digest),
-                members: self.v1_members.map(V1Members),
-                told: V1Told::Relayed(
-                    self.v1_callback_url
-                        .as_deref()
-                        .map(CallbackUrl::new_allowing_http)
-                        .transpose()
-                        .or_not("v1_callback_url")?,
-                ),
-            },
-            body: Box::default(),
-            created_at: UnixMillis(self.created_at),
-        })
-    }
-
-    fn passed(&mut self, vault: &Vault) -> Result<Passed, NotOurs> {
-        let account = self.account.as_deref().map(|sealed| opened_account(vault, self.id(), sealed)).transpose()?;
-        Ok(Passed {
-            answer: EngineAnswer {
-                transaction_id: self.transaction_id.take().ok_or(NotOurs("transaction_id"))?,
-                redirect_url: self.redirect_url.take().map(RedirectUrl::new),
-            },
-            status: status_of(self.status).ok_or(NotOurs("status"))?,
-            account,
-        })
-    }
-}
-
-fn key_of(intent: &Intent, vault: &Vault) -> Digest {
-    vault.comparer().order_key(&intent.merchant, intent.direction, &intent.order_id)
-}
-
-/// Whether what was heard of an entry adds to what is known of it.
-pub(super) fn is_news(entry: &Entry, heard: &Heard) -> bool {
-    let Progress::Answered(passed) = &entry.progress else { return false };
-    let account_is = heard.account.is_some() && heard.account != passed.account;
-    (entry.intent.shop.is_none() && !heard.shop.is_empty())
-        || (passed.status == Status::Pending && (heard.status != Status::Pending || account_is))
-}
-
-/// Seals what the engine calls an entry's account.
-pub(super) fn sealed_account(vault: &Vault, id: EntryId, account: &AccountNumber) -> Vec<u8> {
-    vault.seal(Column::JournalAccount, Place::Entry(id), account.expose().as_bytes())
-}
-
-fn opened_account(vault: &Vault, id: EntryId, sealed: &[u8]) -> Result<AccountNumber, NotOurs> {
-    let plain = vault.open(Column::JournalAccount, Place::Entry(id), sealed).map_err(|_| NotOurs("account"))?;
-    let text = String::from_utf8(plain).map_err(|_| NotOurs("account"))?;
-    AccountNumber::new(&text).or_not("account")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_are_by_time_and_then_by_number() {
-        let place = |millis, number| place_of(UnixMillis(millis), EntryId(number));
-        let now = 1_790_000_000_000;
-        assert!(place(now, 7) < place(now, 8));
-        assert!(place(now, (1 << 20) - 1) < place(now + 1, 1));
-        for number in [1, 1 << 20, i64::MAX] {
-            assert!((first_place(UnixMillis(now))..=last_place(UnixMillis(now))).contains(&place(now, number)));
-        }
-        assert!(last_place(UnixMillis(now - 1)) < first_place(UnixMillis(now)));
-        // A clock that is out of its mind.
-        assert_eq!((place(i64::MIN, 1), place(-1, 1)), (1, 1));
-        assert_eq!(place(i64::MAX, 0), place(MAX_PLACE_MILLIS, 0));
-        assert_eq!(last_place(UnixMillis(i64::MAX)), i64::MAX);
     }
 }

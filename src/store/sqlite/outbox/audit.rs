@@ -5,7 +5,8 @@ use std::vec::IntoIter;
 
 use rusqlite::{Connection, Row};
 
-use super::{DELIVERED, FAILED, PENDING, subject, tries};
+use super::subject;
+use crate::store::rows::callback::{DELIVERED, FAILED, PENDING, kept, outcome_of};
 use crate::store::{Audit, CallbackSubject, CallbackTarget};
 
 /// How many callbacks there are.
@@ -45,7 +46,7 @@ impl Found {
             tries: row.get(4)?,
             merchant: row.get(5)?,
             target: row.get(6)?,
-            last: tries::outcome_of(row.get(7)?, row.get(8)?).map(|last| last.is_some()),
+            last: outcome_of(row.get(7)?, row.get(8)?).map(|last| last.is_some()),
             about,
         })
     }
@@ -133,7 +134,7 @@ fn look_at(key: i64, callback: &Found, own: Option<&Tries>, found: &mut Audit) {
     let (pending, leased) = (callback.state == PENDING, callback.leased == 1);
     let waits_for_engine = key < 0 && callback.target == CallbackTarget::Engine.as_str();
     let origin = callback.origin();
-    let kept = callback.tries.clamp(0, tries::kept());
+    let kept = callback.tries.clamp(0, kept());
     let whole = match own {
         None => callback.tries == 0,
         Some(own) => own.count == kept && own.last == callback.tries && own.first == callback.tries - kept + 1,

@@ -7,10 +7,11 @@ use std::cmp::Reverse;
 
 use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
-use super::{state_number, state_of, target_of, tries};
+use super::tries;
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
+use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
+use crate::store::rows::{NotOurs, OrNot, direction_of};
 use crate::store::sqlite::lanes::at_one_moment;
-use crate::store::sqlite::row::{NotOurs, OrNot, direction_of};
 use crate::store::{
     CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Digest,
     OutboxSize,
@@ -217,7 +218,7 @@ fn understood(row: &Row<'_>) -> Result<CallbackRecord, NotOurs> {
     }
     let subject = CallbackSubject::from_key(column(row, 0, "key")?).ok_or(NotOurs("key"))?;
     let text = |at, name| column::<String>(row, at, name);
-    let outcome = tries::outcome_of(column(row, 9, "last_status")?, column(row, 10, "last_error")?);
+    let outcome = outcome_of(column(row, 9, "last_status")?, column(row, 10, "last_error")?);
     Ok(CallbackRecord {
         id: CallbackId::new(subject, column::<i64>(row, 1, "nonce")?.cast_unsigned()),
         merchant: MerchantId::new(&text(2, "merchant")?).or_not("merchant")?,

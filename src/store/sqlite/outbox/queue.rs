@@ -3,8 +3,8 @@
 use rusqlite::{Connection, OptionalExtension, named_params};
 
 use super::subject::origin_of;
-use super::{FAILED, target_of};
 use crate::domain::UnixMillis;
+use crate::store::rows::callback::{FAILED, target_of};
 use crate::store::{
     CallbackClaim, CallbackId, CallbackQueue, CallbackSubject, CallbackTarget, EntryId, Expiry, Relayed,
 };

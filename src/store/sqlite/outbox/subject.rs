@@ -5,20 +5,10 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::queue::Due;
 use crate::domain::{CallbackUrl, MerchantId, OrderId};
+use crate::store::rows::{NotOurs, OrNot, direction_of};
 use crate::store::sqlite::journal::EntryRow;
-use crate::store::sqlite::row::{NotOurs, OrNot, StoredRow, direction_of};
-use crate::store::{Addressee, CallbackSubject, Digest, EntryId, V1Part, V1Told};
-
-/// Where the result of an operation is told; `None`: nobody is.
-pub(in crate::store::sqlite) const fn address<'a>(
-    callback_url: &'a CallbackUrl,
-    v1: Option<&'a V1Part>,
-) -> Option<&'a CallbackUrl> {
-    match v1 {
-        Some(V1Part { told: V1Told::Relayed(url), .. }) => url.as_ref(),
-        Some(V1Part { told: V1Told::Directly, .. }) | None => Some(callback_url),
-    }
-}
+use crate::store::sqlite::row::StoredRow;
+use crate::store::{Addressee, CallbackSubject, Digest, EntryId};
 
 /// The target of an address that the store holds.
 ///

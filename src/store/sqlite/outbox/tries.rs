@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 
-use super::{DELIVERED, FAILED, PENDING};
 use crate::domain::UnixMillis;
-use crate::store::{CallbackId, CallbackNext, CallbackPlace, CallbackRecord, CallbackTry, Resent, TryOutcome};
+use crate::store::rows::callback::{DELIVERED, FAILED, PENDING, columns_of, kept, outcome_of};
+use crate::store::{CallbackId, CallbackNext, CallbackPlace, CallbackTry, Resent};
 
 /// Where a callback stands that somebody names.
 struct Standing {
@@ -92,11 +92,6 @@ fn keep(connection: &Connection, key: i64, number: i64, tried: &CallbackTry) -> 
         .map(drop)
 }
 
-/// How many tries of a callback are kept.
-pub(super) fn kept() -> i64 {
-    i64::try_from(CallbackRecord::MAX_TRIES).unwrap_or(i64::MAX)
-}
-
 /// A callback's tries, oldest first; the error is the column that holds what was never written there.
 pub(super) fn of(connection: &Connection, id: CallbackId) -> rusqlite::Result<Result<Vec<CallbackTry>, &'static str>> {
     connection
@@ -117,29 +112,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Result<CallbackTry, &'static str>> {
         })
     };
     Ok(understood())
-}
-
-/// The columns of an outcome: its status, its error.
-fn columns_of(outcome: &TryOutcome) -> (Option<u16>, Option<&str>) {
-    match outcome {
-        TryOutcome::Status(status) => (Some(*status), None),
-        TryOutcome::Error(error) => (None, Some(error)),
-    }
-}
-
-/// The outcome that two columns hold, if they hold one.
-///
-/// # Errors
-/// They hold what was never written there.
-pub(super) fn outcome_of(status: Option<i64>, error: Option<String>) -> Result<Option<TryOutcome>, &'static str> {
-    match (status, error) {
-        (None, None) => Ok(None),
-        (Some(status), None) => {
-            u16::try_from(status).map(|status| Some(TryOutcome::Status(status))).map_err(|_| "status")
-        }
-        (None, Some(error)) => Ok(Some(TryOutcome::Error(error.into()))),
-        (Some(_), Some(_)) => Err("error"),
-    }
 }
 
 /// Makes a callback pending and due, with nothing known of it but its earlier tries, unless somebody is at it: the end of a lease shows that nobody is.

@@ -11,7 +11,8 @@ use crate::domain::{
 };
 use crate::store::Digest;
 use crate::store::memory::{Keyer, Memory, Room};
-use crate::store::sqlite::row::{NewRow, direction_number, direction_of, status_number, status_of};
+use crate::store::rows::operation::NewRow;
+use crate::store::rows::{direction_number, direction_of, status_number, status_of};
 
 /// The last 150,000 operations or more: a record is some 130 bytes long. The system gives what is used of the 32 MiB.
 const ROOM: Room = Room { chunk: Room::CHUNK, chunks: 24, keys: 1 << 20 };

@@ -1,0 +1,74 @@
+//! Lists of kept names: stored once, named by a number, cached both ways.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::store::{Comparer, Digest, Parts};
+
+/// The most lists remembered; the caches start anew after that. There is one list a schema and version of it.
+const MAX_LISTS: usize = 1024;
+
+/// A sorted list of names.
+pub(in crate::store) type Names = Arc<[Box<str>]>;
+
+/// A list on its way into the store.
+#[derive(Debug, Clone)]
+pub(in crate::store) struct KeptList {
+    /// The first eight bytes of the list's keyed hash: every node gives a list the same number.
+    pub(in crate::store) id: i64,
+    /// Its JSON; `None` when the list is known to be stored.
+    pub(in crate::store) unstored: Option<Box<str>>,
+}
+
+/// The lists known to be stored.
+pub(in crate::store) struct KeptLists {
+    comparer: Comparer,
+    by_names: RwLock<HashMap<Names, i64>>,
+    by_id: RwLock<HashMap<i64, Names>>,
+}
+
+impl KeptLists {
+    pub(in crate::store) fn new(comparer: Comparer) -> Self {
+        Self { comparer, by_names: RwLock::default(), by_id: RwLock::default() }
+    }
+
+    /// The number of a list, and the list itself when it may have to be stored.
+    pub(in crate::store) fn prepare(&self, names: &Names) -> KeptList {
+        if let Some(id) = self.by_names.read().unwrap_or_else(PoisonError::into_inner).get(names) {
+            return KeptList { id: *id, unstored: None };
+        }
+        let mut parts = Parts::of("kept names");
+        for name in names.iter() {
+            parts.part(name.as_bytes());
+        }
+        let Digest(digest) = self.comparer.digest(&parts);
+        let first_eight = digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte));
+        let json = names.iter().map(AsRef::as_ref).collect::<serde_json::Value>().to_string();
+        KeptList { id: first_eight.cast_signed(), unstored: Some(json.into()) }
+    }
+
+    /// Remembers a list that was committed.
+    pub(in crate::store) fn remember(&self, id: i64, names: &Names) {
+        let mut by_names = self.by_names.write().unwrap_or_else(PoisonError::into_inner);
+        if by_names.len() >= MAX_LISTS {
+            by_names.clear();
+        }
+        by_names.insert(Arc::clone(names), id);
+        drop(by_names);
+        let mut by_id = self.by_id.write().unwrap_or_else(PoisonError::into_inner);
+        if by_id.len() >= MAX_LISTS {
+            by_id.clear();
+        }
+        by_id.insert(id, Arc::clone(names));
+    }
+
+    /// The list of a number, when it is remembered.
+    pub(in crate::store) fn recall(&self, id: i64) -> Option<Names> {
+        self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
+    }
+}
+
+/// The names that a stored list holds; `None` when it is not a list of names.
+pub(in crate::store) fn names_of(json: &str) -> Option<Names> {
+    serde_json::from_str::<Vec<Box<str>>>(json).ok().map(Into::into)
+}

@@ -1,0 +1,95 @@
+//! What rows mean: domain values to columns and back, sealed where they must be, whatever database holds them. How they
+//! get there is each backend's own.
+
+pub(in crate::store) mod callback;
+pub(in crate::store) mod entry;
+pub(in crate::store) mod kept;
+pub(in crate::store) mod operation;
+pub(in crate::store) mod posting;
+pub(in crate::store) mod preparation;
+pub(in crate::store) mod told;
+
+use super::StoreError;
+use super::vault::Unsealable;
+use crate::domain::{Direction, Invalid, ProviderKind, State, Status};
+
+/// The column that holds what was never written there.
+pub(in crate::store) struct NotOurs(pub(in crate::store) &'static str);
+
+impl NotOurs {
+    /// What is said of a column of an operation.
+    pub(in crate::store) fn of_operation(self, id: i64) -> StoreError {
+        let Self(column) = self;
+        StoreError::Corrupt(format!("operation {id}: the column {column} is not ours"))
+    }
+}
+
+impl From<(Unsealable, &'static str)> for NotOurs {
+    fn from((Unsealable, column): (Unsealable, &'static str)) -> Self {
+        Self(column)
+    }
+}
+
+pub(in crate::store) trait OrNot<T> {
+    fn or_not(self, column: &'static str) -> Result<T, NotOurs>;
+}
+
+impl<T> OrNot<T> for Result<T, Invalid> {
+    fn or_not(self, column: &'static str) -> Result<T, NotOurs> {
+        self.map_err(|_| NotOurs(column))
+    }
+}
+
+pub(in crate::store) const fn finished_at(state: &State) -> Option<i64> {
+    match state {
+        State::Pending => None,
+        State::Finished { at, .. } => Some(at.0),
+    }
+}
+
+pub(in crate::store) const fn direction_number(direction: Direction) -> i64 {
+    match direction {
+        Direction::Payin => 0,
+        Direction::Payout => 1,
+    }
+}
+
+pub(in crate::store) const fn direction_of(number: i64) -> Option<Direction> {
+    match number {
+        0 => Some(Direction::Payin),
+        1 => Some(Direction::Payout),
+        _ => None,
+    }
+}
+
+pub(in crate::store) const fn status_number(status: Status) -> i64 {
+    match status {
+        Status::Pending => 0,
+        Status::Success => 1,
+        Status::Failed => 2,
+    }
+}
+
+pub(in crate::store) const fn status_of(number: i64) -> Option<Status> {
+    match number {
+        0 => Some(Status::Pending),
+        1 => Some(Status::Success),
+        2 => Some(Status::Failed),
+        _ => None,
+    }
+}
+
+pub(in crate::store) const fn provider_number(provider: ProviderKind) -> i64 {
+    match provider {
+        ProviderKind::Sandbox => 0,
+        ProviderKind::Http => 1,
+    }
+}
+
+pub(in crate::store) const fn provider_of(number: i64) -> Option<ProviderKind> {
+    match number {
+        0 => Some(ProviderKind::Sandbox),
+        1 => Some(ProviderKind::Http),
+        _ => None,
+    }
+}

@@ -1,0 +1,77 @@
+//! What results mean to the ledger, and its numbers.
+
+use crate::domain::{Amount, Direction, LedgerAccount, Posting, Status, TransactionId, UnixMillis};
+
+/// What entries are booked with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum Occasion {
+    /// An operation; an opening is booked with its merchant's first one.
+    Operation(TransactionId),
+    /// An opening alone, before its merchant has operations. The id is drawn like an operation's and kept below zero,
+    /// with the same bucket in it, so that it can never be taken for one.
+    Opening(TransactionId),
+}
+
+impl Occasion {
+    pub(in crate::store) const fn to_stored(self) -> i64 {
+        match self {
+            Self::Operation(id) => id.to_stored(),
+            Self::Opening(id) => id.to_stored() | i64::MIN,
+        }
+    }
+}
+
+/// Whose money moves, on which occasion.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::store) struct Booking<'a> {
+    pub(in crate::store) occasion: Occasion,
+    pub(in crate::store) merchant: &'a str,
+    pub(in crate::store) currency: &'a str,
+    /// In hundredths, above zero.
+    pub(in crate::store) amount: i64,
+    pub(in crate::store) at: UnixMillis,
+}
+
+/// What the creation of an operation in this state books.
+pub(in crate::store) const fn of_creation(direction: Direction, status: Status) -> &'static [Posting] {
+    match (direction, status) {
+        (Direction::Payin, Status::Success) => &[Posting::Credited],
+        (Direction::Payout, Status::Pending) => &[Posting::Held],
+        (Direction::Payout, Status::Success) => &[Posting::Held, Posting::Taken],
+        (Direction::Payin, Status::Pending | Status::Failed) | (Direction::Payout, Status::Failed) => &[],
+    }
+}
+
+/// What the result of a pending operation books.
+pub(in crate::store) const fn of_result(direction: Direction, status: Status) -> &'static [Posting] {
+    match (direction, status) {
+        (Direction::Payin, Status::Success) => &[Posting::Credited],
+        (Direction::Payout, Status::Success) => &[Posting::Taken],
+        (Direction::Payout, Status::Failed) => &[Posting::Released],
+        (_, Status::Pending) | (Direction::Payin, Status::Failed) => &[],
+    }
+}
+
+/// An amount, which always fits.
+pub(in crate::store) const fn signed(amount: Amount) -> i64 {
+    amount.hundredths().cast_signed()
+}
+
+pub(in crate::store) const fn posting_number(posting: Posting) -> i64 {
+    match posting {
+        Posting::Opened => 0,
+        Posting::Credited => 1,
+        Posting::Held => 2,
+        Posting::Taken => 3,
+        Posting::Released => 4,
+    }
+}
+
+pub(in crate::store) const fn account_number(account: LedgerAccount) -> i64 {
+    match account {
+        LedgerAccount::Outside => 0,
+        LedgerAccount::Opening => 1,
+        LedgerAccount::Available => 2,
+        LedgerAccount::Held => 3,
+    }
+}

@@ -1,0 +1,70 @@
+//! What providers prepared for customers of pending deposits. Instructions may hold account numbers, so all is sealed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{BrowserUrl, Detail, Instructions, Preparation, TransactionId};
+use crate::store::StoreError;
+use crate::store::vault::{Column, Vault};
+
+/// The stored form, as JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Form<'a> {
+    #[serde(borrow)]
+    Page(std::borrow::Cow<'a, str>),
+    Instructions {
+        text: Option<String>,
+        details: Vec<(String, String)>,
+    },
+    Stopped,
+}
+
+/// Seals a preparation for its operation.
+///
+/// # Errors
+/// It has no JSON, which every text has.
+pub(in crate::store) fn sealed(
+    vault: &Vault,
+    id: TransactionId,
+    preparation: &Preparation,
+) -> Result<Vec<u8>, StoreError> {
+    let form = match preparation {
+        Preparation::Page(url) => Form::Page(url.as_str().into()),
+        Preparation::Instructions(instructions) => Form::Instructions {
+            text: instructions.text().map(str::to_owned),
+            details: instructions
+                .details()
+                .iter()
+                .map(|detail| (detail.label.to_string(), detail.value.to_string()))
+                .collect(),
+        },
+        Preparation::Stopped => Form::Stopped,
+    };
+    let json = serde_json::to_vec(&form).map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    Ok(vault.seal(Column::Preparation, id, &json))
+}
+
+/// Unseals what [`sealed`] made.
+///
+/// # Errors
+/// It was never written there.
+pub(in crate::store) fn opened(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<Preparation, StoreError> {
+    let plain = vault.open(Column::Preparation, id, sealed).ok();
+    plain
+        .as_deref()
+        .and_then(|plain| serde_json::from_slice(plain).ok())
+        .and_then(understood)
+        .ok_or_else(|| StoreError::Corrupt(format!("operation {id}: its preparation is not ours")))
+}
+
+fn understood(form: Form<'_>) -> Option<Preparation> {
+    match form {
+        Form::Page(url) => BrowserUrl::new(&url).ok().map(Preparation::Page),
+        Form::Instructions { text, details } => {
+            let detail = |(label, value): (String, String)| Detail { label: label.into(), value: value.into() };
+            let details = details.into_iter().map(detail).collect();
+            Instructions::new(text.map(Into::into), details).ok().map(Preparation::Instructions)
+        }
+        Form::Stopped => Some(Preparation::Stopped),
+    }
+}

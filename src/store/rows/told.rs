@@ -1,0 +1,141 @@
+//! What status replies tell of an operation: some of its columns. Nothing else of it is unsealed or understood.
+
+use super::operation::{opened_account, opened_payer};
+use super::{NotOurs, OrNot, direction_of, status_of};
+use crate::domain::{
+    Amount, Currency, Direction, Invalid, Made, OrderId, Record, RedirectUrl, Shown, Status, TransactionId, UnixMillis,
+};
+use crate::store::StoreError;
+use crate::store::vault::Vault;
+
+/// What both API versions tell of, as read: still sealed, not yet understood.
+pub(in crate::store) struct Told {
+    pub(in crate::store) status: i64,
+    pub(in crate::store) amount: i64,
+    pub(in crate::store) currency: Result<Currency, Invalid>,
+    /// A payout has an account and a payin may have a payer: never both.
+    pub(in crate::store) account: Option<Vec<u8>>,
+}
+
+impl Told {
+    fn amount(&self) -> Result<Amount, NotOurs> {
+        let hundredths = u64::try_from(self.amount).map_err(|_| NotOurs("amount"))?;
+        Amount::from_hundredths(hundredths).or_not("amount")
+    }
+
+    fn status(&self) -> Result<Status, NotOurs> {
+        status_of(self.status).ok_or(NotOurs("status"))
+    }
+
+    /// See [`crate::domain::Operation::shown_account`].
+    fn account(&self, vault: &Vault, id: TransactionId, direction: Direction) -> Result<Option<String>, NotOurs> {
+        match (direction, self.account.as_deref()) {
+            (Direction::Payout, sealed) => {
+                let withdrawal = opened_account(vault, id, sealed.ok_or(NotOurs("account"))?)?;
+                Ok(Some(withdrawal.account_number.masked()))
+            }
+            (Direction::Payin, Some(sealed)) if self.status()? == Status::Success => {
+                Ok(Some(opened_payer(vault, id, sealed)?.masked()))
+            }
+            (Direction::Payin, _) => Ok(None),
+        }
+    }
+}
+
+/// What a v1 create was told, as read.
+pub(in crate::store) struct V1Made {
+    pub(in crate::store) id: i64,
+    pub(in crate::store) direction: i64,
+    pub(in crate::store) order_id: Box<str>,
+    pub(in crate::store) redirect_url: Option<String>,
+}
+
+impl V1Made {
+    /// Understands what was read.
+    ///
+    /// # Errors
+    /// A column holds what was never written there.
+    pub(in crate::store) fn understand(self) -> Result<Made, StoreError> {
+        let Self { id, direction, order_id, redirect_url } = self;
+        let made = || {
+            if direction_of(direction) == Some(Direction::Payin) && redirect_url.is_none() {
+                return Err(NotOurs("redirect_url"));
+            }
+            let id = TransactionId::from_stored(id).ok_or(NotOurs("transaction_id"))?;
+            let external_id = OrderId::new(&order_id).or_not("order_id")?;
+            let transaction_id = id.digits().as_str().into();
+            Ok(Made { transaction_id, external_id, redirect_url: redirect_url.map(RedirectUrl::new) })
+        };
+        made().map_err(|not_ours: NotOurs| not_ours.of_operation(id))
+    }
+}
+
+/// What v1 tells of an operation, as read.
+pub(in crate::store) struct V1Status {
+    pub(in crate::store) told: Told,
+    pub(in crate::store) id: i64,
+    pub(in crate::store) created_at: i64,
+    pub(in crate::store) shop: Box<str>,
+}
+
+impl V1Status {
+    /// Understands and unseals what was read of the order.
+    ///
+    /// # Errors
+    /// A column holds what was never written there.
+    pub(in crate::store) fn understand(
+        self,
+        vault: &Vault,
+        direction: Direction,
+        order_id: &OrderId,
+    ) -> Result<Shown, StoreError> {
+        let id = self.id;
+        self.shown(vault, direction, order_id).map_err(|not_ours| not_ours.of_operation(id))
+    }
+
+    fn shown(self, vault: &Vault, direction: Direction, order_id: &OrderId) -> Result<Shown, NotOurs> {
+        let id = TransactionId::from_stored(self.id).ok_or(NotOurs("transaction_id"))?;
+        Ok(Shown {
+            transaction_id: id.digits().as_str().into(),
+            external_id: order_id.clone(),
+            direction,
+            status: self.told.status()?,
+            amount: self.told.amount()?,
+            account_number: self.told.account(vault, id, direction)?,
+            currency: self.told.currency.or_not("currency")?,
+            shop_code: self.shop,
+            created_at: UnixMillis(self.created_at),
+        })
+    }
+}
+
+/// What v2 tells of an operation, as read.
+pub(in crate::store) struct V2Status {
+    pub(in crate::store) told: Told,
+    pub(in crate::store) direction: i64,
+    pub(in crate::store) order_id: Result<OrderId, Invalid>,
+    pub(in crate::store) method: Box<str>,
+}
+
+impl V2Status {
+    /// Understands and unseals what was read of the operation.
+    ///
+    /// # Errors
+    /// A column holds what was never written there.
+    pub(in crate::store) fn understand(self, vault: &Vault, id: TransactionId) -> Result<Record, StoreError> {
+        self.record(vault, id).map_err(|not_ours| not_ours.of_operation(id.to_stored()))
+    }
+
+    fn record(self, vault: &Vault, id: TransactionId) -> Result<Record, NotOurs> {
+        let direction = direction_of(self.direction).ok_or(NotOurs("direction"))?;
+        Ok(Record {
+            transaction_id: id,
+            status: self.told.status()?,
+            amount: self.told.amount()?,
+            account_number: self.told.account(vault, id, direction)?,
+            currency: self.told.currency.or_not("currency")?,
+            order_id: self.order_id.or_not("order_id")?,
+            method: self.method,
+        })
+    }
+}
