@@ -29,7 +29,7 @@ use crate::http::gateway::{Gateway, Wiring};
 use crate::http::listener::{self, Handle, Inbound, Listener, ListenerSettings, available_workers};
 use crate::outbound::Outbound;
 use crate::provider::{CurrentRules, Parts, Providers, Worker};
-use crate::rules::{EngineRules, LiveRules, LoadOptions, Loader, Problems, ReloadOutcome, RuleSet, Secret};
+use crate::rules::{EngineRules, LiveRules, LoadOptions, Loader, Problems, ReloadOutcome, RuleSet, Secret, StoreUrl};
 use crate::store::{Holds, OpenError, Opened, Store, open_store, secret_file};
 use crate::telemetry::{AccessLog, Metrics};
 use crate::upstream::Upstream;
@@ -343,9 +343,11 @@ fn open(
         open_store(&gateway.store, Arc::clone(random), Arc::clone(metrics)).map_err(StartError::other)?;
     check_owner(&gateway.engine, holds)?;
     let default = &gateway.pages.default_secret;
+    // On one of several nodes a new secret would break the links that the others hand out.
+    let is_alone = matches!(gateway.store.url, StoreUrl::Sqlite(_));
     let secret = match &gateway.pages.secret {
         // There is one to fall back to when the rules name none any more.
-        Some(secrets) => secret_file(default, true, &**random).map_or_else(
+        Some(secrets) => secret_file(default, is_alone, &**random).map_or_else(
             |error| {
                 tracing::warn!(%error, "pages.secret must not be taken out of the rules while this file is missing");
                 secrets.signing().clone()
@@ -353,7 +355,7 @@ fn open(
             |secret| Secret::new(&secret),
         ),
         // Beside operations a new secret would break the links that were handed out.
-        None => default_page_secret(default, !holds.any(), &**random)?,
+        None => default_page_secret(default, is_alone && !holds.any(), &**random)?,
     };
     Ok((store, PageSecret::new(secret)))
 }
@@ -378,8 +380,8 @@ fn default_page_secret(path: &Path, may_create: bool, random: &dyn Random) -> Re
     match secret_file(path, may_create, random) {
         Ok(secret) => Ok(Secret::new(&secret)),
         Err(OpenError::KeyMissing { path }) => Err(StartError::Other(format!(
-            "{}: the default file of pages.secret is missing, and the store holds operations: restore it from a backup, \
-             put 32 bytes in base64 there, or set pages.secret",
+            "{}: the default file of pages.secret is missing, and the store holds operations or is shared by several nodes: \
+             restore it from a backup, put 32 bytes in base64 there (the same on every node), or set pages.secret",
             path.display()
         ))),
         Err(error) => Err(StartError::other(error)),

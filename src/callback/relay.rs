@@ -8,6 +8,7 @@ use bytes::Bytes;
 
 use crate::auth::SignedBody;
 use crate::clock::Clock;
+use crate::domain::MerchantId;
 use crate::failure::Failure;
 use crate::rules::{RuleSet, Secrets};
 use crate::store::{Addressee, Digest, Store, StoreError};
@@ -20,8 +21,10 @@ use crate::wire::members::{read_object, required_parsed};
 pub async fn addressee(store: &dyn Store, token: &str) -> Result<Option<Addressee>, StoreError> {
     let Some((owner, code)) = token.rsplit_once('.') else { return Ok(None) };
     let Some(code) = code_of(code) else { return Ok(None) };
-    let found = store.addressee(code).await?;
-    Ok(found.filter(|found| owner == format!("{}.{}", found.merchant, found.direction)))
+    let Some((merchant, direction)) = owner.rsplit_once('.') else { return Ok(None) };
+    let Ok(merchant) = MerchantId::new(merchant) else { return Ok(None) };
+    let found = store.addressee(&merchant, code).await?;
+    Ok(found.filter(|found| direction == found.direction.as_str()))
 }
 
 /// Sixteen bytes in lowercase hexadecimal.

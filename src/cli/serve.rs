@@ -55,7 +55,10 @@ pub fn run(asked: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
 pub fn banner(directory: &Path, rules: &RuleSet, now: UnixMillis) -> String {
     let (public, admin) = (rules.gateway.server.listen, rules.gateway.admin_listen);
     let public_url = &rules.gateway.server.public_url;
-    let StoreUrl::Sqlite(store) = &rules.gateway.store.url;
+    let store = match &rules.gateway.store.url {
+        StoreUrl::Sqlite(path) => seen_from_here(path).display().to_string(),
+        StoreUrl::Postgres(url) => url.to_string(),
+    };
     let (merchants, shops) = (rules.merchants.len(), rules.shops.len());
     let mut text = format!(
         "Paybridge {} is ready.\n\
@@ -67,7 +70,7 @@ pub fn banner(directory: &Path, rules: &RuleSet, now: UnixMillis) -> String {
          \x20 rules     {}, version {}: {merchants} merchant{}, {shops} shop{}\n",
         env!("CARGO_PKG_VERSION"),
         rules.gateway.engine,
-        seen_from_here(store).display(),
+        store,
         directory.display(),
         rules.version,
         plural(merchants),

@@ -94,13 +94,14 @@ impl Engine {
         self.recent.same_body(body).map(Made::from)
     }
 
-    /// What a v1 create made that this one repeats, if that was not long ago. `order` is the store's key of the order,
+    /// What a merchant's v1 create made that this one repeats, if that was not long ago. `order` is the store's key of the order,
     /// `digest` the hash of what the body says, `body` that of its bytes.
     ///
     /// # Errors
     /// The store could not answer.
     pub async fn recent_v1_repeat(
         &self,
+        merchant: &MerchantId,
         order: Digest,
         digest: Digest,
         body: Option<Digest>,
@@ -111,7 +112,7 @@ impl Engine {
         if !self.recent.has_trace(order) {
             return Ok(None);
         }
-        let made = self.store.v1_made(order, digest).await?;
+        let made = self.store.v1_made(merchant, order, digest).await?;
         if let Some(created) = made.as_ref().and_then(Created::of_made) {
             self.recent.remember(order, body, &Order { created, origin: Origin::V1(digest) });
         }

@@ -15,6 +15,7 @@ mod load;
 mod merchant;
 mod pages;
 mod pattern_cost;
+mod postgres;
 mod problems;
 mod raw;
 mod restart;
@@ -51,6 +52,7 @@ pub use merchant::{
 pub use pages::{
     DetailValues, InstructionValues, Language, PageState, PageValues, Pages, PaymentValues, TextDirection,
 };
+pub use postgres::{PostgresTls, PostgresUrl};
 pub(crate) use problems::did_you_mean;
 pub use problems::{Paint, Place, Problem, Problems, Related, Severity};
 pub(crate) use raw::duration as read_span;

@@ -12,7 +12,9 @@ use http::{HeaderName, Method};
 use ipnet::IpNet;
 use rustls::pki_types::CertificateDer;
 
-use super::{ApiKey, Dialect, Encoding, Endpoint, Merchant, Pages, Problem, Secret, Secrets, Segment, Shop};
+use super::{
+    ApiKey, Dialect, Encoding, Endpoint, Merchant, Pages, PostgresUrl, Problem, Secret, Secrets, Segment, Shop,
+};
 use crate::domain::{MerchantId, ShopCode, UnixMillis};
 
 /// All rules of one moment. A request fetches it once and keeps it to its reply.
@@ -146,6 +148,8 @@ pub struct StoreRules {
 pub enum StoreUrl {
     /// A SQLite file, resolved.
     Sqlite(PathBuf),
+    /// A PostgreSQL database.
+    Postgres(Box<PostgresUrl>),
 }
 
 /// The keys that wrap the store's data keys: the first wraps, all unwrap.

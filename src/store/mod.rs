@@ -12,6 +12,7 @@ mod journal;
 pub mod memory;
 mod open;
 mod outbox;
+pub mod postgres;
 mod rows;
 mod secret_file;
 pub mod sqlite;
@@ -77,10 +78,10 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
     /// The operation of an id, whoever owns it.
     fn by_id(&self, id: TransactionId) -> Answer<'_, Option<Stored>>;
 
-    /// What the v1 create was told that made the operation under `order`, the store's key of it, if its body's hash is
-    /// `digest`; `None`: nothing was made under it, or something else. It says what [`Store::by_order`] does, at a part of
-    /// its cost.
-    fn v1_made(&self, order: Digest, digest: Digest) -> Answer<'_, Option<Made>>;
+    /// What the v1 create of a merchant was told that made the operation under `order`, the store's key of it, if its body's
+    /// hash is `digest`; `None`: nothing was made under it, or something else. It says what [`Store::by_order`] does, at a
+    /// part of its cost.
+    fn v1_made<'a>(&'a self, merchant: &'a MerchantId, order: Digest, digest: Digest) -> Answer<'a, Option<Made>>;
 
     /// What a v1 merchant is told of the operation that its v1 request made under an `order_id`; `None` when there is
     /// none, or one that was made through v2. It says what [`Store::by_order`] does, at a part of its cost.

@@ -4,10 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::secret_file::secret_file;
 use super::vault::VaultError;
-use super::{Store, sqlite};
+use super::{Store, postgres, sqlite};
 use crate::clock::Random;
-use crate::rules::{StoreRules, StoreUrl};
+use crate::rules::{Secret, StoreKeys, StoreRules, StoreUrl};
 use crate::telemetry::Metrics;
 
 /// A store that was opened.
@@ -51,6 +52,10 @@ pub fn open_store(
             let Opened { store, holds } = sqlite::open(path, &rules.keys, random, metrics)?;
             Ok(Opened { store: Arc::new(store), holds })
         }
+        StoreUrl::Postgres(url) => {
+            let Opened { store, holds } = postgres::open(url, &rules.keys, random)?;
+            Ok(Opened { store: Arc::new(store), holds })
+        }
     }
 }
 
@@ -66,6 +71,21 @@ pub fn open_beside(
 ) -> Result<Arc<dyn Store>, OpenError> {
     match &rules.url {
         StoreUrl::Sqlite(path) => Ok(Arc::new(sqlite::open_beside(path, &rules.keys, random, metrics)?)),
+        StoreUrl::Postgres(url) => Ok(Arc::new(postgres::open_beside(url, &rules.keys, random)?)),
+    }
+}
+
+/// The keys of the rules, or the key file that the rules say to make when the store is new (contract section 2).
+pub(super) fn wrapping_keys(
+    path: &Path,
+    keys: &StoreKeys,
+    new: bool,
+    random: &dyn Random,
+) -> Result<Vec<Secret>, OpenError> {
+    match &keys.create_at {
+        _ if !keys.keys.is_empty() => Ok(keys.keys.clone()),
+        Some(file) => Ok(vec![Secret::new(&secret_file(file, new, random)?)]),
+        None => Err(OpenError::NoKey { path: path.into() }),
     }
 }
 
@@ -153,6 +173,14 @@ pub enum OpenError {
     NoWal {
         /// The store.
         path: PathBuf,
+    },
+    /// The database refused, or does not answer.
+    #[error("{store}: cannot open the store: {reason}")]
+    Database {
+        /// The store.
+        store: String,
+        /// Why, in words that hold no password.
+        reason: String,
     },
     /// SQLite refused.
     #[error("{path}: cannot open the store: {source}")]

@@ -56,9 +56,9 @@ pub trait Outbox: Send + Sync + 'static {
     /// Gives up pending callbacks that waited too long behind dead targets: they become failed without another try. How many there were.
     fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize>;
 
-    /// Whom a relay address names: what the order of this key (see [`super::Comparer::order_key`]) is, if it was made from v1 with the
-    /// relay's address.
-    fn addressee(&self, order: Digest) -> Answer<'_, Option<Addressee>>;
+    /// Whom a relay address names: what this merchant's order of this key (see [`super::Comparer::order_key`]) is, if it was
+    /// made from v1 with the relay's address.
+    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Digest) -> Answer<'a, Option<Addressee>>;
 
     /// A remote engine announced the result of an entry: queues its callback in the queue of [`CallbackTarget::Engine`],
     /// unless it was told or has nobody to be told to. One that waits there and was asked for in vain, or was given up, is

@@ -90,12 +90,13 @@ impl Upstream {
     /// The store could not answer.
     pub async fn recent_v1_repeat(
         &self,
+        caller: &Caller,
         order: Digest,
         digest: Digest,
         body: Option<Digest>,
     ) -> Result<Option<Made>, Failure> {
         match self {
-            Self::Embedded(engine) => engine.recent_v1_repeat(order, digest, body).await,
+            Self::Embedded(engine) => engine.recent_v1_repeat(&caller.merchant().id, order, digest, body).await,
             Self::Remote(_) => Ok(None),
         }
     }

@@ -39,7 +39,7 @@ pub async fn create(
     let said = create.compared(comparer);
     let digest = said.digest();
     let order = comparer.order_key(&caller.merchant().id, direction, &create.external_id);
-    if let Some(made) = upstream.recent_v1_repeat(order, digest, body_key).await? {
+    if let Some(made) = upstream.recent_v1_repeat(caller, order, digest, body_key).await? {
         return Ok(reply::created(dialect, direction, &made));
     }
     let made = match forwarded(upstream, caller, &create, order, &said) {

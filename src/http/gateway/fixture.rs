@@ -112,7 +112,7 @@ impl Store for EmptyStore {
         }
     }
 
-    fn v1_made(&self, _: Digest, _: Digest) -> Answer<'_, Option<Made>> {
+    fn v1_made<'a>(&'a self, _: &'a MerchantId, _: Digest, _: Digest) -> Answer<'a, Option<Made>> {
         answer(self.present().map(|()| None))
     }
 
@@ -262,9 +262,9 @@ impl Outbox for EmptyStore {
     }
 
     /// Only the deposit `o-1` of the first merchant passed to a remote engine.
-    fn addressee(&self, order: Digest) -> Answer<'_, Option<Addressee>> {
+    fn addressee<'a>(&'a self, owner: &'a MerchantId, order: Digest) -> Answer<'a, Option<Addressee>> {
         let (merchant, order_id) = (MerchantId::new("acme").unwrap(), OrderId::new("o-1").unwrap());
-        let known = self.comparer.order_key(&merchant, Direction::Payin, &order_id) == order;
+        let known = *owner == merchant && self.comparer.order_key(&merchant, Direction::Payin, &order_id) == order;
         let (api_key, entry) = ("acme-live".into(), Some(EntryId(7)));
         let addressee = Addressee { merchant, direction: Direction::Payin, order_id, api_key, entry };
         answer(self.present().map(|()| known.then_some(addressee)))

@@ -16,8 +16,8 @@ use crate::rules::raw::{
     RawServer, RawStore, RawTls, Size,
 };
 use crate::rules::{
-    CallbackRules, CallbackSignature, ClientRules, EngineKeys, EngineRules, Gateway, Limits, PageRules, Quota,
-    RemoteEngine, Secrets, ServerRules, StoreRules, StoreUrl, TlsRules,
+    CallbackRules, CallbackSignature, ClientRules, EngineKeys, EngineRules, Gateway, Limits, PageRules, PostgresUrl,
+    Quota, RemoteEngine, Secrets, ServerRules, StoreRules, StoreUrl, TlsRules,
 };
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
@@ -135,8 +135,13 @@ impl Context<'_> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             // It may hold a password.
             self.findings.hide(here.file, url.span());
-            self.problem(here, url.span(), "`store.url`: PostgreSQL is not supported by this version");
-            return None;
+            return match PostgresUrl::parse(text, |path| here.relative(path)) {
+                Ok(url) => Some(StoreUrl::Postgres(Box::new(url))),
+                Err(why) => {
+                    self.problem(here, url.span(), format!("`store.url` {why}"));
+                    None
+                }
+            };
         }
         match text.strip_prefix("sqlite:") {
             Some(path) if !path.is_empty() && !path.starts_with("//") && path != ":memory:" && !path.contains('\0') => {
@@ -144,7 +149,11 @@ impl Context<'_> {
             }
             _ => {
                 self.findings.hide(here.file, url.span());
-                self.problem(here, url.span(), "`store.url` must be \"sqlite:\" and the path of a file");
+                self.problem(
+                    here,
+                    url.span(),
+                    "`store.url` must be \"sqlite:\" and the path of a file, or a \"postgres://\" URL",
+                );
                 None
             }
         }

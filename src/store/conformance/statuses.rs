@@ -16,7 +16,7 @@ pub(super) async fn assert_statuses(store: &dyn Store, stored: &Stored) {
     assert_eq!(v2, Some(Record::from(operation)));
     assert_eq!(asked(&merchant("nobody"), operation.direction()).await, (None, None));
     let order = store.comparer().order_key(&operation.merchant, operation.direction(), &operation.order_id);
-    let made = async |digest| store.v1_made(order, digest).await.unwrap();
+    let made = async |digest| store.v1_made(&operation.merchant, order, digest).await.unwrap();
     let redirect_url = match &operation.kind {
         Kind::Deposit(deposit) => Some(deposit.redirect_url.clone()),
         Kind::Withdrawal(_) => None,

@@ -223,7 +223,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn v1_made(&self, order: Digest, digest: Digest) -> Answer<'_, Option<Made>> {
+    fn v1_made<'a>(&'a self, _: &'a MerchantId, order: Digest, digest: Digest) -> Answer<'a, Option<Made>> {
         Box::pin(async move {
             let read = self.readers.read(|connection| V1Made::of_order(connection, order, digest))?;
             read.map(V1Made::understand).transpose()

@@ -14,7 +14,7 @@ use rusqlite::Connection;
 use tokio::sync::Notify;
 
 use super::SqliteStore;
-use crate::domain::{Direction, State, UnixMillis};
+use crate::domain::{Direction, MerchantId, State, UnixMillis};
 use crate::store::{
     Addressee, Answer, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackPlace, CallbackQuery,
     CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Digest, EntryId, Expiry, News, Outbox,
@@ -182,11 +182,11 @@ impl Outbox for SqliteStore {
         Box::pin(self.writer.submit(move |connection| queue::expire(connection, &expiry)))
     }
 
-    fn addressee(&self, order: Digest) -> Answer<'_, Option<Addressee>> {
+    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Digest) -> Answer<'a, Option<Addressee>> {
         Box::pin(async move {
             match self.readers.read(|connection| subject::addressee(connection, order))? {
                 None => Ok(None),
-                Some(Ok(addressee)) => Ok(Some(addressee)),
+                Some(Ok(addressee)) => Ok(Some(addressee).filter(|found| found.merchant == *merchant)),
                 Some(Err(column)) => Err(StoreError::Corrupt(format!("an order's column {column} is not ours"))),
             }
         })

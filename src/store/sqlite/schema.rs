@@ -7,8 +7,8 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use super::{outbox, rekeying};
 use crate::clock::{Clock as _, Random, SystemClock};
-use crate::rules::{Secret, StoreKeys};
-use crate::store::secret_file::secret_file;
+use crate::rules::StoreKeys;
+use crate::store::open::wrapping_keys;
 use crate::store::vault::{Purpose, Vault, VaultError, WrappedKey};
 use crate::store::{Holds, OpenError};
 
@@ -125,7 +125,7 @@ fn unlock(
     let new = stored.is_empty();
     let holds = held(transaction).map_err(OpenError::sqlite(path))?;
     let key_was_there = keys.create_at.as_ref().is_some_and(|file| !keys.keys.is_empty() || file.exists());
-    let keys = available(path, keys, new, &*random)?;
+    let keys = wrapping_keys(path, keys, new, &*random)?;
     if new {
         if holds.any() {
             return Err(misfit(VaultError::Incomplete));
@@ -158,17 +158,8 @@ pub(super) fn unlock_existing(
     random: Arc<dyn Random>,
 ) -> Result<Vault, OpenError> {
     let stored = stored_keys(connection, path)?;
-    let keys = available(path, keys, false, &*random)?;
+    let keys = wrapping_keys(path, keys, false, &*random)?;
     Vault::unlock(&keys, &stored, random).map_err(|source| OpenError::Keys { path: path.into(), source })
-}
-
-/// The keys of the rules, or the key file that the rules say to make when the store is new (contract section 2).
-fn available(path: &Path, keys: &StoreKeys, new: bool, random: &dyn Random) -> Result<Vec<Secret>, OpenError> {
-    match &keys.create_at {
-        _ if !keys.keys.is_empty() => Ok(keys.keys.clone()),
-        Some(file) => Ok(vec![Secret::new(&secret_file(file, new, random)?)]),
-        None => Err(OpenError::NoKey { path: path.into() }),
-    }
 }
 
 fn stored_keys(connection: &Connection, path: &Path) -> Result<Vec<WrappedKey>, OpenError> {

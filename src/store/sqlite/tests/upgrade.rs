@@ -353,10 +353,10 @@ async fn what_is_in_a_store_of_version_5_is_found_by_its_new_keys() {
     let code = make_version_5(&place);
 
     let store = place.open_made().unwrap();
-    let addressee = store.addressee(code).await.unwrap().expect("an engine may still call the old address");
+    let addressee = store.addressee(&acme, code).await.unwrap().expect("an engine may still call the old address");
     assert_eq!((addressee.order_id.as_str(), addressee.entry), ("journaled", Some(entry.id)));
     let now = store.comparer().order_key(&acme, Direction::Payin, &order("journaled"));
-    assert_eq!(store.addressee(now).await.unwrap(), Some(addressee));
+    assert_eq!(store.addressee(&acme, now).await.unwrap(), Some(addressee));
     for stored in &operations {
         let Operation { merchant, order_id, .. } = &stored.operation;
         let found = store.by_order(merchant, stored.operation.direction(), order_id).await.unwrap();

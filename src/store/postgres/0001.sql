@@ -1,0 +1,247 @@
+-- Every table begins with the bucket (0 to 1023, a hash of the merchant), and so does every key: the large ones are
+-- partitioned by it here, and a database that spreads rows over machines spreads them by it. A transaction_id names its
+-- bucket in bits 12 to 21. Times are milliseconds since 1970, amounts hundredths. Text is compared byte by byte.
+
+CREATE TABLE data_keys (
+  id      integer PRIMARY KEY,
+  purpose text NOT NULL,                      -- seal | compare
+  wrapped bytea NOT NULL                      -- store::vault
+);
+
+-- The lists of names that schemas kept at creation, each stored once.
+CREATE TABLE kept_names (
+  id    bigint PRIMARY KEY,                   -- from the keyed hash of the list
+  names text NOT NULL                         -- JSON array, sorted
+);
+
+-- Written to prove that the store can commit.
+CREATE TABLE probe (
+  id    integer PRIMARY KEY CHECK (id = 1),
+  count bigint NOT NULL
+);
+INSERT INTO probe VALUES (1, 0);
+
+CREATE TABLE operations (
+  transaction_id      bigint NOT NULL,        -- ascends with time
+  created_at          bigint NOT NULL,
+  finished_at         bigint,                 -- NULL while PENDING
+  amount              bigint NOT NULL,
+  customer_account_id bigint,
+  kept                bigint,                 -- kept_names.id; NULL: there was no schema
+  counted_day         integer,                -- the day under which it counts in daily_usage; NULL: it does not
+  bucket              smallint NOT NULL,
+  direction           smallint NOT NULL,      -- 0 payin, 1 payout
+  status              smallint NOT NULL,      -- 0 PENDING, 1 SUCCESS, 2 FAILED
+  provider            smallint NOT NULL,      -- 0 sandbox, 1 http
+  relayed             boolean NOT NULL,       -- whether the relay tells the merchant, at v1_callback_url
+  order_key           bytea NOT NULL,         -- keyed hash of merchant, direction and order_id, 16 bytes
+  digest              bytea NOT NULL,         -- keyed hash of the canonical request, 16 bytes
+  v1_digest           bytea,                  -- keyed hash of the v1 body; NULL: not made from v1
+  v1_members          bytea,                  -- short keyed hashes of its members
+  currency            text COLLATE "C" NOT NULL,
+  merchant            text COLLATE "C" NOT NULL,
+  order_id            text COLLATE "C" NOT NULL,
+  api_key             text NOT NULL,
+  shop                text COLLATE "C" NOT NULL,
+  method              text,
+  payment_method      text,
+  callback_url        text NOT NULL,
+  v1_callback_url     text,
+  success_url         text,                   -- of a payin, as the next three
+  pending_url         text,                   -- NULL: the same as success_url
+  fail_url            text,                   -- NULL: the same as success_url
+  redirect_url        text,
+  account             bytea,                  -- sealed: of a payout, account_number and account_channel
+  payer               bytea,                  -- sealed
+  fields              bytea NOT NULL,         -- sealed
+  PRIMARY KEY (bucket, transaction_id)
+) PARTITION BY HASH (bucket);
+
+-- An order exists once. The key stands for (merchant, direction, order_id).
+CREATE UNIQUE INDEX operations_by_order ON operations (bucket, order_key);
+
+-- A merchant's v1 history in lanes, each in the order of its last column.
+CREATE INDEX operations_by_v1 ON operations (bucket, merchant, direction, shop, currency, status, transaction_id)
+  WHERE v1_digest IS NOT NULL;
+
+-- The double-entry ledger: two rows a posting, which sum to zero. Its key makes a second posting of a kind for the same
+-- operation impossible.
+CREATE TABLE entries (
+  transaction_id bigint NOT NULL,             -- of an opening: the operation in whose commit it was booked, or a number below zero
+  amount         bigint NOT NULL,             -- signed
+  booked_at      bigint NOT NULL,
+  bucket         smallint NOT NULL,
+  posting        smallint NOT NULL,           -- 0 opened, 1 credited, 2 held, 3 taken, 4 released
+  account        smallint NOT NULL,           -- 0 outside, 1 opening, 2 available, 3 held
+  currency       text COLLATE "C" NOT NULL,
+  merchant       text COLLATE "C" NOT NULL,
+  PRIMARY KEY (bucket, transaction_id, posting, currency, account)
+) PARTITION BY HASH (bucket);
+
+-- A balance is its row here and the changes that were not folded into it yet. Whoever has to decide by a balance locks the
+-- row; everybody else only adds a change, and waits for nobody.
+CREATE TABLE accounts (
+  balance  bigint NOT NULL,
+  bucket   smallint NOT NULL,
+  account  smallint NOT NULL,
+  merchant text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  PRIMARY KEY (bucket, merchant, currency, account)
+);
+
+CREATE TABLE balance_changes (
+  amount   bigint NOT NULL,
+  bucket   smallint NOT NULL,
+  account  smallint NOT NULL,
+  merchant text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL
+);
+CREATE INDEX balance_changes_by_account ON balance_changes (bucket, merchant, currency, account);
+
+-- Merchants that are known: they have operations, or their ledger was opened before.
+CREATE TABLE merchants (
+  bucket   smallint NOT NULL,
+  merchant text COLLATE "C" NOT NULL,
+  PRIMARY KEY (bucket, merchant)
+);
+
+-- What customers did on a UTC day (days since 1970), counted for their limits; old days are removed.
+CREATE TABLE daily_usage (
+  operations          bigint NOT NULL,
+  amount              bigint NOT NULL,
+  customer_account_id bigint NOT NULL,
+  day                 integer NOT NULL,
+  bucket              smallint NOT NULL,
+  direction           smallint NOT NULL,
+  merchant            text COLLATE "C" NOT NULL,
+  shop                text COLLATE "C" NOT NULL,
+  PRIMARY KEY (bucket, day, merchant, shop, direction, customer_account_id)
+);
+
+-- order_ids of the old v1 service.
+CREATE TABLE reserved_ids (
+  bucket     smallint NOT NULL,
+  order_hash bytea NOT NULL,                  -- the last ten bytes of the order's key
+  PRIMARY KEY (bucket, order_hash)
+) PARTITION BY HASH (bucket);
+
+-- What providers have to be asked. Rows leave when the work ends.
+CREATE TABLE provider_jobs (
+  transaction_id bigint NOT NULL,
+  due_at         bigint NOT NULL,
+  attempts       integer NOT NULL,
+  bucket         smallint NOT NULL,
+  leased         boolean NOT NULL,            -- claimed, and due_at is the end of the lease
+  shop           text COLLATE "C" NOT NULL,
+  PRIMARY KEY (bucket, transaction_id)
+);
+-- Claims ask for a shop's work in all buckets.
+CREATE INDEX provider_jobs_by_due ON provider_jobs (shop, due_at, transaction_id);
+
+-- How customers of pending deposits go on.
+CREATE TABLE preparations (
+  transaction_id bigint NOT NULL,
+  bucket         smallint NOT NULL,
+  sealed         bytea NOT NULL,
+  PRIMARY KEY (bucket, transaction_id)
+);
+
+-- What passed through this gateway to a remote engine: written before the request leaves.
+CREATE TABLE journal (
+  entry           bigint NOT NULL,            -- made as a transaction_id is: ascends with time and names its bucket
+  created_at      bigint NOT NULL,
+  doubted_at      bigint,                     -- when a request for it was last given up, or sent again
+  amount          bigint NOT NULL,
+  bucket          smallint NOT NULL,
+  direction       smallint NOT NULL,          -- 0 payin, 1 payout
+  state           smallint NOT NULL,          -- 0 open, 1 in doubt, 2 answered
+  status          smallint NOT NULL,          -- as last heard of the engine: 0 PENDING, 1 SUCCESS, 2 FAILED
+  order_key       bytea NOT NULL,             -- as operations.order_key
+  v1_digest       bytea NOT NULL,
+  v1_members      bytea,
+  currency        text COLLATE "C" NOT NULL,
+  merchant        text COLLATE "C" NOT NULL,
+  order_id        text COLLATE "C" NOT NULL,
+  api_key         text NOT NULL,
+  shop            text COLLATE "C" NOT NULL,  -- the selected shop; '' where it is not known
+  v1_callback_url text,
+  transaction_id  text COLLATE "C",           -- the engine's; NULL until it answered
+  redirect_url    text,
+  account         bytea,                      -- sealed: as last heard of the engine
+  body            bytea,                      -- sealed: the v2 body to be sent again; NULL once it was answered
+  PRIMARY KEY (bucket, entry)
+) PARTITION BY HASH (bucket);
+CREATE UNIQUE INDEX journal_by_order ON journal (bucket, order_key);
+CREATE INDEX journal_by_transaction ON journal (transaction_id) WHERE transaction_id IS NOT NULL;
+CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
+CREATE INDEX journal_by_v1 ON journal (bucket, merchant, direction, shop, currency, status, created_at, entry)
+  WHERE state = 2;
+
+-- The outbox: what merchants must be told, queued with the result. Rows leave for callbacks_told when they are delivered or
+-- given up.
+CREATE TABLE callbacks (
+  key         bigint NOT NULL,                -- operations.transaction_id, or journal.entry below zero
+  nonce       bigint NOT NULL,                -- random: with the key, the callback's name
+  queued_at   bigint NOT NULL,                -- or last resent
+  due_at      bigint NOT NULL,
+  attempts    integer NOT NULL,               -- claims since it was queued or last resent
+  tries       bigint NOT NULL,                -- in all
+  bucket      smallint NOT NULL,
+  leased      boolean NOT NULL,               -- claimed, and due_at is the end of the lease
+  last_status integer,                        -- of the last try that counted; NULL: none was answered
+  merchant    text COLLATE "C" NOT NULL,
+  target      text COLLATE "C" NOT NULL,      -- scheme, host and port; 'engine': a remote engine tells the status first
+  last_error  text,                           -- why it was not answered
+  PRIMARY KEY (bucket, key)
+);
+-- Claims ask for a target's queue in all buckets; lists and ages for all of them in order.
+CREATE INDEX callbacks_by_due ON callbacks (target, due_at, key);
+CREATE INDEX callbacks_by_time ON callbacks (queued_at, key);
+
+-- Callbacks that were delivered or given up.
+CREATE TABLE callbacks_told (
+  key         bigint NOT NULL,
+  nonce       bigint NOT NULL,
+  queued_at   bigint NOT NULL,
+  due_at      bigint NOT NULL,
+  attempts    integer NOT NULL,
+  tries       bigint NOT NULL,
+  bucket      smallint NOT NULL,
+  state       smallint NOT NULL,              -- 1 delivered, 2 failed
+  last_status integer,
+  merchant    text COLLATE "C" NOT NULL,
+  target      text COLLATE "C" NOT NULL,
+  last_error  text,
+  PRIMARY KEY (bucket, key)
+) PARTITION BY HASH (bucket);
+CREATE INDEX callbacks_told_by_time ON callbacks_told (state, queued_at, key);
+CREATE INDEX callbacks_told_by_merchant ON callbacks_told (bucket, merchant, state, queued_at, key);
+
+-- A callback's latest tries, by their number.
+CREATE TABLE callback_tries (
+  key         bigint NOT NULL,
+  began_at    bigint NOT NULL,
+  duration_us bigint NOT NULL,
+  number      bigint NOT NULL,                -- from 1
+  bucket      smallint NOT NULL,
+  status      integer,                        -- of these two, one
+  error       text,
+  PRIMARY KEY (bucket, key, number)
+) PARTITION BY HASH (bucket);
+
+DO $$
+DECLARE
+  large text;
+BEGIN
+  FOREACH large IN ARRAY ARRAY['operations', 'entries', 'reserved_ids', 'journal', 'callbacks_told', 'callback_tries'] LOOP
+    FOR part IN 0..7 LOOP
+      EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS 8, REMAINDER %s)',
+                     large || '_' || part, large, part);
+    END LOOP;
+  END LOOP;
+END $$;
+
+-- Queues turn over all the time: what was deleted is to be cleaned away while it is little.
+ALTER TABLE provider_jobs   SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+ALTER TABLE callbacks       SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+ALTER TABLE balance_changes SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);

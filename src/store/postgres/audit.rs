@@ -1,0 +1,173 @@
+//! Proves the store's invariants on one snapshot, a slice at a time, beside whoever writes.
+//!
+//! Slices are in the order of the keys, bucket first, so that memory stays bounded and each is one step into an index.
+//! They are read on the store's thread and looked at on another: unsealing takes its time.
+
+mod accounts;
+mod callbacks;
+mod journal;
+mod ledger;
+mod operations;
+mod structure;
+#[cfg(test)]
+pub(super) mod tests;
+mod usage;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use deadpool_postgres::{Object, Transaction};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{IsolationLevel, Row};
+
+use super::fault::{Fault, closed};
+use super::node::Node;
+use super::row::{bucket_of, get};
+use crate::domain::MerchantId;
+use crate::store::vault::Vault;
+use crate::store::{Audit, AuditProgress, StoreError};
+
+/// How an audit tells how far it is.
+type Progress = Arc<dyn Fn(AuditProgress) + Send + Sync>;
+
+/// A place in the order of keys: a bucket, and a number in it.
+type Place = (i16, i64);
+
+/// Before all places, and behind them.
+const FIRST: Place = (i16::MIN, i64::MIN);
+const LAST: Place = (i16::MAX, i64::MAX);
+
+/// An audit reads for long, and its snapshot is idle while a slice is looked at. Plans are made for the slice at hand. A
+/// server that knows how ends a statement whose audit is gone.
+const SESSION: &str = "SET LOCAL statement_timeout = 0; \
+    SET LOCAL idle_in_transaction_session_timeout = 0; \
+    SET LOCAL plan_cache_mode = force_custom_plan; \
+    SELECT set_config(name, '5s', true) FROM pg_settings WHERE name = 'client_connection_check_interval'";
+
+/// A slice is some hundreds of steps into indexes. To pass over a whole table for one may look cheaper; for all of them it is
+/// not.
+const BY_INDEXES: &str =
+    "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
+
+/// Everything that is looked at slice by slice.
+const TOTAL: &str = "SELECT (SELECT count(*) FROM operations) + (SELECT count(*) FROM journal) \
+    + (SELECT count(*) FROM callbacks) + (SELECT count(*) FROM callbacks_told)";
+
+/// Audits the store as it stands when this begins.
+///
+/// # Errors
+/// The store cannot be read.
+pub(super) async fn run(node: &Node, vault: Arc<Vault>, progress: Progress) -> Result<Audit, StoreError> {
+    audited(node, Findings::new(vault), progress).await.map_err(Fault::told)
+}
+
+async fn audited(node: &Node, findings: Findings, progress: Progress) -> Result<Audit, Fault> {
+    // The connection ends with the audit, wherever that is: nobody after it waits for a statement of its.
+    let mut client = Object::take(node.client().await?);
+    let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+    let snapshot = builder.start().await?;
+    snapshot.batch_execute(SESSION).await?;
+    let total = get::<i64>(&snapshot.query_one(TOTAL, &[]).await?, 0)?.unsigned_abs();
+    let auditor = Auditor { snapshot, progress, total };
+    let Findings { found, .. } = auditor.all(findings).await?;
+    auditor.snapshot.commit().await?;
+    Ok(found)
+}
+
+/// What an audit remembers. It goes with each slice to the thread that looks at it, and comes back.
+struct Findings {
+    vault: Arc<Vault>,
+    found: Audit,
+    /// What the entries of each account sum to.
+    sums: HashMap<ledger::Account, i128>,
+    /// The merchants whose ledger was opened.
+    opened: HashSet<Box<str>>,
+}
+
+impl Findings {
+    fn new(vault: Arc<Vault>) -> Self {
+        Self { vault, found: Audit::default(), sums: HashMap::new(), opened: HashSet::new() }
+    }
+
+    /// Everything that was looked at slice by slice.
+    const fn done(&self) -> u64 {
+        self.found.operations + self.found.journal + self.found.callbacks
+    }
+
+    /// Takes note of problems that a statement tells of: a part of them, and how many there are.
+    fn problems(&mut self, told: Vec<String>, count: u64) {
+        let untold = count.saturating_sub(told.len() as u64);
+        for problem in told {
+            self.found.problem(problem);
+        }
+        self.found.problem_count += untold;
+    }
+}
+
+struct Auditor<'a> {
+    snapshot: Transaction<'a>,
+    progress: Progress,
+    total: u64,
+}
+
+impl Auditor<'_> {
+    async fn all(&self, mut findings: Findings) -> Result<Findings, Fault> {
+        self.tell(&findings);
+        structure::compare(&self.snapshot, &mut findings).await?;
+        operations::references(&self.snapshot, &mut findings).await?;
+        usage::compare(&self.snapshot, &mut findings).await?;
+        self.snapshot.batch_execute(BY_INDEXES).await?;
+        findings = operations::all(self, findings).await?;
+        findings = journal::all(self, findings).await?;
+        findings = callbacks::all(self, findings).await?;
+        accounts::compare(&self.snapshot, &mut findings).await?;
+        Ok(findings)
+    }
+
+    fn tell(&self, findings: &Findings) {
+        (self.progress)(AuditProgress { done: findings.done(), total: self.total });
+    }
+
+    /// The rows of a slice that begins after a place.
+    async fn after(&self, statement: &str, after: Place) -> Result<Vec<Row>, Fault> {
+        let (bucket, number) = after;
+        self.read(statement, &[&bucket, &number]).await
+    }
+
+    /// The rows after a place, up to another.
+    async fn between(&self, statement: &str, after: Place, last: Place) -> Result<Vec<Row>, Fault> {
+        let ((bucket, number), (last_bucket, last_number)) = (after, last);
+        self.read(statement, &[&bucket, &number, &last_bucket, &last_number]).await
+    }
+
+    async fn read(&self, statement: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Fault> {
+        let statement = self.snapshot.prepare_cached(statement).await?;
+        Ok(self.snapshot.query(&statement, parameters).await?)
+    }
+
+    /// Looks at a slice on a thread of its own, and tells how far that is.
+    async fn look<F>(&self, findings: Findings, look: F) -> Result<Findings, Fault>
+    where
+        F: FnOnce(&mut Findings) -> Result<(), Fault> + Send + 'static,
+    {
+        let looked = tokio::task::spawn_blocking(move || {
+            let mut findings = findings;
+            look(&mut findings).map(|()| findings)
+        });
+        let findings = looked.await.unwrap_or_else(|_| Err(closed().into()))?;
+        self.tell(&findings);
+        Ok(findings)
+    }
+}
+
+/// Whether a bucket is the one of a merchant.
+fn is_bucket_of(bucket: i16, merchant: &str) -> bool {
+    MerchantId::new(merchant).is_ok_and(|merchant| bucket_of(&merchant) == bucket)
+}
+
+/// What an error says of a row; it names no value.
+fn said(error: StoreError) -> String {
+    match error {
+        StoreError::Unavailable(text) | StoreError::Corrupt(text) => text,
+    }
+}

@@ -1,0 +1,372 @@
+//! An audit finds what is not as it must be.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use super::*;
+use crate::clock::SystemRandomness;
+use crate::domain::{
+    AccountNumber, Amount, CallbackUrl, Currency, CustomerAccountId, Outcome, Preparation, Status, UnixDay, UnixMillis,
+};
+use crate::rules::{PostgresUrl, Secret, StoreKeys};
+use crate::store::conformance::{
+    CARD, DOUBTED_AT, NOW, PAYER, audited as clean, created, deposit, engine_answer, heard, intended, intent, merchant,
+    order, withdrawal,
+};
+use crate::store::postgres::tests::server;
+use crate::store::postgres::{PostgresStore, open};
+use crate::store::{
+    CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, Intent, Journal, Kept, News, Outbox, Store,
+    TryOutcome, V1Told,
+};
+
+/// A store in a database of its own; `None` where PostgreSQL is not installed.
+pub(in crate::store::postgres) fn opened() -> Option<(server::Database, PostgresStore)> {
+    let database = server::server()?.database();
+    let store = node_of(&database);
+    Some((database, store))
+}
+
+/// One more node of a database.
+pub(in crate::store::postgres) fn node_of(database: &server::Database) -> PostgresStore {
+    let url = PostgresUrl::parse(&database.url(), |path| path.into()).unwrap();
+    let keys = StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] };
+    open(&url, &keys, Arc::new(SystemRandomness::default())).unwrap().store
+}
+
+/// One operation of each kind, one entry in each state and callbacks of both, named by their `order_id`s.
+async fn fill(store: &PostgresStore) {
+    operations(store).await;
+    announced(store).await;
+    intended(store, intent("acme", "silent")).await;
+    let doubted = intended(store, intent("acme", "doubted")).await;
+    store.doubt(doubted.id, DOUBTED_AT).await.unwrap();
+    let answered = intended(store, intent("acme", "answered")).await;
+    let answered = store.answer(answered, engine_answer(1)).await.unwrap().unwrap();
+    store.heard(answered.id, heard(Status::Pending, Some(AccountNumber::new(PAYER).unwrap()))).await.unwrap();
+    let second = intended(store, intent("bolt", "second")).await;
+    store.answer(second, engine_answer(2)).await.unwrap().unwrap();
+    let opening = [("EUR", 100), ("USD", 200)]
+        .map(|(code, amount)| (Currency::new(code).unwrap(), Amount::from_hundredths(amount).unwrap()));
+    store.open_ledger(&merchant("dora"), opening.into(), NOW).await.unwrap();
+}
+
+async fn operations(store: &PostgresStore) {
+    let mut first = deposit("acme", "waiting");
+    first.opening = Some([(Currency::new("EUR").unwrap(), Amount::from_hundredths(100).unwrap())].into());
+    first.comparison.kept = Kept::Names(["a".into()].into());
+    let waiting = created(store, first).await;
+    store.prepare(waiting, Preparation::Stopped).await.unwrap();
+    let mut held = withdrawal("acme", "held");
+    held.provider_job = Some(NOW);
+    created(store, held).await;
+    for (text, outcome) in [("taken", Outcome::Success { payer: None }), ("released", Outcome::Failed)] {
+        let mut draft = withdrawal("acme", text);
+        draft.operation.customer_account_id = Some(CustomerAccountId(70));
+        draft.daily_limit = Some(DailyLimit { day: UnixDay(20_000), operations: Some(9), amount: None });
+        let id = created(store, draft).await;
+        store.settle(id, outcome, NOW).await.unwrap();
+    }
+    let paid = created(store, deposit("acme", "paid")).await;
+    let payer = Some(AccountNumber::new(PAYER).unwrap());
+    store.settle(paid, Outcome::Success { payer }, NOW).await.unwrap();
+}
+
+async fn announced(store: &PostgresStore) {
+    let mut relayed = intent("acme", "announced");
+    relayed.v1.told = V1Told::Relayed(Some(CallbackUrl::new_allowing_http("https://acme.example/v1").unwrap()));
+    for text in ["announced", "ready"] {
+        let entry = intended(store, Intent { order_id: order(text), ..relayed.clone() }).await;
+        store.relayed(entry.id, NOW).await.unwrap();
+    }
+    let claim = CallbackClaim {
+        shares: vec![(CallbackTarget::Engine, 9), (CallbackTarget::Origin("https://acme.example:443".into()), 9)],
+        now: NOW,
+        lease_until: UnixMillis(NOW.0 + 1000),
+    };
+    for job in store.claim_callbacks(claim).await.unwrap() {
+        let of = match &job.news {
+            News::Operation(stored) => stored.operation.order_id.as_str(),
+            News::Entry(entry) => entry.intent.order_id.as_str(),
+        };
+        let tried = |outcome| CallbackTry { at: NOW, duration: Duration::from_millis(7), outcome };
+        let answered = |millis| CallbackTry { at: UnixMillis(NOW.0 + millis), ..tried(TryOutcome::Status(200)) };
+        match of {
+            "ready" => store.callback_ready(job.id, NOW).await.unwrap(),
+            "taken" => {
+                for (millis, next) in (0..).zip([CallbackNext::RetryAt(NOW), CallbackNext::Delivered]) {
+                    store.callback_tried(job.id, answered(millis), next).await.unwrap();
+                }
+            }
+            "released" => {
+                let outcome = TryOutcome::Error("refused".into());
+                store.callback_tried(job.id, tried(outcome), CallbackNext::Failed).await.unwrap();
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What an audit says after SQL that is taken back at once.
+async fn tampered(store: &PostgresStore, sql: &str) -> Audit {
+    let (sql, vault) = (sql.to_owned(), Arc::clone(&store.vault));
+    let audit = store.thread.run(async move |node| {
+        let audit = async || {
+            let mut client = Object::take(node.client().await?);
+            let snapshot = client.transaction().await?;
+            snapshot.batch_execute(&sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+            snapshot.batch_execute(SESSION).await?;
+            let auditor = Auditor { snapshot, progress: Arc::new(|_| {}), total: 0 };
+            Ok(auditor.all(Findings::new(vault)).await?.found)
+        };
+        audit().await.map_err(Fault::told)
+    });
+    audit.await.unwrap()
+}
+
+/// SQL with `$name` for the id of an operation, and what the audit says then.
+const TAMPERED: &[(&str, &str)] = &[
+    (
+        "INSERT INTO balance_changes SELECT 1, bucket, account, merchant, currency FROM entries WHERE account = 2 LIMIT 1",
+        "is not the sum of its entries",
+    ),
+    ("DELETE FROM accounts; DELETE FROM balance_changes", "has no balance"),
+    ("INSERT INTO accounts VALUES (1, 7, 2, 'bolt', 'EUR')", "is not the sum of its entries"),
+    ("UPDATE entries SET amount = amount + 1 WHERE transaction_id = $paid AND account = 2", "the entries sum to 1"),
+    ("DELETE FROM entries WHERE transaction_id = $paid", "its entries are not those of a SUCCESS operation"),
+    ("DELETE FROM entries WHERE transaction_id = $taken AND posting = 3", "are not those of a SUCCESS operation"),
+    ("DELETE FROM entries WHERE transaction_id = $released AND posting = 4", "are not those of a FAILED operation"),
+    ("DELETE FROM entries WHERE transaction_id = $held", "are not those of a PENDING operation"),
+    ("UPDATE entries SET merchant = 'bolt' WHERE transaction_id = $paid", "are not those of a SUCCESS operation"),
+    ("UPDATE entries SET currency = 'USD' WHERE transaction_id = $paid", "are not those of a SUCCESS operation"),
+    ("UPDATE entries SET amount = -amount WHERE transaction_id = $waiting", "the opening booked with it is not one"),
+    ("UPDATE entries SET transaction_id = 7 WHERE transaction_id = $paid", "operation 7: has entries but does not"),
+    ("UPDATE entries SET bucket = 1023 WHERE transaction_id = $paid", "has entries but does not exist"),
+    (
+        "UPDATE entries SET transaction_id = 9223372036854775807 WHERE transaction_id = $paid",
+        "operation 9223372036854775807: has entries but does not",
+    ),
+    (
+        "INSERT INTO entries SELECT $held, amount, booked_at, bucket, posting, account, 'USD', merchant FROM entries \
+         WHERE posting = 0 AND merchant = 'acme'",
+        "its ledger was opened more than once",
+    ),
+    ("UPDATE entries SET amount = -amount WHERE transaction_id < 0", "the opening booked with it is not one"),
+    (
+        "UPDATE entries SET merchant = 'bolt' WHERE transaction_id < 0 AND account = 2",
+        "the opening booked with it is not",
+    ),
+    ("UPDATE entries SET posting = 1 WHERE transaction_id < 0 AND currency = 'USD'", "has entries of another kind"),
+    ("UPDATE entries SET bucket = 1 WHERE transaction_id < 0", "its bucket is not the one of its merchant"),
+    ("DELETE FROM entries WHERE transaction_id < 0 AND currency = 'USD'", "is not the sum of its entries"),
+    (
+        "INSERT INTO entries SELECT transaction_id - 1, amount, booked_at, bucket, posting, account, 'GBP', merchant \
+         FROM entries WHERE transaction_id < 0 AND currency = 'USD'",
+        "merchant dora: its ledger was opened more than once",
+    ),
+    ("UPDATE entries SET transaction_id = -7 WHERE transaction_id = $paid", "opening -7: has entries of another kind"),
+    ("DELETE FROM merchants WHERE merchant = 'dora'", "merchant dora: its ledger was opened and it is not known"),
+    ("UPDATE merchants SET bucket = 1 WHERE merchant = 'dora'", "known in a bucket that is not its own"),
+    ("UPDATE operations SET amount = amount + 1 WHERE transaction_id = $held", "are not those of a PENDING operation"),
+    (
+        "UPDATE operations SET status = 1, finished_at = 1 WHERE transaction_id = $waiting",
+        "are not those of a SUCCESS operation",
+    ),
+    ("UPDATE operations SET finished_at = 1 WHERE transaction_id = $held", "does not fit its status"),
+    ("UPDATE operations SET status = 9 WHERE transaction_id = $held", "the column status is not ours"),
+    ("UPDATE operations SET digest = '\\x00' WHERE transaction_id = $held", "a column is not ours"),
+    ("UPDATE operations SET order_id = 'other' WHERE transaction_id = $held", "its order key is not the one"),
+    ("UPDATE operations SET bucket = 1 WHERE transaction_id = $held", "its bucket is not the one of its merchant"),
+    ("UPDATE operations SET account = '\\x01' WHERE transaction_id = $held", "the column account is not ours"),
+    ("UPDATE operations SET payer = '\\x01' WHERE transaction_id = $paid", "the column payer is not ours"),
+    ("UPDATE operations SET fields = '\\x01' WHERE transaction_id = $paid", "the column fields is not ours"),
+    ("UPDATE preparations SET sealed = '\\x01'", "its preparation is not ours"),
+    ("UPDATE preparations SET transaction_id = $held", "only a pending deposit has a preparation"),
+    ("UPDATE preparations SET transaction_id = 7", "operation 7: is in preparations but does not exist"),
+    ("DELETE FROM kept_names", "the names that its schema kept are missing"),
+    ("DELETE FROM callbacks WHERE key = $paid", "its result is not queued to be told"),
+    ("DELETE FROM callbacks_told WHERE key = $taken", "its result is not queued to be told"),
+    ("UPDATE callbacks SET key = $held WHERE key = $paid", "nobody is to be told"),
+    ("UPDATE callbacks SET key = 7 WHERE key = $paid", "the callback of operation 7: what it is about does not exist"),
+    ("UPDATE callbacks SET key = 0 WHERE key = $paid", "callback 0: what it is about does not exist"),
+    (
+        "UPDATE callbacks SET key = '-9223372036854775808' WHERE key = $paid",
+        "callback -9223372036854775808: what it is about does not exist",
+    ),
+    ("UPDATE callbacks SET bucket = 1 WHERE key = $paid", "what it is about does not exist"),
+    ("DELETE FROM journal WHERE order_id = 'announced'", "what it is about does not exist"),
+    (
+        "UPDATE callbacks SET key = -(SELECT entry FROM journal WHERE order_id = 'silent') WHERE key < 0 AND NOT leased",
+        "nobody is to be told",
+    ),
+    (
+        "INSERT INTO callbacks SELECT key, nonce, queued_at, due_at, attempts, tries, bucket, false, last_status, \
+         merchant, target, last_error FROM callbacks_told WHERE key = $taken",
+        "it is pending, and was delivered or given up as well",
+    ),
+    ("UPDATE callbacks SET merchant = 'bolt' WHERE key = $paid", "its merchant is another one"),
+    ("UPDATE callbacks SET target = 'https://acme.example:8443' WHERE key = $paid", "its target is not the one of its"),
+    ("UPDATE callbacks SET target = 'engine' WHERE key = $paid", "its target is not the one of its address"),
+    (
+        "UPDATE callbacks SET target = 'https://acme.example' WHERE key < 0 AND NOT leased",
+        "its target is not the one of",
+    ),
+    ("UPDATE operations SET callback_url = 'https://other.example/' WHERE transaction_id = $paid", "its target is not"),
+    ("UPDATE callbacks_told SET state = 3 WHERE key = $taken", "its state is none"),
+    ("UPDATE callbacks_told SET state = 0 WHERE key = $taken", "its state is none"),
+    ("DELETE FROM callback_tries; UPDATE callbacks_told SET tries = 0", "it was delivered without a try"),
+    ("UPDATE callbacks_told SET last_error = NULL WHERE key = $released", "it was given up for no reason"),
+    ("UPDATE callbacks SET attempts = 0 WHERE key = $paid", "nobody can have claimed it"),
+    ("UPDATE callbacks_told SET attempts = -1 WHERE key = $taken", "its attempts are less than none"),
+    ("UPDATE callbacks_told SET last_error = 'x' WHERE key = $taken", "its last outcome is none"),
+    ("UPDATE callbacks_told SET last_status = -1 WHERE key = $taken", "its last outcome is none"),
+    ("UPDATE callbacks_told SET tries = 3 WHERE key = $taken", "its tries are not those that were made"),
+    ("UPDATE callbacks SET tries = -1 WHERE key = $paid", "its tries are not those that were made"),
+    ("DELETE FROM callback_tries WHERE key = $taken AND number = 1", "its tries are not those that were made"),
+    ("DELETE FROM callback_tries WHERE key = $taken", "its tries are not those that were made"),
+    ("UPDATE callback_tries SET key = $paid WHERE key = $taken", "its tries are not those that were made"),
+    ("UPDATE callback_tries SET key = 7 WHERE key = $taken", "the callback of operation 7: has tries but does not"),
+    ("UPDATE callback_tries SET key = 9223372036854775806 WHERE key = $taken", "6: has tries but does not exist"),
+    ("UPDATE callback_tries SET status = NULL WHERE key = $taken AND number = 1", "what came of a try is not ours"),
+    ("UPDATE callback_tries SET error = 'x' WHERE key = $taken AND number = 1", "what came of a try is not ours"),
+    ("UPDATE callback_tries SET status = 70000 WHERE key = $taken AND number = 1", "what came of a try is not ours"),
+    ("UPDATE callback_tries SET duration_us = -1 WHERE key = $released", "what came of a try is not ours"),
+    ("UPDATE provider_jobs SET transaction_id = $paid", "it is finished and has a provider job"),
+    ("UPDATE provider_jobs SET transaction_id = 7", "operation 7: is in provider_jobs but does not exist"),
+    (
+        "INSERT INTO reserved_ids SELECT bucket, substr(order_key, 7) FROM operations LIMIT 1",
+        "is reserved for v1 as well",
+    ),
+    ("UPDATE daily_usage SET operations = operations + 1", "payout usage of customer 70 on day 20000 is not the sum"),
+    ("UPDATE daily_usage SET amount = amount - 1", "payout usage of customer 70 on day 20000 is not the sum"),
+    ("UPDATE daily_usage SET day = day + 1", "on day 20001 is not the sum"),
+    (
+        "INSERT INTO daily_usage VALUES (1, 1, 7, -5, 1, 0, 'acme', 'card-eur')",
+        "payin usage of customer 7 on day -5 is not the sum",
+    ),
+    ("UPDATE operations SET counted_day = 20001 WHERE transaction_id = $taken", "on day 20000 is not the sum"),
+    (
+        "UPDATE operations SET counted_day = 20000, customer_account_id = 70 WHERE transaction_id = $held",
+        "is not the sum",
+    ),
+    ("UPDATE operations SET counted_day = 1 WHERE transaction_id = $released", "it failed and counts"),
+    (
+        "UPDATE operations SET counted_day = 1, customer_account_id = NULL WHERE transaction_id = $held",
+        "of no customer",
+    ),
+    ("DELETE FROM operations WHERE transaction_id = $taken", "has entries but does not exist"),
+    ("UPDATE journal SET body = '\\x01' WHERE order_id = 'silent'", "the column body is not ours"),
+    ("UPDATE journal SET body = NULL WHERE order_id = 'doubted'", "the column body is not ours"),
+    ("UPDATE journal SET body = '\\x01' WHERE order_id = 'answered'", "the column body is not ours"),
+    (
+        "UPDATE journal SET body = (SELECT body FROM journal WHERE order_id = 'silent') WHERE order_id = 'doubted'",
+        "the column body is not ours",
+    ),
+    ("UPDATE journal SET entry = 100 WHERE order_id = 'answered'", "entry 100: the column account is not ours"),
+    ("UPDATE journal SET transaction_id = NULL WHERE order_id = 'answered'", "the column transaction_id is not ours"),
+    ("UPDATE journal SET transaction_id = '7' WHERE order_id = 'silent'", "the column transaction_id is not ours"),
+    (
+        "UPDATE journal SET transaction_id = '1' WHERE order_id = 'second'",
+        "its transaction_id is another entry's as well",
+    ),
+    ("UPDATE journal SET status = 1 WHERE order_id = 'doubted'", "the column status is not ours"),
+    ("UPDATE journal SET state = 2 WHERE order_id = 'silent'", "the column transaction_id is not ours"),
+    ("UPDATE journal SET state = 3 WHERE order_id = 'silent'", "the column state is not ours"),
+    ("UPDATE journal SET v1_digest = '\\x00' WHERE order_id = 'silent'", "a column is not ours"),
+    ("UPDATE journal SET order_id = 'other' WHERE order_id = 'answered'", "its order key is not the one"),
+    ("UPDATE journal SET bucket = 1 WHERE order_id = 'answered'", "its bucket is not the one of its merchant"),
+    ("UPDATE journal SET entry = entry + 4096 WHERE order_id = 'second'", "its bucket is not the one of its merchant"),
+    (
+        "INSERT INTO reserved_ids SELECT bucket, substr(order_key, 7) FROM journal WHERE order_id = 'silent'",
+        "is reserved for v1 as well",
+    ),
+    (
+        "UPDATE journal SET order_key = (SELECT order_key FROM operations LIMIT 1) WHERE order_id = 'answered'",
+        "names an operation of the embedded engine as well",
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_finds_every_kind_of_tampering() {
+    let Some((_database, store)) = opened() else { return };
+    fill(&store).await;
+    let audit = clean(&store).await;
+    assert_eq!((audit.operations, audit.journal, audit.callbacks), (5, 6, 5));
+    for (sql, said) in TAMPERED {
+        let sql = ["waiting", "held", "taken", "released", "paid"].iter().fold((*sql).to_owned(), |sql, name| {
+            let id = format!("(SELECT transaction_id FROM operations WHERE order_id = '{name}')");
+            sql.replace(&format!("${name}"), &id)
+        });
+        let audit = tampered(&store, &sql).await;
+        assert!(audit.problems.iter().any(|problem| problem.contains(said)), "{sql}: {audit:?}");
+        assert_eq!(audit.problem_count, audit.problems.len() as u64);
+        for secret in [CARD, PAYER] {
+            assert!(!format!("{audit:?}").contains(secret));
+        }
+    }
+    clean(&store).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_finds_another_structure() {
+    let Some((_database, store)) = opened() else { return };
+    fill(&store).await;
+    for (sql, said) in [
+        ("DROP INDEX operations_by_order", "index operations_by_order is missing"),
+        (
+            "DROP INDEX operations_by_order; CREATE INDEX operations_by_order ON operations (bucket, order_key)",
+            "index operations_by_order is not as this release makes it",
+        ),
+        (
+            "DROP INDEX journal_open; CREATE INDEX journal_open ON journal (entry) WHERE state = 1",
+            "index journal_open is not as this release makes it",
+        ),
+        ("DROP TABLE probe", "index probe_pkey is missing\ntable probe is missing"),
+        ("ALTER TABLE entries ADD COLUMN more integer", "table entries is not as this release makes it"),
+        ("ALTER TABLE journal ALTER COLUMN order_key DROP NOT NULL", "table journal is not as this release makes it"),
+        ("CREATE UNIQUE INDEX theirs ON probe (count)", "index theirs is not of this release"),
+        ("CREATE RULE theirs AS ON DELETE TO entries DO INSTEAD NOTHING", "rule theirs is not of this release"),
+        (
+            "CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; \
+             CREATE TRIGGER theirs BEFORE INSERT ON entries_3 FOR EACH ROW EXECUTE FUNCTION nothing()",
+            "trigger theirs is not of this release",
+        ),
+        ("CREATE TABLE theirs (x integer)", ""),
+    ] {
+        let expected: Vec<_> = said.lines().map(|line| format!("the schema: {line}")).collect();
+        assert_eq!(tampered(&store, sql).await.problems, expected, "{sql}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn problems_are_told_up_to_a_bound() {
+    let Some((_database, store)) = opened() else { return };
+    for number in 0..150 {
+        created(&store, withdrawal("acme", &number.to_string())).await;
+    }
+    let audit = tampered(&store, "UPDATE operations SET fields = '\\x01'").await;
+    assert_eq!((audit.problems.len(), audit.problem_count), (100, 150));
+    let usage = "INSERT INTO daily_usage SELECT 1, 1, number, 7, 7, 0, 'acme', 'card-eur' \
+        FROM generate_series(1, 150) AS number";
+    let audit = tampered(&store, usage).await;
+    assert_eq!((audit.problems.len(), audit.problem_count), (100, 150));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_of_many_slices_tells_how_far_it_is() {
+    let Some((_database, store)) = opened() else { return };
+    for number in 0..600 {
+        let name = ["acme", "bolt", "cosy"][number % 3];
+        created(&store, withdrawal(name, &number.to_string())).await;
+        intended(&store, intent(name, &format!("j{number}"))).await;
+    }
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let telling = Arc::clone(&told);
+    let audit = store.audit(Arc::new(move |progress| telling.lock().unwrap().push(progress))).await.unwrap();
+    assert!(audit.is_clean(), "{audit:?}");
+    assert_eq!((audit.operations, audit.entries, audit.journal), (600, 1200, 600));
+    let told = told.lock().unwrap();
+    assert!(told.iter().all(|progress| progress.total == 1200) && told.is_sorted_by_key(|progress| progress.done));
+    assert_eq!((told[0].done, told.last().unwrap().done), (0, 1200));
+    assert!(told.iter().any(|progress| progress.done == 500));
+}

@@ -1,0 +1,42 @@
+//! What an audit looks at in daily usage.
+
+use deadpool_postgres::Transaction;
+use tokio_postgres::Row;
+
+use super::Findings;
+use crate::domain::Direction;
+use crate::store::postgres::fault::Fault;
+use crate::store::postgres::row::{get, small};
+use crate::store::rows::direction_of;
+
+/// Usage that is not the sum of its operations: some of it, each with the number of all. The database sums, in one pass
+/// over the operations: there may be many customers.
+const WRONG: &str = "SELECT u.day, u.merchant, u.shop, u.direction, u.customer_account_id, count(*) OVER () \
+    FROM daily_usage u LEFT JOIN \
+    (SELECT bucket, counted_day, merchant, shop, direction, customer_account_id, count(*) AS operations, \
+    sum(amount) AS amount FROM operations \
+    WHERE counted_day >= (SELECT min(day) FROM daily_usage) AND status <> 2 AND customer_account_id IS NOT NULL \
+    GROUP BY bucket, counted_day, merchant, shop, direction, customer_account_id) AS o \
+    ON o.bucket = u.bucket AND o.counted_day = u.day AND o.merchant = u.merchant AND o.shop = u.shop \
+    AND o.direction = u.direction AND o.customer_account_id = u.customer_account_id \
+    WHERE u.operations <> coalesce(o.operations, 0) OR u.amount <> coalesce(o.amount, 0) \
+    ORDER BY u.bucket, u.day, u.merchant, u.shop, u.direction, u.customer_account_id LIMIT 100";
+
+/// What customers did on a day is what their operations of that day sum to. The rows of old days may be gone.
+pub(super) async fn compare(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), Fault> {
+    let rows = snapshot.query(WRONG, &[]).await?;
+    let told = rows.iter().map(problem).collect::<Result<_, _>>()?;
+    let count = rows.first().map_or(Ok(0), |row| get(row, 5))?;
+    findings.problems(told, i64::unsigned_abs(count));
+    Ok(())
+}
+
+fn problem(row: &Row) -> Result<String, Fault> {
+    let (day, merchant, shop): (i32, &str, &str) = (get(row, 0)?, get(row, 1)?, get(row, 2)?);
+    let of = direction_of(small(row, 3)?).map_or("unknown", Direction::as_str);
+    let customer: i64 = get(row, 4)?;
+    Ok(format!(
+        "merchant {merchant}, shop {shop}: the {of} usage of customer {customer} on day {day} is not the sum of the \
+         operations that count for it"
+    ))
+}

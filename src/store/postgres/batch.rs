@@ -1,0 +1,136 @@
+//! Creates that share a statement, and with it a round trip and a commit: as SQLite's writer shares them.
+//!
+//! While batches are under way, what comes next gathers; an idle store sends a lone create at once. Only creates that have
+//! nothing to decide are here: no limit, no balance that has to cover them, no ledger to be opened. They wait for nobody
+//! but another create of the same order. The rows of a batch are in the order of their keys: two batches that meet wait for
+//! each other in one direction only.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{HashSet, VecDeque};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use super::fault::closed;
+use super::insert;
+use super::node::Node;
+use crate::store::StoreError;
+use crate::store::rows::operation::NewRow;
+
+/// What a create met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Met {
+    /// It was stored.
+    Nothing,
+    /// Its order, its id or a reservation was there.
+    Something {
+        /// What is there may be of an earlier try of the same create, whose end nobody heard of.
+        in_doubt: bool,
+    },
+}
+
+/// The most creates of one statement.
+const MOST: usize = 64;
+
+/// The most statements under way: one is on the disk while the next is being worked on.
+const UNDER_WAY: usize = 2;
+
+struct Waiting {
+    row: Arc<NewRow>,
+    reply: oneshot::Sender<Result<Met, StoreError>>,
+}
+
+/// What gathers.
+#[derive(Default)]
+pub(super) struct Batches {
+    waiting: RefCell<VecDeque<Waiting>>,
+    under_way: Cell<usize>,
+}
+
+/// Stores a row with others.
+///
+/// # Errors
+/// The database does not answer.
+pub(super) async fn create(node: &Rc<Node>, row: Arc<NewRow>) -> Result<Met, StoreError> {
+    let (reply, met) = oneshot::channel();
+    node.batches.waiting.borrow_mut().push_back(Waiting { row, reply });
+    if node.batches.under_way.get() < UNDER_WAY {
+        node.batches.under_way.set(node.batches.under_way.get() + 1);
+        tokio::task::spawn_local(work_off(Rc::clone(node)));
+    }
+    met.await.unwrap_or_else(|_| Err(closed()))
+}
+
+/// Sends batches until nothing waits.
+async fn work_off(node: Rc<Node>) {
+    loop {
+        // Whoever is ready to ask goes first: their creates fill this batch.
+        tokio::task::yield_now().await;
+        let batch: Vec<Waiting> = {
+            let mut waiting = node.batches.waiting.borrow_mut();
+            let count = waiting.len().min(MOST);
+            waiting.drain(..count).collect()
+        };
+        if batch.is_empty() {
+            node.batches.under_way.set(node.batches.under_way.get() - 1);
+            return;
+        }
+        send(&node, batch).await;
+    }
+}
+
+async fn send(node: &Node, mut batch: Vec<Waiting>) {
+    batch.sort_by_key(|waiting| waiting.row.order_key().0);
+    let rows: Vec<&NewRow> = batch.iter().map(|waiting| &*waiting.row).collect();
+    let stored = match store(node, &rows).await {
+        // One row that the database refuses must not take the others with it.
+        Err(StoreError::Corrupt(_)) if batch.len() > 1 => {
+            for waiting in batch {
+                let stored = store(node, &[&waiting.row]).await;
+                tell(waiting, &stored);
+            }
+            return;
+        }
+        stored => stored,
+    };
+    for waiting in batch {
+        tell(waiting, &stored);
+    }
+}
+
+/// Whoever asked may have gone.
+fn tell(waiting: Waiting, stored: &Result<Stored, StoreError>) {
+    let met = stored.as_ref().map_err(Clone::clone).map(|stored| stored.met(&waiting.row));
+    let _ = waiting.reply.send(met);
+}
+
+/// What became of a batch.
+struct Stored {
+    ids: HashSet<i64>,
+    /// An earlier try may have been committed, and only the word of it lost.
+    in_doubt: bool,
+}
+
+impl Stored {
+    fn met(&self, row: &NewRow) -> Met {
+        if self.ids.contains(&row.draft().operation.id.to_stored()) {
+            Met::Nothing
+        } else {
+            Met::Something { in_doubt: self.in_doubt }
+        }
+    }
+}
+
+async fn store(node: &Node, rows: &[&NewRow]) -> Result<Stored, StoreError> {
+    let tries = Cell::new(0_u32);
+    node.ask(async |client| {
+        let in_doubt = tries.replace(tries.get() + 1) > 0;
+        for list in rows.iter().filter_map(|row| row.kept.as_ref()) {
+            insert::keep_list(client, list).await?;
+        }
+        let ids = insert::pending(client, rows).await?;
+        Ok(Stored { ids, in_doubt })
+    })
+    .await
+}

@@ -1,0 +1,141 @@
+//! What goes wrong between here and the database, and what may be tried again.
+
+use deadpool_postgres::{PoolError, TimeoutType};
+use tokio_postgres::error::SqlState;
+
+use crate::store::StoreError;
+use crate::store::rows::NotOurs;
+
+/// Why a piece of work did not come to its end. Nothing of it may be told as done.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The database's word, or the lack of one.
+    Database(tokio_postgres::Error),
+    /// There is no connection.
+    Pool(PoolError),
+    /// It is clear what has to be said.
+    Said(StoreError),
+}
+
+/// What to do about a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Remedy {
+    /// Two transactions were in each other's way: this one may be tried again at once.
+    Again,
+    /// The connection is of no use any more, and nobody knows what became of the work: on another one it is asked for again.
+    Elsewhere,
+    /// None.
+    None,
+}
+
+impl Fault {
+    pub(super) fn remedy(&self) -> Remedy {
+        match self {
+            Self::Database(error) if is_lost(error) => Remedy::Elsewhere,
+            Self::Database(error) => error.code().map_or(Remedy::None, remedy_of),
+            Self::Pool(PoolError::Backend(error)) => match error.code() {
+                // A wrong password or name stays wrong.
+                Some(code) if remedy_of(code) == Remedy::None => Remedy::None,
+                _ => Remedy::Elsewhere,
+            },
+            Self::Pool(_) | Self::Said(_) => Remedy::None,
+        }
+    }
+
+    /// What is told of it. The database's own words may hold values of a row, its code does not.
+    pub(super) fn told(self) -> StoreError {
+        let error = match self {
+            Self::Said(error) => return error,
+            Self::Pool(PoolError::Timeout(TimeoutType::Wait)) => {
+                return StoreError::Unavailable("every connection to the database is in use".to_owned());
+            }
+            Self::Pool(PoolError::Timeout(_)) => {
+                return StoreError::Unavailable("the database does not answer".to_owned());
+            }
+            Self::Pool(PoolError::Closed) => return closed(),
+            Self::Pool(PoolError::Backend(error)) if error.as_db_error().is_none() => {
+                return StoreError::Unavailable(format!("the database cannot be reached: {error}"));
+            }
+            Self::Pool(PoolError::Backend(error)) | Self::Database(error) => error,
+            Self::Pool(error) => return StoreError::Unavailable(error.to_string()),
+        };
+        match error.as_db_error() {
+            Some(said) if is_data(said.code()) => {
+                let table = said.table().unwrap_or("a statement");
+                StoreError::Corrupt(format!("the database refused {table}: {}", said.code().code()))
+            }
+            Some(said) => StoreError::Unavailable(format!("the database says {}", said.code().code())),
+            None if is_lost(&error) => StoreError::Unavailable(format!("the database is away: {error}")),
+            // A column that does not hold what it is made for.
+            None => StoreError::Corrupt(format!("the database's answer is not understood: {error}")),
+        }
+    }
+
+    /// What is told to whoever opens the store: the database's own words, which are about the connection then.
+    pub(super) fn told_to_operators(self) -> String {
+        match &self {
+            Self::Database(error) | Self::Pool(PoolError::Backend(error)) => {
+                let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+                error.as_db_error().map_or_else(|| format!("{error}{cause}"), |said| said.message().to_owned())
+            }
+            _ => self.told().to_string(),
+        }
+    }
+}
+
+/// Whether a connection is of no use any more, or never was.
+fn is_lost(error: &tokio_postgres::Error) -> bool {
+    let source = std::error::Error::source(error);
+    error.is_closed() || source.is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
+}
+
+fn remedy_of(code: &SqlState) -> Remedy {
+    const SHUTTING_DOWN_OR_READ_ONLY: [SqlState; 5] = [
+        SqlState::ADMIN_SHUTDOWN,
+        SqlState::CRASH_SHUTDOWN,
+        SqlState::CANNOT_CONNECT_NOW,
+        SqlState::READ_ONLY_SQL_TRANSACTION,
+        SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+    ];
+    if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
+        Remedy::Again
+    } else if code.code().starts_with("08") || SHUTTING_DOWN_OR_READ_ONLY.contains(code) {
+        Remedy::Elsewhere
+    } else {
+        Remedy::None
+    }
+}
+
+/// Whether a code is of the data or the statement, rather than of the moment.
+fn is_data(code: &SqlState) -> bool {
+    ["21", "22", "23", "42"].iter().any(|class| code.code().starts_with(class))
+}
+
+pub(super) fn closed() -> StoreError {
+    StoreError::Unavailable("the store is closed".to_owned())
+}
+
+impl From<tokio_postgres::Error> for Fault {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<PoolError> for Fault {
+    fn from(error: PoolError) -> Self {
+        Self::Pool(error)
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Self::Said(error)
+    }
+}
+
+/// A column outside of a row that has a name of its own.
+impl From<NotOurs> for Fault {
+    fn from(NotOurs(column): NotOurs) -> Self {
+        Self::Said(StoreError::Corrupt(format!("the column {column} is not ours")))
+    }
+}

@@ -1,0 +1,81 @@
+//! Numbers of entries. They are made as a `transaction_id` is, so that no two nodes have to agree on them and each names
+//! its bucket; a clash is found by the primary key and drawn again.
+//!
+//! Those that a process gives in a bucket ascend, even within a millisecond and when a clock is set back.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::clock::Random;
+use crate::domain::{BUCKETS, Bucket, TransactionId};
+use crate::store::{EntryId, Intent, StoreError};
+
+/// The bits of a number below its time: those of the bucket, and below them those that tell numbers of a bucket apart.
+const BITS_BELOW_TIME: u32 = 22;
+const MASK_BELOW_BUCKET: i64 = (1 << 12) - 1;
+
+/// What this process gave.
+pub(super) static NUMBERS: Numbers = Numbers::new();
+
+/// The last number given in each bucket; 0 before the first.
+pub(super) struct Numbers([AtomicI64; BUCKETS as usize]);
+
+impl Numbers {
+    const fn new() -> Self {
+        Self([const { AtomicI64::new(0) }; BUCKETS as usize])
+    }
+
+    /// A number for an intent, greater than those that were given in its bucket before.
+    pub(super) fn draw(&self, intent: &Intent, random: &dyn Random) -> EntryId {
+        let bucket = Bucket::of(&intent.merchant);
+        let drawn = TransactionId::compose(intent.created_at, bucket, random.number()).to_stored();
+        let Some(last) = self.0.get(usize::from(bucket.number())) else { return EntryId(drawn) };
+        let next = |last| if drawn >> BITS_BELOW_TIME > last >> BITS_BELOW_TIME { drawn } else { after(last) };
+        match last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last))) {
+            Ok(last) | Err(last) => EntryId(next(last)),
+        }
+    }
+}
+
+/// The next number of the same bucket: in the next millisecond when this one has no more.
+fn after(last: i64) -> i64 {
+    if last & MASK_BELOW_BUCKET < MASK_BELOW_BUCKET {
+        return last + 1;
+    }
+    // The last millisecond of all goes round.
+    last.wrapping_add(1 << BITS_BELOW_TIME) & !MASK_BELOW_BUCKET & i64::MAX
+}
+
+/// Every number that was drawn is another's.
+pub(super) fn none_is_left() -> StoreError {
+    StoreError::Unavailable("no number is left for an entry in this millisecond".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::SystemRandomness;
+    use crate::domain::UnixMillis;
+    use crate::store::conformance::intent;
+    use crate::store::postgres::row::{bucket_in_number, bucket_of};
+
+    #[test]
+    fn numbers_of_a_bucket_ascend_and_name_it() {
+        let (numbers, random) = (Numbers::new(), SystemRandomness::default());
+        let mut intent = intent("acme", "order");
+        let now = intent.created_at.0;
+        let mut last = 0;
+        for millis in (0..9).flat_map(|_| [now; 1000]).chain([now - 1000, i64::MIN, now + 60_000, now]) {
+            intent.created_at = UnixMillis(millis);
+            let EntryId(number) = numbers.draw(&intent, &random);
+            assert!(number > last);
+            assert_eq!(bucket_in_number(number), bucket_of(&intent.merchant));
+            last = number;
+        }
+    }
+
+    #[test]
+    fn the_last_millisecond_goes_round() {
+        assert_eq!(after(i64::MAX - 1), i64::MAX);
+        assert_eq!(after(i64::MAX), 1023 << 12);
+    }
+}

@@ -1,0 +1,136 @@
+//! The journal between nodes, and what only its rows show.
+
+use super::*;
+use crate::domain::{CallbackUrl, Status};
+use crate::store::conformance::{DOUBTED_AT, NOW, audited, engine_answer, heard, intended, intent};
+use crate::store::postgres::audit::tests::{node_of, opened};
+use crate::store::{CallbackSubject, Outbox, Progress, Relayed, V1Told};
+
+const ROUNDS: u64 = 20;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_the_intents_of_two_nodes_is_written() {
+    let Some((database, one)) = opened() else { return };
+    let other = node_of(&database);
+    for round in 0..ROUNDS {
+        let intent = intent("acme", &round.to_string());
+        let (left, right) = tokio::join!(one.intend(intent.clone()), other.intend(intent));
+        match (left.unwrap(), right.unwrap()) {
+            (Intended::Written(id), Intended::Existing(entry)) | (Intended::Existing(entry), Intended::Written(id)) => {
+                assert_eq!(entry.id, id);
+            }
+            met => panic!("{met:?}"),
+        }
+    }
+    assert_eq!(audited(&one).await.journal, ROUNDS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_the_answers_of_two_nodes_brings_an_entry_back() {
+    let Some((database, one)) = opened() else { return };
+    let other = node_of(&database);
+    for round in 0..ROUNDS {
+        let entry = intended(&one, intent("acme", &round.to_string())).await;
+        assert!(one.withdraw(entry.id, None).await.unwrap());
+        let answers = [engine_answer(2 * round), engine_answer(2 * round + 1)];
+        let [left, right] = answers.map(|answer| (entry.clone(), answer));
+        let (left, right) = tokio::join!(one.answer(left.0, left.1), other.answer(right.0, right.1));
+        let stands = left.unwrap().unwrap();
+        assert!(stands.is_answered());
+        assert_eq!(right.unwrap().unwrap(), stands);
+    }
+    assert_eq!(audited(&one).await.journal, ROUNDS);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_nodes_give_a_transaction_to_one_order() {
+    let Some((database, one)) = opened() else { return };
+    let other = node_of(&database);
+    for round in 0..ROUNDS {
+        let first = intended(&one, intent("acme", &round.to_string())).await;
+        let second = intended(&one, intent("bolt", &round.to_string())).await;
+        let answer = || engine_answer(round);
+        let (left, right) = tokio::join!(one.answer(first, answer()), other.answer(second, answer()));
+        assert_eq!(usize::from(left.unwrap().is_some()) + usize::from(right.unwrap().is_some()), 1);
+    }
+    audited(&one).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_announced_is_not_withdrawn_on_another_node() {
+    let Some((database, one)) = opened() else { return };
+    let other = node_of(&database);
+    for round in 0..ROUNDS {
+        let mut announced = intent("acme", &round.to_string());
+        let url = CallbackUrl::new_allowing_http("https://acme.example/v1").unwrap();
+        announced.v1.told = V1Told::Relayed(Some(url));
+        let entry = intended(&one, announced).await;
+        let (withdrawn, relayed) = tokio::join!(one.withdraw(entry.id, None), other.relayed(entry.id, NOW));
+        match (withdrawn.unwrap(), relayed.unwrap()) {
+            (true, Relayed::Nothing) | (false, Relayed::Queued) => {}
+            both => panic!("{both:?}"),
+        }
+    }
+    audited(&one).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_announced_is_handed_over() {
+    let Some((_database, store)) = opened() else { return };
+    let mut announced = intent("acme", "order");
+    announced.v1.told = V1Told::Relayed(Some(CallbackUrl::new_allowing_http("https://acme.example/v1").unwrap()));
+    let late = intended(&store, announced.clone()).await;
+    assert!(store.withdraw(late.id, None).await.unwrap());
+    let newer = intended(&store, announced).await;
+    assert_eq!(store.relayed(newer.id, NOW).await.unwrap(), Relayed::Queued);
+    let stands = store.answer(late, engine_answer(1)).await.unwrap().unwrap();
+    let told = crate::store::conformance::told(&store).await;
+    assert_eq!(told.iter().map(|record| record.id.subject()).collect::<Vec<_>>(), [CallbackSubject::Entry(stands.id)]);
+    audited(&store).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_leaves_again_is_seen_whatever_the_clocks_say() {
+    let Some((database, one)) = opened() else { return };
+    let other = node_of(&database);
+    let entry = intended(&one, intent("acme", "order")).await;
+    one.sent_again(entry.id, DOUBTED_AT).await.unwrap();
+    other.sent_again(entry.id, UnixMillis(DOUBTED_AT.0 - 60_000)).await.unwrap();
+    assert!(!one.withdraw(entry.id, Some(DOUBTED_AT)).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tampered_entry_is_corrupt_and_does_not_stop_the_others() {
+    let Some((database, store)) = opened() else { return };
+    let mut open = Vec::new();
+    for number in 0..5 {
+        open.push(intended(&store, intent("acme", &number.to_string())).await);
+    }
+    for (number, column) in [(0, "body"), (1, "v1_digest"), (3, "body")] {
+        database.sql(&format!("UPDATE journal SET {column} = '\\x01' WHERE order_id = '{number}'"));
+    }
+    let intent = &open[0].intent;
+    let error = store.entry(&intent.merchant, Direction::Payin, &intent.order_id).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Corrupt(text) if text.ends_with("the column body is not ours")), "{error}");
+    for limit in 1..3 {
+        let expected: Vec<_> = [&open[2], &open[4]].into_iter().take(limit.into()).cloned().collect();
+        assert_eq!(store.open_entries(None, limit).await.unwrap(), expected);
+    }
+    assert_eq!(store.open_entries(Some(open[2].id), 9).await.unwrap(), open[4..]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_says_nothing_new_costs_no_commit() {
+    let Some((database, store)) = opened() else { return };
+    let entry = intended(&store, intent("acme", "1")).await;
+    let entry = store.answer(entry, engine_answer(1)).await.unwrap().unwrap();
+    store.heard(entry.id, heard(Status::Success, None)).await.unwrap();
+    let version = || database.sql("SELECT xmin, ctid FROM journal");
+    let before = version();
+    for said in [Status::Pending, Status::Success, Status::Failed] {
+        store.heard(entry.id, heard(said, None)).await.unwrap();
+    }
+    assert_eq!(version(), before, "nothing was written");
+    let known = store.entry(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.unwrap();
+    assert!(matches!(known.unwrap().progress, Progress::Answered(passed) if passed.status == Status::Success));
+}

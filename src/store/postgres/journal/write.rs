@@ -1,0 +1,87 @@
+//! Rows of the journal, written and removed.
+
+use deadpool_postgres::{GenericClient, Transaction};
+use tokio_postgres::types::ToSql;
+
+use crate::domain::{CallbackUrl, RedirectUrl};
+use crate::store::postgres::fault::Fault;
+use crate::store::postgres::row::{bucket_in_number, narrow};
+use crate::store::rows::direction_number;
+use crate::store::rows::entry::NewEntry;
+use crate::store::{Digest, EngineAnswer, EntryId};
+
+/// Inserts an open entry, unless its order or its number is there.
+macro_rules! insert {
+    ($condition:literal) => {
+        concat!(
+            "INSERT INTO journal (entry, created_at, amount, bucket, direction, state, status, order_key, v1_digest, \
+             v1_members, currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
+             SELECT $1::bigint, $2::bigint, $3::bigint, $4::smallint, $5::smallint, 0, 0, $6::bytea, $7::bytea, $8::bytea, \
+             $9::text, $10::text, $11::text, $12::text, $13::text, $14::text, $15::bytea",
+            $condition,
+            " ON CONFLICT DO NOTHING"
+        )
+    };
+}
+
+const INSERT: &str = insert!("");
+
+const INSERT_UNLESS_RESERVED: &str = insert!(
+    " WHERE NOT EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = $4::smallint \
+     AND r.order_hash = substr($6::bytea, 7))"
+);
+
+/// Writes an entry without an answer; `false`: its order or its number is there.
+pub(super) async fn entry(client: &impl GenericClient, new: &NewEntry, id: EntryId) -> Result<bool, Fault> {
+    insert(client, INSERT, new, id).await
+}
+
+/// The same, unless its order is reserved.
+pub(super) async fn entry_unless_reserved(
+    client: &impl GenericClient,
+    new: &NewEntry,
+    id: EntryId,
+) -> Result<bool, Fault> {
+    insert(client, INSERT_UNLESS_RESERVED, new, id).await
+}
+
+async fn insert(client: &impl GenericClient, statement: &str, new: &NewEntry, id: EntryId) -> Result<bool, Fault> {
+    let (intent, Digest(order_key)) = (&new.intent, &new.order_key);
+    let parameters: [&(dyn ToSql + Sync); 15] = [
+        &id.0,
+        &intent.created_at.0,
+        &intent.amount.hundredths().cast_signed(),
+        &bucket_in_number(id.0),
+        &narrow(direction_number(intent.direction)),
+        &&order_key[..],
+        &&intent.v1.digest.0[..],
+        &intent.v1.members.as_ref().map(|members| &members.0[..]),
+        &intent.currency.as_str(),
+        &intent.merchant.as_str(),
+        &intent.order_id.as_str(),
+        &&*intent.api_key,
+        &intent.shop.as_deref().unwrap_or_default(),
+        &intent.v1.told.relayed_to().map(CallbackUrl::as_str),
+        &new.body,
+    ];
+    let statement = client.prepare_cached(statement).await?;
+    Ok(client.execute(&statement, &parameters).await? == 1)
+}
+
+/// Writes the answer into an entry and removes its body.
+pub(super) async fn complete(transaction: &Transaction<'_>, id: EntryId, answer: &EngineAnswer) -> Result<(), Fault> {
+    let redirect_url = answer.redirect_url.as_ref().map(RedirectUrl::expose);
+    let statement = transaction.prepare_cached(COMPLETE).await?;
+    transaction.execute(&statement, &[&bucket_in_number(id.0), &id.0, &&*answer.transaction_id, &redirect_url]).await?;
+    Ok(())
+}
+
+const COMPLETE: &str = "UPDATE journal SET state = 2, transaction_id = $3, redirect_url = $4, doubted_at = NULL, \
+    body = NULL WHERE bucket = $1 AND entry = $2";
+
+/// Removes an entry that is locked.
+pub(super) async fn remove(transaction: &Transaction<'_>, id: EntryId) -> Result<(), Fault> {
+    let statement = transaction.prepare_cached("DELETE FROM journal WHERE bucket = $1 AND entry = $2").await?;
+    transaction.execute(&statement, &[&bucket_in_number(id.0), &id.0]).await?;
+    Ok(())
+}

@@ -1,0 +1,390 @@
+//! The PostgreSQL store: one database, any number of gateways (contract section 11).
+//!
+//! ```text
+//! create               what has nothing to decide: up to 64 in one statement and one commit
+//!                      the rest: a transaction of its own
+//! settle, claim, ...   a transaction each
+//! by_id, by_order, ... a statement each
+//! ```
+//!
+//! All of it runs on one thread of the process, which owns at most 16 connections ([`node`]). Seals and hashes are the
+//! caller's. Nodes know nothing of each other: a unique key settles races, row locks order those who decide, leases hand
+//! over the work of those who died. What a lost connection leaves unknown is asked for again, never assumed ([`fault`]).
+
+mod audit;
+mod batch;
+mod connect;
+mod create;
+mod fault;
+mod history;
+mod insert;
+mod jobs;
+mod journal;
+mod ledger;
+mod node;
+mod opening;
+mod outbox;
+mod preparations;
+mod reserved;
+mod row;
+mod schema;
+mod settle;
+mod statuses;
+#[cfg(test)]
+mod tests;
+mod usage;
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use create::Created;
+use fault::Fault;
+use node::Thread;
+pub use opening::{open, open_beside};
+use row::{StoredRow, bucket_in, bucket_of, get, key};
+
+use super::vault::Vault;
+use super::{
+    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Digest, Draft, Fields, Kept, ProviderJob, ProviderQueue,
+    Reservations, Settlement, Standing, Store, StoreError, Stored,
+};
+use crate::clock::Random;
+use crate::domain::{
+    Amount, Balance, Currency, Direction, HistoryQuery, Made, MerchantId, Operation, OrderId, Outcome, Page,
+    Preparation, Record, Shown, TransactionId, UnixMillis,
+};
+use crate::store::rows::kept::{self, KeptLists, names_of};
+use crate::store::rows::operation::{NewRow, opened_fields, sealed_payer};
+use crate::store::rows::preparation;
+use crate::store::rows::told::V1Made;
+
+/// A store in a PostgreSQL database.
+pub struct PostgresStore {
+    thread: Thread,
+    queued: Arc<Notify>,
+    vault: Arc<Vault>,
+    kept: KeptLists,
+    random: Arc<dyn Random>,
+}
+
+impl std::fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PostgresStore(..)")
+    }
+}
+
+impl PostgresStore {
+    async fn store(&self, draft: Draft) -> Result<Creation, StoreError> {
+        let names = match &draft.comparison.kept {
+            Kept::Everything => None,
+            Kept::Names(names) => Some((self.kept.prepare(names), Arc::clone(names))),
+        };
+        let list = names.as_ref().map(|(list, _)| list.clone());
+        let row = Arc::new(NewRow::new(draft, &self.vault, list));
+        let nonce = self.random.number();
+        let created = self.thread.run(async move |node| create::create(&node, row, nonce).await).await?;
+        if let (Created::Stored { .. }, Some((list, names))) = (&created, names)
+            && list.unstored.is_some()
+        {
+            self.kept.remember(list.id, &names);
+        }
+        Ok(match created {
+            Created::Stored { verdict, queued } => {
+                if queued {
+                    self.queued.notify_one();
+                }
+                Creation::Created(verdict)
+            }
+            Created::Existing(row) => Creation::Existing(Box::new(self.decode(*row).await?)),
+            Created::Reserved => Creation::Reserved,
+            Created::IdTaken => Creation::IdTaken,
+        })
+    }
+
+    async fn decode(&self, row: StoredRow) -> Result<Stored, StoreError> {
+        let kept = match row.kept {
+            None => Kept::Everything,
+            Some(id) => Kept::Names(self.kept_names(id).await?),
+        };
+        row.decode(&self.vault, kept)
+    }
+
+    async fn kept_names(&self, id: i64) -> Result<kept::Names, StoreError> {
+        if let Some(names) = self.kept.recall(id) {
+            return Ok(names);
+        }
+        let read = self.thread.run(async move |node| {
+            node.ask(async |client| {
+                let statement = client.prepare_cached("SELECT names FROM kept_names WHERE id = $1").await?;
+                let found = client.query_opt(&statement, &[&id]).await?;
+                found.map(|row| get::<String>(&row, 0)).transpose()
+            })
+            .await
+        });
+        let names = read.await?.as_deref().and_then(names_of);
+        let names = names.ok_or_else(|| StoreError::Corrupt(format!("kept_names {id} is missing")))?;
+        self.kept.remember(id, &names);
+        Ok(names)
+    }
+
+    /// One operation by a statement whose parameters are a bucket and what names it there.
+    async fn one(&self, statement: &'static str, bucket: i16, name: Name) -> Result<Option<Stored>, StoreError> {
+        let read = self.thread.run(async move |node| {
+            node.ask(async |client| {
+                let statement = client.prepare_cached(statement).await?;
+                let found = match &name {
+                    Name::Id(id) => client.query_opt(&statement, &[&bucket, &id.to_stored()]).await?,
+                    Name::Order(order) => client.query_opt(&statement, &[&bucket, &key(order)]).await?,
+                };
+                found.as_ref().map(row::read).transpose()
+            })
+            .await
+        });
+        match read.await? {
+            Some(row) => self.decode(row).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    async fn book(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> Result<Settlement, StoreError> {
+        let payer = match &outcome {
+            Outcome::Success { payer } => sealed_payer(&self.vault, id, payer.as_ref()),
+            Outcome::Failed => None,
+        };
+        let nonce = self.random.number();
+        let settled = self.thread.run(async move |node| {
+            let settle = async |transaction: &deadpool_postgres::Transaction<'_>| {
+                settle::settle(transaction, id, &outcome, payer.as_deref(), at, nonce).await
+            };
+            node.transact(settle).await
+        });
+        let settlement = settled.await?;
+        if settlement == Settlement::Booked {
+            // To look for what nobody is told of costs the worker little.
+            self.queued.notify_one();
+        }
+        Ok(settlement)
+    }
+
+    async fn claim(&self, claim: Claim) -> Result<Vec<ProviderJob>, StoreError> {
+        let claimed =
+            self.thread.run(async move |node| node.ask(async |client| jobs::claim(client, &claim).await).await);
+        let mut jobs = Vec::new();
+        for job in claimed.await? {
+            match self.decode(job.row).await {
+                Ok(stored) => jobs.push(ProviderJob { operation: stored.operation, attempts: job.attempts }),
+                // One bad row must not stop the queue.
+                Err(error) => tracing::error!(%error, "a provider job cannot be read and is left for later"),
+            }
+        }
+        Ok(jobs)
+    }
+}
+
+/// What names an operation in its bucket.
+enum Name {
+    Id(TransactionId),
+    Order(Digest),
+}
+
+impl Store for PostgresStore {
+    fn comparer(&self) -> &Comparer {
+        self.vault.comparer()
+    }
+
+    fn create(&self, draft: Draft) -> Answer<'_, Creation> {
+        Box::pin(self.store(draft))
+    }
+
+    fn by_order<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+    ) -> Answer<'a, Standing> {
+        Box::pin(async move {
+            let (bucket, order) = (bucket_of(merchant), self.comparer().order_key(merchant, direction, order_id));
+            if let Some(stored) = self.one(row::BY_ORDER, bucket, Name::Order(order)).await? {
+                return Ok(Standing::Operation(Box::new(stored)));
+            }
+            let reserved = self
+                .thread
+                .run(async move |node| node.ask(async |client| reserved::holds(client, bucket, order).await).await);
+            Ok(if reserved.await? { Standing::Reserved } else { Standing::Free })
+        })
+    }
+
+    fn by_id(&self, id: TransactionId) -> Answer<'_, Option<Stored>> {
+        Box::pin(self.one(row::BY_ID, bucket_in(id), Name::Id(id)))
+    }
+
+    fn v1_made<'a>(&'a self, merchant: &'a MerchantId, order: Digest, digest: Digest) -> Answer<'a, Option<Made>> {
+        Box::pin(async move {
+            let merchant = merchant.clone();
+            let read = self.thread.run(async move |node| {
+                node.ask(async |client| statuses::made(client, &merchant, order, digest).await).await
+            });
+            read.await?.map(V1Made::understand).transpose()
+        })
+    }
+
+    fn v1_status<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+    ) -> Answer<'a, Option<Shown>> {
+        Box::pin(async move {
+            let order = self.comparer().order_key(merchant, direction, order_id);
+            let merchant = merchant.clone();
+            let read = self
+                .thread
+                .run(async move |node| node.ask(async |client| statuses::v1(client, &merchant, order).await).await);
+            read.await?.map(|status| status.understand(&self.vault, direction, order_id)).transpose()
+        })
+    }
+
+    fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> Answer<'a, Option<Record>> {
+        Box::pin(async move {
+            let merchant = merchant.clone();
+            let read = self
+                .thread
+                .run(async move |node| node.ask(async |client| statuses::v2(client, &merchant, id).await).await);
+            read.await?.map(|status| status.understand(&self.vault, id)).transpose()
+        })
+    }
+
+    fn fields(&self, id: TransactionId) -> Answer<'_, Option<Fields>> {
+        Box::pin(async move {
+            let read = self.thread.run(async move |node| {
+                node.ask(async |client| {
+                    let statement = client
+                        .prepare_cached("SELECT fields FROM operations WHERE bucket = $1 AND transaction_id = $2")
+                        .await?;
+                    let found = client.query_opt(&statement, &[&bucket_in(id), &id.to_stored()]).await?;
+                    found.map(|row| get::<Vec<u8>>(&row, 0)).transpose()
+                })
+                .await
+            });
+            read.await?.map(|sealed| opened_fields(&self.vault, id, &sealed)).transpose()
+        })
+    }
+
+    fn settle(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> Answer<'_, Settlement> {
+        Box::pin(self.book(id, outcome, at))
+    }
+
+    fn prepare(&self, id: TransactionId, preparation: Preparation) -> Answer<'_, bool> {
+        Box::pin(async move {
+            let sealed = preparation::sealed(&self.vault, id, &preparation)?;
+            let kept = self.thread.run(async move |node| {
+                node.transact(async |transaction| preparations::keep(transaction, id, &sealed).await).await
+            });
+            kept.await
+        })
+    }
+
+    fn preparation(&self, id: TransactionId) -> Answer<'_, Option<Preparation>> {
+        Box::pin(async move {
+            let read =
+                self.thread.run(async move |node| node.ask(async |client| preparations::of(client, id).await).await);
+            read.await?.map(|sealed| preparation::opened(&self.vault, id, &sealed)).transpose()
+        })
+    }
+
+    fn provider_queues(&self) -> Answer<'_, Vec<ProviderQueue>> {
+        Box::pin(async move {
+            let read = self.thread.run(async move |node| node.ask(async |client| jobs::queues(client).await).await);
+            Ok(read.await?.into_iter().map(|(shop, due)| ProviderQueue { shop, due }).collect())
+        })
+    }
+
+    fn claim_provider_jobs(&self, claim: Claim) -> Answer<'_, Vec<ProviderJob>> {
+        Box::pin(self.claim(claim))
+    }
+
+    fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> Answer<'_, ()> {
+        Box::pin(
+            self.thread.run(async move |node| node.ask(async |client| jobs::postpone(client, id, due).await).await),
+        )
+    }
+
+    fn end_provider_job(&self, id: TransactionId) -> Answer<'_, ()> {
+        Box::pin(self.thread.run(async move |node| node.ask(async |client| jobs::end(client, id).await).await))
+    }
+
+    fn reserve<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_ids: &'a [OrderId],
+    ) -> Answer<'a, Reservations> {
+        let key = |order_id| self.comparer().order_key(merchant, direction, order_id);
+        let (bucket, keys): (_, Vec<Digest>) = (bucket_of(merchant), order_ids.iter().map(key).collect());
+        Box::pin(self.thread.run(async move |node| {
+            node.transact(async |transaction| reserved::reserve(transaction, bucket, &keys).await).await
+        }))
+    }
+
+    fn open_ledger<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        opening: Arc<[(Currency, Amount)]>,
+        at: UnixMillis,
+    ) -> Answer<'a, ()> {
+        let (merchant, random) = (merchant.clone(), self.random.number());
+        Box::pin(self.thread.run(async move |node| {
+            // Almost every merchant is known: that costs no commit.
+            if node.ask(async |client| ledger::knows(client, &merchant).await).await? {
+                return Ok(());
+            }
+            let open = async |transaction: &deadpool_postgres::Transaction<'_>| {
+                ledger::open_alone(transaction, &merchant, &opening, at, random).await
+            };
+            node.transact(open).await
+        }))
+    }
+
+    fn balances<'a>(&'a self, merchant: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>> {
+        let merchant = merchant.clone();
+        Box::pin(
+            self.thread.run(async move |node| node.ask(async |client| ledger::balances(client, &merchant).await).await),
+        )
+    }
+
+    fn history(&self, query: HistoryQuery) -> Answer<'_, Page<Operation>> {
+        Box::pin(async move {
+            let read =
+                self.thread.run(async move |node| node.ask(async |client| history::page(client, &query).await).await);
+            let Page { items, has_more } = read.await?;
+            let mut operations = Vec::with_capacity(items.len());
+            for row in items {
+                operations.push(self.decode(row).await?.operation);
+            }
+            Ok(Page { items: operations, has_more })
+        })
+    }
+
+    fn audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> Answer<'_, Audit> {
+        let vault = Arc::clone(&self.vault);
+        Box::pin(self.thread.run_while_asked(async move |node| audit::run(&node, vault, progress).await))
+    }
+
+    fn probe(&self) -> Answer<'_, ()> {
+        Box::pin(self.thread.run(async move |node| {
+            node.ask(async |client| {
+                let statement = client.prepare_cached("UPDATE probe SET count = count + 1 WHERE id = 1").await?;
+                client.execute(&statement, &[]).await.map(drop).map_err(Fault::from)
+            })
+            .await
+        }))
+    }
+
+    fn close(&self) -> Answer<'_, ()> {
+        Box::pin(async move {
+            self.thread.close().await;
+            Ok(())
+        })
+    }
+}

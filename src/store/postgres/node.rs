@@ -1,0 +1,229 @@
+//! The thread that speaks to the database. All connections live on it, with a runtime of their own, so that none of them
+//! depends on a listener's threads; whoever asks sends a piece of work and waits for its result. A caller who goes away
+//! abandons nothing: the work comes to its end.
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use deadpool_postgres::{Object, Pool, Transaction};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::batch::Batches;
+use super::fault::{Fault, Remedy, closed};
+use crate::clock::Random;
+use crate::store::StoreError;
+
+/// The most pieces of work under way or waiting; one more is refused at once.
+const MOST_WORK: usize = 16 * 1024;
+
+/// After so long nothing is tried again.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often a transaction is tried that others are in the way of.
+const TRIES: u32 = 12;
+
+/// The first wait before a transaction is tried again; it doubles, up to [`LONGEST_WAIT`], and is drawn between half of it
+/// and all of it.
+const FIRST_WAIT: Duration = Duration::from_millis(2);
+const LONGEST_WAIT: Duration = Duration::from_millis(250);
+
+type Work = Box<dyn FnOnce(Rc<Node>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
+
+/// What lives on the thread.
+pub(super) struct Node {
+    pool: Pool,
+    random: Arc<dyn Random>,
+    pub(super) batches: Batches,
+}
+
+impl Node {
+    /// Whether the store was closed.
+    pub(super) fn is_closed(&self) -> bool {
+        self.pool.is_closed()
+    }
+
+    /// A connection. Work of one statement is a transaction by itself.
+    pub(super) async fn client(&self) -> Result<Object, Fault> {
+        Ok(self.pool.get().await?)
+    }
+
+    /// Runs a transaction, again where others were in its way or its connection was lost: `work` may run more than once, and
+    /// finds what an earlier run of it committed when only the word of that was lost.
+    pub(super) async fn transact<T>(
+        &self,
+        work: impl AsyncFn(&Transaction<'_>) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        self.transact_or_leave(async |transaction| Ok(Ok(work(transaction).await?))).await
+    }
+
+    /// The same for work that may leave everything as it was, and has something to say all the same.
+    pub(super) async fn transact_or_leave<T>(
+        &self,
+        work: impl AsyncFn(&Transaction<'_>) -> Result<Result<T, T>, Fault>,
+    ) -> Result<T, StoreError> {
+        let once = async || {
+            let mut client = self.client().await?;
+            let transaction = client.transaction().await?;
+            match work(&transaction).await? {
+                Ok(done) => {
+                    transaction.commit().await?;
+                    Ok(done)
+                }
+                Err(left) => {
+                    transaction.rollback().await?;
+                    Ok(left)
+                }
+            }
+        };
+        self.persist(once).await
+    }
+
+    /// Runs statements on a connection, again where that may help: see [`Node::transact`].
+    pub(super) async fn ask<T>(&self, work: impl AsyncFn(&Object) -> Result<T, Fault>) -> Result<T, StoreError> {
+        let once = async || {
+            let client = self.client().await?;
+            work(&client).await
+        };
+        self.persist(once).await
+    }
+
+    /// Tries again what may come to a better end.
+    pub(super) async fn persist<T>(&self, once: impl AsyncFn() -> Result<T, Fault>) -> Result<T, StoreError> {
+        let began = Instant::now();
+        let mut wait = FIRST_WAIT;
+        for tried in 1.. {
+            let fault = match once().await {
+                Ok(done) => return Ok(done),
+                Err(fault) => fault,
+            };
+            let remedy = fault.remedy();
+            if remedy == Remedy::Elsewhere {
+                // The others are most likely of the same server, which is gone or must not be written to any more.
+                self.pool.retain(|_, _| false);
+            }
+            if remedy == Remedy::None || tried == TRIES || began.elapsed() + wait > PATIENCE {
+                return Err(fault.told());
+            }
+            tokio::time::sleep(self.jittered(wait)).await;
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+        Err(closed())
+    }
+
+    /// Between half of a time and all of it.
+    fn jittered(&self, wait: Duration) -> Duration {
+        let half = wait / 2;
+        let micros = u64::try_from(half.as_micros()).unwrap_or(u64::MAX).max(1);
+        half + Duration::from_micros(self.random.number() % micros)
+    }
+}
+
+/// The way to the thread.
+pub(super) struct Thread {
+    work: mpsc::UnboundedSender<Work>,
+    room: Arc<Semaphore>,
+    closed: AtomicBool,
+    pool: Pool,
+}
+
+impl Thread {
+    /// Starts the thread, which ends when nobody can send it work any more.
+    ///
+    /// # Errors
+    /// The system has no more threads.
+    pub(super) fn start(pool: Pool, random: Arc<dyn Random>) -> std::io::Result<Self> {
+        let (work, mut asked) = mpsc::unbounded_channel::<Work>();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let connections = pool.clone();
+        std::thread::Builder::new().name("store-postgres".to_owned()).spawn(move || {
+            let node = Rc::new(Node { pool: connections, random, batches: Batches::default() });
+            tokio::task::LocalSet::new().block_on(&runtime, async move {
+                while let Some(work) = asked.recv().await {
+                    tokio::task::spawn_local(work(Rc::clone(&node)));
+                }
+            });
+        })?;
+        Ok(Self { work, room: Arc::new(Semaphore::new(MOST_WORK)), closed: AtomicBool::new(false), pool })
+    }
+
+    /// Sends a piece of work at once; what is given waits for its result.
+    ///
+    /// # Errors
+    /// Too much is waiting, the store is closed, or the work's own.
+    pub(super) fn run<T, F>(&self, work: F) -> impl Future<Output = Result<T, StoreError>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: AsyncFnOnce(Rc<Node>) -> Result<T, StoreError> + Send + 'static,
+    {
+        let (reply, result) = oneshot::channel();
+        let sent = self.send(async move |node| {
+            // Whoever asked may have gone; what was done stands.
+            let _ = reply.send(work(node).await);
+        });
+        async move {
+            sent?;
+            result.await.unwrap_or_else(|_| Err(closed()))
+        }
+    }
+
+    /// The same for work that is of no use any more when nobody waits for it: it ends then, wherever it is.
+    ///
+    /// # Errors
+    /// As [`Thread::run`].
+    pub(super) fn run_while_asked<T, F>(
+        &self,
+        work: F,
+    ) -> impl Future<Output = Result<T, StoreError>> + Send + use<T, F>
+    where
+        T: Send + 'static,
+        F: AsyncFnOnce(Rc<Node>) -> Result<T, StoreError> + Send + 'static,
+    {
+        let (mut reply, result) = oneshot::channel();
+        let sent = self.send(async move |node| {
+            let done = tokio::select! {
+                done = work(node) => done,
+                () = reply.closed() => return,
+            };
+            let _ = reply.send(done);
+        });
+        async move {
+            sent?;
+            result.await.unwrap_or_else(|_| Err(closed()))
+        }
+    }
+
+    /// Sends a piece of work that tells its result by itself.
+    ///
+    /// # Errors
+    /// Too much is waiting, or the store is closed.
+    pub(super) fn send(&self, work: impl AsyncFnOnce(Rc<Node>) + Send + 'static) -> Result<(), StoreError> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(closed());
+        }
+        let room = Arc::clone(&self.room)
+            .try_acquire_owned()
+            .map_err(|_| StoreError::Unavailable("too many commands are waiting".to_owned()))?;
+        let boxed: Work = Box::new(move |node| {
+            Box::pin(async move {
+                work(node).await;
+                drop(room);
+            })
+        });
+        self.work.send(boxed).map_err(|_| closed())
+    }
+
+    /// Takes no more work, finishes what was taken, and closes the connections.
+    pub(super) async fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        let all = u32::try_from(MOST_WORK).unwrap_or(u32::MAX);
+        if let Ok(all) = self.room.acquire_many(all).await {
+            all.forget();
+        }
+        self.room.close();
+        self.pool.close();
+    }
+}

@@ -1,0 +1,234 @@
+//! The outbox in the tables `callbacks`, which holds what is pending and stays small, `callbacks_told` and
+//! `callback_tries` (contract section 10). A callback is in one of the first two, queued in the commit of the result;
+//! it moves between them in one statement, and whoever changes it by name holds its row first ([`standing`]).
+//!
+//! A lease ends by itself. Whoever had it, on this node or another one, may come back late, when the callback was
+//! claimed or resent by somebody else: what it says is kept, but only that the receiver has it still counts (see
+//! [`tries`]).
+
+mod entries;
+mod list;
+mod queue;
+mod standing;
+mod subject;
+mod tries;
+
+use std::cell::Cell;
+use std::collections::HashMap;
+
+use deadpool_postgres::Transaction;
+use tokio::sync::Notify;
+
+use super::PostgresStore;
+use super::fault::Fault;
+use crate::domain::{Direction, MerchantId, State, UnixMillis};
+use crate::store::{
+    Addressee, Answer, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackPlace, CallbackQuery,
+    CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Digest, EntryId, Expiry, News, Outbox,
+    OutboxSize, Relayed, Resent, StoreError,
+};
+use queue::Due;
+use subject::Subject;
+
+pub(super) use entries::{forget, hand_over};
+pub(super) use queue::NewCallback;
+pub(super) use subject::origin_of;
+
+pub(super) use crate::store::rows::callback::address;
+
+/// How long a callback is left alone that cannot be read.
+const PUT_OFF_MILLIS: i64 = 60_000;
+
+impl PostgresStore {
+    async fn claim_due(&self, claim: CallbackClaim) -> Result<Vec<CallbackJob>, StoreError> {
+        let (now, lease_until) = (claim.now, claim.lease_until);
+        let claimed = self.thread.run(async move |node| {
+            let claimed = node.ask(async |client| queue::claim(client, &claim).await).await?;
+            let subjects = node.ask(async |client| subject::of_all(client, &claimed).await).await?;
+            Ok((claimed, subjects))
+        });
+        let (claimed, mut subjects): (_, HashMap<i64, Subject>) = claimed.await?;
+        let (mut jobs, mut unreadable) = (Vec::with_capacity(claimed.len()), Vec::new());
+        for due in claimed {
+            let (name, subject) = ((due.bucket, due.key), subjects.remove(&due.key));
+            match self.job(due, subject).await {
+                Ok(job) => jobs.push(job),
+                Err(error) => {
+                    // One bad row must not stop the queue.
+                    tracing::error!(%error, "a callback cannot be read and is left for later");
+                    unreadable.push(name);
+                }
+            }
+        }
+        if !unreadable.is_empty() {
+            let later = UnixMillis(now.0.saturating_add(PUT_OFF_MILLIS));
+            let put_off = self.thread.run(async move |node| {
+                node.ask(async |client| queue::put_off(client, &unreadable, lease_until, later).await).await
+            });
+            put_off.await?;
+        }
+        Ok(jobs)
+    }
+
+    async fn job(&self, due: Due, subject: Option<Subject>) -> Result<CallbackJob, StoreError> {
+        let missing = || StoreError::Corrupt(format!("callback {}: what it is about is missing", due.key));
+        let id = CallbackId::new(CallbackSubject::from_key(due.key).ok_or_else(missing)?, due.nonce.cast_unsigned());
+        let news = match subject.ok_or_else(missing)? {
+            Subject::Operation(row) => {
+                let stored = self.decode(*row).await?;
+                if stored.operation.state == State::Pending {
+                    return Err(StoreError::Corrupt(format!("callback {id}: its operation has no result")));
+                }
+                News::Operation(Box::new(stored))
+            }
+            Subject::Entry(row) => News::Entry(Box::new(row.decode(&self.vault)?)),
+        };
+        Ok(CallbackJob { id, target: due.target, attempts: due.attempts, queued_at: due.queued_at, news })
+    }
+
+    /// Runs a change, and tells the worker if it queued something, or may have before it had to be run again.
+    async fn queueing<T: Send + 'static>(
+        &self,
+        change: impl AsyncFn(&Transaction<'_>) -> Result<T, Fault> + Send + 'static,
+        queued: impl FnOnce(&T) -> bool,
+    ) -> Result<T, StoreError> {
+        let done = self.thread.run(async move |node| {
+            let runs = Cell::new(0_u32);
+            let done = node.transact(async |transaction| {
+                runs.set(runs.get() + 1);
+                change(transaction).await
+            });
+            Ok((done.await?, runs.get() > 1))
+        });
+        let (done, in_doubt) = done.await?;
+        if in_doubt || queued(&done) {
+            self.queued.notify_one();
+        }
+        Ok(done)
+    }
+
+    async fn make_ready(&self, id: CallbackId, now: UnixMillis) -> Result<(), StoreError> {
+        let CallbackSubject::Entry(entry) = id.subject() else { return Ok(()) };
+        let ready = async move |transaction: &Transaction<'_>| match entries::address(transaction, entry).await? {
+            Some(url) => queue::ready(transaction, id, &origin_of(&url)?, now).await,
+            None => Ok(false),
+        };
+        self.queueing(ready, |ready| *ready).await.map(drop)
+    }
+
+    async fn list(&self, query: CallbackQuery) -> Result<Vec<CallbackRecord>, StoreError> {
+        let scope = self.scope(&query);
+        let read = self.thread.run(async move |node| list::records(&node, &query, &scope).await);
+        let (records, unreadable) = read.await?;
+        for column in unreadable {
+            tracing::error!(column, "a callback cannot be read and is not listed");
+        }
+        Ok(records)
+    }
+
+    /// Among which callbacks a query looks: an order that it names is looked for in either direction.
+    fn scope(&self, query: &CallbackQuery) -> list::Scope {
+        match (&query.merchant, &query.order_id) {
+            (None, Some(_)) => list::Scope::Nothing,
+            (None, None) => list::Scope::All,
+            (Some(merchant), None) => list::Scope::Merchant(merchant.clone()),
+            (Some(merchant), Some(order_id)) => {
+                let key = |direction| self.vault.comparer().order_key(merchant, direction, order_id);
+                list::Scope::Orders(merchant.clone(), [Direction::Payin, Direction::Payout].map(key))
+            }
+        }
+    }
+
+    async fn resend_all(
+        &self,
+        query: CallbackQuery,
+        now: UnixMillis,
+    ) -> Result<(usize, Option<CallbackPlace>), StoreError> {
+        let scope = self.scope(&query);
+        let query = CallbackQuery { states: vec![CallbackState::Failed], ..query };
+        let limit = query.limit;
+        let places = self.thread.run(async move |node| list::places(&node, &query, &scope).await).await?;
+        // Others may have taken some of them since: whether there are more is told by what was found.
+        let next = places.last().copied().filter(|_| places.len() == limit);
+        let resend = async move |transaction: &Transaction<'_>| tries::resend_failed(transaction, &places, now).await;
+        let count = self.queueing(resend, |count| *count > 0).await?;
+        Ok((count, next))
+    }
+}
+
+impl Outbox for PostgresStore {
+    fn callbacks_queued(&self) -> &Notify {
+        &self.queued
+    }
+
+    fn callback_queues(&self) -> Answer<'_, Vec<CallbackQueue>> {
+        Box::pin(self.thread.run(async move |node| node.ask(async |client| queue::queues(client).await).await))
+    }
+
+    fn claim_callbacks(&self, claim: CallbackClaim) -> Answer<'_, Vec<CallbackJob>> {
+        Box::pin(self.claim_due(claim))
+    }
+
+    fn callback_tried(&self, id: CallbackId, tried: CallbackTry, next: CallbackNext) -> Answer<'_, ()> {
+        Box::pin(self.thread.run(async move |node| {
+            node.transact(async |transaction| tries::record(transaction, id, &tried, next).await).await
+        }))
+    }
+
+    fn postpone_callback(&self, id: CallbackId, due: UnixMillis) -> Answer<'_, ()> {
+        Box::pin(
+            self.thread.run(async move |node| node.ask(async |client| queue::postpone(client, id, due).await).await),
+        )
+    }
+
+    fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, ()> {
+        Box::pin(self.make_ready(id, now))
+    }
+
+    fn drop_callback(&self, id: CallbackId) -> Answer<'_, ()> {
+        Box::pin(
+            self.thread
+                .run(async move |node| node.transact(async |transaction| queue::remove(transaction, id).await).await),
+        )
+    }
+
+    fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize> {
+        Box::pin(self.thread.run(async move |node| node.ask(async |client| queue::expire(client, &expiry).await).await))
+    }
+
+    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Digest) -> Answer<'a, Option<Addressee>> {
+        let merchant = merchant.clone();
+        Box::pin(
+            self.thread.run(async move |node| {
+                node.ask(async |client| subject::addressee(client, &merchant, order).await).await
+            }),
+        )
+    }
+
+    fn relayed(&self, entry: EntryId, at: UnixMillis) -> Answer<'_, Relayed> {
+        let nonce = self.random.number();
+        let relay = async move |transaction: &Transaction<'_>| entries::relay(transaction, entry, nonce, at).await;
+        Box::pin(self.queueing(relay, |relayed| *relayed == Relayed::Queued))
+    }
+
+    fn callback(&self, id: CallbackId) -> Answer<'_, Option<(CallbackRecord, Vec<CallbackTry>)>> {
+        Box::pin(self.thread.run(async move |node| list::one(&node, id).await))
+    }
+
+    fn callbacks(&self, query: CallbackQuery) -> Answer<'_, Vec<CallbackRecord>> {
+        Box::pin(self.list(query))
+    }
+
+    fn resend_callback(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, Resent> {
+        let resend = async move |transaction: &Transaction<'_>| tries::resend(transaction, id, now).await;
+        Box::pin(self.queueing(resend, |resent| *resent == Resent::Queued))
+    }
+
+    fn resend_failed(&self, query: CallbackQuery, now: UnixMillis) -> Answer<'_, (usize, Option<CallbackPlace>)> {
+        Box::pin(self.resend_all(query, now))
+    }
+
+    fn outbox_size(&self) -> Answer<'_, OutboxSize> {
+        Box::pin(self.thread.run(async move |node| node.ask(async |client| list::size(client).await).await))
+    }
+}

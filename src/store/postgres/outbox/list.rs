@@ -1,0 +1,265 @@
+//! The list of callbacks, newest first: by `queued_at` and then by the number of what they are about.
+//!
+//! Each state is read along an index in which it is in this order, no further than the slice goes, and the states are
+//! merged by the database. Rows are read of those alone that are shown.
+
+use deadpool_postgres::{GenericClient, Transaction};
+use tokio_postgres::types::{FromSql, ToSql};
+use tokio_postgres::{IsolationLevel, Row};
+
+use super::subject::bucket_in_key;
+use super::tries;
+use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
+use crate::store::postgres::fault::Fault;
+use crate::store::postgres::node::Node;
+use crate::store::postgres::row::{bucket_of, get, key, narrow};
+use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
+use crate::store::rows::{NotOurs, OrNot, direction_of};
+use crate::store::{
+    CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Digest,
+    OutboxSize, StoreError,
+};
+
+/// Among which callbacks a query looks.
+#[derive(Debug, Clone)]
+pub(super) enum Scope {
+    All,
+    Merchant(MerchantId),
+    /// Those of the orders of these keys, which are this merchant's.
+    Orders(MerchantId, [Digest; 2]),
+    Nothing,
+}
+
+/// What a column held that was never written there.
+type Column = &'static str;
+
+/// Runs statements that see the store at one moment.
+async fn at_one_moment<T>(
+    node: &Node,
+    read: impl AsyncFn(&Transaction<'_>) -> Result<T, Fault>,
+) -> Result<T, StoreError> {
+    node.persist(async || {
+        let mut client = node.client().await?;
+        let moment = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
+        let transaction = moment.start().await?;
+        let found = read(&transaction).await?;
+        transaction.commit().await?;
+        Ok(found)
+    })
+    .await
+}
+
+/// A slice of the list, of one moment, and what made others unreadable, which are left out.
+///
+/// # Errors
+/// The database does not answer.
+pub(super) async fn records(
+    node: &Node,
+    query: &CallbackQuery,
+    scope: &Scope,
+) -> Result<(Vec<CallbackRecord>, Vec<Column>), StoreError> {
+    at_one_moment(node, async |transaction| {
+        let (mut records, mut unreadable) = (Vec::new(), Vec::new());
+        let mut rest = query.clone();
+        loop {
+            let found = found(transaction, &rest, scope).await?;
+            for record in records_at(transaction, &found).await? {
+                match record {
+                    Ok(record) => records.push(record),
+                    Err(NotOurs(column)) => unreadable.push(column),
+                }
+            }
+            match found.last() {
+                // Others take the places of those that cannot be read: a slice that is not full is the last one.
+                Some(last) if found.len() == rest.limit && records.len() < query.limit => {
+                    rest.after = Some(*last);
+                    rest.limit = query.limit - records.len();
+                }
+                _ => return Ok((records, unreadable)),
+            }
+        }
+    })
+    .await
+}
+
+/// The places of a slice of the list, of one moment.
+///
+/// # Errors
+/// The database does not answer.
+pub(super) async fn places(
+    node: &Node,
+    query: &CallbackQuery,
+    scope: &Scope,
+) -> Result<Vec<CallbackPlace>, StoreError> {
+    at_one_moment(node, async |transaction| found(transaction, query, scope).await).await
+}
+
+async fn found(
+    transaction: &Transaction<'_>,
+    query: &CallbackQuery,
+    scope: &Scope,
+) -> Result<Vec<CallbackPlace>, Fault> {
+    match scope {
+        Scope::Nothing => Ok(Vec::new()),
+        Scope::All => slice(transaction, query, ALL, &[]).await,
+        Scope::Merchant(merchant) => {
+            slice(transaction, query, OF_MERCHANT, &[&bucket_of(merchant), &merchant.as_str()]).await
+        }
+        Scope::Orders(merchant, orders) => {
+            let bucket = bucket_of(merchant);
+            let about = keys_of(transaction, bucket, orders).await?;
+            slice(transaction, query, OF_ORDERS, &[&bucket, &about]).await
+        }
+    }
+}
+
+/// The numbers of what orders name.
+async fn keys_of(transaction: &Transaction<'_>, bucket: i16, orders: &[Digest; 2]) -> Result<Vec<i64>, Fault> {
+    let statement = transaction
+        .prepare_cached(
+            "SELECT transaction_id FROM operations WHERE bucket = $1 AND order_key IN ($2, $3) UNION ALL \
+             SELECT -entry FROM journal WHERE bucket = $1 AND order_key IN ($2, $3)",
+        )
+        .await?;
+    let [payin, payout] = orders;
+    let rows = transaction.query(&statement, &[&bucket, &key(payin), &key(payout)]).await?;
+    rows.iter().map(|row| get(row, 0)).collect()
+}
+
+/// The places of a query's states, each read as far as the slice goes. Parameters: 1 and 2 the place where they end, 3
+/// when they begin, 4 how many, 5 whether pending ones are asked for, 6 which of the others, 7 and 8 the condition's.
+macro_rules! places {
+    ($condition:literal) => {
+        concat!(
+            "SELECT queued_at, key FROM ((SELECT queued_at, key FROM callbacks \
+             WHERE $5 AND (queued_at, key) < ($1, $2) AND queued_at >= $3",
+            $condition,
+            " ORDER BY queued_at DESC, key DESC LIMIT $4) UNION ALL \
+             (SELECT told.queued_at, told.key FROM unnest($6::smallint[]) AS wanted (state) CROSS JOIN LATERAL \
+             (SELECT queued_at, key FROM callbacks_told \
+             WHERE state = wanted.state AND (queued_at, key) < ($1, $2) AND queued_at >= $3",
+            $condition,
+            " ORDER BY queued_at DESC, key DESC LIMIT $4) AS told)) AS place ORDER BY queued_at DESC, key DESC LIMIT $4"
+        )
+    };
+}
+
+pub(super) const ALL: &str = places!("");
+pub(super) const OF_MERCHANT: &str = places!(" AND bucket = $7 AND merchant = $8");
+pub(super) const OF_ORDERS: &str = places!(" AND bucket = $7 AND key = ANY($8)");
+
+async fn slice(
+    transaction: &Transaction<'_>,
+    query: &CallbackQuery,
+    sql: &str,
+    condition: &[&(dyn ToSql + Sync)],
+) -> Result<Vec<CallbackPlace>, Fault> {
+    let (end, begin) = (end_of(query), query.since.map_or(i64::MIN, |since| since.0));
+    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    let pending = query.states.contains(&CallbackState::Pending);
+    let told: Vec<i16> = [CallbackState::Delivered, CallbackState::Failed]
+        .into_iter()
+        .filter(|state| query.states.contains(state))
+        .map(|state| narrow(state_number(state)))
+        .collect();
+    let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&end.queued_at.0, &end.key, &begin, &limit, &pending, &told];
+    parameters.extend(condition);
+    let statement = transaction.prepare_cached(sql).await?;
+    let rows = transaction.query(&statement, &parameters).await?;
+    rows.iter().map(|row| Ok(CallbackPlace { queued_at: UnixMillis(get(row, 0)?), key: get(row, 1)? })).collect()
+}
+
+/// The places of a query end before this one.
+fn end_of(query: &CallbackQuery) -> CallbackPlace {
+    let until = query.until.map_or(CallbackPlace { queued_at: UnixMillis(i64::MAX), key: i64::MAX }, |until| {
+        CallbackPlace { queued_at: UnixMillis(until.0.saturating_add(1)), key: i64::MIN }
+    });
+    query.after.map_or(until, |after| after.min(until))
+}
+
+/// The records at places, in their order; an error is the column that holds what was never written there.
+async fn records_at(
+    transaction: &Transaction<'_>,
+    places: &[CallbackPlace],
+) -> Result<Vec<Result<CallbackRecord, NotOurs>>, Fault> {
+    let keys: Vec<i64> = places.iter().map(|place| place.key).collect();
+    let buckets: Vec<i16> = keys.iter().map(|key| bucket_in_key(*key)).collect();
+    let statement = transaction.prepare_cached(RECORDS).await?;
+    let rows = transaction.query(&statement, &[&buckets, &keys]).await?;
+    let mut records: Vec<_> = rows.iter().map(understood).collect();
+    // What a callback is about is missing.
+    records.resize_with(places.len(), || Err(NotOurs("key")));
+    Ok(records)
+}
+
+/// What records are made of, and what they are about; the order is [`understood`]'s. The limits say that there is one
+/// of each.
+pub(super) const RECORDS: &str = "SELECT c.key, c.nonce, c.merchant, c.target, c.state, c.queued_at, c.due_at, \
+     c.leased, c.tries, c.last_status, c.last_error, about.direction, about.order_id, about.url, about.relayed, \
+     about.transaction_id \
+     FROM unnest($1::smallint[], $2::bigint[]) WITH ORDINALITY AS place (bucket, key, number) CROSS JOIN LATERAL (\
+     SELECT key, nonce, merchant, target, 0::smallint AS state, queued_at, due_at, leased, tries, last_status, \
+     last_error FROM callbacks WHERE bucket = place.bucket AND key = place.key UNION ALL \
+     SELECT key, nonce, merchant, target, state, queued_at, due_at, false, tries, last_status, last_error \
+     FROM callbacks_told WHERE bucket = place.bucket AND key = place.key LIMIT 1) AS c CROSS JOIN LATERAL (\
+     SELECT direction, order_id, CASE WHEN relayed THEN v1_callback_url ELSE callback_url END AS url, relayed, \
+     transaction_id::text FROM operations WHERE bucket = place.bucket AND transaction_id = place.key UNION ALL \
+     SELECT direction, order_id, v1_callback_url, true, transaction_id \
+     FROM journal WHERE bucket = place.bucket AND entry = -place.key LIMIT 1) AS about ORDER BY place.number";
+
+fn understood(row: &Row) -> Result<CallbackRecord, NotOurs> {
+    fn column<'a, T: FromSql<'a>>(row: &'a Row, at: usize, name: Column) -> Result<T, NotOurs> {
+        row.try_get(at).map_err(|_| NotOurs(name))
+    }
+    let number = |at, name| column::<i16>(row, at, name).map(i64::from);
+    let text = |at, name| column::<&str>(row, at, name);
+    let subject = CallbackSubject::from_key(column(row, 0, "key")?).ok_or(NotOurs("key"))?;
+    let status = column::<Option<i32>>(row, 9, "last_status")?.map(i64::from);
+    let outcome = outcome_of(status, column(row, 10, "last_error")?);
+    Ok(CallbackRecord {
+        id: CallbackId::new(subject, column::<i64>(row, 1, "nonce")?.cast_unsigned()),
+        merchant: MerchantId::new(text(2, "merchant")?).or_not("merchant")?,
+        direction: direction_of(number(11, "direction")?).ok_or(NotOurs("direction"))?,
+        order_id: OrderId::new(text(12, "order_id")?).or_not("order_id")?,
+        transaction_id: column(row, 15, "transaction_id")?,
+        url: CallbackUrl::new_allowing_http(text(13, "callback_url")?).or_not("callback_url")?,
+        is_v1: column(row, 14, "relayed")?,
+        state: state_of(number(4, "state")?).ok_or(NotOurs("state"))?,
+        target: target_of(column(row, 3, "target")?),
+        is_claimed: column(row, 7, "leased")?,
+        queued_at: UnixMillis(column(row, 5, "queued_at")?),
+        due: UnixMillis(column(row, 6, "due_at")?),
+        tries: u32::try_from(column::<i64>(row, 8, "tries")?).map_err(|_| NotOurs("tries"))?,
+        last: outcome.map_err(NotOurs)?,
+    })
+}
+
+/// A callback with its tries.
+///
+/// # Errors
+/// The database does not answer, or a column holds what was never written there.
+pub(super) async fn one(node: &Node, id: CallbackId) -> Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError> {
+    let not_ours = |column| StoreError::Corrupt(format!("callback {id}: the column {column} is not ours"));
+    at_one_moment(node, async |transaction| {
+        let key = id.subject().key();
+        let statement = transaction.prepare_cached(RECORDS).await?;
+        let found = transaction.query_opt(&statement, &[&vec![bucket_in_key(key)], &vec![key]]).await?;
+        let record = found.as_ref().map(understood).transpose().map_err(|NotOurs(column)| not_ours(column))?;
+        let Some(record) = record.filter(|record| record.id == id) else { return Ok(None) };
+        Ok(Some((record, tries::of(transaction, id).await?.map_err(not_ours)?)))
+    })
+    .await
+}
+
+/// How many callbacks wait and since when, and how many were given up.
+pub(super) const SIZE: &str = "SELECT count(*), min(queued_at), \
+     (SELECT count(*) FROM callbacks_told WHERE state = 2) FROM callbacks";
+
+/// Counts what waits and what was given up.
+pub(super) async fn size(client: &impl GenericClient) -> Result<OutboxSize, Fault> {
+    let statement = client.prepare_cached(SIZE).await?;
+    let found = client.query_one(&statement, &[]).await?;
+    let count = |at| get::<i64>(&found, at).map(i64::unsigned_abs);
+    let oldest = get::<Option<i64>>(&found, 1)?.map(UnixMillis);
+    Ok(OutboxSize { pending: count(0)?, failed: count(2)?, oldest })
+}

@@ -1,0 +1,119 @@
+//! What callbacks are about: operations and entries of the journal, and where their merchants are told.
+
+use std::collections::HashMap;
+
+use deadpool_postgres::GenericClient;
+use tokio_postgres::Row;
+
+use super::queue::Due;
+use crate::domain::{CallbackUrl, MerchantId, OrderId};
+use crate::store::postgres::fault::Fault;
+use crate::store::postgres::journal::entry_row::{self, entry};
+use crate::store::postgres::row::{self, StoredRow, bucket_in_number, bucket_of, get, key, operation, small};
+use crate::store::rows::entry::EntryRow;
+use crate::store::rows::{NotOurs, OrNot, direction_of};
+use crate::store::{Addressee, Digest, EntryId, StoreError};
+
+/// The bucket of what a callback is about, in the number of that: a `transaction_id`, or an entry's number below zero.
+pub(in crate::store::postgres) const fn bucket_in_key(key: i64) -> i16 {
+    bucket_in_number(if key < 0 { key.wrapping_neg() } else { key })
+}
+
+/// The target of an address that the store holds.
+///
+/// # Errors
+/// It is no address.
+pub(in crate::store::postgres) fn origin_of(url: &str) -> Result<String, Fault> {
+    Ok(CallbackUrl::new_allowing_http(url).or_not("callback_url")?.origin())
+}
+
+/// What a callback is about, still sealed.
+pub(super) enum Subject {
+    Operation(Box<StoredRow>),
+    Entry(Box<EntryRow>),
+}
+
+/// Reads what claimed callbacks are about, as far as it is there and readable: by their keys.
+pub(super) async fn of_all(client: &impl GenericClient, claimed: &[Due]) -> Result<HashMap<i64, Subject>, Fault> {
+    let mut found = HashMap::with_capacity(claimed.len());
+    let (entries, operations): (Vec<&Due>, Vec<&Due>) = claimed.iter().partition(|due| due.key < 0);
+    for row in read(client, OPERATIONS, &operations).await? {
+        if let Ok(row) = row::read(&row) {
+            found.insert(row.id, Subject::Operation(Box::new(row)));
+        }
+    }
+    for row in read(client, ENTRIES, &entries).await? {
+        if let Ok(row) = entry_row::read(&row) {
+            found.insert(-row.id, Subject::Entry(Box::new(row)));
+        }
+    }
+    Ok(found)
+}
+
+pub(super) const OPERATIONS: &str = operation!(
+    "FROM unnest($1::smallint[], $2::bigint[]) AS given (bucket, key) \
+     JOIN operations o ON o.bucket = given.bucket AND o.transaction_id = given.key"
+);
+
+pub(super) const ENTRIES: &str = entry!(
+    "FROM unnest($1::smallint[], $2::bigint[]) AS given (bucket, key) \
+     JOIN journal j ON j.bucket = given.bucket AND j.entry = -given.key"
+);
+
+async fn read(client: &impl GenericClient, sql: &str, claimed: &[&Due]) -> Result<Vec<Row>, Fault> {
+    if claimed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (buckets, keys): (Vec<i16>, Vec<i64>) = claimed.iter().map(|due| (due.bucket, due.key)).unzip();
+    let statement = client.prepare_cached(sql).await?;
+    Ok(client.query(&statement, &[&buckets, &keys]).await?)
+}
+
+/// Whom a merchant's order of a key names, if it was made from v1 with the relay's address.
+pub(super) async fn addressee(
+    client: &impl GenericClient,
+    merchant: &MerchantId,
+    order: Digest,
+) -> Result<Option<Addressee>, Fault> {
+    let statement = client.prepare_cached(ADDRESSEE).await?;
+    let found = client.query(&statement, &[&bucket_of(merchant), &key(&order)]).await?;
+    let addressee = found.first().map(named).transpose()?;
+    Ok(addressee.filter(|found| found.merchant == *merchant))
+}
+
+/// An operation goes before an entry of the same order.
+pub(super) const ADDRESSEE: &str = "SELECT merchant, direction, order_id, api_key, NULL::bigint AS entry \
+     FROM operations WHERE bucket = $1 AND order_key = $2 AND relayed UNION ALL \
+     SELECT merchant, direction, order_id, api_key, entry FROM journal WHERE bucket = $1 AND order_key = $2 \
+     ORDER BY entry NULLS FIRST LIMIT 1";
+
+fn named(row: &Row) -> Result<Addressee, Fault> {
+    let understood = |merchant, direction, order_id, api_key, entry: Option<i64>| {
+        Ok(Addressee {
+            merchant: MerchantId::new(merchant).or_not("merchant")?,
+            direction: direction_of(direction).ok_or(NotOurs("direction"))?,
+            order_id: OrderId::new(order_id).or_not("order_id")?,
+            api_key,
+            entry: entry.map(EntryId),
+        })
+    };
+    understood(get(row, 0)?, small(row, 1)?, get(row, 2)?, get(row, 3)?, get(row, 4)?)
+        .map_err(|NotOurs(column)| Fault::Said(StoreError::Corrupt(format!("an order's column {column} is not ours"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Bucket, TransactionId, UnixMillis};
+    use crate::store::CallbackSubject;
+
+    #[test]
+    fn a_key_names_the_bucket_of_what_it_is_about() {
+        let merchant = MerchantId::new("acme").unwrap();
+        let id = TransactionId::compose(UnixMillis(1_790_000_000_000), Bucket::of(&merchant), 77);
+        for subject in [CallbackSubject::Operation(id), CallbackSubject::Entry(EntryId(id.to_stored()))] {
+            assert_eq!(bucket_in_key(subject.key()), bucket_of(&merchant));
+        }
+        assert_eq!(bucket_in_key(i64::MIN), 0);
+    }
+}

@@ -1,0 +1,70 @@
+//! Reservations of `order_id`s for v1, by the end of their order key, which is the hash of the order alone.
+
+use deadpool_postgres::{GenericClient, Transaction};
+
+use super::fault::Fault;
+use super::row::{get, key};
+use crate::store::{Digest, OfV1, Reservations};
+
+/// The hash of the order in its key.
+pub(super) fn hash_in(key: &Digest) -> &[u8] {
+    let Digest(key) = key;
+    let (_, hash) = key.split_last_chunk::<10>().expect("a key is longer than the hash in it");
+    hash
+}
+
+/// Whether an order is reserved.
+pub(super) async fn holds(client: &impl GenericClient, bucket: i16, order: Digest) -> Result<bool, Fault> {
+    let statement =
+        client.prepare_cached("SELECT EXISTS (SELECT FROM reserved_ids WHERE bucket = $1 AND order_hash = $2)").await?;
+    get(&client.query_one(&statement, &[&bucket, &hash_in(&order)]).await?, 0)
+}
+
+/// What an order is to v1, in one look at the journal and at the reservations.
+pub(super) async fn or_entry(client: &impl GenericClient, bucket: i16, order: Digest) -> Result<Option<OfV1>, Fault> {
+    let statement = client
+        .prepare_cached(
+            "SELECT EXISTS (SELECT FROM journal WHERE bucket = $1 AND order_key = $2), \
+             EXISTS (SELECT FROM reserved_ids WHERE bucket = $1 AND order_hash = $3)",
+        )
+        .await?;
+    let found = client.query_one(&statement, &[&bucket, &key(&order), &hash_in(&order)]).await?;
+    let (entry, reserved): (bool, bool) = (get(&found, 0)?, get(&found, 1)?);
+    Ok(if entry { Some(OfV1::Entry) } else { reserved.then_some(OfV1::Reservation) })
+}
+
+/// Reserves orders; those that name an operation or an entry of the journal are left alone. Creates and intents look for
+/// reservations without a lock, so for the moment of this transaction there are none.
+pub(super) async fn reserve(
+    transaction: &Transaction<'_>,
+    bucket: i16,
+    orders: &[Digest],
+) -> Result<Reservations, Fault> {
+    transaction.batch_execute("LOCK TABLE operations, journal IN SHARE MODE").await?;
+    let taken = transaction.prepare_cached(TAKEN).await?;
+    let keys: Vec<&[u8]> = orders.iter().map(key).collect();
+    let free = transaction.query(&taken, &[&bucket, &keys]).await?;
+    let free: Vec<Vec<u8>> = free.iter().map(|row| get(row, 0)).collect::<Result<_, _>>()?;
+    let insert = transaction
+        .prepare_cached(
+            "INSERT INTO reserved_ids (bucket, order_hash) SELECT $1, substr(given, 7) FROM unnest($2::bytea[]) AS given \
+             ON CONFLICT DO NOTHING",
+        )
+        .await?;
+    let new = transaction.execute(&insert, &[&bucket, &free]).await?;
+    let (given, free) = (orders.len() as u64, free.len() as u64);
+    Ok(Reservations { new, known: free.saturating_sub(new), operations: given.saturating_sub(free) })
+}
+
+/// Of some keys those that name nothing, in their order.
+const TAKEN: &str = "SELECT given FROM unnest($2::bytea[]) AS given \
+    WHERE NOT EXISTS (SELECT FROM operations WHERE bucket = $1 AND order_key = given) \
+    AND NOT EXISTS (SELECT FROM journal WHERE bucket = $1 AND order_key = given)";
+
+/// Takes a reservation back: an operation of this order turns out to have been there before it.
+pub(super) async fn release(transaction: &Transaction<'_>, bucket: i16, order: Digest) -> Result<(), Fault> {
+    let statement =
+        transaction.prepare_cached("DELETE FROM reserved_ids WHERE bucket = $1 AND order_hash = $2").await?;
+    transaction.execute(&statement, &[&bucket, &hash_in(&order)]).await?;
+    Ok(())
+}

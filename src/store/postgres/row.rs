@@ -1,0 +1,139 @@
+//! Operations as rows of PostgreSQL: see [`rows`](crate::store::rows) for what they mean.
+
+use tokio_postgres::Row;
+use tokio_postgres::types::FromSql;
+
+use super::fault::Fault;
+use crate::domain::{MerchantId, TransactionId};
+pub(super) use crate::store::rows::operation::StoredRow;
+use crate::store::{Digest, StoreError};
+
+/// The columns of an operation, all but the fields. The order is [`read`]'s.
+macro_rules! operation {
+    ($rest:literal) => {
+        concat!(
+            "SELECT o.transaction_id, o.direction, o.status, o.created_at, o.finished_at, o.amount, \
+             o.customer_account_id, o.kept, o.digest, o.v1_digest, o.currency, o.merchant, o.order_id, o.api_key, o.shop, \
+             o.method, o.payment_method, o.callback_url, o.v1_callback_url, o.success_url, o.pending_url, o.fail_url, \
+             o.redirect_url, o.account, o.payer, o.provider, o.v1_members, o.relayed ",
+            $rest
+        )
+    };
+}
+pub(super) use operation;
+
+/// One operation of a bucket and an id.
+pub(super) const BY_ID: &str = operation!("FROM operations o WHERE o.bucket = $1 AND o.transaction_id = $2");
+
+/// One operation of a bucket and an order key.
+pub(super) const BY_ORDER: &str = operation!("FROM operations o WHERE o.bucket = $1 AND o.order_key = $2");
+
+/// The number of columns that [`read`] takes.
+pub(super) const COLUMNS: usize = 28;
+
+/// Reads the columns of an operation, which are the first of the row.
+///
+/// # Errors
+/// A column is of another type than it was made.
+pub(super) fn read(row: &Row) -> Result<StoredRow, Fault> {
+    Ok(StoredRow {
+        id: get(row, 0)?,
+        direction: small(row, 1)?,
+        status: small(row, 2)?,
+        created_at: get(row, 3)?,
+        finished_at: get(row, 4)?,
+        amount: get(row, 5)?,
+        customer_account_id: get(row, 6)?,
+        kept: get(row, 7)?,
+        digest: bytes(row, 8)?,
+        v1_digest: optional_bytes(row, 9)?,
+        currency: get(row, 10)?,
+        merchant: get(row, 11)?,
+        order_id: get(row, 12)?,
+        api_key: get(row, 13)?,
+        shop: get(row, 14)?,
+        method: get(row, 15)?,
+        payment_method: get(row, 16)?,
+        callback_url: get(row, 17)?,
+        v1_callback_url: get(row, 18)?,
+        success_url: get(row, 19)?,
+        pending_url: get(row, 20)?,
+        fail_url: get(row, 21)?,
+        redirect_url: get(row, 22)?,
+        account: get(row, 23)?,
+        payer: get(row, 24)?,
+        provider: small(row, 25)?,
+        v1_members: optional_bytes(row, 26)?,
+        relayed: i64::from(get::<bool>(row, 27)?),
+    })
+}
+
+/// A column.
+///
+/// # Errors
+/// It is of another type.
+pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, Fault> {
+    Ok(row.try_get(column)?)
+}
+
+/// A small number, in the width of its meaning.
+///
+/// # Errors
+/// It is of another type.
+pub(super) fn small(row: &Row, column: usize) -> Result<i64, Fault> {
+    get::<i16>(row, column).map(i64::from)
+}
+
+/// Bytes of a fixed number.
+///
+/// # Errors
+/// They are more or fewer.
+pub(super) fn bytes<const N: usize>(row: &Row, column: usize) -> Result<[u8; N], Fault> {
+    sized(row, column, get(row, column)?)
+}
+
+/// The same, if there are any.
+///
+/// # Errors
+/// They are more or fewer.
+pub(super) fn optional_bytes<const N: usize>(row: &Row, column: usize) -> Result<Option<[u8; N]>, Fault> {
+    get::<Option<&[u8]>>(row, column)?.map(|bytes| sized(row, column, bytes)).transpose()
+}
+
+fn sized<const N: usize>(row: &Row, column: usize, bytes: &[u8]) -> Result<[u8; N], Fault> {
+    bytes.try_into().map_err(|_| {
+        let name = row.columns().get(column).map_or("?", |column| column.name());
+        Fault::Said(StoreError::Corrupt(format!("the column {name} is not ours")))
+    })
+}
+
+/// The bucket of a merchant, as a column.
+pub(super) fn bucket_of(merchant: &MerchantId) -> i16 {
+    column_of(crate::domain::Bucket::of(merchant))
+}
+
+/// The bucket that an id names, as a column.
+pub(super) fn bucket_in(id: TransactionId) -> i16 {
+    column_of(id.bucket())
+}
+
+/// The bucket that the number of an entry or an opening names: it is where it is in a [`TransactionId`].
+pub(super) const fn bucket_in_number(number: i64) -> i16 {
+    // Ten bits.
+    ((number >> 12) & 1023) as i16
+}
+
+fn column_of(bucket: crate::domain::Bucket) -> i16 {
+    i16::try_from(bucket.number()).unwrap_or(i16::MAX)
+}
+
+/// A small number as its column has it.
+pub(super) fn narrow(number: i64) -> i16 {
+    i16::try_from(number).unwrap_or(i16::MAX)
+}
+
+/// An order key as a parameter.
+pub(super) const fn key(digest: &Digest) -> &[u8] {
+    let Digest(bytes) = digest;
+    bytes
+}

@@ -1,0 +1,169 @@
+//! Versioned migrations, run at start, one node at a time, and the keys that data is sealed with.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use deadpool_postgres::Transaction;
+
+use super::fault::Fault;
+use super::node::Node;
+use super::row::get;
+use crate::clock::Random;
+use crate::rules::{PostgresUrl, StoreKeys};
+use crate::store::open::wrapping_keys;
+use crate::store::rows::NotOurs;
+use crate::store::vault::{Purpose, Vault, VaultError, WrappedKey};
+use crate::store::{Holds, OpenError};
+
+/// Each brings a store from the version of its index to the next. Released ones never change.
+const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
+
+/// Held while a node migrates (`PBrg`): others wait, and find the work done.
+const LOCK: i64 = 0x5042_7267;
+
+/// A store that is ready for use.
+pub(super) struct Prepared {
+    pub(super) vault: Vault,
+    pub(super) holds: Holds,
+}
+
+/// What is asked of a store when it is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// To be made and migrated as needed.
+    Serve,
+    /// To be as this release needs it: nothing is made.
+    Beside,
+}
+
+/// Why a store is not opened.
+enum Refused {
+    Fault(Fault),
+    Open(OpenError),
+}
+
+impl From<Fault> for Refused {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<tokio_postgres::Error> for Refused {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Fault(error.into())
+    }
+}
+
+/// Brings the store to the newest version and unlocks its vault, in one transaction.
+///
+/// # Errors
+/// One clear line: the database does not answer, the store is of another release, `keys` do not fit.
+pub(super) async fn prepare(
+    node: &Node,
+    url: &PostgresUrl,
+    keys: &StoreKeys,
+    random: Arc<dyn Random>,
+    asked: Asked,
+) -> Result<Prepared, OpenError> {
+    let database = |reason: String| OpenError::Database { store: url.to_string(), reason };
+    let prepared = async {
+        let mut client = node.client().await?;
+        let transaction = client.transaction().await?;
+        // Ten nodes that start at once wait here for longer than for any row.
+        transaction.batch_execute("SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '0'").await?;
+        let prepared = prepare_in(&transaction, url, keys, random, asked).await?;
+        transaction.commit().await?;
+        Ok(prepared)
+    };
+    prepared.await.map_err(|refused| match refused {
+        Refused::Open(error) => error,
+        Refused::Fault(fault) => database(fault.told_to_operators()),
+    })
+}
+
+async fn prepare_in(
+    transaction: &Transaction<'_>,
+    url: &PostgresUrl,
+    keys: &StoreKeys,
+    random: Arc<dyn Random>,
+    asked: Asked,
+) -> Result<Prepared, Refused> {
+    let (store, known) = (PathBuf::from(url.to_string()), newest());
+    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
+    let found = version(transaction).await?;
+    if found > known {
+        return Err(Refused::Open(OpenError::Newer { path: store, found, known }));
+    }
+    match asked {
+        Asked::Serve => migrate(transaction, found).await?,
+        Asked::Beside if found == 0 => return Err(Refused::Open(OpenError::Missing { path: store })),
+        Asked::Beside if found < known => {
+            return Err(Refused::Open(OpenError::Older { path: store, found, known }));
+        }
+        Asked::Beside => {}
+    }
+    let holds = held(transaction).await?;
+    let mut stored = stored_keys(transaction).await?;
+    // Other nodes need the same key: none is made here (contract section 2).
+    let keys = wrapping_keys(&store, keys, false, &*random).map_err(Refused::Open)?;
+    let misfit = |source| Refused::Open(OpenError::Keys { path: store.clone(), source });
+    if stored.is_empty() {
+        if holds.any() || asked == Asked::Beside {
+            return Err(misfit(VaultError::Incomplete));
+        }
+        stored = Vault::draw(&keys, &*random).map_err(misfit)?;
+        for key in &stored {
+            let (id, purpose) = (i32::from(key.id), key.purpose.as_str());
+            transaction.execute("INSERT INTO data_keys VALUES ($1, $2, $3)", &[&id, &purpose, &key.wrapped]).await?;
+        }
+        tracing::info!("made a new store in {url}");
+    }
+    let vault = Vault::unlock(&keys, &stored, random).map_err(misfit)?;
+    Ok(Prepared { vault, holds })
+}
+
+fn newest() -> i64 {
+    i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
+}
+
+/// The version that the store has; 0: there is none.
+async fn version(transaction: &Transaction<'_>) -> Result<i64, Fault> {
+    let there = transaction.query_one("SELECT to_regclass('paybridge_schema') IS NOT NULL", &[]).await?;
+    if !get::<bool>(&there, 0)? {
+        return Ok(0);
+    }
+    get(&transaction.query_one("SELECT coalesce(max(version), 0) FROM paybridge_schema", &[]).await?, 0)
+}
+
+async fn migrate(transaction: &Transaction<'_>, found: i64) -> Result<(), Fault> {
+    if found == 0 {
+        let table = "CREATE TABLE paybridge_schema (version bigint PRIMARY KEY, migrated_at timestamptz NOT NULL DEFAULT now())";
+        transaction.batch_execute(table).await?;
+    }
+    let done = usize::try_from(found).unwrap_or(0);
+    for (version, migration) in (1_i64..).zip(MIGRATIONS).skip(done) {
+        transaction.batch_execute(migration).await?;
+        transaction.execute("INSERT INTO paybridge_schema (version) VALUES ($1)", &[&version]).await?;
+    }
+    if found > 0 && found < newest() {
+        tracing::info!(from = found, to = newest(), "the store was migrated: older releases cannot open it any more");
+    }
+    Ok(())
+}
+
+async fn held(transaction: &Transaction<'_>) -> Result<Holds, Fault> {
+    let held =
+        transaction.query_one("SELECT EXISTS (SELECT FROM operations), EXISTS (SELECT FROM journal)", &[]).await?;
+    Ok(Holds { operations: get(&held, 0)?, journal: get(&held, 1)? })
+}
+
+async fn stored_keys(transaction: &Transaction<'_>) -> Result<Vec<WrappedKey>, Fault> {
+    let rows = transaction.query("SELECT id, purpose, wrapped FROM data_keys ORDER BY id", &[]).await?;
+    rows.iter()
+        .map(|row| {
+            let id = u16::try_from(get::<i32>(row, 0)?).map_err(|_| NotOurs("data_keys.id"))?;
+            let purpose = Purpose::from_stored(get(row, 1)?).ok_or(NotOurs("data_keys.purpose"))?;
+            Ok(WrappedKey { id, purpose, wrapped: get(row, 2)? })
+        })
+        .collect()
+}

@@ -1,0 +1,90 @@
+//! What status replies tell of an operation: some of its columns. Nothing else of it is read.
+
+use deadpool_postgres::GenericClient;
+use tokio_postgres::Row;
+
+use super::fault::Fault;
+use super::row::{bucket_in, bucket_of, get, key, small};
+use crate::domain::{Currency, MerchantId, OrderId, TransactionId};
+use crate::store::Digest;
+use crate::store::rows::told::{Told, V1Made, V1Status, V2Status};
+
+/// The columns that both API versions tell of.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!("SELECT status, amount, currency, coalesce(account, payer), ", $rest)
+    };
+}
+
+/// The number of the first column behind those of [`Told`].
+const REST: usize = 4;
+
+fn told(row: &Row) -> Result<Told, Fault> {
+    Ok(Told {
+        status: small(row, 0)?,
+        amount: get(row, 1)?,
+        currency: Currency::new(get(row, 2)?),
+        account: get(row, 3)?,
+    })
+}
+
+/// What a v1 create was told that made the operation under an order, if its body's hash is `digest`.
+pub(super) async fn made(
+    client: &impl GenericClient,
+    merchant: &MerchantId,
+    order: Digest,
+    digest: Digest,
+) -> Result<Option<V1Made>, Fault> {
+    let statement = client
+        .prepare_cached(
+            "SELECT transaction_id, direction, order_id, redirect_url FROM operations \
+             WHERE bucket = $1 AND order_key = $2 AND v1_digest = $3",
+        )
+        .await?;
+    let found = client.query_opt(&statement, &[&bucket_of(merchant), &key(&order), &key(&digest)]).await?;
+    let read = |row: &Row| {
+        let (id, direction) = (get(row, 0)?, small(row, 1)?);
+        Ok(V1Made { id, direction, order_id: get(row, 2)?, redirect_url: get(row, 3)? })
+    };
+    found.as_ref().map(read).transpose()
+}
+
+/// What v1 tells of the operation that a v1 request made under an order.
+pub(super) async fn v1(
+    client: &impl GenericClient,
+    merchant: &MerchantId,
+    order: Digest,
+) -> Result<Option<V1Status>, Fault> {
+    let statement = client
+        .prepare_cached(select!(
+            "transaction_id, created_at, shop FROM operations \
+             WHERE bucket = $1 AND order_key = $2 AND v1_digest IS NOT NULL"
+        ))
+        .await?;
+    let found = client.query_opt(&statement, &[&bucket_of(merchant), &key(&order)]).await?;
+    let read = |row: &Row| {
+        let (id, created_at) = (get(row, REST)?, get(row, REST + 1)?);
+        Ok(V1Status { told: told(row)?, id, created_at, shop: get(row, REST + 2)? })
+    };
+    found.as_ref().map(read).transpose()
+}
+
+/// What v2 tells of an operation, if it is this merchant's.
+pub(super) async fn v2(
+    client: &impl GenericClient,
+    merchant: &MerchantId,
+    id: TransactionId,
+) -> Result<Option<V2Status>, Fault> {
+    let statement = client
+        .prepare_cached(select!(
+            "direction, order_id, coalesce(method, payment_method, 'unknown') \
+             FROM operations WHERE bucket = $1 AND transaction_id = $2 AND merchant = $3"
+        ))
+        .await?;
+    let found = client.query_opt(&statement, &[&bucket_in(id), &id.to_stored(), &merchant.as_str()]).await?;
+    let read = |row: &Row| {
+        let (direction, order_id) = (small(row, REST)?, OrderId::new(get(row, REST + 1)?));
+        Ok(V2Status { told: told(row)?, direction, order_id, method: get(row, REST + 2)? })
+    };
+    found.as_ref().map(read).transpose()
+}

@@ -1,0 +1,56 @@
+//! The conformance suite over PostgreSQL, and what only a database with several nodes can show.
+//!
+//! The server is started from the installed binaries. Where there are none the tests say so and pass, unless
+//! `PAYBRIDGE_REQUIRE_TOOLS=1`.
+
+mod balances;
+mod nodes;
+#[path = "../../../tests/support/postgres.rs"]
+pub(super) mod server;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use super::*;
+use crate::clock::SystemRandomness;
+use crate::rules::{PostgresUrl, Secret, StoreKeys};
+use crate::store::OpenError;
+use crate::store::conformance::{Backend, conformance};
+
+/// A database of its own.
+struct Place(server::Database);
+
+impl Place {
+    /// `None` where PostgreSQL is not installed.
+    fn new() -> Option<Self> {
+        server::server().map(|server| Self(server.database()))
+    }
+
+    fn url(&self) -> PostgresUrl {
+        PostgresUrl::parse(&self.0.url(), |path| path.into()).unwrap()
+    }
+
+    fn open_with(&self, keys: &StoreKeys) -> Result<PostgresStore, OpenError> {
+        open(&self.url(), keys, Arc::new(SystemRandomness::default())).map(|opened| opened.store)
+    }
+
+    fn open_node(&self) -> PostgresStore {
+        self.open_with(&key(1)).unwrap()
+    }
+}
+
+fn key(byte: u8) -> StoreKeys {
+    StoreKeys { create_at: None, keys: vec![Secret::new(&[byte; 32])] }
+}
+
+impl Backend for Place {
+    fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>> {
+        Box::pin(async { Arc::new(self.open_node()) as Arc<dyn Store> })
+    }
+}
+
+conformance!(match Place::new() {
+    Some(place) => place,
+    None => return,
+});

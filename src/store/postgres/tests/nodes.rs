@@ -1,0 +1,181 @@
+//! Nodes that start at once, are of another release, or lose their connections.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::*;
+use crate::store::conformance::{audited, created, deposit, merchant, withdrawal};
+use crate::store::{Standing, Verdict};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_that_start_at_once_make_one_store() {
+    let Some(place) = Place::new().map(Arc::new) else { return };
+    let starts: Vec<_> = (0..10)
+        .map(|_| {
+            let place = Arc::clone(&place);
+            tokio::task::spawn_blocking(move || place.open_node())
+        })
+        .collect();
+    let mut nodes = Vec::new();
+    for start in starts {
+        nodes.push(start.await.unwrap());
+    }
+    let id = created(&nodes[0], deposit("acme", "one")).await;
+    for node in &nodes {
+        let found = node.by_order(&merchant("acme"), Direction::Payin, &OrderId::new("one").unwrap()).await.unwrap();
+        assert_eq!(found.operation().map(|stored| stored.operation.id), Some(id), "all have the same keys");
+    }
+    assert_eq!(place.0.sql("SELECT count(*) FROM paybridge_schema"), "1");
+}
+
+#[test]
+fn a_store_of_a_newer_release_is_refused() {
+    let Some(place) = Place::new() else { return };
+    drop(place.open_node());
+    place.0.sql("INSERT INTO paybridge_schema (version) VALUES (99)");
+    let refused = place.open_with(&key(1)).unwrap_err();
+    assert!(matches!(refused, OpenError::Newer { found: 99, .. }), "{refused}");
+    let told = refused.to_string();
+    assert!(told.starts_with("postgres://127.0.0.1:") && told.contains("start the newer release"), "{told}");
+}
+
+#[test]
+fn a_tool_makes_no_store() {
+    let Some(place) = Place::new() else { return };
+    let refused = open_beside(&place.url(), &key(1), Arc::new(SystemRandomness::default())).unwrap_err();
+    assert!(matches!(refused, OpenError::Missing { .. }), "{refused}");
+    assert_eq!(place.0.sql("SELECT to_regclass('paybridge_schema') IS NULL"), "t");
+    drop(place.open_node());
+    open_beside(&place.url(), &key(1), Arc::new(SystemRandomness::default())).unwrap();
+}
+
+#[test]
+fn keys_that_do_not_fit_are_refused_and_none_is_made() {
+    let Some(place) = Place::new() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("store.key");
+    let missing = StoreKeys { create_at: Some(file.clone()), keys: Vec::new() };
+    let refused = place.open_with(&missing).unwrap_err();
+    assert!(matches!(refused, OpenError::KeyMissing { .. }) && !file.exists(), "{refused}");
+    assert_eq!(place.0.sql("SELECT to_regclass('paybridge_schema') IS NULL"), "t", "nothing is left half made");
+    drop(place.open_node());
+    let refused = place.open_with(&key(2)).unwrap_err();
+    assert!(matches!(refused, OpenError::Keys { .. }), "{refused}");
+}
+
+#[test]
+fn what_cannot_be_reached_is_told_without_its_password() {
+    let url = PostgresUrl::parse("postgres://u:TOPSECRET@127.0.0.1:9/db?sslmode=disable", |path| path.into()).unwrap();
+    let refused = open(&url, &key(1), Arc::new(SystemRandomness::default())).unwrap_err().to_string();
+    assert!(refused.starts_with("postgres://127.0.0.1:9/db: cannot open the store: "), "{refused}");
+    assert!(!refused.contains("TOPSECRET"), "{refused}");
+}
+
+/// What a load of creates came to.
+#[derive(Default)]
+struct Load {
+    acknowledged: std::sync::Mutex<Vec<(OrderId, TransactionId)>>,
+    refused: AtomicUsize,
+    stop: AtomicBool,
+}
+
+/// Creates until it is told to stop: deposits that share statements, and withdrawals that have to be decided.
+async fn create_on(store: Arc<PostgresStore>, load: Arc<Load>, caller: usize) {
+    for number in 0.. {
+        if load.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let text = format!("{caller}-{number}");
+        let make = || match caller % 2 {
+            0 => Draft { opening: None, ..deposit("acme", &text) },
+            _ => Draft { enforce_balance: true, opening: None, ..withdrawal("acme", &text) },
+        };
+        let draft = make();
+        let (order, id) = (draft.operation.order_id.clone(), draft.operation.id);
+        match store.create(draft).await {
+            Ok(Creation::Created(verdict)) => {
+                assert_eq!(verdict == Verdict::AsDrafted, caller.is_multiple_of(2), "there is nothing to withdraw");
+                load.acknowledged.lock().unwrap().push((order, id));
+            }
+            Ok(other) => panic!("{text}: {other:?}"),
+            Err(StoreError::Unavailable(_)) => {
+                load.refused.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(error) => panic!("{text}: {error}"),
+        }
+    }
+}
+
+/// Everything that was acknowledged is there under the id that was told, and every order once.
+async fn assert_kept(store: &PostgresStore, place: &server::Database, load: &Load) {
+    let acknowledged = load.acknowledged.lock().unwrap().clone();
+    assert!(acknowledged.len() > 50, "{} were acknowledged", acknowledged.len());
+    for (order, id) in &acknowledged {
+        let caller: usize = order.as_str().split('-').next().unwrap().parse().unwrap();
+        let direction = if caller.is_multiple_of(2) { Direction::Payin } else { Direction::Payout };
+        let found = store.by_order(&merchant("acme"), direction, order).await.unwrap();
+        let Standing::Operation(stored) = found else { panic!("{order:?} is lost") };
+        assert_eq!(stored.operation.id, *id, "{order:?}");
+    }
+    let ids: HashSet<_> = acknowledged.iter().map(|(_, id)| id).collect();
+    assert_eq!(ids.len(), acknowledged.len());
+    let doubled =
+        "SELECT count(*) FROM (SELECT 1 FROM operations GROUP BY direction, order_id HAVING count(*) > 1) AS d";
+    assert_eq!(place.sql(doubled), "0");
+    audited(store).await;
+}
+
+async fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
+    while !condition() {
+        assert!(tokio::time::Instant::now() < deadline, "never happened: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_that_are_cut_lose_and_double_nothing() {
+    let Some(place) = Place::new() else { return };
+    let store = Arc::new(place.open_node());
+    let load = Arc::new(Load::default());
+    let callers: Vec<_> =
+        (0..16).map(|caller| tokio::spawn(create_on(Arc::clone(&store), Arc::clone(&load), caller))).collect();
+    let answered = || load.acknowledged.lock().unwrap().len();
+    for round in 0..20 {
+        until("creates go on", || answered() > 10 * round).await;
+        place.0.sql(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+             WHERE datname = current_database() AND application_name = 'paybridge'",
+        );
+    }
+    until("creates go on", || answered() > 250).await;
+    load.stop.store(true, Ordering::Relaxed);
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    assert_kept(&store, &place.0, &load).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_crashes_and_comes_back_is_found_again() {
+    let Some(mut server) = server::Server::start(&["fsync=on"]) else { return };
+    let place = Place(server.database());
+    let store = Arc::new(place.open_node());
+    let load = Arc::new(Load::default());
+    let callers: Vec<_> =
+        (0..8).map(|caller| tokio::spawn(create_on(Arc::clone(&store), Arc::clone(&load), caller))).collect();
+    let answered = || load.acknowledged.lock().unwrap().len();
+    until("creates begin", || answered() > 60).await;
+    server.kill();
+    until("creates are refused", || load.refused.load(Ordering::Relaxed) > 0).await;
+    assert!(matches!(store.probe().await, Err(StoreError::Unavailable(_))));
+    let before = answered();
+    server.start_again();
+    until("creates go on without a new start", || answered() > before + 60).await;
+    load.stop.store(true, Ordering::Relaxed);
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    assert_kept(&store, &place.0, &load).await;
+}
