@@ -292,11 +292,11 @@ fn what_stops_the_start_is_said_in_one_line() {
     write_file(&unreadable_key.root.path().join("certs/server.key"), "no key\n");
     assert_one_line(&fails_to_start(&unreadable_key), "server.");
 
-    let no_store = Gateway::prepare(&Rules::default());
+    let no_store = Gateway::prepare_on(&Rules::default(), None);
     write_file(&no_store.root.path().join("data/paybridge.db"), &"this is no database at all. ".repeat(400));
     assert_one_line(&fails_to_start(&no_store), "paybridge.db");
 
-    let in_the_way = Gateway::prepare(&Rules::default());
+    let in_the_way = Gateway::prepare_on(&Rules::default(), None);
     write_file(&in_the_way.root.path().join("data"), "a file where a directory should be");
     assert_one_line(&fails_to_start(&in_the_way), "data");
 }
@@ -347,7 +347,7 @@ async fn a_new_page_secret_is_made_only_beside_a_store_without_operations() {
 
 #[tokio::test]
 async fn a_new_store_is_told_of_and_beside_an_old_key_warned_of() {
-    let mut gateway = Gateway::start(&Rules::default());
+    let mut gateway = Gateway::start_on_file(&Rules::default());
     assert_eq!(gateway.log().matches("made a new store at").count(), 1, "{}", gateway.log());
     for _ in 0..2 {
         gateway.signal(Signal::TERM);
@@ -367,7 +367,7 @@ async fn a_new_store_is_told_of_and_beside_an_old_key_warned_of() {
 
 #[tokio::test]
 async fn a_store_removed_under_the_process_acknowledges_nothing() {
-    let gateway = Gateway::start(&Rules::default());
+    let gateway = Gateway::start_on_file(&Rules::default());
     let client = gateway.client();
     Create::Payin.create(&client, &ACME, &payin("before")).await;
     let data = gateway.root.path().join("data");
@@ -401,7 +401,7 @@ fn broken_rules_are_all_named_at_start() {
 #[tokio::test]
 async fn made_secrets_and_keys_are_for_the_owner_only() {
     use std::os::unix::fs::PermissionsExt as _;
-    let gateway = Gateway::start(&Rules::default());
+    let gateway = Gateway::start_on_file(&Rules::default());
     for path in ["secrets/store.key", "certs/server.key", "certs/ca.key"] {
         let mode = std::fs::metadata(gateway.root.path().join(path)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{path}");

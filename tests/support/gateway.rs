@@ -13,7 +13,11 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::client::Client;
-use super::rules::Rules;
+use super::postgres::Database;
+use super::rules::{Rules, STORE_URL, write_file};
+
+/// 32 bytes in base64.
+const KEY: &str = "cGF5YnJpZGdlLXRlc3RzLWhhdmUtdGhpcy1rZXktMzI=";
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -29,8 +33,15 @@ pub struct Gateway {
     pub open_files: Option<u32>,
     /// What the process finds in its environment besides.
     pub environment: Vec<(String, String)>,
+    /// Where the store is, when it is no file below `root`.
+    pub database: Option<Arc<Database>>,
     process: Option<Process>,
     log: Arc<Mutex<Vec<u8>>>,
+}
+
+/// Whether gateways keep their stores in PostgreSQL: `PAYBRIDGE_TEST_STORE=postgres`.
+pub fn on_postgres() -> bool {
+    std::env::var_os("PAYBRIDGE_TEST_STORE").is_some_and(|store| store == "postgres")
 }
 
 struct Process {
@@ -42,9 +53,20 @@ impl Gateway {
     /// A ready gateway with these rules.
     #[track_caller]
     pub fn start(rules: &Rules) -> Self {
+        Self::start_as(|| Self::prepare(rules))
+    }
+
+    /// A ready gateway whose store is a file, whatever the others' are: for what only files have.
+    #[track_caller]
+    pub fn start_on_file(rules: &Rules) -> Self {
+        Self::start_as(|| Self::prepare_on(rules, None))
+    }
+
+    #[track_caller]
+    fn start_as(prepare: impl Fn() -> Self) -> Self {
         // Another process may take a port between the choice and the bind.
         for _ in 0..3 {
-            let mut gateway = Self::prepare(rules);
+            let mut gateway = prepare();
             gateway.spawn();
             if gateway.wait_ready() {
                 return gateway;
@@ -57,7 +79,23 @@ impl Gateway {
 
     /// The directory of a gateway that was not started yet.
     pub fn prepare(rules: &Rules) -> Self {
+        let database = on_postgres().then(|| {
+            let server = super::postgres::server().expect("PAYBRIDGE_TEST_STORE=postgres needs PostgreSQL");
+            Arc::new(server.database())
+        });
+        Self::prepare_on(rules, database)
+    }
+
+    /// The directory of a gateway with its store in a database, or in a file of its own.
+    pub fn prepare_on(rules: &Rules, database: Option<Arc<Database>>) -> Self {
         let root = tempfile::tempdir().unwrap();
+        if let Some(database) = &database {
+            write_file(&root.path().join(STORE_URL), &database.url());
+            // Several nodes have the same keys, so that none of them makes one.
+            for name in ["store.key", "pages.key"] {
+                write_file(&root.path().join("secrets").join(name), KEY);
+            }
+        }
         let [public, admin] = [free_port(), free_port()];
         rules.write(root.path(), public, admin);
         let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
@@ -68,6 +106,7 @@ impl Gateway {
             admin: address(admin),
             open_files: None,
             environment: Vec::new(),
+            database,
             process: None,
             log,
         }
@@ -207,9 +246,27 @@ impl Gateway {
         Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
     }
 
+    /// Runs a statement on the store behind the gateway's back.
+    pub fn tamper(&self, sql: &str) {
+        match &self.database {
+            None => {
+                let file = self.root.path().join("data/paybridge.db");
+                rusqlite::Connection::open(file).unwrap().execute_batch(sql).unwrap();
+            }
+            Some(database) => drop(database.sql(sql)),
+        }
+    }
+
     /// The files of the store, with their contents.
     pub fn store_files(&self) -> Vec<(PathBuf, Vec<u8>)> {
-        files_below(&self.root.path().join("data"))
+        match &self.database {
+            None => files_below(&self.root.path().join("data")),
+            Some(database) => {
+                // What is still in memory alone is of no use to anyone.
+                database.sql("CHECKPOINT");
+                files_below(Path::new(&database.sql("SHOW data_directory")))
+            }
+        }
     }
 }
 
@@ -235,7 +292,8 @@ pub fn files_below(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
         if path.is_dir() {
             files.extend(files_below(&path));
         } else {
-            files.push((path.clone(), std::fs::read(&path).unwrap()));
+            // A database's files come and go.
+            files.extend(std::fs::read(&path).ok().map(|bytes| (path, bytes)));
         }
     }
     files

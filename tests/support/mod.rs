@@ -7,6 +7,7 @@ pub mod bodies;
 pub mod client;
 pub mod gateway;
 pub mod http2;
+pub mod postgres;
 pub mod reply;
 pub mod request;
 pub mod rules;

@@ -6,6 +6,9 @@ use std::path::Path;
 
 use super::request::{ACME, ACME_LIMITED, ACME_NOWHERE, ACME_PLAIN_ONLY, ACME_V2, BETA, GAMMA, Key};
 
+/// The file that names the store's database, where it is not the default, beside `rules/`.
+pub const STORE_URL: &str = "store.url";
+
 /// The rule files of one gateway, by their path inside the rules directory.
 #[derive(Clone)]
 pub struct Rules {
@@ -71,10 +74,11 @@ impl Rules {
         for (path, text) in &self.files {
             write_file(&root.join("rules").join(path), text);
         }
-        write_file(&root.join("rules/gateway.toml"), &self.gateway(public_port, admin_port));
+        let store = std::fs::read_to_string(root.join(STORE_URL)).ok();
+        write_file(&root.join("rules/gateway.toml"), &self.gateway(public_port, admin_port, store.as_deref()));
     }
 
-    fn gateway(&self, public_port: u16, admin_port: u16) -> String {
+    fn gateway(&self, public_port: u16, admin_port: u16, store: Option<&str>) -> String {
         let mut sections = self.sections.clone();
         let mut default = |section, keys: &str| {
             let text: &mut String = sections.entry(section).or_default();
@@ -93,6 +97,9 @@ impl Rules {
         default("tls", "generate = true\n");
         default("admin", &format!("listen = \"127.0.0.1:{admin_port}\"\n"));
         default("callbacks", "allow_private_addresses = true\n");
+        if let Some(url) = store {
+            default("store", &format!("url = \"{url}\"\n"));
+        }
         default("limits", "unauthenticated_per_ip = { per_second = 10000, burst = 10000 }\n");
         sections.iter().fold(String::new(), |mut text, (section, keys)| {
             let _ = writeln!(text, "[{section}]\n{keys}");
