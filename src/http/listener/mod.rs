@@ -15,6 +15,7 @@ mod head;
 mod http2;
 mod inbound;
 mod proxy_header;
+mod pulse;
 mod rests;
 pub mod tls;
 mod transport;
@@ -47,6 +48,7 @@ use workers::{Life, Lifecycle};
 
 pub use head::check_head;
 pub use inbound::Inbound;
+pub use pulse::Pulse;
 
 /// Connections that may wait in the kernel to be accepted.
 const BACKLOG: i32 = 1024;
@@ -149,9 +151,10 @@ impl Listener {
         let lifecycle = Lifecycle::new(receiver);
         let count = settings.workers;
         let shared = Arc::new(Shared { service, settings, rests: Rests::default() });
-        let workers = workers::start(count, &shared, &lifecycle, &running)?;
+        let (workers, mut runtimes) = workers::start(count, &shared, &lifecycle, &running)?;
 
         let (runtime, socket) = (workers::runtime()?, self.socket);
+        runtimes.push(runtime.handle().clone());
         thread::Builder::new().name("accept".to_owned()).spawn(move || {
             runtime.block_on(async {
                 match tokio::net::TcpListener::from_std(socket) {
@@ -161,7 +164,7 @@ impl Listener {
             });
             drop(running);
         })?;
-        Ok(Handle { address: self.address, life, ended })
+        Ok(Handle { address: self.address, pulse: Pulse::of(runtimes), life, ended })
     }
 }
 
@@ -169,6 +172,7 @@ impl Listener {
 #[derive(Debug)]
 pub struct Handle {
     address: SocketAddr,
+    pulse: Pulse,
     life: watch::Sender<Life>,
     ended: mpsc::Receiver<Infallible>,
 }
@@ -178,6 +182,12 @@ impl Handle {
     #[must_use]
     pub const fn local_addr(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Tells whether its threads still run.
+    #[must_use]
+    pub fn pulse(&self) -> Pulse {
+        self.pulse.clone()
     }
 
     /// Stops to accept, lets every connection finish what it has begun (HTTP/1: the current request, HTTP/2: the open

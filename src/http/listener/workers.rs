@@ -64,25 +64,27 @@ pub(super) fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-/// Starts the workers. `ended` carries no value: every worker holds it until its thread ends.
+/// Starts the workers, and gives how to reach each and its runtime. `ended` carries no value: every worker holds it until
+/// its thread ends.
 pub(super) fn start<S: Service>(
     count: NonZeroUsize,
     shared: &Arc<Shared<S>>,
     lifecycle: &Lifecycle,
     ended: &mpsc::Sender<Infallible>,
-) -> io::Result<Vec<mpsc::Sender<Accepted>>> {
+) -> io::Result<(Vec<mpsc::Sender<Accepted>>, Vec<Handle>)> {
     (0..count.get())
         .map(|index| {
             let (sender, receiver) = mpsc::channel(QUEUE);
             let (runtime, shared, lifecycle, ended) =
                 (runtime()?, Arc::clone(shared), lifecycle.clone(), ended.clone());
+            let handle = runtime.handle().clone();
             thread::Builder::new().name(format!("http-{index}")).spawn(move || {
                 runtime.block_on(work(receiver, shared, lifecycle));
                 // Tasks that were cut are dropped before the end is told.
                 drop(runtime);
                 drop(ended);
             })?;
-            Ok(sender)
+            Ok((sender, handle))
         })
         .collect()
 }

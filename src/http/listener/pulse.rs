@@ -1,0 +1,66 @@
+//! Whether the threads that accept and serve still run what they are given.
+
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
+/// The runtimes of a listener's threads.
+#[derive(Debug, Clone)]
+pub struct Pulse(Arc<[Handle]>);
+
+impl Pulse {
+    pub(super) fn of(runtimes: Vec<Handle>) -> Self {
+        Self(runtimes.into())
+    }
+
+    /// Comes back once every thread has run a task since the call, or has ended; never, while one of them is stuck.
+    pub async fn felt(&self) {
+        let answers: Vec<_> = self.0.iter().map(|runtime| runtime.spawn(async {})).collect();
+        for answer in answers {
+            // A task that its runtime dropped at the end is an answer too.
+            let _ = answer.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use tokio::runtime::Builder;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_stuck_thread_has_no_pulse_until_it_goes_on_or_ends() {
+        let runtime = Builder::new_current_thread().build().unwrap();
+        let pulse = Pulse::of(vec![runtime.handle().clone(), Handle::current()]);
+        let (started, is_stuck) = oneshot::channel();
+        let (let_go, stuck) = mpsc::channel::<()>();
+        let (end, ending) = oneshot::channel::<()>();
+        let thread = thread::spawn(move || {
+            runtime.block_on(async {
+                started.send(()).unwrap();
+                // What a runtime's thread must never do.
+                stuck.recv().unwrap();
+                ending.await.unwrap();
+            });
+        });
+        is_stuck.await.unwrap();
+        let mut felt = tokio::spawn({
+            let pulse = pulse.clone();
+            async move { pulse.felt().await }
+        });
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert!(!felt.is_finished(), "a thread that is stuck does not answer");
+        let_go.send(()).unwrap();
+        (&mut felt).await.unwrap();
+        end.send(()).unwrap();
+        thread.join().unwrap();
+        pulse.felt().await;
+    }
+}
