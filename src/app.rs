@@ -1,7 +1,9 @@
 //! The composition root: rules, store, engine, clock, listeners, signals, drain.
 
 mod descriptors;
+mod life;
 mod live_tls;
+mod notify;
 mod operations;
 mod reloads;
 mod stamps;
@@ -34,7 +36,9 @@ use crate::store::{Holds, OpenError, Opened, Store, open_store, secret_file};
 use crate::telemetry::{AccessLog, Metrics};
 use crate::upstream::Upstream;
 use crate::upstream::remote::{self, Recovery, Remote};
+use life::Life;
 use live_tls::LiveTls;
+use notify::ServiceManager;
 use operations::Operations;
 use reloads::Trigger;
 
@@ -92,7 +96,7 @@ pub fn run(start: Start<'_>, announce: impl FnOnce(&RuleSet)) -> Result<Ended, S
         let (public, admin) = (process.listener.local_addr(), process.admin);
         tracing::info!(%public, %admin, engine = %rules.gateway.engine, rules_version = %rules.version, "ready");
         announce(&rules);
-        Ok(process.serve(signals).await)
+        Ok(process.serve(signals, ServiceManager::of_this_process()).await)
     });
     // A reload or a probe that still runs must not hold up the exit.
     runtime.shutdown_background();
@@ -246,12 +250,18 @@ impl Process {
     }
 
     /// Serves until a signal, then drains (contract section 1).
-    async fn serve(self, mut signals: Signals) -> Ended {
+    async fn serve(mut self, mut signals: Signals, manager: ServiceManager) -> Ended {
+        let manager = Arc::new(manager);
+        manager.ready(&self.operations.status()).await;
+        self.keep_alive(Arc::clone(&manager));
         while let Received::Reload = signals.next().await {
+            manager.reloading().await;
             self.operations.reload(Trigger::Signal).await;
+            manager.ready(&self.operations.status()).await;
         }
         tracing::info!("draining: a second signal ends the process at once");
         self.operations.start_draining();
+        manager.stopping(&self.operations.status()).await;
         tokio::select! {
             ended = self.drain() => ended,
             () = signals.next_ending() => {
@@ -259,6 +269,16 @@ impl Process {
                 Ended::AtOnce
             }
         }
+    }
+
+    /// Tells the service manager that the process lives, to the end of the drain.
+    fn keep_alive(&mut self, manager: Arc<ServiceManager>) {
+        let life = Life {
+            listener: self.listener.pulse(),
+            operations: Arc::clone(&self.operations),
+            store_is_inside: matches!(self.rules.current().gateway.store.url, StoreUrl::Sqlite(_)),
+        };
+        self.tasks.spawn(async move { manager.keep_alive(|| life.proof()).await });
     }
 
     async fn drain(mut self) -> Ended {

@@ -7,7 +7,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`cli`] | one file a subcommand |
-//! | [`app`] | composition root: rules, store, engine, clock, listeners, drain |
+//! | [`app`] | composition root: rules, store, engine, clock, listeners, drain; what systemd is told |
 //! | [`http`] | listener (TCP, PROXY, TLS, message framing, limits), router (one table), admission, reply (errors to HTTP, one match), admin |
 //! | [`callback`] | the outbox's worker: claim, compose, sign, send, back off; the relay of a v2 engine's callbacks; samples |
 //! | [`pages`] | what a deposit's customer meets: entry link, return link, the sandbox's hosted page |

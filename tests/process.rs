@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
+use tokio::net::UnixDatagram;
 
 use support::request::ACME;
 use support::rules::write_file;
@@ -112,6 +113,59 @@ async fn sighup_and_saved_files_reload_all_or_nothing() {
     let now = eventually("good rules again", async || version().filter(|now| now["error"].is_null())).await;
     assert_ne!(now["version"], first["version"]);
     client.send(&Request::payin(&ACME, &payin("closed"))).await.expect(400);
+}
+
+/// The next thing that the service manager is told, signs of life (`None`) or all else.
+async fn told(manager: &UnixDatagram) -> Option<String> {
+    let mut buffer = [0; 1024];
+    let receive = tokio::time::timeout(Duration::from_secs(30), manager.recv(&mut buffer));
+    let length = receive.await.expect("never told").unwrap();
+    let message = String::from_utf8(buffer[..length].to_vec()).unwrap();
+    (!message.starts_with("WATCHDOG=1\n")).then_some(message)
+}
+
+/// The next thing that is no sign of life.
+async fn news(manager: &UnixDatagram) -> String {
+    loop {
+        if let Some(message) = told(manager).await {
+            return message;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_service_manager_is_told_what_the_process_does() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("notify");
+    let manager = UnixDatagram::bind(&socket).unwrap();
+    let mut gateway = Gateway::prepare(&Rules::default());
+    let variables = [("NOTIFY_SOCKET", socket.to_str().unwrap()), ("WATCHDOG_USEC", "200000")];
+    gateway.environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    gateway.spawn();
+
+    let ready = news(&manager).await;
+    assert!(ready.starts_with("READY=1\nSTATUS=serving rules "), "{ready}");
+    gateway.client().send(&Request::payin(&ACME, &payin("ready"))).await.expect(200);
+    assert_eq!(gateway.admin_get("/readyz").expect("both listeners accept").0, 200);
+    for _ in 0..3 {
+        assert_eq!(told(&manager).await, None, "it lives");
+    }
+
+    let broken = Rules::default().edit("shops/card-eur.toml", "currency = \"EUR\"", "currency = 7");
+    for (rules, refused) in [(Rules::default(), false), (broken, true)] {
+        rules.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
+        gateway.signal(Signal::HUP);
+        let reloading = news(&manager).await;
+        assert!(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC="), "{reloading}");
+        let ready = news(&manager).await;
+        assert!(ready.starts_with("READY=1\nSTATUS=serving rules "), "{ready}");
+        assert_eq!(ready.contains("refused"), refused, "{ready}");
+    }
+
+    gateway.signal(Signal::TERM);
+    let stopping = news(&manager).await;
+    assert!(stopping.starts_with("STOPPING=1\nSTATUS=draining"), "{stopping}");
+    assert_eq!(gateway.wait().code(), Some(0), "{}", gateway.log());
 }
 
 #[tokio::test]

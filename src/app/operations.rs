@@ -145,7 +145,22 @@ impl Operations {
         if self.draining.load(Ordering::Acquire) {
             return Err("draining".to_owned());
         }
+        self.probe().await
+    }
+
+    /// Whether the store can commit, as of a moment ago.
+    pub async fn probe(&self) -> Result<(), String> {
         probe_shared(&self.probed, &self.store).await
+    }
+
+    /// What the process is doing, in a line.
+    pub fn status(&self) -> String {
+        if self.draining.load(Ordering::Acquire) {
+            return "draining: requests in flight are finished".to_owned();
+        }
+        let info = self.reloads.info();
+        let refused = if info.error.is_some() { "; what is on disk is refused (see the log)" } else { "" };
+        format!("serving rules {}{refused}", info.version)
     }
 }
 

@@ -129,7 +129,7 @@ impl Gateway {
             }
         };
         command.args(["serve", "--rules"]).arg(self.rules_dir()).current_dir(self.root.path()).stdin(Stdio::null());
-        for name in ["PAYBRIDGE_RULES", "PAYBRIDGE_PAGE_SECRET", "RUST_LOG"] {
+        for name in ["PAYBRIDGE_RULES", "PAYBRIDGE_PAGE_SECRET", "RUST_LOG", "NOTIFY_SOCKET", "WATCHDOG_USEC"] {
             command.env_remove(name);
         }
         command

@@ -1,0 +1,274 @@
+//! What systemd, or whoever speaks its notify protocol (`sd_notify(3)`), is told: ready, reloading, stopping, alive, and
+//! a line for `systemctl status`. Without `NOTIFY_SOCKET` nothing happens.
+//!
+//! Datagrams are sent without blocking and given up after [`PATIENCE`]: whoever supervises must not hold up who serves.
+
+use std::ffi::{OsStr, OsString};
+use std::future::Future;
+use std::io;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram as StdDatagram};
+use std::pin::pin;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use tokio::net::UnixDatagram;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+
+/// How long one message may wait for room in the socket.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The service manager that started the process, if it wants to be told anything.
+#[derive(Debug, Default)]
+pub struct ServiceManager {
+    address: Option<SocketAddr>,
+    /// How long it waits for a sign of life before it restarts the process.
+    watchdog: Option<Duration>,
+}
+
+impl ServiceManager {
+    /// The one that `NOTIFY_SOCKET` and `WATCHDOG_USEC` tell of.
+    pub fn of_this_process() -> Self {
+        Self::from_variables(|name| std::env::var_os(name))
+    }
+
+    fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let Some(named) = variable("NOTIFY_SOCKET").filter(|name| !name.is_empty()) else {
+            return Self::default();
+        };
+        match address(&named) {
+            Ok(address) => Self { address: Some(address), watchdog: watchdog(variable) },
+            Err(error) => {
+                tracing::warn!(socket = %named.display(), %error, "the service manager cannot be told anything");
+                Self::default()
+            }
+        }
+    }
+
+    /// Both listeners accept, or a reload is over.
+    pub async fn ready(&self, status: &str) {
+        self.tell(&format!("READY=1\n{}", status_line(status))).await;
+    }
+
+    /// The rules are about to be read again. The time tells this reload's end from an earlier one's.
+    pub async fn reloading(&self) {
+        let now = clock_gettime(ClockId::Monotonic);
+        let microseconds = i128::from(now.tv_sec) * 1_000_000 + i128::from(now.tv_nsec) / 1_000;
+        self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={microseconds}\n")).await;
+    }
+
+    /// The drain begins.
+    pub async fn stopping(&self, status: &str) {
+        self.tell(&format!("STOPPING=1\n{}", status_line(status))).await;
+    }
+
+    /// Sends a sign of life twice in the time that the watchdog waits, for as long as this future is polled and `proof`,
+    /// which is asked as often, came back within that time. What it came back with is the status.
+    pub async fn keep_alive<F: Future<Output = String>>(&self, mut proof: impl FnMut() -> F) {
+        let Some(limit) = self.watchdog else { return };
+        let mut beats = interval(limit / 2);
+        // Beats that were missed are not made up for: each says that the process lives now.
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut proven = Instant::now();
+        let mut status = None;
+        let mut next = pin!(after(Duration::ZERO, proof()));
+        loop {
+            tokio::select! {
+                said = &mut next => {
+                    proven = Instant::now();
+                    status = Some(status_line(&said));
+                    next.set(after(limit / 2, proof()));
+                }
+                _ = beats.tick() => {
+                    if proven.elapsed() < limit {
+                        self.tell(&format!("WATCHDOG=1\n{}", status.take().unwrap_or_default())).await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn tell(&self, message: &str) {
+        let Some(address) = &self.address else { return };
+        let sent = timeout(PATIENCE, send(address, message)).await;
+        if let Err(error) = sent.unwrap_or_else(|late| Err(late.into())) {
+            tracing::warn!(%error, "the service manager could not be told");
+        }
+    }
+}
+
+/// A message is lines, and so a status must be one.
+fn status_line(status: &str) -> String {
+    format!("STATUS={}\n", status.replace('\n', "; "))
+}
+
+async fn after<F: Future>(pause: Duration, proof: F) -> F::Output {
+    sleep(pause).await;
+    proof.await
+}
+
+/// A path in the file system, or, when it begins with `@`, a name in the abstract namespace.
+fn address(named: &OsStr) -> io::Result<SocketAddr> {
+    match named.as_bytes() {
+        [b'@', name @ ..] => SocketAddr::from_abstract_name(name),
+        [b'/', ..] => SocketAddr::from_pathname(named),
+        _ => Err(io::Error::new(io::ErrorKind::Unsupported, "neither a path nor an abstract name")),
+    }
+}
+
+/// Through a socket of its own: a manager that bound its address anew is found again.
+async fn send(address: &SocketAddr, message: &str) -> io::Result<()> {
+    let socket = StdDatagram::unbound()?;
+    socket.connect_addr(address)?;
+    socket.set_nonblocking(true)?;
+    UnixDatagram::from_std(socket)?.send(message.as_bytes()).await.map(drop)
+}
+
+/// The watchdog's time, if it is this process that it watches.
+fn watchdog(variable: impl Fn(&str) -> Option<OsString>) -> Option<Duration> {
+    let number = |name| variable(name)?.to_str()?.parse::<u64>().ok();
+    let is_ours = variable("WATCHDOG_PID").is_none() || number("WATCHDOG_PID") == Some(u64::from(std::process::id()));
+    number("WATCHDOG_USEC").filter(|time| *time > 0 && is_ours).map(Duration::from_micros)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const MINUTE: &str = "60000000";
+
+    /// The manager's end of the socket, and a process that it started.
+    struct Supervised {
+        heard: UnixDatagram,
+        manager: ServiceManager,
+        directory: TempDir,
+    }
+
+    fn supervised(watchdog: &str, pid: Option<u32>) -> Supervised {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("notify");
+        let heard = UnixDatagram::bind(&path).unwrap();
+        let manager = ServiceManager::from_variables(|name| match name {
+            "NOTIFY_SOCKET" => Some(path.clone().into_os_string()),
+            "WATCHDOG_USEC" => Some(watchdog.into()),
+            "WATCHDOG_PID" => pid.map(|pid| pid.to_string().into()),
+            other => panic!("{other} is no part of the protocol"),
+        });
+        Supervised { heard, manager, directory }
+    }
+
+    impl Supervised {
+        async fn hear(&self) -> String {
+            let mut buffer = [0; 1024];
+            let length = self.heard.recv(&mut buffer).await.unwrap();
+            String::from_utf8(buffer[..length].to_vec()).unwrap()
+        }
+
+        /// What was said and not heard yet.
+        fn backlog(&self) -> usize {
+            std::iter::from_fn(|| self.heard.try_recv(&mut [0; 1024]).ok()).count()
+        }
+    }
+
+    #[tokio::test]
+    async fn messages_are_those_of_the_protocol() {
+        let supervised = supervised("0", None);
+        supervised.manager.ready("serves").await;
+        assert_eq!(supervised.hear().await, "READY=1\nSTATUS=serves\n");
+        supervised.manager.reloading().await;
+        let reloading = supervised.hear().await;
+        let time = reloading.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").unwrap().trim_end();
+        assert!(time.parse::<u64>().unwrap() > 0, "{reloading}");
+        supervised.manager.stopping("two\nlines").await;
+        assert_eq!(supervised.hear().await, "STOPPING=1\nSTATUS=two; lines\n");
+        supervised.manager.keep_alive(|| ready(String::new())).await;
+        assert_eq!(supervised.backlog(), 0, "nobody watches");
+    }
+
+    #[tokio::test]
+    async fn a_manager_that_began_anew_is_found_again() {
+        let mut supervised = supervised("0", None);
+        supervised.manager.ready("before").await;
+        let path = supervised.directory.path().join("notify");
+        std::fs::remove_file(&path).unwrap();
+        supervised.manager.ready("meanwhile").await;
+        supervised.heard = UnixDatagram::bind(&path).unwrap();
+        supervised.manager.ready("after").await;
+        assert_eq!(supervised.hear().await, "READY=1\nSTATUS=after\n");
+    }
+
+    #[tokio::test]
+    async fn an_abstract_socket_is_one_too() {
+        let name = format!("paybridge-{}", std::process::id());
+        let heard = StdDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        let address = |variable: &str| (variable == "NOTIFY_SOCKET").then(|| format!("@{name}").into());
+        ServiceManager::from_variables(address).ready("").await;
+        let mut buffer = [0; 64];
+        let length = heard.recv(&mut buffer).unwrap();
+        assert_eq!(&buffer[..length], b"READY=1\nSTATUS=\n");
+    }
+
+    #[tokio::test]
+    async fn without_a_socket_that_works_nothing_happens() {
+        for address in [None, Some(""), Some("/nowhere/notify"), Some("vsock:2:1")] {
+            let manager =
+                ServiceManager::from_variables(|name| address.filter(|_| name == "NOTIFY_SOCKET").map(OsString::from));
+            manager.ready("unheard").await;
+            manager.keep_alive(pending).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_watchdog_watches_the_process_that_it_names() {
+        let ours = std::process::id();
+        for (time, pid, expected) in [
+            ("2000000", None, Some(2)),
+            ("2000000", Some(ours), Some(2)),
+            ("2000000", Some(ours + 1), None),
+            ("0", None, None),
+            ("soon", None, None),
+        ] {
+            let watchdog = supervised(time, pid).manager.watchdog;
+            assert_eq!(watchdog, expected.map(Duration::from_secs), "{time} {pid:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_that_proves_its_life_is_heard_of_again_and_again() {
+        let supervised = supervised(MINUTE, None);
+        let mut proofs = 0;
+        let proof = || {
+            proofs += 1;
+            ready(format!("proof {proofs}"))
+        };
+        let hear = async {
+            let mut heard = Vec::new();
+            while !heard.iter().any(|said: &String| said.contains("STATUS=proof 3\n")) {
+                heard.push(supervised.hear().await);
+            }
+            heard
+        };
+        let heard = tokio::select! {
+            () = supervised.manager.keep_alive(proof) => panic!("it goes on for ever"),
+            heard = hear => heard,
+        };
+        assert!(heard.iter().all(|said| said.starts_with("WATCHDOG=1\n")), "{heard:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_that_proves_nothing_falls_silent() {
+        let supervised = supervised(MINUTE, None);
+        let keep_alive = supervised.manager.keep_alive(pending);
+        let mut keep_alive = pin!(keep_alive);
+        // Of the test's clock, which leaps.
+        assert!(timeout(Duration::from_mins(2), &mut keep_alive).await.is_err());
+        assert!(supervised.backlog() > 0, "at first nothing is amiss");
+        assert!(timeout(Duration::from_hours(1), keep_alive).await.is_err());
+        assert_eq!(supervised.backlog(), 0, "nothing was proven for longer than the watchdog waits");
+    }
+}
