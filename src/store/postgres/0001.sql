@@ -123,7 +123,7 @@ CREATE TABLE reserved_ids (
   bucket     smallint NOT NULL,
   order_hash bytea NOT NULL,                  -- the last ten bytes of the order's key
   PRIMARY KEY (bucket, order_hash)
-) PARTITION BY HASH (bucket);
+);
 
 -- What providers have to be asked. Rows leave when the work ends.
 CREATE TABLE provider_jobs (
@@ -233,7 +233,7 @@ DO $$
 DECLARE
   large text;
 BEGIN
-  FOREACH large IN ARRAY ARRAY['operations', 'entries', 'reserved_ids', 'journal', 'callbacks_told', 'callback_tries'] LOOP
+  FOREACH large IN ARRAY ARRAY['operations', 'entries', 'journal', 'callbacks_told', 'callback_tries'] LOOP
     FOR part IN 0..7 LOOP
       EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS 8, REMAINDER %s)',
                      large || '_' || part, large, part);

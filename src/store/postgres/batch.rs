@@ -31,10 +31,10 @@ pub(super) enum Met {
 }
 
 /// The most creates of one statement.
-const MOST: usize = 64;
+const MOST: usize = 128;
 
-/// The most statements under way: one is on the disk while the next is being worked on.
-const UNDER_WAY: usize = 2;
+/// The most statements under way. While one is, the next fills: what a statement costs beside its rows is shared by more.
+const UNDER_WAY: usize = 1;
 
 struct Waiting {
     row: Arc<NewRow>,

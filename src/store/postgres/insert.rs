@@ -3,18 +3,20 @@
 use std::collections::HashSet;
 
 use deadpool_postgres::{GenericClient, Object, Transaction};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use super::fault::Fault;
 use super::row::{self, bucket_in, narrow};
-use crate::domain::{CallbackUrl, Kind, ShopCode, State, UnixDay};
+use crate::domain::{CallbackUrl, Direction, Kind, ShopCode, State, UnixDay};
 use crate::store::rows::kept::KeptList;
 use crate::store::rows::operation::{NewRow, other_than};
 use crate::store::rows::{direction_number, finished_at, provider_number, status_number};
 use crate::store::{Digest, V1Told};
 
 /// Inserts the rows that [`Columns`] gives, and more columns after them, into `operations`: those whose order is neither
-/// there nor reserved. What was stored is `stored`.
+/// there nor reserved. What was stored is `stored`. An id that is taken fails the statement: to look for each before would
+/// cost every create a step into an index. Where nothing is reserved, nothing is looked for.
 macro_rules! stored {
     ($types:literal, $names:literal) => {
         concat!(
@@ -37,21 +39,34 @@ macro_rules! stored {
              kept, counted_day, bucket, direction, status, provider, relayed, order_key, digest, v1_digest, v1_members, \
              currency, merchant, order_id, api_key, shop, method, payment_method, callback_url, v1_callback_url, \
              success_url, pending_url, fail_url, redirect_url, account, payer, fields FROM given \
-             WHERE NOT EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = given.bucket \
+             WHERE NOT (SELECT EXISTS (SELECT FROM reserved_ids)) \
+             OR NOT EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = given.bucket \
              AND r.order_hash = substr(given.order_key, 7)) \
-             ON CONFLICT DO NOTHING \
+             ON CONFLICT (bucket, order_key) DO NOTHING \
              RETURNING transaction_id, bucket, direction, created_at, amount, currency, merchant, shop)"
         )
     };
 }
 
-/// Pending operations with all that belongs to them: their provider jobs, and the holds of withdrawals.
+/// The same of pending operations, with their provider jobs.
+macro_rules! with_jobs {
+    () => {
+        concat!(
+            stored!(", $33::bigint[]", ", due_at"),
+            ", jobs AS (INSERT INTO provider_jobs (transaction_id, due_at, attempts, bucket, leased, shop) \
+             SELECT transaction_id, given.due_at, 0, stored.bucket, false, stored.shop \
+             FROM stored JOIN given USING (transaction_id) WHERE given.due_at IS NOT NULL)"
+        )
+    };
+}
+
+/// Pending deposits with their provider jobs.
+const DEPOSITS: &str = concat!(with_jobs!(), " SELECT transaction_id FROM stored");
+
+/// Pending operations with their provider jobs, and with the holds of withdrawals.
 const PENDING: &str = concat!(
-    stored!(", $33::bigint[]", ", due_at"),
-    ", jobs AS (INSERT INTO provider_jobs (transaction_id, due_at, attempts, bucket, leased, shop) \
-     SELECT transaction_id, given.due_at, 0, stored.bucket, false, stored.shop \
-     FROM stored JOIN given USING (transaction_id) WHERE given.due_at IS NOT NULL), \
-     sides AS (SELECT stored.*, side.account, side.sign * amount AS change FROM stored, \
+    with_jobs!(),
+    ", sides AS (SELECT stored.*, side.account, side.sign * amount AS change FROM stored, \
      (VALUES (2::smallint, -1), (3::smallint, 1)) AS side (account, sign) WHERE direction = 1), \
      booked AS (INSERT INTO entries (transaction_id, amount, booked_at, bucket, posting, account, currency, merchant) \
      SELECT transaction_id, change, created_at, bucket, 2, account, currency, merchant FROM sides), \
@@ -65,13 +80,23 @@ const ALONE: &str = concat!(stored!("", ""), " SELECT transaction_id FROM stored
 
 /// Stores pending operations with what belongs to them; the ids of those that were stored.
 pub(super) async fn pending(client: &Object, rows: &[&NewRow]) -> Result<HashSet<i64>, Fault> {
-    let statement = client.prepare_cached(PENDING).await?;
+    let deposits = rows.iter().all(|row| row.draft().operation.direction() == Direction::Payin);
+    let statement = client.prepare_cached(if deposits { DEPOSITS } else { PENDING }).await?;
     let columns = Columns::of(rows.iter().map(|row| (*row, &row.draft().operation.state, None)));
     let due: Vec<Option<i64>> = rows.iter().map(|row| row.draft().provider_job.map(|due| due.0)).collect();
     let mut parameters = columns.parameters();
     parameters.push(&due);
-    let stored = client.query(&statement, &parameters).await?;
-    stored.iter().map(|row| row::get(row, 0)).collect()
+    match client.query(&statement, &parameters).await {
+        Ok(stored) => stored.iter().map(|row| row::get(row, 0)).collect(),
+        // Of several it is not known whose: they are tried alone.
+        Err(error) if rows.len() == 1 && is_taken(&error) => Ok(HashSet::new()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether an id is another operation's.
+fn is_taken(error: &tokio_postgres::Error) -> bool {
+    error.code() == Some(&SqlState::UNIQUE_VIOLATION)
 }
 
 /// Stores an operation in a state, which counts for its customer on a day, without anything else; `false` when its order,
@@ -84,7 +109,11 @@ pub(super) async fn alone(
 ) -> Result<bool, Fault> {
     let statement = transaction.prepare_cached(ALONE).await?;
     let columns = Columns::of(std::iter::once((new, state, counted_day)));
-    Ok(transaction.query_opt(&statement, &columns.parameters()).await?.is_some())
+    match transaction.query_opt(&statement, &columns.parameters()).await {
+        Ok(stored) => Ok(stored.is_some()),
+        Err(error) if is_taken(&error) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Stores a list of names, unless it is known to be there. A list that no operation names does no harm.

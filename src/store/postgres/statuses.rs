@@ -28,6 +28,18 @@ fn told(row: &Row) -> Result<Told, Fault> {
     })
 }
 
+pub(super) const MADE: &str = "SELECT transaction_id, direction, order_id, redirect_url FROM operations \
+    WHERE bucket = $1 AND order_key = $2 AND v1_digest = $3";
+
+pub(super) const V1: &str = select!(
+    "transaction_id, created_at, shop FROM operations WHERE bucket = $1 AND order_key = $2 AND v1_digest IS NOT NULL"
+);
+
+pub(super) const V2: &str = select!(
+    "direction, order_id, coalesce(method, payment_method, 'unknown') \
+     FROM operations WHERE bucket = $1 AND transaction_id = $2 AND merchant = $3"
+);
+
 /// What a v1 create was told that made the operation under an order, if its body's hash is `digest`.
 pub(super) async fn made(
     client: &impl GenericClient,
@@ -35,12 +47,7 @@ pub(super) async fn made(
     order: Digest,
     digest: Digest,
 ) -> Result<Option<V1Made>, Fault> {
-    let statement = client
-        .prepare_cached(
-            "SELECT transaction_id, direction, order_id, redirect_url FROM operations \
-             WHERE bucket = $1 AND order_key = $2 AND v1_digest = $3",
-        )
-        .await?;
+    let statement = client.prepare_cached(MADE).await?;
     let found = client.query_opt(&statement, &[&bucket_of(merchant), &key(&order), &key(&digest)]).await?;
     let read = |row: &Row| {
         let (id, direction) = (get(row, 0)?, small(row, 1)?);
@@ -55,12 +62,7 @@ pub(super) async fn v1(
     merchant: &MerchantId,
     order: Digest,
 ) -> Result<Option<V1Status>, Fault> {
-    let statement = client
-        .prepare_cached(select!(
-            "transaction_id, created_at, shop FROM operations \
-             WHERE bucket = $1 AND order_key = $2 AND v1_digest IS NOT NULL"
-        ))
-        .await?;
+    let statement = client.prepare_cached(V1).await?;
     let found = client.query_opt(&statement, &[&bucket_of(merchant), &key(&order)]).await?;
     let read = |row: &Row| {
         let (id, created_at) = (get(row, REST)?, get(row, REST + 1)?);
@@ -75,12 +77,7 @@ pub(super) async fn v2(
     merchant: &MerchantId,
     id: TransactionId,
 ) -> Result<Option<V2Status>, Fault> {
-    let statement = client
-        .prepare_cached(select!(
-            "direction, order_id, coalesce(method, payment_method, 'unknown') \
-             FROM operations WHERE bucket = $1 AND transaction_id = $2 AND merchant = $3"
-        ))
-        .await?;
+    let statement = client.prepare_cached(V2).await?;
     let found = client.query_opt(&statement, &[&bucket_in(id), &id.to_stored(), &merchant.as_str()]).await?;
     let read = |row: &Row| {
         let (direction, order_id) = (small(row, REST)?, OrderId::new(get(row, REST + 1)?));

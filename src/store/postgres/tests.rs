@@ -5,6 +5,7 @@
 
 mod balances;
 mod nodes;
+mod plans;
 #[path = "../../../tests/support/postgres.rs"]
 pub(super) mod server;
 
