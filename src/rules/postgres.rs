@@ -42,6 +42,10 @@ impl PostgresUrl {
     /// # Errors
     /// What is wrong with it, in words that hold nothing of it.
     pub fn parse(text: &str, resolve: impl FnOnce(&str) -> PathBuf) -> Result<Self, String> {
+        // What stands behind an `@` of a password would be taken for the host, and hosts are shown.
+        if text.matches('@').count() > 1 {
+            return Err("has more than one @: in a user or a password it is written %40".to_owned());
+        }
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         let (mut tls, mut roots, mut others) = (None, None, Vec::new());
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
@@ -161,6 +165,8 @@ mod tests {
             ("postgres://u:TOPSECRET@h/db?sslmode=maybe", "sslmode"),
             ("postgres://u:TOPSECRET@h/db?sslrootcert=ca.pem", "sslrootcert"),
             ("postgres://u:TOPSECRET@h/db?sslmode=disable&sslrootcert=ca.pem", "sslrootcert"),
+            ("postgres://u:p@TOPSECRET@h/db", "%40"),
+            ("postgres://u:TOP@SECRET/TOPSECRET@h/db", "%40"),
             ("postgres://u:TOPSECRET@h:port/db", "understood"),
             ("postgres://u:TOPSECRET@h/db?unknown=1", "understood"),
         ] {

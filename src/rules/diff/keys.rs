@@ -47,6 +47,8 @@ pub(super) enum Kind {
     Language,
     /// A file.
     Path,
+    /// Where the store is: a file, or a database whose URL may hold a password.
+    Store,
     /// Files.
     Paths,
     /// Networks.
@@ -110,7 +112,7 @@ pub(super) const GATEWAY: &[Key] = &[
     key("admin.token", Kind::Secrets, "", Told::Secrets("admin token")),
     key(
         "store.url",
-        Kind::Path,
+        Kind::Store,
         "\"sqlite:../data/paybridge.db\"",
         Told::As(Refuses, "what is in the old store is not seen"),
     ),

@@ -21,6 +21,7 @@ mod words;
 
 use self::page::{Changed, Page, Place};
 pub use self::read::ReadRules;
+use self::settings::Value;
 use super::restart;
 
 /// What a change does to those that it concerns. The most dangerous first.
@@ -136,6 +137,15 @@ fn gateway(old: &ReadRules, new: &ReadRules) -> Group {
 
 /// What a secret that is there now, or no longer, comes to.
 fn gateway_key(page: &mut Page, changed: &Changed<'_>) -> bool {
+    if let ("store.url", Some(Value::Database(old)), Some(Value::Database(new))) =
+        (changed.path, changed.old, changed.new)
+        && old.to_string() == new.to_string()
+    {
+        let database = words::plain(&new.to_string());
+        let what = format!("[store] url: {database} as before; its user, password or parameters are others");
+        page.tell(Effect::Neither, changed.path, what);
+        return true;
+    }
     let (effect, what) = match (changed.path, changed.old.is_some(), changed.new.is_some()) {
         ("admin.token", false, _) => (Effect::Refuses, "[admin] token: the admin listener asks for a token now"),
         ("admin.token", _, false) => (Effect::Allows, "[admin] token: the admin listener asks for no token any more"),

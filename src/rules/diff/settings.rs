@@ -13,6 +13,7 @@ use super::keys::{Key, Kind};
 use super::networks::Networks;
 use super::words;
 use crate::domain::{Amount, Currency};
+use crate::rules::PostgresUrl;
 use crate::rules::compile::folded;
 use crate::rules::pages::tag::canonical;
 use crate::rules::problems::{names_a_secret, quoted};
@@ -32,6 +33,8 @@ pub(super) enum Value {
     },
     /// So many a second, and so many at once.
     Rate(u32, u32),
+    /// A database.
+    Database(Box<PostgresUrl>),
     /// Networks.
     Addresses(Vec<IpNet>),
     /// Secrets, as written.
@@ -63,6 +66,7 @@ impl Value {
         match (self, other) {
             (Self::Plain { same: one, .. }, Self::Plain { same: two, .. }) => one == two,
             (Self::Rate(one, burst), Self::Rate(two, other)) => (one, burst) == (two, other),
+            (Self::Database(one), Self::Database(two)) => one == two,
             (Self::Addresses(one), Self::Addresses(two)) => {
                 Networks::difference(one, two).is_empty() && Networks::difference(two, one).is_empty()
             }
@@ -81,6 +85,7 @@ impl Value {
         match self {
             Self::Plain { shown, .. } => shown.clone(),
             Self::Rate(per_second, burst) => format!("{per_second} a second (burst {burst})"),
+            Self::Database(url) => words::plain(&url.to_string()),
             Self::Addresses(list) => Networks::difference(list, &[]).named().0,
             Self::Secrets(list) => {
                 let shown: Vec<String> = list.iter().map(place_of).collect();
@@ -224,6 +229,7 @@ fn read(kind: Kind, value: &Spanned<DeValue<'_>>) -> Option<Value> {
         Kind::Currency => Value::text(Currency::new(&typed::<String>(value)?).ok()?.as_str()),
         Kind::Language => Value::text(&canonical(&typed::<String>(value)?)?),
         Kind::Path => path(&typed::<String>(value)?),
+        Kind::Store => store(&typed::<String>(value)?),
         Kind::Paths => {
             let paths = typed::<List<String>>(value)?.0;
             let paths: Vec<String> = paths.iter().map(|path| folded_text(path.get_ref())).collect();
@@ -287,6 +293,13 @@ fn folded_text(path: &str) -> String {
 
 fn path(text: &str) -> Value {
     Value::text(&folded_text(text))
+}
+
+fn store(text: &str) -> Value {
+    match PostgresUrl::parse(text, |roots| folded(Path::new(roots))) {
+        Ok(url) => Value::Database(Box::new(url)),
+        Err(_) => path(text),
+    }
 }
 
 fn amounts(value: &Spanned<DeValue<'_>>) -> Option<BTreeMap<String, String>> {

@@ -92,9 +92,18 @@ raw_table! {
 raw_table! {
     /// `[store]`.
     struct RawStore {
-        /// `sqlite:` and the path of a file, relative to this file; made and migrated at start. PostgreSQL is not supported
-        /// by this version.
-        url: String = "sqlite:../data/paybridge.db" where { "pattern": "^sqlite:[^/]|^sqlite:/([^/]|$)" },
+        /// `sqlite:` and the path of a file, relative to this file, for one gateway. Or the `postgres://` URL of a database,
+        /// for any number of gateways, as libpq has it: several hosts, and `sslmode` and `sslrootcert` (a path relative to
+        /// this file) among its parameters. What the store needs is made in it and migrated at start.
+        ///
+        /// A password in it is not shown anywhere. An `@` in a user or a password is written `%40`.
+        url: String = "sqlite:../data/paybridge.db" where {
+            "pattern": "^sqlite:[^/]|^sqlite:/([^/]|$)|^postgres(ql)?://.",
+            "examples": [
+                "sqlite:../data/paybridge.db",
+                "postgres://paybridge:password@db-1.example,db-2.example/paybridge?sslmode=verify-full",
+            ],
+        },
         /// Secrets of 32 bytes in base64, each `"env:NAME"`, `"file:PATH"` or the secret itself: the first wraps the store's
         /// data keys, all unwrap. A single `file:` that is missing is made (mode 0600) with a new store.
         ///

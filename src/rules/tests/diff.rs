@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::domain::Direction;
-use crate::rules::{AddressSet, Effect, Group, ReadRules, Secrets, ShopSide, diff, given};
+use crate::rules::{AddressSet, Effect, Group, ReadRules, Secrets, ShopSide, StoreUrl, diff, given};
 
 /// A key of a file and what it may hold; the first of each is its default, where it has one.
 type Choices = &'static [(&'static str, &'static str, &'static [&'static str])];
@@ -34,7 +34,19 @@ const CHOICES: Choices = &[
     (GATEWAY, "tls.generate", &["", "false", "true"]),
     (GATEWAY, "admin.listen", &["", "\"127.0.0.1:9090\"", "\"127.0.0.1:2\""]),
     (GATEWAY, "admin.token", &["", "\"one\"", "[\"one\"]", "[\"one\", \"two\"]", "[\"two\", \"one\"]", "\"two\""]),
-    (GATEWAY, "store.url", &["", "\"sqlite:../data/paybridge.db\"", "\"sqlite:x.db\""]),
+    (
+        GATEWAY,
+        "store.url",
+        &[
+            "",
+            "\"sqlite:../data/paybridge.db\"",
+            "\"sqlite:x.db\"",
+            "\"postgres://u:hush@h/db\"",
+            "\"postgresql://u:hush@h:5432/db?sslmode=prefer\"",
+            "\"postgres://u:other@h/db\"",
+            "\"postgres://u@h/db?sslmode=require\"",
+        ],
+    ),
     (
         GATEWAY,
         "store.keys",
@@ -198,13 +210,23 @@ fn written(choices: &[usize]) -> Rules {
     rules
 }
 
+fn store(url: &StoreUrl) -> String {
+    match url {
+        StoreUrl::Sqlite(path) => format!("{path:?}"),
+        StoreUrl::Postgres(url) => {
+            let config = url.config();
+            format!("{config:?} {:?} {:?} {:?}", config.get_password(), url.tls(), url.roots())
+        }
+    }
+}
+
 /// Everything that the snapshot says, in one order, secrets and all.
 fn meaning(rules: &Rules, set: &RuleSet) -> String {
     let mut said = String::new();
     let gateway = &set.gateway;
     let tokens = (secrets(gateway.admin_token.as_ref()), secrets(gateway.pages.secret.as_ref()));
     let keys: Vec<_> = gateway.store.keys.keys.iter().map(|key| key.expose().to_vec()).collect();
-    let keys = (&gateway.store.url, &gateway.store.keys.create_at, keys);
+    let keys = (store(&gateway.store.url), &gateway.store.keys.create_at, keys);
     let proxies = addresses(&AddressSet::new(gateway.clients.trusted_proxies.iter().copied()));
     let lifetimes = (gateway.pages.link_lifetime, gateway.pages.return_lifetime);
     writeln!(said, "{:?} {:?} {:?}", gateway.server, gateway.tls, gateway.admin_listen).unwrap();
@@ -311,6 +333,32 @@ fn one_key(choices: &[usize], at: usize, other: usize) -> Result<(), TestCaseErr
     prop_assert_eq!(told.is_empty(), diff(&two, &one).is_empty());
     prop_assert!(diff(&one, &one).is_empty() && diff(&two, &two).is_empty());
     Ok(())
+}
+
+#[test]
+fn a_database_is_told_without_its_password() {
+    let told = |old: &str, new: &str| {
+        let of = |url: &str| read(&Rules::small().with("gateway.toml", format!("[store]\nurl = \"{url}\""))).unwrap();
+        let changes: Vec<String> = diff(&of(old), &of(new))
+            .iter()
+            .flat_map(|group| &group.changes)
+            .map(|change| format!("{:?}: {}", change.effect, change.what))
+            .collect();
+        changes.join("\n")
+    };
+    let file = "sqlite:../data/paybridge.db";
+    let database = "postgres://pay:hush@one,two:5433/bank?sslmode=require";
+    assert_eq!(
+        told(file, database),
+        format!(
+            "Refuses: [store] url: {file} -> postgres://one:5432,two:5433/bank: what is in the old store is not seen"
+        )
+    );
+    let other = "Neither: [store] url: postgres://one:5432,two:5433/bank as before; its user, password or parameters are \
+                 others";
+    assert_eq!(told(database, &database.replace("hush", "HUSH")), other);
+    assert_eq!(told(database, &database.replace("require", "verify-full")), other);
+    assert_eq!(told(database, &database.replace("postgres:", "postgresql:")), "");
 }
 
 /// Each key alone, from its default to each other value and spelling.

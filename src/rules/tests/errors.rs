@@ -29,7 +29,11 @@ fn in_the_gateway() {
     gateway("[admin]\nlisten = \"0.0.0.0:9\"", "2:10", "`admin.token` is required");
     gateway("[admin]\ntoken = \"\"", "2:9", "must not be empty");
     gateway("[admin]\ntoken = []", "2:9", "must name at least one secret");
-    gateway("[store]\nurl = \"postgres://u@h/db\"", "2:7", "PostgreSQL is not supported by this version");
+    gateway("[store]\nurl = \"postgres://h/db\"", "2:7", "`store.url` names no user");
+    gateway("[store]\nurl = \"postgresql://u@/db\"", "2:7", "`store.url` names no host");
+    gateway("[store]\nurl = \"postgres://u@h/db?sslmode=allow\"", "2:7", "is none of disable, prefer, require");
+    gateway("[store]\nurl = \"postgres://u:p@p@h/db\"", "2:7", "has more than one @");
+    gateway("[store]\nurl = \"mysql://u@h/db\"", "2:7", "the path of a file, or a \"postgres://\" URL");
     gateway("[store]\nurl = \"sqlite://h/db\"", "2:7", "must be \"sqlite:\" and the path of a file");
     gateway("[store]\nurl = \"sqlite:\"", "2:7", "must be \"sqlite:\" and the path of a file");
     gateway("[store]\nkeys = [\"c2hvcnQ=\"]", "2:9", "32 bytes in base64");

@@ -104,7 +104,13 @@ fn never_appear_in_problems() {
         ("merchants/m.toml", "v2_secret = \"TOPSECRET\""),
         ("merchants/m.toml", "api_keys = [\"TOPSECRET\", \"TOPSECRET\" x]"),
         ("gateway.toml", "[store]\nkeys = [\"TOPSECRET\"]"),
-        ("gateway.toml", "[store]\nurl = \"postgres://u:TOPSECRET@h/db\""),
+        ("gateway.toml", "[store]\nurl = \"postgres://u:TOPSECRET@h/db?sslmode=on\""),
+        ("gateway.toml", "[store]\nurl = \"postgres://u:p@TOPSECRET@h/db\""),
+        ("gateway.toml", "[store]\nurl = \"postgres://u@h/db?password=TOPSECRET&x=1\""),
+        ("gateway.toml", "[store]\nurl = \"Postgres://u:TOPSECRET@h/db\""),
+        ("gateway.toml", "[store]\nurl = [\"postgres://u:'TOPSECRET@h/db\"]"),
+        ("gateway.toml", "[store]\nurl = \"postgres://u:\"TOPSECRET@h/db\""),
+        ("gateway.toml", "store = { url = \"postgres://u:'TOPSECRET@h/db\", kesy = 1 }"),
         ("gateway.toml", "[admin]\nlisten = \"x\"\ntoken = [5, \"TOPSECRET\"]"),
         ("gateway.toml", "[pages]\nsecret = [[\"TOPSECRET\"]]"),
         ("gateway.toml", "secret = \"TOPSECRET\""),
@@ -128,6 +134,9 @@ fn never_appear_in_problems() {
     }
     let rules = with_secret("\"TOPSECRET\"").load();
     assert!(!format!("{rules:?}").contains(SECRET));
+    let store = "[store]\nurl = \"postgresql://u:TOPSECRET@h/db?password=TOPSECRET&sslmode=require\"";
+    let rules = Rules::small().with("gateway.toml", store).load();
+    assert!(!format!("{rules:?} {:?}", rules.gateway).contains(SECRET));
 }
 
 #[test]
