@@ -279,16 +279,14 @@ fn strings(line: &str) -> Vec<Span> {
 
 /// What stands before the host of URLs, which may be a password, and their queries, which may hold a token.
 fn private_parts(line: &str) -> Vec<Span> {
-    let parts = |(slashes, _): (usize, &str)| -> Vec<Span> {
+    let parts = |(slashes, _): (usize, &str)| {
         let start = slashes + "://".len();
-        // A password of a database may have quotation marks in it, and is in the query too.
-        if line[..slashes].ends_with("postgres") || line[..slashes].ends_with("postgresql") {
-            return vec![start..line.len()];
-        }
         let url = line[start..].split(['"', '\'']).next().unwrap_or_default();
-        let userinfo = url.rfind('@').map(|end| start..start + end);
+        // A password of a database may have quotation marks in it.
+        let is_database = ["postgres", "postgresql"].iter().any(|scheme| line[..slashes].ends_with(scheme));
+        let end = if is_database { Some(line.len()) } else { url.rfind('@').map(|end| start + end) };
         let query = url.find('?').map(|query| start + query + 1..start + url.len());
-        userinfo.into_iter().chain(query.filter(|query| !query.is_empty())).collect()
+        end.map(|end| start..end).into_iter().chain(query.filter(|query| !query.is_empty()))
     };
     line.match_indices("://").flat_map(parts).collect()
 }
