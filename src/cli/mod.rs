@@ -5,6 +5,7 @@ pub mod args;
 pub mod callbacks;
 pub mod certs;
 pub mod check;
+mod columns;
 pub mod demo;
 pub mod diff;
 pub mod import_ids;

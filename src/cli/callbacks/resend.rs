@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::super::args::ResendCallbacks;
+use super::super::columns::age;
 use super::super::progress::Progress;
 use super::super::{Outcome, Stop, plural};
 use super::{table, unknown};
@@ -161,7 +162,7 @@ fn told(callback: &CallbackRecord, clock: &dyn Clock) -> String {
     match callback.state {
         CallbackState::Delivered | CallbackState::Failed => format!("{id} {}: {last}", callback.state.as_str()),
         CallbackState::Pending if callback.due <= now => format!("{id} tried: {last}; again now"),
-        CallbackState::Pending => format!("{id} tried: {last}; again in {}", table::age(now.until(callback.due))),
+        CallbackState::Pending => format!("{id} tried: {last}; again in {}", age(now.until(callback.due))),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use super::super::args::{Format, Interface, SampleCallback};
+use super::super::columns::plain;
 use super::super::{Outcome, Stop, merchant, told_unless};
 use super::{table, write_json};
 use crate::callback::{Sample, SampleKind, Sampled, sample};
@@ -37,11 +38,11 @@ pub(super) async fn run(rules: &RuleSet, asked: &SampleCallback, out: &mut dyn W
 fn write_text(sampled: &Sampled, out: &mut dyn Write) -> Outcome {
     let Sampled { id, kind, url, body, tried } = sampled;
     writeln!(out, "POST {} ({}, {id})", url.as_str(), kind.as_str())?;
-    writeln!(out, "{}", table::plain(body))?;
+    writeln!(out, "{}", plain(body))?;
     let (outcome, took) = (table::outcome(&tried.outcome), tried.duration.as_millis());
     match &tried.outcome {
         TryOutcome::Status(_) => writeln!(out, "answered {outcome} in {took} ms")?,
-        TryOutcome::Error(_) => writeln!(out, "no answer: {} (after {took} ms)", table::plain(&outcome))?,
+        TryOutcome::Error(_) => writeln!(out, "no answer: {} (after {took} ms)", plain(&outcome))?,
     }
     Ok(())
 }

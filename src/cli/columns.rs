@@ -1,0 +1,76 @@
+//! Tables for people: aligned columns, the same on terminals and in pipes. What others wrote is shown so that it can neither
+//! move a cursor nor pass for something else.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use crate::domain::deceives;
+
+/// How many characters of a cell are shown in a list.
+pub const WIDEST: usize = 48;
+
+/// A span of time in one unit, rounded down.
+pub fn age(span: Duration) -> String {
+    let seconds = span.as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// Text on one line, in which every character can be seen and stands where it stands.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    let odd = |c: char| c.is_control() || deceives(c);
+    if !text.contains(odd) {
+        return text.into();
+    }
+    let shown = |c: char| if odd(c) { c.escape_unicode().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect::<String>().into()
+}
+
+/// What fits into a cell.
+pub fn cut(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text.char_indices().nth(WIDEST) {
+        Some(_) => text.chars().take(WIDEST - 1).chain(['…']).collect::<String>().into(),
+        None => text,
+    }
+}
+
+/// Lines of cells below a line of headings.
+///
+/// # Errors
+/// Nobody takes them.
+pub fn aligned<const N: usize>(
+    headings: &[Cow<'_, str>; N],
+    rows: &[[Cow<'_, str>; N]],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let lines = || std::iter::once(headings).chain(rows);
+    let width = |column: usize| lines().map(|line| line[column].chars().count()).max().unwrap_or_default();
+    let widths: [usize; N] = std::array::from_fn(width);
+    for line in lines() {
+        let (last, cells) = line.split_last().unzip();
+        for (cell, width) in cells.into_iter().flatten().zip(widths) {
+            write!(out, "{cell:<width$}  ")?;
+        }
+        writeln!(out, "{}", last.map_or("", |last| last))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_short() {
+        let shown = |seconds| age(Duration::from_secs(seconds));
+        assert_eq!(
+            [0, 59, 60, 3599, 3600, 86_399, 86_400, 864_000].map(shown),
+            ["0s", "59s", "1m", "59m", "1h", "23h", "1d", "10d"]
+        );
+    }
+}
