@@ -10,6 +10,7 @@ mod compare;
 mod conformance;
 mod journal;
 pub mod memory;
+pub mod nodes;
 mod open;
 mod outbox;
 pub mod postgres;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 pub use audit::{Audit, AuditProgress};
 pub use compare::{Comparer, Digest, Parts, Short, V1Members};
 pub use journal::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, OfV1, Passed, Progress};
+pub use nodes::{Announcement, Node, Nodes, Roll};
 pub use open::{Holds, OpenError, Opened, open_beside, open_store};
 pub use outbox::{
     Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackPlace, CallbackQuery, CallbackQueue,
@@ -54,7 +56,7 @@ pub enum StoreError {
 }
 
 /// The durable home of operations, and of what passed through to a remote engine.
-pub trait Store: Journal + Outbox + Send + Sync + 'static {
+pub trait Store: Journal + Nodes + Outbox + Send + Sync + 'static {
     /// The keyed hash that comparisons use; its key never changes in the life of a store.
     fn comparer(&self) -> &Comparer;
 

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! All of it runs on one thread of the process, which owns at most 16 connections ([`node`]). Seals and hashes are the
-//! caller's. Nodes know nothing of each other: a unique key settles races, row locks order those who decide, leases hand
+//! caller's. Nodes owe each other nothing (their list is
+//! for operators, [`nodes`]): a unique key settles races, row locks order those who decide, leases hand
 //! over the work of those who died. What a lost connection leaves unknown is asked for again, never assumed ([`fault`]).
 
 mod audit;
@@ -22,6 +23,7 @@ mod jobs;
 mod journal;
 mod ledger;
 mod node;
+mod nodes;
 mod opening;
 mod outbox;
 mod preparations;

@@ -6,6 +6,7 @@
 mod balances;
 mod nodes;
 mod plans;
+mod roll;
 #[path = "../../../tests/support/postgres.rs"]
 pub(super) mod server;
 

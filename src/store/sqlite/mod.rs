@@ -25,6 +25,7 @@ mod journal;
 mod kept;
 mod lanes;
 mod ledger;
+mod nodes;
 mod opening;
 mod outbox;
 mod preparations;

@@ -50,6 +50,26 @@ fn a_tool_makes_no_store() {
     open_beside(&place.url(), &key(1), Arc::new(SystemRandomness::default())).unwrap();
 }
 
+#[tokio::test]
+async fn a_user_that_may_make_no_tables_serves_those_that_are_there() {
+    let Some(place) = Place::new() else { return };
+    drop(place.open_node());
+    let user = place.0.sql("SELECT current_database() || '_user'");
+    place.0.sql(&format!(
+        "CREATE ROLE {user} LOGIN; REVOKE ALL ON SCHEMA public FROM public; GRANT USAGE ON SCHEMA public TO {user}; \
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {user}"
+    ));
+    let url = place.0.url();
+    let (_, at) = url.split_once('@').unwrap();
+    let url = PostgresUrl::parse(&format!("postgres://{user}@{at}"), |path| path.into()).unwrap();
+    let store = open(&url, &key(1), Arc::new(SystemRandomness::default())).unwrap().store;
+    created(&store, deposit("acme", "one")).await;
+    created(&store, withdrawal("acme", "two")).await;
+    store.reserve(&merchant("acme"), Direction::Payin, &[OrderId::new("three").unwrap()]).await.unwrap();
+    store.probe().await.unwrap();
+    audited(&store).await;
+}
+
 #[test]
 fn keys_that_do_not_fit_are_refused_and_none_is_made() {
     let Some(place) = Place::new() else { return };
