@@ -9,11 +9,12 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::live_tls::{self, LiveTls};
+use super::presence::Presence;
 use super::reloads::{Reloads, Trigger};
 use crate::callback::{Sample, Sampled, sample};
 use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
-use crate::http::admin::{AdminSource, Pending, RulesInfo, SampleRequest};
+use crate::http::admin::{AdminSource, NodesInfo, Pending, RulesInfo, SampleRequest};
 use crate::outbound::Outbound;
 use crate::rules::{LiveRules, Watched, Watcher};
 use crate::store::{Outbox, Store};
@@ -35,6 +36,7 @@ pub struct Operations {
     outbound: Arc<Outbound>,
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
+    presence: Arc<Presence>,
     draining: AtomicBool,
     watcher: OnceLock<Watcher>,
     probed: Arc<Mutex<Option<Probed>>>,
@@ -49,6 +51,7 @@ pub struct Parts {
     pub outbound: Arc<Outbound>,
     pub store: Arc<dyn Store>,
     pub metrics: Arc<Metrics>,
+    pub presence: Arc<Presence>,
 }
 
 /// What the last probe of the store found.
@@ -59,7 +62,7 @@ struct Probed {
 
 impl Operations {
     pub fn new(parts: Parts) -> Self {
-        let Parts { rules, tls, clock, random, outbound, store, metrics } = parts;
+        let Parts { rules, tls, clock, random, outbound, store, metrics, presence } = parts;
         Self {
             reloads: Reloads::new(Arc::clone(&rules), Arc::clone(&tls), Arc::clone(&clock), Arc::clone(&metrics)),
             clock,
@@ -69,6 +72,7 @@ impl Operations {
             tls,
             store,
             metrics,
+            presence,
             draining: AtomicBool::new(false),
             watcher: OnceLock::new(),
             probed: Arc::default(),
@@ -127,6 +131,7 @@ impl Operations {
 
     fn reload_blocking(&self, trigger: Trigger) -> RulesInfo {
         let info = self.reloads.run(trigger);
+        self.presence.reloaded();
         if let Some(watcher) = self.watcher.get() {
             watcher.refresh();
         }
@@ -198,6 +203,10 @@ impl AdminSource for Arc<Operations> {
         Box::pin(self.check_ready())
     }
 
+    fn nodes(&self) -> Pending<'_, NodesInfo> {
+        Box::pin(self.presence.nodes())
+    }
+
     fn rules(&self) -> RulesInfo {
         self.reloads.info()
     }
@@ -254,14 +263,18 @@ mod tests {
         certs::ensure(&rules.gateway.tls, &names, SystemClock.now()).unwrap();
         let tls = Arc::new(LiveTls::new(&rules.gateway, 100).unwrap());
         let live = Arc::new(LiveRules::new(loader, rules, Arc::new(SystemClock)));
+        let (store, clock, random) = (store(directory), Arc::new(SystemClock), SystemRandomness::default());
+        let (of_presence, metrics) = (Arc::clone(&live), Arc::default());
+        let presence = Presence::new(Arc::clone(&store), of_presence, Arc::new(SystemClock), &random, metrics);
         Arc::new(Operations::new(Parts {
             rules: live,
             tls,
-            clock: Arc::new(SystemClock),
-            random: Arc::new(SystemRandomness::default()),
+            clock,
+            random: Arc::new(random),
             outbound: Arc::default(),
-            store: store(directory),
+            store,
             metrics: Arc::default(),
+            presence: Arc::new(presence),
         }))
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `/healthz` | 200: the process lives |
 //! | `/readyz` | 200, or 503 with what stands in the way |
+//! | `/readyz?detail` | the same status with `{"ready","reason","node","rules_version","same_rules","nodes","nodes_error"}`: this node and the others on its store, where it can have others. No probe: it needs the token |
 //! | `/metrics` | the metrics, as Prometheus text 0.0.4 or, when `Accept` names it, as `OpenMetrics` |
 //! | `/api/rules` | `{"version","loaded_at","error"}`, and besides `needs_restart` (keys of `gateway.toml`), `problems` and `problem_count`, `warnings` and `warning_count`, `certificate` |
 //! | `POST /api/rules/reload` | the same after a reload: 200, or 422 when the rules on disk are refused |
@@ -21,6 +22,7 @@
 
 mod callbacks;
 mod guard;
+mod nodes;
 mod reply;
 mod rules;
 #[cfg(test)]
@@ -43,6 +45,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 pub use self::callbacks::SampleRequest;
+pub use self::nodes::NodesInfo;
 pub use self::rules::{CertificateInfo, ProblemInfo, RulesInfo};
 
 use self::guard::Guard;
@@ -86,6 +89,9 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait AdminSource: Send + Sync + 'static {
     /// Whether requests can be served now, or what stands in the way: draining, or a check that failed.
     fn ready(&self) -> Pending<'_, Result<(), String>>;
+
+    /// This node and those beside it.
+    fn nodes(&self) -> Pending<'_, NodesInfo>;
 
     /// The rule set in force.
     fn rules(&self) -> RulesInfo;
@@ -204,6 +210,7 @@ struct Desk {
 enum Page<'a> {
     Health,
     Readiness,
+    ReadinessDetail,
     Metrics,
     Rules,
     Reload,
@@ -217,8 +224,9 @@ enum Page<'a> {
 }
 
 impl<'a> Page<'a> {
-    fn of(path: &'a str) -> Option<Self> {
-        match path {
+    fn of(uri: &'a Uri) -> Option<Self> {
+        match uri.path() {
+            "/readyz" if uri.query() == Some("detail") => Some(Self::ReadinessDetail),
             "/healthz" => Some(Self::Health),
             "/readyz" => Some(Self::Readiness),
             "/metrics" => Some(Self::Metrics),
@@ -228,7 +236,7 @@ impl<'a> Page<'a> {
             "/api/callbacks" => Some(Self::Callbacks),
             "/api/callbacks/resend" => Some(Self::ResendFailed),
             "/api/callbacks/sample" => Some(Self::Sample),
-            _ => {
+            path => {
                 let rest = path.strip_prefix("/api/callbacks/")?;
                 let page = rest.strip_suffix("/resend").map_or(Self::Callback(rest), Self::Resend);
                 let (Self::Callback(id) | Self::Resend(id)) = page else { return None };
@@ -256,7 +264,7 @@ impl<'a> Page<'a> {
 
 impl Desk {
     async fn answer(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Reply {
-        let page = Page::of(uri.path());
+        let page = Page::of(uri);
         if let Some(refusal) = self.guard.refuse(page.is_some_and(Page::is_probe), uri, headers) {
             return refusal;
         }
@@ -267,6 +275,7 @@ impl Desk {
         match page {
             Page::Health => reply::line("ok\n"),
             Page::Readiness => self.readiness().await,
+            Page::ReadinessDetail => self.readiness_detail().await,
             Page::Metrics => self.metrics(headers),
             Page::Rules => reply::document(&rules::shown(&self.source.rules())),
             Page::Reload => self.reload().await,
@@ -280,12 +289,22 @@ impl Desk {
     }
 
     async fn readiness(&self) -> Reply {
-        let ready = tokio::time::timeout(CHECK_TIMEOUT, self.source.ready()).await;
-        let ready = ready.unwrap_or_else(|_| Err("the checks do not come to an end".to_owned()));
-        match ready {
+        match self.ready().await {
             Ok(()) => reply::line("ready\n"),
             Err(reason) => reply::unavailable(&reason),
         }
+    }
+
+    async fn ready(&self) -> Result<(), String> {
+        let ready = tokio::time::timeout(CHECK_TIMEOUT, self.source.ready()).await;
+        ready.unwrap_or_else(|_| Err("the checks do not come to an end".to_owned()))
+    }
+
+    async fn readiness_detail(&self) -> Reply {
+        let (ready, nodes) = tokio::join!(self.ready(), self.source.nodes());
+        let obstacle = ready.err();
+        let detail = nodes::detail(obstacle.as_deref(), &nodes);
+        if obstacle.is_none() { reply::document(&detail) } else { reply::unavailable_document(&detail) }
     }
 
     /// In the format that the scraper asks for; without a word about it, in the one that every scraper reads.
