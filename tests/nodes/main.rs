@@ -8,6 +8,7 @@
 #[path = "../callbacks/receiver.rs"]
 #[allow(dead_code, reason = "the tests of callbacks use the rest")]
 mod receiver;
+mod roll;
 #[path = "../support/mod.rs"]
 mod support;
 #[path = "../callbacks/wire.rs"]

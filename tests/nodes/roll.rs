@@ -1,0 +1,159 @@
+//! Which node runs which rules, as operators are told: by `/readyz?detail`, by the metrics and by `paybridge nodes`.
+
+use std::process::{Command, Output};
+
+use super::*;
+
+/// What a node says of all of them.
+fn detail(gateway: &Gateway) -> Value {
+    let (status, body) = gateway.admin_get("/readyz?detail").expect("an answer");
+    assert_eq!(status, 200, "{body}");
+    serde_json::from_str(&body).unwrap()
+}
+
+/// The node itself in the list.
+fn entry(of: &Gateway, told_by: &Gateway) -> Option<Value> {
+    let (own, all) = (detail(of), detail(told_by));
+    all["nodes"].as_array().unwrap().iter().find(|node| node["name"] == own["node"]).cloned()
+}
+
+/// A gauge.
+fn gauge(gateway: &Gateway, name: &str) -> String {
+    let (_, page) = gateway.admin_get("/metrics").expect("an answer");
+    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {name}:\n{page}")).to_owned()
+}
+
+/// Gives every node the `gateway.toml` of the first; where it listens waits for a restart.
+fn equal(nodes: &Nodes) {
+    let [first, others @ ..] = nodes.gateways.as_slice() else { return };
+    for other in others {
+        std::fs::copy(first.rules_dir().join("gateway.toml"), other.rules_dir().join("gateway.toml")).unwrap();
+        other.signal(Signal::HUP);
+    }
+}
+
+/// `paybridge nodes` with the rules of a gateway.
+fn listed(gateway: &Gateway, more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_paybridge"));
+    command.args(["nodes", "--rules"]).arg(gateway.rules_dir()).args(more).current_dir(gateway.root.path());
+    command.output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_node_shows_which_rules_the_others_run() {
+    let Some(server) = server() else { return };
+    let mut nodes = Nodes::start(server, &Rules::default());
+    equal(&nodes);
+    eventually("all run the same rules", async || {
+        let told = detail(&nodes.gateways[0]);
+        (told["same_rules"] == json!(true) && told["nodes"].as_array().unwrap().len() == NODES).then_some(())
+    })
+    .await;
+    let ran = listed(&nodes.gateways[1], &[]);
+    assert_eq!(stdout(&ran).lines().count(), 1 + NODES, "{}", stdout(&ran));
+    assert!(stderr(&ran).starts_with("every node runs these rules ("), "{}", stderr(&ran));
+
+    one_goes_ahead(&nodes).await;
+    one_refuses(&nodes).await;
+    one_is_killed(&mut nodes).await;
+    one_stops_in_order(&mut nodes);
+}
+
+async fn one_goes_ahead(nodes: &Nodes) {
+    let [first, second, third] = nodes.gateways.as_slice() else { panic!("three nodes") };
+    let (before, shop) = (detail(second)["rules_version"].clone(), second.rules_dir().join("shops/off-eur.toml"));
+    let text = std::fs::read_to_string(&shop).unwrap();
+    std::fs::write(&shop, format!("{text}# other rules\n")).unwrap();
+    let after = eventually("the second runs others", async || {
+        let now = detail(second)["rules_version"].clone();
+        (now != before).then_some(now)
+    })
+    .await;
+    eventually("the first is told", async || (entry(second, first)?["rules_version"] == after).then_some(())).await;
+    assert_eq!(detail(first)["same_rules"], json!(false));
+    assert_eq!(entry(third, first).unwrap()["rules_version"], before);
+    eventually("the second has counted", async || {
+        (gauge(second, "paybridge_nodes_other_rules") == "2.0").then_some(())
+    })
+    .await;
+    let ran = listed(second, &[]);
+    assert!(stderr(&ran).starts_with("1 of 3 nodes run these rules ("), "{}", stderr(&ran));
+    let document: Value = serde_json::from_str(&stdout(&listed(first, &["--json"]))).unwrap();
+    assert_eq!((&document["rules_version"], &document["same_rules"]), (&before, &json!(false)));
+    assert_eq!(document["nodes"].as_array().unwrap().len(), NODES);
+}
+
+async fn one_refuses(nodes: &Nodes) {
+    let [first, .., third] = nodes.gateways.as_slice() else { panic!("three nodes") };
+    std::fs::write(third.rules_dir().join("merchants/beta.toml"), "[[api_keys]]\nkey = \"b\"\nv2_secert = \"hush\"\n")
+        .unwrap();
+    let error =
+        eventually("the third refuses", async || entry(third, first)?["rules_error"].as_str().map(str::to_owned)).await;
+    assert!(error.contains("merchants/beta.toml:") && !error.contains("hush") && !error.contains('\n'), "{error}");
+    let ran = listed(first, &[]);
+    assert!(stdout(&ran).contains("merchants/beta.toml:") && !stdout(&ran).contains("hush"), "{}", stdout(&ran));
+}
+
+async fn one_is_killed(nodes: &mut Nodes) {
+    let name = detail(&nodes.gateways[2])["node"].clone();
+    nodes.gateways[2].kill();
+    let seen = "UPDATE nodes SET seen_at = seen_at - 61000 WHERE name = ";
+    nodes.database.sql(&format!("{seen}'{}'", name.as_str().unwrap()));
+    let told = detail(&nodes.gateways[0]);
+    let gone = told["nodes"].as_array().unwrap().iter().find(|node| node["name"] == name).cloned().unwrap();
+    assert_eq!(gone["state"], "gone");
+    let ran = listed(&nodes.gateways[0], &[]);
+    assert!(stdout(&ran).contains("gone"), "{}", stdout(&ran));
+    assert!(stderr(&ran).starts_with("1 of 2 nodes run these rules ("), "{}", stderr(&ran));
+    nodes.gateways[0].signal(Signal::HUP);
+    eventually("it is counted", async || {
+        let counted = ["paybridge_nodes", "paybridge_nodes_gone"].map(|name| gauge(&nodes.gateways[0], name));
+        (counted == ["2.0", "1.0"]).then_some(())
+    })
+    .await;
+}
+
+fn one_stops_in_order(nodes: &mut Nodes) {
+    let name = detail(&nodes.gateways[1])["node"].clone();
+    nodes.gateways[1].signal(Signal::TERM);
+    assert!(nodes.gateways[1].wait().success());
+    let told = detail(&nodes.gateways[0]);
+    assert!(told["nodes"].as_array().unwrap().iter().all(|node| node["name"] != name), "{told}");
+}
+
+#[test]
+fn a_file_has_one_gateway() {
+    let gateway = Gateway::start_on_file(&Rules::default());
+    let told = detail(&gateway);
+    assert_eq!((&told["ready"], &told["nodes"]), (&json!(true), &json!(null)));
+    let ran = listed(&gateway, &[]);
+    assert_eq!(stdout(&ran), "one gateway at a time serves a SQLite store: it keeps no list of nodes\n");
+    let document: Value = serde_json::from_str(&stdout(&listed(&gateway, &["--json"]))).unwrap();
+    assert_eq!((&document["nodes"], &document["same_rules"]), (&json!(null), &json!(null)));
+    assert_eq!(gauge(&gateway, "paybridge_nodes"), "1.0");
+    assert_eq!(gauge(&gateway, "paybridge_nodes_other_rules"), "0.0");
+}
+
+#[test]
+fn a_database_that_is_away_is_told_in_a_line() {
+    let rules = tempfile::tempdir().unwrap();
+    let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    let store = format!("[store]\nurl = \"postgres://u:TOPSECRET@127.0.0.1:9/db?sslmode=disable\"\nkeys = \"{key}\"\n");
+    std::fs::write(rules.path().join("gateway.toml"), store).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_paybridge"));
+    let ran = command.args(["nodes", "--rules"]).arg(rules.path()).output().unwrap();
+    assert_eq!(ran.status.code(), Some(1));
+    let said = stderr(&ran);
+    assert!(said.starts_with("error: postgres://127.0.0.1:9/db: ") && said.lines().count() == 1, "{said}");
+    assert!(!said.contains("TOPSECRET") && ran.stdout.is_empty(), "{said}");
+}
