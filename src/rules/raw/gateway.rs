@@ -196,9 +196,11 @@ raw_table! {
         /// How many connections are open at once; fewer when the limit of open files leaves less room, and a warning says
         /// so.
         connections: u32 = 10000,
-        /// How many failed authentications an address has before its failing requests are 429: a rate.
+        /// How many failed authentications an address has before its failing requests are 429: a rate. Each
+        /// gateway counts by itself.
         unauthenticated_per_ip: RawQuota = { "per_second": 50, "burst": 100 },
-        /// How many requests for customers' pages an address may make before they are 429: a rate.
+        /// How many requests for customers' pages an address may make before they are 429: a rate. Each gateway
+        /// counts by itself.
         pages_per_ip: RawQuota = { "per_second": 50, "burst": 200 },
     }
 }

@@ -44,7 +44,7 @@ raw_table! {
         /// Where the key may be used from: addresses and networks. Empty: nowhere. IPv4-mapped IPv6 counts as IPv4.
         allowed_ips: List<Prefix> = [],
         /// How fast the key may be used: a rate. Without it the key is not limited. What was used of it survives a reload that
-        /// leaves it as it is.
+        /// leaves it as it is. Each gateway counts by itself: N of them on one store let N times as much through.
         rate_limit: RawQuota where { "examples": [{ "per_second": 200, "burst": 400 }] },
         /// The shops of the merchant that the key may use. Without it, all.
         shops: List<ShopCode>,
