@@ -80,7 +80,8 @@ async fn work_off(node: Rc<Node>) {
     }
 }
 
-async fn send(node: &Node, mut batch: Vec<Waiting>) {
+async fn send(node: &Node, batch: Vec<Waiting>) {
+    let mut batch = apart(batch);
     batch.sort_by_key(|waiting| waiting.row.order_key().0);
     let rows: Vec<&NewRow> = batch.iter().map(|waiting| &*waiting.row).collect();
     let stored = match store(node, &rows).await {
@@ -97,6 +98,19 @@ async fn send(node: &Node, mut batch: Vec<Waiting>) {
     for waiting in batch {
         tell(waiting, &stored);
     }
+}
+
+/// Those that have an id of their own. What a statement stored is told by its ids: of two creates that drew the same one,
+/// in the same millisecond, one is stored, and both would be told that they were.
+fn apart(batch: Vec<Waiting>) -> Vec<Waiting> {
+    let mut ids = HashSet::new();
+    let (apart, taken): (Vec<_>, Vec<_>) =
+        batch.into_iter().partition(|waiting| ids.insert(waiting.row.draft().operation.id.to_stored()));
+    for waiting in taken {
+        // It looks for what is in its way, finds that it is the id, and draws another one.
+        let _ = waiting.reply.send(Ok(Met::Something { in_doubt: false }));
+    }
+    apart
 }
 
 /// Whoever asked may have gone.

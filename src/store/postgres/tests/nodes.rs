@@ -92,6 +92,29 @@ fn what_cannot_be_reached_is_told_without_its_password() {
     assert!(!refused.contains("TOPSECRET"), "{refused}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_creates_that_drew_the_same_id_one_is_stored() {
+    let Some(place) = Place::new() else { return };
+    let store = Arc::new(place.open_node());
+    let id = deposit("acme", "any").operation.id;
+    let creates: Vec<_> = (0..20)
+        .map(|number| {
+            let mut draft = Draft { opening: None, ..deposit("acme", &format!("order-{number}")) };
+            draft.operation.id = id;
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.create(draft).await.unwrap() })
+        })
+        .collect();
+    let mut stored = 0;
+    for create in creates {
+        match create.await.unwrap() {
+            Creation::Created(_) => stored += 1,
+            other => assert!(matches!(other, Creation::IdTaken), "{other:?}"),
+        }
+    }
+    assert_eq!((stored, &*place.0.sql("SELECT count(*) FROM operations")), (1, "1"));
+}
+
 /// What a load of creates came to.
 #[derive(Default)]
 struct Load {
