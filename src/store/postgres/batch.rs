@@ -11,10 +11,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
-use super::fault::closed;
+use super::fault::{Fault, closed};
 use super::insert;
-use super::node::Node;
+use super::node::{LIMIT, Node};
 use crate::store::StoreError;
 use crate::store::rows::operation::NewRow;
 
@@ -59,7 +60,10 @@ pub(super) async fn create(node: &Rc<Node>, row: Arc<NewRow>) -> Result<Met, Sto
         node.batches.under_way.set(node.batches.under_way.get() + 1);
         tokio::task::spawn_local(work_off(Rc::clone(node)));
     }
-    met.await.unwrap_or_else(|_| Err(closed()))
+    match timeout(LIMIT, met).await {
+        Ok(met) => met.unwrap_or_else(|_| Err(closed())),
+        Err(_) => Err(Fault::Silence.told()),
+    }
 }
 
 /// Sends batches until nothing waits.
@@ -69,6 +73,8 @@ async fn work_off(node: Rc<Node>) {
         tokio::task::yield_now().await;
         let batch: Vec<Waiting> = {
             let mut waiting = node.batches.waiting.borrow_mut();
+            // Who waited for too long was told to come again: that create is asked for anew, or not at all.
+            waiting.retain(|waiting| !waiting.reply.is_closed());
             let count = waiting.len().min(MOST);
             waiting.drain(..count).collect()
         };

@@ -12,6 +12,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use tokio_postgres::NoTls;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::hosts::Hosts;
 use crate::rules::{PostgresTls, PostgresUrl};
 
 /// The most connections of a process.
@@ -21,10 +22,10 @@ pub(super) const CONNECTIONS: usize = 16;
 const WAIT: Duration = Duration::from_secs(3);
 
 /// What every session is set to. An acknowledged operation is on disk, whatever the server's default is; where commits
-/// wait for a standby too, they go on to. Nothing waits for ever.
+/// wait for a standby too, they go on to. Nothing waits for ever, and the server gives up before [`LIMIT`](super::node::LIMIT).
 const SESSION: &str = "\
     SET default_transaction_isolation = 'read committed'; \
-    SET statement_timeout = '10s'; \
+    SET statement_timeout = '7s'; \
     SET lock_timeout = '5s'; \
     SET idle_in_transaction_session_timeout = '30s'; \
     SELECT set_config('synchronous_commit', 'on', false) \
@@ -37,15 +38,18 @@ const SESSION: &str = "\
 pub(super) fn pool(url: &PostgresUrl) -> Result<Pool, String> {
     let how = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let manager = match tls(url)? {
-        None => Manager::from_config(url.config().clone(), NoTls, how),
-        Some(config) => Manager::from_config(url.config().clone(), MakeRustlsConnect::new(config), how),
+        None => Manager::from_connect(url.config().clone(), Hosts::new(url.config(), NoTls), how),
+        Some(config) => {
+            let tls = MakeRustlsConnect::new(config);
+            Manager::from_connect(url.config().clone(), Hosts::new(url.config(), tls), how)
+        }
     };
     let prepared = Hook::async_fn(|client, _| {
         Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })
     });
     Pool::builder(manager)
         .max_size(CONNECTIONS)
-        .timeouts(Timeouts { wait: Some(WAIT), create: Some(WAIT * 2), recycle: Some(WAIT) })
+        .timeouts(Timeouts { wait: Some(WAIT), create: Some(WAIT), recycle: Some(WAIT) })
         .runtime(Runtime::Tokio1)
         .post_create(prepared)
         .build()

@@ -13,6 +13,8 @@ pub(super) enum Fault {
     Database(tokio_postgres::Error),
     /// There is no connection.
     Pool(PoolError),
+    /// The database did not answer in time, and may never.
+    Silence,
     /// It is clear what has to be said.
     Said(StoreError),
 }
@@ -38,6 +40,8 @@ impl Fault {
                 Some(code) if remedy_of(code) == Remedy::None => Remedy::None,
                 _ => Remedy::Elsewhere,
             },
+            // A host that took the connection and said nothing: by now another one may lead.
+            Self::Silence | Self::Pool(PoolError::Timeout(TimeoutType::Create)) => Remedy::Elsewhere,
             Self::Pool(_) | Self::Said(_) => Remedy::None,
         }
     }
@@ -49,7 +53,7 @@ impl Fault {
             Self::Pool(PoolError::Timeout(TimeoutType::Wait)) => {
                 return StoreError::Unavailable("every connection to the database is in use".to_owned());
             }
-            Self::Pool(PoolError::Timeout(_)) => {
+            Self::Silence | Self::Pool(PoolError::Timeout(_)) => {
                 return StoreError::Unavailable("the database does not answer".to_owned());
             }
             Self::Pool(PoolError::Closed) => return closed(),

@@ -18,6 +18,7 @@ mod connect;
 mod create;
 mod fault;
 mod history;
+mod hosts;
 mod insert;
 mod jobs;
 mod journal;

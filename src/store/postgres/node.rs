@@ -2,6 +2,7 @@
 //! depends on a listener's threads; whoever asks sends a piece of work and waits for its result. A caller who goes away
 //! abandons nothing: the work comes to its end.
 
+use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool, Transaction};
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::batch::Batches;
 use super::fault::{Fault, Remedy, closed};
@@ -22,6 +23,10 @@ const MOST_WORK: usize = 16 * 1024;
 
 /// After so long nothing is tried again.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Nobody waits longer for an answer: most callers give up after ten seconds or more, and one who was told to come again
+/// knows more than one who was told nothing.
+pub(super) const LIMIT: Duration = Duration::from_secs(8);
 
 /// How often a transaction is tried that others are in the way of.
 const TRIES: u32 = 12;
@@ -38,6 +43,9 @@ pub(super) struct Node {
     pool: Pool,
     random: Arc<dyn Random>,
     pub(super) batches: Batches,
+    /// Nothing was to be had of the database the last time: whoever asks waits no longer than one try takes, so that
+    /// requests do not pile up until it is back.
+    away: Cell<bool>,
 }
 
 impl Node {
@@ -96,16 +104,25 @@ impl Node {
         let began = Instant::now();
         let mut wait = FIRST_WAIT;
         for tried in 1.. {
-            let fault = match once().await {
-                Ok(done) => return Ok(done),
-                Err(fault) => fault,
+            let fault = match timeout_at(began + LIMIT, once()).await {
+                Ok(Ok(done)) => {
+                    self.away.set(false);
+                    return Ok(done);
+                }
+                Ok(Err(fault)) => fault,
+                Err(_) => Fault::Silence,
             };
             let remedy = fault.remedy();
             if remedy == Remedy::Elsewhere {
-                // The others are most likely of the same server, which is gone or must not be written to any more.
+                // The others are most likely of the same server, which is gone or must not be written to any more; so is
+                // the one that a try was given up on, which is back in the pool.
                 self.pool.retain(|_, _| false);
             }
-            if remedy == Remedy::None || tried == TRIES || began.elapsed() + wait > PATIENCE {
+            let impatient = remedy == Remedy::Elsewhere && self.away.get();
+            if remedy == Remedy::None || impatient || tried == TRIES || began.elapsed() + wait > PATIENCE {
+                if remedy == Remedy::Elsewhere {
+                    self.away.set(true);
+                }
                 return Err(fault.told());
             }
             tokio::time::sleep(self.jittered(wait)).await;
@@ -140,7 +157,7 @@ impl Thread {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let connections = pool.clone();
         std::thread::Builder::new().name("store-postgres".to_owned()).spawn(move || {
-            let node = Rc::new(Node { pool: connections, random, batches: Batches::default() });
+            let node = Rc::new(Node { pool: connections, random, batches: Batches::default(), away: Cell::default() });
             tokio::task::LocalSet::new().block_on(&runtime, async move {
                 while let Some(work) = asked.recv().await {
                     tokio::task::spawn_local(work(Rc::clone(&node)));

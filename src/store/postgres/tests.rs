@@ -9,6 +9,7 @@ mod plans;
 mod roll;
 #[path = "../../../tests/support/postgres.rs"]
 pub(super) mod server;
+mod silence;
 
 use std::future::Future;
 use std::pin::Pin;

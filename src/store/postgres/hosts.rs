@@ -1,0 +1,139 @@
+//! Connecting to the one of several hosts that takes writes.
+//!
+//! All of them are asked at once. One after the other would not do: a machine that is frozen takes connections and never says
+//! a word, and those behind it would not have their turn.
+
+use std::pin::Pin;
+
+use deadpool_postgres::Connect;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_postgres::config::Host;
+use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
+use tokio_postgres::{Client, Config, Connection, Error, Socket};
+
+/// Connects to whichever host takes writes.
+pub(super) struct Hosts<T> {
+    /// Each with one host.
+    configs: Vec<Config>,
+    tls: T,
+}
+
+impl<T> Hosts<T> {
+    pub(super) fn new(config: &Config, tls: T) -> Self {
+        Self { configs: each(config), tls }
+    }
+}
+
+impl<T> Connect for Hosts<T>
+where
+    T: MakeTlsConnect<Socket> + Clone + Sync + Send + 'static,
+    T::Stream: Sync + Send,
+    T::TlsConnect: Sync + Send,
+    <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
+{
+    fn connect(
+        &self,
+        _: &Config,
+    ) -> Pin<Box<dyn Future<Output = Result<(Client, JoinHandle<()>), Error>> + Send + '_>> {
+        Box::pin(async move {
+            let (client, connection) = first(&self.configs, &self.tls).await?;
+            let driven = tokio::spawn(async move {
+                if let Err(error) = connection.await {
+                    tracing::debug!(%error, "a connection to the database has ended");
+                }
+            });
+            Ok((client, driven))
+        })
+    }
+}
+
+/// The first connection that comes to be; the tries that are still under way end with it.
+async fn first<T>(configs: &[Config], tls: &T) -> Result<(Client, Connection<Socket, T::Stream>), Error>
+where
+    T: MakeTlsConnect<Socket> + Clone + Send + 'static,
+    T::Stream: Send,
+    T::TlsConnect: Send,
+    <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
+{
+    let mut tries = JoinSet::new();
+    for config in configs {
+        let (config, tls) = (config.clone(), tls.clone());
+        tries.spawn(async move { config.connect(tls).await });
+    }
+    let mut refused: Option<Error> = None;
+    while let Some(tried) = tries.join_next().await {
+        match tried {
+            Ok(Ok(connected)) => return Ok(connected),
+            // What a server says tells more than that another one is no leader, or not there.
+            Ok(Err(error)) if refused.as_ref().is_none_or(|known| known.as_db_error().is_none()) => {
+                refused = Some(error);
+            }
+            Ok(Err(_)) | Err(_) => {}
+        }
+    }
+    match refused {
+        Some(error) => Err(error),
+        // Every try panicked: whoever waits has a limit.
+        None => std::future::pending().await,
+    }
+}
+
+/// The same for each host alone.
+fn each(config: &Config) -> Vec<Config> {
+    let (hosts, addresses, ports) = (config.get_hosts(), config.get_hostaddrs(), config.get_ports());
+    let alone = |number: usize| {
+        let mut alone = without_hosts(config);
+        match hosts.get(number) {
+            Some(Host::Tcp(name)) => _ = alone.host(name),
+            Some(Host::Unix(directory)) => _ = alone.host_path(directory),
+            None => {}
+        }
+        if let Some(address) = addresses.get(number) {
+            alone.hostaddr(*address);
+        }
+        if let Some(port) = ports.get(number).or_else(|| ports.first()) {
+            alone.port(*port);
+        }
+        alone
+    };
+    (0..hosts.len().max(addresses.len())).map(alone).collect()
+}
+
+/// A configuration has no way to lose a host.
+fn without_hosts(config: &Config) -> Config {
+    let mut bare = Config::new();
+    bare.ssl_mode(config.get_ssl_mode())
+        .ssl_negotiation(config.get_ssl_negotiation())
+        .keepalives(config.get_keepalives())
+        .keepalives_idle(config.get_keepalives_idle())
+        .target_session_attrs(config.get_target_session_attrs())
+        .channel_binding(config.get_channel_binding())
+        .load_balance_hosts(config.get_load_balance_hosts());
+    config.get_user().map(|user| bare.user(user));
+    config.get_password().map(|password| bare.password(password));
+    config.get_dbname().map(|name| bare.dbname(name));
+    config.get_options().map(|options| bare.options(options));
+    config.get_application_name().map(|name| bare.application_name(name));
+    config.get_connect_timeout().map(|timeout| bare.connect_timeout(*timeout));
+    config.get_tcp_user_timeout().map(|timeout| bare.tcp_user_timeout(*timeout));
+    config.get_keepalives_interval().map(|interval| bare.keepalives_interval(interval));
+    config.get_keepalives_retries().map(|retries| bare.keepalives_retries(retries));
+    bare
+}
+
+#[cfg(test)]
+mod tests {
+    use std::str::FromStr as _;
+
+    use super::*;
+
+    #[test]
+    fn a_host_alone_is_asked_as_it_was_among_others() {
+        let rest = "/bank?sslmode=require&channel_binding=require&options=-cgeqo%3Doff&application_name=pay&connect_timeout=2\
+                    &tcp_user_timeout=4&keepalives=0&keepalives_idle=30&keepalives_interval=10&keepalives_retries=3\
+                    &target_session_attrs=read-write&load_balance_hosts=random&sslnegotiation=direct";
+        let parsed = |hosts: &str| Config::from_str(&format!("postgres://u:hush@{hosts}{rest}")).unwrap();
+        assert_eq!(each(&parsed("one:1,two:2")), [parsed("one:1"), parsed("two:2")]);
+        assert_eq!(each(&parsed("one")), [parsed("one:5432")]);
+    }
+}

@@ -1,0 +1,54 @@
+//! Servers that take connections and do not answer: frozen machines, and routers that lost them.
+
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::store::conformance::{created, deposit};
+
+/// No caller may wait longer.
+const LONGEST: Duration = Duration::from_secs(10);
+
+fn opened(url: &str) -> PostgresStore {
+    let url = PostgresUrl::parse(url, |path| path.into()).unwrap();
+    open(&url, &key(1), Arc::new(SystemRandomness::default())).unwrap().store
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_host_does_not_keep_from_the_one_behind_it() {
+    let Some(place) = Place::new() else { return };
+    // The system takes its connections, and nobody ever reads from them.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = place.0.url().replace('@', &format!("@{},", silent.local_addr().unwrap()));
+    let began = Instant::now();
+    let store = opened(&url);
+    created(&store, deposit("acme", "one")).await;
+    assert!(began.elapsed() < Duration::from_secs(2), "it took {:?}", began.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_freezes_keeps_nobody_waiting() {
+    let Some(server) = server::Server::start(&[]) else { return };
+    let database = server.database();
+    let store = Arc::new(opened(&database.url()));
+    created(&*store, deposit("acme", "before")).await;
+    server.freeze();
+    // More than two statements take: the rest waits for its turn.
+    let asked: Vec<_> = (0..300)
+        .map(|number| {
+            let store = Arc::clone(&store);
+            tokio::spawn(async move {
+                let began = Instant::now();
+                let created = store.create(Draft { opening: None, ..deposit("acme", &number.to_string()) }).await;
+                (created, began.elapsed())
+            })
+        })
+        .collect();
+    for asked in asked {
+        let (created, took) = asked.await.unwrap();
+        assert!(matches!(created, Err(StoreError::Unavailable(_))), "{created:?}");
+        assert!(took < LONGEST, "it took {took:?}");
+    }
+    server.thaw();
+    created(&*store, deposit("acme", "after")).await;
+}
