@@ -88,9 +88,17 @@ impl Gateway {
 
     /// The directory of a gateway with its store in a database, or in a file of its own.
     pub fn prepare_on(rules: &Rules, database: Option<Arc<Database>>) -> Self {
+        let url = database.as_ref().map(|database| database.url());
+        let mut gateway = Self::prepare_at(rules, url.as_deref());
+        gateway.database = database;
+        gateway
+    }
+
+    /// The directory of a gateway with its store at this URL, or in a file of its own.
+    pub fn prepare_at(rules: &Rules, store: Option<&str>) -> Self {
         let root = tempfile::tempdir().unwrap();
-        if let Some(database) = &database {
-            write_file(&root.path().join(STORE_URL), &database.url());
+        if let Some(url) = store {
+            write_file(&root.path().join(STORE_URL), url);
             // Several nodes have the same keys, so that none of them makes one.
             for name in ["store.key", "pages.key"] {
                 write_file(&root.path().join("secrets").join(name), KEY);
@@ -106,7 +114,7 @@ impl Gateway {
             admin: address(admin),
             open_files: None,
             environment: Vec::new(),
-            database,
+            database: None,
             process: None,
             log,
         }

@@ -117,17 +117,29 @@ impl Server {
         self.postmaster = None;
     }
 
-    /// Ends all of its processes by `SIGKILL`, as a crash would.
-    pub fn kill(&mut self) {
+    /// Suspends all of its processes: it still takes connections, as the system does that for it, and says nothing on any.
+    pub fn freeze(&self) {
         let postmaster = self.postmaster.expect("running");
-        // Suspended it starts no further process while the ones there are ended.
+        // Suspended it starts no further process while the ones there are.
         kill_process(postmaster, Signal::STOP).unwrap();
         assert!(soon(|| state(postmaster) == Some('T')), "PostgreSQL could not be suspended");
+        signal_all(&children(postmaster), Signal::STOP);
+    }
+
+    /// Lets it go on where it was.
+    pub fn thaw(&self) {
+        let postmaster = self.postmaster.expect("running");
+        signal_all(&children(postmaster), Signal::CONT);
+        kill_process(postmaster, Signal::CONT).unwrap();
+    }
+
+    /// Ends all of its processes by `SIGKILL`, as a crash would.
+    pub fn kill(&mut self) {
+        self.freeze();
+        let postmaster = self.postmaster.expect("running");
         let children = children(postmaster);
-        for process in children.iter().chain([&postmaster]) {
-            // One that ended by itself meanwhile is as good.
-            let _ = kill_process(*process, Signal::KILL);
-        }
+        signal_all(&children, Signal::KILL);
+        signal_all(&[postmaster], Signal::KILL);
         let ended = soon(|| children.iter().all(|process| has_ended(*process)));
         assert!(ended, "processes of PostgreSQL outlive SIGKILL");
         // The guard collects what is left of it.
@@ -312,7 +324,7 @@ fn directory() -> PathBuf {
 
 /// Leaves out of a program's environment what would lead it to other servers, and sets its language and time zone (which
 /// initdb would search for).
-fn clean(mut command: Command) -> Command {
+pub fn clean(mut command: Command) -> Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("PG") {
             command.env_remove(name);
@@ -324,7 +336,7 @@ fn clean(mut command: Command) -> Command {
 
 /// The user and group that the server runs as when this process is root's, as whom it would refuse to: `postgres` where
 /// Debian's package made it, else `nobody`.
-fn humble_user() -> Option<(u32, u32)> {
+pub fn humble_user() -> Option<(u32, u32)> {
     if !rustix::process::geteuid().is_root() {
         return None;
     }
@@ -338,7 +350,7 @@ fn humble_user() -> Option<(u32, u32)> {
 }
 
 /// The directory of PostgreSQL's programs: the newest of Debian's, or one of `PATH`.
-fn programs() -> Option<PathBuf> {
+pub fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().filter_map(Result::ok);
     let version = |bin: &PathBuf| bin.parent()?.file_name()?.to_str()?.parse::<u32>().ok();
     let whole = |bin: &PathBuf| ["initdb", "postgres", "psql"].iter().all(|program| bin.join(program).is_file());
@@ -383,6 +395,13 @@ fn state(process: Pid) -> Option<char> {
 
 fn has_ended(process: Pid) -> bool {
     matches!(state(process), None | Some('Z' | 'X'))
+}
+
+/// One that ended by itself meanwhile hears nothing, which is as good.
+fn signal_all(processes: &[Pid], signal: Signal) {
+    for process in processes {
+        let _ = kill_process(*process, signal);
+    }
 }
 
 fn children(parent: Pid) -> Vec<Pid> {
