@@ -1,8 +1,10 @@
 //! What can be said on the command line (contract section 12).
 
 mod callbacks;
+mod store;
 
 pub use callbacks::{CallbackState, Callbacks, ListCallbacks, ResendCallbacks, SampleCallback, ShowCallback, Which};
+pub use store::{StoreCheck, StoreCommand, StoreRekey};
 
 use std::ffi::OsStr;
 use std::io::IsTerminal;
@@ -441,43 +443,6 @@ Examples:
   paybridge nodes
   paybridge nodes --rules /etc/paybridge --json | jq .same_rules";
 
-/// `paybridge store`.
-#[derive(Debug, Subcommand)]
-#[command(after_help = STORE_EXAMPLES)]
-pub enum StoreCommand {
-    /// Prove that the store holds what it should
-    Check(StoreCheck),
-}
-
-const STORE_EXAMPLES: &str = "\
-Examples:
-  paybridge store check";
-
-/// `paybridge store check`.
-#[derive(Debug, Args)]
-#[command(after_help = STORE_CHECK_EXAMPLES)]
-pub struct StoreCheck {
-    /// Which rule files.
-    #[command(flatten)]
-    pub rules: Rules,
-}
-
-const STORE_CHECK_EXAMPLES: &str = "\
-Reads the whole store and changes nothing: every operation has the ledger entries that its state demands,
-entries sum to zero per merchant and currency, balances are the sum of their entries, sealed values open,
-customers' daily usage is the sum of the operations that count for it, every result that somebody is to be
-told of has its callback, to the operation's own address, tables and indexes are those of this release, and
-the file's pages hang together.
-
-Not checked: that every row is found through every index, usage of days that was removed, and whether
-providers and merchants saw what is stored.
-
-May run while a gateway serves. Every problem is one line. Exits 0 when there is none, else 1.
-
-Examples:
-  paybridge store check
-  paybridge store check --rules /etc/paybridge";
-
 /// `paybridge schema`.
 #[derive(Debug, Args)]
 #[command(after_help = SCHEMA_EXAMPLES)]
@@ -626,6 +591,8 @@ mod tests {
         assert_eq!((import.kind, import.file), (Kind::Payout, PathBuf::from("-")));
         let Ok(Command::Store(StoreCommand::Check(check))) = parsed("store check --rules r") else { panic!() };
         assert_eq!(check.rules.rules, PathBuf::from("r"));
+        let Ok(Command::Store(StoreCommand::Rekey(rekey))) = parsed("store rekey --rules r") else { panic!() };
+        assert_eq!(rekey.rules.rules, PathBuf::from("r"));
         let Ok(Command::Schema(schema)) = parsed("schema shop") else { panic!() };
         assert_eq!(FileKind::from(schema.kind), FileKind::Shop);
         let Ok(Command::Callbacks(Callbacks::List(list))) = parsed("callbacks list --state failed --state pending")
@@ -691,7 +658,7 @@ mod tests {
             "callbacks resend cb_0123456789abcdef00000000000000ff --merchant a",
             "callbacks resend cb_0123456789abcdef00000000000000ff --wait soon",
             "store",
-            "store rekey",
+            "store rekey now",
             "listen --answer",
             "listen --answer 200,,500",
             "listen --answer 99",

@@ -32,7 +32,7 @@ use clap::{CommandFactory, Parser};
 use crate::clock::{Clock, SystemClock};
 use crate::domain::MerchantId;
 use crate::rules::{self, LoadOptions, Merchant, Paint, Problems, RuleSet, did_you_mean};
-use args::{Arguments, Command, StoreCommand};
+use args::{Arguments, Command};
 
 /// Why a command did not come to its end.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outco
         Command::ImportIds(asked) => import_ids::run(&load(&asked.rules.rules, err)?, &asked, out, err),
         Command::Callbacks(asked) => callbacks::run(&asked, out, err),
         Command::Nodes(asked) => nodes::run(&asked, out, err),
-        Command::Store(StoreCommand::Check(asked)) => store::check(&load(&asked.rules.rules, err)?, out, err),
+        Command::Store(asked) => store::run(&asked, out, err),
         Command::Schema(asked) => Ok(schema::run(asked.kind.into(), out)?),
         Command::Completions { shell } => {
             let mut script = Vec::new();

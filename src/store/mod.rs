@@ -27,7 +27,7 @@ pub use audit::{Audit, AuditProgress};
 pub use compare::{Comparer, Digest, Parts, Short, V1Members};
 pub use journal::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, OfV1, Passed, Progress};
 pub use nodes::{Announcement, Node, Nodes, Roll};
-pub use open::{Holds, OpenError, Opened, open_beside, open_store};
+pub use open::{Holds, OpenError, Opened, Rewrapped, open_beside, open_store, rewrap_keys};
 pub use outbox::{
     Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackPlace, CallbackQuery, CallbackQueue,
     CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Expiry, News, Outbox, OutboxSize,

@@ -1,5 +1,6 @@
 //! Opening the store that the rules name.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -72,6 +73,27 @@ pub fn open_beside(
     match &rules.url {
         StoreUrl::Sqlite(path) => Ok(Arc::new(sqlite::open_beside(path, &rules.keys, random, metrics)?)),
         StoreUrl::Postgres(url) => Ok(Arc::new(postgres::open_beside(url, &rules.keys, random)?)),
+    }
+}
+
+/// What came of wrapping a store's data keys anew.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewrapped {
+    /// How many data keys the store has.
+    pub all: usize,
+    /// How many of them another key than the first of `store.keys` wrapped until now, by its position there, from 1.
+    pub before: BTreeMap<usize, usize>,
+}
+
+/// Wraps the data keys of the store that the rules name with the first of `store.keys`, in one transaction, beside gateways
+/// that may be serving it: those have the data keys already.
+///
+/// # Errors
+/// As [`open_beside`]. Nothing is changed then, unless the word of a commit was lost with a database's connection.
+pub fn rewrap_keys(rules: &StoreRules, random: Arc<dyn Random>) -> Result<Rewrapped, OpenError> {
+    match &rules.url {
+        StoreUrl::Sqlite(path) => sqlite::rewrap_keys(path, &rules.keys, &random),
+        StoreUrl::Postgres(url) => postgres::rewrap_keys(url, &rules.keys, random),
     }
 }
 

@@ -14,7 +14,11 @@
 //! Random nonces allow 2^32 values under one key; the key id lets a store have further `seal` keys before that. The
 //! newest seals, all of them open.
 
+mod rewrap;
+
 use std::sync::Arc;
+
+pub use rewrap::{Rewrap, rewrap};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
@@ -144,9 +148,7 @@ impl Vault {
             .map(|(id, purpose)| {
                 let mut key = [0; 32];
                 random.fill(&mut key);
-                let mut wrapped = vec![FORMAT];
-                encrypt(&wrapping, random, &wrapping_context(id, purpose), &key, &mut wrapped)?;
-                Ok(WrappedKey { id, purpose, wrapped })
+                wrap(&wrapping, id, purpose, &key, random)
             })
             .collect()
     }
@@ -160,7 +162,7 @@ impl Vault {
         let mut seal = Vec::new();
         let mut comparer = None;
         for key in stored {
-            let plain = unwrap(&wrapping, key)?;
+            let (_, plain) = unwrap(&wrapping, key)?;
             match key.purpose {
                 Purpose::Seal => seal.push((key.id, aes(&plain)?)),
                 Purpose::Compare => comparer = Some(Comparer::new(&plain)),
@@ -213,13 +215,28 @@ fn aes(key: &[u8]) -> Result<LessSafeKey, VaultError> {
     UnboundKey::new(&AES_256_GCM, key).map(LessSafeKey::new).map_err(|_| VaultError::KeyLength)
 }
 
-fn unwrap(wrapping: &[LessSafeKey], key: &WrappedKey) -> Result<[u8; 32], VaultError> {
+/// Draws a nonce and encrypts a data key.
+fn wrap(
+    wrapping: &LessSafeKey,
+    id: u16,
+    purpose: Purpose,
+    plain: &[u8; 32],
+    random: &dyn Random,
+) -> Result<WrappedKey, VaultError> {
+    let mut wrapped = vec![FORMAT];
+    encrypt(wrapping, random, &wrapping_context(id, purpose), plain, &mut wrapped)?;
+    Ok(WrappedKey { id, purpose, wrapped })
+}
+
+/// A data key, and the position of the key that it was wrapped with.
+fn unwrap(wrapping: &[LessSafeKey], key: &WrappedKey) -> Result<(usize, [u8; 32]), VaultError> {
     let (&FORMAT, body) = key.wrapped.split_first().ok_or(VaultError::Incomplete)? else {
         return Err(VaultError::Incomplete);
     };
     let context = wrapping_context(key.id, key.purpose);
-    let plain = wrapping.iter().find_map(|wrapping| decrypt(wrapping, &context, body)).ok_or(VaultError::WrongKey)?;
-    plain.try_into().map_err(|_| VaultError::Incomplete)
+    let opened = |(position, wrapping)| Some((position, decrypt(wrapping, &context, body)?));
+    let (position, plain) = wrapping.iter().enumerate().find_map(opened).ok_or(VaultError::WrongKey)?;
+    Ok((position, plain.try_into().map_err(|_| VaultError::Incomplete)?))
 }
 
 fn wrapping_context(id: u16, purpose: Purpose) -> Vec<u8> {

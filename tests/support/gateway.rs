@@ -145,13 +145,15 @@ impl Gateway {
 
     /// What `paybridge store check` says of the store, beside the process or after it.
     pub fn store_check(&self) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_paybridge"))
-            .args(["store", "check", "--rules"])
-            .arg(self.rules_dir())
-            .current_dir(self.root.path())
-            .env_remove("PAYBRIDGE_RULES")
-            .output()
-            .unwrap()
+        self.store_command("check").output().unwrap()
+    }
+
+    /// What starts `paybridge store` with one of its commands, on the same rules.
+    pub fn store_command(&self, command: &str) -> Command {
+        let mut started = Command::new(env!("CARGO_BIN_EXE_paybridge"));
+        started.args(["store", command, "--rules"]).arg(self.rules_dir()).current_dir(self.root.path());
+        started.env_remove("PAYBRIDGE_RULES").stdin(Stdio::null());
+        started
     }
 
     /// Starts the process on the directory as it is.

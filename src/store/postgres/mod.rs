@@ -44,7 +44,7 @@ use tokio::sync::Notify;
 use create::Created;
 use fault::Fault;
 use node::Thread;
-pub use opening::{open, open_beside};
+pub use opening::{open, open_beside, rewrap_keys};
 use row::{StoredRow, bucket_in, bucket_of, get, key};
 
 use super::vault::Vault;

@@ -12,7 +12,7 @@ use super::{PostgresStore, connect, ledger, schema};
 use crate::clock::Random;
 use crate::rules::{PostgresUrl, StoreKeys};
 use crate::store::rows::kept::KeptLists;
-use crate::store::{OpenError, Opened};
+use crate::store::{OpenError, Opened, Rewrapped};
 
 /// Between looks for balances to be folded, when there was nothing more to do.
 const BETWEEN_FOLDS: Duration = Duration::from_secs(1);
@@ -36,37 +36,52 @@ pub fn open_beside(url: &PostgresUrl, keys: &StoreKeys, random: Arc<dyn Random>)
     Ok(open_as(url, keys, random, Asked::Beside)?.store)
 }
 
+/// Wraps the data keys of a store with the first of `keys`, in one transaction.
+///
+/// # Errors
+/// As [`open_beside`].
+pub fn rewrap_keys(url: &PostgresUrl, keys: &StoreKeys, random: Arc<dyn Random>) -> Result<Rewrapped, OpenError> {
+    let thread = started(url, &random)?;
+    let (place, keys) = (url.clone(), keys.clone());
+    on_thread(&thread, url, async move |node| schema::rewrap_keys(&node, &place, &keys, &random).await)
+}
+
 fn open_as(
     url: &PostgresUrl,
     keys: &StoreKeys,
     random: Arc<dyn Random>,
     asked: Asked,
 ) -> Result<Opened<PostgresStore>, OpenError> {
-    let failed = |reason: String| OpenError::Database { store: url.to_string(), reason };
-    let pool = connect::pool(url).map_err(failed)?;
-    let thread = Thread::start(pool, Arc::clone(&random)).map_err(|error| failed(error.to_string()))?;
-    let Prepared { vault, holds } = prepared(&thread, url, keys, &random, asked)?;
+    let thread = started(url, &random)?;
+    let (place, keys, drawing) = (url.clone(), keys.clone(), Arc::clone(&random));
+    let prepare = async move |node: Rc<Node>| schema::prepare(&node, &place, &keys, drawing, asked).await;
+    let Prepared { vault, holds } = on_thread(&thread, url, prepare)?;
     let kept = KeptLists::new(vault.comparer().clone());
     let store = PostgresStore { thread, queued: Arc::new(Notify::new()), vault: Arc::new(vault), kept, random };
     Ok(Opened { store, holds })
 }
 
+fn started(url: &PostgresUrl, random: &Arc<dyn Random>) -> Result<Thread, OpenError> {
+    let pool = connect::pool(url).map_err(|reason| failed(url, reason))?;
+    Thread::start(pool, Arc::clone(random)).map_err(|error| failed(url, error.to_string()))
+}
+
 /// Waits for the thread: whoever opens a store has nothing else to do.
-fn prepared(
+fn on_thread<T: Send + 'static>(
     thread: &Thread,
     url: &PostgresUrl,
-    keys: &StoreKeys,
-    random: &Arc<dyn Random>,
-    asked: Asked,
-) -> Result<Prepared, OpenError> {
+    work: impl AsyncFnOnce(Rc<Node>) -> Result<T, OpenError> + Send + 'static,
+) -> Result<T, OpenError> {
     let (reply, result) = std::sync::mpsc::channel();
-    let (place, keys, random) = (url.clone(), keys.clone(), Arc::clone(random));
     let sent = thread.send(async move |node| {
-        let _ = reply.send(schema::prepare(&node, &place, &keys, random, asked).await);
+        let _ = reply.send(work(node).await);
     });
-    let lost = |reason: String| OpenError::Database { store: url.to_string(), reason };
-    sent.map_err(|error| lost(error.to_string()))?;
-    result.recv().unwrap_or_else(|_| Err(lost("the store's thread has ended".to_owned())))
+    sent.map_err(|error| failed(url, error.to_string()))?;
+    result.recv().unwrap_or_else(|_| Err(failed(url, "the store's thread has ended".to_owned())))
+}
+
+fn failed(url: &PostgresUrl, reason: String) -> OpenError {
+    OpenError::Database { store: url.to_string(), reason }
 }
 
 /// What a node does by itself, for as long as the store is open. Several nodes do it side by side.

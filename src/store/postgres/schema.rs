@@ -1,6 +1,6 @@
 //! Versioned migrations, run at start, one node at a time, and the keys that data is sealed with.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use deadpool_postgres::Transaction;
@@ -12,13 +12,13 @@ use crate::clock::Random;
 use crate::rules::{PostgresUrl, StoreKeys};
 use crate::store::open::wrapping_keys;
 use crate::store::rows::NotOurs;
-use crate::store::vault::{Purpose, Vault, VaultError, WrappedKey};
-use crate::store::{Holds, OpenError};
+use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
+use crate::store::{Holds, OpenError, Rewrapped};
 
 /// Each brings a store from the version of its index to the next. Released ones never change.
 const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
 
-/// Held while a node migrates (`PBrg`): others wait, and find the work done.
+/// Held while a node opens the store (`PBrg`), and migrates it perhaps: others wait, and find the work done.
 const LOCK: i64 = 0x5042_7267;
 
 /// A store that is ready for use.
@@ -65,19 +65,43 @@ pub(super) async fn prepare(
     random: Arc<dyn Random>,
     asked: Asked,
 ) -> Result<Prepared, OpenError> {
-    let database = |reason: String| OpenError::Database { store: url.to_string(), reason };
-    let prepared = async {
+    let prepare =
+        async |transaction: &Transaction<'_>| prepare_in(transaction, url, keys, Arc::clone(&random), asked).await;
+    alone(node, url, prepare).await
+}
+
+/// Wraps the data keys with the first of `keys`, in one transaction.
+///
+/// # Errors
+/// As [`prepare`].
+pub(super) async fn rewrap_keys(
+    node: &Node,
+    url: &PostgresUrl,
+    keys: &StoreKeys,
+    random: &Arc<dyn Random>,
+) -> Result<Rewrapped, OpenError> {
+    alone(node, url, async |transaction| rewrap_in(transaction, url, keys, random).await).await
+}
+
+/// Runs a transaction while no other node opens the store.
+async fn alone<T>(
+    node: &Node,
+    url: &PostgresUrl,
+    work: impl AsyncFn(&Transaction<'_>) -> Result<T, Refused>,
+) -> Result<T, OpenError> {
+    let done = async {
         let mut client = node.client().await?;
         let transaction = client.transaction().await?;
         // Ten nodes that start at once wait here for longer than for any row.
         transaction.batch_execute("SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '0'").await?;
-        let prepared = prepare_in(&transaction, url, keys, random, asked).await?;
+        transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
+        let done = work(&transaction).await?;
         transaction.commit().await?;
-        Ok(prepared)
+        Ok(done)
     };
-    prepared.await.map_err(|refused| match refused {
+    done.await.map_err(|refused| match refused {
         Refused::Open(error) => error,
-        Refused::Fault(fault) => database(fault.told_to_operators()),
+        Refused::Fault(fault) => OpenError::Database { store: url.to_string(), reason: fault.told_to_operators() },
     })
 }
 
@@ -88,19 +112,10 @@ async fn prepare_in(
     random: Arc<dyn Random>,
     asked: Asked,
 ) -> Result<Prepared, Refused> {
-    let (store, known) = (PathBuf::from(url.to_string()), newest());
-    transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK]).await?;
-    let found = version(transaction).await?;
-    if found > known {
-        return Err(Refused::Open(OpenError::Newer { path: store, found, known }));
-    }
+    let store = PathBuf::from(url.to_string());
     match asked {
-        Asked::Serve => migrate(transaction, found).await?,
-        Asked::Beside if found == 0 => return Err(Refused::Open(OpenError::Missing { path: store })),
-        Asked::Beside if found < known => {
-            return Err(Refused::Open(OpenError::Older { path: store, found, known }));
-        }
-        Asked::Beside => {}
+        Asked::Serve => migrate(transaction, known_version(transaction, &store).await?).await?,
+        Asked::Beside => require_newest(transaction, &store).await?,
     }
     let holds = held(transaction).await?;
     let mut stored = stored_keys(transaction).await?;
@@ -120,6 +135,44 @@ async fn prepare_in(
     }
     let vault = Vault::unlock(&keys, &stored, random).map_err(misfit)?;
     Ok(Prepared { vault, holds })
+}
+
+async fn rewrap_in(
+    transaction: &Transaction<'_>,
+    url: &PostgresUrl,
+    keys: &StoreKeys,
+    random: &Arc<dyn Random>,
+) -> Result<Rewrapped, Refused> {
+    let store = PathBuf::from(url.to_string());
+    require_newest(transaction, &store).await?;
+    let stored = stored_keys(transaction).await?;
+    let keys = wrapping_keys(&store, keys, false, &**random).map_err(Refused::Open)?;
+    let Rewrap { changed, told } = vault::rewrap(&keys, &stored, random)
+        .map_err(|source| Refused::Open(OpenError::Keys { path: store, source }))?;
+    for key in changed {
+        let sql = "UPDATE data_keys SET wrapped = $2 WHERE id = $1";
+        transaction.execute(sql, &[&i32::from(key.id), &key.wrapped]).await?;
+    }
+    Ok(told)
+}
+
+/// The version that the store has, which this release knows.
+async fn known_version(transaction: &Transaction<'_>, store: &Path) -> Result<i64, Refused> {
+    let (found, known) = (version(transaction).await?, newest());
+    if found > known {
+        return Err(Refused::Open(OpenError::Newer { path: store.into(), found, known }));
+    }
+    Ok(found)
+}
+
+/// Refuses all but this release's stores: a tool makes and migrates none.
+async fn require_newest(transaction: &Transaction<'_>, store: &Path) -> Result<(), Refused> {
+    let (found, known) = (known_version(transaction, store).await?, newest());
+    match found {
+        0 => Err(Refused::Open(OpenError::Missing { path: store.into() })),
+        _ if found < known => Err(Refused::Open(OpenError::Older { path: store.into(), found, known })),
+        _ => Ok(()),
+    }
 }
 
 fn newest() -> i64 {

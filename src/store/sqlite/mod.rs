@@ -51,7 +51,7 @@ use tokio::sync::{Notify, oneshot};
 use create::Created;
 use deep::DeepPages;
 use kept::KeptLists;
-pub use opening::{open, open_beside};
+pub use opening::{open, open_beside, rewrap_keys};
 use readers::Readers;
 use row::{NewRow, StoredRow};
 use statuses::{Remembered, V1Made, V1Status, V2Status};

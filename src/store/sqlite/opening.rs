@@ -21,7 +21,7 @@ use crate::clock::Random;
 use crate::rules::StoreKeys;
 use crate::store::secret_file::{directory_of, private_directory};
 use crate::store::vault::Vault;
-use crate::store::{OpenError, Opened};
+use crate::store::{OpenError, Opened, Rewrapped};
 use crate::telemetry::Metrics;
 
 /// Opens the store in `path`; makes the directory, the file and the key file when they are missing and the store is new,
@@ -74,6 +74,22 @@ pub fn open_beside(
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
 ) -> Result<SqliteStore, OpenError> {
+    let (source, connection) = connect_beside(path)?;
+    let vault = schema::unlock_existing(&connection, path, keys, Arc::clone(&random))?;
+    start(source, connection, vault, random, metrics, TheLog::IsAnothers, None)
+}
+
+/// Wraps the data keys of a store with the first of `keys`, in one transaction.
+///
+/// # Errors
+/// As [`open_beside`].
+pub fn rewrap_keys(path: &Path, keys: &StoreKeys, random: &Arc<dyn Random>) -> Result<Rewrapped, OpenError> {
+    let (_, mut connection) = connect_beside(path)?;
+    schema::rewrap_keys(&mut connection, path, keys, random)
+}
+
+/// A connection to a store that exists, beside a gateway that may be serving it.
+fn connect_beside(path: &Path) -> Result<(Source, Connection), OpenError> {
     match fs::metadata(path) {
         Ok(file) if file.len() > 0 => {}
         Ok(_) => return Err(OpenError::Missing { path: path.into() }),
@@ -86,8 +102,7 @@ pub fn open_beside(
     let connection = source.connect(Role::Writer).map_err(OpenError::sqlite(path))?;
     schema::require_newest(&connection, path)?;
     write_ahead(&connection, path)?;
-    let vault = schema::unlock_existing(&connection, path, keys, Arc::clone(&random))?;
-    start(source, connection, vault, random, metrics, TheLog::IsAnothers, None)
+    Ok((source, connection))
 }
 
 /// Who looks after the write-ahead log.

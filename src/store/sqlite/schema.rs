@@ -9,8 +9,8 @@ use super::{outbox, rekeying};
 use crate::clock::{Clock as _, Random, SystemClock};
 use crate::rules::StoreKeys;
 use crate::store::open::wrapping_keys;
-use crate::store::vault::{Purpose, Vault, VaultError, WrappedKey};
-use crate::store::{Holds, OpenError};
+use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
+use crate::store::{Holds, OpenError, Rewrapped};
 
 /// Marks a SQLite file as ours (`PBrg`).
 pub(super) const APPLICATION_ID: i64 = 0x5042_7267;
@@ -160,6 +160,30 @@ pub(super) fn unlock_existing(
     let stored = stored_keys(connection, path)?;
     let keys = wrapping_keys(path, keys, false, &*random)?;
     Vault::unlock(&keys, &stored, random).map_err(|source| OpenError::Keys { path: path.into(), source })
+}
+
+/// Wraps the data keys with the first of `keys`; all of it or nothing.
+///
+/// # Errors
+/// As [`unlock_existing`].
+pub(super) fn rewrap_keys(
+    connection: &mut Connection,
+    path: &Path,
+    keys: &StoreKeys,
+    random: &Arc<dyn Random>,
+) -> Result<Rewrapped, OpenError> {
+    let failed = || OpenError::sqlite(path);
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed())?;
+    let keys = wrapping_keys(path, keys, false, &**random)?;
+    let Rewrap { changed, told } = vault::rewrap(&keys, &stored_keys(&transaction, path)?, random)
+        .map_err(|source| OpenError::Keys { path: path.into(), source })?;
+    for key in changed {
+        transaction
+            .execute("UPDATE data_keys SET wrapped = ?2 WHERE id = ?1", (key.id, key.wrapped))
+            .map_err(failed())?;
+    }
+    transaction.commit().map_err(failed())?;
+    Ok(told)
 }
 
 fn stored_keys(connection: &Connection, path: &Path) -> Result<Vec<WrappedKey>, OpenError> {

@@ -8,8 +8,8 @@ use rusqlite::ErrorCode;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
-use super::progress::{Counters, Progress};
-use super::{Outcome, Stop, on_runtime, plural};
+use crate::cli::progress::{Counters, Progress};
+use crate::cli::{Outcome, Stop, on_runtime, plural};
 use crate::clock::SystemRandomness;
 use crate::rules::RuleSet;
 use crate::store::{Audit, AuditProgress, OpenError, Store, StoreError, open_beside};
@@ -18,7 +18,7 @@ use crate::store::{Audit, AuditProgress, OpenError, Store, StoreError, open_besi
 ///
 /// # Errors
 /// The store cannot be read, or there are problems.
-pub fn check(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+pub fn run(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     let random = Arc::new(SystemRandomness::default());
     let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(|error| refused(&error))?;
     let audit = on_runtime(async {

@@ -1,0 +1,74 @@
+//! `paybridge store`.
+
+use clap::{Args, Subcommand};
+
+use super::Rules;
+
+/// `paybridge store`.
+#[derive(Debug, Subcommand)]
+#[command(after_help = STORE_EXAMPLES)]
+pub enum StoreCommand {
+    /// Prove that the store holds what it should
+    Check(StoreCheck),
+    /// Wrap the store's data keys with the first key of `store.keys`
+    Rekey(StoreRekey),
+}
+
+const STORE_EXAMPLES: &str = "\
+Examples:
+  paybridge store check
+  paybridge store rekey";
+
+/// `paybridge store check`.
+#[derive(Debug, Args)]
+#[command(after_help = STORE_CHECK_EXAMPLES)]
+pub struct StoreCheck {
+    /// Which rule files.
+    #[command(flatten)]
+    pub rules: Rules,
+}
+
+const STORE_CHECK_EXAMPLES: &str = "\
+Reads the whole store and changes nothing: every operation has the ledger entries that its state demands,
+entries sum to zero per merchant and currency, balances are the sum of their entries, sealed values open,
+customers' daily usage is the sum of the operations that count for it, every result that somebody is to be
+told of has its callback, to the operation's own address, tables and indexes are those of this release, and
+the file's pages hang together.
+
+Not checked: that every row is found through every index, usage of days that was removed, and whether
+providers and merchants saw what is stored.
+
+May run while a gateway serves. Every problem is one line. Exits 0 when there is none, else 1.
+
+Examples:
+  paybridge store check
+  paybridge store check --rules /etc/paybridge";
+
+/// `paybridge store rekey`.
+#[derive(Debug, Args)]
+#[command(after_help = STORE_REKEY_EXAMPLES)]
+pub struct StoreRekey {
+    /// Which rule files.
+    #[command(flatten)]
+    pub rules: Rules,
+}
+
+const STORE_REKEY_EXAMPLES: &str = "\
+To exchange a key of store.keys:
+  1. put the new key first, and keep the old one: keys = [\"file:../secrets/new.key\", \"file:../secrets/store.key\"],
+     in the rules of every gateway
+  2. paybridge store rekey
+  3. take the old key out of the rules
+
+May run while gateways serve: they have the data keys in memory, and go on. One that starts after 2 needs the
+new key. All is changed or nothing, and a second run changes nothing.
+
+The data keys themselves stay, and so does all that is sealed and hashed with them: no repeat of a request is
+disturbed. So the old key still opens older backups: keep it as long as you keep those. Whoever has it and an
+older copy of the store has the data keys: no new key takes that back.
+
+A new key: openssl rand -base64 32
+
+Examples:
+  paybridge store rekey
+  paybridge store rekey --rules /etc/paybridge";

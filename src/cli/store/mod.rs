@@ -1,0 +1,20 @@
+//! `paybridge store`: looks after the store that the rules name.
+
+mod check;
+mod rekey;
+
+use std::io::Write;
+
+use super::args::StoreCommand;
+use super::{Outcome, load};
+
+/// Does what was asked of the store.
+///
+/// # Errors
+/// The rules cannot be used, the store cannot, or what was asked came to no good end.
+pub fn run(asked: &StoreCommand, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+    match asked {
+        StoreCommand::Check(asked) => check::run(&load(&asked.rules.rules, err)?, out, err),
+        StoreCommand::Rekey(asked) => rekey::run(&load(&asked.rules.rules, err)?, out),
+    }
+}

@@ -1,0 +1,44 @@
+//! `paybridge store rekey`: exchanges the key that the store's data keys are wrapped with.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use crate::cli::{Outcome, Stop, plural};
+use crate::clock::SystemRandomness;
+use crate::rules::RuleSet;
+use crate::store::{Rewrapped, rewrap_keys};
+
+/// Wraps the data keys of the store that the rules name with the first of `store.keys`, and says in one line what was done.
+///
+/// # Errors
+/// The store cannot be opened with these keys, or cannot be written: nothing is changed.
+pub fn run(rules: &RuleSet, out: &mut dyn Write) -> Outcome {
+    let rewrapped = rewrap_keys(&rules.gateway.store, Arc::new(SystemRandomness::default())).map_err(Stop::failed)?;
+    Ok(writeln!(out, "{}", told(&rewrapped))?)
+}
+
+fn told(Rewrapped { all, before }: &Rewrapped) -> String {
+    let many = |count: usize| format!("{count} data key{}", plural(count));
+    if before.is_empty() {
+        return format!("nothing to do: {} are wrapped with key 1 of store.keys", many(*all));
+    }
+    let anew = before.values().sum();
+    let from: Vec<_> = before.iter().map(|(position, count)| format!("{count} with key {position}")).collect();
+    format!("wrapped {} with key 1 of store.keys, until now {}", many(anew), from.join(" and "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_told_by_their_positions() {
+        let said = |before: &[(usize, usize)]| told(&Rewrapped { all: 3, before: before.iter().copied().collect() });
+        assert_eq!(said(&[]), "nothing to do: 3 data keys are wrapped with key 1 of store.keys");
+        assert_eq!(said(&[(2, 1)]), "wrapped 1 data key with key 1 of store.keys, until now 1 with key 2");
+        assert_eq!(
+            said(&[(2, 1), (4, 2)]),
+            "wrapped 3 data keys with key 1 of store.keys, until now 1 with key 2 and 2 with key 4"
+        );
+    }
+}
