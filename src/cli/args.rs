@@ -4,7 +4,7 @@ mod callbacks;
 mod store;
 
 pub use callbacks::{CallbackState, Callbacks, ListCallbacks, ResendCallbacks, SampleCallback, ShowCallback, Which};
-pub use store::{StoreCheck, StoreCommand, StoreRekey};
+pub use store::{StoreBackup, StoreCheck, StoreCommand, StoreRekey};
 
 use std::ffi::OsStr;
 use std::io::IsTerminal;
@@ -593,6 +593,8 @@ mod tests {
         assert_eq!(check.rules.rules, PathBuf::from("r"));
         let Ok(Command::Store(StoreCommand::Rekey(rekey))) = parsed("store rekey --rules r") else { panic!() };
         assert_eq!(rekey.rules.rules, PathBuf::from("r"));
+        let Ok(Command::Store(StoreCommand::Backup(backup))) = parsed("store backup copy.db") else { panic!() };
+        assert_eq!(backup.file, PathBuf::from("copy.db"));
         let Ok(Command::Schema(schema)) = parsed("schema shop") else { panic!() };
         assert_eq!(FileKind::from(schema.kind), FileKind::Shop);
         let Ok(Command::Callbacks(Callbacks::List(list))) = parsed("callbacks list --state failed --state pending")
@@ -659,6 +661,8 @@ mod tests {
             "callbacks resend cb_0123456789abcdef00000000000000ff --wait soon",
             "store",
             "store rekey now",
+            "store backup",
+            "store backup a b",
             "listen --answer",
             "listen --answer 200,,500",
             "listen --answer 99",

@@ -14,19 +14,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::spawn_blocking;
 
 use super::args::{ImportIds, Kind};
 use super::progress::{Counters, Progress, span};
+use super::signals::{stop_signals, stopped};
 use super::{Outcome, Stop, merchant, on_runtime};
 use crate::clock::SystemRandomness;
 use crate::domain::MerchantId;
 use crate::rules::{RuleSet, StoreRules};
 use crate::store::{OpenError, Store, open_beside, open_store};
 use feed::{AHEAD, Survey, Unreadable, feed};
-use reserving::{Halt, Import, Tally, stopped};
+use reserving::{Halt, Import, Tally};
 
 const BUFFER: usize = 256 * 1024;
 
@@ -205,23 +205,6 @@ fn open_or_make_store(rules: &StoreRules) -> Result<Arc<dyn Store>, Stop> {
         opened => opened,
     }
     .map_err(Stop::failed)
-}
-
-/// Turns true at SIGINT or SIGTERM.
-fn stop_signals() -> Result<watch::Receiver<bool>, Stop> {
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(Stop::failed)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(Stop::failed)?;
-    let (wanted, stop) = watch::channel(false);
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        wanted.send_replace(true);
-        // The receivers still look at it.
-        wanted.closed().await;
-    });
-    Ok(stop)
 }
 
 #[cfg(test)]

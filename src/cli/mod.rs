@@ -17,6 +17,7 @@ pub mod progress;
 pub mod schema;
 pub mod serve;
 pub mod sign;
+pub mod signals;
 pub mod store;
 pub mod translate;
 

@@ -70,7 +70,8 @@ fn create(path: &Path, random: &dyn Random) -> Result<[u8; 32], OpenError> {
     }
 }
 
-fn temporary_beside(path: &Path, number: u64) -> PathBuf {
+/// A name in the same directory that nobody else uses.
+pub(super) fn temporary_beside(path: &Path, number: u64) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(format!(".{number:016x}"));

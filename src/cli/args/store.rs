@@ -1,6 +1,8 @@
 //! `paybridge store`.
 
-use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
 
 use super::Rules;
 
@@ -12,12 +14,15 @@ pub enum StoreCommand {
     Check(StoreCheck),
     /// Wrap the store's data keys with the first key of `store.keys`
     Rekey(StoreRekey),
+    /// Copy a SQLite store to a file, while a gateway serves it
+    Backup(StoreBackup),
 }
 
 const STORE_EXAMPLES: &str = "\
 Examples:
   paybridge store check
-  paybridge store rekey";
+  paybridge store rekey
+  paybridge store backup /backup/paybridge-2026-07-01.db";
 
 /// `paybridge store check`.
 #[derive(Debug, Args)]
@@ -72,3 +77,35 @@ A new key: openssl rand -base64 32
 Examples:
   paybridge store rekey
   paybridge store rekey --rules /etc/paybridge";
+
+/// `paybridge store backup`.
+#[derive(Debug, Args)]
+#[command(after_help = STORE_BACKUP_EXAMPLES)]
+pub struct StoreBackup {
+    /// Which rule files.
+    #[command(flatten)]
+    pub rules: Rules,
+    /// Where the copy is to be; nothing may be there
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+}
+
+const STORE_BACKUP_EXAMPLES: &str = "\
+Copies a SQLite store as it is at one moment, while a gateway serves it and without holding it up; meanwhile
+the store's log grows. The copy is read again as `paybridge store check` reads a store, and gets its name
+when it is whole and on disk: a FILE that is there is a backup. Mode 0600; nothing is ever overwritten.
+
+Where the store holds what it should not, so does the copy: it is kept, the problems are told, one a line, and
+the exit code is 1.
+
+The copy holds the data keys, wrapped: keep store.keys too, elsewhere, or nobody can open it.
+
+To restore: stop the gateway, move the store's file aside together with its -wal and -shm, put a copy of FILE
+in its place, and start. What was acknowledged after the backup is gone then: repeats of it would be new
+operations.
+
+A PostgreSQL store is backed up with PostgreSQL's own tools: pg_dump, pg_basebackup.
+
+Examples:
+  paybridge store backup /backup/paybridge-$(date +%F).db
+  paybridge store backup --rules /etc/paybridge /backup/paybridge.db";

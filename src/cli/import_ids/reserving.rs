@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use super::feed::Batch;
 use super::pace::Pace;
 use crate::cli::progress::Progress;
+use crate::cli::signals::stopped;
 use crate::domain::{Direction, MerchantId, OrderId};
 use crate::store::{Reservations, Standing, Store, StoreError};
 
@@ -200,14 +201,6 @@ impl<S: Reserving + ?Sized> Import<'_, S> {
                 Err(_) => return,
             }
         }
-    }
-}
-
-/// Resolves when somebody wants the import to stop.
-pub async fn stopped(stop: &mut watch::Receiver<bool>) {
-    if stop.wait_for(|wanted| *wanted).await.is_err() {
-        // Nobody is left who could.
-        std::future::pending::<()>().await;
     }
 }
 

@@ -73,14 +73,23 @@ fn report(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
         0 => writeln!(out, "checked {operations} and {ledger}: {problems}")?,
         _ => writeln!(out, "checked {operations}, {ledger} and {journal} journal {}: {problems}", entry(*journal))?,
     }
+    tell_problems(audit, out, err)?;
+    if *problem_count == 0 { Ok(()) } else { Err(Stop::failed("the store does not hold what it should")) }
+}
+
+/// Tells each problem in a line on `out`, and of those that are too many their number.
+///
+/// # Errors
+/// Nobody takes what is written.
+pub fn tell_problems(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     for problem in &audit.problems {
         writeln!(out, "{problem}")?;
     }
-    let more = problem_count.saturating_sub(audit.problems.len() as u64);
+    let more = audit.problem_count.saturating_sub(audit.problems.len() as u64);
     if more > 0 {
         writeln!(err, "... and {more} more")?;
     }
-    if *problem_count == 0 { Ok(()) } else { Err(Stop::failed("the store does not hold what it should")) }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `paybridge store`: looks after the store that the rules name.
 
+mod backup;
 mod check;
 mod rekey;
 
@@ -15,6 +16,7 @@ use super::{Outcome, load};
 pub fn run(asked: &StoreCommand, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     match asked {
         StoreCommand::Check(asked) => check::run(&load(&asked.rules.rules, err)?, out, err),
+        StoreCommand::Backup(asked) => backup::run(&load(&asked.rules.rules, err)?, &asked.file, out, err),
         StoreCommand::Rekey(asked) => rekey::run(&load(&asked.rules.rules, err)?, out),
     }
 }

@@ -13,6 +13,7 @@
 
 mod answers;
 mod audit;
+pub mod backup;
 mod checkpoints;
 mod connection;
 mod create;

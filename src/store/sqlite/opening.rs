@@ -89,7 +89,10 @@ pub fn rewrap_keys(path: &Path, keys: &StoreKeys, random: &Arc<dyn Random>) -> R
 }
 
 /// A connection to a store that exists, beside a gateway that may be serving it.
-fn connect_beside(path: &Path) -> Result<(Source, Connection), OpenError> {
+///
+/// # Errors
+/// As [`open_beside`].
+pub(super) fn connect_beside(path: &Path) -> Result<(Source, Connection), OpenError> {
     match fs::metadata(path) {
         Ok(file) if file.len() > 0 => {}
         Ok(_) => return Err(OpenError::Missing { path: path.into() }),

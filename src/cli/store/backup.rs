@@ -1,0 +1,84 @@
+//! `paybridge store backup`: copies a SQLite store while it is served.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+
+use super::check;
+use crate::cli::progress::{Counters, Progress, span};
+use crate::cli::signals::stop_signals;
+use crate::cli::{Outcome, Stop, on_runtime, plural};
+use crate::clock::SystemRandomness;
+use crate::rules::{RuleSet, StoreUrl};
+use crate::store::sqlite::backup::{self, BackupError};
+use crate::store::{Audit, AuditProgress};
+
+const MIB: u64 = 1024 * 1024;
+
+/// Copies the store that the rules name to a file, and says in one line what the copy holds. Problems of the store are a
+/// line each on `out`, as `store check` has them.
+///
+/// # Errors
+/// The store is PostgreSQL, or cannot be copied; or it holds what it should not, and so does the copy, which is kept.
+pub fn run(rules: &RuleSet, to: &Path, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+    let path = match &rules.gateway.store.url {
+        StoreUrl::Sqlite(path) => path,
+        StoreUrl::Postgres(url) => {
+            return Err(Stop::failed(format!(
+                "{url}: PostgreSQL has tools of its own for backups: pg_dump copies this database, pg_basebackup the whole \
+                 server"
+            )));
+        }
+    };
+    let started = Instant::now();
+    let begun = backup::begin(path, &rules.gateway.store.keys, to, Arc::new(SystemRandomness::default()));
+    let audit = on_runtime(made(begun.map_err(Stop::failed)?, err))?;
+    let (operations, many) = (audit.operations, plural(usize::try_from(audit.operations).unwrap_or(usize::MAX)));
+    let (to, time) = (to.display(), span(started.elapsed()));
+    writeln!(out, "{to}: a copy of the store with {operations} operation{many}, in {time}")?;
+    check::tell_problems(&audit, out, err)?;
+    if audit.is_clean() {
+        return Ok(());
+    }
+    Err(Stop::failed("the copy is whole, but the store does not hold what it should"))
+}
+
+/// Copies, reads the copy and gives it its name, each on a thread of its own while this one shows the progress.
+async fn made(begun: backup::Begun, err: &mut dyn Write) -> Result<Audit, Stop> {
+    let stop = stop_signals()?;
+    let copied = aside("copying", "MiB", err, &stop, move |counters, wanted| {
+        let tell = |done: u64, total: u64| tell(counters, done.div_ceil(MIB), total.div_ceil(MIB));
+        begun.copy(&tell, wanted)
+    });
+    let copied = copied.await?;
+    let checked = aside("checking the copy", "operations", err, &stop, move |counters, wanted| {
+        copied.check(&|AuditProgress { done, total }| tell(counters, done, total), wanted)
+    });
+    checked.await?.publish().map_err(Stop::failed)
+}
+
+fn tell(counters: &Counters, done: u64, total: u64) {
+    counters.done.store(done, Ordering::Relaxed);
+    counters.total.store(total, Ordering::Relaxed);
+}
+
+async fn aside<T: Send + 'static>(
+    what: &'static str,
+    unit: &'static str,
+    err: &mut dyn Write,
+    stop: &watch::Receiver<bool>,
+    job: impl FnOnce(&Counters, &dyn Fn() -> bool) -> Result<T, BackupError> + Send + 'static,
+) -> Result<T, Stop> {
+    let counters = Arc::new(Counters::default());
+    let working = {
+        let (counters, stop) = (Arc::clone(&counters), stop.clone());
+        spawn_blocking(move || job(&counters, &|| !*stop.borrow()))
+    };
+    let mut progress = Progress::start(what, unit, None);
+    progress.during(&counters, err, working).await.map_err(Stop::failed)?.map_err(Stop::failed)
+}

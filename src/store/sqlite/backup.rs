@@ -1,0 +1,272 @@
+//! A copy of the store while it is served (contract section 12, `store backup`).
+//!
+//! By SQLite's online backup, within one read transaction: the copy is of one moment, and since the log is read at that
+//! moment, no commit makes the backup begin anew and none waits for it. `VACUUM INTO` would do so too, but in one step of
+//! unknown length: no progress, no end on demand, no say in how much is written at once.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, OpenFlags, ffi};
+
+use super::opening::connect_beside;
+use super::{audit, connection, schema};
+use crate::clock::Random;
+use crate::rules::StoreKeys;
+use crate::store::secret_file::{directory_of, temporary_beside};
+use crate::store::vault::Vault;
+use crate::store::{Audit, AuditProgress, OpenError, StoreError};
+
+/// Pages copied at once: 4 MiB, as long as they have SQLite's usual size.
+const STEP: i32 = 1024;
+
+/// After so many steps what was written is brought to the disk: a large heap of it at the end would hold up whoever commits
+/// on the same disk.
+const STEPS_A_SYNC: usize = 8;
+
+/// Why there is no backup: one line. Nothing is left of it.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// What exists is never overwritten.
+    #[error("{path}: exists already: name a file that does not")]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// SQLite would take it for part of another file.
+    #[error("{path}: SQLite takes such a file for a part of {whole}: {advice}")]
+    Part {
+        /// The part.
+        path: PathBuf,
+        /// What it would be taken for a part of.
+        whole: PathBuf,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The copying failed.
+    #[error("{path}: cannot copy the store: {source}")]
+    Copy {
+        /// The copy.
+        path: PathBuf,
+        /// SQLite's own words.
+        source: rusqlite::Error,
+    },
+    /// The copy is not as SQLite writes files, because the store is not, or because its disk is no good.
+    #[error("{path}: the copy is damaged and was removed; is the store? paybridge store check says so: {found}")]
+    Damaged {
+        /// The copy.
+        path: PathBuf,
+        /// SQLite's own words.
+        found: String,
+    },
+    /// The copy cannot be read.
+    #[error("{path}: cannot read the copy: {source}")]
+    Read {
+        /// The copy.
+        path: PathBuf,
+        /// Why.
+        source: StoreError,
+    },
+    /// Nobody wanted it any more.
+    #[error("interrupted; nothing was kept")]
+    Interrupted,
+}
+
+/// A file that goes with the value.
+#[derive(Debug)]
+struct Temporary {
+    path: PathBuf,
+    file: File,
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// A backup that was begun: the keys open the store, and there is a place for the copy.
+#[derive(Debug)]
+pub struct Begun {
+    source: Connection,
+    vault: Vault,
+    copy: Temporary,
+    to: PathBuf,
+}
+
+/// Begins to copy the store in `path` to `to`, where nothing may be yet.
+///
+/// # Errors
+/// As [`open_beside`](super::open_beside); `to` exists, or cannot be made.
+pub fn begin(path: &Path, keys: &StoreKeys, to: &Path, random: Arc<dyn Random>) -> Result<Begun, BackupError> {
+    let (_, source) = connect_beside(path)?;
+    let number = random.number();
+    let vault = schema::unlock_existing(&source, path, keys, random)?;
+    refuse_taken(path, to)?;
+    let temporary = temporary_beside(to, number);
+    let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&temporary);
+    let file = made.map_err(|error| OpenError::io(to, "create", error))?;
+    Ok(Begun { source, vault, copy: Temporary { path: temporary, file }, to: to.into() })
+}
+
+/// Refuses names that are taken, and those that SQLite gives to the parts of a file: a log from before would be played
+/// into the copy.
+fn refuse_taken(store: &Path, to: &Path) -> Result<(), BackupError> {
+    const PARTS: [&str; 3] = ["-wal", "-shm", "-journal"];
+    let part = |whole: &Path, suffix: &str| {
+        let mut name = whole.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    if fs::symlink_metadata(to).is_ok() {
+        return Err(BackupError::Exists { path: to.into() });
+    }
+    if let Some(path) = PARTS.iter().map(|suffix| part(to, suffix)).find(|path| fs::symlink_metadata(path).is_ok()) {
+        return Err(BackupError::Part { path, whole: to.into(), advice: "remove it, or name another file" });
+    }
+    let place = |path: &Path| Some((fs::canonicalize(directory_of(path)).ok()?, path.file_name()?.to_owned()));
+    let real = fs::canonicalize(store).map_err(|error| OpenError::io(store, "look at", error))?;
+    if PARTS.iter().any(|suffix| place(to).is_some_and(|to| place(&part(&real, suffix)) == Some(to))) {
+        return Err(BackupError::Part { path: to.into(), whole: store.into(), advice: "name another file" });
+    }
+    Ok(())
+}
+
+/// A whole copy, on disk, under a name that is not its own yet.
+#[derive(Debug)]
+pub struct Copied {
+    vault: Vault,
+    copy: Temporary,
+    to: PathBuf,
+}
+
+impl Begun {
+    /// Copies the store as it stands when this begins, some pages at a time. `progress` is told bytes, done and in all.
+    ///
+    /// # Errors
+    /// The store cannot be read, the copy cannot be written, or it is not wanted any more.
+    pub fn copy(self, progress: &dyn Fn(u64, u64), wanted: &dyn Fn() -> bool) -> Result<Copied, BackupError> {
+        let Self { source, vault, copy, to } = self;
+        let failed = |source| BackupError::Copy { path: to.clone(), source };
+        let unsynced = |error| OpenError::io(&to, "write", error);
+        {
+            let page_bytes: u32 = source.pragma_query_value(None, "page_size", |row| row.get(0)).map_err(failed)?;
+            let page_bytes = u64::from(page_bytes);
+            let mut target = open_target(&copy.path).map_err(failed)?;
+            source.execute_batch("BEGIN").and_then(|()| connection::touch(&source)).map_err(failed)?;
+            let backup = Backup::new(&source, &mut target).map_err(failed)?;
+            for step in 1.. {
+                if !wanted() {
+                    return Err(BackupError::Interrupted);
+                }
+                let stepped = backup.step(STEP).map_err(failed)?;
+                let (all, left) = (pages(backup.progress().pagecount), pages(backup.progress().remaining));
+                progress((all - left.min(all)) * page_bytes, all * page_bytes);
+                match stepped {
+                    StepResult::Done => break,
+                    StepResult::More if step % STEPS_A_SYNC == 0 => copy.file.sync_data().map_err(unsynced)?,
+                    StepResult::More => {}
+                    // Only this connection has the copy, and the transaction the store as it is.
+                    _ => return Err(failed(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None))),
+                }
+            }
+        }
+        copy.file.sync_all().map_err(unsynced)?;
+        Ok(Copied { vault, copy, to })
+    }
+}
+
+fn pages(number: i32) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+/// The copy has a name that nobody knows until it is on disk: there is nothing to be rolled back.
+fn open_target(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let target = Connection::open_with_flags(path, flags)?;
+    target.pragma_update_and_check(None, "journal_mode", "OFF", |_| Ok(()))?;
+    target.pragma_update(None, "synchronous", "OFF")?;
+    Ok(target)
+}
+
+/// A copy that was read again.
+#[derive(Debug)]
+pub struct Checked {
+    /// What the store holds that it should not: the copy does so, too.
+    pub audit: Audit,
+    copy: Temporary,
+    to: PathBuf,
+}
+
+impl Copied {
+    /// Reads the copy: its pages hang together, its keys open it, and it holds what it should.
+    ///
+    /// # Errors
+    /// The copy is damaged or cannot be read, or is not wanted any more.
+    pub fn check(self, progress: &dyn Fn(AuditProgress), wanted: &dyn Fn() -> bool) -> Result<Checked, BackupError> {
+        let Self { vault, copy, to } = self;
+        let unread = |source| BackupError::Read { path: to.clone(), source };
+        let failed = |error: rusqlite::Error| unread(connection::store_error(&error));
+        let connection = open_unchanging(&copy.path).map_err(failed)?;
+        let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(failed)?;
+        if found != "ok" {
+            return Err(BackupError::Damaged { path: to, found });
+        }
+        let audit = audit::run(&connection, &vault, progress, wanted).map_err(unread)?;
+        if wanted() { Ok(Checked { audit, copy, to }) } else { Err(BackupError::Interrupted) }
+    }
+}
+
+/// Opens a file that nobody changes: nothing is made beside it.
+fn open_unchanging(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(unchanging(path), flags)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    Ok(connection)
+}
+
+/// The URI of a file: SQLite takes every byte that is written as a hexadecimal number.
+fn unchanging(path: &Path) -> String {
+    use std::fmt::Write as _;
+    use std::os::unix::ffi::OsStrExt as _;
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.into());
+    let mut uri = String::from("file:");
+    for byte in absolute.as_os_str().as_bytes() {
+        let _ = match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => write!(uri, "{}", char::from(*byte)),
+            _ => write!(uri, "%{byte:02x}"),
+        };
+    }
+    uri + "?immutable=1"
+}
+
+impl Checked {
+    /// Gives the copy its name, unless somebody has taken that meanwhile.
+    ///
+    /// # Errors
+    /// The name is taken, or the disk fails.
+    pub fn publish(self) -> Result<Audit, BackupError> {
+        let Self { audit, copy, to } = self;
+        match fs::hard_link(&copy.path, &to) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(BackupError::Exists { path: to }),
+            // A file system without links.
+            Err(_) if fs::symlink_metadata(&to).is_ok() => return Err(BackupError::Exists { path: to }),
+            Err(_) => fs::rename(&copy.path, &to).map_err(|error| OpenError::io(&to, "rename to", error))?,
+        }
+        drop(copy);
+        let synced = File::open(directory_of(&to)).and_then(|directory| directory.sync_all());
+        synced.map_err(|error| OpenError::io(&to, "write the directory of", error))?;
+        Ok(audit)
+    }
+}
+
+#[cfg(test)]
+mod tests;
