@@ -4,7 +4,7 @@ mod callbacks;
 mod store;
 
 pub use callbacks::{CallbackState, Callbacks, ListCallbacks, ResendCallbacks, SampleCallback, ShowCallback, Which};
-pub use store::{StoreBackup, StoreCheck, StoreCommand, StoreRekey};
+pub use store::{StoreBackup, StoreCheck, StoreCommand, StoreCopy, StoreRekey};
 
 use std::ffi::OsStr;
 use std::io::IsTerminal;
@@ -595,6 +595,9 @@ mod tests {
         assert_eq!(rekey.rules.rules, PathBuf::from("r"));
         let Ok(Command::Store(StoreCommand::Backup(backup))) = parsed("store backup copy.db") else { panic!() };
         assert_eq!(backup.file, PathBuf::from("copy.db"));
+        let line = "store copy --from sqlite:a.db --to postgres://b/c";
+        let Ok(Command::Store(StoreCommand::Copy(copy))) = parsed(line) else { panic!() };
+        assert_eq!([copy.from, copy.to], ["sqlite:a.db", "postgres://b/c"]);
         let Ok(Command::Schema(schema)) = parsed("schema shop") else { panic!() };
         assert_eq!(FileKind::from(schema.kind), FileKind::Shop);
         let Ok(Command::Callbacks(Callbacks::List(list))) = parsed("callbacks list --state failed --state pending")
@@ -663,6 +666,7 @@ mod tests {
             "store rekey now",
             "store backup",
             "store backup a b",
+            "store copy --from sqlite:a.db",
             "listen --answer",
             "listen --answer 200,,500",
             "listen --answer 99",

@@ -152,6 +152,25 @@ pub enum StoreUrl {
     Postgres(Box<PostgresUrl>),
 }
 
+impl StoreUrl {
+    /// Reads the address of a store; `resolve` finds the files that it names.
+    ///
+    /// # Errors
+    /// Why it is none, as the end of a sentence that begins with what was read. It holds nothing of the text, which may hold
+    /// a password.
+    pub fn parse(text: &str, resolve: impl FnOnce(&str) -> PathBuf) -> Result<Self, String> {
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return PostgresUrl::parse(text, resolve).map(|url| Self::Postgres(Box::new(url)));
+        }
+        match text.strip_prefix("sqlite:") {
+            Some(path) if !path.is_empty() && !path.starts_with("//") && path != ":memory:" && !path.contains('\0') => {
+                Ok(Self::Sqlite(resolve(path)))
+            }
+            _ => Err("must be \"sqlite:\" and the path of a file, or a \"postgres://\" URL".to_owned()),
+        }
+    }
+}
+
 /// The keys that wrap the store's data keys: the first wraps, all unwrap.
 #[derive(Debug, Clone)]
 pub struct StoreKeys {

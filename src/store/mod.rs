@@ -8,6 +8,7 @@ mod audit;
 mod compare;
 #[cfg(test)]
 mod conformance;
+mod copy;
 mod journal;
 pub mod memory;
 pub mod nodes;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 
 pub use audit::{Audit, AuditProgress};
 pub use compare::{Comparer, Digest, Parts, Short, V1Members};
+pub use copy::CopyError;
 pub use journal::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, OfV1, Passed, Progress};
 pub use nodes::{Announcement, Node, Nodes, Roll};
 pub use open::{Holds, OpenError, Opened, Rewrapped, open_beside, open_store, rewrap_keys};

@@ -178,6 +178,24 @@ pub enum OpenError {
         /// The store.
         path: PathBuf,
     },
+    /// It is being copied, or that came to no end.
+    #[error("{path}: is an unfinished copy of another store: run paybridge store copy again to finish it")]
+    Unfinished {
+        /// The store.
+        path: PathBuf,
+    },
+    /// A copy needs an empty database.
+    #[error("{path}: holds a store already: name an empty database")]
+    Occupied {
+        /// The store.
+        path: PathBuf,
+    },
+    /// Somebody began to copy another store to it.
+    #[error("{path}: is an unfinished copy of another store than this one: name an empty database")]
+    OtherCopy {
+        /// The store.
+        path: PathBuf,
+    },
     /// There is nothing to open.
     #[error("{path}: there is no store: check store.url, or start the gateway once to make it")]
     Missing {

@@ -59,7 +59,7 @@ impl Purpose {
 }
 
 /// A data key as the store keeps it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrappedKey {
     /// Its number, from 1; never reused.
     pub id: u16,

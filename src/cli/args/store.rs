@@ -16,13 +16,16 @@ pub enum StoreCommand {
     Rekey(StoreRekey),
     /// Copy a SQLite store to a file, while a gateway serves it
     Backup(StoreBackup),
+    /// Copy a store from SQLite to PostgreSQL
+    Copy(StoreCopy),
 }
 
 const STORE_EXAMPLES: &str = "\
 Examples:
   paybridge store check
   paybridge store rekey
-  paybridge store backup /backup/paybridge-2026-07-01.db";
+  paybridge store backup /backup/paybridge-2026-07-01.db
+  paybridge store copy --from sqlite:data/paybridge.db --to postgres://paybridge@db.example/paybridge";
 
 /// `paybridge store check`.
 #[derive(Debug, Args)]
@@ -109,3 +112,36 @@ A PostgreSQL store is backed up with PostgreSQL's own tools: pg_dump, pg_basebac
 Examples:
   paybridge store backup /backup/paybridge-$(date +%F).db
   paybridge store backup --rules /etc/paybridge /backup/paybridge.db";
+
+/// `paybridge store copy`.
+#[derive(Debug, Args)]
+#[command(after_help = STORE_COPY_EXAMPLES)]
+pub struct StoreCopy {
+    /// Which rule files.
+    #[command(flatten)]
+    pub rules: Rules,
+    /// The store as it is: sqlite: and the path of its file, seen from here
+    #[arg(long, value_name = "URL")]
+    pub from: String,
+    /// The empty database that becomes the store: a postgres:// URL
+    #[arg(long, value_name = "URL")]
+    pub to: String,
+}
+
+const STORE_COPY_EXAMPLES: &str = "\
+Moves a store from SQLite to PostgreSQL. The gateway must be stopped, and no `import-ids` may run. The keys
+are those of the rules (store.keys), and open the copy too: the data keys are copied as they are wrapped.
+
+All of it is copied: operations, ledger, reservations, what is to be asked and to be told, the journal and
+every callback with its tries. Then each row is compared with what it should be, and the copy is proved as
+`paybridge store check` does it. Only then can gateways serve it. Stopped half way, by whatever it be, it is
+run again and goes on.
+
+What changes: entries of the journal (there are some where the engine is remote) get other numbers, and so do
+the first 16 digits of the names of their callbacks.
+
+Afterwards name the database in store.url, and move the file aside: a gateway that is started on it would
+take orders that the others do not know.
+
+Examples:
+  paybridge store copy --from sqlite:data/paybridge.db --to postgres://paybridge@db.example/paybridge";

@@ -16,8 +16,8 @@ use crate::rules::raw::{
     RawServer, RawStore, RawTls, Size,
 };
 use crate::rules::{
-    CallbackRules, CallbackSignature, ClientRules, EngineKeys, EngineRules, Gateway, Limits, PageRules, PostgresUrl,
-    Quota, RemoteEngine, Secrets, ServerRules, StoreRules, StoreUrl, TlsRules,
+    CallbackRules, CallbackSignature, ClientRules, EngineKeys, EngineRules, Gateway, Limits, PageRules, Quota,
+    RemoteEngine, Secrets, ServerRules, StoreRules, StoreUrl, TlsRules,
 };
 
 pub(super) const SECOND: Duration = Duration::from_secs(1);
@@ -132,28 +132,15 @@ impl Context<'_> {
 
     fn store_url(&mut self, here: Here<'_>, url: &Spanned<String>) -> Option<StoreUrl> {
         let text = url.get_ref();
-        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+        let parsed = StoreUrl::parse(text, |path| here.relative(path));
+        if !matches!(parsed, Ok(StoreUrl::Sqlite(_))) {
             // It may hold a password.
             self.findings.hide(here.file, url.span());
-            return match PostgresUrl::parse(text, |path| here.relative(path)) {
-                Ok(url) => Some(StoreUrl::Postgres(Box::new(url))),
-                Err(why) => {
-                    self.problem(here, url.span(), format!("`store.url` {why}"));
-                    None
-                }
-            };
         }
-        match text.strip_prefix("sqlite:") {
-            Some(path) if !path.is_empty() && !path.starts_with("//") && path != ":memory:" && !path.contains('\0') => {
-                Some(StoreUrl::Sqlite(here.relative(path)))
-            }
-            _ => {
-                self.findings.hide(here.file, url.span());
-                self.problem(
-                    here,
-                    url.span(),
-                    "`store.url` must be \"sqlite:\" and the path of a file, or a \"postgres://\" URL",
-                );
+        match parsed {
+            Ok(url) => Some(url),
+            Err(why) => {
+                self.problem(here, url.span(), format!("`store.url` {why}"));
                 None
             }
         }

@@ -14,6 +14,13 @@ CREATE TABLE kept_names (
   names text NOT NULL                         -- JSON array, sorted
 );
 
+-- A store that is the unfinished copy of another one: its tables, and how many rows each has by now. No gateway serves it.
+-- Empty else.
+CREATE TABLE copying (
+  name   text PRIMARY KEY,
+  copied bigint NOT NULL
+);
+
 -- Written to prove that the store can commit.
 CREATE TABLE probe (
   id    integer PRIMARY KEY CHECK (id = 1),
@@ -136,6 +143,11 @@ CREATE TABLE reserved_ids (
   PRIMARY KEY (bucket, order_hash)
 );
 
+-- The same of stores that did not know their buckets: what came here from one.
+CREATE TABLE reserved_anywhere (
+  order_hash bytea PRIMARY KEY
+);
+
 -- What providers have to be asked. Rows leave when the work ends.
 CREATE TABLE provider_jobs (
   transaction_id bigint NOT NULL,
@@ -154,6 +166,13 @@ CREATE TABLE preparations (
   transaction_id bigint NOT NULL,
   bucket         smallint NOT NULL,
   sealed         bytea NOT NULL,
+  PRIMARY KEY (bucket, transaction_id)
+);
+
+-- Operations that came here from a store that had no outbox yet when they were finished: nothing is told of them.
+CREATE TABLE untold (
+  transaction_id bigint NOT NULL,
+  bucket         smallint NOT NULL,
   PRIMARY KEY (bucket, transaction_id)
 );
 
@@ -187,6 +206,15 @@ CREATE INDEX journal_by_transaction ON journal (transaction_id) WHERE transactio
 CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
 CREATE INDEX journal_by_v1 ON journal (bucket, merchant, direction, shop, currency, status, created_at, entry)
   WHERE state = 2;
+
+-- The codes of relay addresses that engines were given by releases before keys of orders were sorted, and that came here
+-- from such a store.
+CREATE TABLE relay_codes_of_version_5 (
+  code   bytea NOT NULL,
+  entry  bigint NOT NULL,                     -- journal.entry
+  bucket smallint NOT NULL,
+  PRIMARY KEY (bucket, code)
+);
 
 -- The outbox: what merchants must be told, queued with the result. Rows leave for callbacks_told when they are delivered or
 -- given up.

@@ -39,9 +39,11 @@ macro_rules! stored {
              kept, counted_day, bucket, direction, status, provider, relayed, order_key, digest, v1_digest, v1_members, \
              currency, merchant, order_id, api_key, shop, method, payment_method, callback_url, v1_callback_url, \
              success_url, pending_url, fail_url, redirect_url, account, payer, fields FROM given \
-             WHERE NOT (SELECT EXISTS (SELECT FROM reserved_ids)) \
+             WHERE (NOT (SELECT EXISTS (SELECT FROM reserved_ids)) \
              OR NOT EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = given.bucket \
-             AND r.order_hash = substr(given.order_key, 7)) \
+             AND r.order_hash = substr(given.order_key, 7))) \
+             AND (NOT (SELECT EXISTS (SELECT FROM reserved_anywhere)) \
+             OR NOT EXISTS (SELECT FROM reserved_anywhere a WHERE a.order_hash = substr(given.order_key, 7))) \
              ON CONFLICT (bucket, order_key) DO NOTHING \
              RETURNING transaction_id, bucket, direction, created_at, amount, currency, merchant, shop)"
         )

@@ -15,6 +15,7 @@
 mod audit;
 mod batch;
 mod connect;
+pub mod copying;
 mod create;
 mod fault;
 mod history;

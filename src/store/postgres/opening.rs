@@ -61,13 +61,20 @@ fn open_as(
     Ok(Opened { store, holds })
 }
 
-fn started(url: &PostgresUrl, random: &Arc<dyn Random>) -> Result<Thread, OpenError> {
+/// The thread of a store.
+///
+/// # Errors
+/// `sslrootcert` cannot be read, or the system has no more threads.
+pub(super) fn started(url: &PostgresUrl, random: &Arc<dyn Random>) -> Result<Thread, OpenError> {
     let pool = connect::pool(url).map_err(|reason| failed(url, reason))?;
     Thread::start(pool, Arc::clone(random)).map_err(|error| failed(url, error.to_string()))
 }
 
 /// Waits for the thread: whoever opens a store has nothing else to do.
-fn on_thread<T: Send + 'static>(
+///
+/// # Errors
+/// The work's own, or the thread has ended.
+pub(super) fn on_thread<T: Send + 'static>(
     thread: &Thread,
     url: &PostgresUrl,
     work: impl AsyncFnOnce(Rc<Node>) -> Result<T, OpenError> + Send + 'static,

@@ -1,4 +1,5 @@
-//! Reservations of `order_id`s for v1, by the end of their order key, which is the hash of the order alone.
+//! Reservations of `order_id`s for v1, by the end of their order key, which is the hash of the order alone. Those that came
+//! from a store in a file are of no bucket, and are looked for as well.
 
 use deadpool_postgres::{GenericClient, Transaction};
 
@@ -15,8 +16,12 @@ pub(super) fn hash_in(key: &Digest) -> &[u8] {
 
 /// Whether an order is reserved.
 pub(super) async fn holds(client: &impl GenericClient, bucket: i16, order: Digest) -> Result<bool, Fault> {
-    let statement =
-        client.prepare_cached("SELECT EXISTS (SELECT FROM reserved_ids WHERE bucket = $1 AND order_hash = $2)").await?;
+    let statement = client
+        .prepare_cached(
+            "SELECT EXISTS (SELECT FROM reserved_ids WHERE bucket = $1 AND order_hash = $2) \
+             OR EXISTS (SELECT FROM reserved_anywhere WHERE order_hash = $2)",
+        )
+        .await?;
     get(&client.query_one(&statement, &[&bucket, &hash_in(&order)]).await?, 0)
 }
 
@@ -25,7 +30,8 @@ pub(super) async fn or_entry(client: &impl GenericClient, bucket: i16, order: Di
     let statement = client
         .prepare_cached(
             "SELECT EXISTS (SELECT FROM journal WHERE bucket = $1 AND order_key = $2), \
-             EXISTS (SELECT FROM reserved_ids WHERE bucket = $1 AND order_hash = $3)",
+             EXISTS (SELECT FROM reserved_ids WHERE bucket = $1 AND order_hash = $3) \
+             OR EXISTS (SELECT FROM reserved_anywhere WHERE order_hash = $3)",
         )
         .await?;
     let found = client.query_one(&statement, &[&bucket, &key(&order), &hash_in(&order)]).await?;
@@ -48,7 +54,7 @@ pub(super) async fn reserve(
     let insert = transaction
         .prepare_cached(
             "INSERT INTO reserved_ids (bucket, order_hash) SELECT $1, substr(given, 7) FROM unnest($2::bytea[]) AS given \
-             ON CONFLICT DO NOTHING",
+             WHERE NOT EXISTS (SELECT FROM reserved_anywhere WHERE order_hash = substr(given, 7)) ON CONFLICT DO NOTHING",
         )
         .await?;
     let new = transaction.execute(&insert, &[&bucket, &free]).await?;
@@ -63,8 +69,12 @@ const TAKEN: &str = "SELECT given FROM unnest($2::bytea[]) AS given \
 
 /// Takes a reservation back: an operation of this order turns out to have been there before it.
 pub(super) async fn release(transaction: &Transaction<'_>, bucket: i16, order: Digest) -> Result<(), Fault> {
-    let statement =
-        transaction.prepare_cached("DELETE FROM reserved_ids WHERE bucket = $1 AND order_hash = $2").await?;
+    let statement = transaction
+        .prepare_cached(
+            "WITH anywhere AS (DELETE FROM reserved_anywhere WHERE order_hash = $2) \
+             DELETE FROM reserved_ids WHERE bucket = $1 AND order_hash = $2",
+        )
+        .await?;
     transaction.execute(&statement, &[&bucket, &hash_in(&order)]).await?;
     Ok(())
 }

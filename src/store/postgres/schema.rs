@@ -37,7 +37,7 @@ pub(super) enum Asked {
 }
 
 /// Why a store is not opened.
-enum Refused {
+pub(super) enum Refused {
     Fault(Fault),
     Open(OpenError),
 }
@@ -84,7 +84,10 @@ pub(super) async fn rewrap_keys(
 }
 
 /// Runs a transaction while no other node opens the store.
-async fn alone<T>(
+///
+/// # Errors
+/// As [`prepare`].
+pub(super) async fn alone<T>(
     node: &Node,
     url: &PostgresUrl,
     work: impl AsyncFn(&Transaction<'_>) -> Result<T, Refused>,
@@ -117,6 +120,7 @@ async fn prepare_in(
         Asked::Serve => migrate(transaction, known_version(transaction, &store).await?).await?,
         Asked::Beside => require_newest(transaction, &store).await?,
     }
+    refuse_unfinished(transaction, &store).await?;
     let holds = held(transaction).await?;
     let mut stored = stored_keys(transaction).await?;
     // Other nodes need the same key: none is made here (contract section 2).
@@ -127,10 +131,7 @@ async fn prepare_in(
             return Err(misfit(VaultError::Incomplete));
         }
         stored = Vault::draw(&keys, &*random).map_err(misfit)?;
-        for key in &stored {
-            let (id, purpose) = (i32::from(key.id), key.purpose.as_str());
-            transaction.execute("INSERT INTO data_keys VALUES ($1, $2, $3)", &[&id, &purpose, &key.wrapped]).await?;
-        }
+        insert_keys(transaction, &stored).await?;
         tracing::info!("made a new store in {url}");
     }
     let vault = Vault::unlock(&keys, &stored, random).map_err(misfit)?;
@@ -145,6 +146,7 @@ async fn rewrap_in(
 ) -> Result<Rewrapped, Refused> {
     let store = PathBuf::from(url.to_string());
     require_newest(transaction, &store).await?;
+    refuse_unfinished(transaction, &store).await?;
     let stored = stored_keys(transaction).await?;
     let keys = wrapping_keys(&store, keys, false, &**random).map_err(Refused::Open)?;
     let Rewrap { changed, told } = vault::rewrap(&keys, &stored, random)
@@ -156,8 +158,11 @@ async fn rewrap_in(
     Ok(told)
 }
 
-/// The version that the store has, which this release knows.
-async fn known_version(transaction: &Transaction<'_>, store: &Path) -> Result<i64, Refused> {
+/// The version that the store has, which this release knows; 0: there is none.
+///
+/// # Errors
+/// A newer release has written it.
+pub(super) async fn known_version(transaction: &Transaction<'_>, store: &Path) -> Result<i64, Refused> {
     let (found, known) = (version(transaction).await?, newest());
     if found > known {
         return Err(Refused::Open(OpenError::Newer { path: store.into(), found, known }));
@@ -166,13 +171,41 @@ async fn known_version(transaction: &Transaction<'_>, store: &Path) -> Result<i6
 }
 
 /// Refuses all but this release's stores: a tool makes and migrates none.
-async fn require_newest(transaction: &Transaction<'_>, store: &Path) -> Result<(), Refused> {
+///
+/// # Errors
+/// There is no store, or one of another release.
+pub(super) async fn require_newest(transaction: &Transaction<'_>, store: &Path) -> Result<(), Refused> {
     let (found, known) = (known_version(transaction, store).await?, newest());
     match found {
         0 => Err(Refused::Open(OpenError::Missing { path: store.into() })),
         _ if found < known => Err(Refused::Open(OpenError::Older { path: store.into(), found, known })),
         _ => Ok(()),
     }
+}
+
+/// Whether the store is a copy that came to no end yet.
+///
+/// # Errors
+/// The database fails.
+pub(super) async fn is_unfinished(transaction: &Transaction<'_>) -> Result<bool, Fault> {
+    get(&transaction.query_one("SELECT EXISTS (SELECT FROM copying)", &[]).await?, 0)
+}
+
+async fn refuse_unfinished(transaction: &Transaction<'_>, store: &Path) -> Result<(), Refused> {
+    let unfinished = is_unfinished(transaction).await?;
+    if unfinished { Err(Refused::Open(OpenError::Unfinished { path: store.into() })) } else { Ok(()) }
+}
+
+/// Stores the data keys of a new store.
+///
+/// # Errors
+/// The database fails.
+pub(super) async fn insert_keys(transaction: &Transaction<'_>, keys: &[WrappedKey]) -> Result<(), Fault> {
+    for key in keys {
+        let (id, purpose) = (i32::from(key.id), key.purpose.as_str());
+        transaction.execute("INSERT INTO data_keys VALUES ($1, $2, $3)", &[&id, &purpose, &key.wrapped]).await?;
+    }
+    Ok(())
 }
 
 fn newest() -> i64 {
@@ -188,7 +221,11 @@ async fn version(transaction: &Transaction<'_>) -> Result<i64, Fault> {
     get(&transaction.query_one("SELECT coalesce(max(version), 0) FROM paybridge_schema", &[]).await?, 0)
 }
 
-async fn migrate(transaction: &Transaction<'_>, found: i64) -> Result<(), Fault> {
+/// Brings a store of a version to the newest.
+///
+/// # Errors
+/// The database fails.
+pub(super) async fn migrate(transaction: &Transaction<'_>, found: i64) -> Result<(), Fault> {
     if found == 0 {
         let table = "CREATE TABLE paybridge_schema (version bigint PRIMARY KEY, migrated_at timestamptz NOT NULL DEFAULT now())";
         transaction.batch_execute(table).await?;
@@ -210,7 +247,11 @@ async fn held(transaction: &Transaction<'_>) -> Result<Holds, Fault> {
     Ok(Holds { operations: get(&held, 0)?, journal: get(&held, 1)? })
 }
 
-async fn stored_keys(transaction: &Transaction<'_>) -> Result<Vec<WrappedKey>, Fault> {
+/// The data keys as they are stored.
+///
+/// # Errors
+/// They are none, or the database fails.
+pub(super) async fn stored_keys(transaction: &Transaction<'_>) -> Result<Vec<WrappedKey>, Fault> {
     let rows = transaction.query("SELECT id, purpose, wrapped FROM data_keys ORDER BY id", &[]).await?;
     rows.iter()
         .map(|row| {

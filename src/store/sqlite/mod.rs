@@ -16,6 +16,7 @@ mod audit;
 pub mod backup;
 mod checkpoints;
 mod connection;
+pub(super) mod copying;
 mod create;
 mod deep;
 #[cfg(test)]

@@ -178,7 +178,7 @@ fn make_file(path: &Path) -> Result<(), OpenError> {
 /// Makes sure that one process serves the store: it remembers what it wrote, and takes over what the one before it left
 /// behind. The lock ends with the process, however that ends. SQLite's own file is not locked: to close it would undo
 /// SQLite's locks.
-fn lock(path: &Path) -> Result<File, OpenError> {
+pub(super) fn lock(path: &Path) -> Result<File, OpenError> {
     let mut name = OsString::from(fs::canonicalize(path).map_err(|error| OpenError::io(path, "look at", error))?);
     name.push(".lock");
     let name = PathBuf::from(name);

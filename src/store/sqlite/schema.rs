@@ -186,7 +186,11 @@ pub(super) fn rewrap_keys(
     Ok(told)
 }
 
-fn stored_keys(connection: &Connection, path: &Path) -> Result<Vec<WrappedKey>, OpenError> {
+/// The data keys as they are stored.
+///
+/// # Errors
+/// The disk fails, or they are none.
+pub(super) fn stored_keys(connection: &Connection, path: &Path) -> Result<Vec<WrappedKey>, OpenError> {
     let mut statement =
         connection.prepare("SELECT id, purpose, wrapped FROM data_keys").map_err(OpenError::sqlite(path))?;
     let mut rows = statement.query([]).map_err(OpenError::sqlite(path))?;

@@ -22,12 +22,14 @@ pub(in crate::store::postgres) const SLICE: &str = concat!(
     operation!(
         ", o.bucket, o.order_key, o.fields, \
          o.kept IS NOT NULL AND NOT EXISTS (SELECT FROM kept_names k WHERE k.id = o.kept), \
-         EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = o.bucket AND r.order_hash = substr(o.order_key, 7)), \
+         EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = o.bucket AND r.order_hash = substr(o.order_key, 7)) \
+         OR EXISTS (SELECT FROM reserved_anywhere a WHERE a.order_hash = substr(o.order_key, 7)), \
          EXISTS (SELECT FROM callbacks c WHERE c.bucket = o.bucket AND c.key = o.transaction_id) \
          OR EXISTS (SELECT FROM callbacks_told c WHERE c.bucket = o.bucket AND c.key = o.transaction_id), \
          EXISTS (SELECT FROM provider_jobs j WHERE j.bucket = o.bucket AND j.transaction_id = o.transaction_id), \
          (SELECT p.sealed FROM preparations p WHERE p.bucket = o.bucket AND p.transaction_id = o.transaction_id), \
-         o.counted_day IS NOT NULL FROM slice o ORDER BY o.bucket, o.transaction_id"
+         o.counted_day IS NOT NULL, \
+         EXISTS (SELECT FROM untold u WHERE u.bucket = o.bucket AND u.transaction_id = o.transaction_id) FROM slice o ORDER BY o.bucket, o.transaction_id"
     )
 );
 
@@ -42,6 +44,7 @@ struct Around {
     job: bool,
     preparation: Option<Vec<u8>>,
     counted: bool,
+    untold: bool,
     finished: bool,
     customer: bool,
 }
@@ -58,6 +61,7 @@ impl Around {
             job: get(found, COLUMNS + 6)?,
             preparation: get(found, COLUMNS + 7)?,
             counted: get(found, COLUMNS + 8)?,
+            untold: get(found, COLUMNS + 9)?,
             finished: row.finished_at.is_some(),
             customer: row.customer_account_id.is_some(),
         })
@@ -136,7 +140,7 @@ fn surroundings(findings: &mut Findings, stored: &Stored, around: &Around) {
     let Operation { id, merchant, order_id, .. } = operation;
     let pending = operation.state == State::Pending;
     let key = findings.vault.comparer().order_key(merchant, operation.direction(), order_id);
-    let tells = !pending && outbox::address(&operation.callback_url, v1.as_ref()).is_some();
+    let tells = !pending && !around.untold && outbox::address(&operation.callback_url, v1.as_ref()).is_some();
     let deposit = matches!(operation.kind, Kind::Deposit(_));
     let buckets = [bucket_of(merchant), bucket_in(*id)];
     let problems = [
@@ -169,8 +173,11 @@ macro_rules! orphans {
     };
 }
 
-const ORPHANS: [(&str, &str); 2] =
-    [("provider_jobs", orphans!("provider_jobs")), ("preparations", orphans!("preparations"))];
+const ORPHANS: [(&str, &str); 3] = [
+    ("provider_jobs", orphans!("provider_jobs")),
+    ("preparations", orphans!("preparations")),
+    ("untold", orphans!("untold")),
+];
 
 /// No job and no preparation stands without its operation.
 pub(super) async fn references(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), Fault> {

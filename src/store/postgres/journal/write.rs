@@ -28,7 +28,8 @@ const INSERT: &str = insert!("");
 
 const INSERT_UNLESS_RESERVED: &str = insert!(
     " WHERE NOT EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = $4::smallint \
-     AND r.order_hash = substr($6::bytea, 7))"
+     AND r.order_hash = substr($6::bytea, 7)) \
+     AND NOT EXISTS (SELECT FROM reserved_anywhere a WHERE a.order_hash = substr($6::bytea, 7))"
 );
 
 /// Writes an entry without an answer; `false`: its order or its number is there.

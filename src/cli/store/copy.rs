@@ -1,0 +1,89 @@
+//! `paybridge store copy`: moves a store from SQLite to PostgreSQL.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use super::check;
+use crate::cli::args::StoreCopy;
+use crate::cli::progress::{Counters, Progress, span};
+use crate::cli::{Outcome, Stop, on_runtime, plural};
+use crate::clock::SystemRandomness;
+use crate::rules::{RuleSet, StoreUrl};
+use crate::store::postgres::copying::{Copying, RowsProgress, begin_copy};
+use crate::store::{Audit, AuditProgress};
+
+/// Copies a store, compares every row and proves the copy; says in one line what it holds.
+///
+/// # Errors
+/// The addresses are none that can be copied, the source or the target cannot be used, or the copy is not what it should
+/// be: it stays marked then, and no gateway serves it.
+pub fn run(rules: &RuleSet, asked: &StoreCopy, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+    let (StoreUrl::Sqlite(from), StoreUrl::Postgres(to)) = (place("--from", &asked.from)?, place("--to", &asked.to)?)
+    else {
+        return Err(Stop::Usage("stores are copied from sqlite: to postgres:// alone".to_owned()));
+    };
+    let started = Instant::now();
+    let random: Arc<dyn crate::clock::Random> = Arc::new(SystemRandomness::default());
+    let copying = begin_copy(&from, &to, &rules.gateway.store.keys, &random).map_err(Stop::failed)?;
+    let (rows, audit) = on_runtime(copied(copying, out, err))?;
+    let Audit { operations, journal, .. } = audit;
+    let many = |count: u64| plural(usize::try_from(count).unwrap_or(usize::MAX));
+    let entries = if journal == 1 { "entry" } else { "entries" };
+    writeln!(
+        out,
+        "copied {operations} operation{} and {journal} journal {entries}, {rows} row{} in all, each compared, in {}",
+        many(operations),
+        many(rows),
+        span(started.elapsed())
+    )?;
+    let advice = "name the copy in store.url and move the file aside: from now on each would answer without the other";
+    Ok(writeln!(err, "note: {advice}")?)
+}
+
+/// A store's address, seen from here. What is wrong with it is said without it: it may hold a password.
+fn place(argument: &str, url: &str) -> Result<StoreUrl, Stop> {
+    StoreUrl::parse(url, |path| path.into()).map_err(|why| Stop::Usage(format!("{argument} {why}")))
+}
+
+/// How many rows were copied, and what the copy holds.
+async fn copied(mut copying: Copying, out: &mut dyn Write, err: &mut dyn Write) -> Result<(u64, Audit), Stop> {
+    let counters = Arc::new(Counters::default());
+    let mut progress = Progress::start("copying", "rows", None);
+    let filled = progress.during(&counters, err, copying.fill(telling(&counters))).await;
+    drop(progress);
+    let rows = filled.map_err(unfinished)?;
+
+    let counters = Arc::new(Counters::default());
+    let mut progress = Progress::start("comparing", "rows", None);
+    let compared = progress.during(&counters, err, copying.compare(telling(&counters))).await;
+    drop(progress);
+    compared.map_err(Stop::failed)?;
+
+    let counters = Arc::new(Counters::default());
+    let tell = telling(&counters);
+    let mut progress = Progress::start("checking the copy", "operations", None);
+    let told = Arc::new(move |AuditProgress { done, total }| tell(done, total));
+    let audited = progress.during(&counters, err, copying.audit(told)).await;
+    drop(progress);
+    let audit = audited.map_err(unfinished)?;
+    if !audit.is_clean() {
+        check::tell_problems(&audit, out, err)?;
+        return Err(Stop::failed("the copy does not hold what it should, and no gateway serves it"));
+    }
+    copying.finish().await.map_err(unfinished)?;
+    Ok((rows, audit))
+}
+
+fn unfinished(error: impl std::fmt::Display) -> Stop {
+    Stop::failed(format!("{error}\nrun it again to go on: what was copied stays"))
+}
+
+fn telling(counters: &Arc<Counters>) -> RowsProgress {
+    let counters = Arc::clone(counters);
+    Arc::new(move |done, total| {
+        counters.done.store(done, Ordering::Relaxed);
+        counters.total.store(total, Ordering::Relaxed);
+    })
+}

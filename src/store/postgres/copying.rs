@@ -1,0 +1,277 @@
+//! A database that becomes the copy of a SQLite store: see [`copy`](crate::store::copy).
+
+mod batch;
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use deadpool_postgres::{Object, Transaction};
+use rusqlite::types::Value;
+
+use super::audit;
+use super::fault::{Fault, closed};
+use super::node::{Node, Thread};
+use super::opening::{on_thread, started};
+use super::row::get;
+use super::schema::{self, Refused};
+use crate::clock::Random;
+use crate::rules::{PostgresUrl, StoreKeys};
+use crate::store::copy::{CopyError, Finisher, TABLES, Table};
+use crate::store::sqlite::copying::{Source, take};
+use crate::store::vault::WrappedKey;
+use crate::store::{Audit, AuditProgress, OpenError, StoreError};
+use batch::{Batch, Batches};
+
+/// Each row is compared by one step into an index. To pass over a whole table for some thousands may look cheaper; for all of
+/// them it is not.
+const SESSION: &str = "SET statement_timeout = 0; SET lock_timeout = '60s'; SET enable_seqscan = off; \
+    SET enable_hashjoin = off; SET enable_mergejoin = off";
+
+/// How far a copy is: rows, done and in all.
+pub type RowsProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
+
+/// A copy that was begun: nobody serves the source, and the target is marked.
+pub struct Copying {
+    thread: Thread,
+    /// On the thread while it works.
+    source: Option<Source>,
+}
+
+impl std::fmt::Debug for Copying {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Copying(..)")
+    }
+}
+
+/// Begins to copy a SQLite store to an empty database, or goes on with a copy of the same store that came to no end.
+///
+/// # Errors
+/// The source cannot be opened or is being served; the target does not answer, holds a store, or is the unfinished copy of
+/// another one. Nothing is changed then.
+pub fn begin_copy(
+    from: &Path,
+    to: &PostgresUrl,
+    keys: &StoreKeys,
+    random: &Arc<dyn Random>,
+) -> Result<Copying, CopyError> {
+    let source = take(from, keys, Arc::clone(random))?;
+    let thread = started(to, random)?;
+    let (place, keys) = (to.clone(), source.keys.clone());
+    on_thread(&thread, to, async move |node: Rc<Node>| {
+        schema::alone(&node, &place, async |transaction| mark(transaction, &place, &keys).await).await
+    })?;
+    Ok(Copying { thread, source: Some(source) })
+}
+
+/// Makes the tables with the source's keys and the mark, unless that was done before.
+async fn mark(transaction: &Transaction<'_>, url: &PostgresUrl, keys: &[WrappedKey]) -> Result<(), Refused> {
+    let store = PathBuf::from(url.to_string());
+    if schema::known_version(transaction, &store).await? > 0 {
+        schema::require_newest(transaction, &store).await?;
+        if !schema::is_unfinished(transaction).await? {
+            return Err(Refused::Open(OpenError::Occupied { path: store }));
+        }
+        let found = schema::stored_keys(transaction).await?;
+        let same = found.len() == keys.len() && keys.iter().all(|key| found.contains(key));
+        return if same { Ok(()) } else { Err(Refused::Open(OpenError::OtherCopy { path: store })) };
+    }
+    schema::migrate(transaction, 0).await?;
+    schema::insert_keys(transaction, keys).await?;
+    for table in TABLES {
+        transaction.execute("INSERT INTO copying VALUES ($1, 0)", &[&table.name]).await?;
+    }
+    Ok(())
+}
+
+impl Copying {
+    /// Copies the rows that are not yet there, and gives how many there are in all.
+    ///
+    /// # Errors
+    /// The source cannot be read, or the target cannot be written; what was committed stays.
+    pub async fn fill(&mut self, progress: RowsProgress) -> Result<u64, CopyError> {
+        let source = self.source.take().ok_or_else(closed)?;
+        let work = async move |node: Rc<Node>| {
+            let filled = fill(&node, &source, &*progress).await;
+            Ok((source, filled))
+        };
+        let (source, filled) = self.thread.run_while_asked(work).await?;
+        self.source = Some(source);
+        filled
+    }
+
+    /// Compares every row of the target with what it should be.
+    ///
+    /// # Errors
+    /// One is not, there are more, or the source or the target cannot be read.
+    pub async fn compare(&mut self, progress: RowsProgress) -> Result<(), CopyError> {
+        let source = self.source.take().ok_or_else(closed)?;
+        let work = async move |node: Rc<Node>| {
+            let compared = compare(&node, &source, &*progress).await;
+            Ok((source, compared))
+        };
+        let (source, compared) = self.thread.run_while_asked(work).await?;
+        self.source = Some(source);
+        compared
+    }
+
+    /// Proves the invariants of the target: see [`Store::audit`](crate::store::Store::audit).
+    ///
+    /// # Errors
+    /// The target cannot be read.
+    pub async fn audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> Result<Audit, CopyError> {
+        let vault = self.source.as_ref().map(|source| Arc::clone(&source.vault)).ok_or_else(closed)?;
+        Ok(self.thread.run_while_asked(async move |node| audit::run(&node, vault, progress).await).await?)
+    }
+
+    /// Removes the mark: from now on the target is a store that gateways serve.
+    ///
+    /// # Errors
+    /// The source was changed meanwhile, by a tool that asks for no lock; or the target does not answer.
+    pub async fn finish(self) -> Result<(), CopyError> {
+        if self.source.as_ref().ok_or_else(closed)?.has_changed()? {
+            return Err(CopyError::Changed);
+        }
+        let unmark = async |node: Rc<Node>| {
+            node.ask(async |client| Ok(client.execute("DELETE FROM copying", &[]).await.map(drop)?)).await
+        };
+        let finished = self.thread.run(unmark).await;
+        self.thread.close().await;
+        Ok(finished?)
+    }
+}
+
+fn failed(fault: impl Into<Fault>) -> CopyError {
+    CopyError::Target(fault.into().told())
+}
+
+/// A connection that goes with the work.
+async fn session(node: &Node) -> Result<Object, CopyError> {
+    let client = node.client().await.map_err(failed)?;
+    client.batch_execute(SESSION).await.map_err(failed)?;
+    Ok(client)
+}
+
+struct Told<'a> {
+    done: u64,
+    total: u64,
+    progress: &'a dyn Fn(u64, u64),
+}
+
+impl<'a> Told<'a> {
+    fn new(source: &Source, progress: &'a dyn Fn(u64, u64)) -> Result<Self, CopyError> {
+        let counts = TABLES.iter().map(|table| table.count(&source.connection));
+        let total = counts.sum::<rusqlite::Result<i64>>()?.unsigned_abs();
+        Ok(Self { done: 0, total, progress })
+    }
+
+    fn add(&mut self, rows: i64) {
+        self.done += rows.unsigned_abs();
+        (self.progress)(self.done, self.total);
+    }
+}
+
+async fn fill(node: &Node, source: &Source, progress: &dyn Fn(u64, u64)) -> Result<u64, CopyError> {
+    let mut client = Object::take(session(node).await?);
+    let mut told = Told::new(source, progress)?;
+    for table in TABLES {
+        fill_table(&mut client, source, table, &mut told).await?;
+        client.batch_execute(&format!("ANALYZE {}", table.name)).await.map_err(failed)?;
+    }
+    Ok(told.total)
+}
+
+async fn fill_table(
+    client: &mut deadpool_postgres::ClientWrapper,
+    source: &Source,
+    table: &'static Table,
+    told: &mut Told<'_>,
+) -> Result<(), CopyError> {
+    let found = client.query_opt("SELECT copied FROM copying WHERE name = $1", &[&table.name]).await.map_err(failed)?;
+    let mut copied: i64 = match found {
+        Some(row) => get(&row, 0).map_err(failed)?,
+        None => return Err(another_copy().into()),
+    };
+    told.add(copied);
+    let mut statement = source.connection.prepare(&table.rows())?;
+    let mut batches = Batches::new(statement.query([copied])?, table);
+    let mut finisher = Finisher::new(&source.connection, &source.vault);
+    while let Some(batch) = batches.next(&mut finisher)? {
+        insert(client, &batch, copied).await?;
+        let rows = batch.count();
+        copied += rows;
+        told.add(rows);
+    }
+    Ok(())
+}
+
+/// Rows, and how many there are by then, in one commit.
+async fn insert(client: &mut deadpool_postgres::ClientWrapper, batch: &Batch, copied: i64) -> Result<(), CopyError> {
+    const COUNT: &str = "UPDATE copying SET copied = copied + $3 WHERE name = $1 AND copied = $2";
+    let transaction = client.transaction().await.map_err(failed)?;
+    let counted = transaction.execute(COUNT, &[&batch.table.name, &copied, &batch.count()]).await.map_err(failed)?;
+    if counted != 1 {
+        return Err(another_copy().into());
+    }
+    let columns = batch.columns(batch.table.columns.len())?;
+    let statement = transaction.prepare_cached(&batch::insert(batch.table)).await.map_err(failed)?;
+    transaction.execute(&statement, &columns.parameters()).await.map_err(failed)?;
+    transaction.commit().await.map_err(failed)
+}
+
+fn another_copy() -> StoreError {
+    StoreError::Unavailable("another process copies to it as well".to_owned())
+}
+
+async fn compare(node: &Node, source: &Source, progress: &dyn Fn(u64, u64)) -> Result<(), CopyError> {
+    let client = Object::take(session(node).await?);
+    let mut told = Told::new(source, progress)?;
+    for table in TABLES {
+        compare_table(&client, source, table, &mut told).await?;
+    }
+    Ok(())
+}
+
+async fn compare_table(
+    client: &deadpool_postgres::ClientWrapper,
+    source: &Source,
+    table: &'static Table,
+    told: &mut Told<'_>,
+) -> Result<(), CopyError> {
+    let count = format!("SELECT count(*) FROM {}", table.name);
+    let found: i64 = get(&client.query_one(&count, &[]).await.map_err(failed)?, 0).map_err(failed)?;
+    if found != table.count(&source.connection)? {
+        return Err(CopyError::Differs { table: table.name });
+    }
+    let select = client.prepare_cached(&batch::select(table)).await.map_err(failed)?;
+    let mut statement = source.connection.prepare(&table.rows())?;
+    let mut batches = Batches::new(statement.query([0])?, table);
+    let mut finisher = Finisher::new(&source.connection, &source.vault);
+    while let Some(batch) = batches.next(&mut finisher)? {
+        let key = batch.columns(table.key)?;
+        let found = client.query(&select, &key.parameters()).await.map_err(failed)?;
+        let found = found.iter().map(|row| batch::read(table, row)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        told.add(batch.count());
+        if !are_same(&finisher, table, batch.rows, found)? {
+            return Err(CopyError::Differs { table: table.name });
+        }
+    }
+    Ok(())
+}
+
+fn are_same(
+    finisher: &Finisher<'_>,
+    table: &Table,
+    wanted: Vec<Vec<Value>>,
+    found: Vec<Vec<Value>>,
+) -> Result<bool, CopyError> {
+    if wanted.len() != found.len() {
+        return Ok(false);
+    }
+    for (wanted, found) in wanted.into_iter().zip(found) {
+        if finisher.opened(table, wanted)? != finisher.opened(table, found)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
