@@ -28,6 +28,8 @@ const SESSION: &str = "\
     SET statement_timeout = '7s'; \
     SET lock_timeout = '5s'; \
     SET idle_in_transaction_session_timeout = '30s'; \
+    SET enable_seqscan = off; \
+    SET random_page_cost = 1.1; \
     SELECT set_config('synchronous_commit', 'on', false) \
       WHERE current_setting('synchronous_commit') IN ('off', 'local')";
 

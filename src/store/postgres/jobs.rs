@@ -34,7 +34,7 @@ pub(super) async fn queue(
 /// Takes what is due in a shop, earliest first, and leases it.
 pub(super) async fn claim(client: &impl GenericClient, claim: &Claim) -> Result<Vec<ClaimedRow>, Fault> {
     let statement = client.prepare_cached(CLAIM).await?;
-    let limit = i64::try_from(claim.limit).unwrap_or(i64::MAX);
+    let limit = i64::try_from(claim.limit).unwrap_or(MOST_CLAIMED).min(MOST_CLAIMED);
     let rows = client.query(&statement, &[&claim.shop.as_str(), &claim.now.0, &limit, &claim.lease_until.0]).await?;
     rows.iter()
         .map(|found| {
@@ -44,9 +44,15 @@ pub(super) async fn claim(client: &impl GenericClient, claim: &Claim) -> Result<
         .collect()
 }
 
+/// The most jobs of one claim.
+const MOST_CLAIMED: i64 = 128;
+
+/// The outer limit, which is [`MOST_CLAIMED`], tells the planner how few there are: else it expects a tenth of the queue, and
+/// passes over all of it to find them again.
 pub(super) const CLAIM: &str = concat!(
-    "WITH due AS MATERIALIZED (SELECT bucket, transaction_id, due_at FROM provider_jobs \
-     WHERE shop = $1 AND due_at <= $2 ORDER BY due_at, transaction_id LIMIT $3 FOR UPDATE SKIP LOCKED), \
+    "WITH due AS MATERIALIZED (SELECT * FROM (SELECT bucket, transaction_id, due_at FROM provider_jobs \
+     WHERE shop = $1 AND due_at <= $2 ORDER BY due_at, transaction_id LIMIT $3 FOR UPDATE SKIP LOCKED) AS locked \
+     LIMIT 128), \
      taken AS (UPDATE provider_jobs AS j SET due_at = $4, leased = true, attempts = j.attempts + 1 FROM due \
      WHERE j.bucket = due.bucket AND j.transaction_id = due.transaction_id \
      RETURNING j.bucket, j.transaction_id, j.attempts - 1 AS attempts, due.due_at) ",
