@@ -20,7 +20,7 @@
 //! | [`wire`] | canonical comparison, the shapes of both dialects and of what operators read of callbacks and nodes |
 //! | [`certs`] | a local CA and a server pair |
 //! | [`outbound`] | the HTTPS client: pooled, bounded in time, size and reach, trusting what rules name |
-//! | [`store`] | the trait [`store::Store`] and the journal of a remote engine, their SQLite backend, sealing at rest |
+//! | [`store`] | the trait [`store::Store`] and the journal of a remote engine, what rows mean, the SQLite and PostgreSQL backends, sealing at rest |
 //! | [`rules`] | raw (what files say), compile (what they mean; what did not change is taken over), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems as they are shown, inspect (what `check` sees beside), diff, the JSON Schemas of the files |
 //! | [`json`] | the strict JSON reader, and how strings are written |
 //! | [`failure`] | everything that can stop a request, knowing no HTTP |
@@ -76,7 +76,7 @@
 //!
 //! # Absences
 //!
-//! PostgreSQL, modes `shadow` and `legacy`: their seams are here
+//! Modes `shadow` and `legacy`: their seams are here
 //! ([`upstream::Upstream`], [`store::Store`]), they are not. A rule set that asks for one of them is refused when it is loaded.
 
 pub mod app;
