@@ -13,12 +13,13 @@ use tokio_postgres::NoTls;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::hosts::Hosts;
+use super::node::PATIENCE;
 use crate::rules::{PostgresTls, PostgresUrl};
 
 /// The most connections of a process.
 pub(super) const CONNECTIONS: usize = 16;
 
-/// How long a piece of work waits for a connection of the pool, and for a new one.
+/// How long a new connection may take, with its session.
 const WAIT: Duration = Duration::from_secs(3);
 
 /// What every session is set to. An acknowledged operation is on disk, whatever the server's default is; where commits
@@ -51,7 +52,7 @@ pub(super) fn pool(url: &PostgresUrl) -> Result<Pool, String> {
     });
     Pool::builder(manager)
         .max_size(CONNECTIONS)
-        .timeouts(Timeouts { wait: Some(WAIT), create: Some(WAIT), recycle: Some(WAIT) })
+        .timeouts(Timeouts { wait: Some(PATIENCE), create: Some(WAIT), recycle: Some(WAIT) })
         .runtime(Runtime::Tokio1)
         .post_create(prepared)
         .build()

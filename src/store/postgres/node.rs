@@ -21,8 +21,8 @@ use crate::store::StoreError;
 /// The most pieces of work under way or waiting; one more is refused at once.
 const MOST_WORK: usize = 16 * 1024;
 
-/// After so long nothing is tried again.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// After so long nothing is tried again, and nobody waits for a connection that others use.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Nobody waits longer for an answer: most callers give up after ten seconds or more, and one who was told to come again
 /// knows more than one who was told nothing.
