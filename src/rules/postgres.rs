@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
-/// How long a connection to one host may take: the next host is tried then.
+/// How long a connection to a host may take. All hosts are asked at once.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What was sent and not confirmed for so long is lost, and the connection with it.

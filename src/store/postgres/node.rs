@@ -181,10 +181,7 @@ impl Thread {
             // Whoever asked may have gone; what was done stands.
             let _ = reply.send(work(node).await);
         });
-        async move {
-            sent?;
-            result.await.unwrap_or_else(|_| Err(closed()))
-        }
+        answer(sent, result)
     }
 
     /// The same for work that is of no use any more when nobody waits for it: it ends then, wherever it is.
@@ -207,10 +204,7 @@ impl Thread {
             };
             let _ = reply.send(done);
         });
-        async move {
-            sent?;
-            result.await.unwrap_or_else(|_| Err(closed()))
-        }
+        answer(sent, result)
     }
 
     /// Sends a piece of work that tells its result by itself.
@@ -243,4 +237,13 @@ impl Thread {
         self.room.close();
         self.pool.close();
     }
+}
+
+/// Waits for the result of work, if it could be sent.
+async fn answer<T>(
+    sent: Result<(), StoreError>,
+    result: oneshot::Receiver<Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    sent?;
+    result.await.unwrap_or_else(|_| Err(closed()))
 }

@@ -1,6 +1,7 @@
 //! What rows mean: domain values to columns and back, sealed where they must be, whatever database holds them. How they
 //! get there is each backend's own.
 
+pub(in crate::store) mod booked;
 pub(in crate::store) mod callback;
 pub(in crate::store) mod entry;
 pub(in crate::store) mod kept;

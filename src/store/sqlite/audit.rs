@@ -7,12 +7,12 @@ use rusqlite::{Connection, ErrorCode, Row};
 
 use super::connection::store_error;
 use super::journal;
-use super::ledger::{self, account_number, posting_number};
 use super::outbox;
 use super::preparations;
 use super::row::{self, StoredRow};
 use super::schema::MIGRATIONS;
-use crate::domain::{Direction, Kind, Operation, Posting, State, Status, TransactionId};
+use crate::domain::{Direction, Kind, State, Status, TransactionId};
+use crate::store::rows::booked::{Entry, are_an_opening, booked_as_demanded};
 use crate::store::vault::Vault;
 use crate::store::{Audit, AuditProgress, Digest, Kept, StoreError, Stored};
 
@@ -94,37 +94,20 @@ fn usage_key(row: &Row<'_>) -> rusqlite::Result<UsageKey> {
 /// Operations and hundredths.
 type Usage = (i128, i128);
 
-/// A row of the ledger. The order is the one of its key.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    posting: i64,
-    currency: Box<str>,
-    account: i64,
-    amount: i64,
-    merchant: Box<str>,
-}
+/// In the order of the key; [`read_entry`] takes what this selects.
+const ENTRIES_BETWEEN: &str = "SELECT transaction_id, posting, currency, account, amount, merchant FROM entries \
+    WHERE transaction_id > ?1 AND transaction_id <= ?2 ORDER BY transaction_id, posting, currency, account";
 
-impl Entry {
-    /// In the order of the key; [`Entry::read`] takes what this selects.
-    const BETWEEN: &str = "SELECT transaction_id, posting, currency, account, amount, merchant FROM entries \
-        WHERE transaction_id > ?1 AND transaction_id <= ?2 \
-        ORDER BY transaction_id, posting, currency, account";
-
-    /// An entry, and the occasion it was booked with.
-    fn read(row: &Row<'_>) -> rusqlite::Result<(i64, Self)> {
-        let entry = Self {
-            posting: row.get(1)?,
-            currency: row.get(2)?,
-            account: row.get(3)?,
-            amount: row.get(4)?,
-            merchant: row.get(5)?,
-        };
-        Ok((row.get(0)?, entry))
-    }
-
-    fn is_opening(&self) -> bool {
-        self.posting == posting_number(Posting::Opened)
-    }
+/// An entry, and the occasion it was booked with.
+fn read_entry(row: &Row<'_>) -> rusqlite::Result<(i64, Entry)> {
+    let entry = Entry {
+        posting: row.get(1)?,
+        currency: row.get(2)?,
+        account: row.get(3)?,
+        amount: row.get(4)?,
+        merchant: row.get(5)?,
+    };
+    Ok((row.get(0)?, entry))
 }
 
 /// What stands around an operation.
@@ -287,8 +270,8 @@ impl Auditor<'_> {
     }
 
     fn entries(&mut self, after: i64, last: i64) -> rusqlite::Result<Vec<(i64, Entry)>> {
-        let mut statement = self.connection.prepare_cached(Entry::BETWEEN)?;
-        let entries: Vec<_> = statement.query_map((after, last), Entry::read)?.collect::<Result<_, _>>()?;
+        let mut statement = self.connection.prepare_cached(ENTRIES_BETWEEN)?;
+        let entries: Vec<_> = statement.query_map((after, last), read_entry)?.collect::<Result<_, _>>()?;
         for (_, entry) in &entries {
             self.count(entry);
         }
@@ -303,11 +286,11 @@ impl Auditor<'_> {
 
     /// Openings that were booked without an operation: their ids are below zero, and nothing else has such ids.
     fn lone_openings(&mut self) -> rusqlite::Result<()> {
-        let mut statement = self.connection.prepare_cached(Entry::BETWEEN)?;
+        let mut statement = self.connection.prepare_cached(ENTRIES_BETWEEN)?;
         let mut rows = statement.query((i64::MIN, -1))?;
         let mut opening = (0, Vec::new());
         while let Some(row) = rows.next()? {
-            let (of, entry) = Entry::read(row)?;
+            let (of, entry) = read_entry(row)?;
             self.count(&entry);
             if of != opening.0 {
                 let whole = std::mem::replace(&mut opening, (of, Vec::new()));
@@ -348,18 +331,7 @@ impl Auditor<'_> {
         if entries.is_empty() {
             return;
         }
-        let (from, to) = Posting::Opened.from_to();
-        let ours = entries.chunks(2).all(|pair| match pair {
-            [taken, given] => {
-                (taken.account, given.account) == (account_number(from), account_number(to))
-                    && taken.currency == given.currency
-                    && given.amount > 0
-                    && taken.amount == -given.amount
-                    && [taken, given].iter().all(|entry| *entry.merchant == *merchant)
-            }
-            _ => false,
-        });
-        if !ours {
+        if !are_an_opening(entries, merchant) {
             self.found.problem(format!("{with}: the opening booked with it is not one"));
         }
         if !self.opened.insert(merchant.into()) {
@@ -510,37 +482,6 @@ fn parts(connection: &Connection) -> rusqlite::Result<BTreeMap<String, String>> 
 fn normal(sql: &str) -> String {
     let code = sql.lines().map(|line| line.split("--").next().unwrap_or_default());
     code.flat_map(str::chars).filter(|char| !char.is_whitespace() && *char != '"').collect()
-}
-
-fn booked_as_demanded(operation: &Operation, booked: &[Entry]) -> bool {
-    let (direction, status) = (operation.direction(), operation.state.status());
-    let mut demanded = entries_of(operation, ledger::of_creation(direction, status));
-    if demanded.is_empty() && !booked.is_empty() && direction == Direction::Payout {
-        // It failed after it was pending.
-        demanded = entries_of(operation, ledger::of_creation(direction, Status::Pending));
-        demanded.extend(entries_of(operation, ledger::of_result(direction, status)));
-        demanded.sort_unstable();
-    }
-    demanded == booked
-}
-
-fn entries_of(operation: &Operation, postings: &[Posting]) -> Vec<Entry> {
-    let amount = ledger::signed(operation.amount);
-    let mut entries: Vec<_> = postings
-        .iter()
-        .flat_map(|posting| {
-            let (from, to) = posting.from_to();
-            [(from, -amount), (to, amount)].map(|(account, amount)| Entry {
-                posting: posting_number(*posting),
-                currency: operation.currency.as_str().into(),
-                account: account_number(account),
-                amount,
-                merchant: operation.merchant.as_str().into(),
-            })
-        })
-        .collect();
-    entries.sort_unstable();
-    entries
 }
 
 /// What an error says of a row; it names no value.

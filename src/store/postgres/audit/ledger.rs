@@ -5,43 +5,27 @@ use std::fmt::Arguments;
 use tokio_postgres::Row;
 
 use super::{Findings, Place, is_bucket_of};
-use crate::domain::{Direction, Operation, Posting, Status};
+use crate::domain::Operation;
 use crate::store::postgres::fault::Fault;
-use crate::store::postgres::ledger::{account_number, of_creation, of_result, posting_number, signed};
 use crate::store::postgres::row::{bucket_in_number, get, small};
+use crate::store::rows::booked::{Entry, are_an_opening, booked_as_demanded};
 
 /// An account: bucket, merchant, currency, number.
 pub(super) type Account = (i16, Box<str>, Box<str>, i64);
 
-/// A row of the ledger. The order is the one of its key.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry {
-    posting: i64,
-    currency: Box<str>,
-    account: i64,
-    amount: i64,
-    merchant: Box<str>,
-}
+/// In the order of the key; [`read`] takes what this selects.
+pub(super) const BETWEEN: &str = "SELECT bucket, transaction_id, posting, currency, account, amount, merchant \
+    FROM entries WHERE (bucket, transaction_id) > ($1, $2) AND (bucket, transaction_id) <= ($3, $4) \
+    ORDER BY bucket, transaction_id, posting, currency, account";
 
-impl Entry {
-    /// In the order of the key; [`Entry::read`] takes what this selects.
-    pub(super) const BETWEEN: &str = "SELECT bucket, transaction_id, posting, currency, account, amount, merchant \
-        FROM entries WHERE (bucket, transaction_id) > ($1, $2) AND (bucket, transaction_id) <= ($3, $4) \
-        ORDER BY bucket, transaction_id, posting, currency, account";
-
-    fn read(row: &Row) -> Result<Self, Fault> {
-        Ok(Self {
-            posting: small(row, 2)?,
-            currency: get(row, 3)?,
-            account: small(row, 4)?,
-            amount: get(row, 5)?,
-            merchant: get(row, 6)?,
-        })
-    }
-
-    const fn is_opening(&self) -> bool {
-        self.posting == posting_number(Posting::Opened)
-    }
+fn read(row: &Row) -> Result<Entry, Fault> {
+    Ok(Entry {
+        posting: small(row, 2)?,
+        currency: get(row, 3)?,
+        account: small(row, 4)?,
+        amount: get(row, 5)?,
+        merchant: get(row, 6)?,
+    })
 }
 
 /// What was booked on one occasion.
@@ -51,11 +35,11 @@ pub(super) struct Booked {
 }
 
 impl Booked {
-    /// All that rows in the order of [`Entry::BETWEEN`] tell of.
+    /// All that rows in the order of [`BETWEEN`] tell of.
     pub(super) fn read_all(rows: &[Row]) -> Result<Vec<Self>, Fault> {
         let mut all: Vec<Self> = Vec::new();
         for row in rows {
-            let (place, entry) = ((get(row, 0)?, get(row, 1)?), Entry::read(row)?);
+            let (place, entry) = ((get(row, 0)?, get(row, 1)?), read(row)?);
             match all.last_mut().filter(|booked| booked.place == place) {
                 Some(booked) => booked.entries.push(entry),
                 None => all.push(Self { place, entries: vec![entry] }),
@@ -108,53 +92,11 @@ impl Findings {
         if entries.is_empty() {
             return;
         }
-        let (from, to) = Posting::Opened.from_to();
-        let ours = entries.chunks(2).all(|pair| match pair {
-            [taken, given] => {
-                (taken.account, given.account) == (account_number(from), account_number(to))
-                    && taken.currency == given.currency
-                    && given.amount > 0
-                    && taken.amount == -given.amount
-                    && [taken, given].iter().all(|entry| *entry.merchant == *merchant)
-            }
-            _ => false,
-        });
-        if !ours {
+        if !are_an_opening(entries, merchant) {
             self.found.problem(format!("{with}: the opening booked with it is not one"));
         }
         if !self.opened.insert(merchant.into()) {
             self.found.problem(format!("merchant {merchant}: its ledger was opened more than once"));
         }
     }
-}
-
-fn booked_as_demanded(operation: &Operation, booked: &[Entry]) -> bool {
-    let (direction, status) = (operation.direction(), operation.state.status());
-    let mut demanded = entries_of(operation, of_creation(direction, status));
-    if demanded.is_empty() && !booked.is_empty() && direction == Direction::Payout {
-        // It failed after it was pending.
-        demanded = entries_of(operation, of_creation(direction, Status::Pending));
-        demanded.extend(entries_of(operation, of_result(direction, status)));
-        demanded.sort_unstable();
-    }
-    demanded == booked
-}
-
-fn entries_of(operation: &Operation, postings: &[Posting]) -> Vec<Entry> {
-    let amount = signed(operation.amount);
-    let mut entries: Vec<_> = postings
-        .iter()
-        .flat_map(|posting| {
-            let (from, to) = posting.from_to();
-            [(from, -amount), (to, amount)].map(|(account, amount)| Entry {
-                posting: posting_number(*posting),
-                currency: operation.currency.as_str().into(),
-                account: account_number(account),
-                amount,
-                merchant: operation.merchant.as_str().into(),
-            })
-        })
-        .collect();
-    entries.sort_unstable();
-    entries
 }

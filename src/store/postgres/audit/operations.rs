@@ -6,7 +6,7 @@ use std::vec::IntoIter;
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 
-use super::ledger::{Booked, Entry};
+use super::ledger::{self, Booked};
 use super::{Auditor, FIRST, Findings, LAST, Place, said};
 use crate::domain::{Kind, Operation, State, Status, TransactionId};
 use crate::store::postgres::fault::Fault;
@@ -78,7 +78,7 @@ pub(super) async fn all(auditor: &Auditor<'_>, mut findings: Findings) -> Result
     loop {
         let rows = auditor.after(SLICE, after).await?;
         let last = rows.last().map(place_of).transpose()?;
-        let entries = auditor.between(Entry::BETWEEN, after, last.unwrap_or(LAST)).await?;
+        let entries = auditor.between(ledger::BETWEEN, after, last.unwrap_or(LAST)).await?;
         findings = auditor.look(findings, move |findings| slice(findings, &rows, &entries)).await?;
         match last {
             Some(last) => after = last,

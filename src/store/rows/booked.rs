@@ -1,0 +1,67 @@
+//! What the ledger holds of an occasion, as audits prove it.
+
+use super::posting::{account_number, of_creation, of_result, posting_number, signed};
+use crate::domain::{Direction, Operation, Posting, Status};
+
+/// A row of the ledger. The order is the one of its key.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::store) struct Entry {
+    pub(in crate::store) posting: i64,
+    pub(in crate::store) currency: Box<str>,
+    pub(in crate::store) account: i64,
+    pub(in crate::store) amount: i64,
+    pub(in crate::store) merchant: Box<str>,
+}
+
+impl Entry {
+    pub(in crate::store) const fn is_opening(&self) -> bool {
+        self.posting == posting_number(Posting::Opened)
+    }
+}
+
+/// Whether entries, in order, are an opening of this merchant's ledger: two a currency, which sum to zero.
+pub(in crate::store) fn are_an_opening(entries: &[Entry], merchant: &str) -> bool {
+    let (from, to) = Posting::Opened.from_to();
+    entries.chunks(2).all(|pair| match pair {
+        [taken, given] => {
+            (taken.account, given.account) == (account_number(from), account_number(to))
+                && taken.currency == given.currency
+                && given.amount > 0
+                && taken.amount == -given.amount
+                && [taken, given].iter().all(|entry| *entry.merchant == *merchant)
+        }
+        _ => false,
+    })
+}
+
+/// Whether entries, in order, are those that the state of their operation demands.
+pub(in crate::store) fn booked_as_demanded(operation: &Operation, booked: &[Entry]) -> bool {
+    let (direction, status) = (operation.direction(), operation.state.status());
+    let mut demanded = entries_of(operation, of_creation(direction, status));
+    if demanded.is_empty() && !booked.is_empty() && direction == Direction::Payout {
+        // It failed after it was pending.
+        demanded = entries_of(operation, of_creation(direction, Status::Pending));
+        demanded.extend(entries_of(operation, of_result(direction, status)));
+        demanded.sort_unstable();
+    }
+    demanded == booked
+}
+
+fn entries_of(operation: &Operation, postings: &[Posting]) -> Vec<Entry> {
+    let amount = signed(operation.amount);
+    let mut entries: Vec<_> = postings
+        .iter()
+        .flat_map(|posting| {
+            let (from, to) = posting.from_to();
+            [(from, -amount), (to, amount)].map(|(account, amount)| Entry {
+                posting: posting_number(*posting),
+                currency: operation.currency.as_str().into(),
+                account: account_number(account),
+                amount,
+                merchant: operation.merchant.as_str().into(),
+            })
+        })
+        .collect();
+    entries.sort_unstable();
+    entries
+}
