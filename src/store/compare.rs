@@ -12,6 +12,14 @@ use crate::domain::{Direction, MerchantId, OrderId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest(pub [u8; 16]);
 
+impl Digest {
+    /// Its first eight bytes as a number: a name for what was hashed.
+    #[must_use]
+    pub fn number(self) -> i64 {
+        i64::from_be_bytes(std::array::from_fn(|at| self.0[at]))
+    }
+}
+
 /// Short keyed hashes of the members of a v1 body, [`V1Members::SHORT`] bytes each, in an order that never changes (see
 /// [`crate::wire::v1`]). They tell in which members two bodies differ; whether they differ is the [`Digest`]'s to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -56,6 +56,45 @@ pub(in crate::store) async fn jobs_are_claimed_in_order_and_leased(backend: &dyn
     assert_eq!(summary(&again), [(middle, 1), (late, 1)]);
 }
 
+pub(in crate::store) async fn jobs_that_are_stored_together_are_due_each_at_its_time(backend: &dyn Backend) {
+    let store = backend.open().await;
+    // Of the same time, of several, and none; deposits alone, and withdrawals among them.
+    for (round, offsets) in (0..).zip([[Some(5), Some(5), Some(5)], [None, Some(7), Some(9)], [None; 3]]) {
+        for (make, among) in [(deposit as fn(&str, &str) -> Draft, "deposit"), (withdrawal, "withdrawal")] {
+            let drafts = (0..).zip(offsets).map(|(number, offset): (u64, Option<i64>)| {
+                let make = if number == 0 { make } else { deposit };
+                let mut draft = make("acme", &format!("{among}-{round}-{number}"));
+                // An opening would have each stored alone.
+                draft.opening = None;
+                draft.provider_job = offset.map(at);
+                draft
+            });
+            let drafts: Vec<_> = drafts.collect();
+            let mut expected: Vec<_> =
+                drafts.iter().filter_map(|draft| draft.provider_job.map(|due| (due, draft.operation.id))).collect();
+            expected.sort();
+            let all = drafts.into_iter().map(|draft| {
+                let store = Arc::clone(&store);
+                tokio::spawn(async move { created(&*store, draft).await })
+            });
+            for one in all.collect::<Vec<_>>() {
+                one.await.unwrap();
+            }
+            let mut claimed = Vec::new();
+            for now in 0..10 {
+                let jobs = store.claim_provider_jobs(claim(at(now), at(100_000), 10)).await.unwrap();
+                claimed.extend(jobs.iter().map(|job| (at(now), job.operation.id)));
+                for job in &jobs {
+                    store.end_provider_job(job.operation.id).await.unwrap();
+                }
+            }
+            claimed.sort();
+            assert_eq!(claimed, expected, "{among} {round}");
+        }
+    }
+    audited(&*store).await;
+}
+
 pub(in crate::store) async fn a_result_ends_its_job(backend: &dyn Backend) {
     let store = backend.open().await;
     for (text, outcome) in [("paid", Outcome::Success { payer: None }), ("refused", Outcome::Failed)] {

@@ -62,6 +62,7 @@ macro_rules! conformance {
             a_result_is_told_even_when_its_creator_hears_of_the_create_last,
             concurrent_results_book_one,
             jobs_are_claimed_in_order_and_leased,
+            jobs_that_are_stored_together_are_due_each_at_its_time,
             a_result_ends_its_job,
             a_job_can_be_ended,
             jobs_survive_reopening,

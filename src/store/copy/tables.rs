@@ -8,6 +8,9 @@ use super::{Finisher, Misfit, Table};
 /// Where the journal's account stands among its columns.
 pub(super) const JOURNAL_ACCOUNT: usize = 19;
 
+/// Where an operation's lane stands.
+const LANE: usize = 32;
+
 pub(in crate::store) const TABLES: &[Table] = &[
     Table {
         name: "kept_names",
@@ -16,6 +19,22 @@ pub(in crate::store) const TABLES: &[Table] = &[
         select: "id, names",
         from: "kept_names ORDER BY id",
         finish: as_it_is,
+    },
+    Table {
+        name: "lanes",
+        columns: &[
+            ("bucket", Small),
+            ("merchant", Text),
+            ("lane", Big),
+            ("direction", Small),
+            ("shop", Text),
+            ("currency", Text),
+        ],
+        key: 3,
+        select: "merchant, merchant, 0, direction, shop, currency",
+        from: "(SELECT DISTINCT merchant, direction, shop, currency FROM operations WHERE v1_digest IS NOT NULL) \
+            ORDER BY merchant, direction, shop, currency",
+        finish: lane,
     },
     Table {
         name: "operations",
@@ -52,14 +71,15 @@ pub(in crate::store) const TABLES: &[Table] = &[
             ("account", Bytes),
             ("payer", Bytes),
             ("fields", Bytes),
+            ("lane", Big),
         ],
         key: 2,
         select: "merchant, transaction_id, created_at, finished_at, amount, customer_account_id, kept, counted_day, \
             direction, status, provider, relayed, sorted_key, digest, v1_digest, v1_members, currency, merchant, order_id, \
             api_key, shop, method, payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, \
-            redirect_url, account, payer, fields",
+            redirect_url, account, payer, fields, v1_digest IS NOT NULL",
         from: "operations ORDER BY transaction_id",
-        finish: of_a_merchant,
+        finish: operation,
     },
     Table {
         name: "entries",
@@ -258,6 +278,23 @@ fn as_it_is(_: &mut Finisher<'_>, _: &mut [Value]) -> Result<(), Misfit> {
 fn of_a_merchant(finisher: &mut Finisher<'_>, row: &mut [Value]) -> Result<(), Misfit> {
     let Some(Value::Text(merchant)) = row.first() else { return Err(Misfit::NotOurs) };
     row[0] = Value::Integer(finisher.bucket(merchant)?);
+    Ok(())
+}
+
+fn lane(finisher: &mut Finisher<'_>, row: &mut [Value]) -> Result<(), Misfit> {
+    of_a_merchant(finisher, row)?;
+    row[2] = Value::Integer(finisher.lane([&row[1], &row[3], &row[4], &row[5]])?);
+    Ok(())
+}
+
+/// What was made from v1 gets the number of its lane.
+fn operation(finisher: &mut Finisher<'_>, row: &mut [Value]) -> Result<(), Misfit> {
+    of_a_merchant(finisher, row)?;
+    let [direction, currency, merchant, shop] = [8, 16, 17, 20].map(|at| &row[at]);
+    row[LANE] = match row[LANE] {
+        Value::Integer(0) => Value::Null,
+        _ => Value::Integer(finisher.lane([merchant, direction, shop, currency])?),
+    };
     Ok(())
 }
 

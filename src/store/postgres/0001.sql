@@ -14,6 +14,17 @@ CREATE TABLE kept_names (
   names text NOT NULL                         -- JSON array, sorted
 );
 
+-- What merchants have v1 operations of, each stored once: a status of it is a lane of their history.
+CREATE TABLE lanes (
+  lane      bigint NOT NULL,                  -- from the keyed hash of the other columns
+  bucket    smallint NOT NULL,
+  direction smallint NOT NULL,
+  merchant  text COLLATE "C" NOT NULL,
+  shop      text COLLATE "C" NOT NULL,
+  currency  text COLLATE "C" NOT NULL,
+  PRIMARY KEY (bucket, merchant, lane)
+);
+
 -- A store that is the unfinished copy of another one: its tables, and how many rows each has by now. No gateway serves it.
 -- Empty else.
 CREATE TABLE copying (
@@ -46,6 +57,7 @@ CREATE TABLE operations (
   amount              bigint NOT NULL,
   customer_account_id bigint,
   kept                bigint,                 -- kept_names.id; NULL: there was no schema
+  lane                bigint,                 -- lanes.lane; NULL: not made from v1
   counted_day         integer,                -- the day under which it counts in daily_usage; NULL: it does not
   bucket              smallint NOT NULL,
   direction           smallint NOT NULL,      -- 0 payin, 1 payout
@@ -75,12 +87,49 @@ CREATE TABLE operations (
   PRIMARY KEY (bucket, transaction_id)
 ) PARTITION BY HASH (bucket);
 
+-- A row of it on its way. What adds a column makes another type beside this one, which nodes that still run go on to use.
+CREATE TYPE new_operation AS (
+  transaction_id bigint,
+  created_at bigint,
+  finished_at bigint,
+  amount bigint,
+  customer_account_id bigint,
+  kept bigint,
+  lane bigint,
+  counted_day integer,
+  bucket smallint,
+  direction smallint,
+  status smallint,
+  provider smallint,
+  relayed boolean,
+  order_key bytea,
+  digest bytea,
+  v1_digest bytea,
+  v1_members bytea,
+  currency text,
+  merchant text,
+  order_id text,
+  api_key text,
+  shop text,
+  method text,
+  payment_method text,
+  callback_url text,
+  v1_callback_url text,
+  success_url text,
+  pending_url text,
+  fail_url text,
+  redirect_url text,
+  account bytea,
+  payer bytea,
+  fields bytea
+);
+
 -- An order exists once. The key stands for (merchant, direction, order_id).
 CREATE UNIQUE INDEX operations_by_order ON operations (bucket, order_key);
 
--- A merchant's v1 history in lanes, each in the order of its last column.
-CREATE INDEX operations_by_v1 ON operations (bucket, merchant, direction, shop, currency, status, transaction_id)
-  WHERE v1_digest IS NOT NULL;
+-- A merchant's v1 history in lanes, each in the order of its last column. Numbers alone: of all indexes, this one would
+-- cost a create the most.
+CREATE INDEX operations_by_v1 ON operations (bucket, status, lane, transaction_id) WHERE lane IS NOT NULL;
 
 -- The double-entry ledger: two rows a posting, which sum to zero. Its key makes a second posting of a kind for the same
 -- operation impossible.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, RecyclingMethod, Runtime, Timeouts};
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Pool, QueueMode, RecyclingMethod, Runtime, Timeouts};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
@@ -52,6 +52,8 @@ pub(super) fn pool(url: &PostgresUrl) -> Result<Pool, String> {
     });
     Pool::builder(manager)
         .max_size(CONNECTIONS)
+        // What one of the server's processes has in its caches is of use to the next one who asks it.
+        .queue_mode(QueueMode::Lifo)
         .timeouts(Timeouts { wait: Some(PATIENCE), create: Some(WAIT), recycle: Some(WAIT) })
         .runtime(Runtime::Tokio1)
         .post_create(prepared)

@@ -11,14 +11,14 @@ use deadpool_postgres::Transaction;
 
 use super::batch::{self, Met};
 use super::fault::Fault;
+use super::insert::{self, New};
 use super::ledger::{self, Booking, Occasion};
 use super::node::Node;
 use super::outbox::{self, NewCallback};
 use super::row::{self, StoredRow, bucket_in, key, narrow};
 use super::usage::{self, Customer};
-use super::{insert, jobs, reserved};
+use super::{jobs, reserved};
 use crate::domain::{Direction, LedgerAccount, Operation, Outcome, State, Status};
-use crate::store::rows::operation::NewRow;
 use crate::store::rows::{direction_number, status_number};
 use crate::store::{CallbackId, CallbackSubject, Draft, StoreError, Verdict};
 
@@ -42,7 +42,7 @@ pub(super) enum Created {
 ///
 /// # Errors
 /// The database does not answer: nothing was acknowledged.
-pub(super) async fn create(node: &Rc<Node>, new: Arc<NewRow>, nonce: u64) -> Result<Created, StoreError> {
+pub(super) async fn create(node: &Rc<Node>, new: Arc<New>, nonce: u64) -> Result<Created, StoreError> {
     let met = if decides(new.draft()) {
         match decide(node, &new, nonce).await? {
             Decided::Stored { verdict, queued } => return Ok(Created::Stored { verdict, queued }),
@@ -69,12 +69,12 @@ fn decides(draft: &Draft) -> bool {
 }
 
 /// What stood in the way: whoever lost reads the winner, in a new statement.
-async fn what_stands(node: &Node, new: &NewRow, in_doubt: bool) -> Result<Created, StoreError> {
+async fn what_stands(node: &Node, new: &New, in_doubt: bool) -> Result<Created, StoreError> {
     let operation = &new.draft().operation;
     node.ask(async |client| {
         let statement = client.prepare_cached(row::BY_ORDER).await?;
         let bucket = bucket_in(operation.id);
-        match client.query_opt(&statement, &[&bucket, &key(&new.order_key)]).await? {
+        match client.query_opt(&statement, &[&bucket, &key(&new.order_key())]).await? {
             Some(found) => {
                 let found = row::read(&found)?;
                 if in_doubt && found.id == operation.id.to_stored() {
@@ -82,7 +82,7 @@ async fn what_stands(node: &Node, new: &NewRow, in_doubt: bool) -> Result<Create
                 }
                 Ok(Created::Existing(Box::new(found)))
             }
-            None if reserved::holds(client, bucket, new.order_key).await? => Ok(Created::Reserved),
+            None if reserved::holds(client, bucket, new.order_key()).await? => Ok(Created::Reserved),
             None => Ok(Created::IdTaken),
         }
     })
@@ -90,7 +90,7 @@ async fn what_stands(node: &Node, new: &NewRow, in_doubt: bool) -> Result<Create
 }
 
 /// The commit of an earlier try stands, with the callback that was queued in it. What made it fail is told by metrics alone.
-fn made_before(new: &NewRow, found: &StoredRow) -> Created {
+fn made_before(new: &New, found: &StoredRow) -> Created {
     let draft = new.draft();
     let failed_at_once = found.status == status_number(Status::Failed) && found.finished_at == Some(found.created_at);
     let verdict = match draft.operation.state.status() {
@@ -106,7 +106,7 @@ enum Decided {
     Met(Met),
 }
 
-async fn decide(node: &Node, new: &NewRow, nonce: u64) -> Result<Decided, StoreError> {
+async fn decide(node: &Node, new: &New, nonce: u64) -> Result<Decided, StoreError> {
     let tries = Cell::new(0_u32);
     node.transact_or_leave(async |transaction| {
         let in_doubt = tries.replace(tries.get() + 1) > 0;
@@ -117,7 +117,7 @@ async fn decide(node: &Node, new: &NewRow, nonce: u64) -> Result<Decided, StoreE
 }
 
 /// Decides about an operation and stores it; `None`: something is in its place, and nothing of this is to stay.
-async fn store(transaction: &Transaction<'_>, new: &NewRow, nonce: u64) -> Result<Option<Decided>, Fault> {
+async fn store(transaction: &Transaction<'_>, new: &New, nonce: u64) -> Result<Option<Decided>, Fault> {
     let draft = new.draft();
     let operation = &draft.operation;
     let opening = match &draft.opening {
@@ -136,9 +136,7 @@ async fn store(transaction: &Transaction<'_>, new: &NewRow, nonce: u64) -> Resul
         }
     };
     let day = draft.daily_limit.filter(|_| counted).map(|limit| limit.day);
-    if let Some(list) = &new.kept {
-        insert::keep_list(transaction, list).await?;
-    }
+    insert::named(transaction, new).await?;
     if !insert::alone(transaction, new, &state, day).await? {
         return Ok(None);
     }

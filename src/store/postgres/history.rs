@@ -1,8 +1,8 @@
 //! Pages of a merchant's list, newest first, out of one index.
 //!
-//! A lane is a range of the index in which ids are in order, and every filter is a choice of lanes: those that exist are
-//! found by leaps, one step of the index each, and a page is merged from their newest entries. It is one statement, and so
-//! of one moment. To leave out the first entries of a list costs each lane a pass over as many of its own.
+//! A lane is a range of the index in which ids are in order, and every filter is a choice of lanes ([`lanes`](super::lanes)
+//! knows those that exist): a page is merged from their newest entries. It is one statement, and so of one moment. To leave
+//! out the first entries of a list costs each lane a pass over as many of its own.
 
 use deadpool_postgres::GenericClient;
 
@@ -11,32 +11,8 @@ use super::row::{self, StoredRow, bucket_of, narrow, operation};
 use crate::domain::{Currency, HistoryQuery, Page, ShopCode, TransactionId};
 use crate::store::rows::{direction_number, status_number};
 
-/// The lanes of a merchant in a table that a query leaves, as the table expression `lane`. Parameters: 1 the bucket,
-/// 2 the merchant, 3 to 6 direction, shop, currency and status, each NULL where all are asked for.
-macro_rules! lanes {
-    ($table:literal, $condition:literal) => {
-        concat!(
-            "RECURSIVE lanes AS ((SELECT direction, shop, currency, status FROM ",
-            $table,
-            " WHERE bucket = $1 AND merchant = $2 AND ",
-            $condition,
-            " ORDER BY direction, shop, currency, status LIMIT 1) UNION ALL \
-             SELECT next.* FROM lanes CROSS JOIN LATERAL (SELECT direction, shop, currency, status FROM ",
-            $table,
-            " WHERE bucket = $1 AND merchant = $2 AND ",
-            $condition,
-            " AND (direction, shop, currency, status) > (lanes.direction, lanes.shop, lanes.currency, lanes.status) \
-             ORDER BY direction, shop, currency, status LIMIT 1) AS next), \
-             lane AS (SELECT * FROM lanes WHERE ($3::smallint IS NULL OR direction = $3) \
-             AND ($4::text IS NULL OR shop = $4) AND ($5::text IS NULL OR currency = $5) \
-             AND ($6::smallint IS NULL OR status = $6))"
-        )
-    };
-}
-pub(super) use lanes;
-
-/// The parameters of [`lanes!`].
-pub(super) struct Lanes<'q> {
+/// Which lanes a query leaves.
+pub(super) struct Choice<'q> {
     pub(super) bucket: i16,
     pub(super) merchant: &'q str,
     pub(super) direction: Option<i16>,
@@ -45,7 +21,7 @@ pub(super) struct Lanes<'q> {
     pub(super) status: Option<i16>,
 }
 
-impl<'q> Lanes<'q> {
+impl<'q> Choice<'q> {
     pub(super) fn of(query: &'q HistoryQuery) -> Self {
         Self {
             bucket: bucket_of(&query.merchant),
@@ -74,7 +50,7 @@ pub(super) fn page_of<T>(mut items: Vec<T>, query: &HistoryQuery) -> Page<T> {
 
 /// The rows of a page of operations that were made through v1.
 pub(super) async fn page(client: &impl GenericClient, query: &HistoryQuery) -> Result<Page<StoredRow>, Fault> {
-    let Lanes { bucket, merchant, direction, shop, currency, status } = Lanes::of(query);
+    let Choice { bucket, merchant, direction, shop, currency, status } = Choice::of(query);
     let least = query.created_from.map_or(0, |at| TransactionId::first_of(at).to_stored());
     let greatest = query.created_to.map_or(i64::MAX, |at| TransactionId::last_of(at).to_stored());
     let (skip, count) = slice(query);
@@ -90,12 +66,15 @@ pub(super) async fn page(client: &impl GenericClient, query: &HistoryQuery) -> R
     Ok(page_of(rows, query))
 }
 
+/// Parameters: 1 the bucket, 2 the merchant, 3 to 6 direction, shop, currency and status, each NULL where all are asked for,
+/// 7 and 8 the ids, 9 how many of a lane may be of the page, 10 how many are left out before it, 11 its length.
 pub(super) const PAGE: &str = concat!(
-    "WITH ",
-    lanes!("operations", "v1_digest IS NOT NULL"),
-    ", page AS MATERIALIZED (SELECT entry.transaction_id FROM lane CROSS JOIN LATERAL \
-     (SELECT o.transaction_id FROM operations o WHERE o.bucket = $1 AND o.merchant = $2 AND o.v1_digest IS NOT NULL \
-     AND o.direction = lane.direction AND o.shop = lane.shop AND o.currency = lane.currency AND o.status = lane.status \
+    "WITH lane AS (SELECT lane, status FROM lanes CROSS JOIN (VALUES (0::smallint), (1), (2)) AS each (status) \
+     WHERE bucket = $1 AND merchant = $2 AND ($3::smallint IS NULL OR direction = $3) \
+     AND ($4::text IS NULL OR shop = $4) AND ($5::text IS NULL OR currency = $5) \
+     AND ($6::smallint IS NULL OR status = $6)), \
+     page AS MATERIALIZED (SELECT entry.transaction_id FROM lane CROSS JOIN LATERAL \
+     (SELECT o.transaction_id FROM operations o WHERE o.bucket = $1 AND o.lane = lane.lane AND o.status = lane.status \
      AND o.transaction_id BETWEEN $7 AND $8 ORDER BY o.transaction_id DESC LIMIT $9) AS entry \
      ORDER BY entry.transaction_id DESC OFFSET $10 LIMIT $11) ",
     operation!(

@@ -7,7 +7,7 @@
 pub(super) mod entry_row;
 mod moves;
 mod numbers;
-mod passed;
+pub(super) mod passed;
 mod reads;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! The PostgreSQL store: one database, any number of gateways (contract section 11).
 //!
 //! ```text
-//! create               what has nothing to decide: up to 64 in one statement and one commit
+//! create               what has nothing to decide: up to 128 in one statement and one commit
 //!                      the rest: a transaction of its own
 //! settle, claim, ...   a transaction each
 //! by_id, by_order, ... a statement each
@@ -18,11 +18,13 @@ mod connect;
 pub mod copying;
 mod create;
 mod fault;
+mod given;
 mod history;
 mod hosts;
 mod insert;
 mod jobs;
 mod journal;
+mod lanes;
 mod ledger;
 mod node;
 mod nodes;
@@ -44,6 +46,8 @@ use tokio::sync::Notify;
 
 use create::Created;
 use fault::Fault;
+use insert::New;
+use lanes::Lanes;
 use node::Thread;
 pub use opening::{open, open_beside, rewrap_keys};
 use row::{StoredRow, bucket_in, bucket_of, get, key};
@@ -69,6 +73,7 @@ pub struct PostgresStore {
     queued: Arc<Notify>,
     vault: Arc<Vault>,
     kept: KeptLists,
+    lanes: Lanes,
     random: Arc<dyn Random>,
 }
 
@@ -85,13 +90,19 @@ impl PostgresStore {
             Kept::Names(names) => Some((self.kept.prepare(names), Arc::clone(names))),
         };
         let list = names.as_ref().map(|(list, _)| list.clone());
-        let row = Arc::new(NewRow::new(draft, &self.vault, list));
+        let lane = self.lanes.of(&draft);
+        let new = Arc::new(New { row: NewRow::new(draft, &self.vault, list), lane });
         let nonce = self.random.number();
-        let created = self.thread.run(async move |node| create::create(&node, row, nonce).await).await?;
-        if let (Created::Stored { .. }, Some((list, names))) = (&created, names)
-            && list.unstored.is_some()
-        {
-            self.kept.remember(list.id, &names);
+        let created = self.thread.run(async move |node| create::create(&node, new, nonce).await).await?;
+        if let Created::Stored { .. } = &created {
+            if let Some((list, names)) = names
+                && list.unstored.is_some()
+            {
+                self.kept.remember(list.id, &names);
+            }
+            if let Some(lane) = lane {
+                self.lanes.remember(lane);
+            }
         }
         Ok(match created {
             Created::Stored { verdict, queued } => {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::lanes::Lanes;
 use super::node::{Node, Thread};
 use super::schema::{Asked, Prepared};
 use super::{PostgresStore, connect, ledger, schema};
@@ -57,7 +58,9 @@ fn open_as(
     let prepare = async move |node: Rc<Node>| schema::prepare(&node, &place, &keys, drawing, asked).await;
     let Prepared { vault, holds } = on_thread(&thread, url, prepare)?;
     let kept = KeptLists::new(vault.comparer().clone());
-    let store = PostgresStore { thread, queued: Arc::new(Notify::new()), vault: Arc::new(vault), kept, random };
+    let lanes = Lanes::new(vault.comparer().clone());
+    let (queued, vault) = (Arc::new(Notify::new()), Arc::new(vault));
+    let store = PostgresStore { thread, queued, vault, kept, lanes, random };
     Ok(Opened { store, holds })
 }
 

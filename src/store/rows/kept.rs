@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::store::{Comparer, Digest, Parts};
+use crate::store::{Comparer, Parts};
 
 /// The most lists remembered; the caches start anew after that. There is one list a schema and version of it.
 const MAX_LISTS: usize = 1024;
@@ -41,10 +41,8 @@ impl KeptLists {
         for name in names.iter() {
             parts.part(name.as_bytes());
         }
-        let Digest(digest) = self.comparer.digest(&parts);
-        let first_eight = digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte));
         let json = names.iter().map(AsRef::as_ref).collect::<serde_json::Value>().to_string();
-        KeptList { id: first_eight.cast_signed(), unstored: Some(json.into()) }
+        KeptList { id: self.comparer.digest(&parts).number(), unstored: Some(json.into()) }
     }
 
     /// Remembers a list that was committed.

@@ -16,8 +16,8 @@ use crate::store::conformance::{
 use crate::store::postgres::tests::server;
 use crate::store::postgres::{PostgresStore, open};
 use crate::store::{
-    CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, Intent, Journal, Kept, News, Outbox, Store,
-    TryOutcome, V1Told,
+    CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, Digest, Intent, Journal, Kept, News, Outbox,
+    Store, TryOutcome, V1Part, V1Told,
 };
 
 /// A store in a database of its own; `None` where PostgreSQL is not installed.
@@ -67,7 +67,9 @@ async fn operations(store: &PostgresStore) {
         let id = created(store, draft).await;
         store.settle(id, outcome, NOW).await.unwrap();
     }
-    let paid = created(store, deposit("acme", "paid")).await;
+    let mut paid = deposit("acme", "paid");
+    paid.v1 = Some(V1Part { digest: Digest([1; 16]), members: None, told: V1Told::Directly });
+    let paid = created(store, paid).await;
     let payer = Some(AccountNumber::new(PAYER).unwrap());
     store.settle(paid, Outcome::Success { payer }, NOW).await.unwrap();
 }
@@ -130,6 +132,8 @@ const TAMPERED: &[(&str, &str)] = &[
         "INSERT INTO balance_changes SELECT 1, bucket, account, merchant, currency FROM entries WHERE account = 2 LIMIT 1",
         "is not the sum of its entries",
     ),
+    ("UPDATE operations SET lane = 1 WHERE transaction_id = $paid", "its lane is not the one"),
+    ("UPDATE lanes SET shop = 'other'", "its lane is not the one"),
     ("DELETE FROM accounts; DELETE FROM balance_changes", "has no balance"),
     ("INSERT INTO accounts VALUES (1, 7, 2, 'bolt', 'EUR')", "is not the sum of its entries"),
     ("UPDATE entries SET amount = amount + 1 WHERE transaction_id = $paid AND account = 2", "the entries sum to 1"),

@@ -1,15 +1,15 @@
 //! Hot statements go by indexes that begin with the bucket; those of the queues, which ask in all buckets, by their own.
 
 use super::*;
-use crate::store::postgres::{history, jobs, row, statuses};
+use crate::store::postgres::{history, jobs, journal, row, statuses};
 
 /// As many rows as make the planner care, of merchants in several buckets.
 fn fill(place: &Place) {
     drop(place.open_node());
     place.0.sql(
         "INSERT INTO operations (transaction_id, created_at, amount, bucket, direction, status, provider, relayed, \
-         order_key, digest, v1_digest, currency, merchant, order_id, api_key, shop, callback_url, fields) \
-         SELECT n, n, 1050, n % 7, n % 2, n % 3, 0, false, decode(md5(n::text), 'hex'), '', '', 'EUR', \
+         order_key, digest, v1_digest, lane, currency, merchant, order_id, api_key, shop, callback_url, fields) \
+         SELECT n, n, 1050, n % 7, n % 2, n % 3, 0, false, decode(md5(n::text), 'hex'), '', '', n % 70, 'EUR', \
          'merchant-' || n % 7, n, 'key', 'shop-' || n % 5, '', '' FROM generate_series(1, 20000) AS n; \
          INSERT INTO provider_jobs SELECT transaction_id, created_at, 0, bucket, false, shop FROM operations; \
          ANALYZE operations, provider_jobs",
@@ -52,9 +52,19 @@ fn a_page_of_history_reads_its_lanes_from_the_index_alone() {
     let Some(place) = Place::new() else { return };
     fill(&place);
     let plan = plan(&place, history::PAGE);
-    let lanes = "(bucket = $1) AND (merchant = $2) AND (ROW(direction, shop, currency, status) > ";
-    assert!(plan.contains(lanes), "a leap\n{plan}");
+    let lane = "(bucket = $1) AND (status = \"*VALUES*\".column1) AND (lane = lanes.lane)";
     assert!(plan.contains("Index Only Scan Backward using operations_"), "a slice\n{plan}");
+    assert!(plan.contains(lane), "of a lane\n{plan}");
+}
+
+#[test]
+fn a_page_of_what_passed_reads_its_lanes_from_the_index_alone() {
+    let Some(place) = Place::new() else { return };
+    fill(&place);
+    let plan = plan(&place, journal::passed::PAGE);
+    let leap = "(bucket = $1) AND (merchant = $2) AND (ROW(direction, shop, currency, status) > ";
+    assert!(plan.contains(leap), "a leap\n{plan}");
+    assert!(plan.contains("Index Only Scan Backward using journal_"), "a slice\n{plan}");
     assert!(plan.contains("(direction = lanes_1.direction) AND (shop = lanes_1.shop)"), "of a lane\n{plan}");
 }
 
