@@ -12,7 +12,7 @@ use deadpool_postgres::Transaction;
 use super::batch::{self, Met};
 use super::fault::Fault;
 use super::insert::{self, New};
-use super::ledger::{self, Booking, Occasion};
+use super::ledger::{self, Booking, Occasion, fold};
 use super::node::Node;
 use super::outbox::{self, NewCallback};
 use super::row::{self, StoredRow, bucket_in, key, narrow};
@@ -197,8 +197,11 @@ async fn can_be_held(transaction: &Transaction<'_>, draft: &Draft) -> Result<boo
     if draft.enforce_balance {
         ledger::lock(transaction, merchant, currency, LedgerAccount::Available).await?;
     }
-    let available = ledger::balance(transaction, merchant, currency, LedgerAccount::Available).await?;
-    let held = ledger::balance(transaction, merchant, currency, LedgerAccount::Held).await?;
+    let (available, changes) = ledger::balance(transaction, merchant, currency, LedgerAccount::Available).await?;
+    if draft.enforce_balance && changes >= fold::MANY {
+        fold::own(transaction, merchant, currency, LedgerAccount::Available).await?;
+    }
+    let (held, _) = ledger::balance(transaction, merchant, currency, LedgerAccount::Held).await?;
     let amount = ledger::signed(operation.amount);
     let in_range = available.checked_sub(amount).is_some() && held.checked_add(amount).is_some();
     Ok(in_range && (!draft.enforce_balance || available >= amount))

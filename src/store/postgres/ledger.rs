@@ -3,14 +3,14 @@
 //! A posting adds its entries and a change for each account, and waits for nobody. A balance is the sum of an account's row
 //! and of its changes, read in one statement. Whoever decides by a balance locks the row first: deciders of an account go
 //! one after the other, and each sees what the one before it changed. Changes are folded into their rows now and then,
-//! under the same lock.
+//! under the same lock ([`fold`]).
+
+pub(super) mod fold;
 
 use deadpool_postgres::{GenericClient, Transaction};
-use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::fault::Fault;
-use super::node::Node;
 use super::row::{bucket_in_number, bucket_of, get, narrow};
 use crate::domain::{Amount, Balance, Bucket, Currency, LedgerAccount, MerchantId, Posting, TransactionId, UnixMillis};
 use crate::store::StoreError;
@@ -124,18 +124,27 @@ pub(super) async fn lock(
     currency: Currency,
     account: LedgerAccount,
 ) -> Result<(), Fault> {
-    let statement = transaction
-        .prepare_cached(
-            "INSERT INTO accounts (balance, bucket, account, merchant, currency) VALUES (0, $1, $2, $3, $4) \
-             ON CONFLICT (bucket, merchant, currency, account) DO UPDATE SET balance = accounts.balance",
-        )
-        .await?;
     let account = narrow(account_number(account));
-    transaction.execute(&statement, &[&bucket_of(merchant), &account, &merchant.as_str(), &currency.as_str()]).await?;
+    let (bucket, merchant, currency) = (bucket_of(merchant), merchant.as_str(), currency.as_str());
+    let parameters: [&(dyn ToSql + Sync); 4] = [&bucket, &merchant, &currency, &account];
+    let lock = transaction.prepare_cached(LOCK).await?;
+    if transaction.query_opt(&lock, &parameters).await?.is_none() {
+        let make = transaction
+            .prepare_cached(
+                "INSERT INTO accounts (balance, bucket, merchant, currency, account) VALUES (0, $1, $2, $3, $4) \
+                 ON CONFLICT DO NOTHING",
+            )
+            .await?;
+        transaction.execute(&make, &parameters).await?;
+        transaction.query_one(&lock, &parameters).await?;
+    }
     Ok(())
 }
 
-/// The balance of an account; zero when nothing was booked.
+const LOCK: &str = "SELECT balance FROM accounts \
+    WHERE bucket = $1 AND merchant = $2 AND currency = $3 AND account = $4 FOR UPDATE";
+
+/// The balance of an account; zero when nothing was booked. Of changes that were not folded, how many there are.
 ///
 /// # Errors
 /// It is out of range; the database does not answer.
@@ -144,19 +153,20 @@ pub(super) async fn balance(
     merchant: &MerchantId,
     currency: Currency,
     account: LedgerAccount,
-) -> Result<i64, Fault> {
+) -> Result<(i64, i64), Fault> {
     let statement = client
         .prepare_cached(
             "SELECT (coalesce((SELECT balance FROM accounts \
              WHERE bucket = $1 AND merchant = $2 AND currency = $3 AND account = $4), 0) \
-             + coalesce((SELECT sum(amount) FROM balance_changes \
-             WHERE bucket = $1 AND merchant = $2 AND currency = $3 AND account = $4), 0))::bigint",
+             + coalesce(changes.sum, 0))::bigint, changes.count FROM \
+             (SELECT sum(amount), count(*) FROM balance_changes \
+             WHERE bucket = $1 AND merchant = $2 AND currency = $3 AND account = $4) AS changes",
         )
         .await?;
     let account = narrow(account_number(account));
     let row =
         client.query_one(&statement, &[&bucket_of(merchant), &merchant.as_str(), &currency.as_str(), &account]).await?;
-    get(&row, 0)
+    Ok((get(&row, 0)?, get(&row, 1)?))
 }
 
 /// What a merchant has in each currency, sorted. Whatever is booked has a second side: an account that can be withdrawn from
@@ -185,92 +195,3 @@ pub(super) async fn balances(
         })
         .collect()
 }
-
-/// The most accounts that are folded in one transaction, and the most changes that are looked at for them.
-const FOLDED_ACCOUNTS: i64 = 256;
-const LOOKED_AT: i64 = 16 * 1024;
-
-/// Folds changes into the rows of their accounts; `true`: there may be more. Accounts that somebody decides by at this
-/// moment, or another node folds, are left for the next time.
-///
-/// # Errors
-/// The database does not answer; a balance is out of range, and stays in its changes.
-pub(super) async fn fold(node: &Node) -> Result<bool, StoreError> {
-    node.transact(async |transaction| {
-        let due = transaction.prepare_cached(TO_BE_FOLDED).await?;
-        let due = transaction.query(&due, &[&LOOKED_AT, &FOLDED_ACCOUNTS]).await?;
-        let Some(accounts) = Accounts::of(&due)? else { return Ok(false) };
-        let made = transaction.prepare_cached(MAKE_ACCOUNTS).await?;
-        transaction.execute(&made, &accounts.parameters()).await?;
-        let locked = transaction.prepare_cached(LOCK_TO_FOLD).await?;
-        let locked = transaction.query(&locked, &accounts.parameters()).await?;
-        let Some(locked) = Accounts::of(&locked)? else { return Ok(false) };
-        let fold = transaction.prepare_cached(FOLD).await?;
-        transaction.execute(&fold, &locked.parameters()).await?;
-        Ok(locked.buckets.len() == due.len() && i64::try_from(due.len()) == Ok(FOLDED_ACCOUNTS))
-    })
-    .await
-}
-
-/// Names of accounts, as parameters.
-#[derive(Default)]
-struct Accounts<'a> {
-    buckets: Vec<i16>,
-    merchants: Vec<&'a str>,
-    currencies: Vec<&'a str>,
-    numbers: Vec<i16>,
-}
-
-impl<'a> Accounts<'a> {
-    /// Those that rows name; `None`: there are none.
-    fn of(rows: &'a [Row]) -> Result<Option<Self>, Fault> {
-        let mut accounts = Self::default();
-        for row in rows {
-            accounts.buckets.push(get(row, 0)?);
-            accounts.merchants.push(get(row, 1)?);
-            accounts.currencies.push(get(row, 2)?);
-            accounts.numbers.push(get(row, 3)?);
-        }
-        Ok((!rows.is_empty()).then_some(accounts))
-    }
-
-    fn parameters(&self) -> [&(dyn ToSql + Sync); 4] {
-        [&self.buckets, &self.merchants, &self.currencies, &self.numbers]
-    }
-}
-
-/// In the order in which they are locked.
-const TO_BE_FOLDED: &str = "SELECT bucket, merchant, currency, account FROM (SELECT * FROM balance_changes LIMIT $1) AS looked_at \
-    GROUP BY bucket, merchant, currency, account ORDER BY bucket, merchant, currency, account LIMIT $2";
-
-/// The accounts that [`Accounts`] names.
-macro_rules! named {
-    ($before:literal, $after:literal) => {
-        concat!(
-            $before,
-            "unnest($1::smallint[], $2::text[], $3::text[], $4::smallint[]) AS named (bucket, merchant, currency, account)",
-            $after
-        )
-    };
-}
-
-const MAKE_ACCOUNTS: &str = named!(
-    "INSERT INTO accounts (balance, bucket, merchant, currency, account) SELECT 0, named.* FROM ",
-    " ON CONFLICT DO NOTHING"
-);
-
-const LOCK_TO_FOLD: &str = named!(
-    "SELECT bucket, merchant, currency, account FROM accounts JOIN ",
-    " USING (bucket, merchant, currency, account) ORDER BY bucket, merchant, currency, account \
-     FOR UPDATE OF accounts SKIP LOCKED"
-);
-
-const FOLD: &str = named!(
-    "WITH gone AS (DELETE FROM balance_changes AS c USING ",
-    " WHERE c.bucket = named.bucket AND c.merchant = named.merchant AND c.currency = named.currency \
-     AND c.account = named.account RETURNING c.bucket, c.merchant, c.currency, c.account, c.amount), \
-     sums AS (SELECT bucket, merchant, currency, account, sum(amount) AS change FROM gone GROUP BY 1, 2, 3, 4) \
-     UPDATE accounts AS a SET balance = (a.balance + sums.change)::bigint FROM sums \
-     WHERE a.bucket = sums.bucket AND a.merchant = sums.merchant AND a.currency = sums.currency \
-     AND a.account = sums.account"
-);

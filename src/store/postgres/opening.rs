@@ -7,9 +7,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::lanes::Lanes;
+use super::ledger::fold::{self, Pass};
 use super::node::{Node, Thread};
 use super::schema::{Asked, Prepared};
-use super::{PostgresStore, connect, ledger, schema};
+use super::{PostgresStore, connect, schema};
 use crate::clock::Random;
 use crate::rules::{PostgresUrl, StoreKeys};
 use crate::store::rows::kept::KeptLists;
@@ -96,13 +97,23 @@ fn failed(url: &PostgresUrl, reason: String) -> OpenError {
 
 /// What a node does by itself, for as long as the store is open. Several nodes do it side by side.
 async fn keep_house(node: Rc<Node>) {
+    let (mut after, mut told) = (None, None);
     while !node.is_closed() {
-        match ledger::fold(&node).await {
-            Ok(true) => continue,
-            Ok(false) => {}
-            Err(error) if node.is_closed() => tracing::debug!(%error, "the store was closed"),
-            Err(error) => tracing::warn!(%error, "balances cannot be folded now"),
+        match fold::pass(&node, after.take().as_ref()).await {
+            Ok(Pass::UpTo(account)) => after = Some(account),
+            Ok(Pass::Busy) => {}
+            Ok(Pass::Done) => tokio::time::sleep(BETWEEN_FOLDS).await,
+            Err(error) => {
+                // It can wait, and is said once.
+                let reason = error.to_string();
+                if told.as_ref() != Some(&reason) && !node.is_closed() {
+                    tracing::warn!(error = reason, "balances cannot be folded now");
+                    told = Some(reason);
+                }
+                tokio::time::sleep(BETWEEN_FOLDS).await;
+                continue;
+            }
         }
-        tokio::time::sleep(BETWEEN_FOLDS).await;
+        told = None;
     }
 }

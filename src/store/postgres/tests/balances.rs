@@ -1,7 +1,9 @@
 //! Balances that are kept in two parts.
 
 use super::*;
-use crate::store::conformance::{NOW, audited, created, deposit, withdrawal};
+use crate::domain::LedgerAccount;
+use crate::store::conformance::{NOW, audited, created, deposit, merchant, withdrawal};
+use crate::store::postgres::ledger::{self, fold};
 
 async fn until_folded(place: &Place) {
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
@@ -52,4 +54,101 @@ async fn a_balance_that_is_asked_for_covers_while_changes_are_folded() {
     }
     assert_eq!(covered, 50, "as many as were paid in");
     audited(&*store).await;
+}
+
+fn eur() -> Currency {
+    Currency::new("EUR").unwrap()
+}
+
+/// Holds the lock of an account until it is told to let go.
+async fn held(store: &Arc<PostgresStore>, let_go: Arc<Notify>) -> tokio::task::JoinHandle<()> {
+    let (locked, is_locked) = tokio::sync::oneshot::channel();
+    let (store, locked) = (Arc::clone(store), std::sync::Mutex::new(Some(locked)));
+    let holding = tokio::spawn(async move {
+        let held = store.thread.run(async move |node| {
+            node.transact(async |transaction| {
+                ledger::lock(transaction, &merchant("acme"), eur(), LedgerAccount::Available).await?;
+                if let Some(locked) = locked.lock().unwrap().take() {
+                    locked.send(()).unwrap();
+                }
+                let_go.notified().await;
+                Ok(())
+            })
+            .await
+        });
+        held.await.unwrap();
+    });
+    is_locked.await.unwrap();
+    holding
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_decides_keeps_no_other_account_from_being_folded() {
+    let Some(place) = Place::new() else { return };
+    let (store, let_go) = (Arc::new(place.open_node()), Arc::new(Notify::new()));
+    let pay = async |order: &str| {
+        for name in ["acme", "bolt"] {
+            let deposited = created(&*store, deposit(name, order)).await;
+            store.settle(deposited, Outcome::Success { payer: None }, NOW).await.unwrap();
+        }
+    };
+    pay("first").await;
+    until_folded(&place).await;
+    let holding = held(&store, Arc::clone(&let_go)).await;
+    pay("second").await;
+    let left = "SELECT string_agg(merchant || account, ' ' ORDER BY merchant, account) FROM balance_changes";
+    // Well before the holder would be given up on.
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(7);
+    while place.0.sql(left) != "acme2" {
+        assert!(tokio::time::Instant::now() < deadline, "{}", place.0.sql(left));
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let_go.notify_one();
+    holding.await.unwrap();
+    until_folded(&place).await;
+    audited(&*store).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_decides_folds_what_has_become_much() {
+    let Some(place) = Place::new() else { return };
+    let store = Arc::new(place.open_node());
+    let deposited = created(&*store, deposit("acme", "order")).await;
+    store.settle(deposited, Outcome::Success { payer: None }, NOW).await.unwrap();
+    until_folded(&place).await;
+    let counts = store.thread.run(async |node| {
+        node.transact(async |transaction| {
+            let changes = "INSERT INTO balance_changes SELECT sign, bucket, account, merchant, currency \
+                FROM accounts, generate_series(1, 200), (VALUES (1), (-1)) AS signs (sign) WHERE account = 2";
+            let (merchant, account) = (merchant("acme"), LedgerAccount::Available);
+            ledger::lock(transaction, &merchant, eur(), account).await?;
+            transaction.batch_execute(changes).await?;
+            let before = ledger::balance(transaction, &merchant, eur(), account).await?;
+            fold::own(transaction, &merchant, eur(), account).await?;
+            Ok([before, ledger::balance(transaction, &merchant, eur(), account).await?])
+        })
+        .await
+    });
+    assert_eq!(counts.await.unwrap(), [(1050, 400), (1050, 0)]);
+    audited(&*store).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sum_that_no_balance_can_hold_keeps_no_other_from_being_folded() {
+    let Some(place) = Place::new() else { return };
+    let store = place.open_node();
+    for name in ["acme", "bolt"] {
+        created(&store, withdrawal(name, "order")).await;
+    }
+    until_folded(&place).await;
+    place.0.sql(
+        "INSERT INTO balance_changes SELECT CASE merchant WHEN 'acme' THEN 9223372036854775807 ELSE 1 END, bucket, \
+         account, merchant, currency FROM accounts WHERE account = 3",
+    );
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(30);
+    while place.0.sql("SELECT string_agg(merchant, ' ') FROM balance_changes") != "acme" {
+        assert!(tokio::time::Instant::now() < deadline, "bolt's is never folded");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert_eq!(place.0.sql("SELECT balance FROM accounts WHERE merchant = 'bolt' AND account = 3"), "1051");
 }

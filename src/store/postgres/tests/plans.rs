@@ -1,6 +1,7 @@
 //! Hot statements go by indexes that begin with the bucket; those of the queues, which ask in all buckets, by their own.
 
 use super::*;
+use crate::store::postgres::ledger::fold;
 use crate::store::postgres::{history, jobs, journal, row, statuses};
 
 /// As many rows as make the planner care, of merchants in several buckets.
@@ -77,4 +78,13 @@ fn queues_go_by_what_is_due() {
     assert!(claim.contains("LockRows") && !claim.contains("Sort Key: provider_jobs.due_at"), "{claim}");
     let queues = plan(&place, jobs::QUEUES);
     assert!(queues.contains("Index Cond: (shop > queue_1.shop)"), "{queues}");
+}
+
+#[test]
+fn accounts_to_be_folded_are_found_by_leaps() {
+    let Some(place) = Place::new() else { return };
+    fill(&place);
+    let plan = plan(&place, fold::DUE);
+    assert!(plan.contains("Index Cond: (ROW(bucket, merchant, currency, account) > ROW(due_1.bucket,"), "{plan}");
+    assert!(!plan.contains("Sort"), "{plan}");
 }
