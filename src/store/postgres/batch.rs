@@ -1,10 +1,10 @@
 //! Creates that share a statement, and with it a round trip and a commit: as SQLite's writer shares them.
 //!
 //! While batches are under way, what comes next gathers; an idle store sends a lone create at once. A crowd is waited for:
-//! callers who were told come again, and two halves of them that take turns would cost the database twice. Only creates that have
-//! nothing to decide are here: no limit, no balance that has to cover them, no ledger to be opened. They wait for nobody
-//! but another create of the same order. The rows of a batch are in the order of their keys: two batches that meet wait for
-//! each other in one direction only.
+//! callers who were told come again, and two halves of them that take turns would cost the database twice. Only creates
+//! that have nothing to decide are here: no limit, no balance that has to cover them, no ledger to be opened. They wait for
+//! nobody but who stores or changes the same order, and not for long. The rows of a batch are in the order of their keys:
+//! two batches that meet wait for each other in one direction only.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashSet, VecDeque};
@@ -12,13 +12,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::fault::{Fault, closed};
 use super::insert::{self, New};
 use super::node::{LIMIT, Node};
-use crate::store::StoreError;
+use super::row::{bucket_in, get, key};
+use crate::store::{Digest, StoreError};
 
 /// What a create met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,14 +50,43 @@ struct Waiting {
     reply: oneshot::Sender<Result<Met, StoreError>>,
 }
 
+impl Waiting {
+    fn id(&self) -> i64 {
+        self.new.draft().operation.id.to_stored()
+    }
+
+    /// Whoever asked may have gone.
+    fn tell(self, met: Result<Met, StoreError>) {
+        let _ = self.reply.send(met);
+    }
+}
+
+/// A batch that takes so long is not waited for by the next one.
+const SLOW: Duration = Duration::from_millis(250);
+
+/// The most of those at once.
+const MOST_SLOW: usize = 4;
+
 /// What gathers.
-#[derive(Default)]
 pub(super) struct Batches {
     waiting: RefCell<VecDeque<Waiting>>,
     under_way: Cell<usize>,
     /// When so many wait, they are together; zero: they are not waited for.
     awaited: Cell<usize>,
     together: Notify,
+    slow: Arc<Semaphore>,
+}
+
+impl Default for Batches {
+    fn default() -> Self {
+        Self {
+            waiting: RefCell::default(),
+            under_way: Cell::default(),
+            awaited: Cell::default(),
+            together: Notify::new(),
+            slow: Arc::new(Semaphore::new(MOST_SLOW)),
+        }
+    }
 }
 
 impl Batches {
@@ -117,75 +147,143 @@ async fn work_off(node: Rc<Node>) {
             return;
         }
         told = batch.len();
-        send(&node, batch).await;
+        sent(&node, batch).await;
     }
 }
 
-async fn send(node: &Node, batch: Vec<Waiting>) {
-    let mut batch = apart(batch);
-    batch.sort_by_key(|waiting| waiting.new.order_key().0);
-    let rows: Vec<&New> = batch.iter().map(|waiting| &*waiting.new).collect();
-    let stored = match store(node, &rows).await {
-        // One row that the database refuses must not take the others with it.
-        Err(StoreError::Corrupt(_)) if batch.len() > 1 => {
-            for waiting in batch {
-                let stored = store(node, &[&waiting.new]).await;
-                tell(waiting, &stored);
+/// Sends a batch and waits for its end, or goes on without it when that takes long: it may wait for somebody's lock.
+async fn sent(node: &Rc<Node>, batch: Vec<Waiting>) {
+    let sending = Rc::clone(node);
+    let mut sending = tokio::task::spawn_local(async move { send(&sending, apart(batch)).await });
+    let slow = Arc::clone(&node.batches.slow).try_acquire_owned();
+    match slow {
+        Ok(slow) => {
+            if timeout(SLOW, &mut sending).await.is_err() {
+                tokio::task::spawn_local(async move {
+                    let _ = sending.await;
+                    drop(slow);
+                });
             }
-            return;
         }
-        stored => stored,
-    };
-    for waiting in batch {
-        tell(waiting, &stored);
+        Err(_) => _ = sending.await,
     }
+}
+
+/// Stores a batch, and tells each what it met. What one of them meets must not be the fate of all.
+async fn send(node: &Node, mut batch: Vec<Waiting>) {
+    batch.sort_by_key(|waiting| waiting.new.order_key().0);
+    let mut parts = vec![batch];
+    while let Some(mut part) = parts.pop() {
+        // Nobody waits for ever, and so this does not.
+        part.retain(|waiting| !waiting.reply.is_closed());
+        let rows: Vec<&New> = part.iter().map(|waiting| &*waiting.new).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        match store(node, &rows).await {
+            Ok(Outcome::Waited) => match standing(node, &rows).await {
+                Ok(standing) if standing.is_empty() => apart_or(part, &mut parts, &taken()),
+                Ok(standing) => parts.push(without(part, &standing)),
+                Err(error) => tell_all(part, &error),
+            },
+            Ok(Outcome::Stored { ids, in_doubt }) => {
+                for waiting in part {
+                    let met = if ids.contains(&waiting.id()) { Met::Nothing } else { Met::Something { in_doubt } };
+                    waiting.tell(Ok(met));
+                }
+            }
+            // One row that the database refuses must not take the others with it.
+            Err(error @ StoreError::Corrupt(_)) => apart_or(part, &mut parts, &error),
+            Err(error) => tell_all(part, &error),
+        }
+    }
+}
+
+/// Those whose order is not there. Whose is, needs no place and is told so; the rest is in nobody's way.
+fn without(part: Vec<Waiting>, standing: &HashSet<i64>) -> Vec<Waiting> {
+    let mut rest = Vec::with_capacity(part.len());
+    for (place, waiting) in (1..).zip(part) {
+        if standing.contains(&place) {
+            waiting.tell(Ok(Met::Something { in_doubt: true }));
+        } else {
+            rest.push(waiting);
+        }
+    }
+    rest
+}
+
+/// Both halves are tried, unless there is only one row.
+fn apart_or(mut part: Vec<Waiting>, parts: &mut Vec<Vec<Waiting>>, error: &StoreError) {
+    if part.len() < 2 {
+        return tell_all(part, error);
+    }
+    let second = part.split_off(part.len() / 2);
+    parts.extend([second, part]);
+}
+
+fn tell_all(part: Vec<Waiting>, error: &StoreError) {
+    for waiting in part {
+        waiting.tell(Err(error.clone()));
+    }
+}
+
+/// Another create of the order, of another node, has no end yet.
+fn taken() -> StoreError {
+    StoreError::Unavailable("the order is being stored by somebody else".to_owned())
 }
 
 /// Those that have an id of their own. What a statement stored is told by its ids: of two creates that drew the same one,
 /// in the same millisecond, one is stored, and both would be told that they were.
 fn apart(batch: Vec<Waiting>) -> Vec<Waiting> {
     let mut ids = HashSet::new();
-    let (apart, taken): (Vec<_>, Vec<_>) =
-        batch.into_iter().partition(|waiting| ids.insert(waiting.new.draft().operation.id.to_stored()));
+    let (apart, taken): (Vec<_>, Vec<_>) = batch.into_iter().partition(|waiting| ids.insert(waiting.id()));
     for waiting in taken {
         // It looks for what is in its way, finds that it is the id, and draws another one.
-        let _ = waiting.reply.send(Ok(Met::Something { in_doubt: false }));
+        waiting.tell(Ok(Met::Something { in_doubt: false }));
     }
     apart
 }
 
-/// Whoever asked may have gone.
-fn tell(waiting: Waiting, stored: &Result<Stored, StoreError>) {
-    let met = stored.as_ref().map_err(Clone::clone).map(|stored| stored.met(&waiting.new));
-    let _ = waiting.reply.send(met);
+/// What became of a statement.
+enum Outcome {
+    Stored {
+        ids: HashSet<i64>,
+        /// An earlier try may have been committed, and only the word of it lost.
+        in_doubt: bool,
+    },
+    /// Somebody held what one of the rows needs for too long.
+    Waited,
 }
 
-/// What became of a batch.
-struct Stored {
-    ids: HashSet<i64>,
-    /// An earlier try may have been committed, and only the word of it lost.
-    in_doubt: bool,
-}
-
-impl Stored {
-    fn met(&self, row: &New) -> Met {
-        if self.ids.contains(&row.draft().operation.id.to_stored()) {
-            Met::Nothing
-        } else {
-            Met::Something { in_doubt: self.in_doubt }
-        }
-    }
-}
-
-async fn store(node: &Node, rows: &[&New]) -> Result<Stored, StoreError> {
+async fn store(node: &Node, rows: &[&New]) -> Result<Outcome, StoreError> {
     let tries = Cell::new(0_u32);
     node.ask(async |client| {
         let in_doubt = tries.replace(tries.get() + 1) > 0;
         for row in rows {
             insert::named(client, row).await?;
         }
-        let ids = insert::pending(client, rows).await?;
-        Ok(Stored { ids, in_doubt })
+        match insert::pending(client, rows).await {
+            Ok(ids) => Ok(Outcome::Stored { ids, in_doubt }),
+            Err(fault) if fault.waited() => Ok(Outcome::Waited),
+            Err(fault) => Err(fault),
+        }
     })
     .await
 }
+
+/// The places, from 1, of the rows whose orders are there. To look waits for nobody.
+async fn standing(node: &Node, rows: &[&New]) -> Result<HashSet<i64>, StoreError> {
+    let buckets: Vec<i16> = rows.iter().map(|new| bucket_in(new.draft().operation.id)).collect();
+    let keys: Vec<Digest> = rows.iter().map(|new| new.order_key()).collect();
+    let keys: Vec<&[u8]> = keys.iter().map(key).collect();
+    node.ask(async |client| {
+        let statement = client.prepare_cached(STANDING).await?;
+        let found = client.query(&statement, &[&buckets, &keys]).await?;
+        found.iter().map(|row| get(row, 0)).collect()
+    })
+    .await
+}
+
+pub(super) const STANDING: &str = "SELECT place FROM unnest($1::smallint[], $2::bytea[]) WITH ORDINALITY \
+    AS given (bucket, order_key, place) WHERE EXISTS (SELECT FROM operations AS o \
+    WHERE o.bucket = given.bucket AND o.order_key = given.order_key)";

@@ -24,11 +24,13 @@ const WAIT: Duration = Duration::from_secs(3);
 
 /// What every session is set to. An acknowledged operation is on disk, whatever the server's default is; where commits
 /// wait for a standby too, they go on to. Nothing waits for ever, and the server gives up before [`LIMIT`](super::node::LIMIT).
+/// A node that freezes lets go of its rows before others give up on them; who waits for a row asks again
+/// ([`fault`](super::fault)), and has no connection between.
 const SESSION: &str = "\
     SET default_transaction_isolation = 'read committed'; \
     SET statement_timeout = '7s'; \
-    SET lock_timeout = '5s'; \
-    SET idle_in_transaction_session_timeout = '30s'; \
+    SET lock_timeout = '1s'; \
+    SET idle_in_transaction_session_timeout = '4s'; \
     SET enable_seqscan = off; \
     SET random_page_cost = 1.1; \
     SELECT set_config('synchronous_commit', 'on', false) \

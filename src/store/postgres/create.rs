@@ -44,6 +44,7 @@ pub(super) enum Created {
 /// The database does not answer: nothing was acknowledged.
 pub(super) async fn create(node: &Rc<Node>, new: Arc<New>, nonce: u64) -> Result<Created, StoreError> {
     let met = if decides(new.draft()) {
+        let _turn = node.turns.to_decide(&new.draft().operation.merchant).await?;
         match decide(node, &new, nonce).await? {
             Decided::Stored { verdict, queued } => return Ok(Created::Stored { verdict, queued }),
             Decided::Met(met) => met,

@@ -46,6 +46,12 @@ impl Fault {
         }
     }
 
+    /// Whether somebody else held a row for too long.
+    pub(super) fn waited(&self) -> bool {
+        let Self::Database(error) = self else { return false };
+        error.code().is_some_and(|code| [SqlState::LOCK_NOT_AVAILABLE, SqlState::QUERY_CANCELED].contains(code))
+    }
+
     /// What is told of it. The database's own words may hold values of a row, its code does not.
     pub(super) fn told(self) -> StoreError {
         let error = match self {
@@ -101,7 +107,9 @@ fn remedy_of(code: &SqlState) -> Remedy {
         SqlState::READ_ONLY_SQL_TRANSACTION,
         SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
     ];
-    if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
+    if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::LOCK_NOT_AVAILABLE]
+        .contains(code)
+    {
         Remedy::Again
     } else if code.code().starts_with("08") || SHUTTING_DOWN_OR_READ_ONLY.contains(code) {
         Remedy::Elsewhere

@@ -18,7 +18,8 @@ use std::sync::Arc;
 use moves::Met;
 use numbers::NUMBERS;
 
-use super::{PostgresStore, reserved};
+use super::node::Node;
+use super::{PostgresStore, reserved, turns};
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
 use crate::store::postgres::row::bucket_of;
 use crate::store::rows::entry::{EntryRow, NewEntry, is_news, sealed_account};
@@ -160,8 +161,10 @@ impl Journal for PostgresStore {
 
     fn passed(&self, query: HistoryQuery) -> Answer<'_, Page<Entry>> {
         Box::pin(async move {
-            let read =
-                self.thread.run(async move |node| node.ask(async |client| passed::page(client, &query).await).await);
+            let read = self.thread.run_while_asked(async move |node| {
+                let read = async |node: &Node| node.ask(async |client| passed::page(client, &query).await).await;
+                turns::page(&node, query.skip, read).await
+            });
             let Page { items, has_more } = read.await?;
             let entries = items.into_iter().map(|row| row.decode(&self.vault));
             Ok(Page { items: entries.collect::<Result<_, _>>()?, has_more })

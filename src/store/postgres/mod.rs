@@ -38,6 +38,7 @@ mod settle;
 mod statuses;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod usage;
 
 use std::sync::Arc;
@@ -48,7 +49,7 @@ use create::Created;
 use fault::Fault;
 use insert::New;
 use lanes::Lanes;
-use node::Thread;
+use node::{Node, Thread};
 pub use opening::{open, open_beside, rewrap_keys};
 use row::{StoredRow, bucket_in, bucket_of, get, key};
 
@@ -370,8 +371,10 @@ impl Store for PostgresStore {
 
     fn history(&self, query: HistoryQuery) -> Answer<'_, Page<Operation>> {
         Box::pin(async move {
-            let read =
-                self.thread.run(async move |node| node.ask(async |client| history::page(client, &query).await).await);
+            let read = self.thread.run_while_asked(async move |node| {
+                let read = async |node: &Node| node.ask(async |client| history::page(client, &query).await).await;
+                turns::page(&node, query.skip, read).await
+            });
             let Page { items, has_more } = read.await?;
             let mut operations = Vec::with_capacity(items.len());
             for row in items {

@@ -15,6 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::batch::Batches;
 use super::fault::{Fault, Remedy, closed};
+use super::turns::Turns;
 use crate::clock::Random;
 use crate::store::StoreError;
 
@@ -43,6 +44,7 @@ pub(super) struct Node {
     pool: Pool,
     random: Arc<dyn Random>,
     pub(super) batches: Batches,
+    pub(super) turns: Turns,
     /// Nothing was to be had of the database the last time: whoever asks waits no longer than one try takes, so that
     /// requests do not pile up until it is back.
     away: Cell<bool>,
@@ -157,7 +159,8 @@ impl Thread {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let connections = pool.clone();
         std::thread::Builder::new().name("store-postgres".to_owned()).spawn(move || {
-            let node = Rc::new(Node { pool: connections, random, batches: Batches::default(), away: Cell::default() });
+            let (batches, turns) = (Batches::default(), Turns::default());
+            let node = Rc::new(Node { pool: connections, random, batches, turns, away: Cell::default() });
             tokio::task::LocalSet::new().block_on(&runtime, async move {
                 while let Some(work) = asked.recv().await {
                     tokio::task::spawn_local(work(Rc::clone(&node)));

@@ -46,7 +46,10 @@ pub(super) async fn reserve(
     bucket: i16,
     orders: &[Digest],
 ) -> Result<Reservations, Fault> {
-    transaction.batch_execute("LOCK TABLE operations, journal IN SHARE MODE").await?;
+    // Creates queue behind this: it is asked for again, rather than for long. Within that time the server ends an automatic
+    // vacuum that is in the way.
+    let lock = "SET LOCAL lock_timeout = '1500ms'; LOCK TABLE operations, journal IN SHARE MODE";
+    transaction.batch_execute(lock).await?;
     let taken = transaction.prepare_cached(TAKEN).await?;
     let keys: Vec<&[u8]> = orders.iter().map(key).collect();
     let free = transaction.query(&taken, &[&bucket, &keys]).await?;

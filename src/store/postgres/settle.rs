@@ -10,7 +10,7 @@ use super::row::{bucket_in, get, narrow, small};
 use super::usage::{self, Customer};
 use super::{jobs, preparations};
 use crate::domain::{Direction, Outcome, State, Status, TransactionId, UnixDay, UnixMillis};
-use crate::store::rows::{NotOurs, direction_of, finished_at, status_number, status_of};
+use crate::store::rows::{NotOurs, direction_number, direction_of, finished_at, status_number, status_of};
 use crate::store::{CallbackId, CallbackSubject, Settlement};
 
 /// What of an operation decides about a result. Nobody else books one until the end of the transaction.
@@ -77,29 +77,34 @@ pub(super) async fn settle(
     nonce: u64,
 ) -> Result<Settlement, Fault> {
     let Some(standing) = Standing::of(transaction, id).await? else { return Ok(Settlement::Unknown) };
-    let settlement = match standing.state().finish(outcome.clone(), at) {
+    let (settlement, finished) = match standing.state().finish(outcome.clone(), at) {
         Ok(Ok(finished)) => {
-            write(transaction, id, &standing, &finished, payer).await?;
             let postings = ledger::of_result(standing.direction, finished.status());
             ledger::book(transaction, postings, booking(id, &standing, at)).await?;
             if let Some(url) = &standing.told_url {
                 let (id, target) = (CallbackId::new(CallbackSubject::Operation(id), nonce), outbox::origin_of(url)?);
                 NewCallback { id, merchant: &standing.merchant, target: &target, at }.queue(transaction).await?;
             }
-            Settlement::Booked
+            (Settlement::Booked, Some(finished))
         }
-        Ok(Err(_)) => Settlement::AlreadyBooked,
-        Err(contradiction) => Settlement::Contradicts(contradiction.booked),
+        Ok(Err(_)) => (Settlement::AlreadyBooked, None),
+        Err(contradiction) => (Settlement::Contradicts(contradiction.booked), None),
     };
     // A finished operation has no work left, whoever finished it.
     jobs::end(transaction, id).await?;
     if standing.direction == Direction::Payin {
         preparations::end(transaction, id).await?;
     }
+    if let Some(finished) = finished {
+        write(transaction, id, &standing, &finished, payer).await?;
+    }
     Ok(settlement)
 }
 
 /// Writes the state; a failure no longer counts for its customer's day.
+///
+/// The operation is changed last: whoever repeats its create would wait for a row that was changed, with the batch that it
+/// is in, and does not for one that is only locked.
 async fn write(
     transaction: &Transaction<'_>,
     id: TransactionId,
@@ -110,6 +115,16 @@ async fn write(
     let failed = finished.status() == Status::Failed;
     let counted_day = standing.counted_day.filter(|_| !failed);
     let bucket = bucket_in(id);
+    if let (true, Some(day), Some(account_id)) = (failed, standing.counted_day, standing.customer_account_id) {
+        let customer = Customer {
+            bucket,
+            merchant: &standing.merchant,
+            shop: &standing.shop,
+            direction: narrow(direction_number(standing.direction)),
+            account_id,
+        };
+        usage::give_back(transaction, customer, UnixDay(day), standing.amount).await?;
+    }
     let statement = transaction
         .prepare_cached(
             "UPDATE operations SET status = $3, finished_at = $4, payer = $5, counted_day = $6 \
@@ -120,19 +135,7 @@ async fn write(
     transaction
         .execute(&statement, &[&bucket, &id.to_stored(), &status, &finished_at(finished), &payer, &counted_day])
         .await?;
-    match (failed, standing.counted_day, standing.customer_account_id) {
-        (true, Some(day), Some(account_id)) => {
-            let customer = Customer {
-                bucket,
-                merchant: &standing.merchant,
-                shop: &standing.shop,
-                direction: narrow(crate::store::rows::direction_number(standing.direction)),
-                account_id,
-            };
-            usage::give_back(transaction, customer, UnixDay(day), standing.amount).await
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 fn booking(id: TransactionId, standing: &Standing, at: UnixMillis) -> Booking<'_> {

@@ -1,5 +1,8 @@
 //! Balances that are kept in two parts.
 
+use deadpool_postgres::Transaction;
+
+use super::crowds::held;
 use super::*;
 use crate::domain::LedgerAccount;
 use crate::store::conformance::{NOW, audited, created, deposit, merchant, withdrawal};
@@ -60,28 +63,6 @@ fn eur() -> Currency {
     Currency::new("EUR").unwrap()
 }
 
-/// Holds the lock of an account until it is told to let go.
-async fn held(store: &Arc<PostgresStore>, let_go: Arc<Notify>) -> tokio::task::JoinHandle<()> {
-    let (locked, is_locked) = tokio::sync::oneshot::channel();
-    let (store, locked) = (Arc::clone(store), std::sync::Mutex::new(Some(locked)));
-    let holding = tokio::spawn(async move {
-        let held = store.thread.run(async move |node| {
-            node.transact(async |transaction| {
-                ledger::lock(transaction, &merchant("acme"), eur(), LedgerAccount::Available).await?;
-                if let Some(locked) = locked.lock().unwrap().take() {
-                    locked.send(()).unwrap();
-                }
-                let_go.notified().await;
-                Ok(())
-            })
-            .await
-        });
-        held.await.unwrap();
-    });
-    is_locked.await.unwrap();
-    holding
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_decides_keeps_no_other_account_from_being_folded() {
     let Some(place) = Place::new() else { return };
@@ -94,7 +75,10 @@ async fn whoever_decides_keeps_no_other_account_from_being_folded() {
     };
     pay("first").await;
     until_folded(&place).await;
-    let holding = held(&store, Arc::clone(&let_go)).await;
+    let lock = async |transaction: &Transaction<'_>| {
+        ledger::lock(transaction, &merchant("acme"), eur(), LedgerAccount::Available).await
+    };
+    let holding = held(&store, Arc::clone(&let_go), lock).await;
     pay("second").await;
     let left = "SELECT string_agg(merchant || account, ' ' ORDER BY merchant, account) FROM balance_changes";
     // Well before the holder would be given up on.

@@ -1,0 +1,134 @@
+//! What one caller, one order or one merchant does keeps no other from being served.
+
+use deadpool_postgres::Transaction;
+
+use super::*;
+use crate::domain::LedgerAccount;
+use crate::store::conformance::{audited, created, deposit, first_page, merchant, withdrawal};
+use crate::store::postgres::ledger;
+
+/// Holds what a piece of work locks until it is told to let go.
+pub(super) async fn held(
+    store: &Arc<PostgresStore>,
+    let_go: Arc<Notify>,
+    lock: impl AsyncFn(&Transaction<'_>) -> Result<(), Fault> + Send + 'static,
+) -> tokio::task::JoinHandle<()> {
+    let (locked, is_locked) = tokio::sync::oneshot::channel();
+    let store = Arc::clone(store);
+    let holding = store.thread.run(async move |node: std::rc::Rc<Node>| {
+        let locked = std::cell::Cell::new(Some(locked));
+        node.transact(async |transaction| {
+            lock(transaction).await?;
+            if let Some(locked) = locked.take() {
+                locked.send(()).unwrap();
+            }
+            let_go.notified().await;
+            Ok(())
+        })
+        .await
+    });
+    let holding = tokio::spawn(async move { holding.await.unwrap() });
+    is_locked.await.unwrap();
+    holding
+}
+
+fn plain(order: &str) -> Draft {
+    Draft { opening: None, ..deposit("acme", order) }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_order_that_somebody_changes_holds_nobody_up() {
+    let Some(place) = Place::new() else { return };
+    let (store, let_go) = (Arc::new(place.open_node()), Arc::new(Notify::new()));
+    let first = created(&*store, plain("order")).await;
+    let change = async |transaction: &Transaction<'_>| {
+        transaction.batch_execute("UPDATE operations SET kept = kept").await.map_err(Fault::from)
+    };
+    let holding = held(&store, Arc::clone(&let_go), change).await;
+    // Together: one batch has the repeats and the others.
+    let creates: Vec<_> = (0..40)
+        .map(|number| {
+            let draft = plain(&if number % 10 == 0 { "order".to_owned() } else { number.to_string() });
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.create(draft).await.unwrap() })
+        })
+        .collect();
+    let mut repeats = 0;
+    for create in creates {
+        match create.await.unwrap() {
+            Creation::Existing(stored) => {
+                assert_eq!(stored.operation.id, first);
+                repeats += 1;
+            }
+            new => assert!(matches!(new, Creation::Created(_)), "{new:?}"),
+        }
+    }
+    assert_eq!(repeats, 4);
+    let_go.notify_one();
+    holding.await.unwrap();
+    audited(&*store).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_merchant_whose_creates_wait_to_be_decided_holds_nobody_up() {
+    let Some(place) = Place::new() else { return };
+    let (store, let_go) = (Arc::new(place.open_node()), Arc::new(Notify::new()));
+    created(&*store, deposit("acme", "first")).await;
+    created(&*store, deposit("bolt", "first")).await;
+    let lock = async |transaction: &Transaction<'_>| {
+        let euro = Currency::new("EUR").unwrap();
+        ledger::lock(transaction, &merchant("acme"), euro, LedgerAccount::Available).await
+    };
+    let holding = held(&store, Arc::clone(&let_go), lock).await;
+    let waiting: Vec<_> = (0..40)
+        .map(|number| {
+            let mut draft = withdrawal("acme", &format!("w{number}"));
+            draft.enforce_balance = true;
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.create(draft).await })
+        })
+        .collect();
+    // As many as have a turn are at the lock.
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(10);
+    while place.0.sql("SELECT count(*) > 0 FROM pg_locks WHERE NOT granted") != "t" {
+        assert!(tokio::time::Instant::now() < deadline, "nobody waits");
+    }
+    created(&*store, deposit("bolt", "second")).await;
+    let mut covered = withdrawal("bolt", "third");
+    covered.enforce_balance = true;
+    let decided = store.create(covered).await.unwrap();
+    assert!(matches!(decided, Creation::Created(crate::store::Verdict::NotCovered)), "{decided:?}");
+    assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "they still wait");
+    let_go.notify_one();
+    holding.await.unwrap();
+    for waiting in waiting {
+        let decided = waiting.await.unwrap();
+        assert!(matches!(decided, Ok(Creation::Created(crate::store::Verdict::NotCovered))), "{decided:?}");
+    }
+    audited(&*store).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_deep_pages_than_a_few_are_refused() {
+    let Some(place) = Place::new() else { return };
+    let store = Arc::new(place.open_node());
+    let deep = HistoryQuery { skip: 1_000_000, ..first_page("acme") };
+    let asked: Vec<_> = (0..200)
+        .map(|_| {
+            let (store, query) = (Arc::clone(&store), deep.clone());
+            tokio::spawn(async move { store.history(query).await })
+        })
+        .collect();
+    let (mut read, mut refused) = (0, 0);
+    for asked in asked {
+        match asked.await.unwrap() {
+            Ok(page) => {
+                assert!(page.items.is_empty() && !page.has_more);
+                read += 1;
+            }
+            Err(StoreError::Unavailable(_)) => refused += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(read >= 64 && read + refused == 200, "{read} were read, {refused} refused");
+}

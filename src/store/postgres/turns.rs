@@ -1,0 +1,86 @@
+//! What is done by turns, so that no kind of work takes every connection: reading deep pages, and deciding, where whoever
+//! waits for a row of the database keeps a connection meanwhile.
+
+use std::rc::Rc;
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+use super::node::{Node, PATIENCE};
+use super::row::bucket_of;
+use crate::domain::MerchantId;
+use crate::store::StoreError;
+
+/// The most deciding creates at once: some connections stay for everything else.
+const DECIDING: usize = 10;
+
+/// The same of a merchant. They go one after the other wherever they ask for the same row, and the next one is there.
+const DECIDING_OF_MERCHANT: usize = 3;
+
+/// Merchants share so many queues, by their bucket.
+const QUEUES: usize = 64;
+
+/// The most deep pages read at once, and asked for; one more is refused.
+const DEEP: usize = 2;
+const DEEP_ASKED: usize = 64;
+
+/// Up to so many entries are passed without a turn.
+const SHALLOW: u64 = 4000;
+
+/// The turns of a node.
+pub(super) struct Turns {
+    deciding: Semaphore,
+    of_merchants: Vec<Semaphore>,
+    deep: Semaphore,
+    deep_asked: Semaphore,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self {
+            deciding: Semaphore::new(DECIDING),
+            of_merchants: (0..QUEUES).map(|_| Semaphore::new(DECIDING_OF_MERCHANT)).collect(),
+            deep: Semaphore::new(DEEP),
+            deep_asked: Semaphore::new(DEEP_ASKED),
+        }
+    }
+}
+
+impl Turns {
+    /// The turn of a create that decides. First the merchant's own, so that one merchant's crowd keeps no other's out.
+    ///
+    /// # Errors
+    /// It did not come.
+    pub(super) async fn to_decide(&self, merchant: &MerchantId) -> Result<[SemaphorePermit<'_>; 2], StoreError> {
+        let queue = usize::from(bucket_of(merchant).unsigned_abs()) % QUEUES;
+        let turn = async {
+            let own = self.of_merchants[queue].acquire().await?;
+            Ok([own, self.deciding.acquire().await?])
+        };
+        let turn: Result<_, tokio::sync::AcquireError> =
+            timeout(PATIENCE, turn).await.map_err(|_| unavailable("too many creates wait to be decided"))?;
+        turn.map_err(|_| unavailable("the store is closed"))
+    }
+}
+
+/// Reads a page before which so many entries are left out; a deep one when its turn comes.
+///
+/// # Errors
+/// Too many deep pages are asked for; the page's own.
+pub(super) async fn page<T>(
+    node: &Rc<Node>,
+    skip: u64,
+    read: impl AsyncFnOnce(&Node) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    if skip <= SHALLOW {
+        return read(node).await;
+    }
+    let asked = node.turns.deep_asked.try_acquire();
+    let _asked = asked.map_err(|_| unavailable("too many deep pages are asked for"))?;
+    let _turn = node.turns.deep.acquire().await.map_err(|_| unavailable("the store is closed"))?;
+    read(node).await
+}
+
+fn unavailable(why: &str) -> StoreError {
+    StoreError::Unavailable(why.to_owned())
+}
