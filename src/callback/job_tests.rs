@@ -10,6 +10,7 @@ fn rules() -> CallbackRules {
         first_retry: Duration::from_secs(5),
         max_retry: Duration::from_hours(1),
         give_up_after: Duration::from_hours(72),
+        forget_after: Duration::from_hours(90 * 24),
         allow_private_addresses: false,
         trust: [].into(),
     }

@@ -17,7 +17,7 @@ use crate::outbound::Outbound;
 use crate::provider::CurrentRules;
 use crate::rules::{EngineRules, RuleSet};
 use crate::store::{CallbackClaim, CallbackQueue, CallbackTarget, Expiry, Store, StoreError};
-use crate::telemetry::{Metrics, Notices};
+use crate::telemetry::{Metrics, Notices, Seldom};
 use crate::upstream::remote::Remote;
 
 /// How long a claimed callback is hidden from other claims, beyond the time that its receiver is given.
@@ -31,6 +31,8 @@ const LONGEST_SCAN_PAUSE: Duration = Duration::from_millis(100);
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 /// How many callbacks are given up at once without another try.
 const EXPIRED_AT_ONCE: usize = 500;
+/// How many callbacks that were told long ago are forgotten at once, of each kind.
+const FORGOTTEN_AT_ONCE: usize = 500;
 /// How many open circuits are named in the metrics.
 const NAMED_CIRCUITS: usize = 20;
 
@@ -60,6 +62,10 @@ pub struct Worker {
     /// Whose each task is.
     tasks: HashMap<Id, (CallbackTarget, Kind)>,
     looked: Option<Instant>,
+    /// Says when a line is due of rounds that the store failed.
+    waiting: Seldom,
+    /// The same of looks.
+    unseen: Seldom,
     /// How long the last look at the queues took.
     scan: Duration,
 }
@@ -79,6 +85,8 @@ impl Worker {
             targets: Targets::default(),
             tasks: HashMap::new(),
             looked: None,
+            waiting: Seldom::default(),
+            unseen: Seldom::default(),
             scan: Duration::ZERO,
         }
     }
@@ -94,7 +102,9 @@ impl Worker {
                 self.landed(landed);
             }
             let wait = self.round(&mut under_way).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "callbacks are waiting for the store");
+                if let Some(left_out) = self.waiting.due(std::time::Instant::now()) {
+                    tracing::warn!(%error, left_out, "callbacks are waiting for the store");
+                }
                 LONGEST_WAIT
             });
             if !wait.is_zero() {
@@ -116,7 +126,13 @@ impl Worker {
     async fn round(&mut self, under_way: &mut JoinSet<Done>) -> Result<Duration, StoreError> {
         let rules = (self.rules)();
         let now = self.tools.clock.now();
-        self.look(&rules, now).await?;
+        // What is measured and cleaned away keeps nothing from being sent.
+        if let Err(error) = self.look(&rules, now).await {
+            self.looked = Some(Instant::now());
+            if let Some(left_out) = self.unseen.due(std::time::Instant::now()) {
+                tracing::warn!(%error, left_out, "the outbox cannot be looked at");
+            }
+        }
         let began = Instant::now();
         let queues = self.tools.store.callback_queues().await?;
         self.scan = began.elapsed();
@@ -211,7 +227,7 @@ impl Worker {
         let callbacks = &rules.gateway.callbacks;
         // Whatever is tried by itself has its last try at that time, and so long to come to its end.
         let patience = callbacks.give_up_after + callbacks.timeout + LEASE;
-        let queued_until = UnixMillis(now.0.saturating_sub(i64::try_from(patience.as_millis()).unwrap_or(i64::MAX)));
+        let queued_until = before(now, patience);
         let reason = "given up without another try: its target did not answer";
         let (_, open) = self.targets.open(usize::MAX);
         let targets: HashSet<CallbackTarget> = open.into_iter().cloned().collect();
@@ -225,12 +241,19 @@ impl Worker {
             tracing::warn!(expired, "callbacks to dead targets were given up: see `paybridge callbacks list`");
             self.tools.metrics.callbacks_given_up(expired);
         }
+        let forgotten =
+            self.tools.store.forget_callbacks(before(now, callbacks.forget_after), FORGOTTEN_AT_ONCE).await?;
         let size = self.tools.store.outbox_size().await?;
         self.tools.metrics.outbox(size.pending, size.failed, size.oldest.map(|oldest| oldest.until(now)));
         self.tell_circuits();
-        self.looked = (expired < EXPIRED_AT_ONCE).then(Instant::now);
+        let done = expired < EXPIRED_AT_ONCE && forgotten < FORGOTTEN_AT_ONCE;
+        self.looked = done.then(Instant::now);
         Ok(())
     }
+}
+
+fn before(now: UnixMillis, span: Duration) -> UnixMillis {
+    UnixMillis(now.0.saturating_sub(i64::try_from(span.as_millis()).unwrap_or(i64::MAX)))
 }
 
 /// How long a remote engine may take to tell a result.

@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::outbound::Outbound;
 use crate::rules::{ProviderRules, RuleSet};
 use crate::store::{Claim, StoreError};
-use crate::telemetry::Notices;
+use crate::telemetry::{Notices, Seldom};
 
 /// How long a claimed job is hidden from other claims, beyond the time that its provider is given.
 const LEASE: Duration = Duration::from_secs(10);
@@ -49,6 +49,8 @@ pub struct Worker {
     tools: Arc<Tools>,
     providers: Arc<Providers>,
     flights: Flights,
+    /// Says when a line is due of rounds that the store failed.
+    waiting: Seldom,
 }
 
 /// The requests under way, as tasks.
@@ -60,7 +62,7 @@ impl Worker {
     pub fn new(parts: Parts) -> Self {
         let Parts { engine, rules, outbound, providers, clock, random } = parts;
         let tools = Tools { engine, rules, outbound, clock, random, notices: Notices::default() };
-        Self { tools: Arc::new(tools), providers, flights: Flights::default() }
+        Self { tools: Arc::new(tools), providers, flights: Flights::default(), waiting: Seldom::default() }
     }
 
     /// Works until `stop` is sent to or its sender is dropped; what is in hand is done first. Dropping the task at any
@@ -72,7 +74,9 @@ impl Worker {
                 tell(landed);
             }
             let wait = self.round(&mut under_way).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "provider jobs are waiting for the store");
+                if let Some(left_out) = self.waiting.due(std::time::Instant::now()) {
+                    tracing::warn!(%error, left_out, "provider jobs are waiting for the store");
+                }
                 LONGEST_WAIT
             });
             if !wait.is_zero() {

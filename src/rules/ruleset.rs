@@ -264,6 +264,8 @@ pub struct CallbackRules {
     pub max_retry: Duration,
     /// From the result that it tells of.
     pub give_up_after: Duration,
+    /// From when it was queued or last resent, once it was delivered or given up.
+    pub forget_after: Duration,
     /// Loopback and private targets are allowed.
     pub allow_private_addresses: bool,
     /// Certificates (DER) that are trusted beside the system's roots.

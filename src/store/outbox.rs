@@ -56,6 +56,10 @@ pub trait Outbox: Send + Sync + 'static {
     /// Gives up pending callbacks that waited too long behind dead targets: they become failed without another try. How many there were.
     fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize>;
 
+    /// Forgets callbacks that were delivered or given up, with their tries: those that were queued or last resent until a
+    /// time, oldest first, at most so many of each. How many there were.
+    fn forget_callbacks(&self, until: UnixMillis, limit: usize) -> Answer<'_, usize>;
+
     /// Whom a relay address names: what this merchant's order of this key (see [`super::Comparer::order_key`]) is, if it was
     /// made from v1 with the relay's address.
     fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Digest) -> Answer<'a, Option<Addressee>>;

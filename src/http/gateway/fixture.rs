@@ -275,6 +275,10 @@ impl Outbox for EmptyStore {
         answer(Ok(0))
     }
 
+    fn forget_callbacks(&self, _: UnixMillis, _: usize) -> Answer<'_, usize> {
+        answer(Ok(0))
+    }
+
     /// Only the deposit `o-1` of the first merchant passed to a remote engine.
     fn addressee<'a>(&'a self, owner: &'a MerchantId, order: Digest) -> Answer<'a, Option<Addressee>> {
         let (merchant, order_id) = (MerchantId::new("acme").unwrap(), OrderId::new("o-1").unwrap());
@@ -694,6 +698,7 @@ fn gateway_rules() -> GatewayRules {
             first_retry: Duration::from_secs(5),
             max_retry: Duration::from_hours(1),
             give_up_after: Duration::from_hours(72),
+            forget_after: Duration::from_hours(90 * 24),
             allow_private_addresses: false,
             trust: Arc::default(),
         },

@@ -233,11 +233,19 @@ impl Context<'_> {
         }
         let give_up_after = self.positive(here, "callbacks.give_up_after", &raw.give_up_after, 3 * DAY);
         self.give_up_after(here, "callbacks", (&raw.first_retry, first_retry), (&raw.give_up_after, give_up_after));
+        let forget_after = self.positive(here, "callbacks.forget_after", &raw.forget_after, 90 * DAY);
+        if let (true, Some(given)) =
+            (give_up_after > forget_after, raw.forget_after.given().or(raw.give_up_after.given()))
+        {
+            let message = "`callbacks.forget_after` must not be shorter than `callbacks.give_up_after`";
+            self.problem(here, given.span(), message);
+        }
         CallbackRules {
             timeout: self.positive(here, "callbacks.timeout", &raw.timeout, 10 * SECOND),
             first_retry,
             max_retry,
             give_up_after,
+            forget_after,
             allow_private_addresses: raw.allow_private_addresses.or(false),
             trust: self.trusted_certificates(here, "callbacks.trust", &raw.trust, made),
         }

@@ -132,6 +132,7 @@ pub(super) const GATEWAY: &[Key] = &[
     key("callbacks.first_retry", Kind::Span, "\"5s\"", PLAIN),
     key("callbacks.max_retry", Kind::Span, "\"1h\"", PLAIN),
     key("callbacks.give_up_after", Kind::Span, "\"3d\"", Told::More),
+    key("callbacks.forget_after", Kind::Span, "\"90d\"", Told::More),
     key(
         "callbacks.allow_private_addresses",
         Kind::Flag,

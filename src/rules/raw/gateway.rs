@@ -173,6 +173,9 @@ raw_table! {
         max_retry: Duration = "1h" where { "pattern": LONGER_THAN_ZERO },
         /// How long a callback is tried, from the result that it tells of: a span of time. The last try is then.
         give_up_after: Duration = "3d" where { "pattern": LONGER_THAN_ZERO },
+        /// How long a callback that was delivered or given up is kept, with its tries, from when it was queued or last
+        /// resent: a span of time, not shorter than `give_up_after`. After that it is not listed and cannot be resent.
+        forget_after: Duration = "90d" where { "pattern": LONGER_THAN_ZERO },
         /// Whether loopback, private and link-local targets are allowed. For development.
         allow_private_addresses: bool = false,
         /// Extra roots for callback targets, beside the system's: PEM files, their paths relative to this file.

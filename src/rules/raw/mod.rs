@@ -60,6 +60,7 @@ pub(super) const HARMLESS_KEYS: &[&str] = &[
     "dialect",
     "enforce",
     "first_retry",
+    "forget_after",
     "generate",
     "give_up_after",
     "head",

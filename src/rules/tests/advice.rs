@@ -167,6 +167,17 @@ fn retries_begin_before_they_are_given_up() {
 }
 
 #[test]
+fn callbacks_are_given_up_before_they_are_forgotten() {
+    let message = "`callbacks.forget_after` must not be shorter than";
+    let gateway = |text: &str, place: &str| {
+        Rules::small().with("gateway.toml", text).one_problem(&format!("gateway.toml:{place}"), message);
+    };
+    gateway("[callbacks]\nforget_after = \"2d\"\n", "2:16");
+    gateway("[callbacks]\ngive_up_after = \"91d\"\n", "2:17");
+    Rules::small().with("gateway.toml", "[callbacks]\nforget_after = \"3d\"\n").load();
+}
+
+#[test]
 fn what_a_schema_requires_can_be_sent() {
     let schema = |direction: &str, schema: &str| {
         let shop = format!("{SHOP}[{direction}]\nschema = \"s.json\"\n");

@@ -32,6 +32,7 @@ fn of_the_gateway() {
     let callbacks = &gateway.callbacks;
     assert_eq!((callbacks.timeout, callbacks.first_retry), (seconds(10), seconds(5)));
     assert_eq!((callbacks.max_retry, callbacks.give_up_after), (seconds(3600), seconds(3 * 86400)));
+    assert_eq!(callbacks.forget_after, seconds(90 * 86400));
     assert!(!callbacks.allow_private_addresses && callbacks.trust.is_empty());
     let limits = &gateway.limits;
     assert_eq!((limits.body, limits.head, limits.connections), (65536, 16384, 10_000));

@@ -69,6 +69,7 @@ const CHOICES: Choices = &[
     (GATEWAY, "callbacks.first_retry", &["", "\"5s\"", "\"6s\""]),
     (GATEWAY, "callbacks.max_retry", &["", "\"1h\"", "\"60m\"", "\"2h\""]),
     (GATEWAY, "callbacks.give_up_after", &["", "\"3d\"", "\"4d\""]),
+    (GATEWAY, "callbacks.forget_after", &["", "\"90d\"", "\"2160h\"", "\"30d\""]),
     (GATEWAY, "callbacks.allow_private_addresses", &["", "false", "true"]),
     (GATEWAY, "limits.body", &["", "\"64KiB\"", "65536", "0x10000", "\"1MiB\""]),
     (GATEWAY, "limits.head", &["", "\"16KiB\"", "20000"]),

@@ -128,6 +128,7 @@ macro_rules! conformance {
             a_callback_can_be_postponed,
             the_latest_tries_are_kept,
             what_is_too_old_is_given_up,
+            what_was_told_long_ago_is_forgotten,
             an_announcement_waits_for_the_engines_word,
             an_announcement_is_queued_once,
             what_has_nothing_to_tell_is_forgotten,

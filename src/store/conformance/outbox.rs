@@ -1,6 +1,6 @@
 //! What merchants must be told: queues, leases, tries, and what is done by hand.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use super::*;
@@ -389,6 +389,43 @@ pub(super) fn relayed_intent(order_text: &str, address: Option<&str>) -> Intent 
     let mut intent = intent("acme", order_text);
     intent.v1.told = V1Told::Relayed(address.map(url));
     intent
+}
+
+pub(in crate::store) async fn what_was_told_long_ago_is_forgotten(backend: &dyn Backend) {
+    let store = backend.open().await;
+    for (text, offset) in
+        [("delivered", 1), ("given up", 2), ("later", 3), ("resent", 4), ("pending", 5), ("young", 50)]
+    {
+        created(&*store, failed(text, offset)).await;
+    }
+    let mut ids = HashMap::new();
+    for job in claimed(&*store, 100, 1000).await {
+        let (id, next) = (
+            job.id,
+            match order_of(&job) {
+                "pending" => continue,
+                "given up" => CallbackNext::Failed,
+                _ => CallbackNext::Delivered,
+            },
+        );
+        store.callback_tried(id, answered_with(200, 100), next).await.unwrap();
+        ids.insert(order_of(&job).to_owned(), id);
+    }
+    assert_eq!(store.resend_callback(ids["resent"], at(60)).await.unwrap(), Resent::Queued);
+    assert_eq!(store.forget_callbacks(at(0), 9).await.unwrap(), 0);
+    assert_eq!(store.forget_callbacks(at(40), 1).await.unwrap(), 2, "of each the oldest");
+    assert!(store.callback(ids["delivered"]).await.unwrap().is_none());
+    assert!(store.callback(ids["given up"]).await.unwrap().is_none());
+    assert_eq!(store.resend_callback(ids["delivered"], at(60)).await.unwrap(), Resent::Unknown);
+    assert_eq!(record(&*store, ids["later"]).await.state, CallbackState::Delivered);
+    assert_eq!(store.forget_callbacks(at(40), 9).await.unwrap(), 1);
+    assert_eq!(store.forget_callbacks(at(40), 9).await.unwrap(), 0);
+    let mut left: Vec<_> = told(&*store).await.into_iter().map(|it| it.order_id.as_str().to_owned()).collect();
+    left.sort();
+    assert_eq!(left, ["pending", "resent", "young"]);
+    // A word that comes late is of a callback that is no more.
+    store.callback_tried(ids["delivered"], answered_with(200, 200), CallbackNext::Delivered).await.unwrap();
+    audited(&*store).await;
 }
 
 fn engine() -> CallbackTarget {

@@ -252,6 +252,14 @@ pub(in crate::store) const TABLES: &[Table] = &[
         finish: of_a_callback,
     },
     Table {
+        name: "forgotten",
+        columns: &[("id", Integer), ("until", Big)],
+        key: 1,
+        select: "1, until",
+        from: "forgotten WHERE until > 0 ORDER BY until",
+        finish: as_it_is,
+    },
+    Table {
         name: "callback_tries",
         columns: &[
             ("bucket", Small),

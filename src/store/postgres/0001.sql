@@ -317,6 +317,12 @@ CREATE TABLE callback_tries (
   PRIMARY KEY (bucket, key, number)
 ) PARTITION BY HASH (bucket);
 
+-- Until when callbacks were queued of which those that were delivered or given up may be forgotten. Empty: none was.
+CREATE TABLE forgotten (
+  id    integer PRIMARY KEY CHECK (id = 1),
+  until bigint NOT NULL
+);
+
 DO $$
 DECLARE
   large text;

@@ -7,6 +7,7 @@
 //! [`tries`]).
 
 mod entries;
+pub(super) mod forgetting;
 mod list;
 mod queue;
 mod standing;
@@ -194,6 +195,13 @@ impl Outbox for PostgresStore {
 
     fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize> {
         Box::pin(self.thread.run(async move |node| node.ask(async |client| queue::expire(client, &expiry).await).await))
+    }
+
+    fn forget_callbacks(&self, until: UnixMillis, limit: usize) -> Answer<'_, usize> {
+        Box::pin(
+            self.thread
+                .run(async move |node| node.ask(async |client| forgetting::forget(client, until, limit).await).await),
+        )
     }
 
     fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Digest) -> Answer<'a, Option<Addressee>> {

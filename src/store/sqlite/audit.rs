@@ -123,6 +123,7 @@ struct Surroundings {
     preparation: Option<Vec<u8>>,
     counted: bool,
     customer: bool,
+    forgotten: bool,
 }
 
 impl Surroundings {
@@ -133,7 +134,8 @@ impl Surroundings {
         EXISTS (SELECT 1 FROM untold u WHERE u.transaction_id = o.transaction_id), \
         EXISTS (SELECT 1 FROM provider_jobs j WHERE j.transaction_id = o.transaction_id), \
         (SELECT sealed FROM preparations p WHERE p.transaction_id = o.transaction_id), \
-        counted_day IS NOT NULL, customer_account_id IS NOT NULL \
+        counted_day IS NOT NULL, customer_account_id IS NOT NULL, \
+        coalesce(finished_at <= (SELECT until FROM forgotten), 0) \
         FROM operations o WHERE transaction_id > ?1 ORDER BY transaction_id LIMIT ?2";
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -149,6 +151,7 @@ impl Surroundings {
             preparation: row.get(9)?,
             counted: row.get(10)?,
             customer: row.get(11)?,
+            forgotten: row.get(12)?,
         })
     }
 }
@@ -361,7 +364,7 @@ impl Auditor<'_> {
             (around.finished == pending, "its time of being finished does not fit its status"),
             (around.kept_missing, "the names that its schema kept are missing"),
             (around.reserved, "its order_id is reserved for v1 as well"),
-            (tells && !around.told, "its result is not queued to be told"),
+            (tells && !around.told && !around.forgotten, "its result is not queued to be told"),
             (!tells && around.told, "it is queued to be told of, and nobody is to be told"),
             (around.job && !pending, "it is finished and has a provider job"),
             (

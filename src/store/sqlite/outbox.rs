@@ -5,6 +5,7 @@
 //! what it says is kept, but only that the receiver has it still counts (see [`tries`]).
 
 mod audit;
+pub(in crate::store::sqlite) mod forgetting;
 mod list;
 mod queue;
 mod subject;
@@ -180,6 +181,10 @@ impl Outbox for SqliteStore {
 
     fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize> {
         Box::pin(self.writer.submit(move |connection| queue::expire(connection, &expiry)))
+    }
+
+    fn forget_callbacks(&self, until: UnixMillis, limit: usize) -> Answer<'_, usize> {
+        Box::pin(self.writer.submit(move |connection| forgetting::forget(connection, until, limit)))
     }
 
     fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Digest) -> Answer<'a, Option<Addressee>> {

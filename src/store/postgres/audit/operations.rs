@@ -32,7 +32,8 @@ pub(in crate::store::postgres) const SLICE: &str = concat!(
          EXISTS (SELECT FROM untold u WHERE u.bucket = o.bucket AND u.transaction_id = o.transaction_id), \
          (o.lane IS NULL) = (o.v1_digest IS NULL) AND (o.lane IS NULL OR EXISTS (SELECT FROM lanes l \
          WHERE l.bucket = o.bucket AND l.merchant = o.merchant AND l.lane = o.lane AND l.direction = o.direction \
-         AND l.shop = o.shop AND l.currency = o.currency)) \
+         AND l.shop = o.shop AND l.currency = o.currency)), \
+         coalesce(o.finished_at <= (SELECT until FROM forgotten), false) \
          FROM slice o ORDER BY o.bucket, o.transaction_id"
     )
 );
@@ -50,6 +51,7 @@ struct Around {
     counted: bool,
     untold: bool,
     listed: bool,
+    forgotten: bool,
     finished: bool,
     customer: bool,
 }
@@ -68,6 +70,7 @@ impl Around {
             counted: get(found, COLUMNS + 8)?,
             untold: get(found, COLUMNS + 9)?,
             listed: get(found, COLUMNS + 10)?,
+            forgotten: get(found, COLUMNS + 11)?,
             finished: row.finished_at.is_some(),
             customer: row.customer_account_id.is_some(),
         })
@@ -156,7 +159,7 @@ fn surroundings(findings: &mut Findings, stored: &Stored, around: &Around) {
         (around.kept_missing, "the names that its schema kept are missing"),
         (!around.listed, "its lane is not the one of its merchant, direction, shop and currency"),
         (around.reserved, "its order_id is reserved for v1 as well"),
-        (tells && !around.told, "its result is not queued to be told"),
+        (tells && !around.told && !around.forgotten, "its result is not queued to be told"),
         (!tells && around.told, "it is queued to be told of, and nobody is to be told"),
         (around.job && !pending, "it is finished and has a provider job"),
         (around.counted && operation.state.status() == Status::Failed, "it failed and counts for its customer's day"),

@@ -331,6 +331,7 @@ fn make_version_5(place: &Place) -> Digest {
     }
     let reserved = old_key(&vault, "acme", Direction::Payin, "reserved");
     assert_eq!(connection.execute("UPDATE reserved_ids SET order_key = ?1", [reserved.0]).unwrap(), 1);
+    connection.execute_batch("DROP TABLE forgotten").unwrap();
     connection.pragma_update(None, "user_version", 5).unwrap();
     old_key(&vault, "acme", Direction::Payin, "journaled")
 }

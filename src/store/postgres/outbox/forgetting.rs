@@ -1,0 +1,30 @@
+//! Callbacks that were told long ago leave the store.
+
+use deadpool_postgres::GenericClient;
+
+use crate::domain::UnixMillis;
+use crate::store::postgres::fault::Fault;
+use crate::store::postgres::row::{get, narrow};
+use crate::store::rows::callback::{DELIVERED, FAILED};
+
+/// Removes callbacks with their tries, and notes until when: an audit does not look for them.
+pub(super) async fn forget(client: &impl GenericClient, until: UnixMillis, limit: usize) -> Result<usize, Fault> {
+    let statement = client.prepare_cached(FORGET).await?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut forgotten = 0;
+    for state in [DELIVERED, FAILED] {
+        let row = client.query_one(&statement, &[&narrow(state), &until.0, &limit]).await?;
+        forgotten += usize::try_from(get::<i64>(&row, 0)?).unwrap_or(0);
+    }
+    Ok(forgotten)
+}
+
+/// What somebody resends at this moment is left to them.
+pub(in crate::store::postgres) const FORGET: &str = "WITH old AS MATERIALIZED (SELECT bucket, key FROM callbacks_told \
+    WHERE state = $1 AND queued_at <= $2 ORDER BY queued_at, key LIMIT $3 FOR UPDATE SKIP LOCKED), \
+    gone AS (DELETE FROM callbacks_told AS c USING old WHERE c.bucket = old.bucket AND c.key = old.key \
+    RETURNING c.bucket, c.key), \
+    tries AS (DELETE FROM callback_tries AS t USING gone WHERE t.bucket = gone.bucket AND t.key = gone.key), \
+    noted AS (INSERT INTO forgotten SELECT 1, $2 WHERE EXISTS (SELECT FROM gone) \
+    ON CONFLICT (id) DO UPDATE SET until = greatest(forgotten.until, excluded.until)) \
+    SELECT count(*) FROM gone";
