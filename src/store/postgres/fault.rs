@@ -70,6 +70,10 @@ impl Fault {
             Self::Pool(error) => return StoreError::Unavailable(error.to_string()),
         };
         match error.as_db_error() {
+            // It names the table, and nothing of a row.
+            Some(said) if *said.code() == SqlState::INSUFFICIENT_PRIVILEGE => {
+                StoreError::Unavailable(format!("the database refuses: {} ({})", said.message(), said.code().code()))
+            }
             Some(said) if is_data(said.code()) => {
                 let table = said.table().unwrap_or("a statement");
                 StoreError::Corrupt(format!("the database refused {table}: {}", said.code().code()))
@@ -118,9 +122,11 @@ fn remedy_of(code: &SqlState) -> Remedy {
     }
 }
 
-/// Whether a code is of the data or the statement, rather than of the moment.
+/// Whether a code is of the data or the statement, rather than of the moment. What the user may not do is neither: an
+/// operator grants it, and all goes on.
 fn is_data(code: &SqlState) -> bool {
-    ["21", "22", "23", "42"].iter().any(|class| code.code().starts_with(class))
+    *code != SqlState::INSUFFICIENT_PRIVILEGE
+        && ["21", "22", "23", "42"].iter().any(|class| code.code().starts_with(class))
 }
 
 pub(super) fn closed() -> StoreError {

@@ -50,24 +50,48 @@ fn a_tool_makes_no_store() {
     open_beside(&place.url(), &key(1), Arc::new(SystemRandomness::default())).unwrap();
 }
 
-#[tokio::test]
-async fn a_user_that_may_make_no_tables_serves_those_that_are_there() {
-    let Some(place) = Place::new() else { return };
-    drop(place.open_node());
+/// A user who may read and write the tables that are there, and make none.
+fn humble(place: &Place) -> String {
     let user = place.0.sql("SELECT current_database() || '_user'");
     place.0.sql(&format!(
         "CREATE ROLE {user} LOGIN; REVOKE ALL ON SCHEMA public FROM public; GRANT USAGE ON SCHEMA public TO {user}; \
          GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {user}"
     ));
+    user
+}
+
+/// A node of that user, who looks for the server at more hosts, too.
+fn humble_node(place: &Place, user: &str, more_hosts: &str) -> PostgresStore {
     let url = place.0.url();
     let (_, at) = url.split_once('@').unwrap();
-    let url = PostgresUrl::parse(&format!("postgres://{user}@{at}"), |path| path.into()).unwrap();
-    let store = open(&url, &key(1), Arc::new(SystemRandomness::default())).unwrap().store;
+    let url = PostgresUrl::parse(&format!("postgres://{user}:TOPSECRET@{more_hosts}{at}"), |path| path.into()).unwrap();
+    open(&url, &key(1), Arc::new(SystemRandomness::default())).unwrap().store
+}
+
+#[tokio::test]
+async fn a_user_that_may_make_no_tables_serves_those_that_are_there() {
+    let Some(place) = Place::new() else { return };
+    drop(place.open_node());
+    let store = humble_node(&place, &humble(&place), "");
     created(&store, deposit("acme", "one")).await;
     created(&store, withdrawal("acme", "two")).await;
     store.reserve(&merchant("acme"), Direction::Payin, &[OrderId::new("three").unwrap()]).await.unwrap();
     store.probe().await.unwrap();
     audited(&store).await;
+}
+
+#[tokio::test]
+async fn a_permission_that_is_missing_is_told_and_passes() {
+    let Some(place) = Place::new() else { return };
+    drop(place.open_node());
+    let user = humble(&place);
+    let store = humble_node(&place, &user, "");
+    place.0.sql(&format!("REVOKE INSERT ON operations FROM {user}"));
+    let refused = store.create(deposit("acme", "one")).await.unwrap_err().to_string();
+    let told = "the store is unavailable: the database refuses: permission denied for table operations (42501)";
+    assert_eq!(refused, told);
+    place.0.sql(&format!("GRANT INSERT ON operations TO {user}"));
+    created(&store, deposit("acme", "one")).await;
 }
 
 #[test]
