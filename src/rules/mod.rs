@@ -52,6 +52,7 @@ pub use merchant::{
 pub use pages::{
     DetailValues, InstructionValues, Language, PageState, PageValues, Pages, PaymentValues, TextDirection,
 };
+pub(crate) use postgres::host_and_port;
 pub use postgres::{PostgresTls, PostgresUrl};
 pub(crate) use problems::did_you_mean;
 pub use problems::{Paint, Place, Problem, Problems, Related, Severity};

@@ -114,6 +114,15 @@ fn mode_of(text: &str) -> Result<PostgresTls, String> {
     }
 }
 
+/// A server, for people.
+pub(crate) fn host_and_port(host: &Host, port: u16) -> String {
+    match host {
+        Host::Tcp(name) if name.contains(':') => format!("[{name}]:{port}"),
+        Host::Tcp(name) => format!("{name}:{port}"),
+        Host::Unix(directory) => format!("{}:{port}", directory.display()),
+    }
+}
+
 /// `postgres://one:5432,two:5432/name`: for people.
 impl fmt::Display for PostgresUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -122,11 +131,7 @@ impl fmt::Display for PostgresUrl {
             let separator = if number == 0 { "" } else { "," };
             let ports = self.config.get_ports();
             let port = ports.get(number).or_else(|| ports.first()).copied().unwrap_or(5432);
-            match host {
-                Host::Tcp(name) if name.contains(':') => write!(f, "{separator}[{name}]:{port}")?,
-                Host::Tcp(name) => write!(f, "{separator}{name}:{port}")?,
-                Host::Unix(directory) => write!(f, "{separator}{}:{port}", directory.display())?,
-            }
+            write!(f, "{separator}{}", host_and_port(host, port))?;
         }
         write!(f, "/{}", self.config.get_dbname().or(self.config.get_user()).unwrap_or_default())
     }

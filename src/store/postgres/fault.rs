@@ -3,6 +3,8 @@
 use deadpool_postgres::{PoolError, TimeoutType};
 use tokio_postgres::error::SqlState;
 
+use super::refusals::Refusals;
+use super::words::{own, refused, said, with_source};
 use crate::store::StoreError;
 use crate::store::rows::NotOurs;
 
@@ -35,7 +37,7 @@ impl Fault {
         match self {
             Self::Database(error) if is_lost(error) => Remedy::Elsewhere,
             Self::Database(error) => error.code().map_or(Remedy::None, remedy_of),
-            Self::Pool(PoolError::Backend(error)) => match error.code() {
+            Self::Pool(PoolError::Backend(error)) => match code_of(error) {
                 // A wrong password or name stays wrong.
                 Some(code) if remedy_of(code) == Remedy::None => Remedy::None,
                 _ => Remedy::Elsewhere,
@@ -64,22 +66,18 @@ impl Fault {
             }
             Self::Pool(PoolError::Closed) => return closed(),
             Self::Pool(PoolError::Backend(error)) if error.as_db_error().is_none() => {
-                return StoreError::Unavailable(format!("the database cannot be reached: {error}"));
+                let why = Refusals::of(&error).map_or_else(|| with_source(&error), |refusals| refusals.told(said));
+                return StoreError::Unavailable(format!("the database cannot be reached: {why}"));
             }
             Self::Pool(PoolError::Backend(error)) | Self::Database(error) => error,
             Self::Pool(error) => return StoreError::Unavailable(error.to_string()),
         };
         match error.as_db_error() {
-            // It names the table, and nothing of a row.
-            Some(said) if *said.code() == SqlState::INSUFFICIENT_PRIVILEGE => {
-                StoreError::Unavailable(format!("the database refuses: {} ({})", said.message(), said.code().code()))
+            Some(fault) if is_data(fault.code()) => StoreError::Corrupt(refused(fault)),
+            Some(fault) => StoreError::Unavailable(said(fault)),
+            None if is_lost(&error) => {
+                StoreError::Unavailable(format!("the database is away: {}", with_source(&error)))
             }
-            Some(said) if is_data(said.code()) => {
-                let table = said.table().unwrap_or("a statement");
-                StoreError::Corrupt(format!("the database refused {table}: {}", said.code().code()))
-            }
-            Some(said) => StoreError::Unavailable(format!("the database says {}", said.code().code())),
-            None if is_lost(&error) => StoreError::Unavailable(format!("the database is away: {error}")),
             // A column that does not hold what it is made for.
             None => StoreError::Corrupt(format!("the database's answer is not understood: {error}")),
         }
@@ -87,14 +85,20 @@ impl Fault {
 
     /// What is told to whoever opens the store: the database's own words, which are about the connection then.
     pub(super) fn told_to_operators(self) -> String {
-        match &self {
-            Self::Database(error) | Self::Pool(PoolError::Backend(error)) => {
-                let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-                error.as_db_error().map_or_else(|| format!("{error}{cause}"), |said| said.message().to_owned())
-            }
-            _ => self.told().to_string(),
+        let (Self::Database(error) | Self::Pool(PoolError::Backend(error))) = &self else {
+            return self.told().to_string();
+        };
+        match (error.as_db_error(), Refusals::of(error)) {
+            (Some(fault), _) => own(fault),
+            (None, Some(refusals)) => refusals.told(own),
+            (None, None) => with_source(error),
         }
     }
+}
+
+/// The code of a connection that did not come to be.
+fn code_of(error: &tokio_postgres::Error) -> Option<&SqlState> {
+    error.code().or_else(|| Refusals::of(error)?.code())
 }
 
 /// Whether a connection is of no use any more, or never was.

@@ -4,12 +4,21 @@
 //! a word, and those behind it would not have their turn.
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use deadpool_postgres::Connect;
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::timeout;
 use tokio_postgres::config::Host;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Client, Config, Connection, Error, Socket};
+
+use super::refusals::Refusals;
+use crate::rules::host_and_port;
+
+/// Of several hosts, one that has not answered by now is said to be silent: the pool, which gives up soon after, would not
+/// know which of them it was.
+const SILENCE: Duration = Duration::from_millis(2800);
 
 /// Connects to whichever host takes writes.
 pub(super) struct Hosts<T> {
@@ -55,27 +64,33 @@ where
     T::TlsConnect: Send,
     <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
 {
-    let mut tries = JoinSet::new();
-    for config in configs {
-        let (config, tls) = (config.clone(), tls.clone());
-        tries.spawn(async move { config.connect(tls).await });
+    if let [alone] = configs {
+        return alone.connect(tls.clone()).await;
     }
-    let mut refused: Option<Error> = None;
-    while let Some(tried) = tries.join_next().await {
+    let mut under_way = JoinSet::new();
+    for (number, config) in configs.iter().cloned().enumerate() {
+        let tls = tls.clone();
+        under_way.spawn(async move {
+            let tried = timeout(SILENCE, config.connect(tls)).await;
+            tried.map_or_else(|_| Err(None), |tried| tried.map_err(Some)).map_err(|error| (number, error))
+        });
+    }
+    let mut refused = Vec::new();
+    while let Some(tried) = under_way.join_next().await {
         match tried {
             Ok(Ok(connected)) => return Ok(connected),
-            // What a server says tells more than that another one is no leader, or not there.
-            Ok(Err(error)) if refused.as_ref().is_none_or(|known| known.as_db_error().is_none()) => {
-                refused = Some(error);
-            }
-            Ok(Err(_)) | Err(_) => {}
+            Ok(Err(refusal)) => refused.push(refusal),
+            Err(_) => {}
         }
     }
-    match refused {
-        Some(error) => Err(error),
-        // Every try panicked: whoever waits has a limit.
-        None => std::future::pending().await,
-    }
+    refused.sort_by_key(|(number, _)| *number);
+    let refusals = refused.into_iter().map(|(number, error)| (place(&configs[number]), error)).collect();
+    Err(Refusals::new(refusals).into_error().await)
+}
+
+fn place(config: &Config) -> String {
+    let port = config.get_ports().first().copied().unwrap_or(5432);
+    config.get_hosts().first().map(|host| host_and_port(host, port)).unwrap_or_default()
 }
 
 /// The same for each host alone.

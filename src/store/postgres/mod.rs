@@ -31,6 +31,7 @@ mod nodes;
 mod opening;
 mod outbox;
 mod preparations;
+mod refusals;
 mod reserved;
 mod row;
 mod schema;
@@ -40,6 +41,7 @@ mod statuses;
 mod tests;
 mod turns;
 mod usage;
+mod words;
 
 use std::sync::Arc;
 

@@ -114,6 +114,37 @@ fn what_cannot_be_reached_is_told_without_its_password() {
     let refused = open(&url, &key(1), Arc::new(SystemRandomness::default())).unwrap_err().to_string();
     assert!(refused.starts_with("postgres://127.0.0.1:9/db: cannot open the store: "), "{refused}");
     assert!(!refused.contains("TOPSECRET"), "{refused}");
+    assert!(refused.contains("Connection refused"), "{refused}");
+}
+
+#[test]
+fn of_several_hosts_each_is_told_with_its_reason() {
+    let Some(place) = Place::new() else { return };
+    let url = place.0.url().replacen('@', ":TOPSECRET@127.0.0.1:9,", 1).replacen("/test", "/none", 1);
+    let url = PostgresUrl::parse(&url, |path| path.into()).unwrap();
+    let refused = open(&url, &key(1), Arc::new(SystemRandomness::default())).unwrap_err().to_string();
+    assert!(
+        refused.contains(": 127.0.0.1:9: error connecting to server: Connection refused (os error 111); "),
+        "{refused}"
+    );
+    assert!(refused.contains(" does not exist (3D000)") && !refused.contains("TOPSECRET"), "{refused}");
+}
+
+#[tokio::test]
+async fn what_keeps_a_running_node_from_its_hosts_is_told_in_words() {
+    let Some(place) = Place::new() else { return };
+    drop(place.open_node());
+    let user = humble(&place);
+    let store = humble_node(&place, &user, "127.0.0.1:9,");
+    store.probe().await.unwrap();
+    place.0.sql(&format!("ALTER ROLE {user} NOLOGIN"));
+    place.0.sql(&format!("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = '{user}'"));
+    let refused = store.probe().await.unwrap_err().to_string();
+    let unreachable = "the store is unavailable: the database cannot be reached: 127.0.0.1:9: error connecting to \
+        server: Connection refused (os error 111); 127.0.0.1:";
+    assert!(refused.starts_with(unreachable), "{refused}");
+    assert!(refused.ends_with(": the database does not let this user in (28000)"), "{refused}");
+    assert!(!refused.contains("TOPSECRET"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
