@@ -23,7 +23,10 @@ pub enum Failure {
     /// The caller asked for something that this gateway does not offer: its name, for the caller.
     NotOffered(&'static str),
     /// The caller may send the same request again: the store or the engine cannot take it now.
-    Unavailable,
+    Unavailable {
+        /// For the log.
+        cause: String,
+    },
     /// The engine must be looked at by the platform: it answered what the gateway cannot pass on.
     BadEngineReply {
         /// For the log.
@@ -212,11 +215,11 @@ impl Failure {
             Self::EngineUnreachable { .. } => Some("engine_unreachable"),
             Self::EngineTimeout => Some("engine_timeout"),
             Self::EngineBusy { .. } => Some("engine_busy"),
+            Self::Unavailable { .. } => Some("unavailable"),
             Self::Invalid(_)
             | Self::Conflict(_)
             | Self::NotFound
             | Self::NotOffered(_)
-            | Self::Unavailable
             | Self::EngineSaid(_)
             | Self::Internal { .. } => None,
         }

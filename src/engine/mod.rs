@@ -131,11 +131,7 @@ impl From<StoreError> for Refused {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::Unavailable(cause) => {
-                // The access line shows the 503, and the store tells of its disk: a warning each would flood the log.
-                tracing::debug!(%cause, "the store is unavailable");
-                Self::Unavailable
-            }
+            StoreError::Unavailable(cause) => Self::Unavailable { cause },
             StoreError::Corrupt(cause) => Self::Internal { cause },
         }
     }

@@ -88,6 +88,8 @@ struct Core {
     /// Requests for customers' pages.
     visits: PerAddress,
     bad_replies: Seldom,
+    /// Requests that nothing could be decided about: while a store is away, each is one.
+    unavailable: Seldom,
 }
 
 impl Gateway {
@@ -99,7 +101,7 @@ impl Gateway {
         let callback_signature = rules.gateway.engine_keys.callback_signature.clone();
         let failed_authentications = PerAddress::new(rules.gateway.limits.unauthenticated_per_ip);
         let visits = PerAddress::new(rules.gateway.limits.pages_per_ip);
-        let bad_replies = Seldom::default();
+        let (bad_replies, unavailable) = (Seldom::default(), Seldom::default());
         Self(Arc::new(Core {
             wiring,
             trusted_proxies,
@@ -107,6 +109,7 @@ impl Gateway {
             failed_authentications,
             visits,
             bad_replies,
+            unavailable,
         }))
     }
 

@@ -166,7 +166,7 @@ fn told<'a>(failure: &'a Failure, order_id: &str) -> Told<'a> {
         Failure::NotOffered(what) => {
             Told::new(StatusCode::NOT_IMPLEMENTED, format!("{what} is not offered by this gateway"))
         }
-        Failure::Unavailable => {
+        Failure::Unavailable { .. } => {
             Told::new(StatusCode::SERVICE_UNAVAILABLE, again("the service cannot take this now")).after(SOON)
         }
         Failure::BadEngineReply { .. } => {
@@ -391,7 +391,7 @@ mod tests {
             (Failure::Conflict(Complaint::member("order_id", "exists already")), 409),
             (Failure::NotFound, 404),
             (Failure::NotOffered("the balance"), 501),
-            (Failure::Unavailable, 503),
+            (Failure::Unavailable { cause: cause() }, 503),
             (Failure::BadEngineReply { cause: cause() }, 502),
             (Failure::EngineUnreachable { cause: cause() }, 502),
             (Failure::EngineTimeout, 504),
@@ -415,7 +415,7 @@ mod tests {
     fn failures_of_the_engine_say_that_a_repeat_is_safe() {
         let cause = String::new;
         for failure in [
-            Failure::Unavailable,
+            Failure::Unavailable { cause: cause() },
             Failure::BadEngineReply { cause: cause() },
             Failure::EngineUnreachable { cause: cause() },
             Failure::EngineTimeout,

@@ -3,6 +3,7 @@
 use std::process::{Command, Output};
 
 use super::*;
+use crate::support::bodies::deposit;
 
 /// What a node says of all of them.
 fn detail(gateway: &Gateway) -> Value {
@@ -142,6 +143,33 @@ fn a_file_has_one_gateway() {
     assert_eq!((&document["nodes"], &document["same_rules"]), (&json!(null), &json!(null)));
     assert_eq!(gauge(&gateway, "paybridge_nodes"), "1.0");
     assert_eq!(gauge(&gateway, "paybridge_nodes_other_rules"), "0.0");
+}
+
+#[tokio::test]
+async fn why_creates_are_refused_is_in_the_log_now_and_then() {
+    let Some(server) = server() else { return };
+    let database = Arc::new(server.database());
+    let mut gateway = Gateway::prepare_on(&Rules::default(), Some(Arc::clone(&database)));
+    gateway.spawn();
+    assert!(gateway.wait_ready(), "{}", gateway.log());
+    let name = database.sql("SELECT current_database()");
+    database.sql(&format!("ALTER DATABASE {name} SET default_transaction_read_only = on"));
+    database.sql(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+         WHERE datname = current_database() AND application_name = 'paybridge'",
+    );
+    for number in 0..3 {
+        gateway.client().send(&Request::deposit(&ACME, &deposit(&format!("order-{number}")))).await.expect(503);
+    }
+    eventually("three lines", async || {
+        let lines = gateway.log().matches(" status=503 reason=unavailable ").count();
+        (lines == 3).then_some(())
+    })
+    .await;
+    let log = gateway.log();
+    let told: Vec<_> = log.lines().filter(|line| line.contains("a request was refused for now")).collect();
+    let cause = "the database cannot be reached: error connecting to server: database does not allow writes";
+    assert!(told.len() == 1 && told[0].contains("WARN") && told[0].contains(cause), "{log}");
 }
 
 #[test]

@@ -170,14 +170,19 @@ impl Exchange {
             Failure::EngineUnreachable { cause } => {
                 tracing::debug!(request_id = %request_id(), route = self.route, %cause, "the engine could not be reached");
             }
+            Failure::Unavailable { cause } => {
+                if let Some(left_out) = self.core.unavailable.due(Instant::now()) {
+                    tracing::warn!(request_id = %request_id(), route = self.route, %cause, left_out,
+                        "a request was refused for now");
+                }
+            }
             Failure::EngineTimeout
             | Failure::Invalid(_)
             | Failure::Conflict(_)
             | Failure::NotFound
             | Failure::NotOffered(_)
             | Failure::EngineBusy { .. }
-            | Failure::EngineSaid(_)
-            | Failure::Unavailable => {}
+            | Failure::EngineSaid(_) => {}
         }
     }
 }

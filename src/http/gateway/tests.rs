@@ -378,6 +378,8 @@ async fn failures_that_pass_say_that_a_repeat_is_safe() {
     let answered = fixture.send(Call::v2(Method::GET, &format!("/api/v2/transactions/{AWAY}"), "")).await;
     assert_eq!((answered.status, answered.header("retry-after")), (503, Some("1")));
     assert!(answered.message().contains("may be sent again"), "{answered:?}");
+    let line = fixture.lines.all().pop().unwrap();
+    assert!(line.contains(r#"reason: Some("unavailable")"#), "{line}");
 }
 
 #[tokio::test]

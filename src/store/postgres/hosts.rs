@@ -14,6 +14,7 @@ use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Client, Config, Connection, Error, Socket};
 
 use super::refusals::Refusals;
+use super::words::{said, with_source};
 use crate::rules::host_and_port;
 
 /// Of several hosts, one that has not answered by now is said to be silent: the pool, which gives up soon after, would not
@@ -48,7 +49,8 @@ where
             let (client, connection) = first(&self.configs, &self.tls).await?;
             let driven = tokio::spawn(async move {
                 if let Err(error) = connection.await {
-                    tracing::debug!(%error, "a connection to the database has ended");
+                    let error = error.as_db_error().map_or_else(|| with_source(&error), said);
+                    tracing::debug!(error, "a connection to the database has ended");
                 }
             });
             Ok((client, driven))

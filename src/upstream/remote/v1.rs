@@ -81,7 +81,8 @@ impl Remote {
                 }
             }
         }
-        Err(Refused::Failed(Failure::Unavailable))
+        let cause = "what stood under its external_id was gone again and again".to_owned();
+        Err(Refused::Failed(Failure::Unavailable { cause }))
     }
 
     /// What stands under the `external_id` of a v1 create, in the journal or reserved for v1.
