@@ -1,12 +1,17 @@
 //! `store.url` of a PostgreSQL database (contract section 11).
 
+mod parameters;
+mod parts;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr as _;
 use std::time::Duration;
 
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
+
+use self::parameters::Parameters;
+use self::parts::Parts;
 
 /// How long a connection to a host may take. All hosts are asked at once.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -42,31 +47,27 @@ impl PostgresUrl {
     /// # Errors
     /// What is wrong with it, in words that hold nothing of it.
     pub fn parse(text: &str, resolve: impl FnOnce(&str) -> PathBuf) -> Result<Self, String> {
-        // What stands behind an `@` of a password would be taken for the host, and hosts are shown.
-        if text.matches('@').count() > 1 {
-            return Err("has more than one @: in a user or a password it is written %40".to_owned());
-        }
-        let (base, query) = text.split_once('?').unwrap_or((text, ""));
-        let (mut tls, mut roots, mut others) = (None, None, Vec::new());
-        for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
-            match parameter.split_once('=') {
-                Some(("sslmode", mode)) => tls = Some(mode_of(mode)?),
-                Some(("sslrootcert", path)) => roots = Some(path),
-                _ => others.push(parameter),
-            }
-        }
-        let rest = if others.is_empty() { base.to_owned() } else { format!("{base}?{}", others.join("&")) };
-        let mut config = Config::from_str(&rest).map_err(|_| "is no PostgreSQL URL that is understood".to_owned())?;
-        if config.get_hosts().is_empty() {
-            return Err("names no host".to_owned());
-        }
-        if config.get_user().is_none() {
+        let parts = Parts::of(text)?;
+        let parameters = Parameters::of(parts.query)?;
+        if !parts.has_user && !parameters.has("user") {
             return Err("names no user".to_owned());
         }
-        let tls = tls.unwrap_or(PostgresTls::IfOffered);
-        if roots.is_some() && matches!(tls, PostgresTls::Off | PostgresTls::IfOffered) {
-            return Err("has sslrootcert, which needs sslmode=require, verify-ca or verify-full".to_owned());
+        parts.check_hosts()?;
+        for (name, stands) in [
+            ("user", parts.has_user),
+            ("password", parts.has_password),
+            ("dbname", !parts.name.is_empty()),
+            ("host", !parts.hosts.is_empty()),
+            ("port", !parts.hosts.is_empty()),
+        ] {
+            if stands && parameters.has(name) {
+                return Err(format!("has a parameter {name}, and says it before the ? as well"));
+            }
         }
+        let understood = parameters.driven(parts.base);
+        let mut config = understood.map_err(|_| "is no PostgreSQL URL that is understood".to_owned())?;
+        check_numbers(&config)?;
+        let tls = parameters.tls()?;
         config.ssl_mode(match tls {
             PostgresTls::Off => SslMode::Disable,
             PostgresTls::IfOffered => SslMode::Prefer,
@@ -81,7 +82,7 @@ impl PostgresUrl {
             config.application_name("paybridge");
         }
         config.tcp_user_timeout(TCP_USER_TIMEOUT);
-        Ok(Self { config, tls, roots: roots.map(resolve) })
+        Ok(Self { config, tls, roots: parameters.roots().map(resolve) })
     }
 
     /// How to connect. It may hold a password.
@@ -103,14 +104,22 @@ impl PostgresUrl {
     }
 }
 
-/// libpq's `verify-ca` does not look at the host's name; here it is looked at.
-fn mode_of(text: &str) -> Result<PostgresTls, String> {
-    match text {
-        "disable" => Ok(PostgresTls::Off),
-        "prefer" => Ok(PostgresTls::IfOffered),
-        "require" => Ok(PostgresTls::Required),
-        "verify-ca" | "verify-full" => Ok(PostgresTls::Verified),
-        _ => Err("has an sslmode that is none of disable, prefer, require, verify-ca, verify-full".to_owned()),
+/// Whether there is a host, and as many ports and addresses as they need.
+fn check_numbers(config: &Config) -> Result<(), String> {
+    let (hosts, ports) = (config.get_hosts().len(), config.get_ports());
+    if hosts == 0 {
+        return Err("names no host".to_owned());
+    }
+    if ports.contains(&0) {
+        return Err("has a port that is none: a port is 1 to 65535".to_owned());
+    }
+    if ports.len() > 1 && ports.len() != hosts {
+        return Err(format!("names {hosts} hosts and {} ports", ports.len()));
+    }
+    match config.get_hostaddrs().len() {
+        0 => Ok(()),
+        addresses if addresses == hosts => Ok(()),
+        addresses => Err(format!("names {hosts} hosts and {addresses} addresses in hostaddr")),
     }
 }
 
@@ -163,20 +172,75 @@ mod tests {
     }
 
     #[test]
+    fn parameters_are_libpqs() {
+        let url = parsed("postgres:///bank?user=pay&host=%2Frun%2Fpg&port=5433").unwrap();
+        assert_eq!(url.to_string(), "postgres:///run/pg:5433/bank");
+        let url = parsed(
+            "postgres://pay@h/bank?sslmode=verify-ca&sslrootcert=my%20ca.pem&target_session_attrs=read-write\
+             &connect_timeout=2&keepalives=1&keepalives_idle=30&keepalives_interval=10&keepalives_count=3\
+             &application_name=pay%20here&options=-cgeqo%3Doff&channel_binding=require&sslnegotiation=direct\
+             &hostaddr=127.0.0.1",
+        );
+        let url = url.unwrap();
+        assert_eq!((url.tls(), url.roots()), (PostgresTls::Verified, Some(Path::new("/rules/my ca.pem"))));
+        assert_eq!(url.config().get_application_name(), Some("pay here"));
+        assert_eq!(url.config().get_keepalives_retries(), Some(3));
+        for system in ["sslrootcert=system", "sslmode=verify-full&sslrootcert=system", "sslmode=verify-full"] {
+            let url = parsed(&format!("postgres://pay@h/bank?{system}")).unwrap();
+            assert_eq!((url.tls(), url.roots()), (PostgresTls::Verified, None), "{system}");
+        }
+    }
+
+    #[test]
     fn what_is_no_url_is_refused_without_its_words() {
         for (text, why) in [
-            ("postgres://", "host"),
+            ("postgres://", "no user"),
+            ("postgres://u@", "no host"),
             ("postgres://host/db", "user"),
             ("postgres://u:TOPSECRET@h/db?sslmode=maybe", "sslmode"),
             ("postgres://u:TOPSECRET@h/db?sslrootcert=ca.pem", "sslrootcert"),
             ("postgres://u:TOPSECRET@h/db?sslmode=disable&sslrootcert=ca.pem", "sslrootcert"),
             ("postgres://u:p@TOPSECRET@h/db", "%40"),
             ("postgres://u:TOP@SECRET/TOPSECRET@h/db", "%40"),
-            ("postgres://u:TOPSECRET@h:port/db", "understood"),
-            ("postgres://u:TOPSECRET@h/db?unknown=1", "understood"),
+            ("postgres://u:TOP?SECRET@h/db", "%3F"),
+            ("postgres://u:TOPSECRET", "no user"),
+            ("postgres://:TOPSECRET@h/db", "no user"),
+            ("postgres://u:TOPSECRET@one,two:port/db", "a port of two that is none: a port is 1 to 65535"),
+            ("postgres://u:TOPSECRET@h:0/db", "a port of h that is none"),
+            ("postgres://u:TOPSECRET@h:65536/db", "a port of h that is none"),
+            ("postgres://u:TOPSECRET@1::2/db", "in brackets"),
+            ("postgres://u:TOPSECRET@[::1/db", "without ]"),
+            ("postgres://u:TOPSECRET@one,,two/db", "an empty host"),
+            ("postgres://u:TOPSECRET@h/db?unknown=1", "not known: unknown"),
+            ("postgres://u:TOPSECRET@h/db?sslmod=require", "not known: sslmod (did you mean `sslmode`?)"),
+            ("postgres://u:TOPSECRET@h/db?tcp_user_timeout=9", "not known: tcp_user_timeout"),
+            ("postgres://u:TOPSECRET@h/db?load_balance_hosts=random", "not known: load_balance_hosts"),
+            ("postgres://u:TOPSECRET@h/db?Top-Secret=1", "a parameter that is not known"),
+            ("postgres://u@h/db?password=x&topsecret=1", "a parameter that is not known"),
+            ("postgres://u:p@h/db?password=TOPSECRET", "has a parameter password, and"),
+            ("postgres://u:TOPSECRET@h/db?sslmode=disable&sslmode=require", "has sslmode twice"),
+            ("postgres://u:TOPSECRET@h/db?sslmode=allow", "none of disable, prefer, require"),
+            ("postgres://u:TOPSECRET@h/db?sslmode", "has sslmode without a value"),
+            ("postgres://u:TOPSECRET@h/db?sslmode=require&sslrootcert=system", "needs sslmode=verify-full"),
+            ("postgres://u:TOPSECRET@h/db?sslmode=require&sslrootcert=%ff", "sslrootcert that is no"),
+            ("postgres://u:TOPSECRET@h/db?target_session_attrs=any", "other than read-write"),
+            ("postgres://u:TOPSECRET@h/db?host=other", "has a parameter host, and"),
+            ("postgres://u:TOPSECRET@h/db?port=1", "has a parameter port, and"),
+            ("postgres://u:TOPSECRET@h/db?user=v", "has a parameter user, and"),
+            ("postgres://u:TOPSECRET@h/db?dbname=v", "has a parameter dbname, and"),
+            ("postgres://u:TOPSECRET@/db?host=a,b", "several hosts in the parameter host"),
+            ("postgres://u:TOPSECRET@/db?host=a&port=1,2", "names 1 hosts and 2 ports"),
+            ("postgres://u:TOPSECRET@/db?host=a&port=0", "a port that is none"),
+            ("postgres://u:TOPSECRET@one,two/db?hostaddr=127.0.0.1", "names 2 hosts and 1 addresses"),
+            (
+                "postgres://u:TOPSECRET@h/db?connect_timeout=3s",
+                "has connect_timeout with a value that is none: it may be whole seconds",
+            ),
+            ("postgres://u:TOPSECRET@h/db?channel_binding=on", "it may be disable, prefer or require"),
+            ("postgres://u:TOPSECRET@h/db?application_name=%ff", "has application_name with a value"),
         ] {
             let error = parsed(text).unwrap_err();
-            assert!(error.contains(why) && !error.contains("TOPSECRET"), "{text}: {error}");
+            assert!(error.contains(why) && !error.to_uppercase().contains("TOPSECRET"), "{text}: {error}");
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use deadpool_postgres::Connect;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
-use tokio_postgres::config::Host;
+use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Client, Config, Connection, Error, Socket};
 
@@ -102,7 +102,8 @@ fn each(config: &Config) -> Vec<Config> {
         let mut alone = without_hosts(config);
         match hosts.get(number) {
             Some(Host::Tcp(name)) => _ = alone.host(name),
-            Some(Host::Unix(directory)) => _ = alone.host_path(directory),
+            // Nobody listens in between, and servers offer no TLS there: as with libpq, `sslmode` is of the others.
+            Some(Host::Unix(directory)) => _ = alone.host_path(directory).ssl_mode(SslMode::Disable),
             None => {}
         }
         if let Some(address) = addresses.get(number) {
@@ -152,5 +153,7 @@ mod tests {
         let parsed = |hosts: &str| Config::from_str(&format!("postgres://u:hush@{hosts}{rest}")).unwrap();
         assert_eq!(each(&parsed("one:1,two:2")), [parsed("one:1"), parsed("two:2")]);
         assert_eq!(each(&parsed("one")), [parsed("one:5432")]);
+        let mut socket = parsed("%2Frun:5432");
+        assert_eq!(each(&parsed("%2Frun")), [socket.ssl_mode(SslMode::Disable).clone()]);
     }
 }

@@ -1,6 +1,7 @@
 //! Nodes that start at once, are of another release, or lose their connections.
 
 use std::collections::HashSet;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -115,6 +116,21 @@ fn what_cannot_be_reached_is_told_without_its_password() {
     assert!(refused.starts_with("postgres://127.0.0.1:9/db: cannot open the store: "), "{refused}");
     assert!(!refused.contains("TOPSECRET"), "{refused}");
     assert!(refused.contains("Connection refused"), "{refused}");
+}
+
+#[test]
+fn a_socket_is_used_whatever_sslmode_says() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let path = directory.path().display();
+    let Some(server) = server::Server::start(&[&format!("unix_socket_directories={path}")]) else { return };
+    let place = Place(server.database());
+    let [port, name] = ["inet_server_port()", "current_database()"].map(|what| place.0.sql(&format!("SELECT {what}")));
+    for mode in ["disable", "prefer", "require", "verify-full"] {
+        let url = format!("postgres://paybridge@/{name}?host={path}&port={port}&sslmode={mode}");
+        let url = PostgresUrl::parse(&url, |path| path.into()).unwrap();
+        open(&url, &key(1), Arc::new(SystemRandomness::default())).unwrap();
+    }
 }
 
 #[test]

@@ -1,0 +1,168 @@
+//! The parameters of a `postgres://` URL, by libpq's names.
+
+use std::str::FromStr as _;
+
+use tokio_postgres::Config;
+
+use super::PostgresTls;
+use crate::rules::did_you_mean;
+
+/// Those whose values are the driver's to understand, each with what it may be.
+const DRIVERS: &[(&str, &str)] = &[
+    ("application_name", "a name"),
+    ("channel_binding", "disable, prefer or require"),
+    ("connect_timeout", "whole seconds"),
+    ("dbname", "the name of a database"),
+    ("host", "hosts, or the directory of a socket"),
+    ("hostaddr", "IP addresses"),
+    ("keepalives", "0 or 1"),
+    ("keepalives_count", "a whole number"),
+    ("keepalives_idle", "whole seconds"),
+    ("keepalives_interval", "whole seconds"),
+    ("options", "options of a session"),
+    ("password", "a password"),
+    ("port", "1 to 65535"),
+    ("sslnegotiation", "postgres or direct"),
+    ("user", "a user"),
+];
+
+/// Those that are understood here.
+const OURS: [&str; 3] = ["sslmode", "sslrootcert", "target_session_attrs"];
+
+/// What parameters say.
+#[derive(Debug, Default)]
+pub(super) struct Parameters<'a> {
+    mode: Option<PostgresTls>,
+    roots: Option<Roots>,
+    /// For the driver, names and values as they are written.
+    others: Vec<(&'a str, &'a str)>,
+}
+
+/// `sslrootcert`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Roots {
+    /// The authorities of the system.
+    System,
+    /// Those in a file.
+    File(String),
+}
+
+impl<'a> Parameters<'a> {
+    /// # Errors
+    /// As [`super::PostgresUrl::parse`].
+    pub fn of(query: &'a str) -> Result<Self, String> {
+        let (mut read, mut names) = (Self::default(), Vec::new());
+        for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
+            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+            if !is_known(name) {
+                return Err(unknown(name, query));
+            }
+            read.add(name, value)?;
+            if names.contains(&name) {
+                return Err(format!("has {name} twice"));
+            }
+            names.push(name);
+        }
+        Ok(read)
+    }
+
+    fn add(&mut self, name: &'a str, value: &'a str) -> Result<(), String> {
+        let known = DRIVERS.iter().find(|(known, _)| *known == name);
+        if value.is_empty() {
+            return Err(format!("has {name} without a value"));
+        }
+        match (name, known) {
+            ("sslmode", _) => self.mode = Some(mode_of(value)?),
+            ("sslrootcert", _) if value == "system" => self.roots = Some(Roots::System),
+            ("sslrootcert", _) => {
+                let path = decoded(value).ok_or("has an sslrootcert that is no percent-encoded text")?;
+                self.roots = Some(Roots::File(path));
+            }
+            // The driver would take them for one.
+            ("host", _) if value.contains(',') => {
+                return Err(
+                    "has several hosts in the parameter host: write them before the ?, as one:5432,two".to_owned()
+                );
+            }
+            ("keepalives_count", _) => self.others.push(("keepalives_retries", value)),
+            (_, Some(_)) => self.others.push((name, value)),
+            _ if value == "read-write" => {}
+            _ => return Err(format!("has a {name} other than read-write: a gateway writes")),
+        }
+        match known {
+            Some((_, what)) if self.driven("").is_err() => {
+                Err(format!("has {name} with a value that is none: it may be {what}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether one is given, of those that are the driver's.
+    pub fn has(&self, name: &str) -> bool {
+        self.others.iter().any(|(known, _)| *known == name)
+    }
+
+    /// What the driver makes of a URL with these parameters.
+    ///
+    /// # Errors
+    /// It does not understand it.
+    pub fn driven(&self, base: &str) -> Result<Config, tokio_postgres::Error> {
+        let base = if base.is_empty() { "postgres://" } else { base };
+        let others: Vec<_> = self.others.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        Config::from_str(&format!("{base}?{}", others.join("&")))
+    }
+
+    /// How to use TLS.
+    ///
+    /// # Errors
+    /// `sslmode` and `sslrootcert` do not go together.
+    pub fn tls(&self) -> Result<PostgresTls, String> {
+        match (self.mode, &self.roots) {
+            (None | Some(PostgresTls::Verified), Some(Roots::System)) => Ok(PostgresTls::Verified),
+            (Some(_), Some(Roots::System)) => Err("has sslrootcert=system, which needs sslmode=verify-full".to_owned()),
+            (None | Some(PostgresTls::Off | PostgresTls::IfOffered), Some(Roots::File(_))) => {
+                Err("has sslrootcert, which needs sslmode=require, verify-ca or verify-full".to_owned())
+            }
+            (mode, _) => Ok(mode.unwrap_or(PostgresTls::IfOffered)),
+        }
+    }
+
+    /// The file that `sslrootcert` names.
+    pub fn roots(&self) -> Option<&str> {
+        match &self.roots {
+            Some(Roots::File(path)) => Some(path),
+            Some(Roots::System) | None => None,
+        }
+    }
+}
+
+/// libpq's `verify-ca` does not look at the host's name; here it is looked at.
+fn mode_of(text: &str) -> Result<PostgresTls, String> {
+    match text {
+        "disable" => Ok(PostgresTls::Off),
+        "prefer" => Ok(PostgresTls::IfOffered),
+        "require" => Ok(PostgresTls::Required),
+        "verify-ca" | "verify-full" => Ok(PostgresTls::Verified),
+        _ => Err("has an sslmode that is none of disable, prefer, require, verify-ca, verify-full".to_owned()),
+    }
+}
+
+fn is_known(name: &str) -> bool {
+    OURS.contains(&name) || DRIVERS.iter().any(|(known, _)| *known == name)
+}
+
+/// Only what looks like a name is told, and nothing where it could be what follows an `&` of a password.
+fn unknown(name: &str, query: &str) -> String {
+    let plain = name.len() <= 40 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    if !plain || query.contains("password") {
+        return "has a parameter that is not known".to_owned();
+    }
+    let hint = did_you_mean(name, DRIVERS.iter().map(|(known, _)| *known).chain(OURS));
+    format!("has a parameter that is not known: {name}{}", hint.map(|hint| format!(" ({hint})")).unwrap_or_default())
+}
+
+/// A percent-encoded text, as the driver decodes every other.
+fn decoded(text: &str) -> Option<String> {
+    let config = Config::from_str(&format!("postgres://?application_name={text}")).ok()?;
+    config.get_application_name().map(str::to_owned)
+}

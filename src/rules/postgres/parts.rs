@@ -1,0 +1,71 @@
+//! The parts of a `postgres://` URL. What may belong to a password is told in no complaint.
+
+/// A URL in its parts, as they are written.
+#[derive(Debug)]
+pub(super) struct Parts<'a> {
+    /// Everything before the parameters.
+    pub base: &'a str,
+    /// Whether it says who connects.
+    pub has_user: bool,
+    /// Whether it says with which password.
+    pub has_password: bool,
+    /// `one:5432,two`
+    pub hosts: &'a str,
+    /// The database.
+    pub name: &'a str,
+    /// The parameters.
+    pub query: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    /// # Errors
+    /// As [`super::PostgresUrl::parse`].
+    pub fn of(text: &'a str) -> Result<Self, String> {
+        // What stands behind an `@` of a password would be taken for the host, and hosts are shown.
+        if text.matches('@').count() > 1 {
+            return Err("has more than one @: in a user or a password it is written %40".to_owned());
+        }
+        let (base, query) = text.split_once('?').unwrap_or((text, ""));
+        if query.contains('@') {
+            return Err(
+                "has an @ behind a ?: in a user, a password or a parameter they are written %40 and %3F".to_owned()
+            );
+        }
+        let place = base.split_once("://").map_or(base, |(_, place)| place);
+        let (user, place) = place.split_once('@').map_or(("", place), |(user, place)| (user, place));
+        let (hosts, name) = place.split_once('/').unwrap_or((place, ""));
+        let (user, password) = user.split_once(':').unwrap_or((user, ""));
+        Ok(Self { base, has_user: !user.is_empty(), has_password: !password.is_empty(), hosts, name, query })
+    }
+
+    /// Whether each host has a name and a port that can be one.
+    ///
+    /// # Errors
+    /// As [`super::PostgresUrl::parse`].
+    pub fn check_hosts(&self) -> Result<(), String> {
+        if self.hosts.is_empty() {
+            return Ok(());
+        }
+        self.hosts.split(',').try_for_each(check_host)
+    }
+}
+
+fn check_host(text: &str) -> Result<(), String> {
+    let bracketed = text.strip_prefix('[').map(|rest| rest.split_once(']').ok_or("has a host with [ and without ]"));
+    let (host, port) = match bracketed.transpose()? {
+        Some((host, "")) => (host, None),
+        Some((host, rest)) => (host, Some(rest.strip_prefix(':').ok_or("has something behind the ] of a host")?)),
+        None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
+    };
+    if host.is_empty() {
+        return Err("names an empty host among its hosts".to_owned());
+    }
+    match port {
+        None | Some("") => Ok(()),
+        Some(port) if port.parse::<u16>().is_ok_and(|port| port > 0) => Ok(()),
+        Some(port) if port.contains(':') => {
+            Err("has a host with several colons: an IPv6 address is written in brackets, as [::1]:5432".to_owned())
+        }
+        Some(_) => Err(format!("has a port of {host} that is none: a port is 1 to 65535")),
+    }
+}
