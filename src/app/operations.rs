@@ -247,6 +247,7 @@ mod tests {
     fn store(directory: &Path) -> Arc<dyn Store> {
         let rules = StoreRules {
             url: StoreUrl::Sqlite(directory.join("paybridge.db")),
+            connections: 16,
             keys: StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] },
         };
         open_store(&rules, Arc::new(SystemRandomness::default()), Arc::default()).unwrap().store

@@ -19,14 +19,27 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// What was sent and not confirmed for so long is lost, and the connection with it.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The most connections of a process, where nothing else is said.
+pub(super) const DEFAULT_CONNECTIONS: usize = 16;
+
 /// Where a PostgreSQL database is, and how it is spoken to. `Debug` and `Display` show hosts and the database's name alone.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct PostgresUrl {
     /// All but TLS. It may hold a password.
     config: Config,
     tls: PostgresTls,
     roots: Option<PathBuf>,
+    connections: usize,
 }
+
+/// Both lead to the same database in the same way; how many connections do is no part of a URL.
+impl PartialEq for PostgresUrl {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.config, self.tls, &self.roots) == (&other.config, other.tls, &other.roots)
+    }
+}
+
+impl Eq for PostgresUrl {}
 
 /// `sslmode`, as libpq understands it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +95,20 @@ impl PostgresUrl {
             config.application_name("paybridge");
         }
         config.tcp_user_timeout(TCP_USER_TIMEOUT);
-        Ok(Self { config, tls, roots: parameters.roots().map(resolve) })
+        Ok(Self { config, tls, roots: parameters.roots().map(resolve), connections: DEFAULT_CONNECTIONS })
+    }
+
+    /// The same with another bound of connections.
+    #[must_use]
+    pub const fn with_connections(mut self, most: usize) -> Self {
+        self.connections = most;
+        self
+    }
+
+    /// The most connections of a process.
+    #[must_use]
+    pub const fn connections(&self) -> usize {
+        self.connections
     }
 
     /// How to connect. It may hold a password.

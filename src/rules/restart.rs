@@ -7,7 +7,7 @@ use super::{EngineRules, Gateway, Secret, Secrets, StoreKeys};
 type Same = fn(&Gateway, &Gateway) -> bool;
 
 /// The keys that need a restart, in the order of the file.
-const KEYS: [(&str, Same); 14] = [
+const KEYS: [(&str, Same); 15] = [
     ("server.listen", |running, new| running.server.listen == new.server.listen),
     ("server.public_url", |running, new| running.server.public_url == new.server.public_url),
     ("server.shutdown_grace", |running, new| running.server.shutdown_grace == new.server.shutdown_grace),
@@ -15,6 +15,7 @@ const KEYS: [(&str, Same); 14] = [
     ("admin.listen", |running, new| running.admin_listen == new.admin_listen),
     ("admin.token", |running, new| exposed(running.admin_token.as_ref()).eq(exposed(new.admin_token.as_ref()))),
     ("store.url", |running, new| running.store.url == new.store.url),
+    ("store.connections", |running, new| running.store.connections == new.store.connections),
     ("store.keys", |running, new| same_store_keys(&running.store.keys, &new.store.keys)),
     ("engine.url", |running, new| running.engine.to_string() == new.engine.to_string()),
     ("engine.trust", |running, new| {

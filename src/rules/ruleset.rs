@@ -139,6 +139,8 @@ pub struct TlsRules {
 pub struct StoreRules {
     /// Where the store is.
     pub url: StoreUrl,
+    /// The most connections to a database, which its URL knows too.
+    pub connections: usize,
     /// The keys that wrap the store's data keys.
     pub keys: StoreKeys,
 }

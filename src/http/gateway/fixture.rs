@@ -678,6 +678,7 @@ fn gateway_rules() -> GatewayRules {
         admin_token: None,
         store: StoreRules {
             url: StoreUrl::Sqlite(PathBuf::new()),
+            connections: 16,
             keys: StoreKeys { create_at: None, keys: Vec::new() },
         },
         engine: EngineRules::Embedded,

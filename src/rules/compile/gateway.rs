@@ -11,9 +11,10 @@ use toml::Spanned;
 use super::{Context, Here};
 use crate::domain::{BrowserUrl, CallbackUrl};
 use crate::rules::files::{Role, is_absent};
+use crate::rules::postgres::DEFAULT_CONNECTIONS;
 use crate::rules::raw::{
-    Field, Prefix, RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages, RawQuota, RawSecret,
-    RawServer, RawStore, RawTls, Size,
+    Field, MOST_CONNECTIONS, Prefix, RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages,
+    RawQuota, RawSecret, RawServer, RawStore, RawTls, Size,
 };
 use crate::rules::{
     CallbackRules, CallbackSignature, ClientRules, EngineKeys, EngineRules, Gateway, Limits, PageRules, Quota,
@@ -117,8 +118,9 @@ impl Context<'_> {
 
     fn store(&mut self, here: Here<'_>, raw: &RawStore) -> StoreRules {
         const DEFAULT_KEY: &str = "../secrets/store.key";
+        let connections = self.store_connections(here, &raw.connections);
         let url = match raw.url.given() {
-            Some(url) => self.store_url(here, url),
+            Some(url) => self.store_url(here, url, connections),
             None => Some(StoreUrl::Sqlite(here.relative("../data/paybridge.db"))),
         };
         let default = [Spanned::new(0..0, RawSecret::File(DEFAULT_KEY.into()))];
@@ -127,23 +129,47 @@ impl Context<'_> {
             Field::Absent | Field::Wrong => &default,
         };
         let keys = self.store_keys(here, keys);
-        StoreRules { url: url.unwrap_or(StoreUrl::Sqlite(PathBuf::new())), keys }
+        StoreRules { url: url.unwrap_or(StoreUrl::Sqlite(PathBuf::new())), connections, keys }
     }
 
-    fn store_url(&mut self, here: Here<'_>, url: &Spanned<String>) -> Option<StoreUrl> {
+    fn store_connections(&mut self, here: Here<'_>, field: &Field<u32>) -> usize {
+        if let Some(given) = field.given()
+            && *given.get_ref() > MOST_CONNECTIONS
+        {
+            self.problem(here, given.span(), format!("`store.connections` must be {MOST_CONNECTIONS} at most"));
+        }
+        field.get().map_or(DEFAULT_CONNECTIONS, |most| *most as usize)
+    }
+
+    /// `None`: it is wrong, or it stands elsewhere and is not asked for.
+    fn store_url(&mut self, here: Here<'_>, url: &Spanned<String>, connections: usize) -> Option<StoreUrl> {
         let text = url.get_ref();
-        let parsed = StoreUrl::parse(text, |path| here.relative(path));
+        let parsed = match reference(text) {
+            Some(_) if !self.check_secrets => return None,
+            Some(secret) => self.referred_url(here, &secret),
+            None => StoreUrl::parse(text, |path| here.relative(path)),
+        };
         if !matches!(parsed, Ok(StoreUrl::Sqlite(_))) {
             // It may hold a password.
             self.findings.hide(here.file, url.span());
         }
         match parsed {
+            Ok(StoreUrl::Postgres(url)) => Some(StoreUrl::Postgres(Box::new(url.with_connections(connections)))),
             Ok(url) => Some(url),
             Err(why) => {
                 self.problem(here, url.span(), format!("`store.url` {why}"));
                 None
             }
         }
+    }
+
+    /// The URL that stands where a reference says.
+    fn referred_url(&mut self, here: Here<'_>, secret: &RawSecret) -> Result<StoreUrl, String> {
+        let text = self.secret_text(here, secret).map_err(|why| format!("cannot be had: {why}"))?;
+        if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
+            return Err("names a place that holds no \"postgres://\" URL".to_owned());
+        }
+        StoreUrl::parse(&text, |path| here.relative(path)).map_err(|why| format!("names a place whose URL {why}"))
     }
 
     fn engine(&mut self, here: Here<'_>, raw: &RawEngine, server: &ServerRules, made: Option<&Path>) -> EngineRules {
@@ -322,6 +348,16 @@ impl Context<'_> {
         }
         let per_second = *raw.per_second.get()?;
         Some(Quota { per_second: number(per_second), burst: number(raw.burst.or(per_second)) })
+    }
+}
+
+/// Where a store's URL says that it is to be found.
+fn reference(text: &str) -> Option<RawSecret> {
+    let (kind, name) = text.split_once(':').filter(|(_, name)| !name.is_empty() && !name.contains('\0'))?;
+    match kind {
+        "env" if !name.contains('=') => Some(RawSecret::Environment(name.to_owned())),
+        "file" => Some(RawSecret::File(name.to_owned())),
+        _ => None,
     }
 }
 

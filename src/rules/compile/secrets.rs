@@ -74,6 +74,15 @@ impl Context<'_> {
         StoreKeys { create_at, keys }
     }
 
+    /// What a reference leads to, as text.
+    ///
+    /// # Errors
+    /// Half a sentence.
+    pub(super) fn secret_text(&mut self, here: Here<'_>, secret: &RawSecret) -> Result<String, String> {
+        let bytes = self.bytes(here, secret).map_err(|missing| missing.message())?;
+        String::from_utf8(bytes).map_err(|_| "the secret is no UTF-8 text".to_owned())
+    }
+
     fn bytes(&mut self, here: Here<'_>, secret: &RawSecret) -> Result<Vec<u8>, Missing> {
         let bytes = match secret {
             RawSecret::Literal(text) => text.as_bytes().to_vec(),

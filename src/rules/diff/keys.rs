@@ -116,6 +116,7 @@ pub(super) const GATEWAY: &[Key] = &[
         "\"sqlite:../data/paybridge.db\"",
         Told::As(Refuses, "what is in the old store is not seen"),
     ),
+    key("store.connections", Kind::Number, "16", Told::More),
     key("store.keys", Kind::Secrets, "[\"file:../secrets/store.key\"]", Told::Secrets("store key")),
     key("engine.url", Kind::Origin, "\"embedded\"", Told::As(Refuses, "a store belongs to one kind of engine")),
     key("engine.legacy_url", Kind::Url, "", OTHER),

@@ -287,8 +287,9 @@ fn size(bytes: usize) -> Value {
 }
 
 fn folded_text(path: &str) -> String {
-    let (scheme, path) = path.strip_prefix("sqlite:").map_or(("", path), |path| ("sqlite:", path));
-    format!("{scheme}{}", folded(Path::new(path)).display())
+    let schemes = ["sqlite:", "file:"];
+    let scheme = schemes.into_iter().find(|scheme| path.starts_with(scheme)).unwrap_or_default();
+    format!("{scheme}{}", folded(Path::new(&path[scheme.len()..])).display())
 }
 
 fn path(text: &str) -> Value {
@@ -298,6 +299,8 @@ fn path(text: &str) -> Value {
 fn store(text: &str) -> Value {
     match PostgresUrl::parse(text, |roots| folded(Path::new(roots))) {
         Ok(url) => Value::Database(Box::new(url)),
+        // One that is wrong may hold a password all the same.
+        Err(_) if text.contains("://") => Value::of(text, words::url(text)),
         Err(_) => path(text),
     }
 }

@@ -9,6 +9,9 @@ use super::leaf::{LANGUAGE_TAG, LONGER_THAN_ZERO};
 use super::{List, Prefix, RawQuota, RawSecrets, Size, raw_table};
 use crate::rules::Encoding;
 
+/// Of `store.connections`: a server has a hundred for everybody, unless it is told otherwise.
+pub(in crate::rules) const MOST_CONNECTIONS: u32 = 200;
+
 raw_table! {
     /// `gateway.toml`: the process, its listeners, TLS, store, engine and limits. Every key may be left out.
     struct RawGateway {
@@ -93,17 +96,21 @@ raw_table! {
     /// `[store]`.
     struct RawStore {
         /// `sqlite:` and the path of a file, relative to this file, for one gateway. Or the `postgres://` URL of a database,
-        /// for any number of gateways, as libpq has it: several hosts, and `sslmode` and `sslrootcert` (a path relative to
-        /// this file) among its parameters. What the store needs is made in it and migrated at start.
+        /// for any number of gateways: several hosts, and libpq's parameters, `sslmode` and `sslrootcert` (a path relative
+        /// to this file) among them. What the store needs is made in it and migrated at start.
         ///
-        /// A password in it is not shown anywhere. An `@` in a user or a password is written `%40`.
+        /// A password in it is not shown anywhere. An `@` in a user or a password is written `%40`. `"env:NAME"` and
+        /// `"file:PATH"` say where the whole `postgres://` URL is, as of a secret.
         url: String = "sqlite:../data/paybridge.db" where {
-            "pattern": "^sqlite:[^/]|^sqlite:/([^/]|$)|^postgres(ql)?://.",
+            "pattern": "^sqlite:[^/]|^sqlite:/([^/]|$)|^postgres(ql)?://.|^env:[^=]+$|^file:.",
             "examples": [
                 "sqlite:../data/paybridge.db",
                 "postgres://paybridge:password@db-1.example,db-2.example/paybridge?sslmode=verify-full",
+                "env:PAYBRIDGE_STORE_URL",
             ],
         },
+        /// The most connections of this process to a PostgreSQL database.
+        connections: u32 = 16 where { "maximum": MOST_CONNECTIONS },
         /// Secrets of 32 bytes in base64, each `"env:NAME"`, `"file:PATH"` or the secret itself: the first wraps the store's
         /// data keys, all unwrap. A single `file:` that is missing is made (mode 0600) with a new store.
         ///

@@ -24,7 +24,8 @@ use toml::de::{DeTable, DeValue};
 
 pub(super) use dialect::{RawDialect, RawReplies, RawRoutes, RawSignature};
 pub(super) use gateway::{
-    RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages, RawServer, RawStore, RawTls,
+    MOST_CONNECTIONS, RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages, RawServer,
+    RawStore, RawTls,
 };
 pub(crate) use leaf::duration;
 pub(super) use leaf::{Date, Entries, List, Prefix, Route, Size};

@@ -105,7 +105,7 @@ const WHOLE_GATEWAY: &str = r#"
 server = { listen = "127.0.0.1:1", public_url = "https://pay.example", shutdown_grace = "1s", drain_delay = "1s" }
 tls = { certificate = "../a.pem", key = "../a.key", generate = false }
 admin = { listen = "127.0.0.1:2", token = "t" }
-store = { url = "sqlite:../x.db", keys = ["file:../x.key"] }
+store = { url = "sqlite:../x.db", connections = 9, keys = ["file:../x.key"] }
 pages = { secret = ["p", "q"], link_lifetime = "1m", return_lifetime = "1d", language = "en" }
 [engine]
 url = "https://v2.example"
@@ -422,6 +422,8 @@ fn what_a_schema_can_know_is_refused_by_it() {
         (Gateway, "[limits]\nconnections = 0", "/limits/connections"),
         (Gateway, "[store]\nurl = \"postgres:a@b/c\"", "/store/url"),
         (Gateway, "[store]\nurl = \"mysql://a@b/c\"", "/store/url"),
+        (Gateway, "[store]\nurl = \"env:\"", "/store/url"),
+        (Gateway, "[store]\nconnections = 201", "/store/connections"),
         (Gateway, "[store]\nkeys = []", "/store/keys"),
         (Gateway, "[engine]\nlegacy_url = \"https://v1.example\"", "/engine/legacy_url"),
         (Gateway, "[engine]\nurl = \"embeded\"", "/engine/url"),

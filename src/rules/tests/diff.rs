@@ -47,6 +47,7 @@ const CHOICES: Choices = &[
             "\"postgres://u@h/db?sslmode=require\"",
         ],
     ),
+    (GATEWAY, "store.connections", &["", "16", "2"]),
     (
         GATEWAY,
         "store.keys",
@@ -227,7 +228,7 @@ fn meaning(rules: &Rules, set: &RuleSet) -> String {
     let gateway = &set.gateway;
     let tokens = (secrets(gateway.admin_token.as_ref()), secrets(gateway.pages.secret.as_ref()));
     let keys: Vec<_> = gateway.store.keys.keys.iter().map(|key| key.expose().to_vec()).collect();
-    let keys = (store(&gateway.store.url), &gateway.store.keys.create_at, keys);
+    let keys = (store(&gateway.store.url), gateway.store.connections, &gateway.store.keys.create_at, keys);
     let proxies = addresses(&AddressSet::new(gateway.clients.trusted_proxies.iter().copied()));
     let lifetimes = (gateway.pages.link_lifetime, gateway.pages.return_lifetime);
     writeln!(said, "{:?} {:?} {:?}", gateway.server, gateway.tls, gateway.admin_listen).unwrap();

@@ -36,6 +36,12 @@ fn in_the_gateway() {
     gateway("[store]\nurl = \"mysql://u@h/db\"", "2:7", "the path of a file, or a \"postgres://\" URL");
     gateway("[store]\nurl = \"sqlite://h/db\"", "2:7", "must be \"sqlite:\" and the path of a file");
     gateway("[store]\nurl = \"sqlite:\"", "2:7", "must be \"sqlite:\" and the path of a file");
+    gateway("[store]\nurl = \"env:\"", "2:7", "must be \"sqlite:\" and the path of a file");
+    gateway("[store]\nurl = \"env:PAYBRIDGE_NO_SUCH\"", "2:7", "`store.url` cannot be had: the environment variable");
+    gateway("[store]\nurl = \"file:nowhere\"", "2:7", "nowhere does not exist");
+    gateway("[store]\nurl = \"env:CARGO_PKG_NAME\"", "2:7", "names a place that holds no \"postgres://\" URL");
+    gateway("[store]\nconnections = 0", "2:15", "must be a whole number from 1");
+    gateway("[store]\nconnections = 201", "2:15", "`store.connections` must be 200 at most");
     gateway("[store]\nkeys = [\"c2hvcnQ=\"]", "2:9", "32 bytes in base64");
     gateway("[engine]\nurl = \"http://v2.example\"", "2:7", "`engine.url` must be an https:// URL, or \"embedded\"");
     gateway("[engine]\nurl = \"v2.example\"", "2:7", "must be an absolute URL (https://host/...), or \"embedded\"");

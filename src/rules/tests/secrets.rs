@@ -3,6 +3,7 @@
 use std::fs;
 
 use super::*;
+use crate::rules::StoreUrl;
 
 fn with_secret(secret: &str) -> Rules {
     let merchant = format!("[[api_keys]]\nkey = \"k\"\nv2_secret = {secret}\n");
@@ -86,6 +87,24 @@ fn are_not_asked_for_without_being_checked() {
     let key = loaded.api_key("k").unwrap();
     let first = key.api_key().v2_secrets.as_ref().unwrap().signing().expose().to_vec();
     assert!(first.len() == 32 && first != [0; 32], "a placeholder is nothing that anybody knows");
+}
+
+#[test]
+fn the_url_of_a_database_is_had_as_they_are() {
+    let rules = Rules::small().with("gateway.toml", "[store]\nurl = \"file:../secrets/store.url\"\nconnections = 3\n");
+    let write = |text: &str| {
+        fs::create_dir_all(rules.0.path().join("secrets")).unwrap();
+        fs::write(rules.0.path().join("secrets/store.url"), text).unwrap();
+    };
+    write("postgres://u:TOPSECRET@h/db?sslmode=require\n");
+    let StoreUrl::Postgres(url) = rules.load().gateway.store.url else { panic!("no database") };
+    assert_eq!((url.to_string().as_str(), url.connections()), ("postgres://h:5432/db", 3));
+    assert_eq!(url.config().get_password(), Some(&b"TOPSECRET"[..]));
+    write("postgres://u:TOPSECRET@h/db?sslmode=x");
+    rules.one_problem("gateway.toml:2:7", "`store.url` names a place whose URL has an sslmode that is none of");
+    assert!(!rules.refused().rendered().contains("TOPSECRET"));
+    fs::remove_file(rules.0.path().join("secrets/store.url")).unwrap();
+    load(&rules.path(), UnixMillis(0), None, LoadOptions { check_secrets: false }).unwrap();
 }
 
 #[test]
