@@ -49,6 +49,13 @@ impl Ran {
         assert_eq!((self.code, self.out.as_str()), (Some(1), ""), "{}", self.err);
         assert!(self.err.starts_with("error: ") && self.err.contains(why), "{}", self.err);
     }
+
+    /// Nothing was done, and nothing of a URL is shown.
+    #[track_caller]
+    fn was_usage(&self, why: &str) {
+        assert_eq!((self.code, self.out.as_str()), (Some(2), ""), "{}", self.err);
+        assert!(self.err.contains(why) && !self.err.contains("hush"), "{}", self.err);
+    }
 }
 
 fn start_copy(gateway: &Gateway, to: &str) -> Child {
@@ -64,6 +71,13 @@ fn copy(gateway: &Gateway, to: &str) -> Ran {
 /// A gateway whose store is a file. Its key is named, as several nodes need it.
 fn started(rules: &Rules) -> Gateway {
     Gateway::start_on_file(rules)
+}
+
+/// Tells a copy where it goes in another way than on its command line.
+fn copy_named(gateway: &Gateway, words: &[&str], url: &str) -> Ran {
+    let mut copy = gateway.store_command("copy");
+    copy.args(["--from", "sqlite:data/paybridge.db"]).args(words).env("PAYBRIDGE_TEST_DATABASE", url);
+    copy.output().unwrap().into()
 }
 
 /// Names the database as the store.
@@ -301,6 +315,21 @@ async fn a_copy_that_was_killed_goes_on() {
 }
 
 #[test]
+fn the_target_is_named_by_a_file_a_variable_or_the_rules() {
+    let Some(server) = postgres::server() else { return };
+    let rules = Rules::default();
+    let mut gateway = started(&rules);
+    gateway.kill();
+    let [first, second, third] = [(); 3].map(|()| server.database());
+    std::fs::write(gateway.root.path().join("database.url"), format!("{}\n", first.url())).unwrap();
+    copy_named(&gateway, &["--to", "file:database.url"], "").copied();
+    copy_named(&gateway, &["--to", "env:PAYBRIDGE_TEST_DATABASE"], &second.url()).copied();
+    write_file(&gateway.root.path().join(STORE_URL), &third.url());
+    rules.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
+    copy_named(&gateway, &[], "").copied();
+}
+
+#[test]
 fn what_cannot_be_copied_changes_nothing() {
     let Some(server) = postgres::server() else { return };
     let database = server.database();
@@ -318,10 +347,23 @@ fn what_cannot_be_copied_changes_nothing() {
         ("sqlite:data/paybridge.db", "mysql://root:hush-hush@localhost/db"),
         ("data/paybridge.db", &database.url()),
     ] {
-        let ran = refused(from, to);
-        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
-        assert!(!ran.err.contains("hush"), "{}", ran.err);
+        refused(from, to).was_usage("");
     }
+    let file = gateway.root.path().join("database.url");
+    for (to, holds, why) in [
+        ("file:database.url", "mysql://root:hush-hush@localhost/db", "--to must be"),
+        ("file:database.url", "postgres://root:hush@hush@localhost/db", "--to has more than one @"),
+        ("file:database.url", "\n", "--to cannot be had: the secret is empty"),
+        ("file:none.url", "", "none.url does not exist"),
+        ("env:PAYBRIDGE_NO_SUCH_NAME", "", "`PAYBRIDGE_NO_SUCH_NAME` is not set"),
+        ("FILE:hush", "", "--to looks like a reference"),
+        ("", "", "--to must not be empty"),
+    ] {
+        std::fs::write(&file, holds).unwrap();
+        refused("sqlite:data/paybridge.db", to).was_usage(why);
+    }
+    let unnamed = gateway.store_command("copy").args(["--from", "sqlite:data/paybridge.db"]).output().unwrap();
+    Ran::from(unnamed).was_usage("--to is missing, and store.url of the rules names no PostgreSQL database");
     refused("sqlite:data/none.db", &database.url()).failed("there is no store");
     refused("sqlite:data/paybridge.db", "postgres://nobody@127.0.0.1:1/none?sslmode=disable")
         .failed("cannot open the store");

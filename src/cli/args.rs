@@ -597,7 +597,7 @@ mod tests {
         assert_eq!(backup.file, PathBuf::from("copy.db"));
         let line = "store copy --from sqlite:a.db --to postgres://b/c";
         let Ok(Command::Store(StoreCommand::Copy(copy))) = parsed(line) else { panic!() };
-        assert_eq!([copy.from, copy.to], ["sqlite:a.db", "postgres://b/c"]);
+        assert_eq!((copy.from.as_str(), copy.to.as_deref()), ("sqlite:a.db", Some("postgres://b/c")));
         let Ok(Command::Schema(schema)) = parsed("schema shop") else { panic!() };
         assert_eq!(FileKind::from(schema.kind), FileKind::Shop);
         let Ok(Command::Callbacks(Callbacks::List(list))) = parsed("callbacks list --state failed --state pending")
@@ -666,7 +666,7 @@ mod tests {
             "store rekey now",
             "store backup",
             "store backup a b",
-            "store copy --from sqlite:a.db",
+            "store copy --to postgres://b/c",
             "listen --answer",
             "listen --answer 200,,500",
             "listen --answer 99",

@@ -40,6 +40,7 @@ mod watch;
 pub(crate) use compile::pages::built_in as built_in_pages;
 #[cfg(test)]
 pub(crate) use compile::samples::samples as reply_samples;
+pub use compile::secrets::secret_named;
 pub use describe::{FileKind, file_schema};
 pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
 pub use diff::{Change, Effect, Group, ReadRules, Who, diff};

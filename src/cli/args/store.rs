@@ -25,7 +25,7 @@ Examples:
   paybridge store check
   paybridge store rekey
   paybridge store backup /backup/paybridge-2026-07-01.db
-  paybridge store copy --from sqlite:data/paybridge.db --to postgres://paybridge@db.example/paybridge";
+  paybridge store copy --from sqlite:data/paybridge.db --to file:secrets/database.url";
 
 /// `paybridge store check`.
 #[derive(Debug, Args)]
@@ -123,10 +123,13 @@ pub struct StoreCopy {
     /// The store as it is: sqlite: and the path of its file, seen from here
     #[arg(long, value_name = "URL")]
     pub from: String,
-    /// The empty database that becomes the store: a postgres:// URL
-    #[arg(long, value_name = "URL")]
-    pub to: String,
+    /// Where the empty database is that becomes the store.
+    #[arg(long, value_name = "WHERE", help = TO_HELP)]
+    pub to: Option<String>,
 }
+
+const TO_HELP: &str = "The empty database that becomes the store: file:PATH or env:NAME, where its postgres:// URL is, or \
+    the URL itself [default: store.url of the rules]";
 
 const STORE_COPY_EXAMPLES: &str = "\
 Moves a store from SQLite to PostgreSQL. The gateway must be stopped, and no `import-ids` may run. The keys
@@ -143,5 +146,10 @@ the first 16 digits of the names of their callbacks.
 Afterwards name the database in store.url, and move the file aside: a gateway that is started on it would
 take orders that the others do not know.
 
+A URL that holds a password belongs into a file or a variable, by file:PATH or env:NAME: a command line is shown
+to everybody on the machine, and kept in the shell's history.
+
 Examples:
-  paybridge store copy --from sqlite:data/paybridge.db --to postgres://paybridge@db.example/paybridge";
+  paybridge store copy --from sqlite:data/paybridge.db --to file:secrets/database.url
+  paybridge store copy --from sqlite:data/paybridge.db --to env:DATABASE_URL
+  paybridge store copy --from sqlite:data/paybridge.db";

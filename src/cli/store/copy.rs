@@ -10,9 +10,12 @@ use crate::cli::args::StoreCopy;
 use crate::cli::progress::{Counters, Progress, span};
 use crate::cli::{Outcome, Stop, on_runtime, plural};
 use crate::clock::SystemRandomness;
-use crate::rules::{RuleSet, StoreUrl};
+use crate::rules::{RuleSet, StoreUrl, secret_named};
 use crate::store::postgres::copying::{Copying, RowsProgress, begin_copy};
 use crate::store::{Audit, AuditProgress};
+
+const NO_TARGET: &str = "--to is missing, and store.url of the rules names no PostgreSQL database: put its postgres:// URL into \
+    a file, and name that as --to file:PATH";
 
 /// Copies a store, compares every row and proves the copy; says in one line what it holds.
 ///
@@ -20,7 +23,7 @@ use crate::store::{Audit, AuditProgress};
 /// The addresses are none that can be copied, the source or the target cannot be used, or the copy is not what it should
 /// be: it stays marked then, and no gateway serves it.
 pub fn run(rules: &RuleSet, asked: &StoreCopy, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
-    let (StoreUrl::Sqlite(from), StoreUrl::Postgres(to)) = (place("--from", &asked.from)?, place("--to", &asked.to)?)
+    let (StoreUrl::Sqlite(from), StoreUrl::Postgres(to)) = (place("--from", &asked.from)?, target(rules, asked)?)
     else {
         return Err(Stop::Usage("stores are copied from sqlite: to postgres:// alone".to_owned()));
     };
@@ -45,6 +48,19 @@ pub fn run(rules: &RuleSet, asked: &StoreCopy, out: &mut dyn Write, err: &mut dy
 /// A store's address, seen from here. What is wrong with it is said without it: it may hold a password.
 fn place(argument: &str, url: &str) -> Result<StoreUrl, Stop> {
     StoreUrl::parse(url, |path| path.into()).map_err(|why| Stop::Usage(format!("{argument} {why}")))
+}
+
+/// The address of the copy: `--to`, which may say where it is, or else the store of the rules.
+fn target(rules: &RuleSet, asked: &StoreCopy) -> Result<StoreUrl, Stop> {
+    let Some(named) = &asked.to else {
+        return match &rules.gateway.store.url {
+            url @ StoreUrl::Postgres(_) => Ok(url.clone()),
+            StoreUrl::Sqlite(_) => Err(Stop::Usage(NO_TARGET.to_owned())),
+        };
+    };
+    let url = secret_named(named).map_err(|why| Stop::Usage(format!("--to {why}")))?;
+    let url = String::from_utf8(url).map_err(|_| Stop::Usage("--to names what is no text".to_owned()))?;
+    place("--to", &url)
 }
 
 /// How many rows were copied, and what the copy holds.

@@ -15,7 +15,7 @@ pub(crate) mod pages;
 mod provider;
 mod routes;
 pub(crate) mod samples;
-mod secrets;
+pub(super) mod secrets;
 mod shop;
 mod template;
 mod template_bound;

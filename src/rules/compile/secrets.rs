@@ -2,7 +2,7 @@
 
 use std::env;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -11,6 +11,7 @@ use toml::Spanned;
 use super::{Context, Here};
 use crate::clock::{Random, SystemRandomness};
 use crate::rules::elsewhere::Content;
+use crate::rules::files::read_bounded;
 use crate::rules::problems::quoted;
 use crate::rules::raw::{Field, RawSecret, RawSecrets};
 use crate::rules::{Secret, Secrets, StoreKeys};
@@ -84,24 +85,41 @@ impl Context<'_> {
     }
 
     fn bytes(&mut self, here: Here<'_>, secret: &RawSecret) -> Result<Vec<u8>, Missing> {
-        let bytes = match secret {
-            RawSecret::Literal(text) => text.as_bytes().to_vec(),
-            RawSecret::Environment(name) => env::var_os(name)
-                .ok_or_else(|| Missing::Because(format!("the environment variable {} is not set", quoted(name))))?
-                .into_encoded_bytes(),
-            RawSecret::File(named) => {
-                let path = here.relative(named);
-                let read = self.elsewhere.read(&path, Content::Secret, LARGEST_SECRET).map_err(|error| match error
-                    .kind()
-                {
-                    io::ErrorKind::NotFound => Missing::NoFile(path.clone()),
-                    _ => Missing::Because(format!("the secret's file {} cannot be read: {error}", path.display())),
-                })?;
-                without_newline(read)
-            }
-        };
-        if bytes.is_empty() { Err(Missing::Because("the secret is empty".into())) } else { Ok(bytes) }
+        let read = |path: &Path| self.elsewhere.read(path, Content::Secret, LARGEST_SECRET);
+        fetched(secret, |named| here.relative(named), read)
     }
+}
+
+/// A secret that the command line names as rule files do; paths are seen from here.
+///
+/// # Errors
+/// Why it cannot be had, as the end of a sentence that begins with what was read. It holds nothing of the secret.
+pub fn secret_named(text: &str) -> Result<Vec<u8>, String> {
+    let secret = RawSecret::parse(text)?;
+    let read = |path: &Path| read_bounded(path, LARGEST_SECRET);
+    fetched(&secret, |named| named.into(), read).map_err(|missing| format!("cannot be had: {}", missing.message()))
+}
+
+/// The bytes of a secret; `resolve` finds its file, and `read` reads it.
+fn fetched(
+    secret: &RawSecret,
+    resolve: impl FnOnce(&str) -> PathBuf,
+    read: impl FnOnce(&Path) -> io::Result<Vec<u8>>,
+) -> Result<Vec<u8>, Missing> {
+    let bytes = match secret {
+        RawSecret::Literal(text) => text.as_bytes().to_vec(),
+        RawSecret::Environment(name) => env::var_os(name)
+            .ok_or_else(|| Missing::Because(format!("the environment variable {} is not set", quoted(name))))?
+            .into_encoded_bytes(),
+        RawSecret::File(named) => {
+            let path = resolve(named);
+            without_newline(read(&path).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => Missing::NoFile(path.clone()),
+                _ => Missing::Because(format!("the secret's file {} cannot be read: {error}", path.display())),
+            })?)
+        }
+    };
+    if bytes.is_empty() { Err(Missing::Because("the secret is empty".into())) } else { Ok(bytes) }
 }
 
 impl Missing {

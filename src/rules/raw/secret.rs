@@ -28,26 +28,33 @@ impl fmt::Debug for RawSecret {
     }
 }
 
-impl FromToml for RawSecret {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        reader.findings.hide(reader.file, value.span());
-        let text = reader.text(value, "a secret: \"env:NAME\", \"file:PATH\" or the secret itself")?;
+impl RawSecret {
+    /// Reads where a secret is.
+    ///
+    /// # Errors
+    /// What is wrong with the text, as the end of a sentence that begins with what was read. It holds nothing of the text.
+    pub(in crate::rules) fn parse(text: &str) -> Result<Self, &'static str> {
         let (secret, name) = match (text.strip_prefix("env:"), text.strip_prefix("file:")) {
             (Some(name), _) => (Self::Environment(name.into()), name),
             (_, Some(path)) => (Self::File(path.into()), path),
             _ if nearly_a_reference(text) => {
-                let reason = "looks like a reference, which is written \"env:NAME\" or \"file:PATH\": in lowercase, \
-                              without a space before the colon";
-                reader.wrong(value.span(), reason);
-                return None;
+                return Err("looks like a reference, which is written \"env:NAME\" or \"file:PATH\": in lowercase, \
+                            without a space before the colon");
             }
             _ => (Self::Literal(text.into()), text),
         };
         if name.is_empty() || name.contains('\0') || matches!(&secret, Self::Environment(_) if name.contains('=')) {
-            reader.wrong(value.span(), "must not be empty: write \"env:NAME\", \"file:PATH\" or the secret itself");
-            return None;
+            return Err("must not be empty: write \"env:NAME\", \"file:PATH\" or the secret itself");
         }
-        Some(secret)
+        Ok(secret)
+    }
+}
+
+impl FromToml for RawSecret {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+        reader.findings.hide(reader.file, value.span());
+        let text = reader.text(value, "a secret: \"env:NAME\", \"file:PATH\" or the secret itself")?;
+        Self::parse(text).map_err(|reason| reader.wrong(value.span(), reason)).ok()
     }
 
     fn schema(_: &mut SchemaGenerator) -> Schema {

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::rules::StoreUrl;
+use crate::rules::{StoreUrl, secret_named};
 
 fn with_secret(secret: &str) -> Rules {
     let merchant = format!("[[api_keys]]\nkey = \"k\"\nv2_secret = {secret}\n");
@@ -46,6 +46,24 @@ fn that_cannot_be_had_are_problems() {
     with_secret("\"env:\"").one_problem(place, "must not be empty");
     with_secret("5").one_problem(place, "must be a secret");
     with_secret("[\"a\", \"env:PAYBRIDGE_NO_SUCH_VARIABLE\"]").one_problem("merchants/m.toml:3:19", "is not set");
+}
+
+#[test]
+fn on_the_command_line_they_are_named_as_in_a_file() {
+    let name = std::env::var("CARGO_PKG_NAME").unwrap();
+    assert_eq!(secret_named("env:CARGO_PKG_NAME").unwrap(), name.as_bytes());
+    assert_eq!(secret_named("literal").unwrap(), b"literal");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("secret");
+    fs::write(&path, "from file\n").unwrap();
+    assert_eq!(secret_named(&format!("file:{}", path.display())).unwrap(), b"from file");
+    let refused = |text: &str| secret_named(text).unwrap_err();
+    assert_eq!(
+        refused("env:PAYBRIDGE_NO_SUCH_VARIABLE"),
+        "cannot be had: the environment variable `PAYBRIDGE_NO_SUCH_VARIABLE` is not set"
+    );
+    assert!(refused(&format!("file:{}", directory.path().display())).contains("not a regular file"));
+    assert!(refused("File:x").starts_with("looks like a reference"));
 }
 
 #[test]
