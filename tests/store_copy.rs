@@ -80,6 +80,41 @@ fn copy_named(gateway: &Gateway, words: &[&str], url: &str) -> Ran {
     copy.output().unwrap().into()
 }
 
+/// Nobody serves the file, reads it or writes to it, and everybody is told why without a password.
+#[track_caller]
+fn assert_moved(gateway: &Gateway) {
+    let is_refused = |ran: Ran| {
+        assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{}", ran.err);
+        let why = "data/paybridge.db: was moved to postgres://127.0.0.1:";
+        assert!(ran.err.contains(why) && ran.err.contains("name that in store.url"), "{}", ran.err);
+        assert!(!ran.err.contains("paybridge@"), "{}", ran.err);
+    };
+    is_refused(gateway.command().output().unwrap().into());
+    let ids = gateway.root.path().join("more.txt");
+    std::fs::write(&ids, "more\n").unwrap();
+    let backup = gateway.root.path().join("backup.db");
+    for words in [
+        &["store", "check"][..],
+        &["store", "rekey"],
+        &["store", "backup", backup.to_str().unwrap()],
+        &["callbacks", "list"],
+        &["import-ids", "--merchant", "acme", "--kind", "payin", ids.to_str().unwrap()],
+    ] {
+        is_refused(tool(gateway, words).into());
+    }
+}
+
+/// Lets the file be served again.
+#[track_caller]
+fn reopen(gateway: &Gateway) {
+    let ran: Ran = gateway.store_command("reopen").output().unwrap().into();
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("is served again from now on; it had been moved to postgres://127.0.0.1:"), "{}", ran.out);
+    assert!(ran.err.starts_with("note: no gateway may serve postgres://127.0.0.1:"), "{}", ran.err);
+    let again: Ran = gateway.store_command("reopen").output().unwrap().into();
+    assert!(again.code == Some(0) && again.out.contains("nothing to do"), "{}{}", again.out, again.err);
+}
+
 /// Names the database as the store.
 fn move_to(gateway: &mut Gateway, rules: &Rules, database: &Arc<Database>) {
     write_file(&gateway.root.path().join(STORE_URL), &database.url());
@@ -209,11 +244,15 @@ async fn a_copied_store_serves_as_before() {
          DELETE FROM callback_tries WHERE key = {untold}; DELETE FROM callbacks WHERE key = {untold}"
     ));
     let callbacks_before = callbacks(&gateway);
-    let source = std::fs::read(gateway.root.path().join("data/paybridge.db")).unwrap();
+    let proved = gateway.store_check().stdout;
     let [operations, journal, rows] = copy(&gateway, &database.url()).copied();
     assert_eq!((operations, journal), (20, 0));
     assert!(rows > 500 + 20 + 20, "{rows}");
-    assert_eq!(std::fs::read(gateway.root.path().join("data/paybridge.db")).unwrap(), source, "the source stays");
+    assert_moved(&gateway);
+    copy(&gateway, &database.url()).failed("was moved to postgres://127.0.0.1:");
+    copy(&gateway, &server.database().url()).failed("was moved to postgres://127.0.0.1:");
+    reopen(&gateway);
+    assert_eq!(gateway.store_check().stdout, proved, "the source stays");
     copy(&gateway, &database.url()).failed("holds a store already: name an empty database");
 
     move_to(&mut gateway, &rules, &database);
@@ -304,8 +343,17 @@ async fn a_copy_that_was_killed_goes_on() {
     copy(&gateway, &database.url()).failed("merchants of the target is not as in the source");
     database.sql("DELETE FROM merchants WHERE merchant = 'stranger'");
 
+    // As it is when the copy ends between the source's mark and the target's: neither is served, and it goes on.
+    let mark = database.sql("SELECT string_agg(format('(%L, %s)', name, copied), ', ') FROM copying");
+    copy(&gateway, &database.url()).copied();
+    database.sql(&format!("INSERT INTO copying VALUES {mark}"));
+    assert_moved(&gateway);
+    let refused = half.command().output().unwrap();
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("is an unfinished copy of another store"));
+
     let [operations, _, rows] = copy(&gateway, &database.url()).copied();
     assert_eq!(operations, 1);
+    assert_moved(&gateway);
     assert!(rows > IDS as u64, "{rows}");
     move_to(&mut gateway, &rules, &database);
     gateway.restart();
@@ -323,7 +371,9 @@ fn the_target_is_named_by_a_file_a_variable_or_the_rules() {
     let [first, second, third] = [(); 3].map(|()| server.database());
     std::fs::write(gateway.root.path().join("database.url"), format!("{}\n", first.url())).unwrap();
     copy_named(&gateway, &["--to", "file:database.url"], "").copied();
+    reopen(&gateway);
     copy_named(&gateway, &["--to", "env:PAYBRIDGE_TEST_DATABASE"], &second.url()).copied();
+    reopen(&gateway);
     write_file(&gateway.root.path().join(STORE_URL), &third.url());
     rules.write(gateway.root.path(), gateway.public.port(), gateway.admin.port());
     copy_named(&gateway, &[], "").copied();

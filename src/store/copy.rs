@@ -4,7 +4,8 @@
 //! begun     the source's lock is held, the target is marked as unfinished: no gateway serves either
 //! filled    table by table in the order of the source's keys, some rows a commit, each with how many there are by then
 //! compared  every row again, by its key, with what it should be; and no row more
-//! audited   as `store check` would; only then the mark goes
+//! audited   as `store check` would
+//! moved     the source is marked as moved, and only then the target's mark goes: never are there two that serve
 //! ```
 //!
 //! Rows are copied as they are, and so are the data keys, so that what is sealed and hashed stays good. Only entries of the
@@ -32,6 +33,9 @@ pub enum CopyError {
     /// The source cannot be read.
     #[error("the source cannot be read: {0}")]
     Source(#[from] rusqlite::Error),
+    /// The source cannot be marked.
+    #[error("the source cannot be marked as moved: {0}")]
+    Mark(rusqlite::Error),
     /// The target cannot be read or written.
     #[error("the target: {0}")]
     Target(#[from] StoreError),

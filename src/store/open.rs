@@ -184,6 +184,14 @@ pub enum OpenError {
         /// The store.
         path: PathBuf,
     },
+    /// It was copied to a database, which serves in its place.
+    #[error("{path}: was moved to {to}: name that in store.url, or see paybridge store reopen --help")]
+    Moved {
+        /// The store.
+        path: PathBuf,
+        /// Where it is now, without a password.
+        to: String,
+    },
     /// A copy needs an empty database.
     #[error("{path}: holds a store already: name an empty database")]
     Occupied {

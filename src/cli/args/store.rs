@@ -18,6 +18,8 @@ pub enum StoreCommand {
     Backup(StoreBackup),
     /// Copy a store from SQLite to PostgreSQL
     Copy(StoreCopy),
+    /// Let a SQLite store that was copied be served again
+    Reopen(StoreReopen),
 }
 
 const STORE_EXAMPLES: &str = "\
@@ -25,7 +27,8 @@ Examples:
   paybridge store check
   paybridge store rekey
   paybridge store backup /backup/paybridge-2026-07-01.db
-  paybridge store copy --from sqlite:data/paybridge.db --to file:secrets/database.url";
+  paybridge store copy --from sqlite:data/paybridge.db --to file:secrets/database.url
+  paybridge store reopen";
 
 /// `paybridge store check`.
 #[derive(Debug, Args)]
@@ -143,8 +146,8 @@ run again and goes on.
 What changes: entries of the journal (there are some where the engine is remote) get other numbers, and so do
 the first 16 digits of the names of their callbacks.
 
-Afterwards name the database in store.url, and move the file aside: a gateway that is started on it would
-take orders that the others do not know.
+The file is marked as moved then, and no gateway or command serves it or writes to it any more: it would take orders
+that the others do not know. Afterwards name the database in store.url. The way back: paybridge store reopen --help
 
 A URL that holds a password belongs into a file or a variable, by file:PATH or env:NAME: a command line is shown
 to everybody on the machine, and kept in the shell's history.
@@ -153,3 +156,26 @@ Examples:
   paybridge store copy --from sqlite:data/paybridge.db --to file:secrets/database.url
   paybridge store copy --from sqlite:data/paybridge.db --to env:DATABASE_URL
   paybridge store copy --from sqlite:data/paybridge.db";
+
+/// `paybridge store reopen`.
+#[derive(Debug, Args)]
+#[command(after_help = STORE_REOPEN_EXAMPLES)]
+pub struct StoreReopen {
+    /// Which rule files.
+    #[command(flatten)]
+    pub rules: Rules,
+}
+
+const STORE_REOPEN_EXAMPLES: &str = "\
+`paybridge store copy` marks the file that it copied, and nobody serves it from then on. This takes the mark from
+the file that store.url names, so that a gateway can be started on it again.
+
+First stop every gateway on the database, and see to it that none is started: each of the two stores would answer
+without the other, and an order could be paid twice. What was acknowledged on the database is not in the file, so that
+repeats of it would be new operations: go back only while there is nothing, or it is known.
+
+To move again, empty the database first.
+
+Examples:
+  paybridge store reopen
+  paybridge store reopen --rules /etc/paybridge";

@@ -41,8 +41,8 @@ pub fn run(rules: &RuleSet, asked: &StoreCopy, out: &mut dyn Write, err: &mut dy
         many(rows),
         span(started.elapsed())
     )?;
-    let advice = "name the copy in store.url and move the file aside: from now on each would answer without the other";
-    Ok(writeln!(err, "note: {advice}")?)
+    let advice = if asked.to.is_some() { ": name the copy in store.url" } else { "" };
+    Ok(writeln!(err, "note: the file is marked as moved, and no gateway serves it any more{advice}")?)
 }
 
 /// A store's address, seen from here. What is wrong with it is said without it: it may hold a password.

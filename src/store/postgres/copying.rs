@@ -34,6 +34,8 @@ pub type RowsProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 /// A copy that was begun: nobody serves the source, and the target is marked.
 pub struct Copying {
     thread: Thread,
+    /// The target, for people.
+    to: String,
     /// On the thread while it works.
     source: Option<Source>,
 }
@@ -48,7 +50,7 @@ impl std::fmt::Debug for Copying {
 ///
 /// # Errors
 /// The source cannot be opened or is being served; the target does not answer, holds a store, or is the unfinished copy of
-/// another one. Nothing is changed then.
+/// another one; or the source was moved before. Nothing is changed then.
 pub fn begin_copy(
     from: &Path,
     to: &PostgresUrl,
@@ -58,23 +60,34 @@ pub fn begin_copy(
     let source = take(from, keys, Arc::clone(random))?;
     let thread = started(to, random)?;
     let (place, keys) = (to.clone(), source.keys.clone());
+    let (from, moved_to) = (from.to_owned(), source.moved_to.clone());
+    let moved = move || moved_to.clone().map(|to| OpenError::Moved { path: from.clone(), to });
     on_thread(&thread, to, async move |node: Rc<Node>| {
-        schema::alone(&node, &place, async |transaction| mark(transaction, &place, &keys).await).await
+        schema::alone(&node, &place, async |transaction| mark(transaction, &place, &keys, &moved).await).await
     })?;
-    Ok(Copying { thread, source: Some(source) })
+    Ok(Copying { thread, to: to.to_string(), source: Some(source) })
 }
 
-/// Makes the tables with the source's keys and the mark, unless that was done before.
-async fn mark(transaction: &Transaction<'_>, url: &PostgresUrl, keys: &[WrappedKey]) -> Result<(), Refused> {
+/// Makes the tables with the source's keys and the mark, unless that was done before. A source that was moved, as `moved`
+/// says, is copied only to end a copy that had come so far.
+async fn mark(
+    transaction: &Transaction<'_>,
+    url: &PostgresUrl,
+    keys: &[WrappedKey],
+    moved: &dyn Fn() -> Option<OpenError>,
+) -> Result<(), Refused> {
     let store = PathBuf::from(url.to_string());
     if schema::known_version(transaction, &store).await? > 0 {
         schema::require_newest(transaction, &store).await?;
         if !schema::is_unfinished(transaction).await? {
-            return Err(Refused::Open(OpenError::Occupied { path: store }));
+            return Err(Refused::Open(moved().unwrap_or(OpenError::Occupied { path: store })));
         }
         let found = schema::stored_keys(transaction).await?;
         let same = found.len() == keys.len() && keys.iter().all(|key| found.contains(key));
         return if same { Ok(()) } else { Err(Refused::Open(OpenError::OtherCopy { path: store })) };
+    }
+    if let Some(moved) = moved() {
+        return Err(Refused::Open(moved));
     }
     schema::migrate(transaction, 0).await?;
     schema::insert_keys(transaction, keys).await?;
@@ -124,12 +137,14 @@ impl Copying {
         Ok(self.thread.run_while_asked(async move |node| audit::run(&node, vault, progress).await).await?)
     }
 
-    /// Removes the mark: from now on the target is a store that gateways serve.
+    /// Marks the source as moved, and then removes the target's mark: from now on it is the store that gateways serve. What
+    /// ends in between leaves none that they do, and a copy that goes on.
     ///
     /// # Errors
-    /// The source was changed meanwhile, by a tool that asks for no lock; or the target does not answer.
+    /// The source was changed meanwhile, by a tool that asks for no lock, or cannot be marked; or the target does not answer.
     pub async fn finish(self) -> Result<(), CopyError> {
-        if self.source.as_ref().ok_or_else(closed)?.has_changed()? {
+        let source = self.source.as_ref().ok_or_else(closed)?;
+        if !source.mark_moved(&self.to).map_err(CopyError::Mark)? {
             return Err(CopyError::Changed);
         }
         let unmark = async |node: Rc<Node>| {

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::opening::{connect_beside, lock};
-use super::{connection, schema};
+use super::opening::{connect_though_moved, lock};
+use super::{connection, moved, schema};
 use crate::clock::Random;
 use crate::rules::StoreKeys;
 use crate::store::OpenError;
@@ -20,6 +20,8 @@ pub(in crate::store) struct Source {
     pub(in crate::store) vault: Arc<Vault>,
     /// The data keys as they are stored.
     pub(in crate::store) keys: Vec<WrappedKey>,
+    /// Where it was moved to before; perhaps that came to no end.
+    pub(in crate::store) moved_to: Option<String>,
     /// As SQLite counts the commits of others.
     version: i64,
     /// Declared last: whoever waits for it finds everything else closed.
@@ -31,24 +33,32 @@ pub(in crate::store) struct Source {
 /// # Errors
 /// As [`open_beside`](super::open_beside); also that a gateway serves it.
 pub(in crate::store) fn take(path: &Path, keys: &StoreKeys, random: Arc<dyn Random>) -> Result<Source, OpenError> {
-    let (_, connection) = connect_beside(path)?;
+    let (_, connection) = connect_though_moved(path)?;
     let lock = lock(path)?;
     connection.execute_batch("BEGIN").and_then(|()| connection::touch(&connection)).map_err(OpenError::sqlite(path))?;
     let vault = Arc::new(schema::unlock_existing(&connection, path, keys, random)?);
     let keys = schema::stored_keys(&connection, path)?;
+    let moved_to = moved::target(&connection).map_err(OpenError::sqlite(path))?;
     let version = version(&connection).map_err(OpenError::sqlite(path))?;
-    Ok(Source { connection, vault, keys, version, _lock: lock })
+    Ok(Source { connection, vault, keys, moved_to, version, _lock: lock })
 }
 
 impl Source {
-    /// Whether anybody wrote to the store since it was taken. Ends the read transaction.
+    /// Marks the store as moved, so that nobody serves it or writes to it any more; false, and nothing is marked, when
+    /// somebody wrote to it since it was taken. Ends the read transaction.
     ///
     /// # Errors
     /// The disk fails.
-    pub(in crate::store) fn has_changed(&self) -> rusqlite::Result<bool> {
+    pub(in crate::store) fn mark_moved(&self, to: &str) -> rusqlite::Result<bool> {
         self.connection.execute_batch("COMMIT")?;
-        connection::touch(&self.connection)?;
-        Ok(version(&self.connection)? != self.version)
+        // Nobody writes between the look and the mark.
+        let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)?;
+        if version(&transaction)? != self.version {
+            return Ok(false);
+        }
+        moved::mark(&transaction, to)?;
+        transaction.commit()?;
+        Ok(true)
     }
 }
 
@@ -76,10 +86,35 @@ mod tests {
         drop(store);
         let source = take().unwrap();
         assert!(matches!(open(), Err(OpenError::Served { .. })));
-        assert!(!source.has_changed().unwrap());
         drop(source);
         let source = take().unwrap();
         Connection::open(&path).unwrap().execute("UPDATE probe SET count = count + 1", []).unwrap();
-        assert!(source.has_changed().unwrap());
+        assert!(!source.mark_moved("elsewhere").unwrap());
+        drop(source);
+        open().unwrap();
+    }
+
+    #[test]
+    fn a_moved_store_is_nobodys_until_it_is_taken_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("paybridge.db");
+        let keys = StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] };
+        let random = || Arc::new(SystemRandomness::default());
+        let open = || super::super::open(&path, &keys, random(), Arc::default());
+        let beside = || super::super::open_beside(&path, &keys, random(), Arc::default());
+        let is_moved = |refused: &OpenError| matches!(refused, OpenError::Moved { to, .. } if to == "there");
+        drop(open().unwrap());
+        for _ in 0..2 {
+            // The second time as after a crash before the target lost its own mark.
+            assert!(take(&path, &keys, random()).unwrap().mark_moved("there").unwrap());
+            assert!(is_moved(&open().unwrap_err()) && is_moved(&beside().unwrap_err()));
+            assert!(is_moved(&super::super::rewrap_keys(&path, &keys, &(random() as Arc<dyn Random>)).unwrap_err()));
+        }
+        assert_eq!(take(&path, &keys, random()).unwrap().moved_to.as_deref(), Some("there"));
+        assert_eq!(super::super::reopen(&path).unwrap().as_deref(), Some("there"));
+        assert_eq!(super::super::reopen(&path).unwrap(), None);
+        let store = open().unwrap();
+        assert!(matches!(super::super::reopen(&path), Err(OpenError::Served { .. })));
+        drop(store);
     }
 }

@@ -16,7 +16,7 @@ use super::kept::KeptLists;
 use super::readers::Readers;
 use super::statuses::Remembered;
 use super::writer::Writer;
-use super::{SqliteStore, jobs, outbox, schema};
+use super::{SqliteStore, jobs, moved, outbox, schema};
 use crate::clock::Random;
 use crate::rules::StoreKeys;
 use crate::store::secret_file::{directory_of, private_directory};
@@ -50,6 +50,7 @@ pub(super) fn open_source(
     let lock = lock(path)?;
     let mut connection = source.connect(Role::Writer).map_err(OpenError::sqlite(path))?;
     schema::recognize(&connection, path)?;
+    moved::refuse(&connection, path)?;
     write_ahead(&connection, path)?;
     let prepared = schema::prepare(&mut connection, path, keys, Arc::clone(&random))?;
     tell_if_new(&prepared, path);
@@ -88,11 +89,33 @@ pub fn rewrap_keys(path: &Path, keys: &StoreKeys, random: &Arc<dyn Random>) -> R
     schema::rewrap_keys(&mut connection, path, keys, random)
 }
 
+/// Takes away the mark of a store that was moved; gives where to, or `None` where there is no mark.
+///
+/// # Errors
+/// There is no store, or somebody serves or copies it.
+pub fn reopen(path: &Path) -> Result<Option<String>, OpenError> {
+    let (_, connection) = connect_though_moved(path)?;
+    let _lock = lock(path)?;
+    let to = moved::target(&connection).map_err(OpenError::sqlite(path))?;
+    moved::clear(&connection).map_err(OpenError::sqlite(path))?;
+    Ok(to)
+}
+
 /// A connection to a store that exists, beside a gateway that may be serving it.
 ///
 /// # Errors
-/// As [`open_beside`].
+/// As [`open_beside`]; also that it was moved.
 pub(super) fn connect_beside(path: &Path) -> Result<(Source, Connection), OpenError> {
+    let (source, connection) = connect_though_moved(path)?;
+    moved::refuse(&connection, path)?;
+    Ok((source, connection))
+}
+
+/// A connection to a store that exists, which may be marked as moved.
+///
+/// # Errors
+/// As [`open_beside`].
+pub(super) fn connect_though_moved(path: &Path) -> Result<(Source, Connection), OpenError> {
     match fs::metadata(path) {
         Ok(file) if file.len() > 0 => {}
         Ok(_) => return Err(OpenError::Missing { path: path.into() }),
