@@ -76,7 +76,6 @@ patroni_of_a_member() {
         PATRONI_RESTAPI_USERNAME=patroni PATRONI_RESTAPI_PASSWORD=x \
         PATRONI_SUPERUSER_USERNAME=postgres PATRONI_SUPERUSER_PASSWORD=x \
         PATRONI_REPLICATION_USERNAME=replicator PATRONI_REPLICATION_PASSWORD=x \
-        PATRONI_REWIND_USERNAME=rewind PATRONI_REWIND_PASSWORD=x \
         PATRONI_ETCD3_HOSTS="127.0.0.1:$1" PATRONI_POSTGRESQL_BIN_DIR="$2" \
         "$VENV/bin/patroni" --validate-config --ignore-listen-port examples/patroni/patroni.yml
 }
