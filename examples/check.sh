@@ -121,6 +121,7 @@ END
 # The rule files inside the examples, as the gateway reads them.
 rules() {
     check_rules examples/compose/rules
+    check_rules examples/systemd/rules
     have "$VENV/bin/python" "the rules in the Kubernetes manifests were" || return 0
     "$VENV/bin/python" - "$SCRATCH/kubernetes" <<'END'
 import pathlib
