@@ -8,6 +8,7 @@ use std::time::Instant;
 use super::check;
 use crate::cli::args::StoreCopy;
 use crate::cli::progress::{Counters, Progress, span};
+use crate::cli::signals::{stop_signals, stopped};
 use crate::cli::{Outcome, Stop, on_runtime, plural};
 use crate::clock::SystemRandomness;
 use crate::rules::{RuleSet, StoreUrl, secret_named};
@@ -65,6 +66,17 @@ fn target(rules: &RuleSet, asked: &StoreCopy) -> Result<StoreUrl, Stop> {
 
 /// How many rows were copied, and what the copy holds.
 async fn copied(mut copying: Copying, out: &mut dyn Write, err: &mut dyn Write) -> Result<(u64, Audit), Stop> {
+    let mut stop = stop_signals()?;
+    let proved = tokio::select! {
+        () = stopped(&mut stop) => return Err(unfinished("interrupted")),
+        proved = proved(&mut copying, out, err) => proved?,
+    };
+    copying.finish().await.map_err(unfinished)?;
+    Ok(proved)
+}
+
+/// Copies what is not there yet, and proves all of it.
+async fn proved(copying: &mut Copying, out: &mut dyn Write, err: &mut dyn Write) -> Result<(u64, Audit), Stop> {
     let counters = Arc::new(Counters::default());
     let mut progress = Progress::start("copying", "rows", None);
     let filled = progress.during(&counters, err, copying.fill(telling(&counters))).await;
@@ -88,7 +100,6 @@ async fn copied(mut copying: Copying, out: &mut dyn Write, err: &mut dyn Write) 
         check::tell_problems(&audit, out, err)?;
         return Err(Stop::failed("the copy does not hold what it should, and no gateway serves it"));
     }
-    copying.finish().await.map_err(unfinished)?;
     Ok((rows, audit))
 }
 
