@@ -40,6 +40,7 @@ Try it, in a clone of the repository:
   paybridge check                        says whether the rules are right, and where they are not
 
 Results go to standard output, messages to standard error.
+
 Exit codes: 0 done, 1 failed, 2 wrong usage.";
 
 /// The subcommands.
@@ -150,7 +151,7 @@ Examples:
   RUST_LOG=warn paybridge serve                            no access lines
   RUST_LOG=info,paybridge::access=off paybridge serve      everything but access lines
 
-Signals: SIGTERM and SIGINT let requests in flight finish, for shutdown_grace at most, and exit 0; a
+Signals: SIGTERM and SIGINT let requests in flight finish, for shutdown_grace at most, and exit 0; a \
 second one exits at once with 1. SIGHUP reads the rules again (they are watched as well).
 
 A signed curl line to try it with is printed only where the rules say [tls] generate = true.";
@@ -211,8 +212,8 @@ impl ColorChoice {
 }
 
 const CHECK_EXAMPLES: &str = "\
-Every problem is shown as file:line:column with its line. An error keeps the rules from being loaded.
-A warning does not: it tells of what would fail requests, such as a key that nobody may use or a
+Every problem is shown as file:line:column with its line. An error keeps the rules from being loaded. \
+A warning does not: it tells of what would fail requests, such as a key that nobody may use or a \
 certificate that has expired. Exits 0 when there is neither, else 1.
 
 Examples:
@@ -243,7 +244,7 @@ Every change in what the rules mean is told, by whom it concerns, the most dange
   !  refuses, or changes, what worked before
   -  takes away
   +  allows more
-Comments, order and other spellings of the same are no change. No secret is looked up or shown:
+Comments, order and other spellings of the same are no change. No secret is looked up or shown: \
 secrets are compared as they are written. What only the next start puts in force is marked so.
 
 A directory with problems is shown as `check` shows it. Exits 0, with changes too, unless asked.
@@ -304,7 +305,7 @@ pub struct Sign {
 }
 
 const SIGN_EXAMPLES: &str = "\
-Prints the authentication headers, one a line. A v1 signature holds for one method and path and
+Prints the authentication headers, one a line. A v1 signature holds for one method and path and \
 only within the dialect's window (5 minutes by default); a v2 signature covers the body alone.
 
 Examples:
@@ -348,12 +349,12 @@ pub struct Listen {
 }
 
 const LISTEN_EXAMPLES: &str = "\
-For whoever writes the receiving end: every callback is shown as it comes, with its signatures checked
-against the keys of the rules (v1 by the merchant's dialect; v2 X-Signature and the webhook-* headers of
-Standard Webhooks), why a wrong one is wrong, and whether its id came before. Neither secrets nor
+For whoever writes the receiving end: every callback is shown as it comes, with its signatures checked \
+against the keys of the rules (v1 by the merchant's dialect; v2 X-Signature and the webhook-* headers of \
+Standard Webhooks), why a wrong one is wrong, and whether its id came before. Neither secrets nor \
 signatures are shown.
 
-Serves HTTPS with the rules' own certificate. The gateway sends to this machine if its rules say
+Serves HTTPS with the rules' own certificate. The gateway sends to this machine if its rules say \
 [callbacks] allow_private_addresses = true and trust = [\"../certs/ca.pem\"]. Ctrl-C ends it with 0.
 
 Examples:
@@ -381,8 +382,8 @@ const NAMES_HELP: &str =
     "A host name, *.name or IP address of the server; may be repeated [default: localhost, 127.0.0.1, ::1]";
 
 const CERTS_EXAMPLES: &str = "\
-Makes ca.pem, ca.key, server.pem and server.key, for development: whoever holds ca.key can pose
-as any server to those who trust ca.pem. A CA that exists is used again. `serve` does the same by
+Makes ca.pem, ca.key, server.pem and server.key, for development: whoever holds ca.key can pose \
+as any server to those who trust ca.pem. A CA that exists is used again. `serve` does the same by \
 itself where the rules say generate = true.
 
 Examples:
@@ -408,11 +409,11 @@ pub struct ImportIds {
 }
 
 const IMPORT_IDS_EXAMPLES: &str = "\
-For the external ids that the old v1 service has: a create of one is answered 409 from then on, in v1
+For the external ids that the old v1 service has: a create of one is answered 409 from then on, in v1 \
 and in v2, so that it cannot be paid twice. Run it before a merchant's v1 traffic is sent here.
 
-May run while a gateway serves, and may be run again: what is reserved stays reserved. Ids that name
-an operation here are skipped and counted. A file is checked as a whole first, and a bad one reserves
+May run while a gateway serves, and may be run again: what is reserved stays reserved. Ids that name \
+an operation here are skipped and counted. A file is checked as a whole first, and a bad one reserves \
 nothing; a pipe is checked as it is read.
 
 Examples:
@@ -432,9 +433,9 @@ pub struct Nodes {
 }
 
 const NODES_EXAMPLES: &str = "\
-A line a gateway on the PostgreSQL database of the rules: its name (host, process, a random number), its
-release, the version of its rules, how long ago it loaded them and was seen, and why it refuses the rules
-that it found last. Who was not seen for a minute is gone; who stopped in order is not listed. Times are
+A line a gateway on the PostgreSQL database of the rules: its name (host, process, a random number), its \
+release, the version of its rules, how long ago it loaded them and was seen, and why it refuses the rules \
+that it found last. Who was not seen for a minute is gone; who stopped in order is not listed. Times are \
 of the database's clock.
 
 The last line says how many nodes run the rules of the directory: whether these have arrived.
@@ -453,11 +454,11 @@ pub struct Schema {
 }
 
 const SCHEMA_EXAMPLES: &str = "\
-With it, editors complete and explain the keys of rule files and underline what is wrong as it is
-written: taplo, and the editors that it is built into (VS Code: Even Better TOML). A rule file names
+With it, editors complete and explain the keys of rule files and underline what is wrong as it is \
+written: taplo, and the editors that it is built into (VS Code: Even Better TOML). A rule file names \
 its schema in its first line: #:schema ../schemas/merchant.schema.json
 
-The schema is that of this version. It does not know what files say of each other: for that there
+The schema is that of this version. It does not know what files say of each other: for that there \
 is `paybridge check`.
 
 Examples:
@@ -554,6 +555,9 @@ mod tests {
         Arguments::command().debug_assert();
     }
 
+    /// As clap wraps where it knows of no terminal.
+    const WIDTH_WITHOUT_TERMINAL: usize = 100;
+
     #[test]
     fn every_command_has_help_with_examples() {
         let mut root = Arguments::command();
@@ -564,6 +568,13 @@ mod tests {
             }
             let help = command.render_long_help().to_string();
             assert!(help.contains("Examples:"), "{help}");
+            let after = command.get_after_help().unwrap().to_string();
+            let lines: Vec<_> = after.lines().collect();
+            let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+            let is_broken = lines.windows(2).any(|pair| pair.iter().all(|line| is_prose(line)));
+            assert!(!is_broken, "paragraphs are wrapped for the terminal, and here alone:\n{after}");
+            let is_whole = |line: &&str| is_prose(line) || line.chars().count() <= WIDTH_WITHOUT_TERMINAL;
+            assert!(lines.iter().all(is_whole), "what is to be pasted stays in one line:\n{after}");
             commands.extend(command.get_subcommands_mut());
         }
         assert!(Arguments::command().render_long_help().to_string().contains("paybridge serve"));

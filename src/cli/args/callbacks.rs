@@ -73,7 +73,7 @@ pub struct Which {
 }
 
 const LIST_EXAMPLES: &str = "\
-The columns: id, state, merchant, order_id, kind (v1: in the merchant's dialect), how many tries, how long ago it was
+The columns: id, state, merchant, order_id, kind (v1: in the merchant's dialect), how many tries, how long ago it was \
 queued or resent, when it is tried next, scheme, host and port of the address, and what came of the last try.
 
 Reads the store that the rules name; a gateway may serve meanwhile.
@@ -133,12 +133,12 @@ pub struct ResendCallbacks {
 }
 
 const RESEND_EXAMPLES: &str = "\
-Queues callbacks, whatever became of them: the gateway that serves sends them within a second, with
-the same id, and tries as often as with a new one. Receivers know by the id what they have had. A
-target that gave no answer for a while is tried now and then, at least once a minute: what is queued
+Queues callbacks, whatever became of them: the gateway that serves sends them within a second, with \
+the same id, and tries as often as with a new one. Receivers know by the id what they have had. A \
+target that gave no answer for a while is tried now and then, at least once a minute: what is queued \
 for it waits for that.
 
-May be run again: what is queued already stays queued. What is being sent at that moment is left
+May be run again: what is queued already stays queued. What is being sent at that moment is left \
 alone, and the exit code is 1. With --wait exits 0 when each was delivered.
 
 Examples:
@@ -171,8 +171,8 @@ pub struct SampleCallback {
 }
 
 const SAMPLE_EXAMPLES: &str = "\
-Sends one callback now, from here, signed and sent like any other, and prints what was sent and what
-came of it. It has the header X-Callback-Sample: true and tells of an order that does not exist, whose
+Sends one callback now, from here, signed and sent like any other, and prints what was sent and what \
+came of it. It has the header X-Callback-Sample: true and tells of an order that does not exist, whose \
 id begins with sample-. Nothing is stored, and it is not sent again. Exits 0 when the answer is a 2xx.
 
 Examples:

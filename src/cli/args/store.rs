@@ -27,7 +27,8 @@ Examples:
   paybridge store check
   paybridge store rekey
   paybridge store backup /backup/paybridge-2026-07-01.db
-  paybridge store copy --from sqlite:data/paybridge.db --to file:secrets/database.url
+  paybridge store copy --from sqlite:data/paybridge.db \\
+      --to file:secrets/database.url
   paybridge store reopen";
 
 /// `paybridge store check`.
@@ -40,13 +41,13 @@ pub struct StoreCheck {
 }
 
 const STORE_CHECK_EXAMPLES: &str = "\
-Reads the whole store and changes nothing: every operation has the ledger entries that its state demands,
-entries sum to zero per merchant and currency, balances are the sum of their entries, sealed values open,
-customers' daily usage is the sum of the operations that count for it, every result that somebody is to be
-told of has its callback, to the operation's own address, tables and indexes are those of this release, and
+Reads the whole store and changes nothing: every operation has the ledger entries that its state demands, \
+entries sum to zero per merchant and currency, balances are the sum of their entries, sealed values open, \
+customers' daily usage is the sum of the operations that count for it, every result that somebody is to be \
+told of has its callback, to the operation's own address, tables and indexes are those of this release, and \
 the file's pages hang together.
 
-Not checked: that every row is found through every index, usage of days that was removed, and whether
+Not checked: that every row is found through every index, usage of days that was removed, and whether \
 providers and merchants saw what is stored.
 
 May run while a gateway serves. Every problem is one line. Exits 0 when there is none, else 1.
@@ -66,16 +67,16 @@ pub struct StoreRekey {
 
 const STORE_REKEY_EXAMPLES: &str = "\
 To exchange a key of store.keys:
-  1. put the new key first, and keep the old one: keys = [\"file:../secrets/new.key\", \"file:../secrets/store.key\"],
-     in the rules of every gateway
+  1. put the new key first and keep the old one, in the rules of every gateway:
+     keys = [\"file:../secrets/new.key\", \"file:../secrets/store.key\"]
   2. paybridge store rekey
   3. take the old key out of the rules
 
-May run while gateways serve: they have the data keys in memory, and go on. One that starts after 2 needs the
+May run while gateways serve: they have the data keys in memory, and go on. One that starts after 2 needs the \
 new key. All is changed or nothing, and a second run changes nothing.
 
-The data keys themselves stay, and so does all that is sealed and hashed with them: no repeat of a request is
-disturbed. So the old key still opens older backups: keep it as long as you keep those. Whoever has it and an
+The data keys themselves stay, and so does all that is sealed and hashed with them: no repeat of a request is \
+disturbed. So the old key still opens older backups: keep it as long as you keep those. Whoever has it and an \
 older copy of the store has the data keys: no new key takes that back.
 
 A new key: openssl rand -base64 32
@@ -97,17 +98,17 @@ pub struct StoreBackup {
 }
 
 const STORE_BACKUP_EXAMPLES: &str = "\
-Copies a SQLite store as it is at one moment, while a gateway serves it and without holding it up; meanwhile
-the store's log grows. The copy is read again as `paybridge store check` reads a store, and gets its name
+Copies a SQLite store as it is at one moment, while a gateway serves it and without holding it up; meanwhile \
+the store's log grows. The copy is read again as `paybridge store check` reads a store, and gets its name \
 when it is whole and on disk: a FILE that is there is a backup. Mode 0600; nothing is ever overwritten.
 
-Where the store holds what it should not, so does the copy: it is kept, the problems are told, one a line, and
+Where the store holds what it should not, so does the copy: it is kept, the problems are told, one a line, and \
 the exit code is 1.
 
 The copy holds the data keys, wrapped: keep store.keys too, elsewhere, or nobody can open it.
 
-To restore: stop the gateway, move the store's file aside together with its -wal and -shm, put a copy of FILE
-in its place, and start. What was acknowledged after the backup is gone then: repeats of it would be new
+To restore: stop the gateway, move the store's file aside together with its -wal and -shm, put a copy of FILE \
+in its place, and start. What was acknowledged after the backup is gone then: repeats of it would be new \
 operations.
 
 A PostgreSQL store is backed up with PostgreSQL's own tools: pg_dump, pg_basebackup.
@@ -135,25 +136,26 @@ const TO_HELP: &str = "The empty database that becomes the store: file:PATH or e
     the URL itself [default: store.url of the rules]";
 
 const STORE_COPY_EXAMPLES: &str = "\
-Moves a store from SQLite to PostgreSQL. The gateway must be stopped, and no `import-ids` may run. The keys
+Moves a store from SQLite to PostgreSQL. The gateway must be stopped, and no `import-ids` may run. The keys \
 are those of the rules (store.keys), and open the copy too: the data keys are copied as they are wrapped.
 
-All of it is copied: operations, ledger, reservations, what is to be asked and to be told, the journal and
-every callback with its tries. Then each row is compared with what it should be, and the copy is proved as
-`paybridge store check` does it. Only then can gateways serve it. Stopped half way, by whatever it be, it is
+All of it is copied: operations, ledger, reservations, what is to be asked and to be told, the journal and \
+every callback with its tries. Then each row is compared with what it should be, and the copy is proved as \
+`paybridge store check` does it. Only then can gateways serve it. Stopped half way, by whatever it be, it is \
 run again and goes on.
 
-What changes: entries of the journal (there are some where the engine is remote) get other numbers, and so do
+What changes: entries of the journal (there are some where the engine is remote) get other numbers, and so do \
 the first 16 digits of the names of their callbacks.
 
-The file is marked as moved then, and no gateway or command serves it or writes to it any more: it would take orders
+The file is marked as moved then, and no gateway or command serves it or writes to it any more: it would take orders \
 that the others do not know. Afterwards name the database in store.url. The way back: paybridge store reopen --help
 
-A URL that holds a password belongs into a file or a variable, by file:PATH or env:NAME: a command line is shown
+A URL that holds a password belongs into a file or a variable, by file:PATH or env:NAME: a command line is shown \
 to everybody on the machine, and kept in the shell's history.
 
 Examples:
-  paybridge store copy --from sqlite:data/paybridge.db --to file:secrets/database.url
+  paybridge store copy --from sqlite:data/paybridge.db \\
+      --to file:secrets/database.url
   paybridge store copy --from sqlite:data/paybridge.db --to env:DATABASE_URL
   paybridge store copy --from sqlite:data/paybridge.db";
 
@@ -167,11 +169,11 @@ pub struct StoreReopen {
 }
 
 const STORE_REOPEN_EXAMPLES: &str = "\
-`paybridge store copy` marks the file that it copied, and nobody serves it from then on. This takes the mark from
+`paybridge store copy` marks the file that it copied, and nobody serves it from then on. This takes the mark from \
 the file that store.url names, so that a gateway can be started on it again.
 
-First stop every gateway on the database, and see to it that none is started: each of the two stores would answer
-without the other, and an order could be paid twice. What was acknowledged on the database is not in the file, so that
+First stop every gateway on the database, and see to it that none is started: each of the two stores would answer \
+without the other, and an order could be paid twice. What was acknowledged on the database is not in the file, so that \
 repeats of it would be new operations: go back only while there is nothing, or it is known.
 
 To move again, empty the database first.
