@@ -16,9 +16,6 @@ use super::hosts::Hosts;
 use super::node::PATIENCE;
 use crate::rules::{PostgresTls, PostgresUrl};
 
-/// The most connections of a process.
-pub(super) const CONNECTIONS: usize = 16;
-
 /// How long a new connection may take, with its session.
 const WAIT: Duration = Duration::from_secs(3);
 
@@ -53,7 +50,7 @@ pub(super) fn pool(url: &PostgresUrl) -> Result<Pool, String> {
         Box::pin(async move { client.batch_execute(SESSION).await.map_err(HookError::Backend) })
     });
     Pool::builder(manager)
-        .max_size(CONNECTIONS)
+        .max_size(url.connections())
         // What one of the server's processes has in its caches is of use to the next one who asks it.
         .queue_mode(QueueMode::Lifo)
         .timeouts(Timeouts { wait: Some(PATIENCE), create: Some(WAIT), recycle: Some(WAIT) })

@@ -7,13 +7,14 @@
 //! by_id, by_order, ... a statement each
 //! ```
 //!
-//! All of it runs on one thread of the process, which owns at most 16 connections ([`node`]). Seals and hashes are the
+//! All of it runs on one thread of the process, which owns all connections ([`node`], `store.connections` at most). Seals and hashes are the
 //! caller's. Nodes owe each other nothing (their list is
 //! for operators, [`nodes`]): a unique key settles races, row locks order those who decide, leases hand
 //! over the work of those who died. What a lost connection leaves unknown is asked for again, never assumed ([`fault`]).
 
 mod audit;
 mod batch;
+mod clock;
 mod connect;
 pub mod copying;
 mod create;
@@ -186,8 +187,10 @@ impl PostgresStore {
     }
 
     async fn claim(&self, claim: Claim) -> Result<Vec<ProviderJob>, StoreError> {
-        let claimed =
-            self.thread.run(async move |node| node.ask(async |client| jobs::claim(client, &claim).await).await);
+        let claimed = self.thread.run(async move |node| {
+            node.clock.require_right()?;
+            node.ask(async |client| jobs::claim(client, &claim).await).await
+        });
         let mut jobs = Vec::new();
         for job in claimed.await? {
             match self.decode(job.row).await {

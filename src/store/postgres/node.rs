@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use super::batch::Batches;
+use super::clock::Offset;
 use super::fault::{Fault, Remedy, closed};
 use super::turns::Turns;
 use crate::clock::Random;
@@ -45,6 +46,7 @@ pub(super) struct Node {
     random: Arc<dyn Random>,
     pub(super) batches: Batches,
     pub(super) turns: Turns,
+    pub(super) clock: Offset,
     /// Nothing was to be had of the database the last time: whoever asks waits no longer than one try takes, so that
     /// requests do not pile up until it is back.
     away: Cell<bool>,
@@ -159,8 +161,15 @@ impl Thread {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let connections = pool.clone();
         std::thread::Builder::new().name("store-postgres".to_owned()).spawn(move || {
-            let (batches, turns) = (Batches::default(), Turns::default());
-            let node = Rc::new(Node { pool: connections, random, batches, turns, away: Cell::default() });
+            let (batches, turns) = (Batches::default(), Turns::new(connections.status().max_size));
+            let node = Rc::new(Node {
+                pool: connections,
+                random,
+                batches,
+                turns,
+                clock: Offset::default(),
+                away: Cell::default(),
+            });
             tokio::task::LocalSet::new().block_on(&runtime, async move {
                 while let Some(work) = asked.recv().await {
                     tokio::task::spawn_local(work(Rc::clone(&node)));

@@ -10,11 +10,14 @@ use super::lanes::Lanes;
 use super::ledger::fold::{self, Pass};
 use super::node::{Node, Thread};
 use super::schema::{Asked, Prepared};
-use super::{PostgresStore, connect, schema};
+use super::{PostgresStore, clock, connect, schema};
 use crate::clock::Random;
 use crate::rules::{PostgresUrl, StoreKeys};
 use crate::store::rows::kept::KeptLists;
 use crate::store::{OpenError, Opened, Rewrapped};
+
+/// How often this machine's clock is compared with the database's.
+const BETWEEN_MEASUREMENTS: Duration = Duration::from_secs(10);
 
 /// Between looks for balances to be folded, when there was nothing more to do.
 const BETWEEN_FOLDS: Duration = Duration::from_secs(1);
@@ -25,6 +28,10 @@ const BETWEEN_FOLDS: Duration = Duration::from_secs(1);
 /// One clear line: see [`OpenError`].
 pub fn open(url: &PostgresUrl, keys: &StoreKeys, random: Arc<dyn Random>) -> Result<Opened<PostgresStore>, OpenError> {
     let opened = open_as(url, keys, random, Asked::Serve)?;
+    let measured = on_thread(&opened.store.thread, url, async |node| Ok(clock::measure(&node).await))?;
+    if let Err(error) = measured {
+        tracing::warn!(%error, "the database's clock cannot be read");
+    }
     // Sent before anything else: the store was opened now.
     let _ = opened.store.thread.send(async |node| drop(tokio::task::spawn_local(keep_house(node))));
     Ok(opened)
@@ -97,9 +104,23 @@ fn failed(url: &PostgresUrl, reason: String) -> OpenError {
 
 /// What a node does by itself, for as long as the store is open. Several nodes do it side by side.
 async fn keep_house(node: Rc<Node>) {
+    tokio::join!(fold_again_and_again(&node), measure_again_and_again(&node));
+}
+
+async fn measure_again_and_again(node: &Node) {
+    while !node.is_closed() {
+        tokio::time::sleep(BETWEEN_MEASUREMENTS).await;
+        if let Err(error) = clock::measure(node).await {
+            // Whoever needs the database says that it is away.
+            tracing::debug!(%error, "the database's clock cannot be read");
+        }
+    }
+}
+
+async fn fold_again_and_again(node: &Node) {
     let (mut after, mut told) = (None, None);
     while !node.is_closed() {
-        match fold::pass(&node, after.take().as_ref()).await {
+        match fold::pass(node, after.take().as_ref()).await {
             Ok(Pass::UpTo(account)) => after = Some(account),
             Ok(Pass::Busy) => {}
             Ok(Pass::Done) => tokio::time::sleep(BETWEEN_FOLDS).await,

@@ -44,6 +44,7 @@ impl PostgresStore {
     async fn claim_due(&self, claim: CallbackClaim) -> Result<Vec<CallbackJob>, StoreError> {
         let (now, lease_until) = (claim.now, claim.lease_until);
         let claimed = self.thread.run(async move |node| {
+            node.clock.require_right()?;
             let claimed = node.ask(async |client| queue::claim(client, &claim).await).await?;
             let subjects = node.ask(async |client| subject::of_all(client, &claimed).await).await?;
             Ok((claimed, subjects))
@@ -194,14 +195,17 @@ impl Outbox for PostgresStore {
     }
 
     fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize> {
-        Box::pin(self.thread.run(async move |node| node.ask(async |client| queue::expire(client, &expiry).await).await))
+        Box::pin(self.thread.run(async move |node| {
+            node.clock.require_right()?;
+            node.ask(async |client| queue::expire(client, &expiry).await).await
+        }))
     }
 
     fn forget_callbacks(&self, until: UnixMillis, limit: usize) -> Answer<'_, usize> {
-        Box::pin(
-            self.thread
-                .run(async move |node| node.ask(async |client| forgetting::forget(client, until, limit).await).await),
-        )
+        Box::pin(self.thread.run(async move |node| {
+            node.clock.require_right()?;
+            node.ask(async |client| forgetting::forget(client, until, limit).await).await
+        }))
     }
 
     fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Digest) -> Answer<'a, Option<Addressee>> {

@@ -11,8 +11,10 @@ use super::row::bucket_of;
 use crate::domain::MerchantId;
 use crate::store::StoreError;
 
-/// The most deciding creates at once: some connections stay for everything else.
-const DECIDING: usize = 10;
+/// Of so many connections deciding creates have most: the rest stays for everything else.
+const fn deciding(connections: usize) -> usize {
+    if connections < 2 { 1 } else { connections * 5 / 8 }
+}
 
 /// The same of a merchant. They go one after the other wherever they ask for the same row, and the next one is there.
 const DECIDING_OF_MERCHANT: usize = 3;
@@ -35,18 +37,16 @@ pub(super) struct Turns {
     deep_asked: Semaphore,
 }
 
-impl Default for Turns {
-    fn default() -> Self {
+impl Turns {
+    pub(super) fn new(connections: usize) -> Self {
         Self {
-            deciding: Semaphore::new(DECIDING),
+            deciding: Semaphore::new(deciding(connections)),
             of_merchants: (0..QUEUES).map(|_| Semaphore::new(DECIDING_OF_MERCHANT)).collect(),
             deep: Semaphore::new(DEEP),
             deep_asked: Semaphore::new(DEEP_ASKED),
         }
     }
-}
 
-impl Turns {
     /// The turn of a create that decides. First the merchant's own, so that one merchant's crowd keeps no other's out.
     ///
     /// # Errors

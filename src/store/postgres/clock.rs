@@ -1,0 +1,66 @@
+//! The clock of this machine beside the database's, which all nodes share. Whoever claims by a clock that is wrong takes what
+//! others have in hand, hides it for as long as the clock is ahead, or gives up what was only just queued: such a node
+//! leaves the queues to the others.
+
+use std::cell::Cell;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::fault::Fault;
+use super::node::Node;
+use super::row::get;
+use crate::store::StoreError;
+
+/// A clock that is so many milliseconds off is wrong. Well-kept ones differ by some, and no lease is shorter.
+const MOST: i64 = 10_000;
+
+/// An answer that takes longer tells no time.
+const LONGEST: i64 = 2_000;
+
+/// How far this machine's clock is ahead of the database's, as last measured, in milliseconds.
+#[derive(Debug, Default)]
+pub(super) struct Offset(Cell<i64>);
+
+impl Offset {
+    /// # Errors
+    /// The clock is wrong.
+    pub(super) fn require_right(&self) -> Result<(), StoreError> {
+        let ahead = self.0.get();
+        if ahead.abs() <= MOST {
+            return Ok(());
+        }
+        let (seconds, which) = (ahead.abs() / 1000, if ahead > 0 { "ahead of" } else { "behind" });
+        Err(StoreError::Unavailable(format!(
+            "the clock of this machine is {seconds} s {which} the database's: queues are left to other gateways"
+        )))
+    }
+
+    #[cfg(test)]
+    pub(super) fn set(&self, ahead: i64) {
+        self.0.set(ahead);
+    }
+}
+
+/// Measures.
+///
+/// # Errors
+/// The database does not answer; what was measured last stands.
+pub(super) async fn measure(node: &Node) -> Result<(), StoreError> {
+    let (before, there, after) = node
+        .ask(async |client| {
+            let statement =
+                client.prepare_cached("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint").await?;
+            let before = now();
+            let there: i64 = get(&client.query_one(&statement, &[]).await?, 0)?;
+            Ok::<_, Fault>((before, there, now()))
+        })
+        .await?;
+    if (0..=LONGEST).contains(&(after - before)) {
+        node.clock.0.set(before + (after - before) / 2 - there);
+    }
+    Ok(())
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,54 @@
+//! A node whose clock is wrong leaves the queues to the others.
+
+use super::*;
+use crate::domain::ShopCode;
+use crate::store::conformance::{NOW, created, deposit};
+use crate::store::{CallbackClaim, CallbackTarget, Expiry, Outbox as _};
+
+async fn node_with_a_clock(place: &Place, ahead: i64) -> PostgresStore {
+    let node = place.open_node();
+    let set = node.thread.run(async move |node| {
+        node.clock.set(ahead);
+        Ok(())
+    });
+    set.await.unwrap();
+    node
+}
+
+fn later(seconds: i64) -> UnixMillis {
+    UnixMillis(NOW.0 + seconds * 1000)
+}
+
+fn jobs() -> Claim {
+    Claim { shop: ShopCode::new("card-eur").unwrap(), now: later(1), lease_until: later(9), limit: 9 }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whose_clock_is_wrong_claims_nothing() {
+    let Some(place) = Place::new() else { return };
+    let right = place.open_node();
+    let mut queued = deposit("acme", "order");
+    queued.provider_job = Some(NOW);
+    created(&right, queued).await;
+    for (ahead, said) in [(86_400_000, "86400 s ahead of"), (-11_000, "11 s behind")] {
+        let wrong = node_with_a_clock(&place, ahead).await;
+        let claim = CallbackClaim { shares: Vec::new(), now: later(1), lease_until: later(9) };
+        let targets = [CallbackTarget::Engine].into();
+        let expiry = Expiry { targets, queued_until: later(1), reason: "late", limit: 9 };
+        let refusals = [
+            wrong.claim_provider_jobs(jobs()).await.err(),
+            wrong.claim_callbacks(claim).await.err(),
+            wrong.expire_callbacks(expiry).await.err(),
+            wrong.forget_callbacks(later(1), 9).await.err(),
+        ];
+        for refusal in refusals {
+            let Some(StoreError::Unavailable(reason)) = refusal else { panic!("{refusal:?}") };
+            assert!(reason.contains(said), "{reason}");
+        }
+        // What merchants ask for goes on.
+        created(&wrong, deposit("acme", &format!("order-{ahead}"))).await;
+    }
+    assert_eq!(right.claim_provider_jobs(jobs()).await.unwrap().len(), 1);
+    let near = node_with_a_clock(&place, 9_999).await;
+    assert!(near.claim_provider_jobs(jobs()).await.unwrap().is_empty());
+}
