@@ -195,6 +195,8 @@ impl PostgresStore {
         for job in claimed.await? {
             match self.decode(job.row).await {
                 Ok(stored) => jobs.push(ProviderJob { operation: stored.operation, attempts: job.attempts }),
+                // Nothing is wrong with it: the leases end by themselves.
+                Err(error @ StoreError::Unavailable(_)) => return Err(error),
                 // One bad row must not stop the queue.
                 Err(error) => tracing::error!(%error, "a provider job cannot be read and is left for later"),
             }

@@ -55,6 +55,8 @@ impl PostgresStore {
             let (name, subject) = ((due.bucket, due.key), subjects.remove(&due.key));
             match self.job(due, subject).await {
                 Ok(job) => jobs.push(job),
+                // Nothing is wrong with it: the leases end by themselves.
+                Err(error @ StoreError::Unavailable(_)) => return Err(error),
                 Err(error) => {
                     // One bad row must not stop the queue.
                     tracing::error!(%error, "a callback cannot be read and is left for later");
