@@ -1,6 +1,9 @@
-//! What `paybridge check` looks at beside what a reload does: the files of certificates that rules name, and their dates.
+//! What `paybridge check` looks at beside what a reload does: the files of certificates that rules name, and their dates, and
+//! the files that a gateway on PostgreSQL needs at its start.
 //!
 //! The rules serve whatever these files hold, so that nothing here refuses them.
+
+mod database;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -48,7 +51,7 @@ pub fn inspect(
     let files = shelf.read(directory, now, &mut findings);
     let rules = compile_once(directory, files, now, options, &mut findings);
     let known = findings.files();
-    Inspector { findings: &mut findings, known, now, options }.all(files, serves);
+    Inspector { findings: &mut findings, known, now, options }.all(files, rules.as_ref(), serves);
     match findings.into_problems() {
         Ok(problems) => Inspection { rules, problems },
         Err(refused) => Inspection { rules: None, problems: refused.into_iter().cloned().collect() },
@@ -70,12 +73,15 @@ struct Reread<'f, T> {
 }
 
 impl Inspector<'_> {
-    fn all(&mut self, files: &RuleFiles, serves: &dyn Fn(&TlsRules) -> Result<(), String>) {
+    fn all(&mut self, files: &RuleFiles, rules: Option<&RuleSet>, serves: &dyn Fn(&TlsRules) -> Result<(), String>) {
         for (role, file) in files {
             match role {
                 Role::Gateway => {
                     if let Some(gateway) = self.reread::<RawGateway>(file) {
                         self.gateway(&gateway, serves);
+                        if let Some(rules) = rules {
+                            self.database(&gateway, rules);
+                        }
                     }
                 }
                 Role::Shop(_) if file.text.contains("trust") => {

@@ -30,6 +30,7 @@ use self::advice::Setting;
 use self::certificates::Trusted;
 pub(super) use self::gateway::tls_rules;
 use self::memo::Memo;
+pub(super) use self::secrets::store_key;
 use super::elsewhere::Elsewhere;
 use super::problems::{FileId, Findings, Span};
 use super::raw::{self, Field, FromToml};

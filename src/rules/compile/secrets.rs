@@ -142,7 +142,8 @@ fn without_newline(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-fn store_key(text: &[u8]) -> Option<Secret> {
+/// 32 bytes in base64.
+pub(in crate::rules) fn store_key(text: &[u8]) -> Option<Secret> {
     let key = BASE64_STANDARD.decode(text.trim_ascii()).ok()?;
     (key.len() == STORE_KEY_BYTES).then(|| Secret::new(&key))
 }

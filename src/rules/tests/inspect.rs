@@ -197,3 +197,51 @@ fn certificates_are_looked_at_beside_wrong_rules() {
     let rules = self::rules("[tls\n", &[]);
     assert_eq!(found(&rules, true).len(), 1, "of a file that is no TOML nothing else is said");
 }
+
+const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n";
+
+/// Rules with a store in PostgreSQL, and a certificate.
+fn on_postgres(parameters: &str, more: &str) -> Rules {
+    let (certificate, key) = good();
+    let store = format!("[store]\nurl = \"postgres://u:TOPSECRET@localhost/db{parameters}\"\n{more}");
+    rules(&store, &[("server.pem", &certificate), ("server.key", &key)])
+}
+
+#[test]
+fn what_nodes_on_a_database_share_must_be_there() {
+    let rules = on_postgres("", "");
+    let none = "does not exist, and on PostgreSQL none is made";
+    finds(
+        &rules,
+        &[
+            &format!("warning gateway.toml:2:7: `pages.secret`: secrets/pages.key {none}"),
+            &format!("warning gateway.toml:2:7: `store.keys`: secrets/store.key {none}"),
+        ],
+    );
+    assert_eq!(found(&rules, false), [""; 0]);
+    rules.put("../secrets/store.key", KEY);
+    rules.put("../secrets/pages.key", "short");
+    finds(&rules, &["warning gateway.toml:2:7: `pages.secret`: secrets/pages.key does not hold 32 bytes in base64"]);
+    rules.put("../secrets/pages.key", KEY);
+    finds(&rules, &[]);
+    let set = on_postgres("", "[pages]\nsecret = \"hush\"\n");
+    set.put("../secrets/store.key", KEY);
+    finds(&set, &[]);
+}
+
+#[test]
+fn the_authorities_of_a_database_must_be_there() {
+    let keys = format!("keys = [\"{}\"]\n[pages]\nsecret = \"hush\"\n", KEY.trim());
+    let rules = on_postgres("?sslmode=verify-full&sslrootcert=ca.pem", &keys);
+    let path = "warning gateway.toml:2:7: `store.url`: sslrootcert: ca.pem";
+    finds(&rules, &[&format!("{path} cannot be read: ")]);
+    assert_eq!(found(&rules, false), [""; 0]);
+    rules.put("ca.pem", "TOPSECRET");
+    finds(&rules, &[&format!("{path} holds no PEM certificate")]);
+    rules.put("ca.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    finds(&rules, &[&format!("{path} holds a certificate that cannot be read")]);
+    rules.put("ca.pem", pair("old", (2025, 1, 1), (2026, 1, 1)).0);
+    finds(&rules, &["warning gateway.toml:2:7: `sslrootcert`: the certificate in ca.pem"]);
+    rules.put("ca.pem", good().0);
+    finds(&rules, &[]);
+}

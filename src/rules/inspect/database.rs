@@ -1,0 +1,74 @@
+//! What nodes that share a database find at their start or do not start: no node makes a key there.
+
+use std::io;
+use std::path::Path;
+
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::{self, PemObject};
+use toml::Spanned;
+
+use super::{Inspector, LARGEST_PEM, Reread};
+use crate::rules::compile::{Here, store_key};
+use crate::rules::files::read_bounded;
+use crate::rules::problems::Span;
+use crate::rules::raw::RawGateway;
+use crate::rules::{RuleSet, StoreUrl};
+
+/// The largest file of a key, in bytes.
+const LARGEST_KEY: u64 = 64 << 10;
+
+impl Inspector<'_> {
+    /// The files that a gateway on PostgreSQL needs at its start, unless secrets are not asked for.
+    pub(super) fn database(&mut self, gateway: &Reread<'_, RawGateway>, rules: &RuleSet) {
+        let Reread { here, raw } = gateway;
+        let StoreUrl::Postgres(url) = &rules.gateway.store.url else { return };
+        let given = raw.store.get().and_then(|store| store.url.given());
+        let Some(at) = given.map(Spanned::span).filter(|_| self.options.check_secrets) else { return };
+        if let Some(path) = url.roots() {
+            self.roots(*here, &at, path);
+        }
+        if let (true, Some(path)) = (rules.gateway.store.keys.keys.is_empty(), &rules.gateway.store.keys.create_at) {
+            self.shared_key(*here, &at, "store.keys", path);
+        }
+        if rules.gateway.pages.secret.is_none() {
+            self.shared_key(*here, &at, "pages.secret", &rules.gateway.pages.default_secret);
+        }
+    }
+
+    fn roots(&mut self, here: Here<'_>, at: &Span, path: &Path) {
+        let shown = path.display();
+        let read = read_bounded(path, LARGEST_PEM).map(|bytes| certificates(&bytes));
+        let reason = match read {
+            Ok(Ok(certificates)) if certificates.is_empty() => format!("{shown} holds no PEM certificate"),
+            Ok(Ok(certificates)) if certificates.iter().all(is_usable) => {
+                return self.dates(here, at, "sslrootcert", path, &certificates);
+            }
+            Ok(_) => format!("{shown} holds a certificate that cannot be read"),
+            Err(error) => format!("{shown} cannot be read: {error}"),
+        };
+        self.findings.warn(here.file, at.clone(), format!("`store.url`: sslrootcert: {reason}"), None);
+    }
+
+    fn shared_key(&mut self, here: Here<'_>, at: &Span, key: &str, path: &Path) {
+        let shown = path.display();
+        let reason = match read_bounded(path, LARGEST_KEY) {
+            Ok(text) if store_key(&text).is_some() => return,
+            Ok(_) => format!("{shown} does not hold 32 bytes in base64"),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                format!("{shown} does not exist, and on PostgreSQL none is made")
+            }
+            Err(error) => format!("{shown} cannot be read: {error}"),
+        };
+        let advice = "`openssl rand -base64 32` makes one: it has to be the same on every node".to_owned();
+        self.findings.warn(here.file, at.clone(), format!("`{key}`: {reason}"), Some(advice));
+    }
+}
+
+fn certificates(bytes: &[u8]) -> Result<Vec<CertificateDer<'static>>, pem::Error> {
+    CertificateDer::pem_slice_iter(bytes).collect()
+}
+
+fn is_usable(certificate: &CertificateDer<'static>) -> bool {
+    RootCertStore::empty().add(certificate.clone()).is_ok()
+}
