@@ -4,6 +4,7 @@ mod parameters;
 mod parts;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -123,6 +124,19 @@ impl PostgresUrl {
         self.tls
     }
 
+    /// Whether somebody on the way to a host could keep TLS from it: this machine has nobody on the way.
+    #[must_use]
+    pub fn may_be_downgraded(&self) -> bool {
+        let is_away = |host: &Host| match host {
+            Host::Tcp(name) => {
+                let address = name.parse::<IpAddr>();
+                !name.eq_ignore_ascii_case("localhost") && !address.is_ok_and(|address| address.is_loopback())
+            }
+            Host::Unix(_) => false,
+        };
+        self.tls == PostgresTls::IfOffered && self.config.get_hosts().iter().any(is_away)
+    }
+
     /// The authorities that the server's certificate must be of, PEM; `None`: the system's.
     #[must_use]
     pub fn roots(&self) -> Option<&Path> {
@@ -195,6 +209,22 @@ mod tests {
         assert_eq!(url.config().get_password(), Some(&b"TOPSECRET"[..]));
         assert_eq!((url.tls(), url.roots()), (PostgresTls::Verified, Some(Path::new("/rules/ca.pem"))));
         assert_eq!(url.config().get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+    }
+
+    #[test]
+    fn only_what_is_on_this_machine_needs_no_tls_for_certain() {
+        for (text, weak) in [
+            ("postgres://u@h/db", true),
+            ("postgres://u@h/db?sslmode=prefer", true),
+            ("postgres://u@localhost,h/db", true),
+            ("postgres://u@192.0.2.1/db", true),
+            ("postgres://u@localhost,127.0.0.2,[::1]/db", false),
+            ("postgres://u@%2Frun/db", false),
+            ("postgres://u@h/db?sslmode=disable", false),
+            ("postgres://u@h/db?sslmode=require", false),
+        ] {
+            assert_eq!(parsed(text).unwrap().may_be_downgraded(), weak, "{text}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{Context, Here};
 use crate::domain::{ShopCode, host_of, names_loopback};
 use crate::rules::problems::{Span, quoted};
 use crate::rules::raw::{Field, List, RawApiKey, RawGateway, RawMerchant};
-use crate::rules::{EngineRules, Gateway, PageRules, ShopAccess};
+use crate::rules::{EngineRules, Gateway, PageRules, ShopAccess, StoreUrl};
 
 /// What warnings about merchants depend on beside their files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,7 @@ impl Context<'_> {
     pub(super) fn gateway_advice(&mut self, here: Here<'_>, raw: &RawGateway, gateway: &Gateway) {
         self.page_lifetimes(here, raw, &gateway.pages);
         self.private_targets(here, raw, gateway);
+        self.weak_tls(here, raw, gateway);
         let listen = |field: Option<&Field<SocketAddr>>| field.and_then(|field| field.given()).map(Spanned::span);
         let server = listen(raw.server.get().map(|server| &server.listen));
         let admin = listen(raw.admin.get().map(|admin| &admin.listen));
@@ -55,6 +56,20 @@ impl Context<'_> {
             let message = "`pages.link_lifetime` is longer than `pages.return_lifetime`: customers could pay and not \
                            come back";
             self.findings.warn(here.file, at.span(), message, None);
+        }
+    }
+
+    /// Where TLS is taken if it is offered, whoever stands in between offers none.
+    fn weak_tls(&mut self, here: Here<'_>, raw: &RawGateway, gateway: &Gateway) {
+        if let StoreUrl::Postgres(url) = &gateway.store.url
+            && url.may_be_downgraded()
+            && let Some(at) = raw.store.get().and_then(|store| store.url.given())
+        {
+            let message = "`store.url` says sslmode=prefer, or nothing of it: whoever is between this gateway and the \
+                           database can have it speak without TLS, and read and change all that is said";
+            let advice =
+                "sslmode=verify-full keeps everybody else out; sslmode=disable says that the network is trusted";
+            self.findings.warn(here.file, at.span(), message, Some(advice.into()));
         }
     }
 

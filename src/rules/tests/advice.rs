@@ -82,6 +82,7 @@ fn callbacks_that_go_nowhere() {
 #[test]
 fn gateways_that_cannot_work() {
     let gateway = |text: &str, place: &str, message: &str| warns("gateway.toml", text, place, message);
+    gateway("[store]\nurl = \"postgres://u@h/db\"", "2:7", "`store.url` says sslmode=prefer, or nothing of it");
     gateway("[pages]\nlink_lifetime = \"8d\"\n", "2:17", "is longer than `pages.return_lifetime`");
     gateway("[pages]\nreturn_lifetime = \"5m\"\n", "2:19", "is longer than `pages.return_lifetime`");
     gateway("[server]\nlisten = \"127.0.0.1:9090\"\n", "2:10", "are the same port");
