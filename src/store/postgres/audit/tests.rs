@@ -243,6 +243,20 @@ const TAMPERED: &[(&str, &str)] = &[
     ),
     ("UPDATE daily_usage SET operations = operations + 1", "payout usage of customer 70 on day 20000 is not the sum"),
     ("UPDATE daily_usage SET amount = amount - 1", "payout usage of customer 70 on day 20000 is not the sum"),
+    (
+        "UPDATE operations SET counted_day = extract(epoch FROM now()) / 86400 - 1 WHERE transaction_id = $taken; \
+         DELETE FROM daily_usage",
+        "payout usage of customer 70 on day",
+    ),
+    (
+        "UPDATE callbacks SET leased = true, attempts = 1, due_at = (extract(epoch FROM now()) + 90000) * 1000 \
+         WHERE key = $paid",
+        "it is claimed until more than a day from now",
+    ),
+    (
+        "UPDATE provider_jobs SET leased = true, due_at = (extract(epoch FROM now()) + 90000) * 1000",
+        "it is claimed until more than a day from now",
+    ),
     ("UPDATE daily_usage SET day = day + 1", "on day 20001 is not the sum"),
     (
         "INSERT INTO daily_usage VALUES (1, 1, 7, -5, 1, 0, 'acme', 'card-eur')",
@@ -308,6 +322,8 @@ async fn an_audit_finds_every_kind_of_tampering() {
             assert!(!format!("{audit:?}").contains(secret));
         }
     }
+    let long_ago = tampered(&store, "DELETE FROM daily_usage").await;
+    assert!(long_ago.is_clean(), "the rows of old days may be gone: {long_ago:?}");
     clean(&store).await;
 }
 
@@ -325,7 +341,10 @@ async fn an_audit_finds_another_structure() {
             "DROP INDEX journal_open; CREATE INDEX journal_open ON journal (entry) WHERE state = 1",
             "index journal_open is not as this release makes it",
         ),
-        ("DROP TABLE probe", "index probe_pkey is missing\ntable probe is missing"),
+        (
+            "DROP TABLE probe",
+            "constraint probe_id_check is missing\nindex probe_pkey is missing\ntable probe is missing",
+        ),
         ("ALTER TABLE entries ADD COLUMN more integer", "table entries is not as this release makes it"),
         ("ALTER TABLE journal ALTER COLUMN order_key DROP NOT NULL", "table journal is not as this release makes it"),
         ("CREATE UNIQUE INDEX theirs ON probe (count)", "index theirs is not of this release"),
@@ -336,6 +355,29 @@ async fn an_audit_finds_another_structure() {
             "trigger theirs is not of this release",
         ),
         ("CREATE TABLE theirs (x integer)", ""),
+        (
+            "ALTER TABLE entries_3 ADD CONSTRAINT theirs CHECK (amount < 100000000)",
+            "constraint theirs is not of this release",
+        ),
+        ("ALTER TABLE operations ADD CONSTRAINT theirs CHECK (amount > 7)", "constraint theirs is not of this release"),
+        (
+            "ALTER TABLE callbacks ADD CONSTRAINT theirs FOREIGN KEY (bucket, key) \
+             REFERENCES operations (bucket, transaction_id) NOT VALID",
+            "constraint theirs is not of this release",
+        ),
+        (
+            "CREATE TABLE theirs (id integer, CONSTRAINT of_theirs FOREIGN KEY (id) REFERENCES probe (id))",
+            "constraint of_theirs is not of this release",
+        ),
+        ("ALTER TABLE probe DROP CONSTRAINT probe_id_check", "constraint probe_id_check is missing"),
+        ("CREATE UNIQUE INDEX theirs ON journal_2 (merchant)", "index theirs is not of this release"),
+        ("ALTER TABLE callbacks SET UNLOGGED", "table callbacks is UNLOGGED: a crash of the server empties it"),
+        ("ALTER TABLE operations_5 SET UNLOGGED", "table operations_5 is UNLOGGED: a crash of the server empties it"),
+        ("ALTER TABLE journal ENABLE ROW LEVEL SECURITY", "table journal has row-level security: rows can be hidden"),
+        (
+            "ALTER TABLE entries_1 FORCE ROW LEVEL SECURITY",
+            "table entries_1 has row-level security: rows can be hidden",
+        ),
     ] {
         let expected: Vec<_> = said.lines().map(|line| format!("the schema: {line}")).collect();
         assert_eq!(tampered(&store, sql).await.problems, expected, "{sql}");

@@ -9,18 +9,21 @@ use crate::store::postgres::fault::Fault;
 use crate::store::postgres::row::{get, small};
 use crate::store::rows::direction_of;
 
-/// Usage that is not the sum of its operations: some of it, each with the number of all. The database sums, in one pass
-/// over the operations: there may be many customers.
-const WRONG: &str = "SELECT u.day, u.merchant, u.shop, u.direction, u.customer_account_id, count(*) OVER () \
-    FROM daily_usage u LEFT JOIN \
+/// Usage that is not the sum of its operations, or is missing: some of it, each with the number of all. The database sums, in
+/// one pass over the operations: there may be many customers. The rows of yesterday and later are not removed yet.
+const WRONG: &str = "WITH yesterday AS (SELECT floor(extract(epoch FROM now()) / 86400)::integer - 1 AS day) \
+    SELECT coalesce(u.day, o.counted_day), coalesce(u.merchant, o.merchant), coalesce(u.shop, o.shop), \
+    coalesce(u.direction, o.direction), coalesce(u.customer_account_id, o.customer_account_id), count(*) OVER () \
+    FROM daily_usage u FULL JOIN \
     (SELECT bucket, counted_day, merchant, shop, direction, customer_account_id, count(*) AS operations, \
     sum(amount) AS amount FROM operations \
-    WHERE counted_day >= (SELECT min(day) FROM daily_usage) AND status <> 2 AND customer_account_id IS NOT NULL \
+    WHERE counted_day >= least((SELECT min(day) FROM daily_usage), (SELECT day FROM yesterday)) AND status <> 2 AND customer_account_id IS NOT NULL \
     GROUP BY bucket, counted_day, merchant, shop, direction, customer_account_id) AS o \
     ON o.bucket = u.bucket AND o.counted_day = u.day AND o.merchant = u.merchant AND o.shop = u.shop \
     AND o.direction = u.direction AND o.customer_account_id = u.customer_account_id \
-    WHERE u.operations <> coalesce(o.operations, 0) OR u.amount <> coalesce(o.amount, 0) \
-    ORDER BY u.bucket, u.day, u.merchant, u.shop, u.direction, u.customer_account_id LIMIT 100";
+    WHERE (u.day IS NOT NULL OR o.counted_day >= (SELECT day FROM yesterday)) \
+    AND (coalesce(u.operations, 0) <> coalesce(o.operations, 0) OR coalesce(u.amount, 0) <> coalesce(o.amount, 0)) \
+    ORDER BY coalesce(u.bucket, o.bucket), 1, 2, 3, 4, 5 LIMIT 100";
 
 /// What customers did on a day is what their operations of that day sum to. The rows of old days may be gone.
 pub(super) async fn compare(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), Fault> {
