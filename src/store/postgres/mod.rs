@@ -20,6 +20,7 @@ pub mod copying;
 mod create;
 mod fault;
 mod given;
+mod grants;
 mod history;
 mod hosts;
 mod insert;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use deadpool_postgres::Transaction;
 
 use super::fault::Fault;
+use super::grants;
 use super::node::Node;
 use super::row::get;
 use crate::clock::Random;
@@ -117,7 +118,12 @@ async fn prepare_in(
 ) -> Result<Prepared, Refused> {
     let store = PathBuf::from(url.to_string());
     match asked {
-        Asked::Serve => migrate(transaction, known_version(transaction, &store).await?).await?,
+        Asked::Serve => {
+            migrate(transaction, known_version(transaction, &store).await?).await?;
+            for warning in grants::to_others(transaction).await? {
+                tracing::warn!("{url}: {warning}");
+            }
+        }
         Asked::Beside => require_newest(transaction, &store).await?,
     }
     refuse_unfinished(transaction, &store).await?;

@@ -10,6 +10,7 @@ use deadpool_postgres::Transaction;
 
 use super::Findings;
 use crate::store::postgres::fault::Fault;
+use crate::store::postgres::grants;
 use crate::store::postgres::row::get;
 
 /// What makes the schema. A later migration that alters what this makes has to be understood here.
@@ -88,6 +89,9 @@ pub(super) async fn compare(snapshot: &Transaction<'_>, findings: &mut Findings)
     }
     for name in found.into_keys() {
         findings.found.problem(format!("the schema: {name} is not of this release"));
+    }
+    for told in grants::to_others(snapshot).await? {
+        findings.found.problem(format!("the schema: {told}"));
     }
     kinds(snapshot, &tables, findings).await
 }

@@ -371,6 +371,17 @@ async fn an_audit_finds_another_structure() {
         ),
         ("ALTER TABLE probe DROP CONSTRAINT probe_id_check", "constraint probe_id_check is missing"),
         ("CREATE UNIQUE INDEX theirs ON journal_2 (merchant)", "index theirs is not of this release"),
+        (
+            "GRANT CREATE ON SCHEMA public TO PUBLIC",
+            "everybody may create in public, and so put a function in front of one that is called: \
+             REVOKE CREATE ON SCHEMA public FROM PUBLIC",
+        ),
+        (
+            "CREATE ROLE stranger; CREATE ROLE ruler SUPERUSER; GRANT CREATE ON SCHEMA public TO stranger, ruler",
+            "the role stranger may create in public, and so put a function in front of one that is called: \
+             REVOKE CREATE ON SCHEMA public FROM stranger",
+        ),
+        ("CREATE SCHEMA elsewhere; GRANT CREATE ON SCHEMA elsewhere TO PUBLIC", ""),
         ("ALTER TABLE callbacks SET UNLOGGED", "table callbacks is UNLOGGED: a crash of the server empties it"),
         ("ALTER TABLE operations_5 SET UNLOGGED", "table operations_5 is UNLOGGED: a crash of the server empties it"),
         ("ALTER TABLE journal ENABLE ROW LEVEL SECURITY", "table journal has row-level security: rows can be hidden"),
