@@ -438,7 +438,8 @@ release, the version of its rules, how long ago it loaded them and was seen, and
 that it found last. Who was not seen for a minute is gone; who stopped in order is not listed. Times are \
 of the database's clock.
 
-The last line says how many nodes run the rules of the directory: whether these have arrived.
+The last line says how many nodes run the rules of the directory: whether these have arrived. They may \
+be wrong, as long as gateway.toml is not, and of secrets only those of the store have to be here.
 
 Examples:
   paybridge nodes

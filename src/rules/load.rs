@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::compile::memo::Memo;
-use super::compile::{Task, compile};
+use super::compile::{Task, compile, compile_store};
 use super::elsewhere::Elsewhere;
+use super::files::Role;
 use super::problems::{Findings, Problems};
 use super::shelf::{ContentHash, RuleFiles, Shelf};
-use super::{RuleSet, emptied};
+use super::{RuleSet, StoreRules, emptied};
 use crate::domain::UnixMillis;
 
 /// How rules are loaded.
@@ -40,6 +41,23 @@ pub fn load(
     Loader::new(directory, options).load(now, previous)
 }
 
+/// Reads which store a rules directory names, for who has no use for the rest: other files may be wrong, and of secrets only
+/// the store's own have to be there. Reads files and may block.
+///
+/// # Errors
+/// Everything that is wrong with `gateway.toml`.
+pub fn load_store(directory: &Path, now: UnixMillis) -> Result<StoreRules, Problems> {
+    let (mut findings, mut shelf) = (Findings::default(), Shelf::default());
+    let files = shelf.read(directory, now, &mut findings);
+    if files.contains_key(&Role::Gateway) {
+        findings = Findings::default();
+    }
+    let task = Task { directory, files, now, previous: None, check_secrets: true };
+    let store = compile_store(&task, &mut Elsewhere::default(), &mut findings);
+    findings.into_problems()?;
+    store.ok_or_else(|| unexplained(directory))
+}
+
 /// Compiles files that are compiled no second time.
 pub(super) fn compile_once(
     directory: &Path,
@@ -55,12 +73,13 @@ pub(super) fn compile_once(
 /// A set that nothing refuses, with what was found beside that.
 pub(super) fn whole(directory: &Path, rules: Option<RuleSet>, findings: Findings) -> Result<RuleSet, Problems> {
     let warnings = findings.into_problems()?;
-    if let Some(rules) = rules {
-        return Ok(RuleSet { warnings, ..rules });
-    }
-    let mut unexplained = Findings::default();
-    unexplained.add_unreadable(directory, "the rules could not be compiled");
-    Err(unexplained.into_problems().expect_err("a problem was just added"))
+    rules.map(|rules| RuleSet { warnings, ..rules }).ok_or_else(|| unexplained(directory))
+}
+
+fn unexplained(directory: &Path) -> Problems {
+    let mut findings = Findings::default();
+    findings.add_unreadable(directory, "the rules could not be compiled");
+    findings.into_problems().expect_err("a problem was just added")
 }
 
 /// Loads a rules directory again and again: only what changed is read and compiled.

@@ -103,6 +103,12 @@ async fn one_refuses(nodes: &Nodes) {
     assert!(error.contains("merchants/beta.toml:") && !error.contains("hush") && !error.contains('\n'), "{error}");
     let ran = listed(first, &[]);
     assert!(stdout(&ran).contains("merchants/beta.toml:") && !stdout(&ran).contains("hush"), "{}", stdout(&ran));
+    // With the rules that are refused it is shown as well, and so it is where secrets are not.
+    let ran = listed(third, &[]);
+    assert!(stdout(&ran).contains("merchants/beta.toml:"), "{}", stdout(&ran));
+    assert!(stderr(&ran).contains("cannot be used: paybridge check says why"), "{}", stderr(&ran));
+    let document: Value = serde_json::from_str(&stdout(&listed(third, &["--json"]))).unwrap();
+    assert_eq!(document["rules_version"], json!(null));
 }
 
 async fn one_is_killed(nodes: &mut Nodes) {

@@ -116,7 +116,7 @@ impl Context<'_> {
         (listen, self.secrets(here, &raw.token))
     }
 
-    fn store(&mut self, here: Here<'_>, raw: &RawStore) -> StoreRules {
+    pub(super) fn store(&mut self, here: Here<'_>, raw: &RawStore) -> StoreRules {
         const DEFAULT_KEY: &str = "../secrets/store.key";
         let connections = self.store_connections(here, &raw.connections);
         let url = match raw.url.given() {

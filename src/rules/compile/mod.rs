@@ -32,10 +32,11 @@ pub(super) use self::gateway::tls_rules;
 use self::memo::Memo;
 pub(super) use self::secrets::store_key;
 use super::elsewhere::Elsewhere;
+use super::files::Role;
 use super::problems::{FileId, Findings, Span};
-use super::raw::{self, Field, FromToml};
+use super::raw::{self, Field, FromToml, RawGateway, RawStore};
 use super::shelf::{RuleFile, RuleFiles, version};
-use super::{Dialect, KeyEntry, RuleSet, Shop};
+use super::{Dialect, KeyEntry, RuleSet, Shop, StoreRules};
 use crate::domain::{MerchantId, ShopCode, UnixMillis, deceives};
 
 /// How long the name of a merchant or a shop may be, in characters.
@@ -71,6 +72,15 @@ impl Here<'_> {
     /// A path that the file names: relative to it, `x/..` folded.
     pub(super) fn relative(&self, named: &str) -> PathBuf {
         folded(&self.path.parent().unwrap_or(Path::new("")).join(named))
+    }
+}
+
+impl<'a> Context<'a> {
+    fn new(task: &Task<'a>, before: Memo, elsewhere: &'a mut Elsewhere, findings: &'a mut Findings) -> Self {
+        let Task { files, previous, check_secrets, .. } = *task;
+        let (kept, trusted, setting) = (Memo::default(), Trusted::default(), Setting::of(None));
+        let lacking = false;
+        Self { findings, files, check_secrets, previous, before, kept, elsewhere, trusted, setting, lacking }
     }
 }
 
@@ -139,11 +149,8 @@ pub(super) fn compile(
     elsewhere: &mut Elsewhere,
     findings: &mut Findings,
 ) -> (Option<RuleSet>, Memo) {
-    let Task { directory, files, previous, check_secrets, .. } = *task;
-    let (kept, trusted, setting) = (Memo::default(), Trusted::default(), Setting::of(None));
-    let lacking = false;
-    let mut context =
-        Context { findings, files, check_secrets, previous, before, kept, elsewhere, trusted, setting, lacking };
+    let Task { directory, files, .. } = *task;
+    let mut context = Context::new(task, before, elsewhere, findings);
     let gateway = context.gateway(directory);
     context.setting = Setting::of(gateway.as_ref());
     context.kept.setting = Some(context.setting);
@@ -168,6 +175,18 @@ pub(super) fn compile(
         filled: HashSet::new(),
     });
     (rules, kept)
+}
+
+/// The store that `gateway.toml` names, when nothing is wrong with that file; of secrets, only the store's own are asked for.
+pub(super) fn compile_store(task: &Task<'_>, elsewhere: &mut Elsewhere, findings: &mut Findings) -> Option<StoreRules> {
+    let without = Task { check_secrets: false, ..*task };
+    Context::new(&without, Memo::default(), elsewhere, findings).gateway(task.directory)?;
+    if findings.refuse() {
+        return None;
+    }
+    let mut context = Context::new(task, Memo::default(), elsewhere, findings);
+    let (here, raw) = context.read::<RawGateway>(task.files.get(&Role::Gateway)?)?;
+    Some(context.store(here, raw.store.get().unwrap_or(&RawStore::default())))
 }
 
 fn api_keys(merchants: &HashMap<MerchantId, Arc<super::Merchant>>) -> HashMap<Box<str>, KeyEntry> {
