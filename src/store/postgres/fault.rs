@@ -86,7 +86,11 @@ impl Fault {
     /// What is told to whoever opens the store: the database's own words, which are about the connection then.
     pub(super) fn told_to_operators(self) -> String {
         let (Self::Database(error) | Self::Pool(PoolError::Backend(error))) = &self else {
-            return self.told().to_string();
+            return match self.told() {
+                // Whoever is told knows that it is about the store.
+                StoreError::Unavailable(reason) => reason,
+                error @ StoreError::Corrupt(_) => error.to_string(),
+            };
         };
         match (error.as_db_error(), Refusals::of(error)) {
             (Some(fault), _) => own(fault),
@@ -159,5 +163,17 @@ impl From<StoreError> for Fault {
 impl From<NotOurs> for Fault {
     fn from(NotOurs(column): NotOurs) -> Self {
         Self::Said(StoreError::Corrupt(format!("the column {column} is not ours")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_are_told_once_what_it_is_about() {
+        assert_eq!(Fault::Silence.told_to_operators(), "the database does not answer");
+        let corrupt = Fault::Said(StoreError::Corrupt("no".to_owned())).told_to_operators();
+        assert_eq!(corrupt, "the store holds what it should not: no");
     }
 }
