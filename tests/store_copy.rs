@@ -417,7 +417,13 @@ fn what_cannot_be_copied_changes_nothing() {
     }
     let unnamed = gateway.store_command("copy").args(["--from", "sqlite:data/paybridge.db"]).output().unwrap();
     Ran::from(unnamed).was_usage("--to is missing, and store.url of the rules names no PostgreSQL database");
-    refused("sqlite:data/none.db", &database.url()).failed("there is no store");
+    refused("sqlite:data/none.db", &database.url()).failed("data/none.db: there is no Paybridge store: check --from");
+    rusqlite::Connection::open(gateway.root.path().join("data/of-another.db"))
+        .unwrap()
+        .execute_batch("CREATE TABLE a (b)")
+        .unwrap();
+    refused("sqlite:data/of-another.db", &database.url())
+        .failed("data/of-another.db: there is no Paybridge store: check");
     refused("sqlite:data/paybridge.db", "postgres://nobody@127.0.0.1:1/none?sslmode=disable")
         .failed("cannot open the store");
     let key = gateway.root.path().join("secrets/store.key");

@@ -14,6 +14,7 @@
 mod tables;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _};
@@ -30,6 +31,12 @@ pub enum CopyError {
     /// The source or the target cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// What was named as the source is none.
+    #[error("{path}: there is no Paybridge store: check --from")]
+    NoSource {
+        /// Where it should be.
+        path: PathBuf,
+    },
     /// The source cannot be read.
     #[error("the source cannot be read: {0}")]
     Source(#[from] rusqlite::Error),
@@ -57,6 +64,16 @@ pub enum CopyError {
         /// The table.
         table: &'static str,
     },
+}
+
+impl CopyError {
+    /// Why the source cannot be opened: it is not the one that the rules name.
+    pub(super) fn of_source(error: OpenError) -> Self {
+        match error {
+            OpenError::Missing { path } | OpenError::Foreign { path } => Self::NoSource { path },
+            error => Self::Open(error),
+        }
+    }
 }
 
 /// How a column is written in PostgreSQL.

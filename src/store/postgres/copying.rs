@@ -57,7 +57,7 @@ pub fn begin_copy(
     keys: &StoreKeys,
     random: &Arc<dyn Random>,
 ) -> Result<Copying, CopyError> {
-    let source = take(from, keys, Arc::clone(random))?;
+    let source = take(from, keys, Arc::clone(random)).map_err(CopyError::of_source)?;
     let thread = started(to, random)?;
     let (place, keys) = (to.clone(), source.keys.clone());
     let (from, moved_to) = (from.to_owned(), source.moved_to.clone());
