@@ -216,6 +216,14 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// A database with tables of something else.
+    #[error("{path}: is not empty, and no Paybridge store ({found}): name an empty database")]
+    NotEmpty {
+        /// The database.
+        path: PathBuf,
+        /// What is there, in the database's own words.
+        found: String,
+    },
     /// The file system cannot carry a write-ahead log.
     #[error("{path}: the file system does not support SQLite's write-ahead log: use a local disk")]
     NoWal {

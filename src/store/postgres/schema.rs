@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use deadpool_postgres::Transaction;
+use tokio_postgres::error::SqlState;
 
 use super::fault::Fault;
 use super::grants;
@@ -119,7 +120,7 @@ async fn prepare_in(
     let store = PathBuf::from(url.to_string());
     match asked {
         Asked::Serve => {
-            migrate(transaction, known_version(transaction, &store).await?).await?;
+            migrate(transaction, &store, known_version(transaction, &store).await?).await?;
             for warning in grants::to_others(transaction).await? {
                 tracing::warn!("{url}: {warning}");
             }
@@ -230,21 +231,32 @@ async fn version(transaction: &Transaction<'_>) -> Result<i64, Fault> {
 /// Brings a store of a version to the newest.
 ///
 /// # Errors
-/// The database fails.
-pub(super) async fn migrate(transaction: &Transaction<'_>, found: i64) -> Result<(), Fault> {
+/// The database fails, or holds tables of something else.
+pub(super) async fn migrate(transaction: &Transaction<'_>, store: &Path, found: i64) -> Result<(), Refused> {
+    let taken = |error| if found == 0 { refused_if_taken(error, store) } else { error.into() };
     if found == 0 {
         let table = "CREATE TABLE paybridge_schema (version bigint PRIMARY KEY, migrated_at timestamptz NOT NULL DEFAULT now())";
-        transaction.batch_execute(table).await?;
+        transaction.batch_execute(table).await.map_err(taken)?;
     }
     let done = usize::try_from(found).unwrap_or(0);
     for (version, migration) in (1_i64..).zip(MIGRATIONS).skip(done) {
-        transaction.batch_execute(migration).await?;
+        transaction.batch_execute(migration).await.map_err(taken)?;
         transaction.execute("INSERT INTO paybridge_schema (version) VALUES ($1)", &[&version]).await?;
     }
     if found > 0 && found < newest() {
         tracing::info!(from = found, to = newest(), "the store was migrated: older releases cannot open it any more");
     }
     Ok(())
+}
+
+/// What is there where a table or an index is to be made is another's.
+fn refused_if_taken(error: tokio_postgres::Error, store: &Path) -> Refused {
+    match error.as_db_error() {
+        Some(said) if [SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT].contains(said.code()) => {
+            Refused::Open(OpenError::NotEmpty { path: store.into(), found: said.message().to_owned() })
+        }
+        _ => error.into(),
+    }
 }
 
 async fn held(transaction: &Transaction<'_>) -> Result<Holds, Fault> {

@@ -110,6 +110,17 @@ fn keys_that_do_not_fit_are_refused_and_none_is_made() {
 }
 
 #[test]
+fn tables_of_something_else_are_left_alone() {
+    let Some(place) = Place::new() else { return };
+    place.0.sql("CREATE TABLE operations (id integer)");
+    let refused = place.open_with(&key(1)).unwrap_err();
+    assert!(matches!(refused, OpenError::NotEmpty { .. }), "{refused}");
+    let told = "is not empty, and no Paybridge store (relation \"operations\" already exists): name an empty database";
+    assert!(refused.to_string().ends_with(told), "{refused}");
+    assert_eq!(place.0.sql("SELECT to_regclass('paybridge_schema') IS NULL"), "t");
+}
+
+#[test]
 fn what_cannot_be_reached_is_told_without_its_password() {
     let url = PostgresUrl::parse("postgres://u:TOPSECRET@127.0.0.1:9/db?sslmode=disable", |path| path.into()).unwrap();
     let refused = open(&url, &key(1), Arc::new(SystemRandomness::default())).unwrap_err().to_string();
