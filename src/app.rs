@@ -32,7 +32,9 @@ use crate::http::gateway::{Gateway, Wiring};
 use crate::http::listener::{self, Handle, Inbound, Listener, ListenerSettings, available_workers};
 use crate::outbound::Outbound;
 use crate::provider::{CurrentRules, Parts, Providers, Worker};
-use crate::rules::{EngineRules, LiveRules, LoadOptions, Loader, Problems, ReloadOutcome, RuleSet, Secret, StoreUrl};
+use crate::rules::{
+    EngineRules, LiveRules, LoadOptions, Loader, PageRules, Problems, ReloadOutcome, RuleSet, Secret, StoreUrl,
+};
 use crate::store::{Holds, OpenError, Opened, Store, open_store, secret_file};
 use crate::telemetry::{AccessLog, Metrics};
 use crate::upstream::Upstream;
@@ -375,13 +377,27 @@ fn open(
     metrics: &Arc<Metrics>,
 ) -> Result<(Arc<dyn Store>, PageSecret), StartError> {
     let gateway = &rules.gateway;
+    // On one of several nodes a new secret would break the links that the others hand out. So none is made, and without one
+    // no store is made either.
+    let is_alone = matches!(gateway.store.url, StoreUrl::Sqlite(_));
+    let shared = if is_alone { None } else { Some(page_secret(&gateway.pages, is_alone, false, random)?) };
     let Opened { store, holds } =
         open_store(&gateway.store, Arc::clone(random), Arc::clone(metrics)).map_err(StartError::other)?;
     check_owner(&gateway.engine, holds)?;
-    let default = &gateway.pages.default_secret;
-    // On one of several nodes a new secret would break the links that the others hand out.
-    let is_alone = matches!(gateway.store.url, StoreUrl::Sqlite(_));
-    let secret = match &gateway.pages.secret {
+    // Beside operations a new secret would break the links that were handed out.
+    let secret = shared.map_or_else(|| page_secret(&gateway.pages, is_alone, !holds.any(), random), Ok)?;
+    Ok((store, PageSecret::new(secret)))
+}
+
+/// The secret that signs links: of the rules, or else of its default file, which is made where that is allowed.
+fn page_secret(
+    pages: &PageRules,
+    is_alone: bool,
+    may_create: bool,
+    random: &Arc<dyn Random>,
+) -> Result<Secret, StartError> {
+    let default = &pages.default_secret;
+    Ok(match &pages.secret {
         // There is one to fall back to when the rules name none any more.
         Some(secrets) => secret_file(default, is_alone, &**random).map_or_else(
             |error| {
@@ -390,10 +406,8 @@ fn open(
             },
             |secret| Secret::new(&secret),
         ),
-        // Beside operations a new secret would break the links that were handed out.
-        None => default_page_secret(default, is_alone && !holds.any(), &**random)?,
-    };
-    Ok((store, PageSecret::new(secret)))
+        None => default_page_secret(default, may_create, &**random)?,
+    })
 }
 
 /// A store belongs to the kind of engine that it was filled before: the other one would know nothing of what it holds.
@@ -417,7 +431,8 @@ fn default_page_secret(path: &Path, may_create: bool, random: &dyn Random) -> Re
         Ok(secret) => Ok(Secret::new(&secret)),
         Err(OpenError::KeyMissing { path }) => Err(StartError::Other(format!(
             "{}: the default file of pages.secret is missing, and the store holds operations or is shared by several nodes: \
-             restore it from a backup, put 32 bytes in base64 there (the same on every node), or set pages.secret",
+             restore it from a backup, put the same 32 bytes in base64 there on every node (openssl rand -base64 32), or \
+             set pages.secret",
             path.display()
         ))),
         Err(error) => Err(StartError::other(error)),

@@ -130,6 +130,15 @@ pub enum OpenError {
         /// Where it should be.
         path: PathBuf,
     },
+    /// The file of a key is missing on a new store that several nodes serve.
+    #[error(
+        "{path}: the key file is missing, and for PostgreSQL none is made: put the same on every node, made once by openssl \
+         rand -base64 32"
+    )]
+    KeyNotMade {
+        /// Where it should be.
+        path: PathBuf,
+    },
     /// The rules name no key and no place to make one.
     #[error("{path}: the store needs a key: name one in store.keys")]
     NoKey {

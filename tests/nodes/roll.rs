@@ -179,6 +179,24 @@ async fn why_creates_are_refused_is_in_the_log_now_and_then() {
 }
 
 #[test]
+fn a_node_that_lacks_a_key_makes_none_and_no_store() {
+    let Some(server) = server() else { return };
+    let database = Arc::new(server.database());
+    for (name, why) in [("store.key", "for PostgreSQL none is made"), ("pages.key", "the default file of pages.secret")]
+    {
+        let gateway = Gateway::prepare_on(&Rules::default(), Some(Arc::clone(&database)));
+        let key = gateway.root.path().join("secrets").join(name);
+        std::fs::remove_file(&key).unwrap();
+        let ran = gateway.command().output().unwrap();
+        assert_eq!(ran.status.code(), Some(1));
+        let said = stderr(&ran);
+        let line = said.lines().find(|line| line.starts_with("error: ")).unwrap_or_else(|| panic!("{said}"));
+        assert!(line.contains(name) && line.contains(why) && line.contains("openssl rand -base64 32"), "{said}");
+        assert!(!key.exists() && database.sql("SELECT to_regclass('paybridge_schema') IS NULL") == "t");
+    }
+}
+
+#[test]
 fn a_database_that_is_away_is_told_in_a_line() {
     let rules = tempfile::tempdir().unwrap();
     let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";

@@ -131,7 +131,10 @@ async fn prepare_in(
     let holds = held(transaction).await?;
     let mut stored = stored_keys(transaction).await?;
     // Other nodes need the same key: none is made here (contract section 2).
-    let keys = wrapping_keys(&store, keys, false, &*random).map_err(Refused::Open)?;
+    let keys = wrapping_keys(&store, keys, false, &*random).map_err(|error| match error {
+        OpenError::KeyMissing { path } if stored.is_empty() => Refused::Open(OpenError::KeyNotMade { path }),
+        error => Refused::Open(error),
+    })?;
     let misfit = |source| Refused::Open(OpenError::Keys { path: store.clone(), source });
     if stored.is_empty() {
         if holds.any() || asked == Asked::Beside {

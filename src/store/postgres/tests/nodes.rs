@@ -102,9 +102,12 @@ fn keys_that_do_not_fit_are_refused_and_none_is_made() {
     let file = directory.path().join("store.key");
     let missing = StoreKeys { create_at: Some(file.clone()), keys: Vec::new() };
     let refused = place.open_with(&missing).unwrap_err();
-    assert!(matches!(refused, OpenError::KeyMissing { .. }) && !file.exists(), "{refused}");
+    assert!(matches!(refused, OpenError::KeyNotMade { .. }) && !file.exists(), "{refused}");
+    assert!(refused.to_string().contains("openssl rand -base64 32"), "{refused}");
     assert_eq!(place.0.sql("SELECT to_regclass('paybridge_schema') IS NULL"), "t", "nothing is left half made");
     drop(place.open_node());
+    let refused = place.open_with(&missing).unwrap_err();
+    assert!(matches!(refused, OpenError::KeyMissing { .. }) && !file.exists(), "{refused}");
     let refused = place.open_with(&key(2)).unwrap_err();
     assert!(matches!(refused, OpenError::Keys { .. }), "{refused}");
 }
