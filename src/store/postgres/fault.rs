@@ -1,6 +1,6 @@
 //! What goes wrong between here and the database, and what may be tried again.
 
-use deadpool_postgres::{PoolError, TimeoutType};
+use deadpool_postgres::{HookError, PoolError, TimeoutType};
 use tokio_postgres::error::SqlState;
 
 use super::refusals::Refusals;
@@ -65,11 +65,11 @@ impl Fault {
                 return StoreError::Unavailable("the database does not answer".to_owned());
             }
             Self::Pool(PoolError::Closed) => return closed(),
-            Self::Pool(PoolError::Backend(error)) if error.as_db_error().is_none() => {
-                let why = Refusals::of(&error).map_or_else(|| with_source(&error), |refusals| refusals.told(said));
-                return StoreError::Unavailable(format!("the database cannot be reached: {why}"));
+            // Whatever it is, nothing was asked of the data yet.
+            Self::Pool(PoolError::Backend(error)) => {
+                return StoreError::Unavailable(error.as_db_error().map_or_else(|| unreachable(&error), said));
             }
-            Self::Pool(PoolError::Backend(error)) | Self::Database(error) => error,
+            Self::Database(error) => error,
             Self::Pool(error) => return StoreError::Unavailable(error.to_string()),
         };
         match error.as_db_error() {
@@ -98,6 +98,11 @@ impl Fault {
             (None, None) => with_source(error),
         }
     }
+}
+
+fn unreachable(error: &tokio_postgres::Error) -> String {
+    let why = Refusals::of(error).map_or_else(|| with_source(error), |refusals| refusals.told(said));
+    format!("the database cannot be reached: {why}")
 }
 
 /// The code of a connection that did not come to be.
@@ -149,7 +154,11 @@ impl From<tokio_postgres::Error> for Fault {
 
 impl From<PoolError> for Fault {
     fn from(error: PoolError) -> Self {
-        Self::Pool(error)
+        Self::Pool(match error {
+            // What sets a session up is a part of connecting.
+            PoolError::PostCreateHook(HookError::Backend(error)) => PoolError::Backend(error),
+            error => error,
+        })
     }
 }
 

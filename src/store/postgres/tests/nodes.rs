@@ -160,6 +160,15 @@ fn of_several_hosts_each_is_told_with_its_reason() {
     assert!(refused.contains(" does not exist (3D000)") && !refused.contains("TOPSECRET"), "{refused}");
 }
 
+#[test]
+fn what_a_session_cannot_be_set_to_is_told() {
+    let Some(place) = Place::new() else { return };
+    let url = format!("{}&options=-cno_such=1", place.0.url());
+    let url = PostgresUrl::parse(&url, |path| path.into()).unwrap();
+    let refused = open(&url, &key(1), Arc::new(SystemRandomness::default())).unwrap_err().to_string();
+    assert!(refused.contains("unrecognized configuration parameter \"no_such\" (42704)"), "{refused}");
+}
+
 #[tokio::test]
 async fn what_keeps_a_running_node_from_its_hosts_is_told_in_words() {
     let Some(place) = Place::new() else { return };
