@@ -134,7 +134,13 @@ impl PostgresUrl {
             }
             Host::Unix(_) => false,
         };
-        self.tls == PostgresTls::IfOffered && self.config.get_hosts().iter().any(is_away)
+        // Where addresses are named, they are what is connected to.
+        let addresses = self.config.get_hostaddrs();
+        let anywhere_else = match addresses {
+            [] => self.config.get_hosts().iter().any(is_away),
+            addresses => !addresses.iter().all(IpAddr::is_loopback),
+        };
+        self.tls == PostgresTls::IfOffered && anywhere_else
     }
 
     /// The authorities that the server's certificate must be of, PEM; `None`: the system's.

@@ -13,7 +13,7 @@ use crate::cli::{Outcome, Stop, on_runtime, plural};
 use crate::clock::SystemRandomness;
 use crate::rules::{RuleSet, StoreUrl, secret_named};
 use crate::store::postgres::copying::{Copying, RowsProgress, begin_copy};
-use crate::store::{Audit, AuditProgress};
+use crate::store::{Audit, AuditProgress, CopyError};
 
 const NO_TARGET: &str = "--to is missing, and store.url of the rules names no PostgreSQL database: put its postgres:// URL into \
     a file, and name that as --to file:PATH";
@@ -68,7 +68,7 @@ fn target(rules: &RuleSet, asked: &StoreCopy) -> Result<StoreUrl, Stop> {
 async fn copied(mut copying: Copying, out: &mut dyn Write, err: &mut dyn Write) -> Result<(u64, Audit), Stop> {
     let mut stop = stop_signals()?;
     let proved = tokio::select! {
-        () = stopped(&mut stop) => return Err(unfinished("interrupted")),
+        () = stopped(&mut stop) => return Err(to_go_on("interrupted")),
         proved = proved(&mut copying, out, err) => proved?,
     };
     copying.finish().await.map_err(unfinished)?;
@@ -103,7 +103,14 @@ async fn proved(copying: &mut Copying, out: &mut dyn Write, err: &mut dyn Write)
     Ok((rows, audit))
 }
 
-fn unfinished(error: impl std::fmt::Display) -> Stop {
+fn unfinished(error: CopyError) -> Stop {
+    match error {
+        CopyError::Target(_) | CopyError::Mark(_) => to_go_on(error),
+        error => Stop::failed(error),
+    }
+}
+
+fn to_go_on(error: impl std::fmt::Display) -> Stop {
     Stop::failed(format!("{error}\nrun it again to go on: what was copied stays"))
 }
 

@@ -260,6 +260,10 @@ impl Context<'_> {
         let give_up_after = self.positive(here, "callbacks.give_up_after", &raw.give_up_after, 3 * DAY);
         self.give_up_after(here, "callbacks", (&raw.first_retry, first_retry), (&raw.give_up_after, give_up_after));
         let forget_after = self.positive(here, "callbacks.forget_after", &raw.forget_after, 90 * DAY);
+        // Engines announce again what they were not heard with: what was forgotten would be told anew.
+        if let (true, Some(given)) = (forget_after < 7 * DAY, raw.forget_after.given()) {
+            self.problem(here, given.span(), "`callbacks.forget_after` must be at least 7 days");
+        }
         if let (true, Some(given)) =
             (give_up_after > forget_after, raw.forget_after.given().or(raw.give_up_after.given()))
         {

@@ -181,7 +181,7 @@ raw_table! {
         /// How long a callback is tried, from the result that it tells of: a span of time. The last try is then.
         give_up_after: Duration = "3d" where { "pattern": LONGER_THAN_ZERO },
         /// How long a callback that was delivered or given up is kept, with its tries, from when it was queued or last
-        /// resent: a span of time, not shorter than `give_up_after`. After that it is not listed and cannot be resent.
+        /// resent: a span of time, at least 7 days and not shorter than `give_up_after`. After that it is not listed and cannot be resent.
         forget_after: Duration = "90d" where { "pattern": LONGER_THAN_ZERO },
         /// Whether loopback, private and link-local targets are allowed. For development.
         allow_private_addresses: bool = false,

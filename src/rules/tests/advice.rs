@@ -169,13 +169,14 @@ fn retries_begin_before_they_are_given_up() {
 
 #[test]
 fn callbacks_are_given_up_before_they_are_forgotten() {
-    let message = "`callbacks.forget_after` must not be shorter than";
-    let gateway = |text: &str, place: &str| {
+    let gateway = |text: &str, place: &str, message: &str| {
         Rules::small().with("gateway.toml", text).one_problem(&format!("gateway.toml:{place}"), message);
     };
-    gateway("[callbacks]\nforget_after = \"2d\"\n", "2:16");
-    gateway("[callbacks]\ngive_up_after = \"91d\"\n", "2:17");
-    Rules::small().with("gateway.toml", "[callbacks]\nforget_after = \"3d\"\n").load();
+    let message = "`callbacks.forget_after` must not be shorter than";
+    gateway("[callbacks]\ngive_up_after = \"8d\"\nforget_after = \"7d\"\n", "3:16", message);
+    gateway("[callbacks]\ngive_up_after = \"91d\"\n", "2:17", message);
+    gateway("[callbacks]\nforget_after = \"6d\"\n", "2:16", "must be at least 7 days");
+    Rules::small().with("gateway.toml", "[callbacks]\nforget_after = \"7d\"\n").load();
 }
 
 #[test]

@@ -117,7 +117,7 @@ timeout = "1s"
 first_retry = "1s"
 max_retry = "1m"
 give_up_after = "1d"
-forget_after = "2d"
+forget_after = "8d"
 allow_private_addresses = true
 trust = []
 [limits]

@@ -8,6 +8,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashSet, VecDeque};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -169,21 +170,29 @@ async fn sent(node: &Rc<Node>, batch: Vec<Waiting>) {
     }
 }
 
-/// Stores a batch, and tells each what it met. What one of them meets must not be the fate of all.
+/// Stores a batch, and tells each what it met.
 async fn send(node: &Node, mut batch: Vec<Waiting>) {
     batch.sort_by_key(|waiting| waiting.new.order_key().0);
-    let mut parts = vec![batch];
-    while let Some(mut part) = parts.pop() {
+    store_part(node, batch, &Cell::new(0)).await;
+}
+
+/// What one row meets must not be the fate of all: a part that comes to nothing is parted again.
+fn store_part<'n>(
+    node: &'n Node,
+    mut part: Vec<Waiting>,
+    tries: &'n Cell<u32>,
+) -> Pin<Box<dyn Future<Output = ()> + 'n>> {
+    Box::pin(async move {
         // Nobody waits for ever, and so this does not.
         part.retain(|waiting| !waiting.reply.is_closed());
         let rows: Vec<&New> = part.iter().map(|waiting| &*waiting.new).collect();
         if rows.is_empty() {
-            continue;
+            return;
         }
-        match store(node, &rows).await {
+        match store(node, &rows, tries).await {
             Ok(Outcome::Waited) => match standing(node, &rows).await {
-                Ok(standing) if standing.is_empty() => apart_or(part, &mut parts, &taken()),
-                Ok(standing) => parts.push(without(part, &standing)),
+                Ok(standing) if standing.is_empty() => halve(node, part, tries, &taken()).await,
+                Ok(standing) => store_part(node, without(part, &standing), tries).await,
                 Err(error) => tell_all(part, &error),
             },
             Ok(Outcome::Stored { ids, in_doubt }) => {
@@ -193,10 +202,19 @@ async fn send(node: &Node, mut batch: Vec<Waiting>) {
                 }
             }
             // One row that the database refuses must not take the others with it.
-            Err(error @ StoreError::Corrupt(_)) => apart_or(part, &mut parts, &error),
+            Err(error @ StoreError::Corrupt(_)) => halve(node, part, tries, &error).await,
             Err(error) => tell_all(part, &error),
         }
+    })
+}
+
+/// Both halves are tried, side by side, unless there is only one row.
+async fn halve(node: &Node, mut part: Vec<Waiting>, tries: &Cell<u32>, error: &StoreError) {
+    if part.len() < 2 {
+        return tell_all(part, error);
     }
+    let second = part.split_off(part.len() / 2);
+    tokio::join!(store_part(node, part, tries), store_part(node, second, tries));
 }
 
 /// Those whose order is not there. Whose is, needs no place and is told so; the rest is in nobody's way.
@@ -210,15 +228,6 @@ fn without(part: Vec<Waiting>, standing: &HashSet<i64>) -> Vec<Waiting> {
         }
     }
     rest
-}
-
-/// Both halves are tried, unless there is only one row.
-fn apart_or(mut part: Vec<Waiting>, parts: &mut Vec<Vec<Waiting>>, error: &StoreError) {
-    if part.len() < 2 {
-        return tell_all(part, error);
-    }
-    let second = part.split_off(part.len() / 2);
-    parts.extend([second, part]);
 }
 
 fn tell_all(part: Vec<Waiting>, error: &StoreError) {
@@ -255,14 +264,17 @@ enum Outcome {
     Waited,
 }
 
-async fn store(node: &Node, rows: &[&New]) -> Result<Outcome, StoreError> {
-    let tries = Cell::new(0_u32);
+/// `tries` counts the statements that were sent for any of the rows, each of which may have been committed.
+async fn store(node: &Node, rows: &[&New], tries: &Cell<u32>) -> Result<Outcome, StoreError> {
     node.ask(async |client| {
         let in_doubt = tries.replace(tries.get() + 1) > 0;
-        for row in rows {
-            insert::named(client, row).await?;
-        }
-        match insert::pending(client, rows).await {
+        let inserted = async {
+            for row in rows {
+                insert::named(client, row).await?;
+            }
+            insert::pending(client, rows).await
+        };
+        match inserted.await {
             Ok(ids) => Ok(Outcome::Stored { ids, in_doubt }),
             Err(fault) if fault.waited() => Ok(Outcome::Waited),
             Err(fault) => Err(fault),

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use deadpool_postgres::Transaction;
+use tokio::time::Instant;
 
 use super::batch::{self, Met};
 use super::fault::Fault;
@@ -44,8 +45,9 @@ pub(super) enum Created {
 /// The database does not answer: nothing was acknowledged.
 pub(super) async fn create(node: &Rc<Node>, new: Arc<New>, nonce: u64) -> Result<Created, StoreError> {
     let met = if decides(new.draft()) {
+        let since = Instant::now();
         let _turn = node.turns.to_decide(&new.draft().operation.merchant).await?;
-        match decide(node, &new, nonce).await? {
+        match decide(node, &new, nonce, since).await? {
             Decided::Stored { verdict, queued } => return Ok(Created::Stored { verdict, queued }),
             Decided::Met(met) => met,
         }
@@ -107,9 +109,9 @@ enum Decided {
     Met(Met),
 }
 
-async fn decide(node: &Node, new: &New, nonce: u64) -> Result<Decided, StoreError> {
+async fn decide(node: &Node, new: &New, nonce: u64, since: Instant) -> Result<Decided, StoreError> {
     let tries = Cell::new(0_u32);
-    node.transact_or_leave(async |transaction| {
+    node.transact_or_leave(since, async |transaction| {
         let in_doubt = tries.replace(tries.get() + 1) > 0;
         let stored = store(transaction, new, nonce).await?;
         Ok(stored.ok_or(Decided::Met(Met::Something { in_doubt })))

@@ -161,9 +161,9 @@ impl Journal for PostgresStore {
 
     fn passed(&self, query: HistoryQuery) -> Answer<'_, Page<Entry>> {
         Box::pin(async move {
-            let read = self.thread.run_while_asked(async move |node| {
+            let read = self.thread.run(async move |node| {
                 let read = async |node: &Node| node.ask(async |client| passed::page(client, &query).await).await;
-                turns::page(&node, query.skip, read).await
+                turns::page(&node, &query, read).await
             });
             let Page { items, has_more } = read.await?;
             let entries = items.into_iter().map(|row| row.decode(&self.vault));

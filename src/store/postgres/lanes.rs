@@ -41,6 +41,11 @@ impl Lanes {
         Some(Lane { number, known })
     }
 
+    /// Forgets all of them.
+    pub(super) fn forget(&self) {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Remembers a lane that was committed.
     pub(super) fn remember(&self, lane: Lane) {
         if lane.known {

@@ -46,6 +46,7 @@ mod usage;
 mod words;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
 
@@ -79,6 +80,8 @@ pub struct PostgresStore {
     vault: Arc<Vault>,
     kept: KeptLists,
     lanes: Lanes,
+    /// How often a server had been lost when lists and lanes were last forgotten.
+    remembered_since: AtomicU64,
     random: Arc<dyn Random>,
 }
 
@@ -90,6 +93,7 @@ impl std::fmt::Debug for PostgresStore {
 
 impl PostgresStore {
     async fn store(&self, draft: Draft) -> Result<Creation, StoreError> {
+        let losses = self.remembering();
         let names = match &draft.comparison.kept {
             Kept::Everything => None,
             Kept::Names(names) => Some((self.kept.prepare(names), Arc::clone(names))),
@@ -99,7 +103,7 @@ impl PostgresStore {
         let new = Arc::new(New { row: NewRow::new(draft, &self.vault, list), lane });
         let nonce = self.random.number();
         let created = self.thread.run(async move |node| create::create(&node, new, nonce).await).await?;
-        if let Created::Stored { .. } = &created {
+        if matches!(created, Created::Stored { .. }) && losses == self.thread.losses() {
             if let Some((list, names)) = names
                 && list.unstored.is_some()
             {
@@ -120,6 +124,17 @@ impl PostgresStore {
             Created::Reserved => Creation::Reserved,
             Created::IdTaken => Creation::IdTaken,
         })
+    }
+
+    /// What is known to be stored was stored on a server that may be lost, with commits that no other server has: then all
+    /// of it is asked for again. How often that was.
+    fn remembering(&self) -> u64 {
+        let losses = self.thread.losses();
+        if self.remembered_since.swap(losses, Ordering::AcqRel) != losses {
+            self.lanes.forget();
+            self.kept.forget();
+        }
+        losses
     }
 
     async fn decode(&self, row: StoredRow) -> Result<Stored, StoreError> {
@@ -379,9 +394,9 @@ impl Store for PostgresStore {
 
     fn history(&self, query: HistoryQuery) -> Answer<'_, Page<Operation>> {
         Box::pin(async move {
-            let read = self.thread.run_while_asked(async move |node| {
+            let read = self.thread.run(async move |node| {
                 let read = async |node: &Node| node.ask(async |client| history::page(client, &query).await).await;
-                turns::page(&node, query.skip, read).await
+                turns::page(&node, &query, read).await
             });
             let Page { items, has_more } = read.await?;
             let mut operations = Vec::with_capacity(items.len());

@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool, Transaction};
@@ -47,6 +47,8 @@ pub(super) struct Node {
     pub(super) batches: Batches,
     pub(super) turns: Turns,
     pub(super) clock: Offset,
+    /// How often a server was lost: the next one may know less.
+    losses: Arc<AtomicU64>,
     /// Nothing was to be had of the database the last time: whoever asks waits no longer than one try takes, so that
     /// requests do not pile up until it is back.
     away: Cell<bool>,
@@ -69,12 +71,14 @@ impl Node {
         &self,
         work: impl AsyncFn(&Transaction<'_>) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
-        self.transact_or_leave(async |transaction| Ok(Ok(work(transaction).await?))).await
+        self.transact_or_leave(Instant::now(), async |transaction| Ok(Ok(work(transaction).await?))).await
     }
 
-    /// The same for work that may leave everything as it was, and has something to say all the same.
+    /// The same for work that may leave everything as it was, and has something to say all the same; who asked waits since
+    /// then.
     pub(super) async fn transact_or_leave<T>(
         &self,
+        since: Instant,
         work: impl AsyncFn(&Transaction<'_>) -> Result<Result<T, T>, Fault>,
     ) -> Result<T, StoreError> {
         let once = async || {
@@ -91,7 +95,7 @@ impl Node {
                 }
             }
         };
-        self.persist(once).await
+        self.persist_since(since, once).await
     }
 
     /// Runs statements on a connection, again where that may help: see [`Node::transact`].
@@ -105,7 +109,14 @@ impl Node {
 
     /// Tries again what may come to a better end.
     pub(super) async fn persist<T>(&self, once: impl AsyncFn() -> Result<T, Fault>) -> Result<T, StoreError> {
-        let began = Instant::now();
+        self.persist_since(Instant::now(), once).await
+    }
+
+    async fn persist_since<T>(
+        &self,
+        began: Instant,
+        once: impl AsyncFn() -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
         let mut wait = FIRST_WAIT;
         for tried in 1.. {
             let fault = match timeout_at(began + LIMIT, once()).await {
@@ -121,6 +132,7 @@ impl Node {
                 // The others are most likely of the same server, which is gone or must not be written to any more; so is
                 // the one that a try was given up on, which is back in the pool.
                 self.pool.retain(|_, _| false);
+                self.losses.fetch_add(1, Ordering::AcqRel);
             }
             let impatient = remedy == Remedy::Elsewhere && self.away.get();
             if remedy == Remedy::None || impatient || tried == TRIES || began.elapsed() + wait > PATIENCE {
@@ -149,6 +161,7 @@ pub(super) struct Thread {
     room: Arc<Semaphore>,
     closed: AtomicBool,
     pool: Pool,
+    losses: Arc<AtomicU64>,
 }
 
 impl Thread {
@@ -159,7 +172,8 @@ impl Thread {
     pub(super) fn start(pool: Pool, random: Arc<dyn Random>) -> std::io::Result<Self> {
         let (work, mut asked) = mpsc::unbounded_channel::<Work>();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let connections = pool.clone();
+        let (connections, losses) = (pool.clone(), Arc::new(AtomicU64::new(0)));
+        let counted = Arc::clone(&losses);
         std::thread::Builder::new().name("store-postgres".to_owned()).spawn(move || {
             let (batches, turns) = (Batches::default(), Turns::new(connections.status().max_size));
             let node = Rc::new(Node {
@@ -168,6 +182,7 @@ impl Thread {
                 batches,
                 turns,
                 clock: Offset::default(),
+                losses: counted,
                 away: Cell::default(),
             });
             tokio::task::LocalSet::new().block_on(&runtime, async move {
@@ -176,7 +191,7 @@ impl Thread {
                 }
             });
         })?;
-        Ok(Self { work, room: Arc::new(Semaphore::new(MOST_WORK)), closed: AtomicBool::new(false), pool })
+        Ok(Self { work, room: Arc::new(Semaphore::new(MOST_WORK)), closed: AtomicBool::new(false), pool, losses })
     }
 
     /// Sends a piece of work at once; what is given waits for its result.
@@ -237,6 +252,11 @@ impl Thread {
             })
         });
         self.work.send(boxed).map_err(|_| closed())
+    }
+
+    /// How often a server was lost.
+    pub(super) fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Acquire)
     }
 
     /// Takes no more work, finishes what was taken, and closes the connections.

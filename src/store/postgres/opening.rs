@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -68,7 +69,8 @@ fn open_as(
     let kept = KeptLists::new(vault.comparer().clone());
     let lanes = Lanes::new(vault.comparer().clone());
     let (queued, vault) = (Arc::new(Notify::new()), Arc::new(vault));
-    let store = PostgresStore { thread, queued, vault, kept, lanes, random };
+    let remembered_since = AtomicU64::new(thread.losses());
+    let store = PostgresStore { thread, queued, vault, kept, lanes, remembered_since, random };
     Ok(Opened { store, holds })
 }
 

@@ -2,13 +2,14 @@
 //! waits for a row of the database keeps a connection meanwhile.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::node::{Node, PATIENCE};
+use super::node::Node;
 use super::row::bucket_of;
-use crate::domain::MerchantId;
+use crate::domain::{HistoryQuery, MerchantId};
 use crate::store::StoreError;
 
 /// Of so many connections deciding creates have most: the rest stays for everything else.
@@ -22,9 +23,14 @@ const DECIDING_OF_MERCHANT: usize = 3;
 /// Merchants share so many queues, by their bucket.
 const QUEUES: usize = 64;
 
-/// The most deep pages read at once, and asked for; one more is refused.
+/// The most deep pages read at once, and asked for by the merchants of a queue; one more is refused.
 const DEEP: usize = 2;
-const DEEP_ASKED: usize = 64;
+const DEEP_ASKED: usize = 8;
+
+/// A turn that does not come within this time does not come: what is done then needs the rest of [`LIMIT`].
+///
+/// [`LIMIT`]: super::node::LIMIT
+const WAIT: Duration = Duration::from_secs(3);
 
 /// Up to so many entries are passed without a turn.
 const SHALLOW: u64 = 4000;
@@ -34,7 +40,7 @@ pub(super) struct Turns {
     deciding: Semaphore,
     of_merchants: Vec<Semaphore>,
     deep: Semaphore,
-    deep_asked: Semaphore,
+    deep_asked: Vec<Semaphore>,
 }
 
 impl Turns {
@@ -43,7 +49,7 @@ impl Turns {
             deciding: Semaphore::new(deciding(connections)),
             of_merchants: (0..QUEUES).map(|_| Semaphore::new(DECIDING_OF_MERCHANT)).collect(),
             deep: Semaphore::new(DEEP),
-            deep_asked: Semaphore::new(DEEP_ASKED),
+            deep_asked: (0..QUEUES).map(|_| Semaphore::new(DEEP_ASKED)).collect(),
         }
     }
 
@@ -52,32 +58,37 @@ impl Turns {
     /// # Errors
     /// It did not come.
     pub(super) async fn to_decide(&self, merchant: &MerchantId) -> Result<[SemaphorePermit<'_>; 2], StoreError> {
-        let queue = usize::from(bucket_of(merchant).unsigned_abs()) % QUEUES;
         let turn = async {
-            let own = self.of_merchants[queue].acquire().await?;
+            let own = self.of_merchants[queue_of(merchant)].acquire().await?;
             Ok([own, self.deciding.acquire().await?])
         };
         let turn: Result<_, tokio::sync::AcquireError> =
-            timeout(PATIENCE, turn).await.map_err(|_| unavailable("too many creates wait to be decided"))?;
+            timeout(WAIT, turn).await.map_err(|_| unavailable("too many creates wait to be decided"))?;
         turn.map_err(|_| unavailable("the store is closed"))
     }
 }
 
-/// Reads a page before which so many entries are left out; a deep one when its turn comes.
+fn queue_of(merchant: &MerchantId) -> usize {
+    usize::from(bucket_of(merchant).unsigned_abs()) % QUEUES
+}
+
+/// Reads a page; a deep one when its turn comes. It is read to its end, whether somebody waits for it or not: its statement
+/// would go on, and whoever had the connection next would wait for it.
 ///
 /// # Errors
 /// Too many deep pages are asked for; the page's own.
 pub(super) async fn page<T>(
     node: &Rc<Node>,
-    skip: u64,
+    query: &HistoryQuery,
     read: impl AsyncFnOnce(&Node) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    if skip <= SHALLOW {
+    if query.skip <= SHALLOW {
         return read(node).await;
     }
-    let asked = node.turns.deep_asked.try_acquire();
-    let _asked = asked.map_err(|_| unavailable("too many deep pages are asked for"))?;
-    let _turn = node.turns.deep.acquire().await.map_err(|_| unavailable("the store is closed"))?;
+    let too_many = || unavailable("too many deep pages are asked for");
+    let _asked = node.turns.deep_asked[queue_of(&query.merchant)].try_acquire().map_err(|_| too_many())?;
+    let turn = timeout(WAIT, node.turns.deep.acquire()).await.map_err(|_| too_many())?;
+    let _turn = turn.map_err(|_| unavailable("the store is closed"))?;
     read(node).await
 }
 

@@ -60,6 +60,11 @@ impl KeptLists {
         by_id.insert(id, Arc::clone(names));
     }
 
+    /// Forgets which lists are stored; what a number means stays.
+    pub(in crate::store) fn forget(&self) {
+        self.by_names.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// The list of a number, when it is remembered.
     pub(in crate::store) fn recall(&self, id: i64) -> Option<Names> {
         self.by_id.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()

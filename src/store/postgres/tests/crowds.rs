@@ -130,5 +130,5 @@ async fn more_deep_pages_than_a_few_are_refused() {
             Err(error) => panic!("{error}"),
         }
     }
-    assert!(read >= 64 && read + refused == 200, "{read} were read, {refused} refused");
+    assert!(read > 0 && refused > 0 && read + refused == 200, "{read} were read, {refused} refused");
 }
