@@ -2,12 +2,11 @@
 //! waits for a row of the database keeps a connection meanwhile.
 
 use std::rc::Rc;
-use std::time::Duration;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::node::Node;
+use super::node::{Node, PATIENCE};
 use super::row::bucket_of;
 use crate::domain::{HistoryQuery, MerchantId};
 use crate::store::StoreError;
@@ -26,11 +25,6 @@ const QUEUES: usize = 64;
 /// The most deep pages read at once, and asked for by the merchants of a queue; one more is refused.
 const DEEP: usize = 2;
 const DEEP_ASKED: usize = 8;
-
-/// A turn that does not come within this time does not come: what is done then needs the rest of [`LIMIT`].
-///
-/// [`LIMIT`]: super::node::LIMIT
-const WAIT: Duration = Duration::from_secs(3);
 
 /// Up to so many entries are passed without a turn.
 const SHALLOW: u64 = 4000;
@@ -53,7 +47,8 @@ impl Turns {
         }
     }
 
-    /// The turn of a create that decides. First the merchant's own, so that one merchant's crowd keeps no other's out.
+    /// The turn of a create that decides. First the merchant's own, so that one merchant's crowd keeps no other's out. What
+    /// is done then has the rest of [`LIMIT`](super::node::LIMIT).
     ///
     /// # Errors
     /// It did not come.
@@ -63,7 +58,7 @@ impl Turns {
             Ok([own, self.deciding.acquire().await?])
         };
         let turn: Result<_, tokio::sync::AcquireError> =
-            timeout(WAIT, turn).await.map_err(|_| unavailable("too many creates wait to be decided"))?;
+            timeout(PATIENCE, turn).await.map_err(|_| unavailable("too many creates wait to be decided"))?;
         turn.map_err(|_| unavailable("the store is closed"))
     }
 }
@@ -87,7 +82,7 @@ pub(super) async fn page<T>(
     }
     let too_many = || unavailable("too many deep pages are asked for");
     let _asked = node.turns.deep_asked[queue_of(&query.merchant)].try_acquire().map_err(|_| too_many())?;
-    let turn = timeout(WAIT, node.turns.deep.acquire()).await.map_err(|_| too_many())?;
+    let turn = timeout(PATIENCE, node.turns.deep.acquire()).await.map_err(|_| too_many())?;
     let _turn = turn.map_err(|_| unavailable("the store is closed"))?;
     read(node).await
 }

@@ -43,7 +43,7 @@ async fn a_balance_that_is_asked_for_covers_while_changes_are_folded() {
         let deposited = created(&*store, deposit("acme", &format!("d{number}"))).await;
         store.settle(deposited, Outcome::Success { payer: None }, NOW).await.unwrap();
     }
-    let creates: Vec<_> = (0..100)
+    let creates: Vec<_> = (0..70)
         .map(|number| {
             let (store, mut draft) = (Arc::clone(&store), withdrawal("acme", &format!("w{number}")));
             draft.enforce_balance = true;
