@@ -22,7 +22,8 @@ const WAIT: Duration = Duration::from_secs(3);
 /// What every session is set to. An acknowledged operation is on disk, whatever the server's default is; where commits
 /// wait for a standby too, they go on to. Nothing waits for ever, and the server gives up before [`LIMIT`](super::node::LIMIT).
 /// A node that freezes lets go of its rows before others give up on them; who waits for a row asks again
-/// ([`fault`](super::fault)), and has no connection between.
+/// ([`fault`](super::fault)), and has no connection between. No statement is worth compiling: each is some steps into
+/// indexes, and one that has to pass over a small table looks endless to a planner that was told not to.
 const SESSION: &str = "\
     SET default_transaction_isolation = 'read committed'; \
     SET statement_timeout = '7s'; \
@@ -30,6 +31,7 @@ const SESSION: &str = "\
     SET idle_in_transaction_session_timeout = '4s'; \
     SET enable_seqscan = off; \
     SET random_page_cost = 1.1; \
+    SET jit = off; \
     SELECT set_config('synchronous_commit', 'on', false) \
       WHERE current_setting('synchronous_commit') IN ('off', 'local')";
 
