@@ -144,10 +144,10 @@ impl Context<'_> {
     /// `None`: it is wrong, or it stands elsewhere and is not asked for.
     fn store_url(&mut self, here: Here<'_>, url: &Spanned<String>, connections: usize) -> Option<StoreUrl> {
         let text = url.get_ref();
-        let parsed = match reference(text) {
-            Some(_) if !self.check_secrets => return None,
-            Some(secret) => self.referred_url(here, &secret),
-            None => StoreUrl::parse(text, |path| here.relative(path)),
+        let parsed = match RawSecret::parse(text) {
+            Ok(RawSecret::Environment(_) | RawSecret::File(_)) if !self.check_secrets => return None,
+            Ok(reference @ (RawSecret::Environment(_) | RawSecret::File(_))) => self.referred_url(here, &reference),
+            Ok(RawSecret::Literal(_)) | Err(_) => StoreUrl::parse(text, |path| here.relative(path)),
         };
         if !matches!(parsed, Ok(StoreUrl::Sqlite(_))) {
             // It may hold a password.
@@ -352,16 +352,6 @@ impl Context<'_> {
         }
         let per_second = *raw.per_second.get()?;
         Some(Quota { per_second: number(per_second), burst: number(raw.burst.or(per_second)) })
-    }
-}
-
-/// Where a store's URL says that it is to be found.
-fn reference(text: &str) -> Option<RawSecret> {
-    let (kind, name) = text.split_once(':').filter(|(_, name)| !name.is_empty() && !name.contains('\0'))?;
-    match kind {
-        "env" if !name.contains('=') => Some(RawSecret::Environment(name.to_owned())),
-        "file" => Some(RawSecret::File(name.to_owned())),
-        _ => None,
     }
 }
 

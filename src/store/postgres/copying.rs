@@ -103,14 +103,7 @@ impl Copying {
     /// # Errors
     /// The source cannot be read, or the target cannot be written; what was committed stays.
     pub async fn fill(&mut self, progress: RowsProgress) -> Result<u64, CopyError> {
-        let source = self.source.take().ok_or_else(closed)?;
-        let work = async move |node: Rc<Node>| {
-            let filled = fill(&node, &source, &*progress).await;
-            Ok((source, filled))
-        };
-        let (source, filled) = self.thread.run_while_asked(work).await?;
-        self.source = Some(source);
-        filled
+        self.with_source(async move |node: &Node, source: &Source| fill(node, source, &*progress).await).await
     }
 
     /// Compares every row of the target with what it should be.
@@ -118,14 +111,22 @@ impl Copying {
     /// # Errors
     /// One is not, there are more, or the source or the target cannot be read.
     pub async fn compare(&mut self, progress: RowsProgress) -> Result<(), CopyError> {
+        self.with_source(async move |node: &Node, source: &Source| compare(node, source, &*progress).await).await
+    }
+
+    /// Lends the source to work on the store's thread.
+    async fn with_source<T: Send + 'static>(
+        &mut self,
+        work: impl AsyncFnOnce(&Node, &Source) -> Result<T, CopyError> + Send + 'static,
+    ) -> Result<T, CopyError> {
         let source = self.source.take().ok_or_else(closed)?;
         let work = async move |node: Rc<Node>| {
-            let compared = compare(&node, &source, &*progress).await;
-            Ok((source, compared))
+            let done = work(&node, &source).await;
+            Ok((source, done))
         };
-        let (source, compared) = self.thread.run_while_asked(work).await?;
+        let (source, done) = self.thread.run_while_asked(work).await?;
         self.source = Some(source);
-        compared
+        done
     }
 
     /// Proves the invariants of the target: see [`Store::audit`](crate::store::Store::audit).

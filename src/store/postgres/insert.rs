@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::ToSql;
 
 use super::fault::Fault;
 use super::given::Given;
@@ -133,10 +132,13 @@ pub(super) async fn pending(client: &Object, rows: &[&New]) -> Result<HashSet<i6
     };
     let statement = client.prepare_cached(statement).await?;
     let given: Vec<Given<'_>> = rows.iter().map(|new| Given::new(new, &new.draft().operation.state, None)).collect();
-    let ids: Vec<i64> = given.iter().map(|given| given.id).collect();
-    let delay = delays.first().copied().flatten();
-    let parameters: &[&(dyn ToSql + Sync)] = if shared { &[&given, &delay] } else { &[&given, &ids, &delays] };
-    match client.query(&statement, parameters).await {
+    let stored = if shared {
+        client.query(&statement, &[&given, &delays.first().copied().flatten()]).await
+    } else {
+        let ids: Vec<i64> = given.iter().map(|given| given.id).collect();
+        client.query(&statement, &[&given, &ids, &delays]).await
+    };
+    match stored {
         Ok(stored) => stored.iter().map(|row| row::get(row, 0)).collect(),
         // Of several it is not known whose: they are tried alone.
         Err(error) if rows.len() == 1 && is_taken(&error) => Ok(HashSet::new()),

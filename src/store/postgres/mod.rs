@@ -94,20 +94,13 @@ impl std::fmt::Debug for PostgresStore {
 impl PostgresStore {
     async fn store(&self, draft: Draft) -> Result<Creation, StoreError> {
         let losses = self.remembering();
-        let names = match &draft.comparison.kept {
-            Kept::Everything => None,
-            Kept::Names(names) => Some((self.kept.prepare(names), Arc::clone(names))),
-        };
-        let list = names.as_ref().map(|(list, _)| list.clone());
-        let lane = self.lanes.of(&draft);
-        let new = Arc::new(New { row: NewRow::new(draft, &self.vault, list), lane });
+        let (list, lane) = (self.kept.prepare(&draft.comparison.kept), self.lanes.of(&draft));
+        let new = Arc::new(New { row: NewRow::new(draft, &self.vault, list.clone()), lane });
         let nonce = self.random.number();
         let created = self.thread.run(async move |node| create::create(&node, new, nonce).await).await?;
         if matches!(created, Created::Stored { .. }) && losses == self.thread.losses() {
-            if let Some((list, names)) = names
-                && list.unstored.is_some()
-            {
-                self.kept.remember(list.id, &names);
+            if let Some(list) = &list {
+                self.kept.stored(list);
             }
             if let Some(lane) = lane {
                 self.lanes.remember(lane);

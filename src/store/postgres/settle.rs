@@ -10,7 +10,7 @@ use super::row::{bucket_in, get, narrow, small};
 use super::usage::{self, Customer};
 use super::{jobs, preparations};
 use crate::domain::{Direction, Outcome, State, Status, TransactionId, UnixDay, UnixMillis};
-use crate::store::rows::{NotOurs, direction_number, direction_of, finished_at, status_number, status_of};
+use crate::store::rows::{NotOurs, bare_state, direction_number, direction_of, finished_at, status_number, status_of};
 use crate::store::{CallbackId, CallbackSubject, Settlement};
 
 /// What of an operation decides about a result. Nobody else books one until the end of the transaction.
@@ -55,16 +55,6 @@ impl Standing {
             told_url: get(row, 9)?,
         })
     }
-
-    /// The state without what is sealed in it.
-    fn state(&self) -> State {
-        let at = UnixMillis(self.finished_at.unwrap_or(0));
-        match self.status {
-            Status::Pending => State::Pending,
-            Status::Success => State::Finished { outcome: Outcome::Success { payer: None }, at },
-            Status::Failed => State::Finished { outcome: Outcome::Failed, at },
-        }
-    }
 }
 
 /// Books a result with all that follows from it.
@@ -77,7 +67,7 @@ pub(super) async fn settle(
     nonce: u64,
 ) -> Result<Settlement, Fault> {
     let Some(standing) = Standing::of(transaction, id).await? else { return Ok(Settlement::Unknown) };
-    let (settlement, finished) = match standing.state().finish(outcome.clone(), at) {
+    let (settlement, finished) = match bare_state(standing.status, standing.finished_at).finish(outcome.clone(), at) {
         Ok(Ok(finished)) => {
             let postings = ledger::of_result(standing.direction, finished.status());
             ledger::book(transaction, postings, booking(id, &standing, at)).await?;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::store::{Comparer, Parts};
+use crate::store::{Comparer, Kept, Parts};
 
 /// The most lists remembered; the caches start anew after that. There is one list a schema and version of it.
 const MAX_LISTS: usize = 1024;
@@ -18,6 +18,7 @@ pub(in crate::store) struct KeptList {
     pub(in crate::store) id: i64,
     /// Its JSON; `None` when the list is known to be stored.
     pub(in crate::store) unstored: Option<Box<str>>,
+    names: Names,
 }
 
 /// The lists known to be stored.
@@ -32,17 +33,32 @@ impl KeptLists {
         Self { comparer, by_names: RwLock::default(), by_id: RwLock::default() }
     }
 
-    /// The number of a list, and the list itself when it may have to be stored.
-    pub(in crate::store) fn prepare(&self, names: &Names) -> KeptList {
+    /// The list of what was kept, with its JSON when it may have to be stored; `None`: everything was.
+    pub(in crate::store) fn prepare(&self, kept: &Kept) -> Option<KeptList> {
+        match kept {
+            Kept::Everything => None,
+            Kept::Names(names) => Some(self.list(names)),
+        }
+    }
+
+    fn list(&self, names: &Names) -> KeptList {
         if let Some(id) = self.by_names.read().unwrap_or_else(PoisonError::into_inner).get(names) {
-            return KeptList { id: *id, unstored: None };
+            return KeptList { id: *id, unstored: None, names: Arc::clone(names) };
         }
         let mut parts = Parts::of("kept names");
         for name in names.iter() {
             parts.part(name.as_bytes());
         }
         let json = names.iter().map(AsRef::as_ref).collect::<serde_json::Value>().to_string();
-        KeptList { id: self.comparer.digest(&parts).number(), unstored: Some(json.into()) }
+        let id = self.comparer.digest(&parts).number();
+        KeptList { id, unstored: Some(json.into()), names: Arc::clone(names) }
+    }
+
+    /// Remembers a list that was committed with an operation, unless it was known.
+    pub(in crate::store) fn stored(&self, list: &KeptList) {
+        if list.unstored.is_some() {
+            self.remember(list.id, &list.names);
+        }
     }
 
     /// Remembers a list that was committed.

@@ -13,7 +13,7 @@ pub(in crate::store) mod told;
 
 use super::StoreError;
 use super::vault::Unsealable;
-use crate::domain::{Direction, Invalid, ProviderKind, State, Status};
+use crate::domain::{Direction, Invalid, Outcome, ProviderKind, State, Status, UnixMillis};
 
 /// The column that holds what was never written there.
 pub(in crate::store) struct NotOurs(pub(in crate::store) &'static str);
@@ -47,6 +47,20 @@ pub(in crate::store) const fn finished_at(state: &State) -> Option<i64> {
         State::Pending => None,
         State::Finished { at, .. } => Some(at.0),
     }
+}
+
+/// The state of a status and of a time, without what is sealed in it.
+pub(in crate::store) const fn bare_state(status: Status, finished_at: Option<i64>) -> State {
+    let outcome = match status {
+        Status::Pending => return State::Pending,
+        Status::Success => Outcome::Success { payer: None },
+        Status::Failed => Outcome::Failed,
+    };
+    let at = match finished_at {
+        Some(at) => UnixMillis(at),
+        None => UnixMillis(0),
+    };
+    State::Finished { outcome, at }
 }
 
 pub(in crate::store) const fn direction_number(direction: Direction) -> i64 {

@@ -178,12 +178,8 @@ impl Store for SqliteStore {
 
     /// Queues the transaction at once; what is given waits for its commit.
     fn create(&self, draft: Draft) -> Answer<'_, Creation> {
-        let names = match &draft.comparison.kept {
-            Kept::Everything => None,
-            Kept::Names(names) => Some((self.kept.prepare(names), Arc::clone(names))),
-        };
-        let list = names.as_ref().map(|(list, _)| list.clone());
-        let row = Arc::new(NewRow::new(draft, &self.vault, list));
+        let list = self.kept.prepare(&draft.comparison.kept);
+        let row = Arc::new(NewRow::new(draft, &self.vault, list.clone()));
         let nonce = self.random.number();
         let (made, remembered) = (Arc::clone(&row), Arc::clone(&self.remembered));
         let remember = move |created: &Created| {
@@ -195,10 +191,8 @@ impl Store for SqliteStore {
         let committed = self.writer.submit_and(create, remember);
         Box::pin(async move {
             let created = committed.await?;
-            if let (Created::Stored { .. }, Some((list, names))) = (&created, names)
-                && list.unstored.is_some()
-            {
-                self.kept.remember(list.id, &names);
+            if let (Created::Stored { .. }, Some(list)) = (&created, &list) {
+                self.kept.stored(list);
             }
             self.told(created)
         })

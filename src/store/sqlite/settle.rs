@@ -7,7 +7,7 @@ use super::outbox::{self, NewCallback};
 use super::usage::{self, Customer};
 use super::{jobs, preparations, row};
 use crate::domain::{Direction, Outcome, State, Status, TransactionId, UnixDay, UnixMillis};
-use crate::store::rows::status_of;
+use crate::store::rows::{bare_state, status_of};
 use crate::store::{CallbackId, CallbackSubject, Settlement};
 
 /// What of an operation decides about a result.
@@ -58,13 +58,8 @@ impl Standing {
 
     /// The state without what is sealed in it.
     fn state(&self) -> rusqlite::Result<State> {
-        let at = UnixMillis(self.finished_at.unwrap_or(0));
-        match status_of(self.status) {
-            Some(Status::Pending) => Ok(State::Pending),
-            Some(Status::Success) => Ok(State::Finished { outcome: Outcome::Success { payer: None }, at }),
-            Some(Status::Failed) => Ok(State::Finished { outcome: Outcome::Failed, at }),
-            None => Err(rusqlite::Error::IntegralValueOutOfRange(1, self.status)),
-        }
+        let status = status_of(self.status).ok_or(rusqlite::Error::IntegralValueOutOfRange(1, self.status))?;
+        Ok(bare_state(status, self.finished_at))
     }
 }
 
