@@ -51,7 +51,7 @@ impl Tools {
         let now = self.clock.now();
         match said {
             Ok(Announced::Known) => (Sign::Lives, self.store.callback_ready(job.id, now).await),
-            Ok(Announced::Gone) => (Sign::Lives, self.store.drop_callback(job.id).await),
+            Ok(Announced::Gone) => (Sign::Lives, self.store.drop_callback(job.lease()).await),
             Ok(Announced::Pending) => (Sign::Lives, self.ask_again(rules, job, None).await),
             Err((sign, cause)) => {
                 if self.notices.due(&job.target, "engine", now) {
@@ -69,14 +69,14 @@ impl Tools {
         let due = next_time(&rules.gateway.callbacks, Term::of(job), None, now, self.random.number());
         let Some(cause) = cause else {
             return match due {
-                Some(due) => self.store.postpone_callback(job.id, due).await,
-                None => self.store.drop_callback(job.id).await,
+                Some(due) => self.store.postpone_callback(job.lease(), due).await,
+                None => self.store.drop_callback(job.lease()).await,
             };
         };
         self.metrics.callback_try("engine");
         let tried = CallbackTry { at: now, duration: Duration::ZERO, outcome: TryOutcome::Error(cause.into()) };
         let next = due.map_or(CallbackNext::Failed, CallbackNext::RetryAt);
-        self.store.callback_tried(job.id, tried, next).await
+        self.store.callback_tried(job.lease(), tried, next).await
     }
 
     /// Sends a callback.
@@ -90,7 +90,7 @@ impl Tools {
         let now = self.clock.now();
         let next = next(callbacks, Term::of(job), &sent, now, self.random.number());
         self.count(job, &sent, next, now);
-        (sent.sign, self.store.callback_tried(job.id, sent.tried, next).await)
+        (sent.sign, self.store.callback_tried(job.lease(), sent.tried, next).await)
     }
 
     fn not_sent(&self, unsendable: &Unsendable) -> Sent {

@@ -210,10 +210,10 @@ impl World {
         let target = CallbackTarget::Origin("https://a.example:443".into());
         let claim = CallbackClaim { shares: vec![(target, 1)], now, lease_until: now.plus(Duration::from_mins(1)) };
         let jobs = self.store().claim_callbacks(claim).await.unwrap();
-        let (id, outcome) = (jobs[0].id, TryOutcome::Status(410));
+        let outcome = TryOutcome::Status(410);
         let tried = CallbackTry { at: now, duration: Duration::from_millis(7), outcome };
-        self.store().callback_tried(id, tried, CallbackNext::Failed).await.unwrap();
-        id
+        self.store().callback_tried(jobs[0].lease(), tried, CallbackNext::Failed).await.unwrap();
+        jobs[0].id
     }
 
     /// The status record of the operation that a create's reply names.

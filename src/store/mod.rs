@@ -31,9 +31,9 @@ pub use journal::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal
 pub use nodes::{Announcement, Node, Nodes, Roll};
 pub use open::{Holds, OpenError, Opened, Rewrapped, open_beside, open_store, rewrap_keys};
 pub use outbox::{
-    Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackPlace, CallbackQuery, CallbackQueue,
-    CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Expiry, News, Outbox, OutboxSize,
-    Relayed, Resent, TryOutcome,
+    Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackPlace, CallbackQuery,
+    CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Expiry, News, Outbox,
+    OutboxSize, Relayed, Resent, TryOutcome,
 };
 pub use secret_file::secret_file;
 pub use vault::VaultError;

@@ -37,21 +37,21 @@ pub trait Outbox: Send + Sync + 'static {
 
     /// Keeps a try of a claimed callback with what follows from it. Of one callback the latest
     /// [`CallbackRecord::MAX_TRIES`] tries are kept, to the microsecond. A try that comes late, when its lease is over and
-    /// the callback was resent, told or given up meanwhile, is kept; what follows from it counts only if the receiver has
-    /// the callback.
-    fn callback_tried(&self, id: CallbackId, tried: CallbackTry, next: CallbackNext) -> Answer<'_, ()>;
+    /// the callback was claimed by somebody else, resent, told or given up meanwhile, is kept; what follows from it counts
+    /// only if the receiver has the callback.
+    fn callback_tried(&self, lease: CallbackLease, tried: CallbackTry, next: CallbackNext) -> Answer<'_, ()>;
 
     /// Makes a claimed callback due at another time, without a try of its target: it could not be made. Counts as an
-    /// attempt, so that waits grow.
-    fn postpone_callback(&self, id: CallbackId, due: UnixMillis) -> Answer<'_, ()>;
+    /// attempt, so that waits grow. Nothing happens when the lease is over and somebody else has claimed it, or nobody.
+    fn postpone_callback(&self, lease: CallbackLease, due: UnixMillis) -> Answer<'_, ()>;
 
     /// The result that an entry's callback waited for is known: it moves to the queue of the merchant's target, queued and
     /// due now, with a fresh count of attempts. Nothing happens when it does not wait for the engine.
     fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, ()>;
 
     /// Forgets a claimed callback of an entry that has nothing to tell: its operation has no result after all. One that was
-    /// announced anew since it was claimed stays.
-    fn drop_callback(&self, id: CallbackId) -> Answer<'_, ()>;
+    /// announced anew or claimed by somebody else since it was claimed stays: they may have heard of a result.
+    fn drop_callback(&self, lease: CallbackLease) -> Answer<'_, ()>;
 
     /// Gives up pending callbacks that waited too long behind dead targets: they become failed without another try. How many there were.
     fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize>;
@@ -237,6 +237,33 @@ pub struct CallbackJob {
     pub queued_at: UnixMillis,
     /// What it tells.
     pub news: News,
+}
+
+impl CallbackJob {
+    /// By what its claim is told from others.
+    #[must_use]
+    pub const fn lease(&self) -> CallbackLease {
+        CallbackLease { id: self.id, queued_at: self.queued_at, attempts: self.attempts }
+    }
+}
+
+/// A claim of a callback. Whoever claims the callback once the lease is over, or once it was queued anew, has another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallbackLease {
+    /// The callback's name.
+    pub id: CallbackId,
+    /// When it had been queued or last resent.
+    pub queued_at: UnixMillis,
+    /// How many attempts had been made since then.
+    pub attempts: u32,
+}
+
+impl CallbackLease {
+    /// The count of attempts that the claim left behind.
+    #[must_use]
+    pub fn attempt(self) -> i64 {
+        i64::from(self.attempts) + 1
+    }
 }
 
 /// What a callback tells.

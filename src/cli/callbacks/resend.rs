@@ -194,7 +194,7 @@ mod tests {
         for job in &jobs {
             let outcome = TryOutcome::Status(status);
             let tried = CallbackTry { at: now, duration: Duration::from_millis(7), outcome };
-            store.callback_tried(job.id, tried, next).await.unwrap();
+            store.callback_tried(job.lease(), tried, next).await.unwrap();
         }
         jobs.len()
     }

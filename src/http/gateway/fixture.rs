@@ -35,11 +35,11 @@ use crate::rules::{
     V1Rules, built_in_pages,
 };
 use crate::store::{
-    Addressee, Announcement, Answer, Audit, AuditProgress, CallbackClaim, CallbackId, CallbackJob, CallbackNext,
-    CallbackPlace, CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, Comparer, Creation, Digest, Draft,
-    EngineAnswer, Entry, EntryId, Expiry, Fields, Heard, Intended, Intent, Journal, Nodes, OfV1, Outbox, OutboxSize,
-    Passed, Progress, ProviderJob, ProviderQueue, Relayed, Resent, Reservations, Roll, Settlement, Standing, Store,
-    StoreError, Stored, Verdict,
+    Addressee, Announcement, Answer, Audit, AuditProgress, CallbackClaim, CallbackId, CallbackJob, CallbackLease,
+    CallbackNext, CallbackPlace, CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, Comparer, Creation,
+    Digest, Draft, EngineAnswer, Entry, EntryId, Expiry, Fields, Heard, Intended, Intent, Journal, Nodes, OfV1, Outbox,
+    OutboxSize, Passed, Progress, ProviderJob, ProviderQueue, Relayed, Resent, Reservations, Roll, Settlement,
+    Standing, Store, StoreError, Stored, Verdict,
 };
 use crate::telemetry::AccessLine;
 
@@ -255,11 +255,11 @@ impl Outbox for EmptyStore {
         answer(Ok(Vec::new()))
     }
 
-    fn callback_tried(&self, _: CallbackId, _: CallbackTry, _: CallbackNext) -> Answer<'_, ()> {
+    fn callback_tried(&self, _: CallbackLease, _: CallbackTry, _: CallbackNext) -> Answer<'_, ()> {
         answer(Ok(()))
     }
 
-    fn postpone_callback(&self, _: CallbackId, _: UnixMillis) -> Answer<'_, ()> {
+    fn postpone_callback(&self, _: CallbackLease, _: UnixMillis) -> Answer<'_, ()> {
         answer(Ok(()))
     }
 
@@ -267,7 +267,7 @@ impl Outbox for EmptyStore {
         answer(Ok(()))
     }
 
-    fn drop_callback(&self, _: CallbackId) -> Answer<'_, ()> {
+    fn drop_callback(&self, _: CallbackLease) -> Answer<'_, ()> {
         answer(Ok(()))
     }
 

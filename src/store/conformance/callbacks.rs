@@ -20,10 +20,11 @@ pub(in crate::store) async fn callbacks_are_resent_from_every_state(backend: &dy
     for text in ["pending", "leased", "delivered", "failed"] {
         created(&*store, failed(text, 0)).await;
     }
-    let ids: Vec<_> = claimed(&*store, 0, 100).await.into_iter().map(|job| job.id).collect();
-    store.callback_tried(ids[0], unanswered(1), CallbackNext::RetryAt(at(90_000))).await.unwrap();
-    store.callback_tried(ids[2], answered_with(200, 2), CallbackNext::Delivered).await.unwrap();
-    store.callback_tried(ids[3], answered_with(410, 3), CallbackNext::Failed).await.unwrap();
+    let jobs = claimed(&*store, 0, 100).await;
+    let ids: Vec<_> = jobs.iter().map(|job| job.id).collect();
+    store.callback_tried(jobs[0].lease(), unanswered(1), CallbackNext::RetryAt(at(90_000))).await.unwrap();
+    store.callback_tried(jobs[2].lease(), answered_with(200, 2), CallbackNext::Delivered).await.unwrap();
+    store.callback_tried(jobs[3].lease(), answered_with(410, 3), CallbackNext::Failed).await.unwrap();
     while was_told(&*store).await {}
     assert_eq!(store.resend_callback(ids[1], at(99)).await.unwrap(), Resent::UnderWay);
     assert!(!was_told(&*store).await);
@@ -44,7 +45,7 @@ pub(in crate::store) async fn callbacks_are_resent_from_every_state(backend: &dy
     assert_eq!(orders(&claimed(&*store, 100, 300).await), [("leased", 0)]);
     let stranger = CallbackId::new(ids[0].subject(), ids[0].nonce() ^ 1);
     assert_eq!(store.resend_callback(stranger, at(100)).await.unwrap(), Resent::Unknown);
-    store.callback_tried(ids[3], answered_with(200, 51), CallbackNext::Delivered).await.unwrap();
+    store.callback_tried(again[2].lease(), answered_with(200, 51), CallbackNext::Delivered).await.unwrap();
     assert_eq!(tries(&*store, ids[3]).await, [answered_with(410, 3), answered_with(200, 51)]);
     audited(&*store).await;
 }
@@ -92,7 +93,7 @@ async fn fill(store: &dyn Store, chance: &mut Chance) -> Vec<CallbackRecord> {
             CallbackNext::RetryAt(at(300)),
             CallbackNext::RetryAt(at(400)),
         ]);
-        store.callback_tried(job.id, answered_with(500, 100), next).await.unwrap();
+        store.callback_tried(job.lease(), answered_with(500, 100), next).await.unwrap();
     }
     let mut all = Vec::new();
     for found in told(store).await {
@@ -227,8 +228,8 @@ pub(in crate::store) async fn the_outbox_tells_how_much_waits(backend: &dyn Back
     assert_eq!(store.outbox_size().await.unwrap(), size(3, 0, Some(3)));
     let jobs = claimed(&*store, 9, 100).await;
     assert_eq!(store.outbox_size().await.unwrap(), size(3, 0, Some(3)), "whoever is at them");
-    store.callback_tried(jobs[0].id, answered_with(410, 10), CallbackNext::Failed).await.unwrap();
-    store.callback_tried(jobs[1].id, answered_with(200, 10), CallbackNext::Delivered).await.unwrap();
+    store.callback_tried(jobs[0].lease(), answered_with(410, 10), CallbackNext::Failed).await.unwrap();
+    store.callback_tried(jobs[1].lease(), answered_with(200, 10), CallbackNext::Delivered).await.unwrap();
     assert_eq!(store.outbox_size().await.unwrap(), size(1, 1, Some(9)));
     store.resend_callback(jobs[0].id, at(20)).await.unwrap();
     assert_eq!(store.outbox_size().await.unwrap(), size(2, 0, Some(9)));
@@ -240,7 +241,8 @@ pub(in crate::store) async fn the_outbox_tells_how_much_waits(backend: &dyn Back
 pub(in crate::store) async fn a_closed_outbox_says_so(backend: &dyn Backend) {
     let store = backend.open().await;
     created(&*store, failed("order", 0)).await;
-    let id = claimed_one(&*store, 0, 100).await.id;
+    let lease = claimed_one(&*store, 0, 100).await.lease();
+    let id = lease.id;
     let entry = intended(&*store, relayed_intent("remote", Some("https://acme.example/"))).await;
     assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
     let of_entry = told(&*store).await.remove(0).id;
@@ -249,10 +251,10 @@ pub(in crate::store) async fn a_closed_outbox_says_so(backend: &dyn Backend) {
     let closed = [
         store.callback_queues().await.err(),
         store.claim_callbacks(claim(&[(acme(), 1)], 0, 1)).await.err(),
-        store.callback_tried(id, tried, CallbackNext::Delivered).await.err(),
-        store.postpone_callback(id, NOW).await.err(),
+        store.callback_tried(lease, tried, CallbackNext::Delivered).await.err(),
+        store.postpone_callback(lease, NOW).await.err(),
         store.callback_ready(of_entry, NOW).await.err(),
-        store.drop_callback(of_entry).await.err(),
+        store.drop_callback(lease).await.err(),
         store.expire_callbacks(expiry(NOW, 1)).await.err(),
         store.addressee(&merchant("acme"), Digest([0; 16])).await.err(),
         store.relayed(entry.id, NOW).await.err(),

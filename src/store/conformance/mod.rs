@@ -124,7 +124,7 @@ macro_rules! conformance {
             callbacks_survive_reopening,
             tries_lead_to_delivery_or_failure,
             only_a_delivery_counts_late,
-            whoever_claims_next_is_not_held_up_by_the_one_before,
+            whoever_claims_next_is_not_disturbed_by_the_one_before,
             a_callback_can_be_postponed,
             the_latest_tries_are_kept,
             what_is_too_old_is_given_up,

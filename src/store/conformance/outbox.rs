@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::*;
 use crate::domain::{Direction, Outcome};
 use crate::store::{
-    Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackQuery, CallbackQueue, CallbackRecord,
-    CallbackState, CallbackSubject, CallbackTarget, CallbackTry, EntryId, Expiry, Intent, News, Relayed, Resent,
-    TryOutcome, V1Part, V1Told,
+    Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue,
+    CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, EntryId, Expiry, Intent, News,
+    Relayed, Resent, TryOutcome, V1Part, V1Told,
 };
 
 pub(super) fn at(offset: i64) -> UnixMillis {
@@ -242,20 +242,20 @@ pub(in crate::store) async fn tries_lead_to_delivery_or_failure(backend: &dyn Ba
     }
     let jobs = claimed(&*store, 0, 100).await;
     let (delivered, given_up) = (jobs[0].id, jobs[1].id);
-    store.callback_tried(delivered, unanswered(1), CallbackNext::RetryAt(at(50))).await.unwrap();
+    store.callback_tried(jobs[0].lease(), unanswered(1), CallbackNext::RetryAt(at(50))).await.unwrap();
     let waiting = record(&*store, delivered).await;
     assert_eq!((waiting.state, waiting.is_claimed, waiting.due), (CallbackState::Pending, false, at(50)));
     assert_eq!((waiting.tries, waiting.last), (1, Some(unanswered(1).outcome)));
     assert_eq!(claimed(&*store, 49, 100).await.len(), 0);
     let again = claimed_one(&*store, 50, 100).await;
     assert_eq!((again.id, again.attempts, again.queued_at), (delivered, 1, at(0)));
-    store.callback_tried(delivered, answered_with(204, 51), CallbackNext::Delivered).await.unwrap();
+    store.callback_tried(again.lease(), answered_with(204, 51), CallbackNext::Delivered).await.unwrap();
     let done = record(&*store, delivered).await;
     assert_eq!((done.state, done.is_claimed, done.tries), (CallbackState::Delivered, false, 2));
     assert_eq!(done.last, Some(TryOutcome::Status(204)));
     assert_eq!(tries(&*store, delivered).await, [unanswered(1), answered_with(204, 51)]);
 
-    store.callback_tried(given_up, answered_with(410, 2), CallbackNext::Failed).await.unwrap();
+    store.callback_tried(jobs[1].lease(), answered_with(410, 2), CallbackNext::Failed).await.unwrap();
     let failed = record(&*store, given_up).await;
     assert_eq!((failed.state, failed.is_claimed, failed.tries), (CallbackState::Failed, false, 1));
     assert_eq!(failed.last, Some(TryOutcome::Status(410)));
@@ -281,15 +281,16 @@ pub(in crate::store) async fn only_a_delivery_counts_late(backend: &dyn Backend)
         (6, Some((answered_with(410, 6), CallbackNext::Failed)), taken(), settled, None),
     ] {
         created(&*store, failed(&number.to_string(), 0)).await;
-        let id = claimed_one(&*store, 10, 100).await.id;
+        let lease = claimed_one(&*store, 10, 100).await.lease();
+        let id = lease.id;
         let count = 1 + usize::from(before.is_some());
         match before {
-            Some((tried, next)) => store.callback_tried(id, tried, next).await.unwrap(),
+            Some((tried, next)) => store.callback_tried(lease, tried, next).await.unwrap(),
             // Its lease ended, and it was resent by hand.
             None => assert_eq!(store.resend_callback(id, at(500)).await.unwrap(), Resent::Queued),
         }
         let last = record(&*store, id).await.last;
-        store.callback_tried(id, late.0.clone(), late.1).await.unwrap();
+        store.callback_tried(lease, late.0.clone(), late.1).await.unwrap();
         let found = record(&*store, id).await;
         assert_eq!((found.state, found.is_claimed), (state, false), "{number}");
         assert!(due.is_none_or(|due| found.due == at(due)), "{number}: {found:?}");
@@ -299,41 +300,49 @@ pub(in crate::store) async fn only_a_delivery_counts_late(backend: &dyn Backend)
         assert_eq!((kept.len(), found.tries as usize), (count, count), "{number}: every try is kept");
         assert_eq!(kept.last(), Some(&late.0), "{number}");
         if state == CallbackState::Pending {
-            let id = claimed_one(&*store, 500, 600).await.id;
-            store.callback_tried(id, answered_with(200, 8), CallbackNext::Delivered).await.unwrap();
+            let resent = claimed_one(&*store, 500, 600).await.lease();
+            store.callback_tried(resent, answered_with(200, 8), CallbackNext::Delivered).await.unwrap();
         }
         assert!(claimed(&*store, 100_000, 200_000).await.is_empty(), "{number}");
     }
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn whoever_claims_next_is_not_held_up_by_the_one_before(backend: &dyn Backend) {
+/// Its lease is over, and what it has to say is not about that of the next one.
+pub(in crate::store) async fn whoever_claims_next_is_not_disturbed_by_the_one_before(backend: &dyn Backend) {
     let store = backend.open().await;
     created(&*store, failed("raced", 0)).await;
     let first = claimed_one(&*store, 0, 100).await;
     let second = claimed_one(&*store, 100, 200).await;
     assert_eq!((first.id, second.attempts), (second.id, 1));
-    store.callback_tried(first.id, unanswered(110), CallbackNext::RetryAt(at(150))).await.unwrap();
-    store.callback_tried(second.id, answered_with(200, 120), CallbackNext::Delivered).await.unwrap();
+    store.callback_tried(first.lease(), unanswered(110), CallbackNext::RetryAt(at(150))).await.unwrap();
+    store.callback_tried(first.lease(), unanswered(111), CallbackNext::Failed).await.unwrap();
+    store.postpone_callback(first.lease(), at(150)).await.unwrap();
+    assert_eq!(queues(&*store).await, [(acme(), at(200))], "the second one's lease stands");
+    assert_eq!(store.resend_callback(first.id, at(199)).await.unwrap(), Resent::UnderWay);
+    store.callback_tried(second.lease(), answered_with(200, 120), CallbackNext::Delivered).await.unwrap();
     assert_eq!(record(&*store, first.id).await.state, CallbackState::Delivered);
-    assert_eq!(record(&*store, first.id).await.tries, 2);
+    assert_eq!(record(&*store, first.id).await.tries, 3);
     assert_eq!(queues(&*store).await, [], "it is in no queue, and leased by nobody");
 }
 
 pub(in crate::store) async fn a_callback_can_be_postponed(backend: &dyn Backend) {
     let store = backend.open().await;
     created(&*store, failed("postponed", 0)).await;
-    let id = claimed_one(&*store, 0, 100).await.id;
-    store.postpone_callback(id, at(77)).await.unwrap();
+    let lease = claimed_one(&*store, 0, 100).await.lease();
+    let id = lease.id;
+    store.postpone_callback(lease, at(77)).await.unwrap();
     assert_eq!(queues(&*store).await, [(acme(), at(77))]);
-    store.postpone_callback(id, at(99)).await.unwrap();
+    store.postpone_callback(lease, at(99)).await.unwrap();
     assert_eq!(queues(&*store).await, [(acme(), at(77))], "nobody has claimed it");
     let again = claimed_one(&*store, 77, 200).await;
     assert_eq!((again.id, again.attempts), (id, 1), "it counts as an attempt");
     assert_eq!((record(&*store, id).await.tries, tries(&*store, id).await), (0, Vec::new()), "and is no try");
-    store.callback_tried(id, answered_with(200, 80), CallbackNext::Delivered).await.unwrap();
-    store.postpone_callback(id, at(90)).await.unwrap();
-    store.postpone_callback(CallbackId::new(id.subject(), id.nonce() ^ 1), at(90)).await.unwrap();
+    let stranger = CallbackLease { id: CallbackId::new(id.subject(), id.nonce() ^ 1), ..again.lease() };
+    store.postpone_callback(stranger, at(90)).await.unwrap();
+    assert_eq!(queues(&*store).await, [(acme(), at(200))], "by its name");
+    store.callback_tried(again.lease(), answered_with(200, 80), CallbackNext::Delivered).await.unwrap();
+    store.postpone_callback(again.lease(), at(90)).await.unwrap();
     assert_eq!(queues(&*store).await, [], "what has ended is not begun again");
 }
 
@@ -343,11 +352,11 @@ pub(in crate::store) async fn the_latest_tries_are_kept(backend: &dyn Backend) {
     created(&*store, failed("other", 0)).await;
     let jobs = claimed(&*store, 0, 100).await;
     let id = jobs[0].id;
-    store.callback_tried(jobs[1].id, unanswered(1), CallbackNext::RetryAt(at(1_000_000))).await.unwrap();
+    store.callback_tried(jobs[1].lease(), unanswered(1), CallbackNext::RetryAt(at(1_000_000))).await.unwrap();
     let all = CallbackRecord::MAX_TRIES + 3;
     for number in 0..all {
         let tried = answered_with(503, i64::try_from(number).unwrap());
-        store.callback_tried(id, tried, CallbackNext::RetryAt(at(1_000_000))).await.unwrap();
+        store.callback_tried(jobs[0].lease(), tried, CallbackNext::RetryAt(at(1_000_000))).await.unwrap();
     }
     let kept = tries(&*store, id).await;
     assert_eq!((kept.len(), kept[0].at), (CallbackRecord::MAX_TRIES, at(3)));
@@ -398,18 +407,16 @@ pub(in crate::store) async fn what_was_told_long_ago_is_forgotten(backend: &dyn 
     {
         created(&*store, failed(text, offset)).await;
     }
-    let mut ids = HashMap::new();
+    let (mut ids, mut leases) = (HashMap::new(), HashMap::new());
     for job in claimed(&*store, 100, 1000).await {
-        let (id, next) = (
-            job.id,
-            match order_of(&job) {
-                "pending" => continue,
-                "given up" => CallbackNext::Failed,
-                _ => CallbackNext::Delivered,
-            },
-        );
-        store.callback_tried(id, answered_with(200, 100), next).await.unwrap();
-        ids.insert(order_of(&job).to_owned(), id);
+        let next = match order_of(&job) {
+            "pending" => continue,
+            "given up" => CallbackNext::Failed,
+            _ => CallbackNext::Delivered,
+        };
+        store.callback_tried(job.lease(), answered_with(200, 100), next).await.unwrap();
+        ids.insert(order_of(&job).to_owned(), job.id);
+        leases.insert(order_of(&job).to_owned(), job.lease());
     }
     assert_eq!(store.resend_callback(ids["resent"], at(60)).await.unwrap(), Resent::Queued);
     assert_eq!(store.forget_callbacks(at(0), 9).await.unwrap(), 0);
@@ -424,7 +431,7 @@ pub(in crate::store) async fn what_was_told_long_ago_is_forgotten(backend: &dyn 
     left.sort();
     assert_eq!(left, ["pending", "resent", "young"]);
     // A word that comes late is of a callback that is no more.
-    store.callback_tried(ids["delivered"], answered_with(200, 200), CallbackNext::Delivered).await.unwrap();
+    store.callback_tried(leases["delivered"], answered_with(200, 200), CallbackNext::Delivered).await.unwrap();
     audited(&*store).await;
 }
 
@@ -447,10 +454,10 @@ pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend
         jobs.remove(0)
     };
     let job = claimed_of(engine(), 1).await;
-    assert_eq!((job.id.subject(), job.target), (CallbackSubject::Entry(entry.id), engine()));
-    let News::Entry(told_of) = job.news else { panic!("it is of an entry") };
-    assert_eq!(*told_of, entry);
-    store.postpone_callback(job.id, at(50)).await.unwrap();
+    assert_eq!((job.id.subject(), &job.target), (CallbackSubject::Entry(entry.id), &engine()));
+    let News::Entry(told_of) = &job.news else { panic!("it is of an entry") };
+    assert_eq!(**told_of, entry);
+    store.postpone_callback(job.lease(), at(50)).await.unwrap();
     let again = claimed_of(engine(), 50).await;
     assert_eq!((again.id, again.attempts), (job.id, 1));
     assert!(!was_told(&*store).await);
@@ -462,7 +469,10 @@ pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend
     let ready = claimed_of(shop.clone(), 60).await;
     assert_eq!((ready.id, ready.attempts, ready.queued_at), (job.id, 0, at(60)), "the merchant's time begins");
     store.callback_ready(job.id, at(70)).await.unwrap();
-    store.drop_callback(CallbackId::new(job.id.subject(), job.id.nonce() ^ 1)).await.unwrap();
+    let stranger = CallbackId::new(job.id.subject(), job.id.nonce() ^ 1);
+    for not_it in [CallbackLease { id: stranger, ..ready.lease() }, again.lease()] {
+        store.drop_callback(not_it).await.unwrap();
+    }
     let expected = CallbackRecord {
         id: job.id,
         merchant: merchant("acme"),
@@ -480,10 +490,10 @@ pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend
         last: None,
     };
     assert_eq!(record(&*store, job.id).await, expected, "it is ready once");
-    store.callback_tried(job.id, answered_with(200, 61), CallbackNext::Delivered).await.unwrap();
+    store.callback_tried(ready.lease(), answered_with(200, 61), CallbackNext::Delivered).await.unwrap();
     assert_eq!(store.relayed(entry.id, at(99)).await.unwrap(), Relayed::Nothing, "it was told");
     store.callback_ready(job.id, at(99)).await.unwrap();
-    store.drop_callback(job.id).await.unwrap();
+    store.drop_callback(ready.lease()).await.unwrap();
     assert_eq!(record(&*store, job.id).await.state, CallbackState::Delivered);
     assert_eq!(queues(&*store).await, []);
     audited(&*store).await;
@@ -516,31 +526,41 @@ pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dy
     let entry = intended(&*store, relayed_intent("nothing", Some("https://acme.example/"))).await;
     assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
     let id = told(&*store).await[0].id;
-    assert_eq!(store.claim_callbacks(claim(&[(engine(), 1)], 1, 100)).await.unwrap().len(), 1);
-    store.callback_tried(id, unanswered(1), CallbackNext::RetryAt(at(5))).await.unwrap();
-    assert_eq!(store.claim_callbacks(claim(&[(engine(), 1)], 5, 100)).await.unwrap().len(), 1);
-    // Announced while somebody asks: what that one heard is too old.
+    let asked = async |now| {
+        let mut jobs = store.claim_callbacks(claim(&[(engine(), 1)], now, 100)).await.unwrap();
+        assert_eq!(jobs.len(), 1);
+        jobs.remove(0).lease()
+    };
+    store.callback_tried(asked(1).await, unanswered(1), CallbackNext::RetryAt(at(5))).await.unwrap();
+    let too_early = asked(5).await;
+    // Announced while somebody asks: what that one heard is too old, whether somebody asks anew meanwhile or not yet.
     assert_eq!(store.relayed(entry.id, at(6)).await.unwrap(), Relayed::Queued);
-    store.drop_callback(id).await.unwrap();
-    store.postpone_callback(id, at(999)).await.unwrap();
-    let anew = record(&*store, id).await;
-    assert_eq!((anew.state, anew.queued_at, anew.due, anew.is_claimed), (CallbackState::Pending, at(6), at(6), false));
+    let heard = async || {
+        store.drop_callback(too_early).await.unwrap();
+        store.postpone_callback(too_early, at(999)).await.unwrap();
+        store.callback_tried(too_early, unanswered(6), CallbackNext::Failed).await.unwrap();
+        let found = record(&*store, id).await;
+        assert_eq!((found.state, found.queued_at), (CallbackState::Pending, at(6)));
+        (found.due, found.is_claimed)
+    };
+    assert_eq!(heard().await, (at(6), false));
     assert_eq!(store.relayed(entry.id, at(7)).await.unwrap(), Relayed::Nothing, "it waits already");
+    let anew = asked(6).await;
+    assert_eq!(heard().await, (at(100), true));
     // Given up, and announced once more.
-    assert_eq!(store.claim_callbacks(claim(&[(engine(), 1)], 6, 100)).await.unwrap().len(), 1);
-    store.callback_tried(id, unanswered(7), CallbackNext::Failed).await.unwrap();
+    store.callback_tried(anew, unanswered(7), CallbackNext::Failed).await.unwrap();
     assert_eq!(store.relayed(entry.id, at(8)).await.unwrap(), Relayed::Queued);
-    assert_eq!(store.claim_callbacks(claim(&[(engine(), 1)], 8, 100)).await.unwrap().len(), 1);
-    store.drop_callback(id).await.unwrap();
+    let last = asked(8).await;
+    store.drop_callback(last).await.unwrap();
     assert_eq!((store.callback(id).await.unwrap(), queues(&*store).await), (None, Vec::new()));
-    store.callback_tried(id, unanswered(2), CallbackNext::Delivered).await.unwrap();
+    store.callback_tried(last, unanswered(2), CallbackNext::Delivered).await.unwrap();
     assert_eq!(store.resend_callback(id, at(3)).await.unwrap(), Resent::Unknown);
     assert_eq!(store.relayed(entry.id, at(9)).await.unwrap(), Relayed::Queued, "a later one is told");
     assert!(told(&*store).await[0].id != id && tries(&*store, told(&*store).await[0].id).await.is_empty());
     // The results of operations are always told.
     created(&*store, failed("result", 0)).await;
     let job = claimed_one(&*store, 0, 100).await;
-    store.drop_callback(job.id).await.unwrap();
+    store.drop_callback(job.lease()).await.unwrap();
     store.callback_ready(job.id, at(1)).await.unwrap();
     assert_eq!(record(&*store, job.id).await.due, at(100));
     audited(&*store).await;
@@ -556,8 +576,9 @@ pub(in crate::store) async fn an_announced_entry_is_not_lost(backend: &dyn Backe
     assert_eq!(store.relayed(second.id, at(1)).await.unwrap(), Relayed::Queued);
     assert!(!store.withdraw(second.id, None).await.unwrap());
     let before = told(&*store).await.remove(0);
-    assert_eq!(store.claim_callbacks(claim(&[(engine(), 1)], 1, 100)).await.unwrap().len(), 1);
-    store.callback_tried(before.id, unanswered(1), CallbackNext::RetryAt(at(5))).await.unwrap();
+    let asked = store.claim_callbacks(claim(&[(engine(), 1)], 1, 100)).await.unwrap().remove(0);
+    assert_eq!(asked.id, before.id);
+    store.callback_tried(asked.lease(), unanswered(1), CallbackNext::RetryAt(at(5))).await.unwrap();
     // The answer to the first request comes after all.
     let answered = store.answer(first, engine_answer(1)).await.unwrap().unwrap();
     assert_ne!(answered.id, second.id);

@@ -24,9 +24,9 @@ use super::PostgresStore;
 use super::fault::Fault;
 use crate::domain::{Direction, MerchantId, State, UnixMillis};
 use crate::store::{
-    Addressee, Answer, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackPlace, CallbackQuery,
-    CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Digest, EntryId, Expiry, News, Outbox,
-    OutboxSize, Relayed, Resent, StoreError,
+    Addressee, Answer, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackPlace,
+    CallbackQuery, CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Digest, EntryId, Expiry,
+    News, Outbox, OutboxSize, Relayed, Resent, StoreError,
 };
 use queue::Due;
 use subject::Subject;
@@ -173,15 +173,15 @@ impl Outbox for PostgresStore {
         Box::pin(self.claim_due(claim))
     }
 
-    fn callback_tried(&self, id: CallbackId, tried: CallbackTry, next: CallbackNext) -> Answer<'_, ()> {
+    fn callback_tried(&self, lease: CallbackLease, tried: CallbackTry, next: CallbackNext) -> Answer<'_, ()> {
         Box::pin(self.thread.run(async move |node| {
-            node.transact(async |transaction| tries::record(transaction, id, &tried, next).await).await
+            node.transact(async |transaction| tries::record(transaction, lease, &tried, next).await).await
         }))
     }
 
-    fn postpone_callback(&self, id: CallbackId, due: UnixMillis) -> Answer<'_, ()> {
+    fn postpone_callback(&self, lease: CallbackLease, due: UnixMillis) -> Answer<'_, ()> {
         Box::pin(
-            self.thread.run(async move |node| node.ask(async |client| queue::postpone(client, id, due).await).await),
+            self.thread.run(async move |node| node.ask(async |client| queue::postpone(client, lease, due).await).await),
         )
     }
 
@@ -189,10 +189,11 @@ impl Outbox for PostgresStore {
         Box::pin(self.make_ready(id, now))
     }
 
-    fn drop_callback(&self, id: CallbackId) -> Answer<'_, ()> {
+    fn drop_callback(&self, lease: CallbackLease) -> Answer<'_, ()> {
         Box::pin(
-            self.thread
-                .run(async move |node| node.transact(async |transaction| queue::remove(transaction, id).await).await),
+            self.thread.run(async move |node| {
+                node.transact(async |transaction| queue::remove(transaction, lease).await).await
+            }),
         )
     }
 

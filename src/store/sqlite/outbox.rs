@@ -17,9 +17,9 @@ use tokio::sync::Notify;
 use super::SqliteStore;
 use crate::domain::{Direction, MerchantId, State, UnixMillis};
 use crate::store::{
-    Addressee, Answer, CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackPlace, CallbackQuery,
-    CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Digest, EntryId, Expiry, News, Outbox,
-    OutboxSize, Relayed, Resent, StoreError,
+    Addressee, Answer, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackPlace,
+    CallbackQuery, CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Digest, EntryId, Expiry,
+    News, Outbox, OutboxSize, Relayed, Resent, StoreError,
 };
 use queue::Due;
 use subject::Subject;
@@ -163,20 +163,20 @@ impl Outbox for SqliteStore {
         Box::pin(self.claim_due(claim))
     }
 
-    fn callback_tried(&self, id: CallbackId, tried: CallbackTry, next: CallbackNext) -> Answer<'_, ()> {
-        Box::pin(self.writer.submit(move |connection| tries::record(connection, id, &tried, next)))
+    fn callback_tried(&self, lease: CallbackLease, tried: CallbackTry, next: CallbackNext) -> Answer<'_, ()> {
+        Box::pin(self.writer.submit(move |connection| tries::record(connection, lease, &tried, next)))
     }
 
-    fn postpone_callback(&self, id: CallbackId, due: UnixMillis) -> Answer<'_, ()> {
-        Box::pin(self.writer.submit(move |connection| queue::postpone(connection, id, due)))
+    fn postpone_callback(&self, lease: CallbackLease, due: UnixMillis) -> Answer<'_, ()> {
+        Box::pin(self.writer.submit(move |connection| queue::postpone(connection, lease, due)))
     }
 
     fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, ()> {
         Box::pin(self.make_ready(id, now))
     }
 
-    fn drop_callback(&self, id: CallbackId) -> Answer<'_, ()> {
-        Box::pin(self.writer.submit(move |connection| queue::remove(connection, id)))
+    fn drop_callback(&self, lease: CallbackLease) -> Answer<'_, ()> {
+        Box::pin(self.writer.submit(move |connection| queue::remove(connection, lease)))
     }
 
     fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize> {

@@ -97,12 +97,12 @@ async fn announced(store: &PostgresStore) {
             "ready" => store.callback_ready(job.id, NOW).await.unwrap(),
             "taken" => {
                 for (millis, next) in (0..).zip([CallbackNext::RetryAt(NOW), CallbackNext::Delivered]) {
-                    store.callback_tried(job.id, answered(millis), next).await.unwrap();
+                    store.callback_tried(job.lease(), answered(millis), next).await.unwrap();
                 }
             }
             "released" => {
                 let outcome = TryOutcome::Error("refused".into());
-                store.callback_tried(job.id, tried(outcome), CallbackNext::Failed).await.unwrap();
+                store.callback_tried(job.lease(), tried(outcome), CallbackNext::Failed).await.unwrap();
             }
             _ => {}
         }

@@ -10,7 +10,9 @@ use crate::domain::UnixMillis;
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::row::{get, narrow};
 use crate::store::rows::callback::{FAILED, target_of};
-use crate::store::{CallbackClaim, CallbackId, CallbackQueue, CallbackSubject, CallbackTarget, Expiry, StoreError};
+use crate::store::{
+    CallbackClaim, CallbackId, CallbackLease, CallbackQueue, CallbackSubject, CallbackTarget, Expiry, StoreError,
+};
 
 /// A callback about to be queued.
 pub(in crate::store::postgres) struct NewCallback<'a> {
@@ -120,14 +122,16 @@ const PUT_OFF: &str = "WITH own AS MATERIALIZED (SELECT c.bucket, c.key \
      UPDATE callbacks AS c SET due_at = $4, leased = false FROM own WHERE c.bucket = own.bucket AND c.key = own.key";
 
 /// Ends a lease with another time to be due at.
-pub(super) async fn postpone(client: &impl GenericClient, id: CallbackId, due: UnixMillis) -> Result<(), Fault> {
-    let key = id.subject().key();
+pub(super) async fn postpone(client: &impl GenericClient, lease: CallbackLease, due: UnixMillis) -> Result<(), Fault> {
+    let (key, nonce) = (lease.id.subject().key(), lease.id.nonce().cast_signed());
+    let (queued_at, attempt) = (lease.queued_at.0, lease.attempt());
     let statement = client
         .prepare_cached(
-            "UPDATE callbacks SET due_at = $4, leased = false WHERE bucket = $1 AND key = $2 AND nonce = $3 AND leased",
+            "UPDATE callbacks SET due_at = $6, leased = false WHERE bucket = $1 AND key = $2 AND nonce = $3 AND leased \
+             AND queued_at = $4 AND attempts = $5::bigint",
         )
         .await?;
-    client.execute(&statement, &[&bucket_in_key(key), &key, &id.nonce().cast_signed(), &due.0]).await?;
+    client.execute(&statement, &[&bucket_in_key(key), &key, &nonce, &queued_at, &attempt, &due.0]).await?;
     Ok(())
 }
 
@@ -150,14 +154,14 @@ pub(super) async fn ready(
     Ok(changed == 1)
 }
 
-/// Removes a claimed callback of an entry with its tries, unless it was announced anew since. An operation's result is
-/// always told.
-pub(super) async fn remove(transaction: &Transaction<'_>, id: CallbackId) -> Result<(), Fault> {
-    let CallbackSubject::Entry(_) = id.subject() else { return Ok(()) };
-    if !Standing::of(transaction, id).await?.is_some_and(|standing| standing.is_leased()) {
+/// Removes a claimed callback of an entry with its tries, unless it was announced anew or claimed by somebody else since.
+/// An operation's result is always told.
+pub(super) async fn remove(transaction: &Transaction<'_>, lease: CallbackLease) -> Result<(), Fault> {
+    let CallbackSubject::Entry(_) = lease.id.subject() else { return Ok(()) };
+    if !Standing::of(transaction, lease.id).await?.is_some_and(|standing| standing.is_leased_for(lease)) {
         return Ok(());
     }
-    let key = id.subject().key();
+    let key = lease.id.subject().key();
     for sql in [
         "DELETE FROM callbacks WHERE bucket = $1 AND key = $2",
         "DELETE FROM callback_tries WHERE bucket = $1 AND key = $2",

@@ -8,7 +8,7 @@ use crate::domain::UnixMillis;
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::row::{get, small};
 use crate::store::rows::callback::PENDING;
-use crate::store::{CallbackId, StoreError};
+use crate::store::{CallbackId, CallbackLease, StoreError};
 
 /// How often a callback is looked for that others move meanwhile.
 const LOOKS: u32 = 8;
@@ -16,7 +16,8 @@ const LOOKS: u32 = 8;
 pub(super) struct Standing {
     nonce: i64,
     pub(super) state: i64,
-    pub(super) leased: bool,
+    leased: bool,
+    queued_at: UnixMillis,
     pub(super) due_at: UnixMillis,
     pub(super) attempts: i32,
     pub(super) tries: i64,
@@ -52,10 +53,11 @@ impl Standing {
             nonce: get(row, 0)?,
             state: small(row, 1)?,
             leased: get(row, 2)?,
-            due_at: UnixMillis(get(row, 3)?),
-            attempts: get(row, 4)?,
-            tries: get(row, 5)?,
-            target: get(row, 6)?,
+            queued_at: UnixMillis(get(row, 3)?),
+            due_at: UnixMillis(get(row, 4)?),
+            attempts: get(row, 5)?,
+            tries: get(row, 6)?,
+            target: get(row, 7)?,
         })
     }
 
@@ -67,14 +69,20 @@ impl Standing {
     pub(super) const fn is_leased(&self) -> bool {
         self.is_pending() && self.leased
     }
+
+    /// Whether this claim of it is the latest, and it was not queued anew since.
+    pub(super) fn is_leased_for(&self, lease: CallbackLease) -> bool {
+        let same = self.queued_at == lease.queued_at && i64::from(self.attempts) == lease.attempt();
+        self.is_leased() && same
+    }
 }
 
 /// The row of a callback, in whichever table it is, locked.
 pub(super) const HOLD: &str = "WITH queued AS MATERIALIZED (\
-     SELECT nonce, 0::smallint, leased, due_at, attempts, tries, target FROM callbacks \
+     SELECT nonce, 0::smallint, leased, queued_at, due_at, attempts, tries, target FROM callbacks \
      WHERE bucket = $1 AND key = $2 FOR UPDATE), \
      told AS MATERIALIZED (\
-     SELECT nonce, state, false, due_at, attempts, tries, target FROM callbacks_told \
+     SELECT nonce, state, false, queued_at, due_at, attempts, tries, target FROM callbacks_told \
      WHERE bucket = $1 AND key = $2 FOR UPDATE) \
      SELECT * FROM queued UNION ALL SELECT * FROM told";
 

@@ -1,13 +1,13 @@
 //! What came of tries, and callbacks that are sent again.
 //!
-//! | a try says | leased | pending, not leased | delivered | failed |
+//! | a try says | leased for it | pending, not leased for it | delivered | failed |
 //! |---|---|---|---|---|
 //! | the receiver has it | delivered | delivered | delivered | delivered |
 //! | given up | failed | as it is | as it is | as it is |
 //! | again at a time | due then | as it is | as it is | as it is |
 //!
 //! Every try is kept. In the columns to the right of the first it comes late: its lease had ended, and somebody else's
-//! word or a wish to resend stands.
+//! lease or word, or a wish to resend, stands.
 
 use std::time::Duration;
 
@@ -20,25 +20,26 @@ use crate::domain::UnixMillis;
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::row::{get, narrow};
 use crate::store::rows::callback::{DELIVERED, FAILED, PENDING, columns_of, kept, outcome_of};
-use crate::store::{CallbackId, CallbackNext, CallbackPlace, CallbackTry, Resent, TryOutcome};
+use crate::store::{CallbackId, CallbackLease, CallbackNext, CallbackPlace, CallbackTry, Resent, TryOutcome};
 
 /// Keeps a try with what follows from it.
 pub(super) async fn record(
     transaction: &Transaction<'_>,
-    id: CallbackId,
+    lease: CallbackLease,
     tried: &CallbackTry,
     next: CallbackNext,
 ) -> Result<(), Fault> {
-    let Some(standing) = Standing::of(transaction, id).await? else { return Ok(()) };
-    let (key, number) = (id.subject().key(), standing.tries.saturating_add(1));
+    let Some(standing) = Standing::of(transaction, lease.id).await? else { return Ok(()) };
+    let (key, number) = (lease.id.subject().key(), standing.tries.saturating_add(1));
+    let in_time = standing.is_leased_for(lease);
     if !keep(transaction, key, number, tried).await? {
         // It was kept by a commit whose word was lost, with what followed from it.
         return Ok(());
     }
     match next {
         CallbackNext::Delivered => tell(transaction, key, &standing, DELIVERED, tried).await,
-        CallbackNext::Failed if standing.is_leased() => tell(transaction, key, &standing, FAILED, tried).await,
-        CallbackNext::RetryAt(due) if standing.is_leased() => retry(transaction, key, number, due, tried).await,
+        CallbackNext::Failed if in_time => tell(transaction, key, &standing, FAILED, tried).await,
+        CallbackNext::RetryAt(due) if in_time => retry(transaction, key, number, due, tried).await,
         CallbackNext::Failed | CallbackNext::RetryAt(_) => count(transaction, key, &standing).await,
     }
 }

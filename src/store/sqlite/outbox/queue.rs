@@ -6,7 +6,7 @@ use super::subject::origin_of;
 use crate::domain::UnixMillis;
 use crate::store::rows::callback::{FAILED, target_of};
 use crate::store::{
-    CallbackClaim, CallbackId, CallbackQueue, CallbackSubject, CallbackTarget, EntryId, Expiry, Relayed,
+    CallbackClaim, CallbackId, CallbackLease, CallbackQueue, CallbackSubject, CallbackTarget, EntryId, Expiry, Relayed,
 };
 
 /// How many callbacks a migration looks at at once.
@@ -145,12 +145,14 @@ pub(super) fn put_off(connection: &Connection, keys: &[i64], until: UnixMillis) 
 }
 
 /// Ends a lease with another time to be due at.
-pub(super) fn postpone(connection: &Connection, id: CallbackId, due: UnixMillis) -> rusqlite::Result<()> {
+pub(super) fn postpone(connection: &Connection, lease: CallbackLease, due: UnixMillis) -> rusqlite::Result<()> {
+    let (key, nonce) = (lease.id.subject().key(), lease.id.nonce().cast_signed());
     connection
         .prepare_cached(
-            "UPDATE callbacks SET due_at = ?3, leased = 0 WHERE key = ?1 AND nonce = ?2 AND state = 0 AND leased = 1",
+            "UPDATE callbacks SET due_at = ?5, leased = 0 \
+             WHERE key = ?1 AND nonce = ?2 AND state = 0 AND leased = 1 AND queued_at = ?3 AND attempts = ?4",
         )?
-        .execute((id.subject().key(), id.nonce().cast_signed(), due.0))
+        .execute((key, nonce, lease.queued_at.0, lease.attempt(), due.0))
         .map(drop)
 }
 
@@ -171,13 +173,16 @@ pub(super) fn ready(connection: &Connection, id: CallbackId, target: &str, now: 
         .map(|changed| changed == 1)
 }
 
-/// Removes a claimed callback of an entry with its tries, unless it was announced anew since. An operation's result is always
-/// told.
-pub(super) fn remove(connection: &Connection, id: CallbackId) -> rusqlite::Result<()> {
-    let key = id.subject().key();
+/// Removes a claimed callback of an entry with its tries, unless it was announced anew or claimed by somebody else since. An
+/// operation's result is always told.
+pub(super) fn remove(connection: &Connection, lease: CallbackLease) -> rusqlite::Result<()> {
+    let (key, nonce) = (lease.id.subject().key(), lease.id.nonce().cast_signed());
     let removed = connection
-        .prepare_cached("DELETE FROM callbacks WHERE key = ?1 AND nonce = ?2 AND state = 0 AND leased = 1 AND key < 0")?
-        .execute((key, id.nonce().cast_signed()))?;
+        .prepare_cached(
+            "DELETE FROM callbacks WHERE key = ?1 AND nonce = ?2 AND state = 0 AND leased = 1 AND queued_at = ?3 \
+             AND attempts = ?4 AND key < 0",
+        )?
+        .execute((key, nonce, lease.queued_at.0, lease.attempt()))?;
     if removed == 1 {
         connection.prepare_cached("DELETE FROM callback_tries WHERE key = ?1")?.execute([key])?;
     }

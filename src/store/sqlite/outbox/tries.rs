@@ -1,13 +1,13 @@
 //! What came of tries, and callbacks that are sent again by hand.
 //!
-//! | a try says | leased | pending, not leased | delivered | failed |
+//! | a try says | leased for it | pending, not leased for it | delivered | failed |
 //! |---|---|---|---|---|
 //! | the receiver has it | delivered | delivered | delivered | delivered |
 //! | given up | failed | as it is | as it is | as it is |
 //! | again at a time | due then | as it is | as it is | as it is |
 //!
 //! Every try is kept. In the columns to the right of the first it comes late: its lease had ended, and somebody else's
-//! word or a wish to resend stands.
+//! lease or word, or a wish to resend, stands.
 
 use std::time::Duration;
 
@@ -15,43 +15,54 @@ use rusqlite::{Connection, OptionalExtension, Row, named_params};
 
 use crate::domain::UnixMillis;
 use crate::store::rows::callback::{DELIVERED, FAILED, PENDING, columns_of, kept, outcome_of};
-use crate::store::{CallbackId, CallbackNext, CallbackPlace, CallbackTry, Resent};
+use crate::store::{CallbackId, CallbackLease, CallbackNext, CallbackPlace, CallbackTry, Resent};
 
 /// Where a callback stands that somebody names.
 struct Standing {
     state: i64,
     leased: bool,
+    queued_at: UnixMillis,
     due_at: UnixMillis,
+    attempts: i64,
     tries: i64,
 }
 
 impl Standing {
     fn of(connection: &Connection, id: CallbackId) -> rusqlite::Result<Option<Self>> {
         connection
-            .prepare_cached("SELECT state, leased, due_at, tries FROM callbacks WHERE key = ?1 AND nonce = ?2")?
+            .prepare_cached(
+                "SELECT state, leased, queued_at, due_at, attempts, tries FROM callbacks WHERE key = ?1 AND nonce = ?2",
+            )?
             .query_row((id.subject().key(), id.nonce().cast_signed()), |row| {
                 Ok(Self {
                     state: row.get(0)?,
                     leased: row.get(1)?,
-                    due_at: UnixMillis(row.get(2)?),
-                    tries: row.get(3)?,
+                    queued_at: UnixMillis(row.get(2)?),
+                    due_at: UnixMillis(row.get(3)?),
+                    attempts: row.get(4)?,
+                    tries: row.get(5)?,
                 })
             })
             .optional()
+    }
+
+    fn is_leased_for(&self, lease: CallbackLease) -> bool {
+        let same = self.queued_at == lease.queued_at && self.attempts == lease.attempt();
+        self.state == PENDING && self.leased && same
     }
 }
 
 /// Keeps a try with what follows from it.
 pub(super) fn record(
     connection: &Connection,
-    id: CallbackId,
+    lease: CallbackLease,
     tried: &CallbackTry,
     next: CallbackNext,
 ) -> rusqlite::Result<()> {
-    let Some(standing) = Standing::of(connection, id)? else { return Ok(()) };
-    let (key, number) = (id.subject().key(), standing.tries + 1);
+    let Some(standing) = Standing::of(connection, lease.id)? else { return Ok(()) };
+    let (key, number) = (lease.id.subject().key(), standing.tries + 1);
     keep(connection, key, number, tried)?;
-    let in_time = standing.state == PENDING && standing.leased;
+    let in_time = standing.is_leased_for(lease);
     let (state, due) = match next {
         CallbackNext::Delivered => (DELIVERED, standing.due_at),
         CallbackNext::Failed if in_time => (FAILED, standing.due_at),

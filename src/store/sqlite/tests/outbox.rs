@@ -51,7 +51,7 @@ async fn a_callback_is_of_its_results_commit() {
     // What a try said is not lost by a failing disk either: its lease ends, and it is made again.
     let job = claimed(&store, 0, 100).await.remove(0);
     faults.failing_commits(true);
-    let tried = store.callback_tried(job.id, delivered(), CallbackNext::Delivered).await;
+    let tried = store.callback_tried(job.lease(), delivered(), CallbackNext::Delivered).await;
     assert!(matches!(tried, Err(StoreError::Unavailable(_))));
     faults.failing_commits(false);
     recovered(&store).await;
@@ -67,7 +67,7 @@ async fn only_a_serving_process_ends_leases() {
     created(&store, failed("leased", 0)).await;
     created(&store, failed("postponed", 0)).await;
     let jobs = claimed(&store, 0, 100).await;
-    store.postpone_callback(jobs[1].id, at(70)).await.unwrap();
+    store.postpone_callback(jobs[1].lease(), at(70)).await.unwrap();
 
     let tool = open_beside(&place.path(), &keys, Arc::new(SystemRandomness::default()), Arc::default()).unwrap();
     assert!(claimed(&tool, 50, 200).await.is_empty(), "the gateway is at it");
@@ -75,7 +75,7 @@ async fn only_a_serving_process_ends_leases() {
     assert_eq!(tool.resend_callback(jobs[1].id, at(50)).await.unwrap(), Resent::Queued);
     tool.close().await.unwrap();
     assert_eq!(store.callback_queues().await.unwrap()[0].due, at(50), "the gateway finds what was resent beside it");
-    store.postpone_callback(claimed(&store, 50, 100).await[0].id, at(70)).await.unwrap();
+    store.postpone_callback(claimed(&store, 50, 100).await[0].lease(), at(70)).await.unwrap();
     store.close().await.unwrap();
 
     let store = place.open_made().unwrap();
@@ -104,7 +104,7 @@ async fn what_cannot_be_read_does_not_stop_the_queue() {
         assert_eq!(connection.execute(sql, [bad.to_stored()]).unwrap(), 1, "{sql}");
         let jobs = claimed(&store, 10, 100).await;
         assert_eq!(jobs.len(), 1, "{sql}");
-        store.callback_tried(jobs[0].id, delivered(), CallbackNext::Delivered).await.unwrap();
+        store.callback_tried(jobs[0].lease(), delivered(), CallbackNext::Delivered).await.unwrap();
         assert_eq!(store.callback_queues().await.unwrap()[0].due, at(60_010), "{sql}: in a minute");
         assert_eq!(store.expire_callbacks(expiry(at(60_010), 9)).await.unwrap(), 1, "{sql}");
         let listed = CallbackQuery {
@@ -165,7 +165,7 @@ async fn plans_of_the_outbox_search_one_index() {
         created(&store, failed(&number.to_string(), number)).await;
     }
     for job in claimed(&store, 200, 1000).await {
-        store.callback_tried(job.id, delivered(), CallbackNext::Delivered).await.unwrap();
+        store.callback_tried(job.lease(), delivered(), CallbackNext::Delivered).await.unwrap();
     }
     drop(store);
     let connection = rusqlite::Connection::open(place.path()).unwrap();

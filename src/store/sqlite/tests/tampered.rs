@@ -57,12 +57,12 @@ async fn fill(store: &SqliteStore) {
             "ready" => store.callback_ready(job.id, NOW).await.unwrap(),
             "taken" => {
                 for next in [CallbackNext::RetryAt(NOW), CallbackNext::Delivered] {
-                    store.callback_tried(job.id, tried(TryOutcome::Status(200)), next).await.unwrap();
+                    store.callback_tried(job.lease(), tried(TryOutcome::Status(200)), next).await.unwrap();
                 }
             }
             "released" => {
                 let outcome = TryOutcome::Error("refused".into());
-                store.callback_tried(job.id, tried(outcome), CallbackNext::Failed).await.unwrap();
+                store.callback_tried(job.lease(), tried(outcome), CallbackNext::Failed).await.unwrap();
             }
             _ => {}
         }
