@@ -208,7 +208,7 @@ fn etcd_line(etcd: &Path, clients: u16, peers: u16) -> String {
 
 /// Patroni's settings: YAML, of which JSON is a part. A commit waits until a second machine has it, always. A leader that
 /// comes back is copied anew: a directory that `pg_rewind` was interrupted in is not to be used, and the machine that it
-/// reads from may die at any time here.
+/// reads from may die at any time here. A copy begins with a checkpoint, which takes minutes when it is not told to be fast.
 fn settings(name: &str, member: &Member, etcd: u16, place: &Path, programs: &Path) -> serde_json::Value {
     let address = |port: u16| format!("127.0.0.1:{port}");
     let trusted = ["local all all trust", "host all all 127.0.0.1/32 trust", "host replication all 127.0.0.1/32 trust"];
@@ -229,6 +229,7 @@ fn settings(name: &str, member: &Member, etcd: u16, place: &Path, programs: &Pat
             "data_dir": place.join("data"), "bin_dir": programs, "pgpass": place.join("pgpass"),
             "pg_hba": trusted, "remove_data_directory_on_diverged_timelines": true,
             "parameters": { "unix_socket_directories": place },
+            "basebackup": [{ "checkpoint": "fast" }],
             "authentication": {
                 "superuser": { "username": "paybridge" }, "replication": { "username": "replicator" },
             },
