@@ -42,7 +42,7 @@ pub trait Outbox: Send + Sync + 'static {
     fn callback_tried(&self, lease: CallbackLease, tried: CallbackTry, next: CallbackNext) -> Answer<'_, ()>;
 
     /// Makes a claimed callback due at another time, without a try of its target: it could not be made. Counts as an
-    /// attempt, so that waits grow. Nothing happens when the lease is over and somebody else has claimed it, or nobody.
+    /// attempt, so that waits grow. Nothing happens unless this is still the latest claim.
     fn postpone_callback(&self, lease: CallbackLease, due: UnixMillis) -> Answer<'_, ()>;
 
     /// The result that an entry's callback waited for is known: it moves to the queue of the merchant's target, queued and
@@ -233,7 +233,8 @@ pub struct CallbackJob {
     pub target: CallbackTarget,
     /// How many attempts were made before, since it was queued or last resent.
     pub attempts: u32,
-    /// When it was queued or last resent.
+    /// When it was queued or last resent, by a clock that never stands still: what is queued anew in the same millisecond,
+    /// or by a clock that was set back, is a millisecond later than before.
     pub queued_at: UnixMillis,
     /// What it tells.
     pub news: News,
@@ -247,7 +248,8 @@ impl CallbackJob {
     }
 }
 
-/// A claim of a callback. Whoever claims the callback once the lease is over, or once it was queued anew, has another one.
+/// A claim of a callback. Whoever claims the callback once the lease is over, or once it was queued anew, has another one:
+/// each claim counts as an attempt, and a callback is never queued twice at the same time, see [`CallbackJob::queued_at`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallbackLease {
     /// The callback's name.

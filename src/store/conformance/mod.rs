@@ -132,6 +132,7 @@ macro_rules! conformance {
             an_announcement_waits_for_the_engines_word,
             an_announcement_is_queued_once,
             what_has_nothing_to_tell_is_forgotten,
+            whoever_asked_too_early_says_nothing_of_the_next_one,
             an_announced_entry_is_not_lost,
             a_relay_address_names_its_order,
             callbacks_are_resent_from_every_state,

@@ -521,6 +521,55 @@ pub(in crate::store) async fn an_announcement_is_queued_once(backend: &dyn Backe
     audited(&*store).await;
 }
 
+/// Whoever asked before the engine announced once more heard what was so before that, also in the same millisecond.
+pub(in crate::store) async fn whoever_asked_too_early_says_nothing_of_the_next_one(backend: &dyn Backend) {
+    let store = backend.open().await;
+    let entry = intended(&*store, relayed_intent("asked", Some("https://acme.example/"))).await;
+    let asked = async |now, lease_until| {
+        let mut jobs = store.claim_callbacks(claim(&[(engine(), 1)], now, lease_until)).await.unwrap();
+        assert_eq!(jobs.len(), 1);
+        jobs.remove(0).lease()
+    };
+    assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
+    let mut number = 0;
+    let mut earlier = vec![asked(1, 50).await];
+    let mut disturb = async |earlier: &[CallbackLease], lease_until| {
+        for lease in earlier {
+            number += 1;
+            store.drop_callback(*lease).await.unwrap();
+            store.postpone_callback(*lease, at(999)).await.unwrap();
+            store.callback_tried(*lease, unanswered(number), CallbackNext::RetryAt(at(999))).await.unwrap();
+            let found = record(&*store, lease.id).await;
+            let expected = (CallbackState::Pending, true, at(lease_until));
+            assert_eq!((found.state, found.is_claimed, found.due), expected, "{lease:?}");
+        }
+        number
+    };
+    for announced in [1, 1, 9] {
+        assert_eq!(store.relayed(entry.id, at(announced)).await.unwrap(), Relayed::Queued);
+        let next = asked(9, 50).await;
+        disturb(&earlier, 50).await;
+        earlier.push(next);
+    }
+    // And the lease of the last one is over.
+    let latest = asked(50, 100).await;
+    assert_eq!((latest.queued_at, latest.attempts), (at(9), 1));
+    let said = disturb(&earlier, 100).await;
+    // The latest one says the same as the one before it, at the same time, and it counts.
+    store.callback_tried(latest, unanswered(said), CallbackNext::Failed).await.unwrap();
+    let found = record(&*store, latest.id).await;
+    assert_eq!((found.state, i64::from(found.tries)), (CallbackState::Failed, said + 1));
+    // Sent again by hand in the millisecond in which it was queued.
+    assert_eq!(store.resend_callback(latest.id, at(9)).await.unwrap(), Resent::Queued);
+    let resent = asked(9, 200).await;
+    assert_eq!((resent.queued_at, resent.attempts), (at(10), 0));
+    store.callback_ready(latest.id, at(10)).await.unwrap();
+    let ready = claimed_one(&*store, 10, 300).await;
+    store.postpone_callback(resent, at(999)).await.unwrap();
+    assert_eq!((ready.queued_at, record(&*store, ready.id).await.due), (at(11), at(300)));
+    audited(&*store).await;
+}
+
 pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dyn Backend) {
     let store = backend.open().await;
     let entry = intended(&*store, relayed_intent("nothing", Some("https://acme.example/"))).await;
@@ -538,7 +587,8 @@ pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dy
     let heard = async || {
         store.drop_callback(too_early).await.unwrap();
         store.postpone_callback(too_early, at(999)).await.unwrap();
-        store.callback_tried(too_early, unanswered(6), CallbackNext::Failed).await.unwrap();
+        let tried = unanswered(10 + i64::from(record(&*store, id).await.tries));
+        store.callback_tried(too_early, tried, CallbackNext::Failed).await.unwrap();
         let found = record(&*store, id).await;
         assert_eq!((found.state, found.queued_at), (CallbackState::Pending, at(6)));
         (found.due, found.is_claimed)

@@ -145,8 +145,8 @@ pub(super) async fn ready(
     let key = id.subject().key();
     let statement = client
         .prepare_cached(
-            "UPDATE callbacks SET target = $4, queued_at = $6, due_at = $6, leased = false, attempts = 0 \
-             WHERE bucket = $1 AND key = $2 AND nonce = $3 AND target = $5",
+            "UPDATE callbacks SET target = $4, queued_at = greatest($6, queued_at + 1), due_at = $6, leased = false, \
+             attempts = 0 WHERE bucket = $1 AND key = $2 AND nonce = $3 AND target = $5",
         )
         .await?;
     let (nonce, engine) = (id.nonce().cast_signed(), CallbackTarget::Engine.as_str());

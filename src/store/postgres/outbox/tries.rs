@@ -32,7 +32,7 @@ pub(super) async fn record(
     let Some(standing) = Standing::of(transaction, lease.id).await? else { return Ok(()) };
     let (key, number) = (lease.id.subject().key(), standing.tries.saturating_add(1));
     let in_time = standing.is_leased_for(lease);
-    if !keep(transaction, key, number, tried).await? {
+    if !keep(transaction, key, number, tried, in_time).await? {
         // It was kept by a commit whose word was lost, with what followed from it.
         return Ok(());
     }
@@ -44,13 +44,21 @@ pub(super) async fn record(
     }
 }
 
-/// Writes a try down, and removes the one that is too many; `false`: it is the latest one already.
-async fn keep(transaction: &Transaction<'_>, key: i64, number: i64, tried: &CallbackTry) -> Result<bool, Fault> {
+/// Writes a try down, and removes the one that is too many; `false`: it is the latest one already. What comes in time was
+/// never kept before: its lease would have ended with that.
+async fn keep(
+    transaction: &Transaction<'_>,
+    key: i64,
+    number: i64,
+    tried: &CallbackTry,
+    in_time: bool,
+) -> Result<bool, Fault> {
     let (bucket, (status, error)) = (bucket_in_key(key), columns(&tried.outcome));
     let duration_us = i64::try_from(tried.duration.as_micros()).unwrap_or(i64::MAX);
     let statement = transaction.prepare_cached(KEEP).await?;
-    let kept_now =
-        transaction.execute(&statement, &[&bucket, &key, &number, &tried.at.0, &duration_us, &status, &error]).await?;
+    let kept_now = transaction
+        .execute(&statement, &[&bucket, &key, &number, &tried.at.0, &duration_us, &status, &error, &in_time])
+        .await?;
     if let Some(too_old) = number.checked_sub(kept()).filter(|number| *number > 0) {
         let statement = transaction
             .prepare_cached("DELETE FROM callback_tries WHERE bucket = $1 AND key = $2 AND number <= $3")
@@ -62,7 +70,7 @@ async fn keep(transaction: &Transaction<'_>, key: i64, number: i64, tried: &Call
 
 const KEEP: &str = "INSERT INTO callback_tries (bucket, key, number, began_at, duration_us, status, error) \
      SELECT $1::smallint, $2::bigint, $3::bigint, $4::bigint, $5::bigint, $6::integer, $7::text \
-     WHERE NOT EXISTS (SELECT FROM callback_tries WHERE bucket = $1 AND key = $2 AND number = $3 - 1 \
+     WHERE $8 OR NOT EXISTS (SELECT FROM callback_tries WHERE bucket = $1 AND key = $2 AND number = $3 - 1 \
      AND began_at = $4 AND duration_us = $5 AND status IS NOT DISTINCT FROM $6 AND error IS NOT DISTINCT FROM $7)";
 
 /// The receiver has it, or it is given up: it leaves its queue, if it is in one.
@@ -179,8 +187,8 @@ pub(super) async fn queue_again(
     }
     let statement = transaction
         .prepare_cached(
-            "UPDATE callbacks SET queued_at = $3, due_at = $3, leased = false, attempts = 0, last_status = NULL, \
-             last_error = NULL WHERE bucket = $1 AND key = $2",
+            "UPDATE callbacks SET queued_at = greatest($3, queued_at + 1), due_at = $3, leased = false, attempts = 0, \
+             last_status = NULL, last_error = NULL WHERE bucket = $1 AND key = $2",
         )
         .await?;
     transaction.execute(&statement, &[&bucket_in_key(key), &key, &now.0]).await?;
@@ -210,4 +218,4 @@ pub(super) const MOVE_BACK: &str = "WITH own AS MATERIALIZED (SELECT t.bucket, t
      WHERE t.state = $3 ORDER BY t.bucket, t.key FOR UPDATE OF t), \
      gone AS (DELETE FROM callbacks_told AS t USING own WHERE t.bucket = own.bucket AND t.key = own.key RETURNING t.*) \
      INSERT INTO callbacks (bucket, key, nonce, queued_at, due_at, leased, attempts, tries, merchant, target) \
-     SELECT bucket, key, nonce, $4::bigint, $4, false, 0, tries, merchant, target FROM gone";
+     SELECT bucket, key, nonce, greatest($4::bigint, queued_at + 1), $4, false, 0, tries, merchant, target FROM gone";

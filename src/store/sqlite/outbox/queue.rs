@@ -47,8 +47,8 @@ pub(super) fn relay(connection: &Connection, entry: EntryId, nonce: u64, at: Uni
     let subject = CallbackSubject::Entry(entry);
     let anew = connection
         .prepare_cached(
-            "UPDATE callbacks SET state = 0, queued_at = ?2, due_at = ?2, leased = 0, attempts = 0, last_status = NULL, \
-             last_error = NULL WHERE key = ?1 AND target = ?3 AND (state = 2 OR state = 0 AND attempts > 0)",
+            "UPDATE callbacks SET state = 0, queued_at = max(?2, queued_at + 1), due_at = ?2, leased = 0, attempts = 0, \
+             last_status = NULL, last_error = NULL WHERE key = ?1 AND target = ?3 AND (state = 2 OR state = 0 AND attempts > 0)",
         )?
         .execute((subject.key(), at.0, CallbackTarget::Engine.as_str()))?;
     if anew == 1 {
@@ -160,7 +160,8 @@ pub(super) fn postpone(connection: &Connection, lease: CallbackLease, due: UnixM
 pub(super) fn ready(connection: &Connection, id: CallbackId, target: &str, now: UnixMillis) -> rusqlite::Result<bool> {
     connection
         .prepare_cached(
-            "UPDATE callbacks SET target = :target, queued_at = :now, due_at = :now, leased = 0, attempts = 0 \
+            "UPDATE callbacks SET target = :target, queued_at = max(:now, queued_at + 1), due_at = :now, leased = 0, \
+             attempts = 0 \
              WHERE key = :key AND nonce = :nonce AND state = 0 AND target = :engine",
         )?
         .execute(named_params! {

@@ -146,7 +146,7 @@ pub(super) fn resend_failed(
 fn queue_again(connection: &Connection, key: i64, state: i64, now: UnixMillis) -> rusqlite::Result<usize> {
     connection
         .prepare_cached(
-            "UPDATE callbacks SET state = ?3, queued_at = ?4, due_at = ?4, leased = 0, attempts = 0, \
+            "UPDATE callbacks SET state = ?3, queued_at = max(?4, queued_at + 1), due_at = ?4, leased = 0, attempts = 0, \
              last_status = NULL, last_error = NULL \
              WHERE key = ?1 AND state = ?2",
         )?
