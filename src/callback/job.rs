@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::outbound::{Outbound, backoff};
 use crate::rules::{CallbackRules, RuleSet};
 use crate::store::{
-    CallbackJob, CallbackNext, CallbackTarget, CallbackTry, Entry, News, Store, StoreError, TryOutcome,
+    CallbackJob, CallbackLease, CallbackNext, CallbackTarget, CallbackTry, Entry, News, Store, StoreError, TryOutcome,
 };
 use crate::telemetry::{Metrics, Notices};
 use crate::upstream::remote::{Announced, Remote, is_final};
@@ -66,7 +66,7 @@ impl Tools {
     /// failed callback behind. Why it did not say is kept like a try.
     async fn ask_again(&self, rules: &RuleSet, job: &CallbackJob, cause: Option<String>) -> Result<(), StoreError> {
         let now = self.clock.now();
-        let due = next_time(&rules.gateway.callbacks, Term::of(job), None, now, self.random.number());
+        let due = next_time(&rules.gateway.callbacks, job.lease(), None, now, self.random.number());
         let Some(cause) = cause else {
             return match due {
                 Some(due) => self.store.postpone_callback(job.lease(), due).await,
@@ -88,7 +88,7 @@ impl Tools {
             Err(unsendable) => self.not_sent(&unsendable),
         };
         let now = self.clock.now();
-        let next = next(callbacks, Term::of(job), &sent, now, self.random.number());
+        let next = next(callbacks, job.lease(), &sent, now, self.random.number());
         self.count(job, &sent, next, now);
         (sent.sign, self.store.callback_tried(job.lease(), sent.tried, next).await)
     }
@@ -148,26 +148,13 @@ fn unasked(failure: &Failure) -> (Sign, String) {
     }
 }
 
-/// How long a callback has been tried.
-#[derive(Clone, Copy)]
-struct Term {
-    attempts: u32,
-    queued_at: UnixMillis,
-}
-
-impl Term {
-    const fn of(job: &CallbackJob) -> Self {
-        Self { attempts: job.attempts, queued_at: job.queued_at }
-    }
-}
-
 /// What follows from a try.
-fn next(rules: &CallbackRules, term: Term, sent: &Sent, now: UnixMillis, random: u64) -> CallbackNext {
+fn next(rules: &CallbackRules, lease: CallbackLease, sent: &Sent, now: UnixMillis, random: u64) -> CallbackNext {
     match sent.tried.outcome {
         TryOutcome::Status(200..=299) => CallbackNext::Delivered,
         TryOutcome::Status(410) => CallbackNext::Failed,
         TryOutcome::Status(_) | TryOutcome::Error(_) => {
-            next_time(rules, term, sent.retry_after, now, random).map_or(CallbackNext::Failed, CallbackNext::RetryAt)
+            next_time(rules, lease, sent.retry_after, now, random).map_or(CallbackNext::Failed, CallbackNext::RetryAt)
         }
     }
 }
@@ -176,16 +163,16 @@ fn next(rules: &CallbackRules, term: Term, sent: &Sent, now: UnixMillis, random:
 /// become.
 fn next_time(
     rules: &CallbackRules,
-    term: Term,
+    lease: CallbackLease,
     retry_after: Option<Duration>,
     now: UnixMillis,
     random: u64,
 ) -> Option<UnixMillis> {
-    let last = term.queued_at.plus(rules.give_up_after);
+    let last = lease.queued_at.plus(rules.give_up_after);
     if now >= last {
         return None;
     }
-    let wait = backoff::wait(rules.first_retry, rules.max_retry, term.attempts, retry_after, random);
+    let wait = backoff::wait(rules.first_retry, rules.max_retry, lease.attempts, retry_after, random);
     Some(now.plus(wait).min(last))
 }
 

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::store::{CallbackId, CallbackSubject, EntryId};
 
 const START: UnixMillis = UnixMillis(1_790_000_000_000);
 
@@ -25,8 +26,13 @@ fn sent(outcome: TryOutcome, retry_after: Option<u64>) -> Sent {
     }
 }
 
+fn lease(attempts: u32) -> CallbackLease {
+    let id = CallbackId::new(CallbackSubject::Entry(EntryId(1)), 0);
+    CallbackLease { id, queued_at: START, attempts }
+}
+
 fn after(attempts: u32, outcome: TryOutcome, retry_after: Option<u64>) -> CallbackNext {
-    next(&rules(), Term { attempts, queued_at: START }, &sent(outcome, retry_after), START, 0)
+    next(&rules(), lease(attempts), &sent(outcome, retry_after), START, 0)
 }
 
 #[test]
@@ -63,7 +69,7 @@ proptest! {
         let (rules, now) = (rules(), START.plus(Duration::from_secs(passed)));
         let last = START.plus(rules.give_up_after);
         let retry_after = retry_after.map(|seconds| Duration::from_secs(seconds.into()));
-        match next_time(&rules, Term { attempts, queued_at: START }, retry_after, now, random) {
+        match next_time(&rules, lease(attempts), retry_after, now, random) {
             None => prop_assert!(now >= last),
             Some(at) => {
                 prop_assert!(at > now && at <= last);

@@ -8,6 +8,7 @@ mod audit;
 pub(in crate::store::sqlite) mod forgetting;
 mod list;
 mod queue;
+mod standing;
 mod subject;
 mod tries;
 

@@ -2,7 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension, named_params};
 
+use super::standing::Standing;
 use super::subject::origin_of;
+use super::tries;
 use crate::domain::UnixMillis;
 use crate::store::rows::callback::{FAILED, target_of};
 use crate::store::{
@@ -45,21 +47,15 @@ impl NewCallback<'_> {
 /// lease.
 pub(super) fn relay(connection: &Connection, entry: EntryId, nonce: u64, at: UnixMillis) -> rusqlite::Result<Relayed> {
     let subject = CallbackSubject::Entry(entry);
-    let anew = connection
-        .prepare_cached(
-            "UPDATE callbacks SET state = 0, queued_at = max(?2, queued_at + 1), due_at = ?2, leased = 0, attempts = 0, \
-             last_status = NULL, last_error = NULL WHERE key = ?1 AND target = ?3 AND (state = 2 OR state = 0 AND attempts > 0)",
-        )?
-        .execute((subject.key(), at.0, CallbackTarget::Engine.as_str()))?;
-    if anew == 1 {
-        return Ok(Relayed::Queued);
+    if let Some(standing) = Standing::of_key(connection, subject.key())? {
+        if !standing.may_be_asked_anew() {
+            return Ok(Relayed::Nothing);
+        }
+        return tries::queue_again(connection, subject.key(), standing.state, at).map(|_| Relayed::Queued);
     }
     let merchant: Option<String> = connection
-        .prepare_cached(
-            "SELECT merchant FROM journal WHERE entry = ?1 AND v1_callback_url IS NOT NULL \
-             AND NOT EXISTS (SELECT 1 FROM callbacks WHERE key = ?2)",
-        )?
-        .query_row((entry.0, subject.key()), |row| row.get(0))
+        .prepare_cached("SELECT merchant FROM journal WHERE entry = ?1 AND v1_callback_url IS NOT NULL")?
+        .query_row([entry.0], |row| row.get(0))
         .optional()?;
     let Some(merchant) = merchant else { return Ok(Relayed::Nothing) };
     let target = CallbackTarget::Engine.as_str();
@@ -146,14 +142,17 @@ pub(super) fn put_off(connection: &Connection, keys: &[i64], until: UnixMillis) 
 
 /// Ends a lease with another time to be due at.
 pub(super) fn postpone(connection: &Connection, lease: CallbackLease, due: UnixMillis) -> rusqlite::Result<()> {
-    let (key, nonce) = (lease.id.subject().key(), lease.id.nonce().cast_signed());
+    if !is_latest(connection, lease)? {
+        return Ok(());
+    }
     connection
-        .prepare_cached(
-            "UPDATE callbacks SET due_at = ?5, leased = 0 \
-             WHERE key = ?1 AND nonce = ?2 AND state = 0 AND leased = 1 AND queued_at = ?3 AND attempts = ?4",
-        )?
-        .execute((key, nonce, lease.queued_at.0, lease.attempt(), due.0))
+        .prepare_cached("UPDATE callbacks SET due_at = ?2, leased = 0 WHERE key = ?1")?
+        .execute((lease.id.subject().key(), due.0))
         .map(drop)
+}
+
+fn is_latest(connection: &Connection, lease: CallbackLease) -> rusqlite::Result<bool> {
+    Ok(Standing::of(connection, lease.id)?.is_some_and(|standing| standing.is_leased_for(lease)))
 }
 
 /// Moves a callback from the engine's queue to the one of its merchant's target, where its time begins; whether it did.
@@ -177,17 +176,13 @@ pub(super) fn ready(connection: &Connection, id: CallbackId, target: &str, now: 
 /// Removes a claimed callback of an entry with its tries, unless it was announced anew or claimed by somebody else since. An
 /// operation's result is always told.
 pub(super) fn remove(connection: &Connection, lease: CallbackLease) -> rusqlite::Result<()> {
-    let (key, nonce) = (lease.id.subject().key(), lease.id.nonce().cast_signed());
-    let removed = connection
-        .prepare_cached(
-            "DELETE FROM callbacks WHERE key = ?1 AND nonce = ?2 AND state = 0 AND leased = 1 AND queued_at = ?3 \
-             AND attempts = ?4 AND key < 0",
-        )?
-        .execute((key, nonce, lease.queued_at.0, lease.attempt()))?;
-    if removed == 1 {
-        connection.prepare_cached("DELETE FROM callback_tries WHERE key = ?1")?.execute([key])?;
+    let CallbackSubject::Entry(_) = lease.id.subject() else { return Ok(()) };
+    if !is_latest(connection, lease)? {
+        return Ok(());
     }
-    Ok(())
+    let key = lease.id.subject().key();
+    connection.prepare_cached("DELETE FROM callbacks WHERE key = ?1")?.execute([key])?;
+    connection.prepare_cached("DELETE FROM callback_tries WHERE key = ?1")?.execute([key]).map(drop)
 }
 
 /// What was announced of an entry is of the one that takes its place. Nothing was told of either: neither had an answer.

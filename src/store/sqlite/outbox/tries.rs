@@ -11,46 +11,12 @@
 
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, Row, named_params};
+use rusqlite::{Connection, Row, named_params};
 
+use super::standing::Standing;
 use crate::domain::UnixMillis;
 use crate::store::rows::callback::{DELIVERED, FAILED, PENDING, columns_of, kept, outcome_of};
 use crate::store::{CallbackId, CallbackLease, CallbackNext, CallbackPlace, CallbackTry, Resent};
-
-/// Where a callback stands that somebody names.
-struct Standing {
-    state: i64,
-    leased: bool,
-    queued_at: UnixMillis,
-    due_at: UnixMillis,
-    attempts: i64,
-    tries: i64,
-}
-
-impl Standing {
-    fn of(connection: &Connection, id: CallbackId) -> rusqlite::Result<Option<Self>> {
-        connection
-            .prepare_cached(
-                "SELECT state, leased, queued_at, due_at, attempts, tries FROM callbacks WHERE key = ?1 AND nonce = ?2",
-            )?
-            .query_row((id.subject().key(), id.nonce().cast_signed()), |row| {
-                Ok(Self {
-                    state: row.get(0)?,
-                    leased: row.get(1)?,
-                    queued_at: UnixMillis(row.get(2)?),
-                    due_at: UnixMillis(row.get(3)?),
-                    attempts: row.get(4)?,
-                    tries: row.get(5)?,
-                })
-            })
-            .optional()
-    }
-
-    fn is_leased_for(&self, lease: CallbackLease) -> bool {
-        let same = self.queued_at == lease.queued_at && self.attempts == lease.attempt();
-        self.state == PENDING && self.leased && same
-    }
-}
 
 /// Keeps a try with what follows from it.
 pub(super) fn record(
@@ -129,7 +95,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Result<CallbackTry, &'static str>> {
 pub(super) fn resend(connection: &Connection, id: CallbackId, now: UnixMillis) -> rusqlite::Result<Resent> {
     match Standing::of(connection, id)? {
         None => Ok(Resent::Unknown),
-        Some(Standing { state: PENDING, leased: true, due_at, .. }) if due_at > now => Ok(Resent::UnderWay),
+        Some(standing) if standing.is_leased() && standing.due_at > now => Ok(Resent::UnderWay),
         Some(standing) => queue_again(connection, id.subject().key(), standing.state, now).map(|_| Resent::Queued),
     }
 }
@@ -143,7 +109,8 @@ pub(super) fn resend_failed(
     places.iter().map(|place| queue_again(connection, place.key, FAILED, now)).sum()
 }
 
-fn queue_again(connection: &Connection, key: i64, state: i64, now: UnixMillis) -> rusqlite::Result<usize> {
+/// Makes a callback in a state pending and due; how many that were.
+pub(super) fn queue_again(connection: &Connection, key: i64, state: i64, now: UnixMillis) -> rusqlite::Result<usize> {
     connection
         .prepare_cached(
             "UPDATE callbacks SET state = ?3, queued_at = max(?4, queued_at + 1), due_at = ?4, leased = 0, attempts = 0, \
