@@ -198,12 +198,11 @@ fn check_authority(authority: &str) -> Result<(), Invalid> {
 /// A registered name or a dotted IPv4 address. Where the last label is numeric, a WHATWG parser would read the whole as
 /// an address; then it has to be one in its plain spelling.
 fn check_name(host: &str) -> Result<(), Invalid> {
-    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b'~');
-    if host.is_empty() || host.len() > 253 || !host.bytes().all(allowed) {
+    if host.is_empty() || host.len() > 253 {
         return Err(BAD_HOST);
     }
     let name = host.strip_suffix('.').unwrap_or(host);
-    if name.is_empty() || name.split('.').any(|label| label.is_empty() || label.len() > 63) {
+    if name.is_empty() || !name.split('.').all(is_label) {
         return Err(BAD_HOST);
     }
     let last = name.rsplit('.').next().unwrap_or(name);
@@ -214,6 +213,23 @@ fn check_name(host: &str) -> Result<(), Invalid> {
         return Err(BAD_HOST);
     }
     Ok(())
+}
+
+/// Returns whether `host` is a DNS name or an IP address as it stands in a URL, without brackets and port.
+#[must_use]
+pub fn is_host(host: &str) -> bool {
+    host.parse::<IpAddr>().is_ok() || check_name(host).is_ok()
+}
+
+/// Whether a label is one that a DNS name can have: letters, digits and inner hyphens, and behind `xn--` what Punycode decodes.
+fn is_label(label: &str) -> bool {
+    let bytes = label.as_bytes();
+    let plain = (1..=63).contains(&bytes.len())
+        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+        && !bytes.starts_with(b"-")
+        && !bytes.ends_with(b"-");
+    let encoded = bytes.get(..4).filter(|prefix| prefix.eq_ignore_ascii_case(b"xn--")).map(|_| &label[4..]);
+    plain && encoded.is_none_or(|encoded| !encoded.is_empty() && idna::punycode::decode(encoded).is_some())
 }
 
 fn check_port(port: &str) -> Result<(), Invalid> {
@@ -261,7 +277,9 @@ mod tests {
             "https://127.0.0.1/cb",
             "https://[::1]:8443/cb",
             "https://xn--bcher-kva.example/",
-            "https://a_b.example./~x;y=1,2/(z)!*'",
+            "https://a-b.example./~x;y=1,2/(z)!*'",
+            "https://XN--BCHER-KVA.example/",
+            "https://3com.example/",
             "https://acme.example/?next=https://other.example/@me",
         ] {
             assert!(CallbackUrl::new(text).is_ok(), "{text}");
@@ -326,6 +344,15 @@ mod tests {
             "javascript:alert(1)",
             "ftp://acme.example/",
             "https://a,b/",
+            "https://a_b.example/",
+            "https://a~b.example/",
+            "https://xn--/",
+            "https://a.xn--.example/",
+            "https://xn--a\u{e4}/",
+            "https://xn--999999999/",
+            "https://-m.example/",
+            "https://m-.example/",
+            "https://a.-/",
             "\u{feff}https://acme.example/",
         ] {
             assert!(CallbackUrl::new_allowing_http(text).is_err(), "{text:?}");
@@ -333,6 +360,23 @@ mod tests {
         }
         assert!(BrowserUrl::new(&format!("https://a.example/{}", "x".repeat(2048 - 18))).is_ok());
         assert!(BrowserUrl::new(&format!("https://a.example/{}", "x".repeat(2049 - 18))).is_err());
+    }
+
+    #[test]
+    fn hosts_without_a_url() {
+        for (host, valid) in [
+            ("console.example", true),
+            ("localhost", true),
+            ("10.1.2.3", true),
+            ("::1", true),
+            ("console.example:443", false),
+            ("[::1]", false),
+            ("https://console.example", false),
+            ("*.example", false),
+            ("", false),
+        ] {
+            assert_eq!(is_host(host), valid, "{host}");
+        }
     }
 
     proptest! {
