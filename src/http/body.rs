@@ -3,7 +3,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body::Body;
 use http_body_util::BodyExt as _;
 use tokio::time::timeout;
@@ -43,29 +43,31 @@ pub const fn was_at_hand(length: usize, read_in: Duration) -> bool {
     length <= AT_HAND && read_in.as_nanos() <= AT_HAND_IN.as_nanos()
 }
 
-/// A body that came in one piece, as most do, is not copied.
+/// A body that comes in one piece, as most do, is not copied. One that comes in several is put together in a buffer of its
+/// announced length: pieces that were kept as they came would keep the buffers that they were read into.
 async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Refusal>
 where
     B: Body<Data = Bytes>,
 {
+    let announced = body.size_hint().exact().and_then(|length| usize::try_from(length).ok());
     let mut body = pin!(body);
-    let mut first = Bytes::new();
-    let mut joined = BytesMut::new();
+    let (mut whole, mut joined) = (Bytes::new(), Vec::new());
     while let Some(frame) = body.frame().await {
         let data = frame.map_err(|_| BROKEN)?.into_data().map_err(|_| TRAILERS)?;
-        if first.len() + joined.len() + data.len() > limit {
+        let arrived = whole.len() + joined.len();
+        if arrived + data.len() > limit {
             return Err(Refusal::BodyTooLarge);
         }
-        if first.is_empty() && joined.is_empty() {
-            first = data;
-            continue;
+        if arrived == 0 && announced == Some(data.len()) {
+            whole = data;
+        } else {
+            if let Some(length) = announced {
+                joined.reserve_exact(length.min(limit).saturating_sub(joined.len()));
+            }
+            joined.extend_from_slice(&data);
         }
-        if joined.is_empty() {
-            joined.extend_from_slice(&std::mem::take(&mut first));
-        }
-        joined.extend_from_slice(&data);
     }
-    Ok(if joined.is_empty() { first } else { joined.freeze() })
+    Ok(if joined.is_empty() { whole } else { joined.into() })
 }
 
 #[cfg(test)]
@@ -108,6 +110,28 @@ mod tests {
         }
     }
 
+    /// Gives its frames and announces its length.
+    struct Announced {
+        frames: VecDeque<Result<Frame<Bytes>, &'static str>>,
+        length: u64,
+    }
+
+    impl Body for Announced {
+        type Data = Bytes;
+        type Error = &'static str;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, &'static str>>> {
+            Poll::Ready(self.frames.pop_front())
+        }
+
+        fn size_hint(&self) -> http_body::SizeHint {
+            http_body::SizeHint::with_exact(self.length)
+        }
+    }
+
     fn script(pieces: &[&'static str], end: End) -> Script {
         Script { frames: pieces.iter().map(|piece| Frame::data(Bytes::from_static(piece.as_bytes()))).collect(), end }
     }
@@ -120,6 +144,19 @@ mod tests {
     async fn a_body_is_read_whole() {
         for pieces in [&[][..], &["1234"], &["12", "34"], &["", "12", "", "34", "", "5678"], &["12345678"]] {
             assert_eq!(outcome(script(pieces, End::Clean)).await.unwrap(), pieces.concat(), "{pieces:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_in_pieces_takes_no_more_than_its_announced_length() {
+        let data = Bytes::from(vec![b'x'; 1000]);
+        for sizes in [&[1000][..], &[1, 999], &[0, 1000, 0], &[400, 400, 200]] {
+            let mut rest = data.clone();
+            let frames = sizes.iter().map(|size| Ok::<_, &str>(Frame::data(rest.split_to(*size)))).collect();
+            let announced = Announced { frames, length: 1000 };
+            let body = read(announced, 4096, Duration::from_secs(10)).await.unwrap();
+            assert_eq!(body, data, "{sizes:?}");
+            assert_eq!(Vec::from(body).capacity(), 1000, "{sizes:?}");
         }
     }
 
