@@ -627,7 +627,7 @@ mod tests {
         assert_eq!(list.after, Some(CallbackPlace { queued_at: UnixMillis(1), key: 2 }));
         let id = "cb_0123456789abcdef00000000000000ff";
         let Ok(Command::Callbacks(Callbacks::Show(show))) = parsed(&format!("callbacks show {id}")) else { panic!() };
-        assert_eq!(show.id.to_string(), id);
+        assert_eq!(show.id, id);
         let line = format!("callbacks resend {id} {id} --wait 30s");
         let Ok(Command::Callbacks(Callbacks::Resend(resend))) = parsed(&line) else { panic!() };
         assert_eq!((resend.ids.len(), resend.wait), (2, Some(Duration::from_secs(30))));

@@ -112,13 +112,17 @@ impl CallbackId {
         Self { subject, nonce }
     }
 
+    /// Returns whether a text has the form of a name. Not everything that has it names a callback that there can be.
+    #[must_use]
+    pub fn has_form(text: &str) -> bool {
+        let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        text.strip_prefix("cb_").is_some_and(|digits| digits.len() == 32 && digits.bytes().all(is_digit))
+    }
+
     /// Reads a name as it is written.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix("cb_").filter(|digits| digits.len() == 32)?;
-        if !digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
-            return None;
-        }
+        let digits = text.strip_prefix("cb_").filter(|_| Self::has_form(text))?;
         let (key, nonce) = digits.split_at(16);
         let key = u64::from_str_radix(key, 16).ok()?.cast_signed();
         Some(Self { subject: CallbackSubject::from_key(key)?, nonce: u64::from_str_radix(nonce, 16).ok()? })

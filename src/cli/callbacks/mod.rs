@@ -4,6 +4,7 @@ mod resend;
 mod sample;
 mod table;
 
+use std::fmt::Display;
 use std::io::Write;
 use std::sync::Arc;
 
@@ -56,7 +57,7 @@ impl From<StoreError> for Stop {
     }
 }
 
-fn unknown(id: CallbackId) -> String {
+fn unknown(id: impl Display) -> String {
     format!("there is no callback {id} in the store")
 }
 
@@ -104,8 +105,12 @@ fn query(which: &Which, now: UnixMillis) -> CallbackQuery {
 }
 
 async fn show(outbox: &dyn Outbox, asked: &ShowCallback, now: UnixMillis, out: &mut dyn Write) -> Outcome {
-    let Some((callback, tries)) = outbox.callback(asked.id).await? else {
-        return Err(Stop::Failed(unknown(asked.id)));
+    let found = match CallbackId::parse(&asked.id) {
+        Some(id) => outbox.callback(id).await?,
+        None => None,
+    };
+    let Some((callback, tries)) = found else {
+        return Err(Stop::Failed(unknown(&asked.id)));
     };
     match asked.format {
         Format::Json => write_json(&document(&callback, &tries, now), out)?,

@@ -35,22 +35,26 @@ pub(super) async fn run(
     }
     let mut waiting = Vec::new();
     let (mut unknown_ids, mut under_way) = (0, 0);
-    for id in &asked.ids {
-        let Some((before, _)) = outbox.callback(*id).await? else {
-            writeln!(err, "{}", unknown(*id))?;
+    for text in &asked.ids {
+        let known = match CallbackId::parse(text) {
+            Some(id) => outbox.callback(id).await?.map(|(before, _)| (id, before)),
+            None => None,
+        };
+        let Some((id, before)) = known else {
+            writeln!(err, "{}", unknown(text))?;
             unknown_ids += 1;
             continue;
         };
-        match outbox.resend_callback(*id, clock.now()).await? {
+        match outbox.resend_callback(id, clock.now()).await? {
             Resent::Queued if asked.wait.is_none() => writeln!(out, "{id} queued")?,
             Resent::UnderWay if asked.wait.is_none() => {
                 writeln!(err, "{id} is being sent at this moment: nothing was queued")?;
                 under_way += 1;
             }
-            Resent::Queued | Resent::UnderWay => waiting.push((*id, before.tries)),
+            Resent::Queued | Resent::UnderWay => waiting.push((id, before.tries)),
             // It was there a moment ago: what it told of is told no more.
             Resent::Unknown => {
-                writeln!(err, "{}", unknown(*id))?;
+                writeln!(err, "{}", unknown(text))?;
                 unknown_ids += 1;
             }
         }
