@@ -193,7 +193,7 @@ impl Process {
         let room = descriptors::room_for_connections(descriptors::raise(), workers);
         let tls = Arc::new(LiveTls::new(&first.gateway, room).map_err(StartError::other)?);
         let (store, page_secret) = open(&first, &random, &metrics)?;
-        let token = first.gateway.admin_token.clone();
+        let (token, hosts) = (first.gateway.admin_token.clone(), first.gateway.admin_hosts.clone());
         let clients = first.gateway.clients.clone();
         let rules = go_live(loader, first, made_certificates, &clock)?;
         let in_force = rules.current();
@@ -251,11 +251,12 @@ impl Process {
             store: Arc::clone(&store),
             metrics,
             presence: Arc::clone(&presence),
+            slots: listener.slots(),
         }));
         operations.watch();
         let mut tasks = JoinSet::new();
         let admin_address = admin.address();
-        tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token));
+        tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token, hosts));
         tasks.spawn(Arc::clone(&operations).watch_expiry());
         let (workers, stop_workers) = set_to_work(callbacks, work, presence);
         Ok(Self { rules, store, operations, outbound, listener, admin: admin_address, tasks, workers, stop_workers })
@@ -273,6 +274,7 @@ impl Process {
         }
         tracing::info!("draining: a second signal ends the process at once");
         self.operations.start_draining();
+        self.listener.send_clients_away();
         manager.stopping(&self.operations.status()).await;
         tokio::select! {
             ended = self.drain() => ended,

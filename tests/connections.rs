@@ -4,16 +4,22 @@
 
 mod support;
 
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::PrivatePkcs8KeyDer;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
 
 use support::http2::Http2;
 use support::request::{ACME, ACME_NOWHERE, PROTOCOLS};
 use support::rules::write_file;
 use support::stored::Create;
-use support::{Client, Gateway, Reply, Request, Rules, deposit, payin};
+use support::{Client, Connection, Gateway, Reply, Request, Rules, deposit, eventually, payin};
 
 fn statuses(replies: &[Reply]) -> Vec<u16> {
     replies.iter().map(|reply| reply.status).collect()
@@ -270,6 +276,12 @@ async fn slow_and_silent_clients_are_closed() {
         slow.write(bytes.next().expect("a deadline for the whole head")).await;
     };
     assert!(said.iter().all(|reply| reply.status == 408), "{said:?}");
+    let line = eventually("its line in the log", async || {
+        gateway.log().lines().find(|line| line.contains(" status=408 ")).map(str::to_owned)
+    })
+    .await;
+    let took = line.split_once("duration_ms=").unwrap().1.split(' ').next().unwrap();
+    assert!(took.parse::<f64>().unwrap() >= 200.0, "from its first byte: {line}");
 
     Http2::connect(&client).await.closed_by_peer().await;
     let mut idle = Http2::connect(&client).await;
@@ -277,7 +289,7 @@ async fn slow_and_silent_clients_are_closed() {
     idle.closed_by_peer().await;
 
     // A client that never finishes the handshake is closed, too.
-    let mut mute = tokio::net::TcpStream::connect(gateway.public).await.unwrap();
+    let mut mute = TcpStream::connect(gateway.public).await.unwrap();
     let mut answer = [0; 64];
     let read = tokio::io::AsyncReadExt::read(&mut mute, &mut answer);
     let read = tokio::time::timeout(support::client::PATIENCE, read).await.expect("closed in time");
@@ -285,19 +297,121 @@ async fn slow_and_silent_clients_are_closed() {
 }
 
 #[tokio::test]
-async fn connections_over_the_limit_are_closed_and_room_comes_back() {
-    let gateway = Gateway::start(&Rules::default().with("limits", "connections = 3"));
-    let client = gateway.client();
-    let mut held = Vec::new();
-    for _ in 0..3 {
-        let mut connection = client.connect().await;
-        connection.send(&Request::status(&ACME, "1")).await;
-        held.push(connection);
+async fn a_public_host_is_to_be_asked_over_tls_alone() {
+    for (public_url, expected) in [("https://pay.example", Some("max-age=31536000")), ("https://localhost:8443", None)]
+    {
+        let gateway = Gateway::start(&Rules::default().with("server", &format!("public_url = \"{public_url}\"")));
+        let client = gateway.client();
+        let good = client.send(&Request::deposit(&ACME, &deposit("any"))).await.expect(200);
+        let unknown = client.send(&Request::new("GET", "/nothing", "")).await.expect(404);
+        let page = Request::new("GET", "/pay/1?expires=1&signature=00", "").header("Accept", "application/json");
+        let page = client.send(&page).await.expect(403);
+        let malformed = client.raw(b"GET / HTTP/1.1\r\n\r\n").await.remove(0).expect(400);
+        for reply in [good, unknown, page, malformed] {
+            assert_eq!(reply.all("strict-transport-security").first().copied(), expected, "{reply:?}");
+        }
     }
-    assert!(client.tls(&["http/1.1"]).await.is_err(), "a fourth connection");
-    held[0].send(&Request::status(&ACME, "1")).await.expect(404);
-    held.clear();
-    support::eventually("room for a connection", async || client.tls(&["http/1.1"]).await.ok()).await;
+}
+
+/// A connection on which a request was authenticated.
+async fn authenticated(client: &Client) -> Connection {
+    let mut connection = client.connect().await;
+    connection.send(&Request::status(&ACME, "1")).await.expect(404);
+    connection
+}
+
+#[tokio::test]
+async fn a_new_connection_takes_the_place_of_one_that_nobody_authenticated() {
+    let gateway = Gateway::start(&Rules::default().with("limits", "connections = 4"));
+    let client = gateway.client();
+    let (mut first, mut second) = (authenticated(&client).await, authenticated(&client).await);
+    let mut silent = TcpStream::connect(gateway.public).await.unwrap();
+    let mut unknown = client.connect().await;
+    unknown.send(&Request::new("GET", "/nothing", "")).await.expect(404);
+    let mut third = authenticated(&client).await;
+    assert_eq!(silent.read(&mut [0]).await.unwrap_or(0), 0, "idle for longest");
+    let mut fourth = authenticated(&client).await;
+    unknown.closed().await;
+    // All four are callers' now: the one that has been idle longest goes.
+    second.send(&Request::status(&ACME, "1")).await.expect(404);
+    let mut fifth = authenticated(&client).await;
+    first.closed().await;
+    for kept in [&mut second, &mut third, &mut fourth, &mut fifth] {
+        kept.send(&Request::status(&ACME, "1")).await.expect(404);
+    }
+    let (_, metrics) = gateway.admin_get("/metrics").unwrap();
+    for line in [
+        "paybridge_connections_evicted_total{reason=\"unauthenticated\"} 2",
+        "paybridge_connections_evicted_total{reason=\"idle\"} 1",
+    ] {
+        assert!(metrics.contains(line), "{metrics}");
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_whose_connections_are_all_busy_is_not_ready() {
+    let rules = Rules::default().with("limits", "connections = 2").with("limits", "body_timeout = \"1h\"");
+    let gateway = Gateway::start(&rules);
+    let client = gateway.client();
+    let mut busy = Vec::new();
+    for id in ["busy-1", "busy-2"] {
+        let mut connection = authenticated(&client).await;
+        let bytes = Request::deposit(&ACME, &deposit(id)).bytes();
+        connection.write(&bytes[..bytes.len() - 1]).await;
+        busy.push((connection, bytes[bytes.len() - 1]));
+    }
+    eventually("not ready", async || gateway.admin_get("/readyz").filter(|(status, _)| *status == 503)).await;
+    assert!(client.tls(&["http/1.1"]).await.is_err(), "a third connection");
+    for (connection, rest) in &mut busy {
+        connection.write(&[*rest]).await;
+        connection.reply().await.expect("a reply").expect(200);
+    }
+    eventually("ready", async || gateway.admin_get("/readyz").filter(|(status, _)| *status == 200)).await;
+    drop(authenticated(&client).await);
+}
+
+/// Opens connections and holds them, as many and as fast as it can: silent ones, and ones on which it asks for nothing that
+/// there is.
+async fn flood(client: Client, gateway: SocketAddr, stop: Arc<AtomicBool>) {
+    let mut held = VecDeque::new();
+    while !stop.load(Ordering::Relaxed) {
+        held.push_back((TcpStream::connect(gateway).await.ok(), None));
+        if let Some(mut connection) = client.try_connect().await {
+            connection.try_send(&Request::new("GET", "/nothing", "")).await;
+            held.push_back((None, Some(connection)));
+        }
+        if held.len() > 400 {
+            held.pop_front();
+        }
+    }
+}
+
+#[tokio::test]
+async fn callers_are_served_while_an_address_without_credentials_holds_all_connections() {
+    let gateway = Gateway::start(&Rules::default().with("limits", "connections = 50"));
+    let (client, stop) = (gateway.client(), Arc::new(AtomicBool::new(false)));
+    let floods: Vec<_> =
+        (0..4).map(|_| tokio::spawn(flood(client.clone(), gateway.public, Arc::clone(&stop)))).collect();
+    eventually("evictions", async || {
+        let (_, metrics) = gateway.admin_get("/metrics")?;
+        metrics.contains("paybridge_connections_evicted_total{reason=\"unauthenticated\"}").then_some(())
+    })
+    .await;
+    let mut kept = eventually("a kept connection", async || {
+        let mut connection = client.try_connect().await?;
+        connection.try_send(&Request::status(&ACME, "1")).await.map(|_| connection)
+    })
+    .await;
+    for round in 0..20 {
+        // One that was authenticated once stays, and new ones get through.
+        kept.send(&Request::deposit(&ACME, &deposit(&format!("kept-{round}")))).await.expect(200);
+        let request = Request::deposit(&ACME, &deposit(&format!("new-{round}")));
+        eventually("a new connection", async || client.try_connect().await?.try_send(&request).await).await.expect(200);
+    }
+    stop.store(true, Ordering::Relaxed);
+    for flood in floods {
+        flood.await.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -81,7 +81,11 @@ async fn readiness_turns_before_the_listener_closes() {
     gateway.signal(Signal::TERM);
     eventually("not ready", async || gateway.admin_get("/readyz").filter(|(status, _)| *status == 503)).await;
     assert_eq!(gateway.admin_get("/healthz").unwrap().0, 200, "alive all the same");
-    gateway.client().send(&Request::payin(&ACME, &payin("late"))).await.expect(200);
+    let late = gateway.client().send(&Request::payin(&ACME, &payin("late"))).await.expect(200);
+    assert_eq!(late.header("connection"), "close");
+    let mut http2 = support::http2::Http2::connect(&gateway.client()).await;
+    http2.send(&Request::payin(&ACME, &payin("late-too"))).await.expect(200);
+    http2.closed_by_peer().await;
     assert_eq!(gateway.wait().code(), Some(0));
 }
 
@@ -270,7 +274,7 @@ async fn silent_connections_leave_files_for_everything_else() {
     }
     eventually("connections over the limit", async || {
         let (_, metrics) = gateway.admin_get("/metrics")?;
-        metrics.contains("connections_refused_total{reason=\"limit\"}").then_some(())
+        metrics.contains("connections_evicted_total{reason=\"unauthenticated\"}").then_some(())
     })
     .await;
     assert_eq!(gateway.admin_get("/healthz").expect("a file for a probe").0, 200);

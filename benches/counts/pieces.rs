@@ -170,7 +170,7 @@ fn v1_reply(times: u32) {
         redirect_url: Some(RedirectUrl::new(link.expose().to_owned())),
     };
     let request_id = RequestId::Drawn(*b"5f0e2a5f0e2a5f0e2a5f0e2a5f0e2a5f");
-    let envelope = Envelope { request_id: &request_id, v1_merchant: Some(merchant), close: false };
+    let envelope = Envelope { request_id: &request_id, v1_merchant: Some(merchant), close: false, hsts: false };
     repeat(times, || {
         let body = v1::reply::created(&merchant.v1.dialect, Direction::Payin, black_box(&made));
         drop(black_box(success(body, &envelope)));

@@ -15,6 +15,8 @@ use crate::callback::{Sample, Sampled, sample};
 use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
 use crate::http::admin::{AdminSource, NodesInfo, Pending, RulesInfo, SampleRequest};
+use crate::http::listener::ConnectionSlots;
+
 use crate::outbound::Outbound;
 use crate::rules::{LiveRules, Watched, Watcher};
 use crate::store::{Outbox, Store};
@@ -37,6 +39,7 @@ pub struct Operations {
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
     presence: Arc<Presence>,
+    slots: Arc<ConnectionSlots>,
     draining: AtomicBool,
     watcher: OnceLock<Watcher>,
     probed: Arc<Mutex<Option<Probed>>>,
@@ -52,6 +55,8 @@ pub struct Parts {
     pub store: Arc<dyn Store>,
     pub metrics: Arc<Metrics>,
     pub presence: Arc<Presence>,
+    /// Of the public listener.
+    pub slots: Arc<ConnectionSlots>,
 }
 
 /// What the last probe of the store found.
@@ -62,7 +67,7 @@ struct Probed {
 
 impl Operations {
     pub fn new(parts: Parts) -> Self {
-        let Parts { rules, tls, clock, random, outbound, store, metrics, presence } = parts;
+        let Parts { rules, tls, clock, random, outbound, store, metrics, presence, slots } = parts;
         Self {
             reloads: Reloads::new(Arc::clone(&rules), Arc::clone(&tls), Arc::clone(&clock), Arc::clone(&metrics)),
             clock,
@@ -73,6 +78,7 @@ impl Operations {
             store,
             metrics,
             presence,
+            slots,
             draining: AtomicBool::new(false),
             watcher: OnceLock::new(),
             probed: Arc::default(),
@@ -150,6 +156,7 @@ impl Operations {
         if self.draining.load(Ordering::Acquire) {
             return Err("draining".to_owned());
         }
+        self.slots.check()?;
         self.probe().await
     }
 
@@ -267,6 +274,7 @@ mod tests {
         let (store, clock, random) = (store(directory), Arc::new(SystemClock), SystemRandomness::default());
         let (of_presence, metrics) = (Arc::clone(&live), Arc::default());
         let presence = Presence::new(Arc::clone(&store), of_presence, Arc::new(SystemClock), &random, metrics);
+        let slots = ConnectionSlots::new(tls.settings(), Arc::default());
         Arc::new(Operations::new(Parts {
             rules: live,
             tls,
@@ -276,6 +284,7 @@ mod tests {
             store,
             metrics: Arc::default(),
             presence: Arc::new(presence),
+            slots,
         }))
     }
 

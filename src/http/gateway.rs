@@ -123,10 +123,11 @@ impl Gateway {
     {
         let (head, body) = request.into_parts();
         let rules = self.0.wiring.rules.current();
+        let facts = arrival.facts;
         let mut exchange = Exchange::begin(Arc::clone(&self.0), rules, &head, arrival, !body.is_end_stream());
         let admitted = {
             let mut body = pin!(body);
-            let admitted = self.0.admit(&mut exchange, &head, body.as_mut(), arrival.facts).await;
+            let admitted = self.0.admit(&mut exchange, &head, body.as_mut(), facts).await;
             if let Err(failure) = &admitted
                 && exchange.close
                 && may_stay_open(failure, &head)
@@ -291,8 +292,7 @@ impl Core {
         let body = whole_body(exchange, body, limits).await?;
 
         let (caller, body) = credentials.prove(key, head, body, self.wiring.clock.now()).map_err(held_up)?;
-        exchange.stage_ended(Stage::Signature);
-        exchange.close = false;
+        exchange.authenticated();
         exchange.v1_proven = matches!(route, Route::V1(_));
         let target = target.ok_or(Refusal::UnknownPath)?;
         admission::no_query_on_post(head)?;
@@ -327,8 +327,7 @@ impl Core {
 
         let body = admission::prove_report(&provider.secrets, body, signature)
             .map_err(|refusal| self.held_up(refusal, address, &rules))?;
-        exchange.stage_ended(Stage::Signature);
-        exchange.close = false;
+        exchange.authenticated();
         admission::no_query_on_post(head)?;
         Ok(Admitted::Provider(shop.clone(), body))
     }

@@ -11,16 +11,21 @@ pub mod reply;
 pub mod router;
 
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
 
+use self::listener::ConnectionState;
 use crate::failure::Refusal;
 
 /// What the listener knows of a request beside what the request says.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Arrival {
     /// Who sent it.
     pub peer: Peer,
     /// How its head looked.
     pub facts: HeadFacts,
+    /// What is told when the request is authenticated.
+    pub connection: Arc<ConnectionState>,
 }
 
 /// The other end of a connection, as the listener knows it before any request is read.
@@ -52,6 +57,8 @@ pub struct HeadFacts {
     pub violation: Option<&'static str>,
     /// Which kind of violation it is, when there is one.
     pub fault: HeadFault,
+    /// When its first byte came, if it did not come in one piece.
+    pub began: Option<Instant>,
 }
 
 /// The kinds of violation of a head.
@@ -70,7 +77,7 @@ impl HeadFacts {
     /// The facts of a refused head.
     #[must_use]
     pub const fn violating(fault: HeadFault, violation: &'static str) -> Self {
-        Self { violation: Some(violation), fault }
+        Self { violation: Some(violation), fault, began: None }
     }
 
     /// How the request has to be refused, if its head is.

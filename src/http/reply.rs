@@ -29,6 +29,8 @@ pub struct Envelope<'a> {
     pub v1_merchant: Option<&'a Merchant>,
     /// Whether the connection closes after this reply, because of what is left unread on it.
     pub close: bool,
+    /// Whether browsers are told to use nothing but TLS here (contract section 3).
+    pub hsts: bool,
 }
 
 /// 200 with a JSON body.
@@ -327,6 +329,9 @@ fn plain(status: StatusCode, body: Bytes, envelope: &Envelope<'_>) -> Reply {
     if envelope.close {
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
+    if envelope.hsts {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
+    }
     reply
 }
 
@@ -353,7 +358,7 @@ mod tests {
     #[test]
     fn an_engine_is_told_in_its_own_words() {
         let id = RequestId::Sent(HeaderValue::from_static("r"));
-        let envelope = Envelope { request_id: &id, v1_merchant: None, close: false };
+        let envelope = Envelope { request_id: &id, v1_merchant: None, close: false, hsts: false };
         let body = Bytes::from_static(b"{\"error\":{\"code\":429,\"message\":\"slow down\"}}");
         let retry_after = Some(Duration::from_secs(7));
         let word = EngineWord::Busy(Busy::TooManyRequests);

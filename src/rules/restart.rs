@@ -7,12 +7,13 @@ use super::{EngineRules, Gateway, Secret, Secrets, StoreKeys};
 type Same = fn(&Gateway, &Gateway) -> bool;
 
 /// The keys that need a restart, in the order of the file.
-const KEYS: [(&str, Same); 15] = [
+const KEYS: [(&str, Same); 16] = [
     ("server.listen", |running, new| running.server.listen == new.server.listen),
     ("server.public_url", |running, new| running.server.public_url == new.server.public_url),
     ("server.shutdown_grace", |running, new| running.server.shutdown_grace == new.server.shutdown_grace),
     ("server.drain_delay", |running, new| running.server.drain_delay == new.server.drain_delay),
     ("admin.listen", |running, new| running.admin_listen == new.admin_listen),
+    ("admin.hosts", |running, new| running.admin_hosts == new.admin_hosts),
     ("admin.token", |running, new| exposed(running.admin_token.as_ref()).eq(exposed(new.admin_token.as_ref()))),
     ("store.url", |running, new| running.store.url == new.store.url),
     ("store.connections", |running, new| running.store.connections == new.store.connections),
@@ -48,6 +49,7 @@ pub(super) fn keep_running(new: &mut Gateway, running: &Gateway) {
     new.server = running.server.clone();
     new.admin_listen = running.admin_listen;
     new.admin_token.clone_from(&running.admin_token);
+    new.admin_hosts.clone_from(&running.admin_hosts);
     new.store = running.store.clone();
     new.engine = running.engine.clone();
     new.engine_keys = running.engine_keys.clone();

@@ -15,7 +15,7 @@ use rustls::pki_types::CertificateDer;
 use super::{
     ApiKey, Dialect, Encoding, Endpoint, Merchant, Pages, PostgresUrl, Problem, Secret, Secrets, Segment, Shop,
 };
-use crate::domain::{MerchantId, ShopCode, UnixMillis};
+use crate::domain::{MerchantId, ShopCode, UnixMillis, names_loopback};
 
 /// All rules of one moment. A request fetches it once and keeps it to its reply.
 #[derive(Debug)]
@@ -92,6 +92,8 @@ pub struct Gateway {
     pub admin_listen: SocketAddr,
     /// `[admin] token`; required when `admin_listen` is not on loopback.
     pub admin_token: Option<Secrets>,
+    /// `[admin] hosts`, in lower case: what `Host` may name besides loopback and the listening address.
+    pub admin_hosts: Vec<Box<str>>,
     /// `[store]`.
     pub store: StoreRules,
     /// `[engine]`.
@@ -119,6 +121,14 @@ pub struct ServerRules {
     pub shutdown_grace: Duration,
     /// Between `/readyz` 503 and closing the listeners.
     pub drain_delay: Duration,
+}
+
+impl ServerRules {
+    /// Returns whether `public_url` names another host than a loopback one.
+    #[must_use]
+    pub fn is_public(&self) -> bool {
+        !names_loopback(&self.public_url)
+    }
 }
 
 /// `[tls]`. Paths are absolute or relative to the working directory, already resolved against the rule file.

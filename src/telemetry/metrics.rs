@@ -213,6 +213,7 @@ pub struct Metrics {
     connections_open: Gauge,
     connections: Counter,
     connections_refused: Words<Reason>,
+    connections_evicted: Words<Reason>,
     commits: Counter,
     commit_batch: Histogram,
     commit_duration: Histogram,
@@ -266,6 +267,7 @@ impl Default for Metrics {
             connections_open: Gauge::default(),
             connections: Counter::default(),
             connections_refused: Words::new(|reason| Reason { reason }),
+            connections_evicted: Words::new(|reason| Reason { reason }),
             commits: Counter::default(),
             commit_batch: Histogram::new(BATCH_SIZES),
             commit_duration: Histogram::new(COMMIT_SECONDS),
@@ -335,6 +337,8 @@ impl Metrics {
         registry.register("connections", "Connections opened", self.connections.clone());
         let help = "Connections closed before they served a request, by reason";
         registry.register("connections_refused", help, self.connections_refused.family.clone());
+        let help = "Connections closed while all were taken, to make room for a new one, by reason";
+        registry.register("connections_evicted", help, self.connections_evicted.family.clone());
         registry.register("commits", "Commits of the store", self.commits.clone());
         registry.register("commit_batch_size", "Commands that shared a commit", self.commit_batch.clone());
         let help = "How long commits took, until they were on disk";
@@ -472,6 +476,11 @@ impl Metrics {
     /// A connection ended before it served: `limit`, `proxy_header`, `tls`, `timeout`.
     pub fn connection_refused(&self, reason: &'static str) {
         self.connections_refused.count(reason);
+    }
+
+    /// A connection was closed to make room for a new one: `idle` after an authenticated request, or `unauthenticated`.
+    pub fn connection_evicted(&self, authenticated: bool) {
+        self.connections_evicted.count(if authenticated { "idle" } else { "unauthenticated" });
     }
 
     /// The store committed a batch of so many commands.

@@ -1,6 +1,7 @@
 //! Time-outs, early refusals and draining.
 
 use std::io::Write;
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use rustls::version::TLS13;
 
-use crate::support::{Authority, PATIENCE, SHORT, Setup, eventually};
+use crate::support::{Authority, Client, PATIENCE, SHORT, Setup, eventually};
 
 #[test]
 fn a_silent_client_is_ended_after_the_handshake() {
@@ -56,19 +57,24 @@ fn a_slow_head_is_told_so() {
 
 #[test]
 fn an_idle_connection_is_closed_but_not_a_busy_one() {
-    let mut setup = Setup::default();
-    setup.limits.idle_timeout = SHORT;
-    let server = setup.start();
-    let (mut idle, mut busy) = (server.connect(), server.connect());
-    busy.send("GET /gate HTTP/1.1\r\nHost: a\r\n\r\n");
-    assert_eq!(idle.get("/a").status, 200);
-    idle.expect_end();
-    let mut crlf = server.connect();
-    assert_eq!(crlf.get("/a").status, 200);
-    crlf.send("\r\n").expect_end();
-    server.probe.open_gate();
-    assert_eq!(busy.reply().status, 200);
-    busy.expect_end();
+    // Until a request was authenticated, a connection has the time of a head.
+    for (path, head_timeout, idle_timeout) in [("/a", SHORT, PATIENCE), ("/login", PATIENCE, SHORT)] {
+        let mut setup = Setup::default();
+        setup.limits.head_timeout = head_timeout;
+        setup.limits.idle_timeout = idle_timeout;
+        let server = setup.start();
+        let (mut idle, mut busy) = (server.connect(), server.connect());
+        assert_eq!(busy.get(path).status, 200);
+        busy.send("GET /gate HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_eq!(idle.get(path).status, 200);
+        idle.expect_end();
+        let mut crlf = server.connect();
+        assert_eq!(crlf.get(path).status, 200);
+        crlf.send("\r\n").expect_end();
+        server.probe.open_gate();
+        assert_eq!(busy.reply().status, 200);
+        busy.expect_end();
+    }
 }
 
 #[test]
@@ -134,7 +140,7 @@ fn a_drain_finishes_what_is_in_flight() {
     drop(idle);
     fresh.expect_end();
     drop(fresh);
-    eventually("nothing is accepted", || std::net::TcpStream::connect(address).is_err());
+    eventually("nothing is accepted", || TcpStream::connect(address).is_err());
     probe.open_gate();
     let reply = busy.reply();
     assert_eq!((reply.status, reply.closes), (200, true));
@@ -142,6 +148,77 @@ fn a_drain_finishes_what_is_in_flight() {
     drop(busy);
     assert!(drain.join().unwrap());
     assert!(!probe.seen().contains(&"/after".to_owned()));
+}
+
+/// Sends requests without pause, and looks before each whether its connection has ended. Returns how many were answered before
+/// it had to leave; as an error when one more was sent and not answered.
+fn send_without_pause(mut client: Client<TcpStream>) -> Result<usize, usize> {
+    client.stream.set_nodelay(true).unwrap();
+    for answered in 0.. {
+        client.stream.set_nonblocking(true).unwrap();
+        let ended = client.stream.peek(&mut [0]).is_ok_and(|length| length == 0);
+        client.stream.set_nonblocking(false).unwrap();
+        if ended {
+            return Ok(answered);
+        }
+        let sent = client.send_if_possible(b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+        let Some(reply) = sent.ok().and_then(|()| client.try_reply()) else { return Err(answered) };
+        if reply.closes {
+            return Ok(answered + 1);
+        }
+    }
+    unreachable!("it sends until it has to leave")
+}
+
+#[test]
+fn no_request_of_a_busy_client_is_left_without_an_answer_by_a_drain() {
+    for round in 0..50 {
+        let server = Setup::default().start();
+        let clients: Vec<_> = (0..8).map(|_| server.connect()).collect();
+        let sending: Vec<_> =
+            clients.into_iter().map(|client| thread::spawn(move || send_without_pause(client))).collect();
+        eventually("all send", || server.probe.seen().len() > 100);
+        let handle = server.handle;
+        if round % 2 == 0 {
+            handle.send_clients_away();
+        }
+        assert!(tokio::runtime::Runtime::new().unwrap().block_on(handle.drain(PATIENCE)), "round {round}");
+        for sending in sending {
+            let answered = sending.join().unwrap();
+            assert!(answered.is_ok_and(|answered| answered > 0), "round {round}: {answered:?}");
+        }
+    }
+}
+
+#[test]
+fn a_request_that_comes_while_the_listener_drains_is_the_last() {
+    let server = Setup::default().start();
+    let (mut kept, mut fresh) = (server.connect(), server.connect());
+    assert!(!kept.get("/a").closes);
+    let (address, probe, handle) = (server.address, server.probe, server.handle);
+    let drain = thread::spawn(move || tokio::runtime::Runtime::new().unwrap().block_on(handle.drain(PATIENCE)));
+    eventually("nothing is accepted", || TcpStream::connect(address).is_err());
+    for client in [&mut kept, &mut fresh] {
+        assert!(client.get("/last").closes);
+        client.expect_end();
+    }
+    drop((kept, fresh));
+    assert!(drain.join().unwrap());
+    assert_eq!(probe.seen(), ["/a", "/last", "/last"]);
+}
+
+#[test]
+fn clients_are_sent_away_before_the_listener_closes() {
+    let server = Setup::default().start();
+    let mut kept = server.connect();
+    assert!(!kept.get("/a").closes);
+    server.handle.send_clients_away();
+    assert!(kept.get("/b").closes);
+    kept.expect_end();
+    // Connections are taken still, each for a request.
+    let mut late = server.connect();
+    assert!(late.get("/c").closes);
+    late.expect_end();
 }
 
 #[test]

@@ -223,16 +223,20 @@ fn silent_and_idle_connections_are_ended() {
         client.ended().await;
         drop(keep);
     });
-    let mut setup = Setup::default();
-    setup.limits.idle_timeout = SHORT;
-    run(setup, |server, authority| async move {
-        let mut client = Http2::connect(&server, &authority).await;
-        let request = request("/a").body(()).unwrap();
-        assert_eq!(client.call(request, "").await.unwrap().0, 200);
-        let keep = client.requests.clone();
-        client.ended().await;
-        drop(keep);
-    });
+    // Until a request was authenticated, a connection has the time of a head.
+    for (path, head_timeout, idle_timeout) in [("/a", SHORT, PATIENCE), ("/login", PATIENCE, SHORT)] {
+        let mut setup = Setup::default();
+        setup.limits.head_timeout = head_timeout;
+        setup.limits.idle_timeout = idle_timeout;
+        run(setup, move |server, authority| async move {
+            let mut client = Http2::connect(&server, &authority).await;
+            let request = request(path).body(()).unwrap();
+            assert_eq!(client.call(request, "").await.unwrap().0, 200);
+            let keep = client.requests.clone();
+            client.ended().await;
+            drop(keep);
+        });
+    }
 }
 
 /// A client's preface with empty settings.

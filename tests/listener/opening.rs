@@ -15,21 +15,23 @@ fn a_port_in_use_is_one_clear_line() {
 }
 
 #[test]
-fn over_the_limit_connections_are_closed_until_there_is_room() {
+fn while_all_connections_are_busy_more_are_closed() {
     let mut setup = Setup::default();
     setup.limits.connections = 2;
     let server = setup.start();
     let (mut first, mut second) = (server.connect(), server.connect());
-    assert_eq!(first.get("/a").status, 200);
-    assert_eq!(second.get("/a").status, 200);
+    for client in [&mut first, &mut second] {
+        assert_eq!(client.get("/login").status, 200);
+        client.send("GET /gate HTTP/1.1\r\nHost: a\r\n\r\n");
+    }
+    eventually("both are busy", || server.probe.seen().len() == 4);
     server.connect().expect_cut();
-    drop(first);
-    eventually("the place becomes free", || {
-        let mut third = server.connect();
-        third.send_if_possible(b"GET /peer HTTP/1.1\r\nHost: a\r\n\r\n").is_ok()
-            && matches!(third.stream.peek(&mut [0]), Ok(1))
-    });
-    assert_eq!(second.get("/a").status, 200);
+    assert!(server.handle.slots().check().is_err());
+    server.probe.open_gate();
+    server.probe.open_gate();
+    assert_eq!((first.reply().status, second.reply().status), (200, 200));
+    eventually("one of them is idle", || server.handle.slots().check().is_ok());
+    assert_eq!(server.connect().get("/peer").status, 200);
 }
 
 #[test]

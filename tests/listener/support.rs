@@ -52,7 +52,11 @@ impl Probe {
 }
 
 impl Service for Probe {
-    async fn call(&self, request: Request<Inbound>, Arrival { peer, facts }: Arrival) -> Response<Full<Bytes>> {
+    async fn call(
+        &self,
+        request: Request<Inbound>,
+        Arrival { peer, facts, connection }: Arrival,
+    ) -> Response<Full<Bytes>> {
         if let Some(violation) = facts.violation {
             let status = match facts.fault {
                 HeadFault::Malformed => 400,
@@ -63,6 +67,9 @@ impl Service for Probe {
         }
         let path = request.uri().path().to_owned();
         self.seen.lock().unwrap().push(path.clone());
+        if path == "/login" {
+            connection.authenticate();
+        }
         match path.as_str() {
             "/early" => return reply(413, "early"),
             "/big" => return reply(200, &"x".repeat(64 * 1024 * 1024)),
@@ -195,21 +202,26 @@ impl<S: Read + Write> Client<S> {
 
     /// Reads one reply with a Content-Length.
     pub fn reply(&mut self) -> Reply {
+        self.try_reply().unwrap_or_else(|| panic!("no reply: {:?}", String::from_utf8_lossy(&self.buffer)))
+    }
+
+    /// Reads one reply with a Content-Length; `None`: the connection ends before its end.
+    pub fn try_reply(&mut self) -> Option<Reply> {
         let end = loop {
             if let Some(end) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
                 break end + 4;
             }
-            assert!(self.fill(), "no reply: {:?}", String::from_utf8_lossy(&self.buffer));
+            self.try_fill()?;
         };
         let head = String::from_utf8(self.buffer.drain(..end).collect()).unwrap().to_lowercase();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
         let line = |name: &str| head.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         let length = line("content-length:").map_or(0, |length| length.parse().unwrap());
         while self.buffer.len() < length {
-            assert!(self.fill(), "the reply ends early");
+            self.try_fill()?;
         }
         let body = String::from_utf8(self.buffer.drain(..length).collect()).unwrap();
-        Reply { status, closes: line("connection:") == Some("close"), body }
+        Some(Reply { status, closes: line("connection:") == Some("close"), body })
     }
 
     /// Reads an interim reply.
@@ -244,6 +256,14 @@ impl<S: Read + Write> Client<S> {
         let length = self.stream.read(&mut chunk).unwrap();
         self.buffer.extend_from_slice(&chunk[..length]);
         length > 0
+    }
+
+    /// Reads on; `None`: the connection has ended, however.
+    fn try_fill(&mut self) -> Option<()> {
+        let mut chunk = [0; 4096];
+        let length = self.stream.read(&mut chunk).ok().filter(|length| *length > 0)?;
+        self.buffer.extend_from_slice(&chunk[..length]);
+        Some(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who may use the admin listener.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
@@ -13,23 +13,35 @@ use crate::rules::{Secret, Secrets};
 pub(super) struct Guard {
     /// The bearer token, when there is one.
     pub token: Option<Secrets>,
+    /// Names that `Host` may have besides loopback and the listening address, in lower case.
+    pub hosts: Vec<Box<str>>,
 }
 
 impl Guard {
-    /// Why a request is not answered; `None` when it may be. What is open needs no token.
-    pub fn refuse(&self, is_open: bool, uri: &Uri, headers: &HeaderMap) -> Option<Reply> {
+    /// Why a request is not answered; `None` when it may be. What is open needs no token. `local`: where its connection was
+    /// accepted.
+    pub fn refuse(&self, is_open: bool, local: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Option<Reply> {
         let Some(host) = host_of(uri, headers) else {
             return Some(reply::bad_request("send exactly one Host"));
         };
         let token_shown = self.shows_token(headers);
-        if !token_shown && !names_this_machine(host) {
-            return Some(reply::forbidden("Host must be an IP address or localhost"));
+        if !token_shown && !self.is_own_name(host, local.ip()) {
+            return Some(reply::forbidden("Host must be localhost, the listening address or one of [admin] hosts"));
         }
         if comes_from_another_site(host, headers) {
             return Some(reply::forbidden("web pages of other origins may not use this listener"));
         }
         let is_open = is_open || self.token.is_none();
         (!is_open && !token_shown).then(reply::unauthorized)
+    }
+
+    /// Whether `Host`, with or without a port, is a name of this listener: a name that a web page's author points here is none.
+    fn is_own_name(&self, host: &str, local: IpAddr) -> bool {
+        let Some(name) = without_port(host) else { return false };
+        let is_own = |address: IpAddr| address.is_loopback() || address.to_canonical() == local.to_canonical();
+        name.eq_ignore_ascii_case("localhost")
+            || name.parse().is_ok_and(is_own)
+            || self.hosts.iter().any(|own| name.eq_ignore_ascii_case(own))
     }
 
     /// Whether the request shows the token; false when none is configured.
@@ -58,13 +70,12 @@ fn host_of<'a>(uri: &Uri, headers: &'a HeaderMap) -> Option<&'a str> {
     uri.authority().is_none_or(|authority| authority.as_str() == host).then_some(host)
 }
 
-/// Whether `Host` is an IP address or `localhost`, with or without a port.
-fn names_this_machine(host: &str) -> bool {
-    let without_port = match host.strip_prefix('[') {
+/// The name or address of a `Host`, without brackets and port.
+fn without_port(host: &str) -> Option<&str> {
+    match host.strip_prefix('[') {
         Some(rest) => rest.split_once(']').filter(|(_, port)| is_port(port)).map(|(address, _)| address),
         None => host.find(':').map_or(Some(host), |at| is_port(&host[at..]).then_some(&host[..at])),
-    };
-    without_port.is_some_and(|name| name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok())
+    }
 }
 
 /// Nothing, or a colon and a port.

@@ -15,7 +15,8 @@
 //! | `POST /api/callbacks/sample` | sends `merchant` a callback that is marked as a sample and kept nowhere, and tells what came of it. `key` (whose secret signs), `kind` (`v1`, `v2`), `url` |
 //! | `/api/openapi.json` | the v2 interface as an `OpenAPI` 3.1 document, as this binary serves it |
 //!
-//! No web page can talk to it: `Host` must be an address or `localhost` (a name that an attacker points here is neither),
+//! No web page can talk to it: `Host` must be a loopback name, the listening address or one of `[admin] hosts` (a name that an
+//! attacker points here is none of them),
 //! and an `Origin` or `Sec-Fetch-Site` of another site is refused. With a token configured, everything but the two probes
 //! needs it; whoever presents it may use any `Host`, since no web page knows it. Probes stay open because they are asked
 //! by machines that hold no secrets, and tell none.
@@ -148,9 +149,9 @@ impl Admin {
     }
 
     /// Answers until the future is dropped, which closes every connection. `token` is the bearer token, when there is
-    /// one.
-    pub async fn serve(self, source: Arc<dyn AdminSource>, token: Option<Secrets>) {
-        let desk = Arc::new(Desk { source, guard: Guard { token }, random: SystemRandomness::default() });
+    /// one; `hosts` are names that `Host` may have, in lower case.
+    pub async fn serve(self, source: Arc<dyn AdminSource>, token: Option<Secrets>, hosts: Vec<Box<str>>) {
+        let desk = Arc::new(Desk { source, guard: Guard { token, hosts }, random: SystemRandomness::default() });
         let places = Arc::new(Semaphore::new(CONNECTIONS));
         let mut connections = JoinSet::new();
         let mut failing = false;
@@ -179,11 +180,12 @@ impl Admin {
 }
 
 async fn serve_connection(socket: TcpStream, desk: Arc<Desk>) {
+    let Ok(local) = socket.local_addr() else { return };
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
         let desk = Arc::clone(&desk);
         async move {
             let (head, _body) = request.into_parts();
-            let mut reply = desk.answer(&head.method, &head.uri, &head.headers).await;
+            let mut reply = desk.answer(local, &head.method, &head.uri, &head.headers).await;
             reply.headers_mut().insert(REQUEST_ID, RequestId::of(&head.headers, &desk.random).value());
             Ok::<_, std::convert::Infallible>(reply)
         }
@@ -263,9 +265,9 @@ impl<'a> Page<'a> {
 }
 
 impl Desk {
-    async fn answer(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Reply {
+    async fn answer(&self, local: SocketAddr, method: &Method, uri: &Uri, headers: &HeaderMap) -> Reply {
         let page = Page::of(uri);
-        if let Some(refusal) = self.guard.refuse(page.is_some_and(Page::is_probe), uri, headers) {
+        if let Some(refusal) = self.guard.refuse(page.is_some_and(Page::is_probe), local, uri, headers) {
             return refusal;
         }
         let Some(page) = page else { return reply::not_found("not found") };

@@ -110,7 +110,7 @@ async fn start_with(token: Option<&str>, source: Source) -> Running {
     let (address, source) = (admin.address(), Arc::new(source));
     let token = token.and_then(|text| Secrets::new(vec![Secret::new(b"next"), Secret::new(text.as_bytes())]));
     let mut serving = JoinSet::new();
-    serving.spawn(admin.serve(source.clone(), token));
+    serving.spawn(admin.serve(source.clone(), token, vec!["console.example".into()]));
     Running { address, source, _serving: serving }
 }
 
@@ -232,12 +232,29 @@ async fn a_refused_reload_tells_why() {
 #[tokio::test]
 async fn no_web_page_can_talk_to_it() {
     let admin = start(None).await;
-    for host in ["localhost", "LOCALHOST:1", "127.0.0.1", "127.0.0.1:9090", "[::1]:9090", "10.1.2.3:80"] {
+    for host in [
+        "localhost",
+        "LOCALHOST:1",
+        "127.0.0.1",
+        "127.9.9.9:9090",
+        "[::1]:9090",
+        "console.example",
+        "Console.Example:443",
+    ] {
         assert_eq!(admin.status("GET /healthz", &[&format!("Host: {host}")]).await, 200, "{host}");
     }
-    for host in
-        ["evil.example", "localhost.evil.example:9090", "127.0.0.1.evil.example", "[::1", "localhost:x", "0x7f.1"]
-    {
+    for host in [
+        "evil.example",
+        "localhost.evil.example:9090",
+        "127.0.0.1.evil.example",
+        "[::1",
+        "localhost:x",
+        "0x7f.1",
+        "10.1.2.3:80",
+        "a.console.example",
+        "console.example.",
+        "console.example:x",
+    ] {
         assert_eq!(admin.status("GET /healthz", &[&format!("Host: {host}")]).await, 403, "{host}");
     }
     assert_eq!(admin.status("GET /healthz", &[]).await, 400);

@@ -11,6 +11,7 @@ use super::{Core, Said};
 use crate::auth::addresses::client_address;
 use crate::failure::Failure;
 use crate::http::correlation::{self, RequestId};
+use crate::http::listener::ConnectionState;
 use crate::http::reader::Reader;
 use crate::http::reply::{self, Envelope, Reply};
 use crate::http::{Arrival, Protocol, router};
@@ -41,6 +42,8 @@ pub(super) struct Exchange {
     pub(super) body_at_hand: Option<bool>,
     /// Of a customer's page: who reads the answer.
     pub(super) reader: Option<Reader>,
+    /// Told when the request is authenticated.
+    connection: Arc<ConnectionState>,
     started: Instant,
     /// When the last stage ended.
     stage_ended: Instant,
@@ -52,7 +55,7 @@ impl Exchange {
         core: Arc<Core>,
         rules: Arc<RuleSet>,
         head: &Parts,
-        Arrival { peer, .. }: Arrival,
+        Arrival { peer, facts, connection }: Arrival,
         has_body: bool,
     ) -> Self {
         let http1 = peer.protocol == Protocol::Http1;
@@ -60,7 +63,7 @@ impl Exchange {
         let believed = !core.trusted_proxies.is_empty();
         let forwarded = believed.then(|| head.headers.get_all(FORWARDED_FOR).iter());
         let forwarded = forwarded.into_iter().flatten().map(HeaderValue::as_bytes);
-        let started = Instant::now();
+        let now = Instant::now();
         let address = client_address(peer.address, &core.trusted_proxies, forwarded);
         Self {
             rules,
@@ -75,11 +78,19 @@ impl Exchange {
             close: http1 && has_body,
             body_at_hand: None,
             reader: router::is_of_pages(head.uri.path()).then(|| Reader::of(&head.headers)),
-            started,
-            stage_ended: started,
+            connection,
+            started: facts.began.unwrap_or(now),
+            stage_ended: now,
             answered: false,
             core,
         }
+    }
+
+    /// The request is proven to come from who it says: its connection may stay, and what it left unread is no obstacle.
+    pub(super) fn authenticated(&mut self) {
+        self.stage_ended(Stage::Signature);
+        self.close = false;
+        self.connection.authenticate();
     }
 
     /// A stage begins now, and not where the one before it ended.
@@ -98,7 +109,8 @@ impl Exchange {
     /// Replies, counts and logs.
     pub(super) fn finish(mut self, outcome: Result<Said, Failure>) -> Reply {
         let v1_merchant = self.merchant.as_deref().filter(|_| self.v1_proven);
-        let envelope = Envelope { request_id: &self.request_id, v1_merchant, close: self.close };
+        let hsts = self.rules.gateway.server.is_public();
+        let envelope = Envelope { request_id: &self.request_id, v1_merchant, close: self.close, hsts };
         let reason = match &outcome {
             Err(failure) => failure.reason(),
             Ok(_) => None,

@@ -511,7 +511,7 @@ impl Call {
     }
 
     pub fn arrival(&self) -> Arrival {
-        Arrival { peer: self.peer, facts: self.facts }
+        Arrival { peer: self.peer, facts: self.facts, connection: Arc::default() }
     }
 
     pub fn into_request(self) -> Request<Pieces> {
@@ -676,6 +676,7 @@ fn gateway_rules() -> GatewayRules {
         tls: TlsRules { certificate: PathBuf::new(), key: PathBuf::new(), generate: false, client_ca: None },
         admin_listen: "127.0.0.1:9090".parse().unwrap(),
         admin_token: None,
+        admin_hosts: Vec::new(),
         store: StoreRules {
             url: StoreUrl::Sqlite(PathBuf::new()),
             connections: 16,

@@ -12,7 +12,6 @@ use super::{Admitted, Core, whole_body};
 use crate::callback::relay;
 use crate::failure::{Failure, Refusal};
 use crate::http::admission;
-use crate::telemetry::Stage;
 
 impl Core {
     /// The same steps as for a merchant: the key is the order that the path names, and the address may be any. Whoever
@@ -42,8 +41,7 @@ impl Core {
         let body = headers
             .prove(recipe, relay::secrets(&rules, &addressee), head, body)
             .map_err(|refusal| self.held_up(refusal, address, &rules))?;
-        exchange.stage_ended(Stage::Signature);
-        exchange.close = false;
+        exchange.authenticated();
         admission::no_query_on_post(head)?;
         Ok(Admitted::Relayed(addressee, body))
     }

@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use super::accept::Slot;
+use super::slots::{ConnectionState, Slot};
 use super::transport::{Stream, Transport};
 use super::watch_io::{Watch, WatchIo};
 use super::workers::Lifecycle;
@@ -29,13 +29,28 @@ use crate::domain::canonical_ip;
 use crate::http::{Arrival, Peer, Protocol};
 use crate::rules::Limits;
 
-/// Serves a connection to its end. Never fails: what goes wrong concerns nobody but this client.
+/// Serves a connection until it ends, or its slot is another one's. Never fails: what goes wrong concerns nobody but this
+/// client.
 pub(super) async fn serve<S: Service>(
     socket: TcpStream,
     from: SocketAddr,
     shared: Arc<Shared<S>>,
-    mut lifecycle: Lifecycle,
+    lifecycle: Lifecycle,
     slot: Slot,
+) {
+    tokio::select! {
+        biased;
+        () = slot.state().evicted() => tracing::debug!(%from, "a connection made room for another one"),
+        () = serve_to_end(socket, from, shared, lifecycle, slot.state()) => {}
+    }
+}
+
+async fn serve_to_end<S: Service>(
+    socket: TcpStream,
+    from: SocketAddr,
+    shared: Arc<Shared<S>>,
+    mut lifecycle: Lifecycle,
+    state: &Arc<ConnectionState>,
 ) {
     let rules = (shared.settings.rules)();
     let opened = {
@@ -44,7 +59,7 @@ pub(super) async fn serve<S: Service>(
         let opening = timeout(rules.limits.head_timeout, opening);
         tokio::select! {
             opened = opening => opened,
-            () = lifecycle.draining() => return,
+            () = lifecycle.last_request() => return,
         }
     };
     let opened = match opened {
@@ -53,16 +68,16 @@ pub(super) async fn serve<S: Service>(
         Err(_elapsed) => return Refused::Timeout.record(from, &shared),
     };
     let ended = match opened.peer.protocol {
-        Protocol::Http1 => serve_http1(opened, &rules.limits, shared, lifecycle).await,
+        Protocol::Http1 => serve_http1(opened, &rules.limits, shared, lifecycle, state).await,
         // Boxed, so that connections of HTTP/1 do not carry room for it: three times what they need themselves.
-        Protocol::Http2 => Box::pin(http2::serve(opened.transport, opened.peer, &rules.limits, shared, lifecycle))
-            .await
-            .map_err(Into::into),
+        Protocol::Http2 => {
+            let serving = http2::serve(opened.transport, opened.peer, &rules.limits, shared, lifecycle, state);
+            Box::pin(serving).await.map_err(Into::into)
+        }
     };
     if let Err(error) = ended {
         tracing::debug!(%from, %error, "a connection ended early");
     }
-    drop(slot);
 }
 
 /// Why a connection ended before HTTP.
@@ -138,21 +153,23 @@ async fn serve_http1<S: Service>(
     limits: &Limits,
     shared: Arc<Shared<S>>,
     mut lifecycle: Lifecycle,
+    state: &Arc<ConnectionState>,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let Opened { transport, peer, plain_by_mistake } = opened;
-    let watch = Arc::new(Watch::default());
+    let watch = Arc::new(Watch::of(Arc::clone(state)));
     let mut io = WatchIo::new(transport, Arc::clone(&watch), limits, shared.settings.rest_after);
     if plain_by_mistake {
         io = io.refusing("this port speaks TLS: use https");
     }
     loop {
         // Many connections are opened long before they are used, and are kept long after: hyper, whose buffers are most of what
-        // a connection needs, comes with a request and goes when none comes behind it. It closes the ones that end or drain
-        // before.
-        tokio::select! {
-            biased;
-            () = lifecycle.draining() => {}
-            readable = poll_fn(|cx| io.poll_cleared(cx)) => readable?,
+        // a connection needs, comes with a request and goes when none comes behind it. It closes the ones that end before.
+        loop {
+            tokio::select! {
+                biased;
+                until = lifecycle.draining(), if !watch.is_draining() => watch.drain(until),
+                readable = poll_fn(|cx| io.poll_cleared(cx)) => break readable?,
+            }
         }
         let requests = serve_requests(io, Arc::clone(&watch), peer, limits, Arc::clone(&shared), lifecycle.clone());
         let Some(resting) = Box::pin(requests).await? else { return Ok(()) };
@@ -178,26 +195,23 @@ async fn serve_requests<S: Service>(
         // A replaced head is a little longer than the one it stands for.
         .max_buf_size((limits.head + 1024).max(16 * 1024))
         .serve_connection(io, service);
-    let served = poll_fn(|cx| match Pin::new(&mut connection).poll(cx) {
-        Poll::Ready(ended) => Poll::Ready(Some(ended)),
-        Poll::Pending if watch.take_rest() => Poll::Ready(None),
-        Poll::Pending => Poll::Pending,
-    });
-    let ended = tokio::select! {
-        // A drain is looked at first: a reply that is ready at the same moment says that it is the last.
-        biased;
-        () = lifecycle.draining() => {
-            Pin::new(&mut connection).graceful_shutdown();
-            connection.await
+    let served = loop {
+        let served = poll_fn(|cx| match Pin::new(&mut connection).poll(cx) {
+            Poll::Ready(ended) => Poll::Ready(Some(ended)),
+            Poll::Pending if watch.take_rest() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        });
+        tokio::select! {
+            biased;
+            // The connection ends by itself: after its reply, or when no other request has come in time.
+            until = lifecycle.draining(), if !watch.is_draining() => watch.drain(until),
+            served = served => break served,
         }
-        served = served => {
-            let Some(ended) = served else {
-                let http1::Parts { mut io, read_buf, .. } = connection.into_parts();
-                io.put_back(&read_buf);
-                return Ok(Some(io));
-            };
-            ended
-        }
+    };
+    let Some(ended) = served else {
+        let http1::Parts { mut io, read_buf, .. } = connection.into_parts();
+        io.put_back(&read_buf);
+        return Ok(Some(io));
     };
     if watch.was_silent() {
         shared.settings.metrics.connection_refused("timeout");
@@ -212,9 +226,13 @@ async fn answer_http1<S: Service>(
     shared: Arc<Shared<S>>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let facts = watch.take_facts();
+    let connection = watch.connection();
+    connection.begin_request();
+    let arrival = Arrival { peer, facts, connection: Arc::clone(connection) };
     // Boxed: hyper keeps room for this future as long as the connection lives, which mostly waits.
-    let mut response = Box::pin(shared.service.call(request.map(Inbound::http1), Arrival { peer, facts })).await;
-    if facts.violation.is_some() || watch.body_open() {
+    let mut response = Box::pin(shared.service.call(request.map(Inbound::http1), arrival)).await;
+    connection.end_request();
+    if facts.violation.is_some() || watch.body_open() || shared.is_leaving() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     Ok(response)
@@ -231,9 +249,9 @@ mod tests {
 
     use super::*;
     use crate::domain::UnixMillis;
-    use crate::http::listener::ListenerSettings;
     use crate::http::listener::rests::Rests;
     use crate::http::listener::workers::Life;
+    use crate::http::listener::{ConnectionSlots, ListenerSettings};
     use crate::rules::{LoadOptions, load};
 
     struct Fine;
@@ -271,7 +289,9 @@ mod tests {
             workers: NonZeroUsize::MIN,
             rest_after,
         };
-        let shared = Arc::new(Shared { service: Fine, settings, rests: Rests::default() });
+        let slots = ConnectionSlots::new(Arc::clone(&settings.rules), Arc::clone(&settings.metrics));
+        let shared =
+            Arc::new(Shared { service: Fine, settings, slots, leaving: Arc::default(), rests: Rests::default() });
         let (_life, lifecycle) = watch::channel(Life::Serving);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();

@@ -15,6 +15,7 @@ use http_body_util::{BodyExt as _, Full};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use super::slots::ConnectionState;
 use super::transport::Transport;
 use super::workers::Lifecycle;
 use super::{Inbound, Service, Shared, head};
@@ -46,8 +47,9 @@ pub(super) async fn serve<S: Service>(
     limits: &Limits,
     shared: Arc<Shared<S>>,
     mut lifecycle: Lifecycle,
+    state: &Arc<ConnectionState>,
 ) -> Result<(), h2::Error> {
-    let activity = Arc::new(Activity::new());
+    let activity = Arc::new(Activity::new(Arc::clone(state)));
     let mut idle = pin!(activity.idle(limits));
     let mut connection = tokio::select! {
         connection = builder(limits).handshake(transport) => connection?,
@@ -59,10 +61,19 @@ pub(super) async fn serve<S: Service>(
     let pings = connection.ping_pong();
     let mut serving = Serving { connection, peer, head_limit: limits.head, activity: Arc::clone(&activity), shared };
     let mut lost = pin!(lost(pings));
+    // A connection that was opened while clients are asked to leave serves at least one request: GOAWAY follows that.
+    let opened_late = serving.shared.is_leaving();
+    let goaway = async {
+        if opened_late {
+            lifecycle.draining().await;
+        } else {
+            lifecycle.leaving().await;
+        }
+    };
     tokio::select! {
         ended = serving.accept(lost.as_mut()) => return ended,
         () = idle => {}
-        () = lifecycle.draining() => {
+        () = goaway => {
             serving.connection.graceful_shutdown();
             return serving.accept(lost).await;
         }
@@ -129,9 +140,12 @@ impl<S: Service> Serving<S> {
             let (request, respond) = accepted?;
             let facts = head::judge_http2(&request, self.head_limit);
             let (request, wanted) = with_body(request);
-            let arrival = Arrival { peer: self.peer, facts };
+            let arrival = Arrival { peer: self.peer, facts, connection: Arc::clone(&self.activity.connection) };
             let open = OpenRequest::new(&self.activity);
             tokio::spawn(answer(request, arrival, wanted, respond, open, Arc::clone(&self.shared)));
+            if self.shared.is_leaving() {
+                self.connection.graceful_shutdown();
+            }
         }
     }
 }
@@ -220,7 +234,10 @@ fn date() -> Option<HeaderValue> {
 
 /// The requests of a connection, for its idle time.
 #[derive(Debug)]
-struct Activity(Mutex<Requests>);
+struct Activity {
+    connection: Arc<ConnectionState>,
+    requests: Mutex<Requests>,
+}
 
 #[derive(Debug)]
 struct Requests {
@@ -230,24 +247,26 @@ struct Requests {
 }
 
 impl Activity {
-    const fn new() -> Self {
-        Self(Mutex::new(Requests { open: 0, idle_since: None }))
+    const fn new(connection: Arc<ConnectionState>) -> Self {
+        Self { connection, requests: Mutex::new(Requests { open: 0, idle_since: None }) }
     }
 
     fn with<T>(&self, look: impl FnOnce(&mut Requests) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Ready when the first request has not come within `head_timeout`, or none was open for `idle_timeout`.
+    /// Ready when the first request has not come within `head_timeout`, or none was open for `idle_timeout`; for `head_timeout`
+    /// while none was authenticated.
     async fn idle(&self, limits: &Limits) {
         let first_until = Instant::now() + limits.head_timeout;
         let mut now = Instant::now();
         loop {
             // A connection that falls idle after this look cannot have been so for long enough before the next one.
-            let next_look = now + limits.idle_timeout;
+            let span = if self.connection.is_authenticated() { limits.idle_timeout } else { limits.head_timeout };
+            let next_look = now + limits.idle_timeout.min(limits.head_timeout);
             let idle_until = self.with(|requests| match (requests.open, requests.idle_since) {
                 (0, None) => first_until,
-                (0, Some(since)) => since + limits.idle_timeout,
+                (0, Some(since)) => since + span,
                 _ => next_look,
             });
             if idle_until <= now {
@@ -265,6 +284,7 @@ struct OpenRequest(Arc<Activity>);
 impl OpenRequest {
     fn new(activity: &Arc<Activity>) -> Self {
         activity.with(|requests| requests.open += 1);
+        activity.connection.begin_request();
         Self(Arc::clone(activity))
     }
 }
@@ -274,6 +294,9 @@ impl Drop for OpenRequest {
         self.0.with(|requests| {
             requests.open -= 1;
             requests.idle_since = Some(Instant::now());
+            if requests.open == 0 {
+                self.0.connection.end_request();
+            }
         });
     }
 }

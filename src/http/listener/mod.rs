@@ -1,6 +1,6 @@
 //! The way from a TCP socket to a request, and back (contract sections 1 to 3).
 //!
-//! `accept` (limit, back-off) -> `workers` (one thread, one runtime each) -> `connection` (PROXY header, TLS, time-outs)
+//! `accept` (`slots`: the limit; back-off) -> `workers` (one thread, one runtime each) -> `connection` (PROXY header, TLS, time-outs)
 //! -> hyper, or `http2` -> [`Service`]. Over HTTP/1, hyper reads through `watch_io`, which judges every head (`head`, and
 //! before it `usual`, which needs no parser; `authority`) and follows every body (`framing`) before hyper does; over HTTP/2
 //! the head is judged after h2. Either way the verdict reaches the service as [`HeadFacts`](super::HeadFacts) beside the
@@ -17,6 +17,7 @@ mod inbound;
 mod proxy_header;
 mod pulse;
 mod rests;
+mod slots;
 pub mod tls;
 mod transport;
 mod usual;
@@ -29,6 +30,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -38,7 +40,7 @@ use http_body_util::Full;
 use rustls::ServerConfig;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::Arrival;
 use crate::rules::{ClientRules, Limits};
@@ -49,9 +51,13 @@ use workers::{Life, Lifecycle};
 pub use head::check_head;
 pub use inbound::Inbound;
 pub use pulse::Pulse;
+pub use slots::{ConnectionSlots, ConnectionState};
 
 /// Connections that may wait in the kernel to be accepted.
 const BACKLOG: i32 = 1024;
+/// How long a connection between two requests may send another one when the listener stops accepting: a request that crossed
+/// the signal on its way here is answered, and so is one of a client that sends without pause.
+const LAST_REQUEST: Duration = Duration::from_millis(500);
 /// How long the threads may take to end when requests are cut off.
 const CUT_TIME: Duration = Duration::from_secs(1);
 
@@ -71,11 +77,14 @@ pub struct ConnectionRules {
     pub tls: Option<Arc<ServerConfig>>,
 }
 
+/// Gives the rules in force.
+pub type RulesSource = Arc<dyn Fn() -> Arc<ConnectionRules> + Send + Sync>;
+
 /// How a listener serves.
 #[derive(Clone)]
 pub struct ListenerSettings {
     /// Asked for every connection, so that a reload is live.
-    pub rules: Arc<dyn Fn() -> Arc<ConnectionRules> + Send + Sync>,
+    pub rules: RulesSource,
     /// `[clients]`. With `proxy_protocol` and `trusted_proxies`, only those may connect.
     pub clients: ClientRules,
     /// Counts connections.
@@ -100,7 +109,16 @@ pub fn available_workers() -> NonZeroUsize {
 struct Shared<S> {
     service: S,
     settings: ListenerSettings,
+    slots: Arc<ConnectionSlots>,
+    /// Whether clients are to leave: replies over HTTP/1 close their connections.
+    leaving: Arc<AtomicBool>,
     rests: Rests,
+}
+
+impl<S> Shared<S> {
+    fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::Acquire)
+    }
 }
 
 /// A bound address. The kernel queues connections from here on; they are accepted once it serves.
@@ -150,7 +168,15 @@ impl Listener {
         let (running, ended) = mpsc::channel(1);
         let lifecycle = Lifecycle::new(receiver);
         let count = settings.workers;
-        let shared = Arc::new(Shared { service, settings, rests: Rests::default() });
+        let slots = ConnectionSlots::new(Arc::clone(&settings.rules), Arc::clone(&settings.metrics));
+        let leaving = Arc::new(AtomicBool::new(false));
+        let shared = Arc::new(Shared {
+            service,
+            settings,
+            slots: Arc::clone(&slots),
+            leaving: Arc::clone(&leaving),
+            rests: Rests::default(),
+        });
         let (workers, mut runtimes) = workers::start(count, &shared, &lifecycle, &running)?;
 
         let (runtime, socket) = (workers::runtime()?, self.socket);
@@ -164,15 +190,16 @@ impl Listener {
             });
             drop(running);
         })?;
-        Ok(Handle { address: self.address, pulse: Pulse::of(runtimes), life, ended })
+        Ok(Handle { address: self.address, pulse: Pulse::of(runtimes), slots, leaving, life, ended })
     }
 }
 
 /// A serving listener. Dropping it ends everything at once.
-#[derive(Debug)]
 pub struct Handle {
     address: SocketAddr,
     pulse: Pulse,
+    slots: Arc<ConnectionSlots>,
+    leaving: Arc<AtomicBool>,
     life: watch::Sender<Life>,
     ended: mpsc::Receiver<Infallible>,
 }
@@ -190,10 +217,25 @@ impl Handle {
         self.pulse.clone()
     }
 
-    /// Stops to accept, lets every connection finish what it has begun (HTTP/1: the current request, HTTP/2: the open
-    /// streams) and every task that the service spawned, and drops what is left after `grace`. True: nothing was left.
+    /// Tells whether it has room for another connection.
+    #[must_use]
+    pub fn slots(&self) -> Arc<ConnectionSlots> {
+        Arc::clone(&self.slots)
+    }
+
+    /// Asks clients to leave: every reply over HTTP/1 says `Connection: close` from now on, and HTTP/2 gets GOAWAY. New
+    /// connections are still accepted.
+    pub fn send_clients_away(&self) {
+        self.leaving.store(true, Ordering::Release);
+        self.life.send_replace(Life::Leaving);
+    }
+
+    /// Stops to accept, lets every connection finish what it has begun (HTTP/1: the current request, and one that arrives
+    /// within [`LAST_REQUEST`]; HTTP/2: the open streams) and every task that the service spawned, and drops what is left
+    /// after `grace`. True: nothing was left.
     pub async fn drain(mut self, grace: Duration) -> bool {
-        self.life.send_replace(Life::Draining);
+        self.leaving.store(true, Ordering::Release);
+        self.life.send_replace(Life::Draining { last_request: Instant::now() + LAST_REQUEST.min(grace / 2) });
         if timeout(grace, self.ended.recv()).await.is_ok() {
             return true;
         }

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::deadline::Deadline;
 use super::framing::Framing;
 use super::head::{self, Refused, Scan, Scanner};
+use super::slots::ConnectionState;
 use super::transport::Transport;
 use crate::http::{HeadFacts, HeadFault};
 use crate::rules::Limits;
@@ -35,10 +36,15 @@ const EMPTY_LINES: u8 = 4;
 /// What the watcher tells the service of its connection. There is never more than one request between the two: hyper reads
 /// the next head when the last reply is written.
 #[derive(Debug, Default)]
-pub(super) struct Watch(Mutex<Seen>);
+pub(super) struct Watch {
+    connection: Arc<ConnectionState>,
+    seen: Mutex<Seen>,
+}
 
 #[derive(Debug, Default)]
 struct Seen {
+    /// While the listener drains: until when another request may begin.
+    last_request: Option<Instant>,
     facts: Option<HeadFacts>,
     body_open: bool,
     silent: bool,
@@ -46,6 +52,24 @@ struct Seen {
 }
 
 impl Watch {
+    pub(super) fn of(connection: Arc<ConnectionState>) -> Self {
+        Self { connection, seen: Mutex::default() }
+    }
+
+    /// What the limit of connections knows of this one.
+    pub(super) const fn connection(&self) -> &Arc<ConnectionState> {
+        &self.connection
+    }
+
+    /// Lets the connection end when no other request begins until then. It has to be polled after this.
+    pub(super) fn drain(&self, last_request: Instant) {
+        self.lock().last_request = Some(last_request);
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        self.lock().last_request.is_some()
+    }
+
     /// The facts of the head that hyper was last given.
     pub(super) fn take_facts(&self) -> HeadFacts {
         let unwatched = HeadFacts::violating(HeadFault::Malformed, "the request could not be read");
@@ -75,7 +99,7 @@ impl Watch {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,6 +121,8 @@ pub(super) struct WatchIo {
     timer: Deadline,
     /// Empty lines seen since the last request.
     empty_lines: u8,
+    /// When the head that is being read began, if it did not come in one piece.
+    began: Option<std::time::Instant>,
     /// Every head is refused for this, whatever it says.
     refusing: Option<&'static str>,
     /// Whether a reply that is being written has let other connections go first.
@@ -159,6 +185,7 @@ impl WatchIo {
             phase: Phase::head(Waiting::First),
             timer: Deadline::at(Instant::now() + limits.head_timeout),
             empty_lines: 0,
+            began: None,
             refusing: None,
             others_went_first: false,
         }
@@ -220,7 +247,9 @@ impl WatchIo {
                 Ok(framing) => self.clear_head(length, framing),
                 Err(refused) => self.refuse(&refused),
             },
-            Scan::Partial if self.input.len() <= self.head_limit => {}
+            Scan::Partial if self.input.len() <= self.head_limit => {
+                self.began.get_or_insert_with(std::time::Instant::now);
+            }
             Scan::Complete(_) | Scan::Partial => self.refuse_partial(head::too_large()),
             Scan::BareLineEnd => self.refuse_partial(head::bare_line_end()),
         }
@@ -231,7 +260,7 @@ impl WatchIo {
         self.rests = false;
         self.empty_lines = 0;
         let body_open = !framing.is_done();
-        self.watch.show(HeadFacts::default(), body_open);
+        self.watch.show(HeadFacts { began: self.began.take(), ..HeadFacts::default() }, body_open);
         self.phase = if body_open { Phase::Body(framing) } else { Phase::head(Waiting::Idle) };
     }
 
@@ -244,7 +273,7 @@ impl WatchIo {
     fn refuse(&mut self, refused: &Refused) {
         self.input = BytesMut::from(refused.replacement.as_slice());
         self.cleared = self.input.len();
-        self.watch.show(refused.facts, false);
+        self.watch.show(HeadFacts { began: self.began.take(), ..refused.facts }, false);
         self.phase = Phase::Refused;
     }
 
@@ -267,8 +296,9 @@ impl WatchIo {
     fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let Phase::Head { waiting, deadline, .. } = &mut self.phase else { return Poll::Pending };
         let waiting = *waiting;
-        let span = if waiting == Waiting::Idle { self.idle_timeout } else { self.head_timeout };
-        let deadline = *deadline.get_or_insert_with(|| Instant::now() + span);
+        let may_rest = waiting == Waiting::Idle && self.watch.connection().is_authenticated();
+        let span = if may_rest { self.idle_timeout } else { self.head_timeout };
+        let mut deadline = *deadline.get_or_insert_with(|| Instant::now() + span);
         let rests_at = deadline.checked_sub(span).map_or(deadline, |since| since + self.rest_after);
         if waiting == Waiting::Idle && !self.rests && rests_at < deadline {
             ready!(self.timer.poll(cx, rests_at));
@@ -276,12 +306,14 @@ impl WatchIo {
             // A reply that nobody reads is still with hyper.
             self.watch.lock().rests = !self.others_went_first;
         }
+        let last_request = self.watch.lock().last_request.filter(|_| waiting != Waiting::Rest);
+        deadline = last_request.map_or(deadline, |last| last.min(deadline));
         ready!(self.timer.poll(cx, deadline));
         if waiting == Waiting::Rest {
             self.refuse_partial(head::too_slow());
             Poll::Ready(Ok(true))
         } else {
-            self.watch.lock().silent = waiting == Waiting::First;
+            self.watch.lock().silent = waiting == Waiting::First && last_request.is_none();
             self.transport.close_quickly();
             Poll::Ready(Ok(false))
         }

@@ -12,8 +12,9 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
-use super::accept::Slot;
+use super::slots::Slot;
 use super::{Service, Shared, connection};
 
 /// Connections that may wait for one worker.
@@ -22,12 +23,14 @@ const QUEUE: usize = 1024;
 const DRAIN_POLL: Duration = Duration::from_millis(5);
 
 /// Where the listener is in its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
     /// Accepting.
     Serving,
-    /// Finishing what is in flight.
-    Draining,
+    /// Accepting, while clients are asked to leave.
+    Leaving,
+    /// Finishing what is in flight. A connection between two requests may begin another one until `last_request`.
+    Draining { last_request: Instant },
     /// Dropping what is left.
     Cut,
 }
@@ -41,9 +44,23 @@ impl Lifecycle {
         Self(receiver)
     }
 
-    /// Ready when no new request may be taken.
-    pub(super) async fn draining(&mut self) {
-        let _ = self.0.wait_for(|life| *life >= Life::Draining).await;
+    /// Ready when clients are asked to leave.
+    pub(super) async fn leaving(&mut self) {
+        let _ = self.0.wait_for(|life| *life != Life::Serving).await;
+    }
+
+    /// Ready when no new connection is taken; until when the ones that are open may begin another request.
+    pub(super) async fn draining(&mut self) -> Instant {
+        match self.0.wait_for(|life| !matches!(life, Life::Serving | Life::Leaving)).await.as_deref() {
+            Ok(Life::Draining { last_request }) => *last_request,
+            _ => Instant::now(),
+        }
+    }
+
+    /// Ready when no new request may begin.
+    pub(super) async fn last_request(&mut self) {
+        let until = self.draining().await;
+        tokio::time::sleep_until(until).await;
     }
 
     /// Ready when everything has to end.

@@ -9,7 +9,7 @@ use http::Uri;
 use toml::Spanned;
 
 use super::{Context, Here};
-use crate::domain::{BrowserUrl, CallbackUrl};
+use crate::domain::{BrowserUrl, CallbackUrl, is_host};
 use crate::rules::files::{Role, is_absent};
 use crate::rules::postgres::DEFAULT_CONNECTIONS;
 use crate::rules::raw::{
@@ -51,7 +51,8 @@ impl Context<'_> {
             return None;
         };
         let (here, raw) = self.read::<RawGateway>(file)?;
-        let (admin_listen, admin_token) = self.admin(here, raw.admin.get().unwrap_or(&RawAdmin::default()));
+        let (admin_listen, admin_token, admin_hosts) =
+            self.admin(here, raw.admin.get().unwrap_or(&RawAdmin::default()));
         let store = self.store(here, raw.store.get().unwrap_or(&RawStore::default()));
         let tls = self.tls(here, raw.tls.get().unwrap_or(&RawTls::default()));
         let made = tls.generate.then(|| tls.certificate.with_file_name("ca.pem"));
@@ -66,6 +67,7 @@ impl Context<'_> {
             tls,
             admin_listen,
             admin_token,
+            admin_hosts,
             pages: self.page_rules(here, raw.pages.get().unwrap_or(&RawPages::default()), &store),
             store,
             callbacks: self.callbacks(here, raw.callbacks.get().unwrap_or(&RawCallbacks::default()), made),
@@ -105,7 +107,7 @@ impl Context<'_> {
         None
     }
 
-    fn admin(&mut self, here: Here<'_>, raw: &RawAdmin) -> (SocketAddr, Option<Secrets>) {
+    fn admin(&mut self, here: Here<'_>, raw: &RawAdmin) -> (SocketAddr, Option<Secrets>, Vec<Box<str>>) {
         let listen = raw.listen.or(loopback(9090));
         if let Some(given) = raw.listen.given()
             && !listen.ip().to_canonical().is_loopback()
@@ -113,7 +115,12 @@ impl Context<'_> {
         {
             self.problem(here, given.span(), "`admin.token` is required when `admin.listen` is not on loopback");
         }
-        (listen, self.secrets(here, &raw.token))
+        let hosts = raw.hosts.get().map_or(&[][..], |list| list.0.as_slice());
+        for host in hosts.iter().filter(|host| !is_host(host.get_ref())) {
+            self.problem(here, host.span(), "`admin.hosts` must hold host names or IP addresses, without a port");
+        }
+        let hosts = hosts.iter().map(|host| host.get_ref().to_ascii_lowercase().into()).collect();
+        (listen, self.secrets(here, &raw.token), hosts)
     }
 
     pub(super) fn store(&mut self, here: Here<'_>, raw: &RawStore) -> StoreRules {

@@ -109,6 +109,7 @@ pub(super) const GATEWAY: &[Key] = &[
     key("tls.generate", Kind::Flag, "false", PLAIN),
     key("tls.client_ca", Kind::Path, "", Told::As(Refuses, "callers without a certificate that it signed are refused")),
     key("admin.listen", Kind::Socket, "\"127.0.0.1:9090\"", OTHER),
+    key("admin.hosts", Kind::Paths, "[]", OTHER),
     key("admin.token", Kind::Secrets, "", Told::Secrets("admin token")),
     key(
         "store.url",

@@ -89,6 +89,9 @@ raw_table! {
         /// The bearer token, a secret or a list of secrets: `"env:NAME"`, `"file:PATH"` or the secret itself. Required
         /// when `listen` is not on loopback.
         token: RawSecrets where { "examples": ["env:PAYBRIDGE_ADMIN_TOKEN"] },
+        /// Names that `Host` may have besides loopback and the listening address, without a port. A request with the token may
+        /// name any.
+        hosts: List<String> = [] where { "examples": [["console.example"]] },
     }
 }
 
@@ -197,14 +200,16 @@ raw_table! {
         body: Size = "64KiB" where { "minimum": 256 },
         /// The largest request head: a size such as `"16KiB"`, or plain bytes, at least 1 KiB.
         head: Size = "16KiB" where { "minimum": 1024 },
-        /// How long a whole head may take, and the first one after the handshake: a span of time.
+        /// How long a whole head may take, and the first one after the handshake; also between two requests of a connection on
+        /// which nothing was authenticated yet: a span of time.
         head_timeout: Duration = "10s" where { "pattern": LONGER_THAN_ZERO },
         /// How long a whole body may take: a span of time. Longer is 408.
         body_timeout: Duration = "10s" where { "pattern": LONGER_THAN_ZERO },
         /// How long a connection may rest between two requests: a span of time.
         idle_timeout: Duration = "75s" where { "pattern": LONGER_THAN_ZERO },
         /// How many connections are open at once; fewer when the limit of open files leaves less room, and a warning says
-        /// so.
+        /// so. When all are taken, a new one takes the place of the one that has been idle longest, first of those on which
+        /// nothing was authenticated.
         connections: u32 = 10000,
         /// How many failed authentications an address has before its failing requests are 429: a rate. Each
         /// gateway counts by itself.

@@ -20,7 +20,7 @@ fn of_the_gateway() {
     assert_eq!(gateway.tls.key, base.join("certs/server.key"));
     assert!(!gateway.tls.generate && gateway.tls.client_ca.is_none());
     assert_eq!(gateway.admin_listen, "127.0.0.1:9090".parse().unwrap());
-    assert!(gateway.admin_token.is_none());
+    assert!(gateway.admin_token.is_none() && gateway.admin_hosts.is_empty());
     assert_eq!(gateway.store.url, StoreUrl::Sqlite(base.join("data/paybridge.db")));
     assert_eq!(gateway.store.keys.create_at.as_deref(), Some(&*base.join("secrets/store.key")));
     assert!(gateway.store.keys.keys.is_empty());
@@ -82,7 +82,7 @@ fn what_is_said_counts() {
     let gateway = "\
         [server]\nlisten = \"[::1]:0\"\npublic_url = \"https://pay.example.com/\"\nshutdown_grace = \"250ms\"\n\
         [tls]\ncertificate = \"/etc/x.pem\"\nclient_ca = \"clients.pem\"\n\
-        [admin]\nlisten = \"0.0.0.0:1\"\ntoken = [\"a\", \"b\"]\n\
+        [admin]\nlisten = \"0.0.0.0:1\"\ntoken = [\"a\", \"b\"]\nhosts = [\"Console.Example\"]\n\
         [store]\nurl = \"sqlite:/var/x.db\"\n\
         [pages]\nsecret = \"p\"\n\
         [limits]\nbody = 1000\nhead = \"1MiB\"\nunauthenticated_per_ip = { per_second = 7 }\n\
@@ -95,6 +95,7 @@ fn what_is_said_counts() {
     assert_eq!(gateway.tls.certificate, Path::new("/etc/x.pem"));
     assert_eq!(gateway.tls.client_ca.unwrap(), rules.path().join("clients.pem"));
     assert_eq!(gateway.admin_token.unwrap().verifying().count(), 2);
+    assert_eq!(gateway.admin_hosts, ["console.example".into()]);
     assert_eq!(gateway.store.url, StoreUrl::Sqlite("/var/x.db".into()));
     assert_eq!(gateway.pages.secret.unwrap().signing().expose(), b"p");
     assert_eq!((gateway.limits.body, gateway.limits.head), (1000, 1 << 20));

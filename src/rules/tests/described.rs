@@ -104,7 +104,7 @@ const WHOLE: [(FileKind, &str); 6] = [
 const WHOLE_GATEWAY: &str = r#"
 server = { listen = "127.0.0.1:1", public_url = "https://pay.example", shutdown_grace = "1s", drain_delay = "1s" }
 tls = { certificate = "../a.pem", key = "../a.key", generate = false }
-admin = { listen = "127.0.0.1:2", token = "t" }
+admin = { listen = "127.0.0.1:2", token = "t", hosts = ["console.example"] }
 store = { url = "sqlite:../x.db", connections = 9, keys = ["file:../x.key"] }
 pages = { secret = ["p", "q"], link_lifetime = "1m", return_lifetime = "1d", language = "en" }
 [engine]

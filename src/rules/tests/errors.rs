@@ -28,6 +28,7 @@ fn in_the_gateway() {
     gateway("[tls]\ngenerate = \"yes\"", "2:12", "`tls.generate` must be true or false, not a string");
     gateway("[admin]\nlisten = \"0.0.0.0:9\"", "2:10", "`admin.token` is required");
     gateway("[admin]\ntoken = \"\"", "2:9", "must not be empty");
+    gateway("[admin]\nhosts = [\"a.example\", \"b.example:1\"]", "2:23", "without a port");
     gateway("[admin]\ntoken = []", "2:9", "must name at least one secret");
     gateway("[store]\nurl = \"postgres://h/db\"", "2:7", "`store.url` names no user");
     gateway("[store]\nurl = \"postgresql://u@/db\"", "2:7", "`store.url` names no host");

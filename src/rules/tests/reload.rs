@@ -74,6 +74,7 @@ fn every_key_that_needs_a_restart_has_its_name() {
         ),
         ("[server]\ndrain_delay = \"1s\"", &["server.drain_delay"]),
         ("[admin]\nlisten = \"127.0.0.1:1\"", &["admin.listen"]),
+        ("[admin]\nhosts = [\"a.example\"]", &["admin.hosts"]),
         (&format!("[admin]\ntoken = \"{secret}\""), &["admin.token"]),
         (&format!("[admin]\ntoken = [\"other\", \"{secret}\"]"), &["admin.token"]),
         ("[store]\nkeys = [\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"]", &["store.keys"]),

@@ -1,0 +1,388 @@
+//! The connections that are open, counted against `limits.connections`, and which of them makes room when all slots are
+//! taken (contract section 3, step 1).
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use super::RulesSource;
+use crate::telemetry::Metrics;
+
+/// How many connections to evict are chosen in one pass over all of them. A client that opens connections without end then
+/// costs one pass for so many, and not one for each.
+const CHOSEN_AT_ONCE: usize = 64;
+/// How many evicted connections may still be open when another one is accepted: each has a file, beyond the limit.
+const CLOSING: usize = 32;
+
+/// What the limit of connections knows of one of them: since when it has been idle, and whether a request on it was ever
+/// authenticated.
+///
+/// Until the first authentication it may be evicted at any moment, in the midst of a request too; after that only between
+/// requests.
+#[derive(Debug)]
+pub struct ConnectionState {
+    opened: Instant,
+    /// [`EVICTED`], or the milliseconds from `opened` since when it is idle, above [`AUTHENTICATED`] and [`BUSY`].
+    bits: AtomicU64,
+    evicted: Notify,
+}
+
+/// A request that may not be cut off is being served.
+const BUSY: u64 = 1;
+/// A request was authenticated.
+const AUTHENTICATED: u64 = 2;
+const FLAGS: u32 = 2;
+const EVICTED: u64 = u64::MAX;
+
+impl Default for ConnectionState {
+    fn default() -> Self {
+        Self { opened: Instant::now(), bits: AtomicU64::new(0), evicted: Notify::new() }
+    }
+}
+
+impl ConnectionState {
+    /// Notes that a request begins.
+    pub fn begin_request(&self) {
+        self.update(|bits| if bits & AUTHENTICATED == 0 { bits } else { bits | BUSY });
+    }
+
+    /// Notes that the request was authenticated: from here on it is not cut off.
+    pub fn authenticate(&self) {
+        self.update(|bits| bits | AUTHENTICATED | BUSY);
+    }
+
+    /// Notes that every request was replied to: the connection is idle from now on.
+    pub fn end_request(&self) {
+        let idle_since = u64::try_from(self.opened.elapsed().as_millis()).unwrap_or_default();
+        self.update(|bits| idle_since << FLAGS | bits & AUTHENTICATED);
+    }
+
+    /// Returns whether a request was ever authenticated.
+    #[must_use]
+    pub fn is_authenticated(&self) -> bool {
+        self.bits.load(Ordering::Acquire) & AUTHENTICATED != 0
+    }
+
+    /// Waits until the connection has to make room for another one.
+    pub async fn evicted(&self) {
+        // A permit is kept for a connection that does not wait yet.
+        self.evicted.notified().await;
+    }
+
+    fn update(&self, change: impl Fn(u64) -> u64) {
+        // Nothing can change once it is evicted.
+        let _ =
+            self.bits.fetch_update(Ordering::AcqRel, Ordering::Acquire, |bits| (bits != EVICTED).then(|| change(bits)));
+    }
+
+    /// Returns what a connection can be evicted by, unless it is busy or gone.
+    fn candidate(&self) -> Option<Candidate> {
+        let bits = self.bits.load(Ordering::Acquire);
+        // Evicted ones have the bit, too.
+        if bits & BUSY != 0 {
+            return None;
+        }
+        let idle_since = self.opened + Duration::from_millis(bits >> FLAGS);
+        Some(Candidate { authenticated: bits & AUTHENTICATED != 0, idle_since, slot: 0, bits })
+    }
+}
+
+/// A connection that may be evicted, the first choice first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    authenticated: bool,
+    idle_since: Instant,
+    slot: usize,
+    /// What its state was when it was chosen: it is evicted if that is its state still.
+    bits: u64,
+}
+
+/// All slots of a listener.
+pub struct ConnectionSlots {
+    rules: RulesSource,
+    metrics: Arc<Metrics>,
+    /// Whether the last accept brought a connection.
+    accepting: AtomicBool,
+    /// An evicted connection was closed.
+    closed: Notify,
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    slots: Vec<Option<Arc<ConnectionState>>>,
+    free: Vec<usize>,
+    /// Evicted, and not closed yet.
+    closing: usize,
+    /// To be evicted next, the first choice last.
+    chosen: Vec<Candidate>,
+}
+
+impl ConnectionSlots {
+    /// Makes the slots of a listener, all of them free.
+    #[must_use]
+    pub fn new(rules: RulesSource, metrics: Arc<Metrics>) -> Arc<Self> {
+        Arc::new(Self {
+            rules,
+            metrics,
+            accepting: AtomicBool::new(true),
+            closed: Notify::new(),
+            table: Mutex::default(),
+        })
+    }
+
+    /// Takes a slot for a new connection, if need be that of another one. `None`: every connection is busy.
+    pub(super) fn take(self: &Arc<Self>) -> Option<Slot> {
+        let limit = (self.rules)().limits.connections;
+        let mut table = self.table();
+        if table.open() >= limit {
+            let authenticated = table.evict()?;
+            self.metrics.connection_evicted(authenticated);
+        }
+        let state = Arc::new(ConnectionState::default());
+        let index = table.insert(Arc::clone(&state));
+        drop(table);
+        self.metrics.connection_opened();
+        Some(Slot { slots: Arc::clone(self), index, state })
+    }
+
+    /// Waits while too many evicted connections are still open.
+    pub(super) async fn closed(&self) {
+        while self.table().closing >= CLOSING {
+            self.closed.notified().await;
+        }
+    }
+
+    /// Notes whether connections can be accepted.
+    pub(super) fn set_accepting(&self, accepting: bool) {
+        self.accepting.store(accepting, Ordering::Release);
+    }
+
+    /// Returns what keeps new connections from being served.
+    ///
+    /// # Errors
+    /// Every connection that the limit allows is busy, or the system lets none be accepted.
+    pub fn check(&self) -> Result<(), &'static str> {
+        if !self.accepting.load(Ordering::Acquire) {
+            return Err("connections cannot be accepted");
+        }
+        let limit = (self.rules)().limits.connections;
+        let table = self.table();
+        let room = table.open() < limit || table.candidates().next().is_some();
+        if room { Ok(()) } else { Err("all connections that limits.connections allows are busy") }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    const fn open(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    fn insert(&mut self, state: Arc<ConnectionState>) -> usize {
+        if let Some(index) = self.free.pop() {
+            self.slots[index] = Some(state);
+            return index;
+        }
+        self.slots.push(Some(state));
+        self.slots.len() - 1
+    }
+
+    fn remove(&mut self, index: usize, state: &Arc<ConnectionState>) {
+        // The slot of an evicted connection may be another one's by now.
+        if self.slots[index].as_ref().is_some_and(|held| Arc::ptr_eq(held, state)) {
+            self.slots[index] = None;
+            self.free.push(index);
+        } else {
+            self.closing -= 1;
+        }
+    }
+
+    fn candidates(&self) -> impl Iterator<Item = Candidate> {
+        let slots = self.slots.iter().enumerate();
+        slots.filter_map(|(slot, state)| Some(Candidate { slot, ..state.as_ref()?.candidate()? }))
+    }
+
+    /// Evicts the connection that has been idle longest, first of those on which nothing was ever authenticated. Returns
+    /// whether it was authenticated; `None`: all are busy.
+    fn evict(&mut self) -> Option<bool> {
+        loop {
+            if self.chosen.is_empty() {
+                self.choose();
+            }
+            let Candidate { authenticated, slot, bits, .. } = self.chosen.pop()?;
+            let Some(state) = &self.slots[slot] else { continue };
+            if state.bits.compare_exchange(bits, EVICTED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                state.evicted.notify_one();
+                self.slots[slot] = None;
+                self.free.push(slot);
+                self.closing += 1;
+                return Some(authenticated);
+            }
+        }
+    }
+
+    fn choose(&mut self) {
+        let mut candidates: Vec<_> = self.candidates().collect();
+        if let Some(last) = candidates.len().checked_sub(1) {
+            let (chosen, _, _) = candidates.select_nth_unstable(last.min(CHOSEN_AT_ONCE));
+            let count = (chosen.len() + 1).min(CHOSEN_AT_ONCE);
+            candidates.truncate(count);
+        }
+        candidates.sort_unstable_by(|one, other| other.cmp(one));
+        // The next connection is not authenticated yet, and then the first to go: beyond one, no authenticated one is chosen.
+        let keep = candidates.iter().position(|candidate| !candidate.authenticated);
+        let first_unauthenticated = keep.unwrap_or(candidates.len().saturating_sub(1));
+        candidates.drain(..first_unauthenticated);
+        self.chosen = candidates;
+    }
+}
+
+/// A slot that is taken, until it is dropped or evicted.
+pub(super) struct Slot {
+    slots: Arc<ConnectionSlots>,
+    index: usize,
+    state: Arc<ConnectionState>,
+}
+
+impl Slot {
+    pub(super) const fn state(&self) -> &Arc<ConnectionState> {
+        &self.state
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.slots.table().remove(self.index, &self.state);
+        self.slots.closed.notify_one();
+        self.slots.metrics.connection_closed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::sleep;
+
+    use super::super::ConnectionRules;
+    use super::*;
+    use crate::domain::UnixMillis;
+    use crate::rules::{LoadOptions, load};
+
+    fn slots(connections: usize) -> Arc<ConnectionSlots> {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("gateway.toml"), "").unwrap();
+        let rules = load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap();
+        let mut limits = rules.gateway.limits.clone();
+        limits.connections = connections;
+        let rules = Arc::new(ConnectionRules { limits, tls: None });
+        ConnectionSlots::new(Arc::new(move || Arc::clone(&rules)), Arc::default())
+    }
+
+    /// So that one connection has been idle for longer than the next: the time is kept in milliseconds.
+    const A_MOMENT: Duration = Duration::from_millis(2);
+
+    fn is_evicted(slot: &Slot) -> bool {
+        slot.state().bits.load(Ordering::Acquire) == EVICTED
+    }
+
+    #[test]
+    fn the_longest_idle_goes_first_and_the_unauthenticated_before_all_others() {
+        let slots = slots(4);
+        let take = || {
+            sleep(A_MOMENT);
+            slots.take().unwrap()
+        };
+        let (kept, other, silent, asking) = (take(), take(), take(), take());
+        for (slot, authenticated) in [(&other, true), (&kept, true), (&asking, false)] {
+            sleep(A_MOMENT);
+            slot.state().begin_request();
+            if authenticated {
+                slot.state().authenticate();
+            }
+            slot.state().end_request();
+        }
+        let newer = take();
+        assert!(is_evicted(&silent), "it never asked for anything");
+        newer.state().authenticate();
+        newer.state().end_request();
+        drop(silent);
+        let newest = take();
+        assert!(is_evicted(&asking), "nothing on it was authenticated");
+        newest.state().authenticate();
+        let another = take();
+        assert!(is_evicted(&other), "idle for longer than the first one");
+        another.state().authenticate();
+        let last = take();
+        assert!(is_evicted(&kept) && !is_evicted(&newer) && !is_evicted(&newest));
+        assert!(slots.check().is_ok());
+        drop((another, last));
+        assert_eq!(slots.table().open(), 2);
+    }
+
+    #[test]
+    fn a_busy_connection_is_never_evicted() {
+        let slots = slots(2);
+        let held: Vec<_> = (0..2).map(|_| slots.take().unwrap()).collect();
+        for slot in &held {
+            slot.state().authenticate();
+        }
+        assert!(slots.take().is_none() && slots.check().is_err());
+        held[1].state().end_request();
+        assert!(slots.check().is_ok());
+        let next = slots.take().unwrap();
+        assert!(is_evicted(&held[1]) && !is_evicted(&held[0]));
+        next.state().authenticate();
+        next.state().end_request();
+        held[1].state().authenticate();
+        assert!(is_evicted(&held[1]), "it stays evicted");
+        drop(held);
+        assert_eq!(slots.table().open(), 1, "an evicted one frees no slot of another");
+        slots.set_accepting(false);
+        assert!(slots.check().is_err());
+    }
+
+    #[test]
+    fn many_newcomers_take_the_place_of_many() {
+        let slots = slots(300);
+        let mut held: Vec<_> = (0..300).map(|_| slots.take().unwrap()).collect();
+        held[7].state().authenticate();
+        held[7].state().end_request();
+        for _ in 0..1000 {
+            held.push(slots.take().unwrap());
+        }
+        assert!(!is_evicted(&held[7]));
+        assert_eq!(held.iter().filter(|slot| !is_evicted(slot)).count(), 300);
+        assert_eq!(slots.table().slots.len(), 300);
+    }
+
+    #[tokio::test]
+    async fn few_evicted_connections_are_open_at_once() {
+        let slots = slots(1);
+        let held: Vec<_> = (0..=CLOSING).map(|_| slots.take().unwrap()).collect();
+        let mut closed = Box::pin(slots.closed());
+        assert!(is_pending(&mut closed).await);
+        drop(held);
+        closed.await;
+        assert_eq!(slots.table().closing, 0);
+    }
+
+    async fn is_pending(future: &mut (impl Future<Output = ()> + Unpin)) -> bool {
+        std::future::poll_fn(|cx| std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx).is_pending())).await
+    }
+
+    #[tokio::test]
+    async fn an_evicted_connection_learns_of_it_whether_it_waits_or_not() {
+        let slots = slots(1);
+        let first = slots.take().unwrap();
+        let second = slots.take().unwrap();
+        first.state().evicted().await;
+        let (waiting, third) = tokio::join!(second.state().evicted(), async { slots.take() });
+        let () = waiting;
+        assert!(third.is_some());
+    }
+}
