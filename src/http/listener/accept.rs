@@ -22,7 +22,6 @@ pub(super) async fn run<S: Service>(
 ) {
     tokio::select! {
         () = accept(&listener, &workers, &shared) => {}
-        () = shared.rests.give_back() => {}
         _ = lifecycle.draining() => {}
     }
 }

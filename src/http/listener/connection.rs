@@ -174,7 +174,6 @@ async fn serve_http1<S: Service>(
         let requests = serve_requests(io, Arc::clone(&watch), peer, limits, Arc::clone(&shared), lifecycle.clone());
         let Some(resting) = Box::pin(requests).await? else { return Ok(()) };
         io = resting;
-        shared.rests.begun();
     }
 }
 
@@ -249,7 +248,6 @@ mod tests {
 
     use super::*;
     use crate::domain::UnixMillis;
-    use crate::http::listener::rests::Rests;
     use crate::http::listener::workers::Life;
     use crate::http::listener::{ConnectionSlots, ListenerSettings};
     use crate::rules::{LoadOptions, load};
@@ -290,8 +288,7 @@ mod tests {
             rest_after,
         };
         let slots = ConnectionSlots::new(Arc::clone(&settings.rules), Arc::clone(&settings.metrics));
-        let shared =
-            Arc::new(Shared { service: Fine, settings, slots, leaving: Arc::default(), rests: Rests::default() });
+        let shared = Arc::new(Shared { service: Fine, settings, slots, leaving: Arc::default() });
         let (_life, lifecycle) = watch::channel(Life::Serving);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();

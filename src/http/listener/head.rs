@@ -8,12 +8,12 @@ use http::uri::Scheme;
 use http::{HeaderMap, Method, Request, Uri, Version, header};
 use memchr::memchr;
 
+use super::authority;
 use super::framing::Framing;
-use super::{authority, usual};
 use crate::http::{HeadFacts, HeadFault};
 
 /// How many header lines a request may have. Below hyper's own bound, so that this one decides.
-pub(super) const MAX_HEADERS: usize = 96;
+const MAX_HEADERS: usize = 96;
 
 const BARE_LINE_END: &str = "the lines of a head must end in CRLF";
 const HOST_ONCE: &str = "exactly one Host is required";
@@ -72,11 +72,6 @@ impl fmt::Debug for Refused {
 
 /// Judges a complete head: the framing of its body, or why it is refused.
 pub(super) fn judge(bytes: &[u8]) -> Result<Framing, Refused> {
-    usual::framing(bytes).map_or_else(|| judge_parsed(bytes), Ok)
-}
-
-/// Judges a head of any kind.
-pub(super) fn judge_parsed(bytes: &[u8]) -> Result<Framing, Refused> {
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut []);
     let facts = match request.parse_with_uninit_headers(bytes, &mut headers) {
@@ -173,7 +168,7 @@ fn inspect(request: &httparse::Request<'_, '_>) -> Result<Framing, &'static str>
 }
 
 /// Digits only, few enough for every reader to agree on.
-pub(super) fn content_length(value: &[u8]) -> Option<u64> {
+fn content_length(value: &[u8]) -> Option<u64> {
     let digits = (1..=18).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
     if !digits {
         return None;
@@ -189,9 +184,6 @@ fn check_target(method: &str, target: &str, host: &[u8]) -> Result<(), &'static 
     if !target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
         return Err(TARGET);
     }
-    if is_plain_target(target.as_bytes()) {
-        return Ok(());
-    }
     let uri = Uri::try_from(target).map_err(|_| TARGET)?;
     if target.starts_with('/') || (target == "*" && method == "OPTIONS") {
         return Ok(());
@@ -202,28 +194,6 @@ fn check_target(method: &str, target: &str, host: &[u8]) -> Result<(), &'static 
     let same = uri.authority().is_some_and(|authority| authority.as_str().as_bytes().eq_ignore_ascii_case(host));
     if same { Ok(()) } else { Err("the request target and Host name different hosts") }
 }
-
-/// Whether a target is a path that every reader takes as it is (RFC 3986, `pchar`, `/`, `?` and `%`) and that none finds too
-/// long: it need not be parsed to know that it can be.
-pub(super) fn is_plain_target(target: &[u8]) -> bool {
-    target.starts_with(b"/") && target.len() <= 4096 && target.iter().all(|byte| UNDISPUTED[usize::from(*byte)])
-}
-
-/// The bytes that are undisputed in a path or a query.
-static UNDISPUTED: [bool; 256] = {
-    let (mut table, bytes) = ([false; 256], b"/-._~?%&=!$'()*+,;:@");
-    let mut at = 0;
-    while at < bytes.len() {
-        table[bytes[at] as usize] = true;
-        at += 1;
-    }
-    let mut byte = 0_u8;
-    while byte < 128 {
-        table[byte as usize] |= byte.is_ascii_alphanumeric();
-        byte += 1;
-    }
-    table
-};
 
 /// What the log shows for a method that never arrived, or is none.
 const NO_METHOD: &str = "-";
@@ -310,10 +280,9 @@ fn has_edge_space(value: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use http::HeaderValue;
     use proptest::prelude::*;
-
-    use super::*;
 
     fn violation(head: &str) -> Option<&'static str> {
         judge(head.as_bytes()).err().and_then(|refused| refused.facts.violation)
@@ -518,12 +487,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_target_that_is_not_parsed_here_can_be_parsed(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let undisputed = |byte: &u8| UNDISPUTED[usize::from(*byte)];
-            let rest: String = bytes.into_iter().filter(undisputed).map(char::from).collect();
-            let target = format!("/{rest}");
-            prop_assert!(Uri::try_from(target.as_str()).is_ok(), "{}", target);
-            prop_assert_eq!(check_target("GET", &target, b"a"), Ok(()));
+        fn bytes_of_any_kind_are_judged(bytes in prop::collection::vec(any::<u8>(), 0..40), place in 0_usize..60) {
+            let mut head = b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nX-Name: value\r\n\r\n".to_vec();
+            let place = place.min(head.len());
+            head.splice(place..place, bytes);
+            if let Err(refused) = judge(&head) {
+                prop_assert_eq!(judge(&refused.replacement).unwrap(), Framing::NONE);
+            }
         }
     }
 }

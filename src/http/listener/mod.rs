@@ -1,10 +1,9 @@
 //! The way from a TCP socket to a request, and back (contract sections 1 to 3).
 //!
-//! `accept` (`slots`: the limit; back-off) -> `workers` (one thread, one runtime each) -> `connection` (PROXY header, TLS, time-outs)
-//! -> hyper, or `http2` -> [`Service`]. Over HTTP/1, hyper reads through `watch_io`, which judges every head (`head`, and
-//! before it `usual`, which needs no parser; `authority`) and follows every body (`framing`) before hyper does; over HTTP/2
-//! the head is judged after h2. Either way the verdict reaches the service as [`HeadFacts`](super::HeadFacts) beside the
-//! [`Peer`](super::Peer), so that one place refuses.
+//! `accept` (`slots`: the limit; back-off) -> `workers` (one thread, one runtime each) -> `connection` (PROXY header, TLS,
+//! time-outs) -> hyper, or `http2` -> [`Service`]. Over HTTP/1, hyper reads through `watch_io`, which judges every head (`head`,
+//! `authority`) and follows every body (`framing`) before hyper does; over HTTP/2 the head is judged after h2. Either way the
+//! verdict reaches the service as [`HeadFacts`](super::HeadFacts) beside the [`Peer`](super::Peer), so that one place refuses.
 
 mod accept;
 mod authority;
@@ -16,11 +15,9 @@ mod http2;
 mod inbound;
 mod proxy_header;
 mod pulse;
-mod rests;
 mod slots;
 pub mod tls;
 mod transport;
-mod usual;
 mod watch_io;
 mod workers;
 
@@ -45,7 +42,6 @@ use tokio::time::{Instant, timeout};
 use super::Arrival;
 use crate::rules::{ClientRules, Limits};
 use crate::telemetry::Metrics;
-use rests::Rests;
 use workers::{Life, Lifecycle};
 
 pub use head::check_head;
@@ -112,7 +108,6 @@ struct Shared<S> {
     slots: Arc<ConnectionSlots>,
     /// Whether clients are to leave: replies over HTTP/1 close their connections.
     leaving: Arc<AtomicBool>,
-    rests: Rests,
 }
 
 impl<S> Shared<S> {
@@ -170,13 +165,7 @@ impl Listener {
         let count = settings.workers;
         let slots = ConnectionSlots::new(Arc::clone(&settings.rules), Arc::clone(&settings.metrics));
         let leaving = Arc::new(AtomicBool::new(false));
-        let shared = Arc::new(Shared {
-            service,
-            settings,
-            slots: Arc::clone(&slots),
-            leaving: Arc::clone(&leaving),
-            rests: Rests::default(),
-        });
+        let shared = Arc::new(Shared { service, settings, slots: Arc::clone(&slots), leaving: Arc::clone(&leaving) });
         let (workers, mut runtimes) = workers::start(count, &shared, &lifecycle, &running)?;
 
         let (runtime, socket) = (workers::runtime()?, self.socket);
