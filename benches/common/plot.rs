@@ -1,22 +1,22 @@
-//! Pictures as SVG, written by hand: bars with their ranges, and lines on logarithmic axes. They carry their own
-//! background, light or dark as their reader wishes, so that they can be read on any page.
+//! Pictures of figures, as SVG: bars with their ranges, and small panels of lines.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "places in a picture are small numbers"
+)]
 
-pub mod panels;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use std::fmt::Write as _;
+const WIDTH: u32 = 860;
+const FONT: &str = "sans-serif";
+/// Of the kinds of bars.
+const COLOURS: [RGBColor; 3] = [RGBColor(11, 114, 133), RGBColor(134, 142, 150), RGBColor(95, 61, 196)];
+const QUIET: RGBColor = RGBColor(73, 80, 87);
 
-const WIDTH: f64 = 860.0;
-const FONT: &str = "ui-sans-serif,system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif";
-
-/// Colours of up to six kinds: as light and dark readers see them.
-const COLOURS: [(&str, &str); 6] = [
-    ("#0b7285", "#3bc9db"),
-    ("#868e96", "#909296"),
-    ("#5f3dc4", "#9775fa"),
-    ("#e8590c", "#ff922b"),
-    ("#2b8a3e", "#69db7c"),
-    ("#c2255c", "#f783ac"),
-];
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// One bar of [`bars`].
 #[derive(Debug, Clone)]
@@ -29,251 +29,106 @@ pub struct Bar {
     pub value: f64,
     /// Where its range begins and ends.
     pub range: (f64, f64),
-    /// Which colour it has, up to 5.
+    /// Which colour it has, up to 2.
     pub kind: usize,
 }
 
-/// Horizontal bars. A bar longer than `limit` is cut there, and shows that it is.
+/// Draws horizontal bars. A bar longer than `limit` is cut there; its note has the figure.
 #[must_use]
 pub fn bars(title: &str, subtitle: &str, bars: &[Bar], reference: Option<(f64, &str)>, limit: f64) -> String {
-    const LEFT: f64 = 310.0;
-    const RIGHT: f64 = 200.0;
-    const TOP: f64 = 92.0;
-    const STEP: f64 = 32.0;
-    let most =
-        bars.iter().flat_map(|bar| [bar.value, bar.range.1]).fold(0.0, f64::max).min(limit).max(f64::MIN_POSITIVE);
-    let wide = WIDTH - LEFT - RIGHT;
-    let x = |value: f64| LEFT + wide * (value / most).min(1.0);
-    let bottom = TOP + STEP * bars.len() as f64;
-    let mut svg = start(bottom + 46.0, title, subtitle);
-    for tick in ticks(most) {
-        let (at, text) = (x(tick), plain(tick));
-        let _ = write!(svg, r#"<path class="grid" d="M{at:.1} {TOP}V{bottom:.1}"/>"#);
-        let _ = writeln!(
-            svg,
-            r#"<text class="quiet" x="{at:.1}" y="{:.1}" text-anchor="middle">{text}</text>"#,
-            bottom + 20.0
-        );
-    }
-    if let Some((value, name)) = reference {
-        let at = x(value);
-        let _ = write!(svg, r#"<path class="reference" d="M{at:.1} {:.1}V{bottom:.1}"/>"#, TOP - 6.0);
-        let _ = writeln!(
-            svg,
-            r#"<text class="quiet" x="{at:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,
-            TOP - 12.0,
-            escaped(name)
-        );
-    }
-    for (number, bar) in bars.iter().enumerate() {
-        let middle = TOP + STEP * (number as f64 + 0.5);
-        draw_bar(&mut svg, bar, &x, middle, LEFT);
-        if bar.value > most {
-            let _ =
-                write!(svg, r#"<path class="cut" d="M{:.1} {:.1}l8 -22h6l-8 22z"/>"#, x(most) - 26.0, middle + 11.0);
+    const LEFT: i32 = 310;
+    const TOP: i32 = 92;
+    const STEP: i32 = 32;
+    let longest = bars.iter().flat_map(|bar| [bar.value, bar.range.1]).fold(f64::MIN_POSITIVE, f64::max).min(limit);
+    let x = |value: f64| LEFT + (350.0 * (value / longest).min(1.0)) as i32;
+    let bottom = TOP + STEP * bars.len() as i32;
+    draw(bottom as u32 + 20, title, subtitle, |area| {
+        for (number, bar) in bars.iter().enumerate() {
+            let (middle, end) = (TOP + STEP * number as i32 + STEP / 2, x(bar.value));
+            let (from, to) = (x(bar.range.0), x(bar.range.1));
+            write(area, &bar.label, (LEFT - 12, middle), 14, HPos::Right, BLACK);
+            let corners = [(LEFT, middle - 9), (end, middle + 9)];
+            area.draw(&Rectangle::new(corners, COLOURS[bar.kind].filled())).unwrap();
+            area.draw(&PathElement::new([(from, middle), (to, middle)], BLACK)).unwrap();
+            write(area, &bar.note, (end.max(to) + 10, middle), 13, HPos::Left, BLACK);
         }
-    }
-    svg.push_str("</svg>\n");
-    svg
+        if let Some((value, name)) = reference {
+            area.draw(&PathElement::new([(x(value), TOP - 6), (x(value), bottom)], QUIET)).unwrap();
+            write(area, name, (x(value), TOP - 14), 12, HPos::Center, QUIET);
+        }
+    })
 }
 
-fn draw_bar(svg: &mut String, bar: &Bar, x: &impl Fn(f64) -> f64, middle: f64, left: f64) {
-    let (end, kind) = (x(bar.value), bar.kind % COLOURS.len());
-    let _ = write!(
-        svg,
-        r#"<text x="{:.1}" y="{:.1}" text-anchor="end">{}</text>"#,
-        left - 12.0,
-        middle + 5.0,
-        escaped(&bar.label)
-    );
-    let _ = write!(
-        svg,
-        r#"<rect class="fill{kind}" x="{left}" y="{:.1}" width="{:.1}" height="18" rx="3"/>"#,
-        middle - 9.0,
-        (end - left).max(1.0)
-    );
-    let (from, to) = (x(bar.range.0), x(bar.range.1));
-    if to - from > 0.5 {
-        let (upper, lower) = (middle - 5.0, middle + 5.0);
-        let _ = write!(
-            svg,
-            r#"<path class="range" d="M{from:.1} {middle:.1}H{to:.1}M{from:.1} {upper:.1}V{lower:.1}M{to:.1} {upper:.1}V{lower:.1}"/>"#
-        );
-    }
-    let after = end.max(to) + 10.0;
-    let _ =
-        writeln!(svg, r#"<text class="figure" x="{after:.1}" y="{:.1}">{}</text>"#, middle + 5.0, escaped(&bar.note));
-}
-
-/// One line of [`lines`].
+/// One small picture of [`panels`]: how something grows with a size.
 #[derive(Debug, Clone)]
-pub struct Line {
-    /// Its name, in the legend.
-    pub label: String,
-    /// Points from left to right, above zero.
-    pub points: Vec<(f64, f64)>,
+pub struct Panel {
+    /// What it shows.
+    pub title: String,
+    /// What grows, below the axis.
+    pub x_name: String,
+    /// A size, its figure, and the range of that.
+    pub points: Vec<(f64, f64, (f64, f64))>,
+    /// The figure is to stay below.
+    pub goal: Option<f64>,
 }
 
-/// Lines over logarithmic axes, each named.
+/// Draws panels in two columns: sizes on a logarithmic axis, figures on one that begins at zero.
 #[must_use]
-pub fn lines(title: &str, subtitle: &str, x_name: &str, y_name: &str, lines: &[Line]) -> String {
-    const LEFT: f64 = 84.0;
-    const RIGHT: f64 = 24.0;
-    const TOP: f64 = 84.0;
-    const TALL: f64 = 330.0;
-    let (wide, bottom) = (WIDTH - LEFT - RIGHT, TOP + TALL);
-    let points = || lines.iter().flat_map(|line| &line.points).filter(|(x, y)| *x > 0.0 && *y > 0.0);
-    let (x_axis, y_axis) =
-        (Logarithmic::over(points().map(|point| point.0)), Logarithmic::over(points().map(|point| point.1)));
-    let x = |value: f64| LEFT + wide * x_axis.share(value);
-    let y = |value: f64| bottom - TALL * y_axis.share(value);
-    let legend = 22.0 * lines.len().div_ceil(2) as f64;
-    let mut svg = start(bottom + 66.0 + legend, title, subtitle);
-    for value in x_axis.ticks() {
-        let (at, text) = (x(value), plain(value));
-        let _ = write!(svg, r#"<path class="grid" d="M{at:.1} {TOP}V{bottom}"/>"#);
-        let _ = writeln!(
-            svg,
-            r#"<text class="quiet" x="{at:.1}" y="{:.1}" text-anchor="middle">{text}</text>"#,
-            bottom + 20.0
-        );
+pub fn panels(title: &str, subtitle: &str, panels: &[Panel]) -> String {
+    let rows = panels.len().div_ceil(2);
+    draw(80 + 240 * rows as u32, title, subtitle, |area| {
+        let fields = area.margin(70, 10, 10, 10).split_evenly((rows, 2));
+        for (field, panel) in fields.iter().zip(panels) {
+            draw_panel(field, panel);
+        }
+    })
+}
+
+fn draw_panel(field: &Area<'_>, panel: &Panel) {
+    let sizes = panel.points.iter().map(|point| point.0);
+    let (least, most) = (sizes.clone().fold(f64::INFINITY, f64::min), sizes.fold(1.0, f64::max));
+    let highest = panel.points.iter().map(|point| point.2.1).chain(panel.goal).fold(1.6, f64::max) * 1.15;
+    let mut chart = ChartBuilder::on(field)
+        .caption(&panel.title, (FONT, 14))
+        .margin(10)
+        .x_label_area_size(40)
+        .y_label_area_size(40)
+        .build_cartesian_2d((least.min(most / 2.0)..most).log_scale(), 0.0..highest)
+        .unwrap();
+    chart
+        .configure_mesh()
+        .x_desc(&panel.x_name)
+        .x_labels(5)
+        .y_labels(5)
+        .disable_x_mesh()
+        .light_line_style(TRANSPARENT)
+        .draw()
+        .unwrap();
+    if let Some(goal) = panel.goal {
+        chart.draw_series(DashedLineSeries::new([(least, goal), (most, goal)], 5, 4, QUIET.into())).unwrap();
     }
-    for value in y_axis.ticks() {
-        let (at, text) = (y(value), plain(value));
-        let _ = write!(svg, r#"<path class="grid" d="M{LEFT} {at:.1}H{:.1}"/>"#, LEFT + wide);
-        let _ = writeln!(
-            svg,
-            r#"<text class="quiet" x="{:.1}" y="{:.1}" text-anchor="end">{text}</text>"#,
-            LEFT - 10.0,
-            at + 4.0
-        );
-    }
-    let _ = write!(
-        svg,
-        r#"<text class="quiet" x="{:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,
-        LEFT + wide / 2.0,
-        bottom + 42.0,
-        escaped(x_name)
-    );
-    let _ = writeln!(svg, r#"<text class="quiet" x="{LEFT}" y="{:.1}">{}</text>"#, TOP - 12.0, escaped(y_name));
-    for (number, line) in lines.iter().enumerate() {
-        draw_line(&mut svg, line, number % COLOURS.len(), &x, &y);
-        let (column, row) = ((number % 2) as f64, (number / 2) as f64);
-        let (at, down) = (LEFT + column * wide / 2.0, bottom + 68.0 + 22.0 * row);
-        let _ = write!(svg, r#"<path class="stroke{}" d="M{at:.1} {down:.1}h24"/>"#, number % COLOURS.len());
-        let _ = writeln!(svg, r#"<text x="{:.1}" y="{:.1}">{}</text>"#, at + 32.0, down + 5.0, escaped(&line.label));
-    }
-    svg.push_str("</svg>\n");
+    let points = panel.points.iter();
+    chart.draw_series(LineSeries::new(points.clone().map(|(size, figure, _)| (*size, *figure)), COLOURS[0])).unwrap();
+    let range = |(size, figure, (least, most)): &_| {
+        ErrorBar::new_vertical(*size, *least, *figure, *most, COLOURS[0].filled(), 6)
+    };
+    chart.draw_series(points.map(range)).unwrap();
+}
+
+/// Draws a page with its titles, and what `content` puts there.
+fn draw(height: u32, title: &str, subtitle: &str, content: impl FnOnce(&Area<'_>)) -> String {
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, (WIDTH, height)).into_drawing_area();
+    area.fill(&WHITE).unwrap();
+    write(&area, title, (24, 28), 18, HPos::Left, BLACK);
+    write(&area, subtitle, (24, 52), 12, HPos::Left, QUIET);
+    content(&area);
+    area.present().unwrap();
+    drop(area);
     svg
 }
 
-fn draw_line(svg: &mut String, line: &Line, kind: usize, x: &impl Fn(f64) -> f64, y: &impl Fn(f64) -> f64) {
-    let points = || line.points.iter().filter(|(x, y)| *x > 0.0 && *y > 0.0);
-    let mut path = String::new();
-    for (number, point) in points().enumerate() {
-        let _ = write!(path, "{}{:.1} {:.1}", if number == 0 { 'M' } else { 'L' }, x(point.0), y(point.1));
-    }
-    let _ = write!(svg, r#"<path class="stroke{kind}" d="{path}"/>"#);
-    for point in points() {
-        let _ = write!(svg, r#"<circle class="fill{kind}" cx="{:.1}" cy="{:.1}" r="4"/>"#, x(point.0), y(point.1));
-    }
-    svg.push('\n');
-}
-
-/// An axis from one power of ten, or its half or fifth, to another.
-struct Logarithmic {
-    from: f64,
-    to: f64,
-}
-
-/// The steps inside a power of ten.
-const STEPS: [f64; 3] = [1.0, 2.0, 5.0];
-
-impl Logarithmic {
-    fn over(values: impl Iterator<Item = f64> + Clone) -> Self {
-        let least = values.clone().fold(f64::INFINITY, f64::min);
-        let most = values.fold(0.0, f64::max);
-        if !least.is_finite() {
-            return Self { from: 1.0, to: 10.0 };
-        }
-        let below = steps(least.log10().floor()).rev().find(|step| *step <= least * 1.000_001);
-        let above =
-            steps(most.log10().floor()).chain(steps(most.log10().floor() + 1.0)).find(|step| *step >= most * 0.999_999);
-        let (from, to) = (below.unwrap_or(least), above.unwrap_or(most));
-        // A flat line needs room above and below it.
-        if from < to { Self { from, to } } else { Self { from: from / 2.0, to: to * 2.0 } }
-    }
-
-    fn share(&self, value: f64) -> f64 {
-        (value / self.from).ln() / (self.to / self.from).ln()
-    }
-
-    /// Every power of ten where there are many, the steps inside them where there are few.
-    fn ticks(&self) -> Vec<f64> {
-        let few = (self.to / self.from).log10() <= 2.5;
-        let mut exponent = self.from.log10().floor();
-        let mut ticks = Vec::new();
-        while 10_f64.powf(exponent) <= self.to * 1.000_001 {
-            let all = steps(exponent).take(if few { STEPS.len() } else { 1 });
-            ticks.extend(all.filter(|tick| *tick >= self.from * 0.999_999 && *tick <= self.to * 1.000_001));
-            exponent += 1.0;
-        }
-        ticks
-    }
-}
-
-fn steps(exponent: f64) -> impl DoubleEndedIterator<Item = f64> + ExactSizeIterator {
-    STEPS.into_iter().map(move |step| step * 10_f64.powf(exponent))
-}
-
-/// Round figures from 0 up to `most`.
-fn ticks(most: f64) -> Vec<f64> {
-    let rough = most / 5.0;
-    let step = steps(rough.log10().floor()).find(|step| *step >= rough).unwrap_or(10_f64.powf(rough.log10().ceil()));
-    let mut ticks = Vec::new();
-    while (ticks.len() as f64) * step <= most * 1.000_001 {
-        ticks.push(ticks.len() as f64 * step);
-    }
-    ticks
-}
-
-/// A figure on an axis: `0.5`, `20`, `10k`, `5M`.
-fn plain(value: f64) -> String {
-    let (scaled, unit) = match value {
-        v if v >= 1e6 => (v / 1e6, "M"),
-        v if v >= 1e4 => (v / 1e3, "k"),
-        v => (v, ""),
-    };
-    let text = format!("{scaled:.3}");
-    format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
-}
-
-fn start(height: f64, title: &str, subtitle: &str) -> String {
-    let (title, subtitle) = (escaped(title), escaped(subtitle));
-    let mut light = String::new();
-    let mut dark = String::new();
-    for (number, (by_day, by_night)) in COLOURS.iter().enumerate() {
-        let _ = write!(light, ".fill{number}{{fill:{by_day}}}.stroke{number}{{stroke:{by_day}}}");
-        let _ = write!(dark, ".fill{number}{{fill:{by_night}}}.stroke{number}{{stroke:{by_night}}}");
-    }
-    format!(
-        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" font-family="{FONT}" font-size="14">
-<title>{title}</title>
-<style>
-text{{fill:#212529}}.quiet{{fill:#495057;font-size:12px}}.title{{font-size:18px;font-weight:600}}.figure{{font-size:13px;paint-order:stroke;stroke:#fff;stroke-width:4px}}
-.page{{fill:#fff;stroke:#dee2e6}}.grid{{stroke:#e9ecef;fill:none}}.range{{stroke:#212529;stroke-width:1.5;fill:none}}.cut{{fill:#fff}}
-.reference{{stroke:#495057;stroke-width:1.5;stroke-dasharray:5 4;fill:none}}path[class^=stroke]{{fill:none;stroke-width:2.5}}{light}
-@media(prefers-color-scheme:dark){{text{{fill:#e9ecef}}.quiet{{fill:#adb5bd}}.page{{fill:#16181c;stroke:#343a40}}.grid{{stroke:#2b2f36}}
-.range{{stroke:#f8f9fa}}.cut{{fill:#16181c}}.figure{{stroke:#16181c}}.reference{{stroke:#adb5bd}}{dark}}}
-</style>
-<rect class="page" x="0.5" y="0.5" width="{}" height="{}" rx="8"/>
-<text class="title" x="24" y="34">{title}</text><text class="quiet" x="24" y="56">{subtitle}</text>
-"#,
-        WIDTH - 1.0,
-        height - 1.0
-    )
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+fn write(area: &Area<'_>, text: &str, at: (i32, i32), size: u32, anchor: HPos, colour: RGBColor) {
+    let style = (FONT, size).into_font().color(&colour).pos(Pos::new(anchor, VPos::Center));
+    area.draw(&Text::new(text.to_owned(), at, style)).unwrap();
 }

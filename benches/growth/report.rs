@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::common::pin::Cores;
-use super::common::plot::panels::{Panel, panels};
+use super::common::plot::{Panel, panels};
 use super::common::statistics::Spread;
 use super::common::{disk, say};
 use super::figures::{Axis, Point, Turn};
