@@ -2,7 +2,6 @@
 //! and answers as it is told to.
 
 pub mod answer;
-mod layout;
 mod report;
 mod seen;
 mod server;

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::answer::Decision;
-use super::layout::{Layout, laid_out};
 use super::verify::{Check, Findings, Received, Style, Verdict};
 use crate::cli::sign::shown;
 
@@ -101,12 +100,7 @@ impl Report<'_> {
 
     fn body(&self) -> String {
         let body = &self.received.body;
-        let laid_out = laid_out(body, Layout::Indented(2));
-        let text = match &laid_out {
-            _ if body.is_empty() => "(no body)".to_owned(),
-            Some(json) => json.clone(),
-            None => format!("(no JSON) {}", String::from_utf8_lossy(body)),
-        };
+        let text = if body.is_empty() { "(no body)".into() } else { String::from_utf8_lossy(body) };
         text.lines().fold(String::new(), |lines, line| lines + "  " + &visible(line) + "\n")
     }
 

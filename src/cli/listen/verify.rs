@@ -15,7 +15,6 @@ use std::fmt;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, Method};
 
-use super::layout::{Layout, laid_out};
 use crate::domain::{MerchantId, UnixMillis};
 use crate::rules::{ApiKey, Merchant, RuleSet, Secrets};
 
@@ -182,16 +181,4 @@ fn once<'r>(received: &'r Received, name: &HeaderName) -> Result<Option<&'r str>
     value.to_str().map(Some).map_err(|_| format!("{name} holds more than visible ASCII"))
 }
 
-/// How the same JSON may have been written before something on the way wrote it anew, the bytes as they came aside.
-fn respelled(body: &[u8]) -> impl Iterator<Item = Vec<u8>> {
-    let layouts = [Layout::Compact, Layout::Spaced, Layout::Indented(2), Layout::Indented(4)];
-    let texts: Vec<_> = layouts.into_iter().filter_map(|layout| laid_out(body, layout)).collect();
-    let with_line_end = texts.clone().into_iter().map(|text| text + "\n");
-    let all: Vec<_> = texts.into_iter().chain(with_line_end).map(String::into_bytes).collect();
-    let body = body.to_vec();
-    all.into_iter().filter(move |text| *text != body)
-}
-
-const RESPELLED: &str = "it covers the same JSON written otherwise: the body was written anew after it was signed, and \
-                         must be read raw";
 const V1_SECRET: &str = "made with a v1_secret: callbacks in the shape of v2 are signed with the v2_secret";

@@ -62,9 +62,7 @@ fn people_see_what_matters() {
          \x20 Content-Type         application/json\n\
          \x20 X-Signature          verified: key live, merchant acme\n\
          \x20 webhook-signature    WRONG: it is old\n\
-         \x20 {\n\
-         \x20   \"order_id\": \"o-1\"\n\
-         \x20 }\n\
+         \x20 {\"order_id\":\"o-1\"}\n\
          \x20 -> 500 after 1500 ms\n\n"
     );
 }

@@ -1,6 +1,6 @@
 //! Callbacks in a dialect: its three headers, by its recipe over method, path and body.
 
-use super::{Holder, Keys, RESPELLED, Received, Verdict, once, respelled};
+use super::{Holder, Keys, Received, Verdict, once};
 use crate::auth::signatures::{V1Input, verify_v1};
 use crate::auth::timestamps::is_fresh;
 use crate::rules::{Recipe, Secrets};
@@ -53,7 +53,6 @@ fn worth(keys: &Keys<'_>, received: &Received, holder: &Holder<'_>, key: &str) -
             let (header, window) = (&recipe.timestamp, recipe.window.as_secs());
             format!("it is right, but {header} is malformed or not within {window} s of now")
         }
-        Some(secrets) if respelled(&received.body).any(|body| verifies(secrets, &body)) => RESPELLED.to_owned(),
         Some(_) if holder.key.v2_secrets.as_ref().is_some_and(|secrets| verifies(secrets, &received.body)) => {
             "made with the v2_secret: callbacks in a dialect are signed with the v1_secret".to_owned()
         }

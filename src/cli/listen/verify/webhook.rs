@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderName;
 
-use super::{Keys, RESPELLED, Received, V1_SECRET, Verdict, once, respelled, v1_secrets, v2_secrets};
+use super::{Keys, Received, V1_SECRET, Verdict, once, v1_secrets, v2_secrets};
 use crate::rules::Secrets;
 
 /// The header with the signatures.
@@ -102,9 +102,6 @@ fn refused(received: &Received, trio: &Trio<'_>) -> Option<String> {
 
 fn why(keys: &Keys<'_>, received: &Received, trio: &Trio<'_>) -> String {
     let body = &received.body;
-    if respelled(body).any(|body| keys.any(v2_secrets, |secrets| trio.is_made_with(secrets, &body))) {
-        return RESPELLED.to_owned();
-    }
     if keys.any(v1_secrets, |secrets| trio.is_made_with(secrets, body)) {
         return V1_SECRET.to_owned();
     }
