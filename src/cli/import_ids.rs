@@ -1,199 +1,165 @@
 //! `paybridge import-ids`: reserves the external ids that the old v1 service has (contract section 7).
 //!
-//! A file is read twice: the first pass only looks, so that a bad file reserves nothing. What can be read once, a pipe, is
-//! looked at as it goes. Reservations are committed in batches, and reserving again changes nothing: an import that
-//! ended half way is run again.
+//! Every line is checked before the first id is reserved, so a bad line reserves nothing: a file is read twice, a pipe is held in
+//! memory. Reservations are committed in batches, and reserving again changes nothing: an import that ended half way is run
+//! again.
 
-mod feed;
-mod pace;
-mod reserving;
-
+use std::fmt;
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Read, Seek, Write};
+use std::io::{self, BufReader, Cursor, IsTerminal, Read, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, watch};
-use tokio::task::spawn_blocking;
+use tokio::sync::watch;
+use tokio::time::sleep;
 
 use super::args::{ImportIds, Kind};
-use super::progress::{Counters, Progress, span};
+use super::lines::{Content, Line, Lines};
+use super::progress::{Progress, span};
 use super::signals::{stop_signals, stopped};
 use super::{Outcome, Stop, merchant, on_runtime};
 use crate::clock::SystemRandomness;
-use crate::domain::MerchantId;
+use crate::domain::{Direction, Invalid, MerchantId, OrderId};
 use crate::rules::{RuleSet, StoreRules};
-use crate::store::{OpenError, Store, open_beside, open_store};
-use feed::{AHEAD, Survey, Unreadable, feed};
-use reserving::{Halt, Import, Tally};
+use crate::store::{OpenError, Reservations, Standing, Store, StoreError, open_beside, open_store};
 
-const BUFFER: usize = 256 * 1024;
+/// Ids in a commit.
+const BATCH: usize = 1000;
+/// Between two commits: a gateway on the same file gets its turns.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How often a batch is tried again while the store is busy or away, and how long after the last try.
+const RETRIES: u32 = 60;
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+/// The longest pipe that is held in memory, in bytes.
+const LONGEST_PIPE: u64 = 256 * 1024 * 1024;
+/// How many bad lines, and how many skipped ids, are named.
+const NAMED: usize = 20;
 
 /// Reserves the ids of a file, and prints one line on what was new and what was there.
 ///
 /// # Errors
-/// The merchant is unknown, the file cannot be read or holds what is no id, the store cannot be used, or somebody
+/// The merchant is unknown, the file cannot be read or has a line that cannot be an id, the store cannot be used, or somebody
 /// interrupts: the message says what was done, and that it can be run again.
 pub fn run(rules: &RuleSet, asked: &ImportIds, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     let merchant = &merchant(rules, &asked.merchant)?.id;
     let started = Instant::now();
-    let source = Source::open(&asked.file, err)?;
-    let desk = Desk { store: &rules.gateway.store, merchant, kind: asked.kind };
-    let tally = on_runtime(desk.import(source, err))?;
-    let (kind, time) = (kind_name(asked.kind), span(started.elapsed()));
-    Ok(writeln!(out, "{merchant} {kind}: {tally}, in {time}")?)
-}
-
-const fn kind_name(kind: Kind) -> &'static str {
-    match kind {
+    let (name, mut source) = open(&asked.file, err)?;
+    let lines = check(&mut source, &name, err)?;
+    source.rewind().map_err(|cause| Stop::failed(format!("{name}: {cause}")))?;
+    let ids = Lines::new(BufReader::new(source));
+    let tally = on_runtime(reserve_all(&rules.gateway.store, merchant, asked.kind.into(), ids, lines, err))?;
+    let kind = match asked.kind {
         Kind::Payin => "payin",
         Kind::Payout => "payout",
-    }
+    };
+    Ok(writeln!(out, "{merchant} {kind}: {tally}, in {}", span(started.elapsed()))?)
 }
 
-/// Where the ids come from.
-struct Source {
-    /// As messages call it.
-    name: String,
-    reader: Reader,
-}
+/// What can be read twice.
+trait Source: Read + Seek {}
+impl<T: Read + Seek> Source for T {}
 
-enum Reader {
-    /// Can be read twice.
-    File(File),
-    /// Can be read once.
-    Stream(Box<dyn Read + Send>),
-}
-
-impl Source {
-    fn open(path: &Path, err: &mut dyn Write) -> Result<Self, Stop> {
-        if path == Path::new("-") {
-            let stdin = io::stdin();
-            if stdin.is_terminal() {
-                writeln!(err, "reading ids from standard input; end them with Ctrl-D")?;
-            }
-            return Ok(Self { name: "standard input".to_owned(), reader: Reader::Stream(Box::new(stdin)) });
+/// Opens a file, or reads a pipe to its end. Returns how messages call it, too.
+fn open(path: &Path, err: &mut dyn Write) -> Result<(String, Box<dyn Source>), Stop> {
+    let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
+    let unreadable = |cause: io::Error| Stop::failed(format!("{name}: {cause}"));
+    let stream: Box<dyn Read> = if path == Path::new("-") {
+        if io::stdin().is_terminal() {
+            writeln!(err, "reading ids from standard input; end them with Ctrl-D")?;
         }
-        let name = path.display().to_string();
-        let unreadable = |cause: io::Error| Stop::failed(format!("{name}: {cause}"));
+        Box::new(io::stdin())
+    } else {
         let file = File::open(path).map_err(unreadable)?;
-        let twice = file.metadata().map_err(unreadable)?.is_file();
-        let reader = if twice { Reader::File(file) } else { Reader::Stream(Box::new(file)) };
-        Ok(Self { name, reader })
+        if file.metadata().map_err(unreadable)?.is_file() {
+            return Ok((name, Box::new(file)));
+        }
+        Box::new(file)
+    };
+    let mut held = Vec::new();
+    stream.take(LONGEST_PIPE + 1).read_to_end(&mut held).map_err(unreadable)?;
+    if held.len() as u64 > LONGEST_PIPE {
+        return Err(Stop::failed(format!("{name}: more than {LONGEST_PIPE} bytes: name a file instead of a pipe")));
     }
+    Ok((name, Box::new(Cursor::new(held))))
 }
 
-/// Whose ids are reserved where.
-struct Desk<'a> {
-    store: &'a StoreRules,
-    merchant: &'a MerchantId,
-    kind: Kind,
-}
-
-impl Desk<'_> {
-    async fn import(&self, source: Source, err: &mut dyn Write) -> Result<Tally, Stop> {
-        let mut stop = stop_signals()?;
-        let Source { name, reader } = source;
-        let (reader, total) = match reader {
-            Reader::Stream(stream) => (stream, None),
-            Reader::File(file) => {
-                let (file, lines) = survey(file, &name, &mut stop, err).await?;
-                (Box::new(file) as Box<dyn Read + Send>, Some(lines))
+/// Checks every line; returns how many there are. Bad lines are named, and end the import.
+fn check(source: &mut dyn Source, name: &str, err: &mut dyn Write) -> Result<u64, Stop> {
+    let mut lines = Lines::new(BufReader::new(source));
+    let mut progress = Progress::start("checking", "lines", None);
+    let (mut count, mut flawed, mut first_flaws) = (0, 0, Vec::new());
+    let (mut odd, mut first_odd) = (0, 0);
+    while let Some(line) = next_line(&mut lines, name, count)? {
+        count = line.number;
+        progress.at(count, err);
+        match line.content {
+            Content::Blank => {}
+            Content::Id(id) => {
+                let text = id.as_str();
+                if text.trim() != text || text.chars().any(char::is_control) {
+                    first_odd = if odd == 0 { count } else { first_odd };
+                    odd += 1;
+                }
             }
-        };
-        let store = open_or_make_store(self.store)?;
-        let outcome = self.reserve(&*store, reader, &name, total, stop, err).await;
-        let closed = store.close().await.map_err(Stop::failed);
-        outcome.and_then(|tally| closed.map(|()| tally))
+            Content::Flawed(invalid) => {
+                flawed += 1;
+                if first_flaws.len() < NAMED {
+                    first_flaws.push((count, invalid));
+                }
+            }
+        }
     }
-
-    async fn reserve(
-        &self,
-        store: &dyn Store,
-        reader: Box<dyn Read + Send>,
-        name: &str,
-        total: Option<u64>,
-        stop: watch::Receiver<bool>,
-        err: &mut dyn Write,
-    ) -> Result<Tally, Stop> {
-        let (to, mut batches) = mpsc::channel(AHEAD);
-        let reading = spawn_blocking(move || feed(BufReader::with_capacity(BUFFER, reader), &to));
-        let mut import = Import {
-            store,
-            merchant: self.merchant,
-            direction: self.kind.into(),
-            stop,
-            progress: Progress::start("importing", "lines", total),
-            tally: Tally::default(),
-            err,
-        };
-        let outcome = import.run(&mut batches).await;
-        let tally = import.tally;
-        let why = match outcome {
-            Ok(()) => match reading.await {
-                Ok(Ok(())) => return Ok(tally),
-                Ok(Err(unreadable)) => format!("{name}: {unreadable}"),
-                Err(ended) => format!("{name}: the reading ended: {ended}"),
-            },
-            Err(Halt::Interrupted) => "interrupted".to_owned(),
-            Err(Halt::Store(error)) => error.to_string(),
-        };
-        Err(Stop::failed(format!("{why}\nso far: {tally}; run it again to go on: what is reserved stays reserved")))
-    }
-}
-
-/// Looks at a whole file, and gives it back at its start with the number of its lines. A bad one is refused.
-async fn survey(
-    mut file: File,
-    name: &str,
-    stop: &mut watch::Receiver<bool>,
-    err: &mut dyn Write,
-) -> Result<(File, u64), Stop> {
-    let counters = Arc::new(Counters::default());
-    let looking = {
-        let counters = Arc::clone(&counters);
-        spawn_blocking(move || {
-            let survey = Survey::of(BufReader::with_capacity(BUFFER, &file), &counters)?;
-            file.rewind().map_err(|cause| Unreadable::Io { after: survey.lines, cause })?;
-            Ok::<_, Unreadable>((file, survey))
-        })
-    };
-    let mut progress = Progress::start("looking", "lines", None);
-    let looked = tokio::select! {
-        () = stopped(stop) => return Err(Stop::failed("interrupted; nothing was reserved")),
-        looked = progress.during(&counters, err, looking) => looked,
-    };
     drop(progress);
-    let (file, survey) = looked.map_err(Stop::failed)?.map_err(|error| Stop::failed(format!("{name}: {error}")))?;
-    refuse_flawed(name, &survey, err)?;
-    if survey.odd > 0 {
+    if odd > 0 {
         writeln!(
             err,
-            "note: {name}: {} of the ids hold control characters or have spaces at an edge, the first in line {}; they \
-             are reserved as they are",
-            survey.odd, survey.first_odd
+            "note: {name}: {odd} of the ids hold control characters or have spaces at an edge, the first in line {first_odd}; \
+             they are reserved as they are"
         )?;
     }
-    Ok((file, survey.lines))
+    if flawed == 0 { Ok(count) } else { Err(refuse(name, count, flawed, &first_flaws, err)?) }
 }
 
-fn refuse_flawed(name: &str, survey: &Survey, err: &mut dyn Write) -> Outcome {
-    if survey.flawed == 0 {
-        return Ok(());
-    }
-    for (line, invalid) in &survey.first_flaws {
+fn refuse(name: &str, lines: u64, flawed: usize, first: &[(u64, Invalid)], err: &mut dyn Write) -> io::Result<Stop> {
+    for (line, invalid) in first {
         writeln!(err, "{name}:{line}: {}", invalid.reason())?;
     }
-    let more = survey.flawed - survey.first_flaws.len() as u64;
-    if more > 0 {
-        writeln!(err, "... and {more} more")?;
+    if flawed > first.len() {
+        writeln!(err, "... and {} more", flawed - first.len())?;
     }
-    let (flawed, lines) = (survey.flawed, survey.lines);
-    Err(Stop::failed(format!("{name}: {flawed} of {lines} lines cannot be ids; nothing was reserved")))
+    Ok(Stop::failed(format!("{name}: {flawed} of {lines} lines cannot be ids; nothing was reserved")))
 }
 
-/// The store, made when there is none: ids may be reserved before the first operation.
+fn next_line<R: io::BufRead>(lines: &mut Lines<R>, name: &str, after: u64) -> Result<Option<Line>, Stop> {
+    lines.read().map_err(|cause| Stop::failed(format!("{name}: cannot be read after line {after}: {cause}")))
+}
+
+/// Reserves every id in batches. What was committed stays, whatever follows.
+async fn reserve_all<R: io::BufRead>(
+    rules: &StoreRules,
+    merchant: &MerchantId,
+    direction: Direction,
+    mut ids: Lines<R>,
+    total: u64,
+    err: &mut dyn Write,
+) -> Result<Tally, Stop> {
+    let stop = stop_signals()?;
+    let store = open_or_make_store(rules)?;
+    let progress = Progress::start("importing", "lines", Some(total));
+    let mut import = Import { store: &*store, merchant, direction, stop, progress, tally: Tally::default(), err };
+    let outcome = import.run(&mut ids).await;
+    let tally = import.tally;
+    let closed = store.close().await.map_err(Stop::failed);
+    match outcome {
+        Ok(()) => closed.map(|()| tally),
+        Err(why) => {
+            Err(Stop::failed(format!("{why}\nso far: {tally}; run it again to go on: what is reserved stays reserved")))
+        }
+    }
+}
+
+/// Opens the store, and makes it when there is none: ids may be reserved before the first operation.
 fn open_or_make_store(rules: &StoreRules) -> Result<Arc<dyn Store>, Stop> {
     let beside = || open_beside(rules, Arc::new(SystemRandomness::default()), Arc::default());
     match beside() {
@@ -207,28 +173,150 @@ fn open_or_make_store(rules: &StoreRules) -> Result<Arc<dyn Store>, Stop> {
     .map_err(Stop::failed)
 }
 
+/// What was done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Tally {
+    ids: Reservations,
+    blank: u64,
+    /// The last line that is done.
+    through: u64,
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Reservations { new, known, operations } = self.ids;
+        write!(f, "{new} new, {known} reserved before, {operations} skipped (operations here)")?;
+        let lines = if self.through == 1 { "line" } else { "lines" };
+        write!(f, ", {} {lines}", self.through)?;
+        if self.blank > 0 { write!(f, " ({} blank)", self.blank) } else { Ok(()) }
+    }
+}
+
+/// Why an import stopped before its end.
+#[derive(Debug, thiserror::Error)]
+enum Interruption {
+    #[error("interrupted")]
+    Asked,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("the ids cannot be read any more: {0}")]
+    Source(#[from] io::Error),
+}
+
+/// An import under way.
+struct Import<'a> {
+    store: &'a dyn Store,
+    merchant: &'a MerchantId,
+    direction: Direction,
+    stop: watch::Receiver<bool>,
+    progress: Progress,
+    tally: Tally,
+    err: &'a mut dyn Write,
+}
+
+impl Import<'_> {
+    async fn run<R: io::BufRead>(&mut self, lines: &mut Lines<R>) -> Result<(), Interruption> {
+        let (mut batch, mut blank, mut through) = (Vec::with_capacity(BATCH), 0, 0);
+        loop {
+            let line = lines.read()?;
+            let ends = line.is_none();
+            if let Some(line) = line {
+                through = line.number;
+                match line.content {
+                    Content::Id(id) => batch.push((line.number, id)),
+                    Content::Blank => blank += 1,
+                    // The file is another one than the one that was checked.
+                    Content::Flawed(invalid) => return Err(io::Error::other(invalid.reason()).into()),
+                }
+            }
+            if batch.len() == BATCH || ends {
+                self.reserve(&batch).await?;
+                batch.clear();
+                self.tally.blank += std::mem::take(&mut blank);
+                self.tally.through = through;
+                self.progress.at(through, self.err);
+                if ends {
+                    return Ok(());
+                }
+                self.pause(PAUSE).await?;
+            }
+        }
+    }
+
+    /// Commits a batch; it is tried again for a while when the store is busy.
+    async fn reserve(&mut self, batch: &[(u64, OrderId)]) -> Result<(), Interruption> {
+        let ids: Vec<_> = batch.iter().map(|(_, id)| id.clone()).collect();
+        for tries in 1.. {
+            match self.store.reserve(self.merchant, self.direction, &ids).await {
+                Ok(done) => {
+                    self.name_skipped(batch, done.operations).await?;
+                    self.tally.ids.new += done.new;
+                    self.tally.ids.known += done.known;
+                    self.tally.ids.operations += done.operations;
+                    return Ok(());
+                }
+                Err(error @ StoreError::Unavailable(_)) if tries <= RETRIES => {
+                    if tries == 1 {
+                        self.progress.say(&format!("{error}; it is tried again"), self.err);
+                    }
+                    self.pause(RETRY_AFTER).await?;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Names the lines of the first ids that were skipped.
+    async fn name_skipped(&mut self, batch: &[(u64, OrderId)], skipped: u64) -> Result<(), StoreError> {
+        let mut named = usize::try_from(self.tally.ids.operations).unwrap_or(NAMED);
+        let mut left = skipped;
+        for (number, id) in batch {
+            if left == 0 || named >= NAMED {
+                break;
+            }
+            if let Standing::Operation(_) = self.store.by_order(self.merchant, self.direction, id).await? {
+                let line = format!("line {number}: the id names an operation here, and is left alone");
+                self.progress.say(&line, self.err);
+                (left, named) = (left - 1, named + 1);
+            }
+        }
+        Ok(())
+    }
+
+    async fn pause(&mut self, span: Duration) -> Result<(), Interruption> {
+        tokio::select! {
+            biased;
+            () = stopped(&mut self.stop) => Err(Interruption::Asked),
+            () = sleep(span) => Ok(()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Invalid;
 
     #[test]
-    fn flaws_are_told_one_by_one_up_to_a_bound() {
-        let said = |flawed: u64| {
-            let first_flaws = (1..=flawed.min(3)).map(|line| (line, Invalid::new("must be UTF-8"))).collect();
-            let survey = Survey { lines: 90, flawed, first_flaws, ..Survey::default() };
-            let mut err = Vec::new();
-            let outcome = refuse_flawed("ids.txt", &survey, &mut err);
-            let stop = match outcome {
-                Err(Stop::Failed(message)) => message,
-                _ => String::new(),
-            };
-            String::from_utf8(err).unwrap() + &stop
-        };
-        assert_eq!(said(0), "");
-        let two = "ids.txt:1: must be UTF-8\nids.txt:2: must be UTF-8\n";
-        assert_eq!(said(2), format!("{two}ids.txt: 2 of 90 lines cannot be ids; nothing was reserved"));
-        let three = format!("{two}ids.txt:3: must be UTF-8\n... and 4 more\n");
-        assert_eq!(said(7), format!("{three}ids.txt: 7 of 90 lines cannot be ids; nothing was reserved"));
+    fn bad_lines_are_named_up_to_a_bound() {
+        let mut err = Vec::new();
+        let text = format!("a\n\n b\nc\td\n{}", "\0\n".repeat(30));
+        let outcome = check(&mut Cursor::new(text), "ids.txt", &mut err);
+        let said = String::from_utf8(err).unwrap();
+        assert!(said.starts_with("note: ids.txt: 2 of the ids hold control characters"), "{said}");
+        assert_eq!(said.lines().count(), 1 + NAMED + 1, "{said}");
+        assert!(said.ends_with("ids.txt:24: must not contain U+0000\n... and 10 more\n"), "{said}");
+        let Err(Stop::Failed(message)) = outcome else { panic!("it holds what cannot be ids") };
+        assert_eq!(message, "ids.txt: 30 of 34 lines cannot be ids; nothing was reserved");
+        assert!(matches!(check(&mut Cursor::new("a\n\nb"), "ids.txt", &mut Vec::new()), Ok(3)));
+    }
+
+    #[test]
+    fn a_tally_is_read_aloud() {
+        let ids = Reservations { new: 9000, known: 10, operations: 1 };
+        let tally = Tally { ids, blank: 0, through: 1 };
+        assert_eq!(tally.to_string(), "9000 new, 10 reserved before, 1 skipped (operations here), 1 line");
+        let tally = Tally { blank: 2, through: 9013, ..tally };
+        assert!(tally.to_string().ends_with(", 9013 lines (2 blank)"));
     }
 }

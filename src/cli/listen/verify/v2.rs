@@ -24,7 +24,11 @@ pub fn check(keys: &Keys<'_>, received: &Received) -> Verdict {
 fn why(keys: &Keys<'_>, received: &Received, text: &str) -> String {
     let (hex, spelling) = as_lower_hex(text);
     if let Some(spelling) = spelling {
-        let right = if keys.any(v2_secrets, |secrets| verify_v2(secrets, &received.body, hex.as_bytes())) { "it is right, but " } else { "" };
+        let right = if keys.any(v2_secrets, |secrets| verify_v2(secrets, &received.body, hex.as_bytes())) {
+            "it is right, but "
+        } else {
+            ""
+        };
         return format!("{right}{spelling}: v2 takes 64 lowercase hexadecimal digits");
     }
     if keys.any(v1_secrets, |secrets| verify_v2(secrets, &received.body, hex.as_bytes())) {
