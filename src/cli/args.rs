@@ -413,8 +413,8 @@ For the external ids that the old v1 service has: a create of one is answered 40
 and in v2, so that it cannot be paid twice. Run it before a merchant's v1 traffic is sent here.
 
 May run while a gateway serves, and may be run again: what is reserved stays reserved. Ids that name \
-an operation here are skipped and counted. A file is checked as a whole first, and a bad one reserves \
-nothing; a pipe is checked as it is read.
+an operation here are skipped and counted. Every line is checked first, and a bad one reserves \
+nothing; a pipe is held in memory for that.
 
 Examples:
   paybridge import-ids --merchant demo --kind payin ids.txt
