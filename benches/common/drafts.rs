@@ -50,7 +50,7 @@ impl Drafts {
             comparison: Comparison { digest: digest("v2 create"), kept: Kept::Names(Arc::clone(&self.kept)) },
             v1: Some(V1Part {
                 digest: digest("v1 create"),
-                members: Some(V1Members::of([self.comparer.short(&Parts::of("member")); 10])),
+                members: V1Members::of([self.comparer.short(&Parts::of("member")); 10]),
                 told: V1Told::Relayed(Some(told)),
             }),
             provider_job: Some(UnixMillis(now.0 + 50)),

@@ -4,7 +4,7 @@ mod callbacks;
 mod store;
 
 pub use callbacks::{CallbackState, Callbacks, ListCallbacks, ResendCallbacks, SampleCallback, ShowCallback, Which};
-pub use store::{StoreBackup, StoreCheck, StoreCommand, StoreCopy, StoreRekey, StoreReopen};
+pub use store::{StoreBackup, StoreCheck, StoreCommand, StoreCopy, StoreRekey};
 
 use std::ffi::OsStr;
 use std::io::IsTerminal;
@@ -610,8 +610,6 @@ mod tests {
         let line = "store copy --from sqlite:a.db --to postgres://b/c";
         let Ok(Command::Store(StoreCommand::Copy(copy))) = parsed(line) else { panic!() };
         assert_eq!((copy.from.as_str(), copy.to.as_deref()), ("sqlite:a.db", Some("postgres://b/c")));
-        let Ok(Command::Store(StoreCommand::Reopen(reopen))) = parsed("store reopen --rules r") else { panic!() };
-        assert_eq!(reopen.rules.rules, PathBuf::from("r"));
         let Ok(Command::Schema(schema)) = parsed("schema shop") else { panic!() };
         assert_eq!(FileKind::from(schema.kind), FileKind::Shop);
         let Ok(Command::Callbacks(Callbacks::List(list))) = parsed("callbacks list --state failed --state pending")
@@ -678,7 +676,6 @@ mod tests {
             "callbacks resend cb_0123456789abcdef00000000000000ff --wait soon",
             "store",
             "store rekey now",
-            "store reopen a.db",
             "store backup",
             "store backup a b",
             "store copy --to postgres://b/c",

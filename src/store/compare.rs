@@ -42,13 +42,6 @@ impl V1Members {
         Self(all)
     }
 
-    /// The hash of the first member.
-    #[must_use]
-    pub fn first(&self) -> Short {
-        let [a, b, c, d, ..] = self.0;
-        [a, b, c, d]
-    }
-
     /// The places of the members in which two bodies differ.
     pub fn differing<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = usize> + 'a {
         let shorts = |members: &'a Self| members.0.chunks_exact(Self::SHORT);

@@ -258,8 +258,8 @@ impl Kept {
 pub struct V1Part {
     /// The keyed hash of what the v1 body said, decoded and canonical.
     pub digest: Digest,
-    /// Short hashes of its members, by which a conflict is told apart; `None` for requests from before they were kept.
-    pub members: Option<V1Members>,
+    /// Short hashes of its members, by which a conflict is told apart.
+    pub members: V1Members,
     /// Who tells the merchant of the result.
     pub told: V1Told,
 }

@@ -194,7 +194,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// It was copied to a database, which serves in its place.
-    #[error("{path}: was moved to {to}: name that in store.url, or see paybridge store reopen --help")]
+    #[error("{path}: was moved to {to}: name that in store.url")]
     Moved {
         /// The store.
         path: PathBuf,

@@ -69,7 +69,7 @@ fn forwarded(
         CallbackStyle::V2 => V1Told::Directly,
     };
     upstream.metrics().stage(Stage::Translate, started.elapsed());
-    let members = Some(said.members(upstream.comparer()));
+    let members = said.members(upstream.comparer());
     Ok((body, V1Part { digest: said.digest(), members, told }))
 }
 
@@ -128,6 +128,5 @@ fn told_apart(create: &V1Create<'_>, comparer: &Comparer, earlier: &Earlier) -> 
         kept: &data.kept,
         return_url: data.return_url.as_ref(),
     });
-    let members = v1.members.as_ref().map(|members| create.differing(comparer, members, moved));
-    conflict("external_id", members.unwrap_or_default())
+    conflict("external_id", create.differing(comparer, &v1.members, moved))
 }

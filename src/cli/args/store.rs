@@ -18,8 +18,6 @@ pub enum StoreCommand {
     Backup(StoreBackup),
     /// Copy a store from SQLite to PostgreSQL
     Copy(StoreCopy),
-    /// Let a SQLite store that was copied be served again
-    Reopen(StoreReopen),
 }
 
 const STORE_EXAMPLES: &str = "\
@@ -28,8 +26,7 @@ Examples:
   paybridge store rekey
   paybridge store backup /backup/paybridge-2026-07-01.db
   paybridge store copy --from sqlite:data/paybridge.db \\
-      --to file:secrets/database.url
-  paybridge store reopen";
+      --to file:secrets/database.url";
 
 /// `paybridge store check`.
 #[derive(Debug, Args)]
@@ -148,7 +145,8 @@ What changes: entries of the journal (there are some where the engine is remote)
 the first 16 digits of the names of their callbacks.
 
 The file is marked as moved then, and no gateway or command serves it or writes to it any more: it would take orders \
-that the others do not know. Afterwards name the database in store.url. The way back: paybridge store reopen --help
+that the others do not know. Afterwards name the database in store.url. The way back, while the \
+database has taken no orders that matter: stop its gateways, and sqlite3 FILE 'DELETE FROM moved'.
 
 A URL that holds a password belongs into a file or a variable, by file:PATH or env:NAME: a command line is shown \
 to everybody on the machine, and kept in the shell's history.
@@ -158,26 +156,3 @@ Examples:
       --to file:secrets/database.url
   paybridge store copy --from sqlite:data/paybridge.db --to env:DATABASE_URL
   paybridge store copy --from sqlite:data/paybridge.db";
-
-/// `paybridge store reopen`.
-#[derive(Debug, Args)]
-#[command(after_help = STORE_REOPEN_EXAMPLES)]
-pub struct StoreReopen {
-    /// Which rule files.
-    #[command(flatten)]
-    pub rules: Rules,
-}
-
-const STORE_REOPEN_EXAMPLES: &str = "\
-`paybridge store copy` marks the file that it copied, and nobody serves it from then on. This takes the mark from \
-the file that store.url names, so that a gateway can be started on it again.
-
-First stop every gateway on the database, and see to it that none is started: each of the two stores would answer \
-without the other, and an order could be paid twice. What was acknowledged on the database is not in the file, so that \
-repeats of it would be new operations: go back only while there is nothing, or it is known.
-
-To move again, empty the database first.
-
-Examples:
-  paybridge store reopen
-  paybridge store reopen --rules /etc/paybridge";

@@ -4,7 +4,6 @@ mod backup;
 mod check;
 mod copy;
 mod rekey;
-mod reopen;
 
 use std::io::Write;
 
@@ -20,7 +19,6 @@ pub fn run(asked: &StoreCommand, out: &mut dyn Write, err: &mut dyn Write) -> Ou
         StoreCommand::Check(asked) => check::run(&load(&asked.rules.rules, err)?, out, err),
         StoreCommand::Backup(asked) => backup::run(&load(&asked.rules.rules, err)?, &asked.file, out, err),
         StoreCommand::Copy(asked) => copy::run(&load(&asked.rules.rules, err)?, asked, out, err),
-        StoreCommand::Reopen(asked) => reopen::run(&load(&asked.rules.rules, err)?, out, err),
         StoreCommand::Rekey(asked) => rekey::run(&load(&asked.rules.rules, err)?, out),
     }
 }

@@ -26,7 +26,7 @@ fn full_deposit() -> Draft {
     let callback_url = CallbackUrl::new_allowing_http("http://acme.example/v1").unwrap();
     draft.v1 = Some(V1Part {
         digest: Digest([0x80; 16]),
-        members: Some(V1Members([0xa5; 40])),
+        members: V1Members([0xa5; 40]),
         told: V1Told::Relayed(Some(callback_url)),
     });
     draft.provider_job = Some(NOW);
@@ -65,7 +65,8 @@ pub(in crate::store) async fn every_member_comes_back(backend: &dyn Backend) {
 pub(in crate::store) async fn optional_members_may_be_absent(backend: &dyn Backend) {
     let store = backend.open().await;
     let mut without_callback = deposit("acme", "without callback");
-    without_callback.v1 = Some(V1Part { digest: Digest([1; 16]), members: None, told: V1Told::Relayed(None) });
+    without_callback.v1 =
+        Some(V1Part { digest: Digest([1; 16]), members: V1Members([0; 40]), told: V1Told::Relayed(None) });
     let mut empty_list = deposit("acme", "empty list");
     empty_list.comparison.kept = names(&[]);
     for draft in [deposit("acme", "d"), withdrawal("acme", "w"), without_callback, empty_list] {

@@ -25,7 +25,7 @@ pub(in crate::store) fn intent(merchant_name: &str, order_text: &str) -> Intent 
         amount: Amount::from_hundredths(1050).unwrap(),
         currency: Currency::new("EUR").unwrap(),
         shop: None,
-        v1: V1Part { digest: Digest([7; 16]), members: None, told: V1Told::Relayed(None) },
+        v1: V1Part { digest: Digest([7; 16]), members: V1Members([0; 40]), told: V1Told::Relayed(None) },
         body: BODY.as_bytes().into(),
         created_at: NOW,
     }
@@ -40,7 +40,7 @@ fn full_intent(merchant_name: &str, order_text: &str) -> Intent {
         shop: Some("no such shop \u{e9}".into()),
         v1: V1Part {
             digest: Digest([0xfe; 16]),
-            members: Some(V1Members([0xfd; 40])),
+            members: V1Members([0xfd; 40]),
             told: V1Told::Relayed(Some(callback_url)),
         },
         created_at: at(1),

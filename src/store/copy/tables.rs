@@ -75,7 +75,7 @@ pub(in crate::store) const TABLES: &[Table] = &[
         ],
         key: 2,
         select: "merchant, transaction_id, created_at, finished_at, amount, customer_account_id, kept, counted_day, \
-            direction, status, provider, relayed, sorted_key, digest, v1_digest, v1_members, currency, merchant, order_id, \
+            direction, status, provider, relayed, order_key, digest, v1_digest, v1_members, currency, merchant, order_id, \
             api_key, shop, method, payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, \
             redirect_url, account, payer, fields, v1_digest IS NOT NULL",
         from: "operations ORDER BY transaction_id",
@@ -132,11 +132,11 @@ pub(in crate::store) const TABLES: &[Table] = &[
         finish: of_a_merchant,
     },
     Table {
-        name: "reserved_anywhere",
-        columns: &[("order_hash", Bytes)],
-        key: 1,
-        select: "order_hash",
-        from: "reserved_ids ORDER BY order_hash",
+        name: "reserved_ids",
+        columns: &[("bucket", Small), ("order_key", Bytes)],
+        key: 2,
+        select: "bucket, order_key",
+        from: "reserved_ids ORDER BY order_key",
         finish: as_it_is,
     },
     Table {
@@ -160,14 +160,6 @@ pub(in crate::store) const TABLES: &[Table] = &[
         key: 2,
         select: "(transaction_id >> 12) & 1023, transaction_id, sealed",
         from: "preparations ORDER BY transaction_id",
-        finish: as_it_is,
-    },
-    Table {
-        name: "untold",
-        columns: &[("bucket", Small), ("transaction_id", Big)],
-        key: 2,
-        select: "(transaction_id >> 12) & 1023, transaction_id",
-        from: "untold ORDER BY transaction_id",
         finish: as_it_is,
     },
     Table {
@@ -196,18 +188,10 @@ pub(in crate::store) const TABLES: &[Table] = &[
             ("body", Bytes),
         ],
         key: 2,
-        select: "merchant, entry, created_at, doubted_at, amount, direction, state, status, sorted_key, v1_digest, v1_members, \
+        select: "merchant, entry, created_at, doubted_at, amount, direction, state, status, order_key, v1_digest, v1_members, \
             currency, merchant, order_id, api_key, shop, v1_callback_url, transaction_id, redirect_url, account, body",
         from: "journal ORDER BY entry",
         finish: entry,
-    },
-    Table {
-        name: "relay_codes_of_version_5",
-        columns: &[("bucket", Small), ("code", Bytes), ("entry", Big)],
-        key: 2,
-        select: "merchant, code, entry",
-        from: "relay_codes_of_version_5 JOIN journal USING (entry) ORDER BY code",
-        finish: relay_code,
     },
     Table {
         name: "callbacks",
@@ -318,14 +302,6 @@ fn entry(finisher: &mut Finisher<'_>, row: &mut [Value]) -> Result<(), Misfit> {
     Ok(())
 }
 
-fn relay_code(finisher: &mut Finisher<'_>, row: &mut [Value]) -> Result<(), Misfit> {
-    of_a_merchant(finisher, row)?;
-    let Value::Integer(before) = row[2] else { return Err(Misfit::NotOurs) };
-    row[2] = Value::Integer(finisher.number(before)?);
-    Ok(())
-}
-
-/// A callback is named by what it is about. The random half of its name stays.
 fn of_a_callback(finisher: &mut Finisher<'_>, row: &mut [Value]) -> Result<(), Misfit> {
     let Value::Integer(key) = row[1] else { return Err(Misfit::NotOurs) };
     let entry = key.checked_neg().filter(|entry| *entry > 0);

@@ -87,7 +87,7 @@ CREATE TABLE operations (
   PRIMARY KEY (bucket, transaction_id)
 ) PARTITION BY HASH (bucket);
 
--- A row of it on its way. What adds a column makes another type beside this one, which nodes that still run go on to use.
+-- A row of it on its way. What adds a column makes another type beside this one, which nodes of the older release go on to use.
 CREATE TYPE new_operation AS (
   transaction_id bigint,
   created_at bigint,
@@ -188,13 +188,8 @@ CREATE TABLE daily_usage (
 -- order_ids of the old v1 service.
 CREATE TABLE reserved_ids (
   bucket     smallint NOT NULL,
-  order_hash bytea NOT NULL,                  -- the last ten bytes of the order's key
-  PRIMARY KEY (bucket, order_hash)
-);
-
--- The same of stores that did not know their buckets: what came here from one.
-CREATE TABLE reserved_anywhere (
-  order_hash bytea PRIMARY KEY
+  order_key  bytea NOT NULL,                  -- as operations.order_key
+  PRIMARY KEY (bucket, order_key)
 );
 
 -- What providers have to be asked. Rows leave when the work ends.
@@ -218,13 +213,6 @@ CREATE TABLE preparations (
   PRIMARY KEY (bucket, transaction_id)
 );
 
--- Operations that came here from a store that had no outbox yet when they were finished: nothing is told of them.
-CREATE TABLE untold (
-  transaction_id bigint NOT NULL,
-  bucket         smallint NOT NULL,
-  PRIMARY KEY (bucket, transaction_id)
-);
-
 -- What passed through this gateway to a remote engine: written before the request leaves.
 CREATE TABLE journal (
   entry           bigint NOT NULL,            -- made as a transaction_id is: ascends with time and names its bucket
@@ -237,7 +225,7 @@ CREATE TABLE journal (
   status          smallint NOT NULL,          -- as last heard of the engine: 0 PENDING, 1 SUCCESS, 2 FAILED
   order_key       bytea NOT NULL,             -- as operations.order_key
   v1_digest       bytea NOT NULL,
-  v1_members      bytea,
+  v1_members      bytea NOT NULL,
   currency        text COLLATE "C" NOT NULL,
   merchant        text COLLATE "C" NOT NULL,
   order_id        text COLLATE "C" NOT NULL,
@@ -255,15 +243,6 @@ CREATE INDEX journal_by_transaction ON journal (transaction_id) WHERE transactio
 CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
 CREATE INDEX journal_by_v1 ON journal (bucket, merchant, direction, shop, currency, status, created_at, entry)
   WHERE state = 2;
-
--- The codes of relay addresses that engines were given by releases before keys of orders were sorted, and that came here
--- from such a store.
-CREATE TABLE relay_codes_of_version_5 (
-  code   bytea NOT NULL,
-  entry  bigint NOT NULL,                     -- journal.entry
-  bucket smallint NOT NULL,
-  PRIMARY KEY (bucket, code)
-);
 
 -- The outbox: what merchants must be told, queued with the result. Rows leave for callbacks_told when they are delivered or
 -- given up.

@@ -89,7 +89,7 @@ async fn mark(
     if let Some(moved) = moved() {
         return Err(Refused::Open(moved));
     }
-    schema::migrate(transaction, &store, 0).await?;
+    schema::migrate(transaction, schema::MIGRATIONS, &store, 0).await?;
     schema::insert_keys(transaction, keys).await?;
     for table in TABLES {
         transaction.execute("INSERT INTO copying VALUES ($1, 0)", &[&table.name]).await?;

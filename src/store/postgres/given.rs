@@ -81,7 +81,7 @@ impl<'a> Given<'a> {
             order_key,
             digest,
             v1_digest: v1.map(|v1| &v1.digest.0[..]),
-            v1_members: v1.and_then(|v1| v1.members.as_ref()).map(|members| &members.0[..]),
+            v1_members: v1.map(|v1| &v1.members.0[..]),
             currency: operation.currency.as_str(),
             merchant: operation.merchant.as_str(),
             order_id: operation.order_id.as_str(),

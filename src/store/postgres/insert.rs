@@ -38,9 +38,7 @@ macro_rules! stored {
             columns!(),
             " FROM given WHERE (NOT (SELECT EXISTS (SELECT FROM reserved_ids)) \
              OR NOT EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = given.bucket \
-             AND r.order_hash = substr(given.order_key, 7))) \
-             AND (NOT (SELECT EXISTS (SELECT FROM reserved_anywhere)) \
-             OR NOT EXISTS (SELECT FROM reserved_anywhere a WHERE a.order_hash = substr(given.order_key, 7))) \
+             AND r.order_key = given.order_key)) \
              ON CONFLICT (bucket, order_key) DO NOTHING \
              RETURNING ",
             $told,

@@ -1,5 +1,4 @@
-//! Reservations of `order_id`s for v1, by the end of their order key, which is the hash of the order alone. Those that came
-//! from a store in a file are of no bucket, and are looked for as well.
+//! Reservations of `order_id`s for v1, by the key of the order.
 
 use deadpool_postgres::{GenericClient, Transaction};
 
@@ -7,22 +6,11 @@ use super::fault::Fault;
 use super::row::{get, key};
 use crate::store::{Digest, OfV1, Reservations};
 
-/// The hash of the order in its key.
-pub(super) fn hash_in(key: &Digest) -> &[u8] {
-    let Digest(key) = key;
-    let (_, hash) = key.split_last_chunk::<10>().expect("a key is longer than the hash in it");
-    hash
-}
-
 /// Whether an order is reserved.
 pub(super) async fn holds(client: &impl GenericClient, bucket: i16, order: Digest) -> Result<bool, Fault> {
-    let statement = client
-        .prepare_cached(
-            "SELECT EXISTS (SELECT FROM reserved_ids WHERE bucket = $1 AND order_hash = $2) \
-             OR EXISTS (SELECT FROM reserved_anywhere WHERE order_hash = $2)",
-        )
-        .await?;
-    get(&client.query_one(&statement, &[&bucket, &hash_in(&order)]).await?, 0)
+    let statement =
+        client.prepare_cached("SELECT EXISTS (SELECT FROM reserved_ids WHERE bucket = $1 AND order_key = $2)").await?;
+    get(&client.query_one(&statement, &[&bucket, &key(&order)]).await?, 0)
 }
 
 /// What an order is to v1, in one look at the journal and at the reservations.
@@ -30,11 +18,10 @@ pub(super) async fn or_entry(client: &impl GenericClient, bucket: i16, order: Di
     let statement = client
         .prepare_cached(
             "SELECT EXISTS (SELECT FROM journal WHERE bucket = $1 AND order_key = $2), \
-             EXISTS (SELECT FROM reserved_ids WHERE bucket = $1 AND order_hash = $3) \
-             OR EXISTS (SELECT FROM reserved_anywhere WHERE order_hash = $3)",
+             EXISTS (SELECT FROM reserved_ids WHERE bucket = $1 AND order_key = $2)",
         )
         .await?;
-    let found = client.query_one(&statement, &[&bucket, &key(&order), &hash_in(&order)]).await?;
+    let found = client.query_one(&statement, &[&bucket, &key(&order)]).await?;
     let (entry, reserved): (bool, bool) = (get(&found, 0)?, get(&found, 1)?);
     Ok(if entry { Some(OfV1::Entry) } else { reserved.then_some(OfV1::Reservation) })
 }
@@ -56,8 +43,8 @@ pub(super) async fn reserve(
     let free: Vec<Vec<u8>> = free.iter().map(|row| get(row, 0)).collect::<Result<_, _>>()?;
     let insert = transaction
         .prepare_cached(
-            "INSERT INTO reserved_ids (bucket, order_hash) SELECT $1, substr(given, 7) FROM unnest($2::bytea[]) AS given \
-             WHERE NOT EXISTS (SELECT FROM reserved_anywhere WHERE order_hash = substr(given, 7)) ON CONFLICT DO NOTHING",
+            "INSERT INTO reserved_ids (bucket, order_key) SELECT $1, given FROM unnest($2::bytea[]) AS given \
+             ON CONFLICT DO NOTHING",
         )
         .await?;
     let new = transaction.execute(&insert, &[&bucket, &free]).await?;
@@ -72,12 +59,7 @@ const TAKEN: &str = "SELECT given FROM unnest($2::bytea[]) AS given \
 
 /// Takes a reservation back: an operation of this order turns out to have been there before it.
 pub(super) async fn release(transaction: &Transaction<'_>, bucket: i16, order: Digest) -> Result<(), Fault> {
-    let statement = transaction
-        .prepare_cached(
-            "WITH anywhere AS (DELETE FROM reserved_anywhere WHERE order_hash = $2) \
-             DELETE FROM reserved_ids WHERE bucket = $1 AND order_hash = $2",
-        )
-        .await?;
-    transaction.execute(&statement, &[&bucket, &hash_in(&order)]).await?;
+    let statement = transaction.prepare_cached("DELETE FROM reserved_ids WHERE bucket = $1 AND order_key = $2").await?;
+    transaction.execute(&statement, &[&bucket, &key(&order)]).await?;
     Ok(())
 }

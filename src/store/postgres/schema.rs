@@ -18,7 +18,7 @@ use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
 use crate::store::{Holds, OpenError, Rewrapped};
 
 /// Each brings a store from the version of its index to the next. Released ones never change.
-const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
+pub(super) const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
 
 /// Held while a node opens the store (`PBrg`), and migrates it perhaps: others wait, and find the work done.
 const LOCK: i64 = 0x5042_7267;
@@ -120,7 +120,7 @@ async fn prepare_in(
     let store = PathBuf::from(url.to_string());
     match asked {
         Asked::Serve => {
-            migrate(transaction, &store, known_version(transaction, &store).await?).await?;
+            migrate(transaction, MIGRATIONS, &store, known_version(transaction, &store).await?).await?;
             for warning in grants::to_others(transaction).await? {
                 tracing::warn!("{url}: {warning}");
             }
@@ -231,23 +231,32 @@ async fn version(transaction: &Transaction<'_>) -> Result<i64, Fault> {
     get(&transaction.query_one("SELECT coalesce(max(version), 0) FROM paybridge_schema", &[]).await?, 0)
 }
 
-/// Brings a store of a version to the newest.
+/// Brings a store of a version to the last one of `migrations`.
 ///
 /// # Errors
 /// The database fails, or holds tables of something else.
-pub(super) async fn migrate(transaction: &Transaction<'_>, store: &Path, found: i64) -> Result<(), Refused> {
+pub(super) async fn migrate(
+    transaction: &Transaction<'_>,
+    migrations: &[&str],
+    store: &Path,
+    found: i64,
+) -> Result<(), Refused> {
     let taken = |error| if found == 0 { refused_if_taken(error, store) } else { error.into() };
     if found == 0 {
         let table = "CREATE TABLE paybridge_schema (version bigint PRIMARY KEY, migrated_at timestamptz NOT NULL DEFAULT now())";
         transaction.batch_execute(table).await.map_err(taken)?;
     }
     let done = usize::try_from(found).unwrap_or(0);
-    for (version, migration) in (1_i64..).zip(MIGRATIONS).skip(done) {
+    for (version, migration) in (1_i64..).zip(migrations).skip(done) {
         transaction.batch_execute(migration).await.map_err(taken)?;
         transaction.execute("INSERT INTO paybridge_schema (version) VALUES ($1)", &[&version]).await?;
     }
-    if found > 0 && found < newest() {
-        tracing::info!(from = found, to = newest(), "the store was migrated: older releases cannot open it any more");
+    if found > 0 && done < migrations.len() {
+        tracing::info!(
+            from = found,
+            to = migrations.len(),
+            "the store was migrated: older releases cannot open it any more"
+        );
     }
     Ok(())
 }

@@ -86,7 +86,7 @@ pub(in crate::store) struct EntryRow {
     pub(in crate::store) redirect_url: Option<String>,
     pub(in crate::store) account: Option<Vec<u8>>,
     pub(in crate::store) body: Option<Vec<u8>>,
-    pub(in crate::store) v1_members: Option<[u8; 40]>,
+    pub(in crate::store) v1_members: [u8; 40],
     pub(in crate::store) doubted_at: Option<i64>,
 }
 
@@ -153,7 +153,7 @@ impl EntryRow {
             shop: Some(self.shop.clone()).filter(|shop| !shop.is_empty()),
             v1: V1Part {
                 digest: Digest(self.v1_digest),
-                members: self.v1_members.map(V1Members),
+                members: V1Members(self.v1_members),
                 told: V1Told::Relayed(
                     self.v1_callback_url
                         .as_deref()

@@ -107,11 +107,12 @@ impl StoredRow {
             state: self.state(vault, id)?,
             created_at: UnixMillis(self.created_at),
         };
-        let v1 = match self.v1_digest {
-            None => None,
-            Some(digest) => {
-                Some(V1Part { digest: Digest(digest), members: self.v1_members.map(V1Members), told: self.told()? })
+        let v1 = match (self.v1_digest, self.v1_members) {
+            (None, None) => None,
+            (Some(digest), Some(members)) => {
+                Some(V1Part { digest: Digest(digest), members: V1Members(members), told: self.told()? })
             }
+            _ => return Err(NotOurs("v1_members")),
         };
         let comparison = Comparison { digest: Digest(self.digest), kept };
         Ok(Stored { operation, api_key: self.api_key, comparison, v1 })

@@ -1,5 +1,5 @@
--- Every table is keyed by transaction_id, whose bits 12 to 21 are the bucket (a hash of the merchant, 0 to 1023):
--- (transaction_id >> 12) & 1023 partitions them all. order_key is unique within a merchant, so within a bucket.
+-- Every table of operations is keyed by transaction_id, whose bits 12 to 21 are the bucket (a hash of the merchant, 0 to
+-- 1023). Times are milliseconds since 1970, amounts hundredths.
 
 CREATE TABLE data_keys (
   id      INTEGER PRIMARY KEY,
@@ -7,7 +7,12 @@ CREATE TABLE data_keys (
   wrapped BLOB NOT NULL                       -- store::vault
 ) STRICT;
 
--- The lists of names that schemas kept at creation, each stored once. The same in every partition.
+-- Where the store was copied to, which serves in its place; empty: it was not.
+CREATE TABLE moved (
+  target TEXT NOT NULL
+) STRICT;
+
+-- The lists of names that schemas kept at creation, each stored once.
 CREATE TABLE kept_names (
   id    INTEGER PRIMARY KEY,                  -- from the keyed hash of the list
   names TEXT NOT NULL                         -- JSON array, sorted
@@ -18,13 +23,20 @@ CREATE TABLE operations (
   order_key           BLOB NOT NULL,          -- keyed hash of merchant, direction and order_id, 16 bytes
   direction           INTEGER NOT NULL,       -- 0 payin, 1 payout
   status              INTEGER NOT NULL,       -- 0 PENDING, 1 SUCCESS, 2 FAILED
-  created_at          INTEGER NOT NULL,       -- milliseconds since 1970, as all times
+  created_at          INTEGER NOT NULL,
   finished_at         INTEGER,                -- NULL while PENDING
-  amount              INTEGER NOT NULL,       -- hundredths
+  amount              INTEGER NOT NULL,
   customer_account_id INTEGER,
   kept                INTEGER,                -- kept_names.id; NULL: there was no schema
   digest              BLOB NOT NULL,          -- keyed hash of the canonical request, 16 bytes
   v1_digest           BLOB,                   -- keyed hash of the v1 body; NULL: not made from v1
+  v1_members          BLOB,                   -- short keyed hashes of its members, by which a conflict is told apart
+  -- 1: v1_digest is there. A column of its own, compared with a constant, so that SQLite knows that operations_by_v1 holds
+  -- all that its readers ask for.
+  from_v1             INTEGER NOT NULL,
+  relayed             INTEGER NOT NULL,       -- 1: the relay tells the merchant, at v1_callback_url (nobody where that is NULL)
+  provider            INTEGER NOT NULL,       -- 0 sandbox, 1 http
+  counted_day         INTEGER,                -- the day under which it counts in daily_usage; NULL: it does not
   currency            TEXT NOT NULL,
   merchant            TEXT NOT NULL,
   order_id            TEXT NOT NULL,
@@ -43,20 +55,152 @@ CREATE TABLE operations (
   fields              BLOB NOT NULL           -- sealed
 ) STRICT;
 
+-- An order exists once. Six bytes of the key are a hash of all but the last two characters of the order_id: orders that are
+-- numbered one after the other lie side by side.
 CREATE UNIQUE INDEX operations_by_order ON operations (order_key);
 
+-- A merchant's v1 history in lanes, each in the order of its last column, the transaction_id that ends every index of this
+-- table: every filter is some of the lanes, and a page is merged from their ends. Native operations are not in it.
+CREATE INDEX operations_by_v1 ON operations (merchant, direction, shop, currency, status) WHERE from_v1 = 1;
+
+-- The double-entry ledger: two rows a posting, which sum to zero. Its key makes a second posting of a kind for the same
+-- operation impossible. The currency is in it for the opening alone, which one operation books in several.
+CREATE TABLE entries (
+  transaction_id INTEGER NOT NULL,            -- of an opening: the operation in whose commit it was booked, or a number below zero
+  posting        INTEGER NOT NULL,            -- 0 opened, 1 credited, 2 held, 3 taken, 4 released
+  currency       TEXT NOT NULL,
+  account        INTEGER NOT NULL,            -- 0 outside, 1 opening, 2 available, 3 held
+  amount         INTEGER NOT NULL,            -- signed
+  merchant       TEXT NOT NULL,
+  booked_at      INTEGER NOT NULL,
+  PRIMARY KEY (transaction_id, posting, currency, account)
+) STRICT, WITHOUT ROWID;
+
+-- The running sums of the entries, kept in the same commits.
+CREATE TABLE accounts (
+  merchant TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  account  INTEGER NOT NULL,
+  balance  INTEGER NOT NULL,                  -- signed
+  PRIMARY KEY (merchant, currency, account)
+) STRICT, WITHOUT ROWID;
+
+-- Merchants that are known: they have operations, or their ledger was opened before.
+CREATE TABLE merchants (
+  merchant TEXT PRIMARY KEY
+) STRICT, WITHOUT ROWID;
+
+-- What customers did on a UTC day (days since 1970), counted for their limits; old days are removed.
+CREATE TABLE daily_usage (
+  day                 INTEGER NOT NULL,
+  merchant            TEXT NOT NULL,
+  shop                TEXT NOT NULL,
+  direction           INTEGER NOT NULL,
+  customer_account_id INTEGER NOT NULL,
+  operations          INTEGER NOT NULL,
+  amount              INTEGER NOT NULL,
+  PRIMARY KEY (day, merchant, shop, direction, customer_account_id)
+) STRICT, WITHOUT ROWID;
+
+-- order_ids of the old v1 service.
+CREATE TABLE reserved_ids (
+  order_key BLOB PRIMARY KEY,                 -- as operations.order_key
+  bucket    INTEGER NOT NULL                  -- the merchant's
+) STRICT, WITHOUT ROWID;
+
+-- What providers have to be asked. Rows leave when the work ends.
 CREATE TABLE provider_jobs (
   transaction_id INTEGER PRIMARY KEY REFERENCES operations,
+  shop           TEXT NOT NULL,
   due_at         INTEGER NOT NULL,
-  attempts       INTEGER NOT NULL
+  attempts       INTEGER NOT NULL,
+  leased         INTEGER NOT NULL             -- 1: claimed, and due_at is the end of the lease
+) STRICT;
+CREATE INDEX provider_jobs_by_due ON provider_jobs (shop, due_at);
+
+-- How customers of pending deposits go on.
+CREATE TABLE preparations (
+  transaction_id INTEGER PRIMARY KEY REFERENCES operations,
+  sealed         BLOB NOT NULL
 ) STRICT;
 
-CREATE INDEX provider_jobs_by_due ON provider_jobs (due_at);
+-- What passed through this gateway to a remote engine: written before the request leaves.
+CREATE TABLE journal (
+  entry           INTEGER PRIMARY KEY AUTOINCREMENT,  -- ascends with time
+  order_key       BLOB NOT NULL,              -- as operations.order_key
+  direction       INTEGER NOT NULL,           -- 0 payin, 1 payout
+  state           INTEGER NOT NULL,           -- 0 open, 1 in doubt, 2 answered
+  doubted_at      INTEGER,                    -- when a request for it was last given up; of those in doubt
+  place           INTEGER,                    -- in its merchant's list, by created_at and then entry; NULL until it was answered
+  status          INTEGER NOT NULL,           -- as last heard of the engine: 0 PENDING, 1 SUCCESS, 2 FAILED
+  created_at      INTEGER NOT NULL,
+  amount          INTEGER NOT NULL,
+  v1_digest       BLOB NOT NULL,              -- as operations.v1_digest
+  v1_members      BLOB NOT NULL,              -- as operations.v1_members
+  currency        TEXT NOT NULL,
+  merchant        TEXT NOT NULL,
+  order_id        TEXT NOT NULL,
+  api_key         TEXT NOT NULL,
+  shop            TEXT NOT NULL,              -- the selected shop; '' where it is not known (lanes have no NULL)
+  v1_callback_url TEXT,
+  transaction_id  TEXT,                       -- the engine's; NULL until it answered
+  redirect_url    TEXT,
+  account         BLOB,                       -- sealed: as last heard of the engine
+  body            BLOB                        -- sealed: the v2 body to be sent again; NULL once it was answered
+) STRICT;
+CREATE UNIQUE INDEX journal_by_order ON journal (order_key);
+CREATE UNIQUE INDEX journal_by_transaction ON journal (transaction_id);
+CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
+CREATE INDEX journal_by_v1 ON journal (merchant, direction, shop, currency, status, place) WHERE state = 2;
+CREATE INDEX journal_by_place ON journal (place) WHERE state = 2;
+
+-- The outbox: what merchants must be told, queued with the result, and what became of it.
+CREATE TABLE callbacks (
+  key         INTEGER PRIMARY KEY,            -- operations.transaction_id, or journal.entry below zero
+  nonce       INTEGER NOT NULL,               -- random: with the key, the callback's name
+  merchant    TEXT NOT NULL,
+  target      TEXT NOT NULL,                  -- scheme, host and port; 'engine': a remote engine tells the status first
+  state       INTEGER NOT NULL,               -- 0 pending, 1 delivered, 2 failed
+  queued_at   INTEGER NOT NULL,               -- or last resent
+  due_at      INTEGER NOT NULL,
+  leased      INTEGER NOT NULL,               -- 1: claimed, and due_at is the end of the lease
+  attempts    INTEGER NOT NULL,               -- claims since it was queued or last resent
+  tries       INTEGER NOT NULL,               -- in all
+  last_status INTEGER,                        -- of the last try that counted; NULL: none was answered
+  last_error  TEXT                            -- why it was not answered, or given up without a try
+) STRICT;
+
+-- The queues of the targets.
+CREATE INDEX callbacks_by_due ON callbacks (target, due_at, key, attempts, queued_at, leased) WHERE state = 0;
+
+-- The list: with the key, so that it is in the list's order, and all that is asked of rows that are left out.
+CREATE INDEX callbacks_by_time ON callbacks (state, queued_at, key, merchant);
+
+-- A callback's latest tries, by their number.
+CREATE TABLE callback_tries (
+  key         INTEGER NOT NULL,               -- callbacks.key
+  number      INTEGER NOT NULL,               -- from 1
+  began_at    INTEGER NOT NULL,
+  duration_us INTEGER NOT NULL,
+  status      INTEGER,                        -- of these two, one
+  error       TEXT,
+  PRIMARY KEY (key, number)
+) STRICT, WITHOUT ROWID;
+
+-- Until when callbacks were queued of which those that were delivered or given up may be forgotten.
+CREATE TABLE forgotten (
+  until INTEGER NOT NULL
+) STRICT;
+INSERT INTO forgotten VALUES (0);
 
 -- Written to prove that the store can commit.
 CREATE TABLE probe (
   id    INTEGER PRIMARY KEY CHECK (id = 1),
   count INTEGER NOT NULL
 ) STRICT;
-
 INSERT INTO probe VALUES (1, 0);
+
+-- Filled and emptied again after a failed commit, to prove that the disk has room for operations.
+CREATE TABLE probe_room (
+  filler BLOB NOT NULL
+) STRICT;

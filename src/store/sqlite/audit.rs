@@ -118,7 +118,6 @@ struct Surroundings {
     kept_missing: bool,
     reserved: bool,
     told: bool,
-    untold: bool,
     job: bool,
     preparation: Option<Vec<u8>>,
     counted: bool,
@@ -127,11 +126,10 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    const SELECT: &str = "SELECT transaction_id, sorted_key, fields, finished_at IS NOT NULL, \
+    const SELECT: &str = "SELECT transaction_id, order_key, fields, finished_at IS NOT NULL, \
         kept IS NOT NULL AND NOT EXISTS (SELECT 1 FROM kept_names WHERE id = kept), \
-        EXISTS (SELECT 1 FROM reserved_ids r WHERE r.order_hash = substr(o.sorted_key, 7)), \
+        EXISTS (SELECT 1 FROM reserved_ids r WHERE r.order_key = o.order_key), \
         EXISTS (SELECT 1 FROM callbacks c WHERE c.key = o.transaction_id), \
-        EXISTS (SELECT 1 FROM untold u WHERE u.transaction_id = o.transaction_id), \
         EXISTS (SELECT 1 FROM provider_jobs j WHERE j.transaction_id = o.transaction_id), \
         (SELECT sealed FROM preparations p WHERE p.transaction_id = o.transaction_id), \
         counted_day IS NOT NULL, customer_account_id IS NOT NULL, \
@@ -146,12 +144,11 @@ impl Surroundings {
             kept_missing: row.get(4)?,
             reserved: row.get(5)?,
             told: row.get(6)?,
-            untold: row.get(7)?,
-            job: row.get(8)?,
-            preparation: row.get(9)?,
-            counted: row.get(10)?,
-            customer: row.get(11)?,
-            forgotten: row.get(12)?,
+            job: row.get(7)?,
+            preparation: row.get(8)?,
+            counted: row.get(9)?,
+            customer: row.get(10)?,
+            forgotten: row.get(11)?,
         })
     }
 }
@@ -356,8 +353,7 @@ impl Auditor<'_> {
         let operation = &stored.operation;
         let pending = operation.state == State::Pending;
         let key = self.vault.comparer().order_key(&operation.merchant, operation.direction(), &operation.order_id);
-        let tells =
-            !pending && !around.untold && outbox::address(&operation.callback_url, stored.v1.as_ref()).is_some();
+        let tells = !pending && outbox::address(&operation.callback_url, stored.v1.as_ref()).is_some();
         let deposit = matches!(operation.kind, Kind::Deposit(_));
         let problems = [
             (key != around.order_key, "its order key is not the one of its order_id"),

@@ -33,7 +33,6 @@ mod opening;
 mod outbox;
 mod preparations;
 mod readers;
-mod rekeying;
 mod reports;
 mod reserved;
 mod row;
@@ -54,7 +53,7 @@ use tokio::sync::{Notify, oneshot};
 use create::Created;
 use deep::DeepPages;
 use kept::KeptLists;
-pub use opening::{open, open_beside, reopen, rewrap_keys};
+pub use opening::{open, open_beside, rewrap_keys};
 use readers::Readers;
 use row::{NewRow, StoredRow};
 use statuses::{Remembered, V1Made, V1Status, V2Status};
@@ -67,7 +66,7 @@ use super::{
 };
 use crate::clock::Random;
 use crate::domain::{
-    Amount, Balance, Currency, Direction, HistoryQuery, Made, MerchantId, Operation, OrderId, Outcome, Page,
+    Amount, Balance, Bucket, Currency, Direction, HistoryQuery, Made, MerchantId, Operation, OrderId, Outcome, Page,
     Preparation, Record, ShopCode, Shown, TransactionId, UnixMillis,
 };
 
@@ -313,7 +312,8 @@ impl Store for SqliteStore {
         Box::pin(async move {
             let key = |order_id| self.comparer().order_key(merchant, direction, order_id);
             let keys: Vec<_> = order_ids.iter().map(key).collect();
-            self.writer.submit(move |connection| reserved::reserve(connection, &keys)).await
+            let bucket = Bucket::of(merchant);
+            self.writer.submit(move |connection| reserved::reserve(connection, bucket, &keys)).await
         })
     }
 

@@ -49,8 +49,9 @@ pub(super) fn open_source(
     make_file(path)?;
     let lock = lock(path)?;
     let mut connection = source.connect(Role::Writer).map_err(OpenError::sqlite(path))?;
-    schema::recognize(&connection, path)?;
-    moved::refuse(&connection, path)?;
+    if schema::recognize(&connection, path)? > 0 {
+        moved::refuse(&connection, path)?;
+    }
     write_ahead(&connection, path)?;
     let prepared = schema::prepare(&mut connection, path, keys, Arc::clone(&random))?;
     tell_if_new(&prepared, path);
@@ -87,18 +88,6 @@ pub fn open_beside(
 pub fn rewrap_keys(path: &Path, keys: &StoreKeys, random: &Arc<dyn Random>) -> Result<Rewrapped, OpenError> {
     let (_, mut connection) = connect_beside(path)?;
     schema::rewrap_keys(&mut connection, path, keys, random)
-}
-
-/// Takes away the mark of a store that was moved; gives where to, or `None` where there is no mark.
-///
-/// # Errors
-/// There is no store, or somebody serves or copies it.
-pub fn reopen(path: &Path) -> Result<Option<String>, OpenError> {
-    let (_, connection) = connect_though_moved(path)?;
-    let _lock = lock(path)?;
-    let to = moved::target(&connection).map_err(OpenError::sqlite(path))?;
-    moved::clear(&connection).map_err(OpenError::sqlite(path))?;
-    Ok(to)
 }
 
 /// A connection to a store that exists, beside a gateway that may be serving it.

@@ -34,14 +34,6 @@ pub(super) use crate::store::rows::callback::address;
 /// How long a callback is left alone that cannot be read.
 const PUT_OFF_MILLIS: i64 = 60_000;
 
-/// The version whose migration leaves the targets to [`migrate`].
-pub(super) const SINCE_VERSION: i64 = 5;
-
-/// Names the targets of the callbacks that a migration queued, and begins their time anew: nobody could be told before.
-pub(super) fn migrate(connection: &Connection, now: UnixMillis) -> rusqlite::Result<()> {
-    queue::name_targets(connection, now)
-}
-
 impl SqliteStore {
     async fn claim_due(&self, claim: CallbackClaim) -> Result<Vec<CallbackJob>, StoreError> {
         let now = claim.now;

@@ -52,7 +52,7 @@ impl NewRow {
             self.fields,
             counted_day.map(|day| day.0),
             provider_number(operation.provider),
-            v1.as_ref().and_then(|v1| v1.members).map(|members| members.0),
+            v1.as_ref().map(|v1| v1.members.0),
             v1.as_ref().is_some_and(|v1| matches!(v1.told, V1Told::Relayed(_))),
         ])?;
         if inserted == 0 {
@@ -65,7 +65,7 @@ impl NewRow {
     }
 }
 
-const INSERT: &str = "INSERT INTO operations (transaction_id, sorted_key, direction, status, created_at, finished_at, \
+const INSERT: &str = "INSERT INTO operations (transaction_id, order_key, direction, status, created_at, finished_at, \
     amount, customer_account_id, kept, digest, v1_digest, currency, merchant, order_id, api_key, shop, method, \
     payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, redirect_url, account, payer, \
     fields, counted_day, provider, v1_members, relayed, from_v1) \
@@ -95,7 +95,7 @@ impl StoredRow {
     }
 
     pub(in crate::store::sqlite) fn by_order(connection: &Connection, key: Digest) -> rusqlite::Result<Option<Self>> {
-        let mut statement = connection.prepare_cached(select!("WHERE sorted_key = ?1"))?;
+        let mut statement = connection.prepare_cached(select!("WHERE order_key = ?1"))?;
         statement.query_row([key.0], Self::read).optional()
     }
 

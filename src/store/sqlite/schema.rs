@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::{outbox, rekeying};
-use crate::clock::{Clock as _, Random, SystemClock};
+use crate::clock::Random;
 use crate::rules::StoreKeys;
 use crate::store::open::wrapping_keys;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
@@ -16,15 +15,7 @@ use crate::store::{Holds, OpenError, Rewrapped};
 pub(super) const APPLICATION_ID: i64 = 0x5042_7267;
 
 /// Each brings a store from the version of its index to the next. Released ones never change.
-pub(super) const MIGRATIONS: &[&str] = &[
-    include_str!("0001.sql"),
-    include_str!("0002.sql"),
-    include_str!("0003.sql"),
-    include_str!("0004.sql"),
-    include_str!("0005.sql"),
-    include_str!("0006.sql"),
-    include_str!("0007.sql"),
-];
+pub(super) const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
 
 /// Refuses files of other applications and of newer releases; nothing is written.
 ///
@@ -89,26 +80,23 @@ pub(super) fn prepare(
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(OpenError::sqlite(path))?;
     let version = recognize(&transaction, path)?;
-    migrate(&transaction, version).map_err(OpenError::sqlite(path))?;
+    migrate(&transaction, MIGRATIONS, version).map_err(OpenError::sqlite(path))?;
     let prepared = unlock(&transaction, path, keys, random)?;
-    if (1..rekeying::SINCE_VERSION).contains(&version) {
-        rekeying::rekey(&transaction, &prepared.vault).map_err(OpenError::sqlite(path))?;
-    }
     transaction.commit().map_err(OpenError::sqlite(path))?;
-    let newest = MIGRATIONS.len();
-    if (1..i64::try_from(newest).unwrap_or(i64::MAX)).contains(&version) {
-        tracing::info!(from = version, to = newest, "the store was migrated: older releases cannot open it any more");
+    if (1..newest()).contains(&version) {
+        tracing::info!(from = version, to = newest(), "the store was migrated: older releases cannot open it any more");
     }
     Ok(prepared)
 }
 
-fn migrate(transaction: &Transaction<'_>, version: i64) -> rusqlite::Result<()> {
+/// Brings a store of a version to the last one of `migrations`.
+///
+/// # Errors
+/// The disk fails.
+pub(super) fn migrate(transaction: &Transaction<'_>, migrations: &[&str], version: i64) -> rusqlite::Result<()> {
     let done = usize::try_from(version).unwrap_or(0);
-    for (version, migration) in (1_i64..).zip(MIGRATIONS).skip(done) {
+    for (version, migration) in (1_i64..).zip(migrations).skip(done) {
         transaction.execute_batch(migration)?;
-        if version == outbox::SINCE_VERSION {
-            outbox::migrate(transaction, SystemClock.now())?;
-        }
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", version)?;
     }

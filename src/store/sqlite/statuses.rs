@@ -34,7 +34,7 @@ impl V1Made {
     ) -> rusqlite::Result<Option<Self>> {
         let mut statement = connection.prepare_cached(
             "SELECT transaction_id, direction, order_id, redirect_url FROM operations \
-             WHERE sorted_key = ?1 AND v1_digest = ?2",
+             WHERE order_key = ?1 AND v1_digest = ?2",
         )?;
         let read = |row: &Row<'_>| {
             let (id, direction) = (row.get(0)?, row.get(1)?);
@@ -48,7 +48,7 @@ impl V1Status {
     /// That of the operation which a v1 request made under an order.
     pub(in crate::store::sqlite) fn of_order(connection: &Connection, key: Digest) -> rusqlite::Result<Option<Self>> {
         let mut statement = connection.prepare_cached(select!(
-            "transaction_id, created_at, shop FROM operations WHERE sorted_key = ?1 AND v1_digest IS NOT NULL"
+            "transaction_id, created_at, shop FROM operations WHERE order_key = ?1 AND v1_digest IS NOT NULL"
         ))?;
         statement.query_row([key.0], Self::read).optional()
     }

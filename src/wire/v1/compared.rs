@@ -7,17 +7,13 @@ use std::ops::Range;
 
 use super::{MEMBERS, OPTIONAL, PAYMENT_DATA, RETURN_URL, USER_IP, V1Create, payment_data};
 use crate::domain::{BrowserUrl, Direction};
-use crate::store::{Comparer, Digest, Kept, Parts, Short, V1Members};
+use crate::store::{Comparer, Digest, Kept, Parts, V1Members};
 use crate::wire::canonical;
 use crate::wire::json::{self, Member, Node, Object, Value};
 use crate::wire::members::present;
 
 /// What conflicts call the top-level members that v1 does not know: which of them were sent first is not kept.
 const UNKNOWN: &str = "unknown fields";
-
-/// Stands where the hash of `external_id` stood, and tells that the others are [`Comparer::short`]. A digest that begins
-/// like this is one in four thousand million, and would make a complaint name members that do not differ.
-const BY_SHORT: Short = *b"\0s1\0";
 
 /// What a member's hash is for.
 const MEMBER: &str = "v1 member";
@@ -58,11 +54,11 @@ impl Compared {
         self.digest
     }
 
-    /// Short hashes of what the [`MEMBERS`] say, in their order, and of all others together. In place of the first stands
-    /// [`BY_SHORT`]: bodies are held against each other when their `external_id` is the same.
+    /// Short hashes of what the [`MEMBERS`] say, in their order, and of all others together. The place of the first, the
+    /// `external_id`, stays empty: bodies are held against each other when it is the same.
     #[must_use]
     pub fn members(&self, comparer: &Comparer) -> V1Members {
-        let mut all = [BY_SHORT; 10];
+        let mut all = [[0; V1Members::SHORT]; 10];
         let prefix = Parts::of(MEMBER);
         let prefix = prefix.between(&(0..prefix.length()));
         let mut missing = Parts::of("");
@@ -112,44 +108,8 @@ impl<'a> V1Create<'a> {
                 None => unknown.push(place),
             }
         });
-        // A place that nothing takes any more. Stored digests have it.
-        parts.optional(None);
         let digest = comparer.digest(&parts);
         Compared { parts, digest, known, unknown, amount }
-    }
-
-    /// The [`Compared::members`] as they were made at first, each of them from a [`Digest`].
-    fn members_by_digest(&self, comparer: &Comparer) -> V1Members {
-        let hash = |parts: &Parts| {
-            let [a, b, c, d, ..] = comparer.digest(parts).0;
-            [a, b, c, d]
-        };
-        let body = self.compared_body();
-        let mut all = [[0; V1Members::SHORT]; 10];
-        let mut parts = Parts::of("");
-        for (short, name) in all.iter_mut().zip(MEMBERS) {
-            parts.restart(MEMBER);
-            self.add_member(&mut parts, &body, name);
-            *short = hash(&parts);
-        }
-        parts.restart(UNKNOWN_MEMBERS);
-        canonical::hash_members(&mut parts, &body, |member| !MEMBERS.contains(&member.name.as_ref()));
-        all[MEMBERS.len()] = hash(&parts);
-        V1Members::of(all)
-    }
-
-    fn add_member(&self, parts: &mut Parts, body: &Object<'_>, name: &str) {
-        parts.part(name.as_bytes());
-        let value = match name {
-            PAYMENT_DATA => body.get(name).filter(|_| holds_payment_data(body)),
-            _ if OPTIONAL.contains(&name) => present(body, name),
-            _ => body.get(name),
-        };
-        match value {
-            None => parts.optional(None),
-            Some(_) if name == AMOUNT => parts.part(&self.amount.hundredths().to_le_bytes()),
-            Some(value) => canonical::hash_value(parts, value),
-        }
     }
 
     /// The body without a `null` address in `paymentData`, which is like an absent one.
@@ -171,8 +131,7 @@ impl<'a> V1Create<'a> {
     /// [`MEMBERS`]. Those of `paymentData` are named one by one where it is known what became of them.
     #[must_use]
     pub fn differing(&self, comparer: &Comparer, earlier: &V1Members, moved: Option<Moved<'_>>) -> Vec<String> {
-        let by_short = earlier.first() == BY_SHORT;
-        let own = if by_short { self.compared(comparer).members(comparer) } else { self.members_by_digest(comparer) };
+        let own = self.compared(comparer).members(comparer);
         let places: Vec<_> = own.differing(earlier).collect();
         let outer_ip_differs = places.iter().any(|place| MEMBERS.get(*place) == Some(&USER_IP));
         let mut names = Vec::new();
@@ -251,27 +210,11 @@ mod tests {
         );
         let shorts =
             |members: V1Members| members.0.as_chunks().0.iter().map(|short| u32::from_be_bytes(*short)).collect();
-        let by_digest: Vec<u32> = shorts(create.members_by_digest(&comparer));
+        let members: Vec<u32> = shorts(create.compared(&comparer).members(&comparer));
         assert_eq!(
-            by_digest,
+            members,
             [
-                0xe192_d81c,
-                0x3cfb_9760,
-                0x8ed8_bac5,
-                0xca76_e07f,
-                0xc587_69cd,
-                0xb2ec_5943,
-                0xba82_272b,
-                0x5a0a_5829,
-                0xae3a_f153,
-                0x5dc2_d23b
-            ]
-        );
-        let by_short: Vec<u32> = shorts(create.compared(&comparer).members(&comparer));
-        assert_eq!(
-            by_short,
-            [
-                0x0073_3100,
+                0,
                 0x4073_91d3,
                 0xa544_7fdc,
                 0x1986_859f,
@@ -284,16 +227,16 @@ mod tests {
             ]
         );
     }
+
     #[test]
-    fn what_differs_is_told_however_the_earlier_hashes_were_made() {
+    fn what_differs_is_told() {
         let comparer = Comparer::new(&[3; 32]);
         let read = |body: &'static str| read_create(Direction::Payin, body.as_bytes()).unwrap();
         let first = read(BODY);
         let other = BODY.replace("10.50", "10.51").replace("\"42\"", "43").replace("level\":3", "level\":4");
         let other = read_create(Direction::Payin, other.as_bytes()).unwrap();
-        for earlier in [first.compared(&comparer).members(&comparer), first.members_by_digest(&comparer)] {
-            assert_eq!(first.differing(&comparer, &earlier, None), [""; 0]);
-            assert_eq!(other.differing(&comparer, &earlier, None), ["amount", "merchant_user_id", "paymentData"]);
-        }
+        let earlier = first.compared(&comparer).members(&comparer);
+        assert_eq!(first.differing(&comparer, &earlier, None), [""; 0]);
+        assert_eq!(other.differing(&comparer, &earlier, None), ["amount", "merchant_user_id", "paymentData"]);
     }
 }

@@ -15,8 +15,7 @@ pub(in crate::store::postgres) const SLICE: &str = concat!(
      ORDER BY bucket, entry LIMIT 500) ",
     entry!(
         ", j.bucket, j.order_key, \
-         EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = j.bucket AND r.order_hash = substr(j.order_key, 7)) \
-         OR EXISTS (SELECT FROM reserved_anywhere a WHERE a.order_hash = substr(j.order_key, 7)), \
+         EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = j.bucket AND r.order_key = j.order_key), \
          EXISTS (SELECT FROM operations o WHERE o.bucket = j.bucket AND o.order_key = j.order_key), \
          EXISTS (SELECT FROM journal other WHERE other.transaction_id = j.transaction_id \
          AND (other.bucket <> j.bucket OR other.entry <> j.entry)) \

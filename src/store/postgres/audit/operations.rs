@@ -22,8 +22,7 @@ pub(in crate::store::postgres) const SLICE: &str = concat!(
     operation!(
         ", o.bucket, o.order_key, o.fields, \
          o.kept IS NOT NULL AND NOT EXISTS (SELECT FROM kept_names k WHERE k.id = o.kept), \
-         EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = o.bucket AND r.order_hash = substr(o.order_key, 7)) \
-         OR EXISTS (SELECT FROM reserved_anywhere a WHERE a.order_hash = substr(o.order_key, 7)), \
+         EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = o.bucket AND r.order_key = o.order_key), \
          EXISTS (SELECT FROM callbacks c WHERE c.bucket = o.bucket AND c.key = o.transaction_id) \
          OR EXISTS (SELECT FROM callbacks_told c WHERE c.bucket = o.bucket AND c.key = o.transaction_id), \
          EXISTS (SELECT FROM provider_jobs j WHERE j.bucket = o.bucket AND j.transaction_id = o.transaction_id), \
@@ -33,7 +32,6 @@ pub(in crate::store::postgres) const SLICE: &str = concat!(
     "), \
          (SELECT p.sealed FROM preparations p WHERE p.bucket = o.bucket AND p.transaction_id = o.transaction_id), \
          o.counted_day IS NOT NULL, \
-         EXISTS (SELECT FROM untold u WHERE u.bucket = o.bucket AND u.transaction_id = o.transaction_id), \
          (o.lane IS NULL) = (o.v1_digest IS NULL) AND (o.lane IS NULL OR EXISTS (SELECT FROM lanes l \
          WHERE l.bucket = o.bucket AND l.merchant = o.merchant AND l.lane = o.lane AND l.direction = o.direction \
          AND l.shop = o.shop AND l.currency = o.currency)), \
@@ -53,7 +51,6 @@ struct Around {
     leased_for_long: bool,
     preparation: Option<Vec<u8>>,
     counted: bool,
-    untold: bool,
     listed: bool,
     forgotten: bool,
     finished: bool,
@@ -73,9 +70,8 @@ impl Around {
             leased_for_long: get(found, COLUMNS + 7)?,
             preparation: get(found, COLUMNS + 8)?,
             counted: get(found, COLUMNS + 9)?,
-            untold: get(found, COLUMNS + 10)?,
-            listed: get(found, COLUMNS + 11)?,
-            forgotten: get(found, COLUMNS + 12)?,
+            listed: get(found, COLUMNS + 10)?,
+            forgotten: get(found, COLUMNS + 11)?,
             finished: row.finished_at.is_some(),
             customer: row.customer_account_id.is_some(),
         })
@@ -154,7 +150,7 @@ fn surroundings(findings: &mut Findings, stored: &Stored, around: &Around) {
     let Operation { id, merchant, order_id, .. } = operation;
     let pending = operation.state == State::Pending;
     let key = findings.vault.comparer().order_key(merchant, operation.direction(), order_id);
-    let tells = !pending && !around.untold && outbox::address(&operation.callback_url, v1.as_ref()).is_some();
+    let tells = !pending && outbox::address(&operation.callback_url, v1.as_ref()).is_some();
     let deposit = matches!(operation.kind, Kind::Deposit(_));
     let buckets = [bucket_of(merchant), bucket_in(*id)];
     let problems = [
@@ -189,11 +185,8 @@ macro_rules! orphans {
     };
 }
 
-const ORPHANS: [(&str, &str); 3] = [
-    ("provider_jobs", orphans!("provider_jobs")),
-    ("preparations", orphans!("preparations")),
-    ("untold", orphans!("untold")),
-];
+const ORPHANS: [(&str, &str); 2] =
+    [("provider_jobs", orphans!("provider_jobs")), ("preparations", orphans!("preparations"))];
 
 /// No job and no preparation stands without its operation.
 pub(super) async fn references(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), Fault> {

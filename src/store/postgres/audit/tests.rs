@@ -17,7 +17,7 @@ use crate::store::postgres::tests::server;
 use crate::store::postgres::{PostgresStore, open};
 use crate::store::{
     CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, Digest, Intent, Journal, Kept, News, Outbox,
-    Store, TryOutcome, V1Part, V1Told,
+    Store, TryOutcome, V1Members, V1Part, V1Told,
 };
 
 /// A store in a database of its own; `None` where PostgreSQL is not installed.
@@ -68,7 +68,7 @@ async fn operations(store: &PostgresStore) {
         store.settle(id, outcome, NOW).await.unwrap();
     }
     let mut paid = deposit("acme", "paid");
-    paid.v1 = Some(V1Part { digest: Digest([1; 16]), members: None, told: V1Told::Directly });
+    paid.v1 = Some(V1Part { digest: Digest([1; 16]), members: V1Members([0; 40]), told: V1Told::Directly });
     let paid = created(store, paid).await;
     let payer = Some(AccountNumber::new(PAYER).unwrap());
     store.settle(paid, Outcome::Success { payer }, NOW).await.unwrap();

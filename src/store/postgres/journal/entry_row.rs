@@ -3,7 +3,7 @@
 use tokio_postgres::Row;
 
 use crate::store::postgres::fault::Fault;
-use crate::store::postgres::row::{bytes, get, optional_bytes, small};
+use crate::store::postgres::row::{bytes, get, small};
 use crate::store::rows::entry::EntryRow;
 
 /// The columns of an entry. The order is [`read`]'s.
@@ -51,7 +51,7 @@ pub(in crate::store::postgres) fn read(row: &Row) -> Result<EntryRow, Fault> {
         redirect_url: get(row, 14)?,
         account: get(row, 15)?,
         body: get(row, 16)?,
-        v1_members: optional_bytes(row, 17)?,
+        v1_members: bytes(row, 17)?,
         doubted_at: get(row, 18)?,
     })
 }

@@ -28,8 +28,7 @@ const INSERT: &str = insert!("");
 
 const INSERT_UNLESS_RESERVED: &str = insert!(
     " WHERE NOT EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = $4::smallint \
-     AND r.order_hash = substr($6::bytea, 7)) \
-     AND NOT EXISTS (SELECT FROM reserved_anywhere a WHERE a.order_hash = substr($6::bytea, 7))"
+     AND r.order_key = $6::bytea)"
 );
 
 /// Writes an entry without an answer; `false`: its order or its number is there.
@@ -56,7 +55,7 @@ async fn insert(client: &impl GenericClient, statement: &str, new: &NewEntry, id
         &narrow(direction_number(intent.direction)),
         &&order_key[..],
         &&intent.v1.digest.0[..],
-        &intent.v1.members.as_ref().map(|members| &members.0[..]),
+        &&intent.v1.members.0[..],
         &intent.currency.as_str(),
         &intent.merchant.as_str(),
         &intent.order_id.as_str(),

@@ -84,9 +84,7 @@ pub(super) async fn addressee(
 /// An operation goes before an entry of the same order.
 pub(super) const ADDRESSEE: &str = "SELECT merchant, direction, order_id, api_key, NULL::bigint AS entry \
      FROM operations WHERE bucket = $1 AND order_key = $2 AND relayed UNION ALL \
-     SELECT merchant, direction, order_id, api_key, entry FROM journal WHERE bucket = $1 AND order_key = $2 UNION ALL \
-     SELECT j.merchant, j.direction, j.order_id, j.api_key, j.entry FROM relay_codes_of_version_5 c \
-     JOIN journal j ON j.bucket = c.bucket AND j.entry = c.entry WHERE c.bucket = $1 AND c.code = $2 \
+     SELECT merchant, direction, order_id, api_key, entry FROM journal WHERE bucket = $1 AND order_key = $2 \
      ORDER BY entry NULLS FIRST LIMIT 1";
 
 fn named(row: &Row) -> Result<Addressee, Fault> {

@@ -30,6 +30,32 @@ async fn nodes_that_start_at_once_make_one_store() {
     assert_eq!(place.0.sql("SELECT count(*) FROM paybridge_schema"), "1");
 }
 
+#[tokio::test]
+async fn a_migration_keeps_what_is_there_and_older_releases_out() {
+    let Some(place) = Place::new() else { return };
+    let store = place.open_node();
+    let id = created(&store, deposit("acme", "one")).await;
+    let migrated = |migrations: Vec<&'static str>, found| {
+        let url = place.url();
+        opening::on_thread(&store.thread, &place.url(), async move |node| {
+            let path = std::path::Path::new("here");
+            let migrate = async |transaction: &deadpool_postgres::Transaction<'_>| {
+                schema::migrate(transaction, &migrations, path, found).await
+            };
+            schema::alone(&node, &url, migrate).await
+        })
+    };
+    let later = "ALTER TABLE operations ADD COLUMN later integer NOT NULL DEFAULT 7";
+    migrated(vec![schema::MIGRATIONS[0], later, "no SQL"], 1).unwrap_err();
+    assert!(place.open_node().by_id(id).await.unwrap().is_some(), "all or nothing");
+    for found in [1, 2] {
+        migrated(vec![schema::MIGRATIONS[0], later], found).unwrap();
+    }
+    assert_eq!(place.0.sql("SELECT later FROM operations"), "7");
+    let refused = place.open_with(&key(1)).unwrap_err();
+    assert!(matches!(refused, OpenError::Newer { found: 2, known: 1, .. }), "{refused}");
+}
+
 #[test]
 fn a_store_of_a_newer_release_is_refused() {
     let Some(place) = Place::new() else { return };

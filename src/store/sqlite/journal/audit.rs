@@ -20,9 +20,9 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    const SELECT: &str = "SELECT sorted_key, place, \
-        EXISTS (SELECT 1 FROM reserved_ids r WHERE r.order_hash = substr(j.sorted_key, 7)), \
-        EXISTS (SELECT 1 FROM operations o WHERE o.sorted_key = j.sorted_key) \
+    const SELECT: &str = "SELECT order_key, place, \
+        EXISTS (SELECT 1 FROM reserved_ids r WHERE r.order_key = j.order_key), \
+        EXISTS (SELECT 1 FROM operations o WHERE o.order_key = j.order_key) \
         FROM journal j WHERE entry > ?1 ORDER BY entry LIMIT ?2";
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {

@@ -64,7 +64,7 @@ pub(super) fn answer(
 /// Whether the engine gave another order's operation this name.
 fn named(connection: &Connection, key: Digest, transaction_id: &str) -> rusqlite::Result<bool> {
     connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM journal WHERE transaction_id = ?1 AND sorted_key <> ?2)")?
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM journal WHERE transaction_id = ?1 AND order_key <> ?2)")?
         .query_row((transaction_id, key.0), |row| row.get(0))
 }
 

@@ -23,7 +23,7 @@ impl NewEntry {
             ":created_at": created_at.0,
             ":amount": amount.hundredths().cast_signed(),
             ":v1_digest": v1.digest.0,
-            ":v1_members": v1.members.as_ref().map(|members| members.0),
+            ":v1_members": v1.members.0,
             ":currency": currency.as_str(),
             ":merchant": merchant.as_str(),
             ":order_id": order_id.as_str(),
@@ -53,7 +53,7 @@ impl NewEntry {
     }
 }
 
-const INSERT: &str = "INSERT INTO journal (sorted_key, direction, state, status, created_at, amount, v1_digest, \
+const INSERT: &str = "INSERT INTO journal (order_key, direction, state, status, created_at, amount, v1_digest, \
     v1_members, currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
     VALUES (:order_key, :direction, :state, :status, :created_at, :amount, :v1_digest, :v1_members, \
     :currency, :merchant, :order_id, :api_key, :shop, :v1_callback_url, :body)";
@@ -93,7 +93,7 @@ impl EntryRow {
     }
 
     /// The entry of an order key.
-    pub(in crate::store::sqlite) const BY_ORDER: &str = select!("WHERE sorted_key = ?1");
+    pub(in crate::store::sqlite) const BY_ORDER: &str = select!("WHERE order_key = ?1");
 
     /// The partial index `journal_open` holds these alone.
     pub(in crate::store::sqlite) const OPEN_AFTER: &str = select!("WHERE state = 0 AND entry > ?1 ORDER BY entry");

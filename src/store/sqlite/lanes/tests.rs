@@ -28,9 +28,9 @@ fn database(entries: &[Entry]) -> Connection {
     connection.execute_batch("BEGIN").unwrap();
     let mut insert = connection
         .prepare(
-            "INSERT INTO operations (transaction_id, merchant, direction, shop, currency, status, from_v1, sorted_key, \
-             created_at, amount, digest, order_id, api_key, callback_url, fields) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, randomblob(16), 0, 1, x'00', '', '', '', x'00')",
+            "INSERT INTO operations (transaction_id, merchant, direction, shop, currency, status, from_v1, order_key, \
+             relayed, provider, created_at, amount, digest, order_id, api_key, callback_url, fields) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, randomblob(16), 0, 0, 0, 1, x'00', '', '', '', x'00')",
         )
         .unwrap();
     for entry in entries {

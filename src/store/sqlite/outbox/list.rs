@@ -181,7 +181,7 @@ fn of_orders(connection: &Connection, query: &CallbackQuery, keys: &[Digest]) ->
 }
 
 pub(in crate::store::sqlite) const OF_ORDER: &str = "SELECT queued_at, key, state FROM callbacks WHERE key IN \
-     (SELECT transaction_id FROM operations WHERE sorted_key = ?1 UNION ALL SELECT -entry FROM journal WHERE sorted_key = ?1)";
+     (SELECT transaction_id FROM operations WHERE order_key = ?1 UNION ALL SELECT -entry FROM journal WHERE order_key = ?1)";
 
 /// What a record is made of, and what it is about; the order is [`understood`]'s.
 macro_rules! select {

@@ -3,16 +3,12 @@
 use rusqlite::{Connection, OptionalExtension, named_params};
 
 use super::standing::Standing;
-use super::subject::origin_of;
 use super::tries;
 use crate::domain::UnixMillis;
 use crate::store::rows::callback::{FAILED, target_of};
 use crate::store::{
     CallbackClaim, CallbackId, CallbackLease, CallbackQueue, CallbackSubject, CallbackTarget, EntryId, Expiry, Relayed,
 };
-
-/// How many callbacks a migration looks at at once.
-const MIGRATED: i64 = 1000;
 
 /// A callback about to be queued.
 pub(in crate::store::sqlite) struct NewCallback<'a> {
@@ -216,23 +212,4 @@ pub(super) fn expire(connection: &Connection, expiry: &Expiry) -> rusqlite::Resu
         fail.execute((key, FAILED, expiry.reason))?;
     }
     Ok(keys.len())
-}
-
-/// Names the targets of operations' callbacks that have none.
-pub(super) fn name_targets(connection: &Connection, now: UnixMillis) -> rusqlite::Result<()> {
-    let mut nameless = connection.prepare(
-        "SELECT key, CASE relayed WHEN 0 THEN callback_url ELSE v1_callback_url END \
-         FROM callbacks JOIN operations ON transaction_id = key WHERE key > ?1 AND target = '' ORDER BY key LIMIT ?2",
-    )?;
-    let mut name = connection.prepare("UPDATE callbacks SET target = ?2, queued_at = ?3 WHERE key = ?1")?;
-    let mut after = 0;
-    loop {
-        let slice: Vec<(i64, String)> =
-            nameless.query_map((after, MIGRATED), |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
-        let Some((last, _)) = slice.last() else { return Ok(()) };
-        after = *last;
-        for (key, url) in slice {
-            name.execute((key, origin_of(&url)?, now.0))?;
-        }
-    }
 }

@@ -70,26 +70,15 @@ pub(super) fn addressee(
 ) -> rusqlite::Result<Option<Result<Addressee, &'static str>>> {
     let operation = connection
         .prepare_cached(
-            "SELECT merchant, direction, order_id, api_key, NULL FROM operations WHERE sorted_key = ?1 AND relayed = 1",
+            "SELECT merchant, direction, order_id, api_key, NULL FROM operations WHERE order_key = ?1 AND relayed = 1",
         )?
         .query_row([order.0], named)
         .optional()?;
     if operation.is_some() {
         return Ok(operation);
     }
-    let entry = connection
-        .prepare_cached("SELECT merchant, direction, order_id, api_key, entry FROM journal WHERE sorted_key = ?1")?
-        .query_row([order.0], named)
-        .optional()?;
-    if entry.is_some() {
-        return Ok(entry);
-    }
-    // Engines may still call the addresses that they were given before keys changed.
     connection
-        .prepare_cached(
-            "SELECT merchant, direction, order_id, api_key, entry FROM journal \
-             WHERE entry = (SELECT entry FROM relay_codes_of_version_5 WHERE code = ?1)",
-        )?
+        .prepare_cached("SELECT merchant, direction, order_id, api_key, entry FROM journal WHERE order_key = ?1")?
         .query_row([order.0], named)
         .optional()
 }

@@ -78,12 +78,9 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE journal SET v1_digest = x'00' WHERE order_id = 'open'", "a column is not ours"),
     ("UPDATE journal SET order_id = 'other' WHERE order_id = 'answered'", "its order key is not the one"),
     ("UPDATE journal SET merchant = 'bolt' WHERE order_id = 'answered'", "its order key is not the one"),
+    ("INSERT INTO reserved_ids SELECT order_key, 0 FROM journal WHERE order_id = 'open'", "is reserved for v1 as well"),
     (
-        "INSERT INTO reserved_ids SELECT substr(sorted_key, 7) FROM journal WHERE order_id = 'open'",
-        "is reserved for v1 as well",
-    ),
-    (
-        "UPDATE journal SET sorted_key = (SELECT sorted_key FROM operations) WHERE order_id = 'answered'",
+        "UPDATE journal SET order_key = (SELECT order_key FROM operations) WHERE order_id = 'answered'",
         "names an operation of the embedded engine as well",
     ),
     ("UPDATE journal SET place = place + 1 WHERE order_id = 'answered'", "its place in the list is not the one"),
@@ -183,7 +180,7 @@ async fn plans_of_the_journal_search_one_index() {
         (nth, in_lane),
         (count, in_lane),
         (EntryRow::BY_PLACE, "SEARCH journal USING INDEX journal_by_place (place=?)\n"),
-        (EntryRow::BY_ORDER, "SEARCH journal USING INDEX journal_by_order (sorted_key=?)\n"),
+        (EntryRow::BY_ORDER, "SEARCH journal USING INDEX journal_by_order (order_key=?)\n"),
         (EntryRow::OPEN_AFTER, "SEARCH journal USING INDEX journal_open (entry>?)\n"),
     ];
     for analyzed in [false, true] {

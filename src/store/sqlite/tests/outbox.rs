@@ -179,8 +179,8 @@ async fn plans_of_the_outbox_search_one_index() {
         (
             OF_ORDER,
             "SEARCH callbacks USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 2\nCOMPOUND QUERY\n\
-             LEFT-MOST SUBQUERY\nSEARCH operations USING COVERING INDEX operations_by_order (sorted_key=?)\n\
-             UNION ALL\nSEARCH journal USING COVERING INDEX journal_by_order (sorted_key=?)\n",
+             LEFT-MOST SUBQUERY\nSEARCH operations USING COVERING INDEX operations_by_order (order_key=?)\n\
+             UNION ALL\nSEARCH journal USING COVERING INDEX journal_by_order (order_key=?)\n",
         ),
     ];
     for analyzed in [false, true] {

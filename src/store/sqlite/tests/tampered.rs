@@ -165,7 +165,7 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE callback_tries SET duration_us = -1 WHERE key = $released", "what came of a try is not ours"),
     ("UPDATE provider_jobs SET transaction_id = $paid", "it is finished and has a provider job"),
     ("UPDATE provider_jobs SET transaction_id = 7", "operation 7: is in provider_jobs"),
-    ("INSERT INTO reserved_ids SELECT substr(sorted_key, 7) FROM operations LIMIT 1", "is reserved for v1 as well"),
+    ("INSERT INTO reserved_ids SELECT order_key, 0 FROM operations LIMIT 1", "is reserved for v1 as well"),
     ("UPDATE daily_usage SET operations = operations + 1", "payout usage of customer 70 on day 20000 is not the sum"),
     ("UPDATE daily_usage SET amount = amount - 1", "payout usage of customer 70 on day 20000 is not the sum"),
     ("UPDATE daily_usage SET day = day + 1", "on day 20001 is not the sum"),
@@ -236,7 +236,7 @@ async fn an_audit_finds_another_structure() {
     for (sql, said) in [
         ("DROP INDEX operations_by_order", "index operations_by_order is missing"),
         (
-            "DROP INDEX operations_by_order; CREATE INDEX operations_by_order ON operations (sorted_key)",
+            "DROP INDEX operations_by_order; CREATE INDEX operations_by_order ON operations (order_key)",
             "index operations_by_order is not as this release makes it",
         ),
         ("DROP TABLE probe_room", "table probe_room is missing"),
