@@ -47,9 +47,8 @@
 //! other API version: 409) or a reservation for v1 (409) → today's rules (else 400) → commit. What identifies "the same" is what the merchant sent, canonical, compared by a keyed hash and never by
 //! today's rules. A unique key (merchant, direction, `order_id`) settles races, and the loser reads the winner. The
 //! engine tries today's rules first and holds their verdict back until the order is known to be new, so that a new order
-//! costs no extra read; what the caller sees is the order above. A repeat that comes soon is answered from memory: the last orders
-//! are remembered, once their commit is on disk, with the hash of what they were made from and what their maker was told, and
-//! none of that ever changes.
+//! costs no extra read; what the caller sees is the order above. Nothing is remembered: where today's rules accept, the
+//! commit itself finds the order, and where they refuse, one indexed read does.
 //!
 //! A new order that today's rules accept exists from there on, and may be created FAILED, which its caller reads from the
 //! status. In this order: the shop's lists of refused customers, then the provider's own word (both before the commit, in

@@ -2,7 +2,6 @@
 //! committed with all that belongs to it.
 
 use super::compare::{self, Likeness};
-use super::recent::{Order, Origin};
 use super::{AtCreation, Engine, FailureCause, Refused, checks, decide};
 use crate::auth::Caller;
 use crate::domain::{
@@ -37,13 +36,6 @@ impl Created {
         };
         Self { id: operation.id, order_id: operation.order_id.clone(), redirect_url }
     }
-
-    /// What a reply tells, read back. `None`: another engine made it, whose names are no numbers.
-    pub(super) fn of_made(made: &Made) -> Option<Self> {
-        let Made { transaction_id, external_id, redirect_url } = made;
-        let id = TransactionId::parse(transaction_id).ok()?;
-        Some(Self { id, order_id: external_id.clone(), redirect_url: redirect_url.clone() })
-    }
 }
 
 impl From<Created> for Made {
@@ -61,7 +53,6 @@ struct Plan<'r> {
     caller: &'r Caller,
     request: &'r CreateRequest<'r>,
     accepted: decide::Accepted,
-    order: Digest,
     digest: Digest,
     v1: Option<V1Request>,
     now: UnixMillis,
@@ -70,19 +61,9 @@ struct Plan<'r> {
     provider_job: Option<UnixMillis>,
 }
 
-impl Plan<'_> {
-    /// What a repeat is compared with.
-    fn origin(&self) -> Origin {
-        match &self.v1 {
-            Some(v1) => Origin::V1(v1.part.digest),
-            None => Origin::V2(self.digest, self.accepted.kept.clone()),
-        }
-    }
-}
-
 impl Engine {
     /// Creates an operation, or finds the one that the same request created before. `v1` comes with requests that were
-    /// translated from v1, and names their order.
+    /// translated from v1.
     ///
     /// The order of guards is: an existing order (same data: its reply; other: refused), then today's rules, then the
     /// commit. Looking for the order first would cost every new operation a read, so the rules are tried first and their
@@ -97,26 +78,8 @@ impl Engine {
         request: &CreateRequest<'_>,
         v1: Option<V1Request>,
     ) -> Result<Created, Refused> {
-        let order = v1.as_ref().map_or_else(
-            || {
-                let merchant = &caller.merchant().id;
-                self.store.comparer().order_key(merchant, request.kind.direction(), &request.order_id)
-            },
-            |v1| v1.order,
-        );
-        // Whoever brings a v1 part has asked before it was translated.
-        if v1.is_none() {
-            if let Some(created) = self.recent.v2_repeat(self.store.comparer(), order, request) {
-                return Ok(created);
-            }
-            if self.recent.has_trace(order)
-                && let Standing::Operation(stored) = self.standing(caller, request).await?
-            {
-                return self.answer_existing(request, None, &stored).await;
-            }
-        }
         match decide::by_todays_rules(caller.merchant(), caller.api_key(), request) {
-            Ok(accepted) => self.commit(caller, request, accepted, order, v1).await,
+            Ok(accepted) => self.commit(caller, request, accepted, v1).await,
             Err(complaint) => {
                 let v1 = v1.as_ref().map(|v1| &v1.part);
                 self.refuse_unless_repeated(caller, request, complaint, v1).await
@@ -147,10 +110,9 @@ impl Engine {
         caller: &Caller,
         request: &CreateRequest<'_>,
         accepted: decide::Accepted,
-        order: Digest,
         v1: Option<V1Request>,
     ) -> Result<Created, Refused> {
-        let plan = self.plan(caller, request, accepted, order, v1);
+        let plan = self.plan(caller, request, accepted, v1);
         for _ in 0..ID_DRAWS {
             let draft = self.draft(&plan);
             let created = Created::of(&draft.operation);
@@ -161,9 +123,7 @@ impl Engine {
                         self.openings.stood(&caller.merchant().id);
                     }
                     self.tell_created(&plan, created.id, verdict);
-                    let order = Order { created, origin: plan.origin() };
-                    self.recent.remember(plan.order, plan.v1.as_ref().and_then(|v1| v1.body), &order);
-                    return Ok(order.created);
+                    return Ok(created);
                 }
                 Creation::Existing(stored) => {
                     let v1 = plan.v1.as_ref().map(|v1| &v1.part);
@@ -182,7 +142,6 @@ impl Engine {
         caller: &'r Caller,
         request: &'r CreateRequest<'r>,
         accepted: decide::Accepted,
-        order: Digest,
         v1: Option<V1Request>,
     ) -> Plan<'r> {
         let now = self.clock.now();
@@ -200,7 +159,7 @@ impl Engine {
             Some(v1) => v1.part.digest,
             None => compare::digest(self.store.comparer(), request, &accepted.kept),
         };
-        Plan { caller, request, accepted, order, digest, v1, now, failure, provider_job }
+        Plan { caller, request, accepted, digest, v1, now, failure, provider_job }
     }
 
     /// An operation of a plan under a new id.
@@ -231,7 +190,7 @@ impl Engine {
         };
         Draft {
             operation,
-            order_key: Some(plan.order),
+            order_key: plan.v1.as_ref().map(|v1| v1.order),
             api_key: caller.api_key().key.clone(),
             fields: accepted.fields.clone(),
             comparison: Comparison { digest: plan.digest, kept: accepted.kept.clone() },

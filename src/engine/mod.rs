@@ -9,7 +9,6 @@ mod decide;
 mod links;
 mod opening;
 mod query;
-mod recent;
 mod report;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -40,7 +39,6 @@ pub struct Engine {
     page_secret: PageSecret,
     metrics: Arc<Metrics>,
     openings: opening::Openings,
-    recent: recent::Recent,
 }
 
 impl Engine {
@@ -54,8 +52,7 @@ impl Engine {
         page_secret: PageSecret,
         metrics: Arc<Metrics>,
     ) -> Self {
-        let (openings, recent) = (opening::Openings::default(), recent::Recent::default());
-        Self { store, clock, random, provider, page_secret, metrics, openings, recent }
+        Self { store, clock, random, provider, page_secret, metrics, openings: opening::Openings::default() }
     }
 
     /// The store behind it.

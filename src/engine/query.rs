@@ -1,6 +1,5 @@
 //! Questions about operations.
 
-use super::recent::{Order, Origin};
 use super::{Created, Engine};
 use crate::domain::{
     Balance, BrowserUrl, Currency, Direction, HistoryQuery, Kind, Made, MerchantId, Operation, OrderId, Page, Record,
@@ -80,43 +79,6 @@ impl Engine {
                 _ => Ok(V1Repeat::Other(Box::new(self.earlier(&stored).await?))),
             },
         }
-    }
-
-    /// What the very bytes of a v1 create are known by: a repeat that says the same in other bytes has another key.
-    #[must_use]
-    pub fn v1_body_key(&self, merchant: &MerchantId, direction: Direction, body: &[u8]) -> Digest {
-        self.recent.body_key(merchant, direction, body)
-    }
-
-    /// What a v1 create of the very same body made, if it is remembered. `body` is its [`Engine::v1_body_key`].
-    #[must_use]
-    pub fn same_v1_body(&self, body: Digest) -> Option<Made> {
-        self.recent.same_body(body).map(Made::from)
-    }
-
-    /// What a merchant's v1 create made that this one repeats, if that was not long ago. `order` is the store's key of the order,
-    /// `digest` the hash of what the body says, `body` that of its bytes.
-    ///
-    /// # Errors
-    /// The store could not answer.
-    pub async fn recent_v1_repeat(
-        &self,
-        merchant: &MerchantId,
-        order: Digest,
-        digest: Digest,
-        body: Option<Digest>,
-    ) -> Result<Option<Made>, Failure> {
-        if let Some(created) = self.recent.v1_repeat(order, digest) {
-            return Ok(Some(created.into()));
-        }
-        if !self.recent.has_trace(order) {
-            return Ok(None);
-        }
-        let made = self.store.v1_made(merchant, order, digest).await?;
-        if let Some(created) = made.as_ref().and_then(Created::of_made) {
-            self.recent.remember(order, body, &Order { created, origin: Origin::V1(digest) });
-        }
-        Ok(made)
     }
 
     /// What a v1 body, or a v2 request, that names a stored operation is told apart by.

@@ -10,7 +10,6 @@ mod compare;
 mod conformance;
 mod copy;
 mod journal;
-pub mod memory;
 pub mod nodes;
 mod open;
 mod outbox;
@@ -39,8 +38,8 @@ pub use secret_file::secret_file;
 pub use vault::VaultError;
 
 use crate::domain::{
-    Amount, Balance, CallbackUrl, Currency, Direction, HistoryQuery, Made, MerchantId, Operation, OrderId, Outcome,
-    Page, Preparation, Record, ShopCode, Shown, Status, TransactionId, UnixDay, UnixMillis,
+    Amount, Balance, CallbackUrl, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page,
+    Preparation, Record, ShopCode, Shown, Status, TransactionId, UnixDay, UnixMillis,
 };
 
 /// The future of a store's answer.
@@ -81,11 +80,6 @@ pub trait Store: Journal + Nodes + Outbox + Send + Sync + 'static {
 
     /// The operation of an id, whoever owns it.
     fn by_id(&self, id: TransactionId) -> Answer<'_, Option<Stored>>;
-
-    /// What the v1 create of a merchant was told that made the operation under `order`, the store's key of it, if its body's
-    /// hash is `digest`; `None`: nothing was made under it, or something else. It says what [`Store::by_order`] does, at a
-    /// part of its cost.
-    fn v1_made<'a>(&'a self, merchant: &'a MerchantId, order: Digest, digest: Digest) -> Answer<'a, Option<Made>>;
 
     /// What a v1 merchant is told of the operation that its v1 request made under an `order_id`; `None` when there is
     /// none, or one that was made through v2. It says what [`Store::by_order`] does, at a part of its cost.
@@ -264,15 +258,13 @@ pub struct V1Part {
     pub told: V1Told,
 }
 
-/// A v1 create that became a v2 request: what is stored of it, and what it is known by.
+/// A v1 create that became a v2 request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct V1Request {
     /// What the gateway keeps of it.
     pub part: V1Part,
     /// The [`Comparer::order_key`] of its order.
     pub order: Digest,
-    /// The key of its very bytes, where it is remembered by them.
-    pub body: Option<Digest>,
 }
 
 /// Who tells a merchant of the result of an operation that was made from v1.
@@ -353,17 +345,6 @@ pub enum Verdict {
     OverDailyLimit,
     /// Created FAILED: not covered by the available balance.
     NotCovered,
-}
-
-impl Verdict {
-    /// The status in which an operation is created that was drafted in another.
-    #[must_use]
-    pub const fn status(self, drafted: Status) -> Status {
-        match self {
-            Self::AsDrafted => drafted,
-            Self::OverDailyLimit | Self::NotCovered => Status::Failed,
-        }
-    }
 }
 
 /// What became of ids to be reserved.

@@ -63,44 +63,6 @@ impl Upstream {
         v2::create_operation(engine, caller, direction, &signed, Some(v1)).await.map(Made::from)
     }
 
-    /// What the very bytes of a v1 create are known by. `None`: a remote engine's journal is asked, which knows what is in
-    /// doubt, too.
-    #[must_use]
-    pub fn v1_body_key(&self, caller: &Caller, direction: Direction, body: &[u8]) -> Option<Digest> {
-        match self {
-            Self::Embedded(engine) => Some(engine.v1_body_key(&caller.merchant().id, direction, body)),
-            Self::Remote(_) => None,
-        }
-    }
-
-    /// What a v1 create of the very same body made, if that was not long ago and here. `body` is its
-    /// [`Upstream::v1_body_key`].
-    #[must_use]
-    pub fn same_v1_body(&self, body: Digest) -> Option<Made> {
-        match self {
-            Self::Embedded(engine) => engine.same_v1_body(body),
-            Self::Remote(_) => None,
-        }
-    }
-
-    /// What a v1 create made that this one repeats, if that was not long ago and here. `order` is the store's key of the
-    /// order, `digest` the hash of what the body says, `body` that of its bytes.
-    ///
-    /// # Errors
-    /// The store could not answer.
-    pub async fn recent_v1_repeat(
-        &self,
-        caller: &Caller,
-        order: Digest,
-        digest: Digest,
-        body: Option<Digest>,
-    ) -> Result<Option<Made>, Failure> {
-        match self {
-            Self::Embedded(engine) => engine.recent_v1_repeat(&caller.merchant().id, order, digest, body).await,
-            Self::Remote(_) => Ok(None),
-        }
-    }
-
     /// What stands under the `external_id` of a v1 create.
     ///
     /// # Errors

@@ -29,22 +29,15 @@ pub async fn create(
 ) -> Result<Bytes, Failure> {
     let dialect = &caller.merchant().v1.dialect;
     let comparer = upstream.comparer();
-    let body_key = upstream.v1_body_key(caller, direction, body.bytes());
-    if let Some(made) = body_key.and_then(|body| upstream.same_v1_body(body)) {
-        return Ok(reply::created(dialect, direction, &made));
-    }
     let create = read_create(direction, body.bytes()).inspect_err(|_| {
         upstream.metrics().translation_refused("shape");
     })?;
     let said = create.compared(comparer);
     let digest = said.digest();
     let order = comparer.order_key(&caller.merchant().id, direction, &create.external_id);
-    if let Some(made) = upstream.recent_v1_repeat(caller, order, digest, body_key).await? {
-        return Ok(reply::created(dialect, direction, &made));
-    }
     let made = match forwarded(upstream, caller, &create, order, &said) {
         Ok((body, part)) => {
-            let v1 = V1Request { part, order, body: body_key };
+            let v1 = V1Request { part, order };
             let created = upstream.create(caller, direction, body, v1).await;
             created.map_err(|refused| in_v1_words(refused, &create, upstream.comparer()))?
         }

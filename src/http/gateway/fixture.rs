@@ -22,7 +22,7 @@ use super::*;
 use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
 use crate::clock::ManualClock;
 use crate::domain::{
-    Amount, Balance, Bucket, Currency, HistoryQuery, Made, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
+    Amount, Balance, Bucket, Currency, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
     Record, ShopCode, Shown, Status, TransactionId, UnixMillis,
 };
 use crate::engine::{AtCreation, CustomerWay, PageSecret, Provider};
@@ -110,10 +110,6 @@ impl Store for EmptyStore {
             AWAY => answer(Err(full_disk())),
             _ => answer(Ok(None)),
         }
-    }
-
-    fn v1_made<'a>(&'a self, _: &'a MerchantId, _: Digest, _: Digest) -> Answer<'a, Option<Made>> {
-        answer(self.present().map(|()| None))
     }
 
     fn v1_status<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Option<Shown>> {

@@ -1,7 +1,7 @@
 //! Status questions: they say of an operation what the whole of it says, and only to whom it is to be told.
 
 use super::*;
-use crate::domain::{Direction, Made, Outcome, Record, Shown, Status};
+use crate::domain::{Direction, Outcome, Record, Shown, Status};
 use crate::store::{Settlement, StoreError, V1Members, V1Part, V1Told};
 
 /// Asks about a stored operation in every way, as its merchant and as another one.
@@ -15,19 +15,6 @@ pub(super) async fn assert_statuses(store: &dyn Store, stored: &Stored) {
     assert_eq!(v1, stored.v1.as_ref().map(|_| Shown::from(operation)), "in v1: what was made through it");
     assert_eq!(v2, Some(Record::from(operation)));
     assert_eq!(asked(&merchant("nobody"), operation.direction()).await, (None, None));
-    let order = store.comparer().order_key(&operation.merchant, operation.direction(), &operation.order_id);
-    let made = async |digest| store.v1_made(&operation.merchant, order, digest).await.unwrap();
-    let redirect_url = match &operation.kind {
-        Kind::Deposit(deposit) => Some(deposit.redirect_url.clone()),
-        Kind::Withdrawal(_) => None,
-    };
-    let external_id = operation.order_id.clone();
-    let told = Made { transaction_id: operation.id.to_string().into(), external_id, redirect_url };
-    assert_eq!(made(Digest([0xab; 16])).await, None, "another body");
-    match &stored.v1 {
-        Some(v1) => assert_eq!(made(v1.digest).await, Some(told)),
-        None => assert_eq!(made(stored.comparison.digest).await, None, "made through v2"),
-    }
 }
 
 /// Drafts of each kind, made through each API version, with each way to name their method.

@@ -65,13 +65,12 @@ use super::{
 };
 use crate::clock::Random;
 use crate::domain::{
-    Amount, Balance, Currency, Direction, HistoryQuery, Made, MerchantId, Operation, OrderId, Outcome, Page,
-    Preparation, Record, Shown, TransactionId, UnixMillis,
+    Amount, Balance, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
+    Record, Shown, TransactionId, UnixMillis,
 };
 use crate::store::rows::kept::{self, KeptLists, names_of};
 use crate::store::rows::operation::{NewRow, opened_fields, sealed_payer};
 use crate::store::rows::preparation;
-use crate::store::rows::told::V1Made;
 
 /// A store in a PostgreSQL database.
 pub struct PostgresStore {
@@ -249,16 +248,6 @@ impl Store for PostgresStore {
 
     fn by_id(&self, id: TransactionId) -> Answer<'_, Option<Stored>> {
         Box::pin(self.one(row::BY_ID, bucket_in(id), Name::Id(id)))
-    }
-
-    fn v1_made<'a>(&'a self, merchant: &'a MerchantId, order: Digest, digest: Digest) -> Answer<'a, Option<Made>> {
-        Box::pin(async move {
-            let merchant = merchant.clone();
-            let read = self.thread.run(async move |node| {
-                node.ask(async |client| statuses::made(client, &merchant, order, digest).await).await
-            });
-            read.await?.map(V1Made::understand).transpose()
-        })
     }
 
     fn v1_status<'a>(

@@ -7,7 +7,7 @@ use super::fault::Fault;
 use super::row::{bucket_in, bucket_of, get, key, small};
 use crate::domain::{Currency, MerchantId, OrderId, TransactionId};
 use crate::store::Digest;
-use crate::store::rows::told::{Told, V1Made, V1Status, V2Status};
+use crate::store::rows::told::{Told, V1Status, V2Status};
 
 /// The columns that both API versions tell of.
 macro_rules! select {
@@ -28,9 +28,6 @@ fn told(row: &Row) -> Result<Told, Fault> {
     })
 }
 
-pub(super) const MADE: &str = "SELECT transaction_id, direction, order_id, redirect_url FROM operations \
-    WHERE bucket = $1 AND order_key = $2 AND v1_digest = $3";
-
 pub(super) const V1: &str = select!(
     "transaction_id, created_at, shop FROM operations WHERE bucket = $1 AND order_key = $2 AND v1_digest IS NOT NULL"
 );
@@ -39,22 +36,6 @@ pub(super) const V2: &str = select!(
     "direction, order_id, coalesce(method, payment_method, 'unknown') \
      FROM operations WHERE bucket = $1 AND transaction_id = $2 AND merchant = $3"
 );
-
-/// What a v1 create was told that made the operation under an order, if its body's hash is `digest`.
-pub(super) async fn made(
-    client: &impl GenericClient,
-    merchant: &MerchantId,
-    order: Digest,
-    digest: Digest,
-) -> Result<Option<V1Made>, Fault> {
-    let statement = client.prepare_cached(MADE).await?;
-    let found = client.query_opt(&statement, &[&bucket_of(merchant), &key(&order), &key(&digest)]).await?;
-    let read = |row: &Row| {
-        let (id, direction) = (get(row, 0)?, small(row, 1)?);
-        Ok(V1Made { id, direction, order_id: get(row, 2)?, redirect_url: get(row, 3)? })
-    };
-    found.as_ref().map(read).transpose()
-}
 
 /// What v1 tells of the operation that a v1 request made under an order.
 pub(super) async fn v1(

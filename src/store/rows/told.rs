@@ -2,9 +2,7 @@
 
 use super::operation::{opened_account, opened_payer};
 use super::{NotOurs, OrNot, direction_of, status_of};
-use crate::domain::{
-    Amount, Currency, Direction, Invalid, Made, OrderId, Record, RedirectUrl, Shown, Status, TransactionId, UnixMillis,
-};
+use crate::domain::{Amount, Currency, Direction, Invalid, OrderId, Record, Shown, Status, TransactionId, UnixMillis};
 use crate::store::StoreError;
 use crate::store::vault::Vault;
 
@@ -39,34 +37,6 @@ impl Told {
             }
             (Direction::Payin, _) => Ok(None),
         }
-    }
-}
-
-/// What a v1 create was told, as read.
-pub(in crate::store) struct V1Made {
-    pub(in crate::store) id: i64,
-    pub(in crate::store) direction: i64,
-    pub(in crate::store) order_id: Box<str>,
-    pub(in crate::store) redirect_url: Option<String>,
-}
-
-impl V1Made {
-    /// Understands what was read.
-    ///
-    /// # Errors
-    /// A column holds what was never written there.
-    pub(in crate::store) fn understand(self) -> Result<Made, StoreError> {
-        let Self { id, direction, order_id, redirect_url } = self;
-        let made = || {
-            if direction_of(direction) == Some(Direction::Payin) && redirect_url.is_none() {
-                return Err(NotOurs("redirect_url"));
-            }
-            let id = TransactionId::from_stored(id).ok_or(NotOurs("transaction_id"))?;
-            let external_id = OrderId::new(&order_id).or_not("order_id")?;
-            let transaction_id = id.digits().as_str().into();
-            Ok(Made { transaction_id, external_id, redirect_url: redirect_url.map(RedirectUrl::new) })
-        };
-        made().map_err(|not_ours: NotOurs| not_ours.of_operation(id))
     }
 }
 

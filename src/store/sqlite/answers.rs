@@ -13,9 +13,6 @@ pub(super) trait Command: Send {
     /// Runs the statements within the batch's transaction. Runs again when the batch was rolled back for another's fault.
     fn run(&mut self, connection: &Connection) -> rusqlite::Result<()>;
 
-    /// The batch is on disk. Called in the order of the commands, on the writer's thread, before anyone is told.
-    fn committed(&mut self);
-
     /// Tells the outcome of the commit.
     fn answer(self: Box<Self>, outcome: Result<(), StoreError>);
 }
@@ -69,8 +66,6 @@ mod tests {
         fn run(&mut self, _: &Connection) -> rusqlite::Result<()> {
             Ok(())
         }
-
-        fn committed(&mut self) {}
 
         fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
             self.0.send((std::thread::current().id(), outcome.is_ok())).unwrap();

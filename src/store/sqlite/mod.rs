@@ -3,7 +3,6 @@
 //! ```text
 //! create, settle, claim  seal, hash (caller's thread) -> queue -> writer: up to 256 in one commit -> answers
 //! by_id, by_order, ...   a pooled connection, on the caller's thread
-//! v1_status, v2_status   the same, unless the operation is remembered: only the writer fills and changes that memory
 //! deep pages of history  the same, on blocking threads, two at once
 //! the log                checkpoints on a thread of their own; the writer moves the last pages, and begins it anew
 //! ```
@@ -56,17 +55,17 @@ use kept::KeptLists;
 pub use opening::{open, open_beside, rewrap_keys};
 use readers::Readers;
 use row::{NewRow, StoredRow};
-use statuses::{Remembered, V1Made, V1Status, V2Status};
+use statuses::{V1Status, V2Status};
 use writer::Writer;
 
 use super::vault::Vault;
 use super::{
-    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Digest, Draft, Fields, Kept, ProviderJob, ProviderQueue,
+    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, Fields, Kept, ProviderJob, ProviderQueue,
     Reservations, Settlement, Standing, Store, StoreError, Stored,
 };
 use crate::clock::Random;
 use crate::domain::{
-    Amount, Balance, Bucket, Currency, Direction, HistoryQuery, Made, MerchantId, Operation, OrderId, Outcome, Page,
+    Amount, Balance, Bucket, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page,
     Preparation, Record, ShopCode, Shown, TransactionId, UnixMillis,
 };
 
@@ -79,7 +78,6 @@ pub struct SqliteStore {
     lists: DeepPages,
     queued: Notify,
     vault: Arc<Vault>,
-    remembered: Arc<Remembered>,
     kept: KeptLists,
     random: Arc<dyn Random>,
     /// Held by the one process that serves the store. Declared last: whoever waits for it finds everything else closed.
@@ -134,21 +132,10 @@ impl SqliteStore {
             Outcome::Failed => None,
         };
         let nonce = self.random.number();
-        let (finishing, finished, booked) =
-            (Arc::clone(&self.remembered), Arc::clone(&self.remembered), outcome.clone());
         let settle = move |connection: &rusqlite::Connection| {
-            let settlement = settle::settle(connection, id, &outcome, payer.as_deref(), at, nonce)?;
-            if settlement == Settlement::Booked {
-                finishing.finishing(id);
-            }
-            Ok(settlement)
+            settle::settle(connection, id, &outcome, payer.as_deref(), at, nonce)
         };
-        let remember = move |settlement: &Settlement| {
-            if *settlement == Settlement::Booked {
-                finished.finished(id, &booked);
-            }
-        };
-        let settlement = self.writer.submit_and(settle, remember).await?;
+        let settlement = self.writer.submit(settle).await?;
         if settlement == Settlement::Booked {
             // To look for what nobody is told of costs the worker little.
             self.queued.notify_one();
@@ -178,16 +165,10 @@ impl Store for SqliteStore {
     /// Queues the transaction at once; what is given waits for its commit.
     fn create(&self, draft: Draft) -> Answer<'_, Creation> {
         let list = self.kept.prepare(&draft.comparison.kept);
-        let row = Arc::new(NewRow::new(draft, &self.vault, list.clone()));
+        let row = NewRow::new(draft, &self.vault, list.clone());
         let nonce = self.random.number();
-        let (made, remembered) = (Arc::clone(&row), Arc::clone(&self.remembered));
-        let remember = move |created: &Created| {
-            if let Created::Stored { verdict, .. } = created {
-                remembered.created(&made, verdict.status(made.draft().operation.state.status()));
-            }
-        };
         let create = move |connection: &rusqlite::Connection| create::create(connection, &row, nonce);
-        let committed = self.writer.submit_and(create, remember);
+        let committed = self.writer.submit(create);
         Box::pin(async move {
             let created = committed.await?;
             if let (Created::Stored { .. }, Some(list)) = (&created, &list) {
@@ -220,13 +201,6 @@ impl Store for SqliteStore {
         })
     }
 
-    fn v1_made<'a>(&'a self, _: &'a MerchantId, order: Digest, digest: Digest) -> Answer<'a, Option<Made>> {
-        Box::pin(async move {
-            let read = self.readers.read(|connection| V1Made::of_order(connection, order, digest))?;
-            read.map(V1Made::understand).transpose()
-        })
-    }
-
     fn v1_status<'a>(
         &'a self,
         merchant: &'a MerchantId,
@@ -234,9 +208,6 @@ impl Store for SqliteStore {
         order_id: &'a OrderId,
     ) -> Answer<'a, Option<Shown>> {
         Box::pin(async move {
-            if let Some(shown) = self.remembered.v1(merchant, direction, order_id) {
-                return Ok(Some(shown));
-            }
             let key = self.comparer().order_key(merchant, direction, order_id);
             let read = self.readers.read(|connection| V1Status::of_order(connection, key))?;
             read.map(|status| status.understand(&self.vault, direction, order_id)).transpose()
@@ -245,9 +216,6 @@ impl Store for SqliteStore {
 
     fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> Answer<'a, Option<Record>> {
         Box::pin(async move {
-            if let Some(record) = self.remembered.v2(merchant, id) {
-                return Ok(Some(record));
-            }
             let read = self.readers.read(|connection| V2Status::of_id(connection, merchant, id))?;
             read.map(|status| status.understand(&self.vault, id)).transpose()
         })
@@ -385,7 +353,6 @@ impl Store for SqliteStore {
         Box::pin(async move {
             // What the writer still answers may need a lookup.
             self.writer.close().await;
-            self.remembered.close();
             self.readers.close();
             self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
             Ok(())

@@ -14,7 +14,6 @@ use super::connection::{self, Checkpoint, Role, Source};
 use super::deep::DeepPages;
 use super::kept::KeptLists;
 use super::readers::Readers;
-use super::statuses::Remembered;
 use super::writer::Writer;
 use super::{SqliteStore, jobs, moved, outbox, schema};
 use crate::clock::Random;
@@ -145,13 +144,8 @@ fn start(
     source.pin().map_err(|error| OpenError::io(path, "look at the files of", error))?;
     let failed = |error| OpenError::io(path, "start a thread for", error);
     let checkpointer = Checkpointer::start(Arc::clone(&source)).map_err(failed)?;
-    let remembered = Arc::new(Remembered::default());
-    if log == TheLog::IsAnothers {
-        // Who serves the store changes statuses, too.
-        remembered.close();
-    }
-    let (to_serve, to_fill) = (Arc::clone(&source), Arc::clone(&remembered));
-    let writer = Writer::start(connection, anchor, to_serve, checkpointer, metrics, log, to_fill).map_err(failed)?;
+    let to_serve = Arc::clone(&source);
+    let writer = Writer::start(connection, anchor, to_serve, checkpointer, metrics, log).map_err(failed)?;
     let kept = KeptLists::new(vault.comparer().clone());
     let readers = Arc::new(Readers::new(source));
     Ok(SqliteStore {
@@ -161,7 +155,6 @@ fn start(
         lists: DeepPages::new(),
         queued: Notify::new(),
         vault: Arc::new(vault),
-        remembered,
         kept,
         random,
         lock: Mutex::new(lock),
@@ -187,8 +180,7 @@ fn make_file(path: &Path) -> Result<(), OpenError> {
     made.map(drop).map_err(|error| OpenError::io(path, "open", error))
 }
 
-/// Makes sure that one process serves the store: it remembers what it wrote, and takes over what the one before it left
-/// behind. The lock ends with the process, however that ends. SQLite's own file is not locked: to close it would undo
+/// Makes sure that one process serves the store: it takes over what the one before it left behind. The lock ends with the process, however that ends. SQLite's own file is not locked: to close it would undo
 /// SQLite's locks.
 pub(super) fn lock(path: &Path) -> Result<File, OpenError> {
     let mut name = OsString::from(fs::canonicalize(path).map_err(|error| OpenError::io(path, "look at", error))?);

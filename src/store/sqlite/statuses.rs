@@ -1,14 +1,11 @@
 //! What status replies tell of an operation: some of its columns. Nothing else of it is read.
 
-mod remembered;
-
-pub(super) use remembered::Remembered;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::domain::{Currency, MerchantId, OrderId, TransactionId};
 use crate::store::Digest;
 use crate::store::rows::told::Told;
-pub(super) use crate::store::rows::told::{V1Made, V1Status, V2Status};
+pub(super) use crate::store::rows::told::{V1Status, V2Status};
 
 /// The columns that both API versions tell of. A payout has an account and a payin may have a payer: never both.
 macro_rules! select {
@@ -23,25 +20,6 @@ const REST: usize = 4;
 fn told(row: &Row<'_>) -> rusqlite::Result<Told> {
     let currency = Currency::new(row.get_ref(2)?.as_str()?);
     Ok(Told { status: row.get(0)?, amount: row.get(1)?, currency, account: row.get(3)? })
-}
-
-impl V1Made {
-    /// That of the create which made the operation under an order, if its body's hash is `digest`.
-    pub(in crate::store::sqlite) fn of_order(
-        connection: &Connection,
-        key: Digest,
-        digest: Digest,
-    ) -> rusqlite::Result<Option<Self>> {
-        let mut statement = connection.prepare_cached(
-            "SELECT transaction_id, direction, order_id, redirect_url FROM operations \
-             WHERE order_key = ?1 AND v1_digest = ?2",
-        )?;
-        let read = |row: &Row<'_>| {
-            let (id, direction) = (row.get(0)?, row.get(1)?);
-            Ok(Self { id, direction, order_id: row.get(2)?, redirect_url: row.get(3)? })
-        };
-        statement.query_row((key.0, digest.0), read).optional()
-    }
 }
 
 impl V1Status {

@@ -23,7 +23,6 @@ use super::checkpoints::Checkpointer;
 use super::connection::{self, Checkpoint, LogLength, Role, Source};
 use super::opening::TheLog;
 use super::reports::Reports;
-use super::statuses::Remembered;
 use crate::store::StoreError;
 use crate::telemetry::Metrics;
 
@@ -45,28 +44,20 @@ const RESTART_WAIT: Duration = Duration::from_millis(50);
 /// Between tries to open a failed file.
 const REOPEN_INTERVAL: Duration = Duration::from_millis(100);
 
-struct Task<F, C, T> {
+struct Task<F, T> {
     statements: F,
-    committed: C,
     result: Option<T>,
     reply: oneshot::Sender<Result<T, StoreError>>,
 }
 
-impl<F, C, T> Command for Task<F, C, T>
+impl<F, T> Command for Task<F, T>
 where
     F: FnMut(&Connection) -> rusqlite::Result<T> + Send,
-    C: FnMut(&T) + Send,
     T: Send,
 {
     fn run(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         self.result = Some((self.statements)(connection)?);
         Ok(())
-    }
-
-    fn committed(&mut self) {
-        if let Some(result) = &self.result {
-            (self.committed)(result);
-        }
     }
 
     fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
@@ -98,7 +89,6 @@ impl Writer {
         checkpointer: Checkpointer,
         metrics: Arc<Metrics>,
         log: TheLog,
-        remembered: Arc<Remembered>,
     ) -> std::io::Result<Self> {
         let log_length = LogLength::default();
         log_length.follow(&mut connection).map_err(std::io::Error::other)?;
@@ -114,7 +104,6 @@ impl Writer {
             state: State::Open(connection),
             log_bound: LOG_BOUND_PAGES,
             reports: Reports::default(),
-            remembered,
             _anchor: anchor,
         };
         let thread = std::thread::Builder::new().name("store-writer".to_owned()).spawn(move || {
@@ -133,27 +122,9 @@ impl Writer {
         T: Send + 'static,
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
-        self.submit_and(statements, |_| ())
-    }
-
-    /// The same, with what is to be done as soon as the batch is on disk: on the writer's thread, in the order of commits,
-    /// before anyone is told.
-    ///
-    /// # Errors
-    /// As [`Writer::submit`]: then it is not done.
-    pub(super) fn submit_and<T, F, C>(
-        &self,
-        statements: F,
-        committed: C,
-    ) -> impl Future<Output = Result<T, StoreError>> + Send + use<T, F, C>
-    where
-        T: Send + 'static,
-        F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
-        C: FnMut(&T) + Send + 'static,
-    {
         let (reply, result) = oneshot::channel();
         // At once: the statements are large, and who waits need not have room for them.
-        let queued = self.enqueue(Box::new(Task { statements, committed, result: None, reply }));
+        let queued = self.enqueue(Box::new(Task { statements, result: None, reply }));
         async move {
             queued?;
             result.await.unwrap_or_else(|_| Err(closed()))
@@ -208,8 +179,6 @@ struct Writing {
     /// The log is restarted when it is longer, in pages.
     log_bound: i64,
     reports: Reports,
-    /// Forgotten when a commit failed and whenever the file is opened anew: nobody knows what it will hold.
-    remembered: Arc<Remembered>,
     /// Never used, always open: while one connection is, SQLite keeps its index of the log in memory, which lists only
     /// what was committed. Read again from the file, the log could show what a failed fsync left in the kernel's cache.
     /// Declared last, it is also the last to close.
@@ -230,13 +199,6 @@ enum Stopped {
     Command(usize, rusqlite::Error),
     /// The transaction.
     Batch(rusqlite::Error),
-}
-
-/// However the thread ends, nobody changes from here on what is remembered.
-impl Drop for Writing {
-    fn drop(&mut self) {
-        self.remembered.close();
-    }
 }
 
 impl Writing {
@@ -279,9 +241,6 @@ impl Writing {
             let State::Open(connection) = &self.state else { break };
             match transact(connection, batch, &self.source, &self.metrics) {
                 Ok(()) => {
-                    for waiting in &mut *batch {
-                        waiting.command.committed();
-                    }
                     answer(batch, &Ok(()));
                     self.tend_log();
                 }
@@ -302,7 +261,6 @@ impl Writing {
         let usable = matches!(&self.state, State::Open(connection) if connection.is_autocommit());
         if !usable || !connection::is_busy(error) {
             self.state = State::Failed { retry_at: Instant::now() };
-            self.remembered.forget();
         }
     }
 
@@ -315,7 +273,6 @@ impl Writing {
         if Instant::now() < retry_at {
             return Err(StoreError::Unavailable("a commit failed, and the store is being opened anew".to_owned()));
         }
-        self.remembered.forget();
         match reopen(&self.source, &self.log_length) {
             Ok(connection) => {
                 self.reports.recovered();

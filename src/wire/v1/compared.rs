@@ -206,7 +206,7 @@ mod tests {
         let create = read_create(Direction::Payin, BODY.as_bytes()).unwrap();
         assert_eq!(
             u128::from_be_bytes(create.compared(&comparer).digest().0),
-            0x606e_3906_2344_4d74_0628_b8f0_9f46_4b18
+            0xeb2e_88da_b8cf_98f5_e925_008e_650c_3e55
         );
         let shorts =
             |members: V1Members| members.0.as_chunks().0.iter().map(|short| u32::from_be_bytes(*short)).collect();

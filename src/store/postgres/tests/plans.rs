@@ -41,7 +41,6 @@ fn lookups_go_by_the_bucket_and_a_name_in_it() {
         (row::BY_ORDER, "(bucket = $1) AND (order_key = $2)"),
         (statuses::V1, "(bucket = $1) AND (order_key = $2)"),
         (statuses::V2, "(bucket = $1) AND (transaction_id = $2)"),
-        (statuses::MADE, "(bucket = $1) AND (order_key = $2)"),
     ] {
         let plan = plan(&place, statement);
         assert!(plan.contains(&format!("Index Cond: ({condition})")), "{statement}\n{plan}");
