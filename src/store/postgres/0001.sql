@@ -1,6 +1,5 @@
--- Every table begins with the bucket (0 to 1023, a hash of the merchant), and so does every key: the large ones are
--- partitioned by it here, and a database that spreads rows over machines spreads them by it. A transaction_id names its
--- bucket in bits 12 to 21. Times are milliseconds since 1970, amounts hundredths. Text is compared byte by byte.
+-- Every key begins with the bucket (0 to 1023, a hash of the merchant), so that tables can be partitioned by it, and spread
+-- over machines. A transaction_id names its bucket in bits 12 to 21. Times are milliseconds since 1970, amounts hundredths. Text is compared byte by byte.
 
 CREATE TABLE data_keys (
   id      integer PRIMARY KEY,
@@ -85,7 +84,7 @@ CREATE TABLE operations (
   payer               bytea,                  -- sealed
   fields              bytea NOT NULL,         -- sealed
   PRIMARY KEY (bucket, transaction_id)
-) PARTITION BY HASH (bucket);
+);
 
 -- A row of it on its way. What adds a column makes another type beside this one, which nodes of the older release go on to use.
 CREATE TYPE new_operation AS (
@@ -143,7 +142,7 @@ CREATE TABLE entries (
   currency       text COLLATE "C" NOT NULL,
   merchant       text COLLATE "C" NOT NULL,
   PRIMARY KEY (bucket, transaction_id, posting, currency, account)
-) PARTITION BY HASH (bucket);
+);
 
 -- A balance is its row here and the changes that were not folded into it yet. Whoever has to decide by a balance locks the
 -- row; everybody else only adds a change, and waits for nobody.
@@ -237,7 +236,7 @@ CREATE TABLE journal (
   account         bytea,                      -- sealed: as last heard of the engine
   body            bytea,                      -- sealed: the v2 body to be sent again; NULL once it was answered
   PRIMARY KEY (bucket, entry)
-) PARTITION BY HASH (bucket);
+);
 CREATE UNIQUE INDEX journal_by_order ON journal (bucket, order_key);
 CREATE INDEX journal_by_transaction ON journal (transaction_id) WHERE transaction_id IS NOT NULL;
 CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
@@ -280,7 +279,7 @@ CREATE TABLE callbacks_told (
   target      text COLLATE "C" NOT NULL,
   last_error  text,
   PRIMARY KEY (bucket, key)
-) PARTITION BY HASH (bucket);
+);
 CREATE INDEX callbacks_told_by_time ON callbacks_told (state, queued_at, key);
 CREATE INDEX callbacks_told_by_merchant ON callbacks_told (bucket, merchant, state, queued_at, key);
 
@@ -294,25 +293,13 @@ CREATE TABLE callback_tries (
   status      integer,                        -- of these two, one
   error       text,
   PRIMARY KEY (bucket, key, number)
-) PARTITION BY HASH (bucket);
+);
 
 -- Until when callbacks were queued of which those that were delivered or given up may be forgotten. Empty: none was.
 CREATE TABLE forgotten (
   id    integer PRIMARY KEY CHECK (id = 1),
   until bigint NOT NULL
 );
-
-DO $$
-DECLARE
-  large text;
-BEGIN
-  FOREACH large IN ARRAY ARRAY['operations', 'entries', 'journal', 'callbacks_told', 'callback_tries'] LOOP
-    FOR part IN 0..7 LOOP
-      EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS 8, REMAINDER %s)',
-                     large || '_' || part, large, part);
-    END LOOP;
-  END LOOP;
-END $$;
 
 -- Queues turn over all the time: what was deleted is to be cleaned away while it is little.
 ALTER TABLE provider_jobs   SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);

@@ -49,18 +49,6 @@ const SESSION: &str = "SET LOCAL statement_timeout = 0; \
 const BY_INDEXES: &str =
     "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
 
-/// Whether a row of a queue is claimed for longer than anybody claims: a day from now, by the database's clock. Nobody takes
-/// it up before.
-macro_rules! leased_for_long {
-    () => {
-        "leased AND due_at > (extract(epoch FROM now()) * 1000)::bigint + 86400000"
-    };
-}
-use leased_for_long;
-
-/// What is said of it.
-const LEASED_FOR_LONG: &str = "it is claimed until more than a day from now, and nobody takes it up before";
-
 /// Everything that is looked at slice by slice.
 const TOTAL: &str = "SELECT (SELECT count(*) FROM operations) + (SELECT count(*) FROM journal) \
     + (SELECT count(*) FROM callbacks) + (SELECT count(*) FROM callbacks_told)";

@@ -20,7 +20,6 @@ pub mod copying;
 mod create;
 mod fault;
 mod given;
-mod grants;
 mod history;
 mod hosts;
 mod insert;

@@ -7,7 +7,6 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::error::SqlState;
 
 use super::fault::Fault;
-use super::grants;
 use super::node::Node;
 use super::row::get;
 use crate::clock::Random;
@@ -121,9 +120,6 @@ async fn prepare_in(
     match asked {
         Asked::Serve => {
             migrate(transaction, MIGRATIONS, &store, known_version(transaction, &store).await?).await?;
-            for warning in grants::to_others(transaction).await? {
-                tracing::warn!("{url}: {warning}");
-            }
         }
         Asked::Beside => require_newest(transaction, &store).await?,
     }

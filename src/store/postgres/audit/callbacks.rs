@@ -5,7 +5,7 @@ use std::vec::IntoIter;
 
 use tokio_postgres::Row;
 
-use super::{Auditor, FIRST, Findings, LAST, LEASED_FOR_LONG, Place, leased_for_long};
+use super::{Auditor, FIRST, Findings, LAST, Place};
 use crate::domain::CallbackUrl;
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::row::{get, small};
@@ -14,31 +14,25 @@ use crate::store::{CallbackSubject, CallbackTarget};
 
 /// Callbacks after a place, wherever they are, each with what stands under the number of what it is about. The least number
 /// of all has no opposite.
-pub(in crate::store::postgres) const SLICE: &str = concat!(
-    "WITH slice AS MATERIALIZED (SELECT * FROM (\
-    (SELECT bucket, key, 0::smallint AS state, leased, attempts, tries, merchant, target, last_status, last_error, ",
-    leased_for_long!(),
-    " AS leased_for_long \
+pub(in crate::store::postgres) const SLICE: &str = "WITH slice AS MATERIALIZED (SELECT * FROM (\
+    (SELECT bucket, key, 0::smallint AS state, leased, attempts, tries, merchant, target, last_status, last_error \
     FROM callbacks WHERE (bucket, key) > ($1, $2) ORDER BY bucket, key LIMIT 500) UNION ALL \
     (SELECT bucket, key, CASE state WHEN 0 THEN -1::smallint ELSE state END, false, attempts, tries, merchant, target, \
-    last_status, last_error, false FROM callbacks_told WHERE (bucket, key) > ($1, $2) ORDER BY bucket, key LIMIT 500)) AS both_of \
+    last_status, last_error FROM callbacks_told WHERE (bucket, key) > ($1, $2) ORDER BY bucket, key LIMIT 500)) AS both_of \
     ORDER BY bucket, key, state LIMIT 500) \
     SELECT c.bucket, c.key, c.state, c.leased, c.attempts, c.tries, c.merchant, c.target, c.last_status, c.last_error, \
     c.state = 0 AND EXISTS (SELECT FROM callbacks_told t WHERE t.bucket = c.bucket AND t.key = c.key), \
     coalesce(o.merchant, j.merchant), \
-    CASE WHEN o.relayed = false THEN o.callback_url ELSE coalesce(o.v1_callback_url, j.v1_callback_url) END, \
-    c.leased_for_long \
+    CASE WHEN o.relayed = false THEN o.callback_url ELSE coalesce(o.v1_callback_url, j.v1_callback_url) END \
     FROM slice c LEFT JOIN operations o ON o.bucket = c.bucket AND o.transaction_id = c.key \
     LEFT JOIN journal j ON j.bucket = c.bucket AND j.entry = -nullif(c.key, '-9223372036854775808'::bigint) \
-    ORDER BY c.bucket, c.key, c.state"
-);
+    ORDER BY c.bucket, c.key, c.state";
 
 /// A callback, and what stands under the number of what it is about.
 struct Found {
     key: i64,
     state: i64,
     leased: bool,
-    leased_for_long: bool,
     attempts: i32,
     tries: i64,
     merchant: Box<str>,
@@ -67,7 +61,6 @@ impl Found {
             twice: get(row, 10)?,
             about: get(row, 11)?,
             url: get(row, 12)?,
-            leased_for_long: get(row, 13)?,
         })
     }
 
@@ -177,7 +170,6 @@ fn look_at(findings: &mut Findings, callback: &Found, own: Option<&Tries>) {
         ),
         (![PENDING, DELIVERED, FAILED].contains(&callback.state), "its state is none"),
         (callback.leased && !(pending && callback.attempts > 0), "nobody can have claimed it"),
-        (callback.leased_for_long, LEASED_FOR_LONG),
         (callback.attempts < 0, "its attempts are less than none"),
         (callback.state == DELIVERED && callback.tries == 0, "it was delivered without a try"),
         (callback.state == FAILED && callback.last == Ok(false), "it was given up for no reason"),

@@ -7,7 +7,7 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 
 use super::ledger::{self, Booked};
-use super::{Auditor, FIRST, Findings, LAST, LEASED_FOR_LONG, Place, leased_for_long, said};
+use super::{Auditor, FIRST, Findings, LAST, Place, said};
 use crate::domain::{Kind, Operation, State, Status, TransactionId};
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::outbox;
@@ -26,10 +26,6 @@ pub(in crate::store::postgres) const SLICE: &str = concat!(
          EXISTS (SELECT FROM callbacks c WHERE c.bucket = o.bucket AND c.key = o.transaction_id) \
          OR EXISTS (SELECT FROM callbacks_told c WHERE c.bucket = o.bucket AND c.key = o.transaction_id), \
          EXISTS (SELECT FROM provider_jobs j WHERE j.bucket = o.bucket AND j.transaction_id = o.transaction_id), \
-         EXISTS (SELECT FROM provider_jobs j WHERE j.bucket = o.bucket AND j.transaction_id = o.transaction_id AND "
-    ),
-    leased_for_long!(),
-    "), \
          (SELECT p.sealed FROM preparations p WHERE p.bucket = o.bucket AND p.transaction_id = o.transaction_id), \
          o.counted_day IS NOT NULL, \
          (o.lane IS NULL) = (o.v1_digest IS NULL) AND (o.lane IS NULL OR EXISTS (SELECT FROM lanes l \
@@ -37,6 +33,7 @@ pub(in crate::store::postgres) const SLICE: &str = concat!(
          AND l.shop = o.shop AND l.currency = o.currency)), \
          coalesce(o.finished_at <= (SELECT until FROM forgotten), false) \
          FROM slice o ORDER BY o.bucket, o.transaction_id"
+    )
 );
 
 /// What stands around an operation.
@@ -48,7 +45,6 @@ struct Around {
     reserved: bool,
     told: bool,
     job: bool,
-    leased_for_long: bool,
     preparation: Option<Vec<u8>>,
     counted: bool,
     listed: bool,
@@ -67,11 +63,10 @@ impl Around {
             reserved: get(found, COLUMNS + 4)?,
             told: get(found, COLUMNS + 5)?,
             job: get(found, COLUMNS + 6)?,
-            leased_for_long: get(found, COLUMNS + 7)?,
-            preparation: get(found, COLUMNS + 8)?,
-            counted: get(found, COLUMNS + 9)?,
-            listed: get(found, COLUMNS + 10)?,
-            forgotten: get(found, COLUMNS + 11)?,
+            preparation: get(found, COLUMNS + 7)?,
+            counted: get(found, COLUMNS + 8)?,
+            listed: get(found, COLUMNS + 9)?,
+            forgotten: get(found, COLUMNS + 10)?,
             finished: row.finished_at.is_some(),
             customer: row.customer_account_id.is_some(),
         })
@@ -163,7 +158,6 @@ fn surroundings(findings: &mut Findings, stored: &Stored, around: &Around) {
         (tells && !around.told && !around.forgotten, "its result is not queued to be told"),
         (!tells && around.told, "it is queued to be told of, and nobody is to be told"),
         (around.job && !pending, "it is finished and has a provider job"),
-        (around.leased_for_long, LEASED_FOR_LONG),
         (around.counted && operation.state.status() == Status::Failed, "it failed and counts for its customer's day"),
         (around.counted && !around.customer, "it counts for a day of no customer"),
         (around.preparation.is_some() && !(pending && deposit), "only a pending deposit has a preparation"),

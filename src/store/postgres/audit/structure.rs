@@ -1,8 +1,7 @@
 //! What an audit looks at in the schema: tables and indexes are those that this release makes. Without the index of orders,
 //! one could be paid twice.
 //!
-//! What is of other tables is none of its business: a database may hold more than this store. How tables are partitioned is
-//! the operator's own choice.
+//! What is of other tables is none of its business: a database may hold more than this store.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +9,6 @@ use deadpool_postgres::Transaction;
 
 use super::Findings;
 use crate::store::postgres::fault::Fault;
-use crate::store::postgres::grants;
 use crate::store::postgres::row::get;
 
 /// What makes the schema. A later migration that alters what this makes has to be understood here.
@@ -32,52 +30,11 @@ const INDEXES: &str = "SELECT i.relname::text, given.name, x.indisunique, x.indi
     FROM unnest($1::text[]) AS given (name) JOIN pg_index x ON x.indrelid = to_regclass(given.name) \
     JOIN pg_class i ON i.oid = x.indexrelid";
 
-/// The tables and their partitions.
-macro_rules! parts {
-    () => {
-        "WITH ours AS (SELECT to_regclass(name)::oid AS id FROM unnest($1::text[]) AS given (name)), \
-         parts AS (SELECT id FROM ours UNION SELECT inhrelid FROM pg_inherits WHERE inhparent IN (SELECT id FROM ours)) "
-    };
-}
-
-/// Triggers and rules.
-const TRIGGERS: &str = concat!(
-    parts!(),
-    "SELECT 'trigger ' || tgname FROM pg_trigger WHERE NOT tgisinternal AND tgrelid IN (SELECT id FROM parts) \
-    UNION SELECT 'rule ' || rulename FROM pg_rewrite WHERE ev_class IN (SELECT id FROM parts) ORDER BY 1"
-);
-
-/// Constraints, but for those that are indexes or `NOT NULL`, and those of other tables that name these; and the unique
-/// indexes that partitions have alone, which refuse rows as well.
-const CONSTRAINTS: &str = concat!(
-    parts!(),
-    "SELECT 'constraint ' || conname, pg_get_constraintdef(oid) FROM pg_constraint \
-     WHERE contype NOT IN ('p', 'u', 'n') AND conparentid = 0 \
-     AND (conrelid IN (SELECT id FROM parts) OR confrelid IN (SELECT id FROM parts)) \
-     UNION SELECT 'index ' || i.relname, '' FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid \
-     WHERE x.indisunique AND x.indrelid IN (SELECT id FROM parts EXCEPT SELECT id FROM ours) \
-     AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = x.indexrelid) ORDER BY 1"
-);
-
-/// Tables that a crash would empty, and those that show and take some rows alone.
-const KINDS: &str = concat!(
-    parts!(),
-    "SELECT c.relname::text, c.relpersistence <> 'p', c.relrowsecurity OR c.relforcerowsecurity FROM pg_class c \
-     WHERE c.oid IN (SELECT id FROM parts) AND (c.relpersistence <> 'p' OR c.relrowsecurity OR c.relforcerowsecurity) \
-     ORDER BY c.relname"
-);
-
 /// Compares what is there with what this release makes.
 pub(super) async fn compare(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), Fault> {
     let (tables, made) = made(MADE);
     let mut found = columns(snapshot, &tables).await?;
     found.append(&mut indexes(snapshot, &tables).await?);
-    for row in snapshot.query(TRIGGERS, &[&tables]).await? {
-        found.insert(get(&row, 0)?, String::new());
-    }
-    for row in snapshot.query(CONSTRAINTS, &[&tables]).await? {
-        found.insert(get(&row, 0)?, bare(get(&row, 1)?));
-    }
     for (name, made) in made {
         match found.remove(&name) {
             None => findings.found.problem(format!("the schema: {name} is missing")),
@@ -89,23 +46,6 @@ pub(super) async fn compare(snapshot: &Transaction<'_>, findings: &mut Findings)
     }
     for name in found.into_keys() {
         findings.found.problem(format!("the schema: {name} is not of this release"));
-    }
-    for told in grants::to_others(snapshot).await? {
-        findings.found.problem(format!("the schema: {told}"));
-    }
-    kinds(snapshot, &tables, findings).await
-}
-
-async fn kinds(snapshot: &Transaction<'_>, tables: &[String], findings: &mut Findings) -> Result<(), Fault> {
-    for row in snapshot.query(KINDS, &[&tables]).await? {
-        let (table, unlogged, by_row): (&str, bool, bool) = (get(&row, 0)?, get(&row, 1)?, get(&row, 2)?);
-        let problems = [
-            (unlogged, "is UNLOGGED: a crash of the server empties it"),
-            (by_row, "has row-level security: rows can be hidden"),
-        ];
-        for (_, problem) in problems.into_iter().filter(|(wrong, _)| *wrong) {
-            findings.found.problem(format!("the schema: table {table} {problem}"));
-        }
     }
     Ok(())
 }
@@ -182,12 +122,6 @@ fn made_table(name: &str, rest: &str, parts: &mut Parts) {
         if line.contains("PRIMARY KEY") {
             parts.insert(format!("index {name}_pkey"), index_text(true, name, key.trim_end_matches(','), ""));
         }
-        if let Some((_, check)) = line.split_once("CHECK ") {
-            parts.insert(
-                format!("constraint {name}_{first}_check"),
-                bare(&format!("CHECK {}", check.trim_end_matches(','))),
-            );
-        }
         if first != "PRIMARY" {
             let not_null = line.contains("NOT NULL") || line.contains("PRIMARY KEY");
             columns.insert(first, column_text(first, of, not_null, line.contains("COLLATE \"C\"")));
@@ -221,7 +155,6 @@ mod tests {
             ("table probe", "count bigint not null;id integer not null;"),
             ("table merchants", "bucket smallint not null;merchant text C not null;"),
             ("index probe_pkey", "unique probe(id)"),
-            ("constraint probe_id_check", "CHECKid=1"),
             ("index operations_pkey", "unique operations(bucket,transaction_id)"),
             ("index operations_by_order", "unique operations(bucket,order_key)"),
             ("index journal_open", "journal(entry)state=0"),

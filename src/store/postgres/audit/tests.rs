@@ -245,15 +245,6 @@ const TAMPERED: &[(&str, &str)] = &[
          DELETE FROM daily_usage",
         "payout usage of customer 70 on day",
     ),
-    (
-        "UPDATE callbacks SET leased = true, attempts = 1, due_at = (extract(epoch FROM now()) + 90000) * 1000 \
-         WHERE key = $paid",
-        "it is claimed until more than a day from now",
-    ),
-    (
-        "UPDATE provider_jobs SET leased = true, due_at = (extract(epoch FROM now()) + 90000) * 1000",
-        "it is claimed until more than a day from now",
-    ),
     ("UPDATE daily_usage SET day = day + 1", "on day 20001 is not the sum"),
     (
         "INSERT INTO daily_usage VALUES (1, 1, 7, -5, 1, 0, 'acme', 'card-eur')",
@@ -338,54 +329,11 @@ async fn an_audit_finds_another_structure() {
             "DROP INDEX journal_open; CREATE INDEX journal_open ON journal (entry) WHERE state = 1",
             "index journal_open is not as this release makes it",
         ),
-        (
-            "DROP TABLE probe",
-            "constraint probe_id_check is missing\nindex probe_pkey is missing\ntable probe is missing",
-        ),
+        ("DROP TABLE probe", "index probe_pkey is missing\ntable probe is missing"),
         ("ALTER TABLE entries ADD COLUMN more integer", "table entries is not as this release makes it"),
         ("ALTER TABLE journal ALTER COLUMN order_key DROP NOT NULL", "table journal is not as this release makes it"),
         ("CREATE UNIQUE INDEX theirs ON probe (count)", "index theirs is not of this release"),
-        ("CREATE RULE theirs AS ON DELETE TO entries DO INSTEAD NOTHING", "rule theirs is not of this release"),
-        (
-            "CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; \
-             CREATE TRIGGER theirs BEFORE INSERT ON entries_3 FOR EACH ROW EXECUTE FUNCTION nothing()",
-            "trigger theirs is not of this release",
-        ),
         ("CREATE TABLE theirs (x integer)", ""),
-        (
-            "ALTER TABLE entries_3 ADD CONSTRAINT theirs CHECK (amount < 100000000)",
-            "constraint theirs is not of this release",
-        ),
-        ("ALTER TABLE operations ADD CONSTRAINT theirs CHECK (amount > 7)", "constraint theirs is not of this release"),
-        (
-            "ALTER TABLE callbacks ADD CONSTRAINT theirs FOREIGN KEY (bucket, key) \
-             REFERENCES operations (bucket, transaction_id) NOT VALID",
-            "constraint theirs is not of this release",
-        ),
-        (
-            "CREATE TABLE theirs (id integer, CONSTRAINT of_theirs FOREIGN KEY (id) REFERENCES probe (id))",
-            "constraint of_theirs is not of this release",
-        ),
-        ("ALTER TABLE probe DROP CONSTRAINT probe_id_check", "constraint probe_id_check is missing"),
-        ("CREATE UNIQUE INDEX theirs ON journal_2 (merchant)", "index theirs is not of this release"),
-        (
-            "GRANT CREATE ON SCHEMA public TO PUBLIC",
-            "everybody may create in public, and so put a function in front of one that is called: \
-             REVOKE CREATE ON SCHEMA public FROM PUBLIC",
-        ),
-        (
-            "CREATE ROLE stranger; CREATE ROLE ruler SUPERUSER; GRANT CREATE ON SCHEMA public TO stranger, ruler",
-            "the role stranger may create in public, and so put a function in front of one that is called: \
-             REVOKE CREATE ON SCHEMA public FROM stranger",
-        ),
-        ("CREATE SCHEMA elsewhere; GRANT CREATE ON SCHEMA elsewhere TO PUBLIC", ""),
-        ("ALTER TABLE callbacks SET UNLOGGED", "table callbacks is UNLOGGED: a crash of the server empties it"),
-        ("ALTER TABLE operations_5 SET UNLOGGED", "table operations_5 is UNLOGGED: a crash of the server empties it"),
-        ("ALTER TABLE journal ENABLE ROW LEVEL SECURITY", "table journal has row-level security: rows can be hidden"),
-        (
-            "ALTER TABLE entries_1 FORCE ROW LEVEL SECURITY",
-            "table entries_1 has row-level security: rows can be hidden",
-        ),
     ] {
         let expected: Vec<_> = said.lines().map(|line| format!("the schema: {line}")).collect();
         assert_eq!(tampered(&store, sql).await.problems, expected, "{sql}");
