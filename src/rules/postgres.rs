@@ -14,9 +14,6 @@ use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use self::parameters::Parameters;
 use self::parts::Parts;
 
-/// How long a connection to a host may take. All hosts are asked at once.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-
 /// What was sent and not confirmed for so long is lost, and the connection with it.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -89,9 +86,6 @@ impl PostgresUrl {
         });
         // A node that cannot write is no use: with several hosts, the one that can is looked for.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_TIMEOUT);
-        }
         if config.get_application_name().is_none() {
             config.application_name("paybridge");
         }

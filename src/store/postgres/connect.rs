@@ -12,12 +12,12 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use tokio_postgres::NoTls;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::hosts::Hosts;
+use super::hosts::{self, Hosts};
 use super::node::PATIENCE;
 use crate::rules::{PostgresTls, PostgresUrl};
 
-/// How long a new connection may take, with its session.
-const WAIT: Duration = Duration::from_secs(3);
+/// How long a session may take to be set up, or to be proved.
+const WAIT: Duration = Duration::from_secs(1);
 
 /// What every session is set to. An acknowledged operation is on disk, whatever the server's default is; where commits
 /// wait for a standby too, they go on to. Nothing waits for ever, and the server gives up before [`LIMIT`](super::node::LIMIT).
@@ -55,7 +55,11 @@ pub(super) fn pool(url: &PostgresUrl) -> Result<Pool, String> {
         .max_size(url.connections())
         // What one of the server's processes has in its caches is of use to the next one who asks it.
         .queue_mode(QueueMode::Lifo)
-        .timeouts(Timeouts { wait: Some(PATIENCE), create: Some(WAIT), recycle: Some(WAIT) })
+        .timeouts(Timeouts {
+            wait: Some(PATIENCE),
+            create: Some(hosts::patience(url.config()) + WAIT),
+            recycle: Some(WAIT),
+        })
         .runtime(Runtime::Tokio1)
         .post_create(prepared)
         .build()

@@ -1,13 +1,14 @@
 //! Connecting to the one of several hosts that takes writes.
 //!
-//! All of them are asked at once. One after the other would not do: a machine that is frozen takes connections and never says
-//! a word, and those behind it would not have their turn.
+//! They are tried one after the other, the last good one first. Each has its time for all of it: a machine that is frozen
+//! takes connections and never says a word.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::Connect;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
@@ -17,20 +18,56 @@ use super::refusals::Refusals;
 use super::words::{said, with_source};
 use crate::rules::host_and_port;
 
-/// Of several hosts, one that has not answered by now is said to be silent: the pool, which gives up soon after, would not
-/// know which of them it was.
-const SILENCE: Duration = Duration::from_millis(2800);
+/// How long a host may take: TCP, TLS and login together.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long all hosts together may take.
+pub(super) fn patience(config: &Config) -> Duration {
+    let hosts = config.get_hosts().len().max(config.get_hostaddrs().len());
+    PATIENCE * u32::try_from(hosts).unwrap_or(u32::MAX)
+}
 
 /// Connects to whichever host takes writes.
 pub(super) struct Hosts<T> {
     /// Each with one host.
     configs: Vec<Config>,
+    /// The one to begin with. It moves on with each that fails, so that a try that is given up half way is not begun anew.
+    first: AtomicUsize,
     tls: T,
 }
 
 impl<T> Hosts<T> {
     pub(super) fn new(config: &Config, tls: T) -> Self {
-        Self { configs: each(config), tls }
+        Self { configs: each(config), first: AtomicUsize::new(0), tls }
+    }
+
+    /// The first connection that comes to be.
+    async fn connected(&self) -> Result<(Client, Connection<Socket, T::Stream>), Error>
+    where
+        T: MakeTlsConnect<Socket> + Clone,
+    {
+        let count = self.configs.len();
+        let begin = self.first.load(Ordering::Relaxed);
+        let mut refused = Vec::new();
+        for number in (0..count).map(|step| (begin + step) % count) {
+            let config = &self.configs[number];
+            let error = match timeout(PATIENCE, config.connect(self.tls.clone())).await {
+                Ok(Ok(connected)) => {
+                    self.first.store(number, Ordering::Relaxed);
+                    return Ok(connected);
+                }
+                Ok(Err(error)) if count == 1 => return Err(error),
+                Ok(Err(error)) => Some(error),
+                Err(_) => None,
+            };
+            let next = (number + 1) % count;
+            // Another try may have found a good one meanwhile.
+            let _ = self.first.compare_exchange(number, next, Ordering::Relaxed, Ordering::Relaxed);
+            refused.push((number, error));
+        }
+        refused.sort_by_key(|(number, _)| *number);
+        let refusals = refused.into_iter().map(|(number, error)| (place(&self.configs[number]), error)).collect();
+        Err(Refusals::new(refusals).into_error().await)
     }
 }
 
@@ -46,7 +83,7 @@ where
         _: &Config,
     ) -> Pin<Box<dyn Future<Output = Result<(Client, JoinHandle<()>), Error>> + Send + '_>> {
         Box::pin(async move {
-            let (client, connection) = first(&self.configs, &self.tls).await?;
+            let (client, connection) = self.connected().await?;
             let driven = tokio::spawn(async move {
                 if let Err(error) = connection.await {
                     let error = error.as_db_error().map_or_else(|| with_source(&error), said);
@@ -56,38 +93,6 @@ where
             Ok((client, driven))
         })
     }
-}
-
-/// The first connection that comes to be; the tries that are still under way end with it.
-async fn first<T>(configs: &[Config], tls: &T) -> Result<(Client, Connection<Socket, T::Stream>), Error>
-where
-    T: MakeTlsConnect<Socket> + Clone + Send + 'static,
-    T::Stream: Send,
-    T::TlsConnect: Send,
-    <T::TlsConnect as TlsConnect<Socket>>::Future: Send,
-{
-    if let [alone] = configs {
-        return alone.connect(tls.clone()).await;
-    }
-    let mut under_way = JoinSet::new();
-    for (number, config) in configs.iter().cloned().enumerate() {
-        let tls = tls.clone();
-        under_way.spawn(async move {
-            let tried = timeout(SILENCE, config.connect(tls)).await;
-            tried.map_or_else(|_| Err(None), |tried| tried.map_err(Some)).map_err(|error| (number, error))
-        });
-    }
-    let mut refused = Vec::new();
-    while let Some(tried) = under_way.join_next().await {
-        match tried {
-            Ok(Ok(connected)) => return Ok(connected),
-            Ok(Err(refusal)) => refused.push(refusal),
-            Err(_) => {}
-        }
-    }
-    refused.sort_by_key(|(number, _)| *number);
-    let refusals = refused.into_iter().map(|(number, error)| (place(&configs[number]), error)).collect();
-    Err(Refusals::new(refusals).into_error().await)
 }
 
 fn place(config: &Config) -> String {

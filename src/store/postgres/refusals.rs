@@ -1,4 +1,4 @@
-//! Why none of several hosts took a connection, as one error.
+//! Why no host took a connection, as one error.
 
 use std::fmt;
 use std::io;
