@@ -5,7 +5,6 @@ mod life;
 mod live_tls;
 mod notify;
 mod operations;
-mod presence;
 mod reloads;
 mod stamps;
 
@@ -43,7 +42,6 @@ use life::Life;
 use live_tls::LiveTls;
 use notify::ServiceManager;
 use operations::Operations;
-use presence::Presence;
 use reloads::Trigger;
 
 /// How long the work in hand beside requests may take at the end, callbacks aside.
@@ -235,13 +233,6 @@ impl Process {
         let settings =
             ListenerSettings { rules: tls.settings(), clients, metrics: metrics_of_listener, workers, rest_after };
         let listener = socket.serve(Public(gateway), settings).map_err(StartError::other)?;
-        let presence = Arc::new(Presence::new(
-            Arc::clone(&store),
-            Arc::clone(&rules),
-            Arc::clone(&clock),
-            &*random,
-            Arc::clone(&metrics),
-        ));
         let operations = Arc::new(Operations::new(operations::Parts {
             rules: Arc::clone(&rules),
             tls,
@@ -250,7 +241,6 @@ impl Process {
             outbound: Arc::clone(&outbound),
             store: Arc::clone(&store),
             metrics,
-            presence: Arc::clone(&presence),
             slots: listener.slots(),
         }));
         operations.watch();
@@ -258,7 +248,7 @@ impl Process {
         let admin_address = admin.address();
         tasks.spawn(admin.serve(Arc::new(Arc::clone(&operations)), token, hosts));
         tasks.spawn(Arc::clone(&operations).watch_expiry());
-        let (workers, stop_workers) = set_to_work(callbacks, work, presence);
+        let (workers, stop_workers) = set_to_work(callbacks, work);
         Ok(Self { rules, store, operations, outbound, listener, admin: admin_address, tasks, workers, stop_workers })
     }
 
@@ -333,22 +323,16 @@ fn make_certificates(rules: &RuleSet, clock: &dyn Clock) -> Result<bool, StartEr
 }
 
 /// Starts what the process does beside serving, and what stops it when it is dropped.
-fn set_to_work(
-    callbacks: callback::Worker,
-    work: Work,
-    presence: Arc<Presence>,
-) -> (JoinSet<()>, Vec<oneshot::Sender<()>>) {
+fn set_to_work(callbacks: callback::Worker, work: Work) -> (JoinSet<()>, Vec<oneshot::Sender<()>>) {
     let (stop_work, stop) = oneshot::channel();
     let (stop_callbacks, callbacks_stop) = oneshot::channel();
-    let (leave, left) = oneshot::channel();
     let mut workers = JoinSet::new();
     workers.spawn(callbacks.run(callbacks_stop));
-    workers.spawn(presence.run(left));
     match work {
         Work::Provider(worker) => workers.spawn(worker.run(stop)),
         Work::Recovery(recovery) => workers.spawn(recovery.run(stop)),
     };
-    (workers, vec![stop_work, stop_callbacks, leave])
+    (workers, vec![stop_work, stop_callbacks])
 }
 
 /// Puts the first rules in force, when everything is made that they name and that was missing.

@@ -17,7 +17,7 @@
 //! | [`provider`] | what moves the money: the sandbox, HTTP providers and their reports, the worker of the durable queue |
 //! | [`engine`] | create, decide and checks (pure), compare, report, query, the customer's way: no HTTP, no SQL |
 //! | [`auth`] | signatures of requests and links, callers (the only place that makes a [`auth::Caller`]), addresses |
-//! | [`wire`] | canonical comparison, the shapes of both dialects and of what operators read of callbacks and nodes |
+//! | [`wire`] | canonical comparison, the shapes of both dialects and of what operators read of callbacks |
 //! | [`certs`] | a local CA and a server pair |
 //! | [`outbound`] | the HTTPS client: pooled, bounded in time, size and reach, trusting what rules name |
 //! | [`store`] | the trait [`store::Store`] and the journal of a remote engine, what rows mean, the SQLite and PostgreSQL backends, sealing at rest |

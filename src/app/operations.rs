@@ -9,12 +9,11 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::live_tls::{self, LiveTls};
-use super::presence::Presence;
 use super::reloads::{Reloads, Trigger};
 use crate::callback::{Sample, Sampled, sample};
 use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
-use crate::http::admin::{AdminSource, NodesInfo, Pending, RulesInfo, SampleRequest};
+use crate::http::admin::{AdminSource, Pending, RulesInfo, SampleRequest};
 use crate::http::listener::ConnectionSlots;
 
 use crate::outbound::Outbound;
@@ -38,7 +37,6 @@ pub struct Operations {
     outbound: Arc<Outbound>,
     store: Arc<dyn Store>,
     metrics: Arc<Metrics>,
-    presence: Arc<Presence>,
     slots: Arc<ConnectionSlots>,
     draining: AtomicBool,
     watcher: OnceLock<Watcher>,
@@ -54,7 +52,6 @@ pub struct Parts {
     pub outbound: Arc<Outbound>,
     pub store: Arc<dyn Store>,
     pub metrics: Arc<Metrics>,
-    pub presence: Arc<Presence>,
     /// Of the public listener.
     pub slots: Arc<ConnectionSlots>,
 }
@@ -67,7 +64,7 @@ struct Probed {
 
 impl Operations {
     pub fn new(parts: Parts) -> Self {
-        let Parts { rules, tls, clock, random, outbound, store, metrics, presence, slots } = parts;
+        let Parts { rules, tls, clock, random, outbound, store, metrics, slots } = parts;
         Self {
             reloads: Reloads::new(Arc::clone(&rules), Arc::clone(&tls), Arc::clone(&clock), Arc::clone(&metrics)),
             clock,
@@ -77,7 +74,6 @@ impl Operations {
             tls,
             store,
             metrics,
-            presence,
             slots,
             draining: AtomicBool::new(false),
             watcher: OnceLock::new(),
@@ -137,7 +133,6 @@ impl Operations {
 
     fn reload_blocking(&self, trigger: Trigger) -> RulesInfo {
         let info = self.reloads.run(trigger);
-        self.presence.reloaded();
         if let Some(watcher) = self.watcher.get() {
             watcher.refresh();
         }
@@ -210,10 +205,6 @@ impl AdminSource for Arc<Operations> {
         Box::pin(self.check_ready())
     }
 
-    fn nodes(&self) -> Pending<'_, NodesInfo> {
-        Box::pin(self.presence.nodes())
-    }
-
     fn rules(&self) -> RulesInfo {
         self.reloads.info()
     }
@@ -272,8 +263,6 @@ mod tests {
         let tls = Arc::new(LiveTls::new(&rules.gateway, 100).unwrap());
         let live = Arc::new(LiveRules::new(loader, rules, Arc::new(SystemClock)));
         let (store, clock, random) = (store(directory), Arc::new(SystemClock), SystemRandomness::default());
-        let (of_presence, metrics) = (Arc::clone(&live), Arc::default());
-        let presence = Presence::new(Arc::clone(&store), of_presence, Arc::new(SystemClock), &random, metrics);
         let slots = ConnectionSlots::new(tls.settings(), Arc::default());
         Arc::new(Operations::new(Parts {
             rules: live,
@@ -283,7 +272,6 @@ mod tests {
             outbound: Arc::default(),
             store,
             metrics: Arc::default(),
-            presence: Arc::new(presence),
             slots,
         }))
     }

@@ -65,8 +65,6 @@ pub enum Command {
     /// Look at the callbacks to merchants, and send them again
     #[command(subcommand)]
     Callbacks(Callbacks),
-    /// Show the gateways on the store, and which rules each of them runs
-    Nodes(Nodes),
     /// Look after the store
     #[command(subcommand)]
     Store(StoreCommand),
@@ -419,31 +417,6 @@ nothing; a pipe is held in memory for that.
 Examples:
   paybridge import-ids --merchant demo --kind payin ids.txt
   zcat ids.txt.gz | paybridge import-ids --merchant demo --kind payout -";
-
-/// `paybridge nodes`.
-#[derive(Debug, Args)]
-#[command(after_help = NODES_EXAMPLES)]
-pub struct Nodes {
-    /// Which rule files: they name the store, and are those that are looked for on the nodes.
-    #[command(flatten)]
-    pub rules: Rules,
-    /// One JSON document in place of a table
-    #[arg(long)]
-    pub json: bool,
-}
-
-const NODES_EXAMPLES: &str = "\
-A line a gateway on the PostgreSQL database of the rules: its name (host, process, a random number), its \
-release, the version of its rules, how long ago it loaded them and was seen, and why it refuses the rules \
-that it found last. Who was not seen for a minute is gone; who stopped in order is not listed. Times are \
-of the database's clock.
-
-The last line says how many nodes run the rules of the directory: whether these have arrived. They may \
-be wrong, as long as gateway.toml is not, and of secrets only those of the store have to be here.
-
-Examples:
-  paybridge nodes
-  paybridge nodes --rules /etc/paybridge --json | jq .same_rules";
 
 /// `paybridge schema`.
 #[derive(Debug, Args)]

@@ -12,7 +12,6 @@ pub mod import_ids;
 pub mod input;
 pub mod lines;
 pub mod listen;
-pub mod nodes;
 pub mod progress;
 pub mod schema;
 pub mod serve;
@@ -117,7 +116,6 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outco
         Command::Certs(asked) => certs::run(&asked, SystemClock.now(), out, err),
         Command::ImportIds(asked) => import_ids::run(&load(&asked.rules.rules, err)?, &asked, out, err),
         Command::Callbacks(asked) => callbacks::run(&asked, out, err),
-        Command::Nodes(asked) => nodes::run(&asked, out, err),
         Command::Store(asked) => store::run(&asked, out, err),
         Command::Schema(asked) => Ok(schema::run(asked.kind.into(), out)?),
         Command::Completions { shell } => {

@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::compile::memo::Memo;
-use super::compile::{Task, compile, compile_store};
+use super::compile::{Task, compile};
 use super::elsewhere::Elsewhere;
-use super::files::Role;
 use super::problems::{Findings, Problems};
 use super::shelf::{ContentHash, RuleFiles, Shelf};
-use super::{RuleSet, StoreRules, emptied};
+use super::{RuleSet, emptied};
 use crate::domain::UnixMillis;
 
 /// How rules are loaded.
@@ -39,23 +38,6 @@ pub fn load(
     options: LoadOptions,
 ) -> Result<RuleSet, Problems> {
     Loader::new(directory, options).load(now, previous)
-}
-
-/// Reads which store a rules directory names, for who has no use for the rest: other files may be wrong, and of secrets only
-/// the store's own have to be there. Reads files and may block.
-///
-/// # Errors
-/// Everything that is wrong with `gateway.toml`.
-pub fn load_store(directory: &Path, now: UnixMillis) -> Result<StoreRules, Problems> {
-    let (mut findings, mut shelf) = (Findings::default(), Shelf::default());
-    let files = shelf.read(directory, now, &mut findings);
-    if files.contains_key(&Role::Gateway) {
-        findings = Findings::default();
-    }
-    let task = Task { directory, files, now, previous: None, check_secrets: true };
-    let store = compile_store(&task, &mut Elsewhere::default(), &mut findings);
-    findings.into_problems()?;
-    store.ok_or_else(|| unexplained(directory))
 }
 
 /// Compiles files that are compiled no second time.

@@ -46,7 +46,7 @@ pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segme
 pub use diff::{Change, Effect, Group, ReadRules, Who, diff};
 pub use inspect::{Inspection, inspect};
 pub use live::{LiveRules, ReloadOutcome};
-pub use load::{LoadOptions, Loader, load, load_store};
+pub use load::{LoadOptions, Loader, load};
 pub use merchant::{
     AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
 };

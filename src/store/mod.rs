@@ -10,7 +10,6 @@ mod compare;
 mod conformance;
 mod copy;
 mod journal;
-pub mod nodes;
 mod open;
 mod outbox;
 pub mod postgres;
@@ -27,7 +26,6 @@ pub use audit::{Audit, AuditProgress};
 pub use compare::{Comparer, Digest, Parts, Short, V1Members};
 pub use copy::CopyError;
 pub use journal::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, OfV1, Passed, Progress};
-pub use nodes::{Announcement, Node, Nodes, Roll};
 pub use open::{Holds, OpenError, Opened, Rewrapped, open_beside, open_store, rewrap_keys};
 pub use outbox::{
     Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackPlace, CallbackQuery,
@@ -57,7 +55,7 @@ pub enum StoreError {
 }
 
 /// The durable home of operations, and of what passed through to a remote engine.
-pub trait Store: Journal + Nodes + Outbox + Send + Sync + 'static {
+pub trait Store: Journal + Outbox + Send + Sync + 'static {
     /// The keyed hash that comparisons use; its key never changes in the life of a store.
     fn comparer(&self) -> &Comparer;
 

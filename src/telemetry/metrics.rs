@@ -70,17 +70,6 @@ pub struct RulesState {
     pub needs_restart: usize,
 }
 
-/// The nodes on one store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NodesSeen {
-    /// Those that are there, this one included.
-    pub present: usize,
-    /// Those that went without a word.
-    pub gone: usize,
-    /// Of those that are there the ones with other rules than this one.
-    pub other_rules: usize,
-}
-
 /// A stage of a request whose latency is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
@@ -245,9 +234,6 @@ pub struct Metrics {
     certificate_days: Gauge<f64, AtomicU64>,
     rules: Family<Version, Gauge>,
     rules_loaded: Gauge,
-    nodes: Gauge<f64, AtomicU64>,
-    nodes_gone: Gauge<f64, AtomicU64>,
-    nodes_other_rules: Gauge<f64, AtomicU64>,
     started: Gauge,
     log_lines_dropped: Counter,
 }
@@ -299,9 +285,6 @@ impl Default for Metrics {
             certificate_days: unknown(),
             rules: Family::default(),
             rules_loaded: Gauge::default(),
-            nodes: unknown(),
-            nodes_gone: unknown(),
-            nodes_other_rules: unknown(),
             started: Gauge::default(),
             log_lines_dropped: Counter::default(),
         };
@@ -417,12 +400,6 @@ impl Metrics {
         registry.register("rules_info", "The content hash of the rule set in force", self.rules.clone());
         let help = "When the rule set in force was read, since the Unix epoch";
         registry.register_with_unit("rules_loaded_timestamp", help, Unit::Seconds, self.rules_loaded.clone());
-        let help = "Gateways on this store that were seen lately, this one included";
-        registry.register("nodes", help, self.nodes.clone());
-        let help = "Gateways on this store that ended without a word";
-        registry.register("nodes_gone", help, self.nodes_gone.clone());
-        let help = "Gateways on this store that run another rule set than this one";
-        registry.register("nodes_other_rules", help, self.nodes_other_rules.clone());
     }
 
     /// The process started at `now`.
@@ -609,15 +586,6 @@ impl Metrics {
         self.rules_loaded.set(at.seconds());
     }
 
-    /// The nodes on this store; `None` while nobody knows.
-    pub fn nodes(&self, seen: Option<NodesSeen>) {
-        let count = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-        let of = |what: fn(NodesSeen) -> usize| seen.map_or(f64::NAN, |seen| count(what(seen)));
-        self.nodes.set(of(|seen| seen.present));
-        self.nodes_gone.set(of(|seen| seen.gone));
-        self.nodes_other_rules.set(of(|seen| seen.other_rules));
-    }
-
     /// The counter of access log lines that were dropped.
     pub(super) fn log_lines_dropped(&self) -> Counter {
         self.log_lines_dropped.clone()
@@ -704,8 +672,6 @@ mod tests {
         metrics.certificate_refused(true);
         assert!(metrics.render().contains("paybridge_certificate_days_until_expiry NaN\n"));
         metrics.certificate_expires(Some(UnixMillis(1_800_000_000_000)), UnixMillis(1_800_129_600_000));
-        assert!(metrics.render().contains("paybridge_nodes_other_rules NaN\n"));
-        metrics.nodes(Some(NodesSeen { present: 3, gone: 1, other_rules: 2 }));
         let page = metrics.render();
         for line in [
             r#"paybridge_build_info{version="0.1.0"} 1"#,
@@ -748,9 +714,6 @@ mod tests {
             "paybridge_certificate_refused 1",
             "paybridge_certificate_expiry_timestamp_seconds 1800000000.0",
             "paybridge_certificate_days_until_expiry -1.5",
-            "paybridge_nodes 3.0",
-            "paybridge_nodes_gone 1.0",
-            "paybridge_nodes_other_rules 2.0",
             "paybridge_log_lines_dropped_total 0",
             "# EOF",
         ] {

@@ -11,6 +11,6 @@ mod slots;
 
 pub use access::{AccessLine, AccessLog, LogFormat};
 pub use logs::Logs;
-pub use metrics::{Metrics, NodesSeen, RulesState, Stage};
+pub use metrics::{Metrics, RulesState, Stage};
 pub use notices::Notices;
 pub use seldom::Seldom;

@@ -3,7 +3,6 @@
 pub mod callbacks;
 pub mod canonical;
 pub mod members;
-pub mod nodes;
 pub mod time;
 pub mod v1;
 pub mod v1_lists;

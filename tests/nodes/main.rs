@@ -8,9 +8,9 @@
 #[path = "../callbacks/receiver.rs"]
 #[allow(dead_code, reason = "the tests of callbacks use the rest")]
 mod receiver;
-mod roll;
 #[path = "../support/mod.rs"]
 mod support;
+mod trouble;
 #[path = "../callbacks/wire.rs"]
 #[allow(dead_code, reason = "the tests of callbacks use the rest")]
 mod wire;

@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `/healthz` | 200: the process lives |
 //! | `/readyz` | 200, or 503 with what stands in the way |
-//! | `/readyz?detail` | the same status with `{"ready","reason","node","rules_version","same_rules","nodes","nodes_error"}`: this node and the others on its store, where it can have others. No probe: it needs the token |
 //! | `/metrics` | the metrics, as Prometheus text 0.0.4 or, when `Accept` names it, as `OpenMetrics` |
 //! | `/api/rules` | `{"version","loaded_at","error"}`, and besides `needs_restart` (keys of `gateway.toml`), `problems` and `problem_count`, `warnings` and `warning_count`, `certificate` |
 //! | `POST /api/rules/reload` | the same after a reload: 200, or 422 when the rules on disk are refused |
@@ -23,7 +22,6 @@
 
 mod callbacks;
 mod guard;
-mod nodes;
 mod reply;
 mod rules;
 #[cfg(test)]
@@ -46,7 +44,6 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 pub use self::callbacks::SampleRequest;
-pub use self::nodes::NodesInfo;
 pub use self::rules::{CertificateInfo, ProblemInfo, RulesInfo};
 
 use self::guard::Guard;
@@ -90,9 +87,6 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait AdminSource: Send + Sync + 'static {
     /// Whether requests can be served now, or what stands in the way: draining, or a check that failed.
     fn ready(&self) -> Pending<'_, Result<(), String>>;
-
-    /// This node and those beside it.
-    fn nodes(&self) -> Pending<'_, NodesInfo>;
 
     /// The rule set in force.
     fn rules(&self) -> RulesInfo;
@@ -212,7 +206,6 @@ struct Desk {
 enum Page<'a> {
     Health,
     Readiness,
-    ReadinessDetail,
     Metrics,
     Rules,
     Reload,
@@ -228,7 +221,6 @@ enum Page<'a> {
 impl<'a> Page<'a> {
     fn of(uri: &'a Uri) -> Option<Self> {
         match uri.path() {
-            "/readyz" if uri.query() == Some("detail") => Some(Self::ReadinessDetail),
             "/healthz" => Some(Self::Health),
             "/readyz" => Some(Self::Readiness),
             "/metrics" => Some(Self::Metrics),
@@ -277,7 +269,6 @@ impl Desk {
         match page {
             Page::Health => reply::line("ok\n"),
             Page::Readiness => self.readiness().await,
-            Page::ReadinessDetail => self.readiness_detail().await,
             Page::Metrics => self.metrics(headers),
             Page::Rules => reply::document(&rules::shown(&self.source.rules())),
             Page::Reload => self.reload().await,
@@ -300,13 +291,6 @@ impl Desk {
     async fn ready(&self) -> Result<(), String> {
         let ready = tokio::time::timeout(CHECK_TIMEOUT, self.source.ready()).await;
         ready.unwrap_or_else(|_| Err("the checks do not come to an end".to_owned()))
-    }
-
-    async fn readiness_detail(&self) -> Reply {
-        let (ready, nodes) = tokio::join!(self.ready(), self.source.nodes());
-        let obstacle = ready.err();
-        let detail = nodes::detail(obstacle.as_deref(), &nodes);
-        if obstacle.is_none() { reply::document(&detail) } else { reply::unavailable_document(&detail) }
     }
 
     /// In the format that the scraper asks for; without a word about it, in the one that every scraper reads.

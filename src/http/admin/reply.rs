@@ -25,11 +25,6 @@ pub(super) fn document(document: &impl serde::Serialize) -> Reply {
     json(StatusCode::OK, document)
 }
 
-/// 503 with a JSON document.
-pub(super) fn unavailable_document(document: &impl serde::Serialize) -> Reply {
-    json(StatusCode::SERVICE_UNAVAILABLE, document)
-}
-
 /// 422 with a JSON document: what was asked for was tried, and refused for what it found.
 pub(super) fn refused_document(document: &impl serde::Serialize) -> Reply {
     json(StatusCode::UNPROCESSABLE_ENTITY, document)

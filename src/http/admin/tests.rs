@@ -11,8 +11,7 @@ use crate::clock::Clock as _;
 use crate::domain::{CallbackUrl, UnixMillis};
 use crate::engine::tests::World;
 use crate::rules::Secret;
-use crate::store::nodes::tests::{node, roll};
-use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, Roll, TryOutcome};
+use crate::store::{CallbackClaim, CallbackTarget, CallbackTry, TryOutcome};
 
 #[derive(Default)]
 struct Source {
@@ -20,7 +19,6 @@ struct Source {
     reload_error: Mutex<Option<String>>,
     reloads: AtomicUsize,
     page_bytes: AtomicUsize,
-    nodes: Mutex<Option<Result<Option<Roll>, String>>>,
     /// With callbacks to merchants.
     world: Option<World>,
 }
@@ -29,12 +27,6 @@ impl AdminSource for Source {
     fn ready(&self) -> Pending<'_, Result<(), String>> {
         let obstacle = self.obstacle.lock().unwrap().clone();
         Box::pin(std::future::ready(obstacle.map_or(Ok(()), Err)))
-    }
-
-    fn nodes(&self) -> Pending<'_, NodesInfo> {
-        let roll = self.nodes.lock().unwrap().clone().unwrap_or(Ok(None));
-        let info = NodesInfo { own: "pay-1:7:a".into(), rules_version: "00aa".into(), roll };
-        Box::pin(std::future::ready(info))
     }
 
     fn rules(&self) -> RulesInfo {
@@ -188,29 +180,6 @@ async fn readiness_says_what_stands_in_the_way() {
     let (status, reply) = admin.ask("GET /readyz", &[LOCAL]).await;
     assert_eq!((status, body(&reply)), (503, r#"{"error":{"code":503,"message":"draining"}}"#));
     assert_eq!(admin.status("GET /healthz", &[LOCAL]).await, 200);
-}
-
-#[tokio::test]
-async fn readiness_in_detail_tells_of_all_nodes() {
-    let admin = start(None).await;
-    let (status, reply) = admin.ask("GET /readyz?detail", &[LOCAL]).await;
-    let alone = r#"{"ready":true,"reason":null,"node":"pay-1:7:a","rules_version":"00aa","same_rules":null,"nodes":null,"nodes_error":null}"#;
-    assert_eq!((status, body(&reply)), (200, alone));
-    *admin.source.nodes.lock().unwrap() = Some(Ok(Some(roll([node("pay-1:7:a", "00aa", 1), node("b", "00bb", 2)]))));
-    let (status, reply) = admin.ask("GET /readyz?detail", &[LOCAL]).await;
-    let shown: serde_json::Value = serde_json::from_str(body(&reply)).unwrap();
-    assert_eq!((status, &shown["same_rules"]), (200, &serde_json::json!(false)), "other nodes make none unready");
-    assert_eq!(shown["nodes"][1]["rules_version"], "00bb");
-    *admin.source.nodes.lock().unwrap() = Some(Err("the database is away".to_owned()));
-    *admin.source.obstacle.lock().unwrap() = Some("draining".to_owned());
-    let (status, reply) = admin.ask("GET /readyz?detail", &[LOCAL]).await;
-    let shown: serde_json::Value = serde_json::from_str(body(&reply)).unwrap();
-    assert_eq!((status, &shown["reason"]), (503, &serde_json::json!("draining")));
-    assert_eq!(shown["nodes_error"], "the database is away");
-    let guarded = start(Some("hush")).await;
-    assert_eq!(guarded.status("GET /readyz?detail", &[LOCAL]).await, 401, "it names machines");
-    assert_eq!(guarded.status("GET /readyz", &[LOCAL]).await, 200);
-    assert_eq!(guarded.status("GET /readyz?detail", &[LOCAL, "Authorization: Bearer hush"]).await, 200);
 }
 
 #[tokio::test]

@@ -35,11 +35,11 @@ use crate::rules::{
     V1Rules, built_in_pages,
 };
 use crate::store::{
-    Addressee, Announcement, Answer, Audit, AuditProgress, CallbackClaim, CallbackId, CallbackJob, CallbackLease,
-    CallbackNext, CallbackPlace, CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, Comparer, Creation,
-    Digest, Draft, EngineAnswer, Entry, EntryId, Expiry, Fields, Heard, Intended, Intent, Journal, Nodes, OfV1, Outbox,
-    OutboxSize, Passed, Progress, ProviderJob, ProviderQueue, Relayed, Resent, Reservations, Roll, Settlement,
-    Standing, Store, StoreError, Stored, Verdict,
+    Addressee, Answer, Audit, AuditProgress, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext,
+    CallbackPlace, CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, Comparer, Creation, Digest, Draft,
+    EngineAnswer, Entry, EntryId, Expiry, Fields, Heard, Intended, Intent, Journal, OfV1, Outbox, OutboxSize, Passed,
+    Progress, ProviderJob, ProviderQueue, Relayed, Resent, Reservations, Settlement, Standing, Store, StoreError,
+    Stored, Verdict,
 };
 use crate::telemetry::AccessLine;
 
@@ -178,20 +178,6 @@ impl Store for EmptyStore {
 
     fn close(&self) -> Answer<'_, ()> {
         answer(Ok(()))
-    }
-}
-
-impl Nodes for EmptyStore {
-    fn announce(&self, _: Announcement) -> Answer<'_, ()> {
-        answer(Ok(()))
-    }
-
-    fn leave<'a>(&'a self, _: &'a str) -> Answer<'a, ()> {
-        answer(Ok(()))
-    }
-
-    fn nodes(&self) -> Answer<'_, Option<Roll>> {
-        answer(Ok(None))
     }
 }
 

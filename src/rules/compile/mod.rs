@@ -32,11 +32,10 @@ pub(super) use self::gateway::tls_rules;
 use self::memo::Memo;
 pub(super) use self::secrets::store_key;
 use super::elsewhere::Elsewhere;
-use super::files::Role;
 use super::problems::{FileId, Findings, Span};
-use super::raw::{self, Field, FromToml, RawGateway, RawStore};
+use super::raw::{self, Field, FromToml};
 use super::shelf::{RuleFile, RuleFiles, version};
-use super::{Dialect, KeyEntry, RuleSet, Shop, StoreRules};
+use super::{Dialect, KeyEntry, RuleSet, Shop};
 use crate::domain::{MerchantId, ShopCode, UnixMillis, deceives};
 
 /// How long the name of a merchant or a shop may be, in characters.
@@ -175,18 +174,6 @@ pub(super) fn compile(
         filled: HashSet::new(),
     });
     (rules, kept)
-}
-
-/// The store that `gateway.toml` names, when nothing is wrong with that file; of secrets, only the store's own are asked for.
-pub(super) fn compile_store(task: &Task<'_>, elsewhere: &mut Elsewhere, findings: &mut Findings) -> Option<StoreRules> {
-    let without = Task { check_secrets: false, ..*task };
-    Context::new(&without, Memo::default(), elsewhere, findings).gateway(task.directory)?;
-    if findings.refuse() {
-        return None;
-    }
-    let mut context = Context::new(task, Memo::default(), elsewhere, findings);
-    let (here, raw) = context.read::<RawGateway>(task.files.get(&Role::Gateway)?)?;
-    Some(context.store(here, raw.store.get().unwrap_or(&RawStore::default())))
 }
 
 fn api_keys(merchants: &HashMap<MerchantId, Arc<super::Merchant>>) -> HashMap<Box<str>, KeyEntry> {

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::rules::{StoreUrl, load_store, secret_named};
+use crate::rules::{StoreUrl, secret_named};
 
 fn with_secret(secret: &str) -> Rules {
     let merchant = format!("[[api_keys]]\nkey = \"k\"\nv2_secret = {secret}\n");
@@ -64,30 +64,6 @@ fn on_the_command_line_they_are_named_as_in_a_file() {
     );
     assert!(refused(&format!("file:{}", directory.path().display())).contains("not a regular file"));
     assert!(refused("File:x").starts_with("looks like a reference"));
-}
-
-#[test]
-fn a_store_needs_its_own_and_no_others() {
-    const KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-    let gateway = |key: &str| {
-        let token = "[admin]\ntoken = \"env:PAYBRIDGE_NO_SUCH_VARIABLE\"\n";
-        format!("{token}[store]\nurl = \"sqlite:x.db\"\nkeys = [\"{key}\"]\n")
-    };
-    let rules = with_secret("\"file:nowhere\"").with("shops/s.toml", "wrong").with("gateway.toml", gateway(KEY));
-    let store = |rules: &Rules| load_store(&rules.path(), UnixMillis(0)).map_err(|problems| problems.rendered());
-    let found = store(&rules).unwrap();
-    assert_eq!(found.url, StoreUrl::Sqlite(rules.path().join("x.db")));
-    assert_eq!(found.keys.keys[0].expose().len(), 32);
-    let refused = |gateway: &str| store(&Rules::bare().with("gateway.toml", gateway)).unwrap_err();
-    assert!(refused(&gateway("env:PAYBRIDGE_NO_SUCH_VARIABLE")).contains("gateway.toml:5:9: "));
-    // What it would be taken for something else by.
-    assert!(refused("[store]\nurll = \"sqlite:x.db\"\n").contains("gateway.toml:2:1: "));
-    assert!(refused("[store]\nurl = 5\n").contains("gateway.toml:2:7: "));
-    assert!(refused("[limits]\nbody = 5 5\n").contains("gateway.toml:2:"));
-    let none = tempfile::tempdir().unwrap();
-    assert!(load_store(none.path(), UnixMillis(0)).unwrap_err().to_string().contains("gateway.toml is missing"));
-    fs::create_dir(none.path().join("gateway.toml")).unwrap();
-    assert!(load_store(none.path(), UnixMillis(0)).unwrap_err().to_string().contains("gateway.toml"));
 }
 
 #[test]

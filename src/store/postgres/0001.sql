@@ -38,17 +38,6 @@ CREATE TABLE probe (
 );
 INSERT INTO probe VALUES (1, 0);
 
--- The gateways that run, for operators: no work depends on it. Times are of this database's clock.
-CREATE TABLE nodes (
-  name            text COLLATE "C" PRIMARY KEY,
-  release         text NOT NULL,
-  rules_version   text NOT NULL,
-  rules_error     text,                       -- why the rules that it found last are refused; NULL: they are in force
-  started_at      bigint NOT NULL,
-  rules_loaded_at bigint NOT NULL,
-  seen_at         bigint NOT NULL
-);
-
 CREATE TABLE operations (
   transaction_id      bigint NOT NULL,        -- ascends with time
   created_at          bigint NOT NULL,

@@ -8,8 +8,7 @@
 //! ```
 //!
 //! All of it runs on one thread of the process, which owns all connections ([`node`], `store.connections` at most). Seals and hashes are the
-//! caller's. Nodes owe each other nothing (their list is
-//! for operators, [`nodes`]): a unique key settles races, row locks order those who decide, leases hand
+//! caller's. Nodes owe each other nothing: a unique key settles races, row locks order those who decide, leases hand
 //! over the work of those who died. What a lost connection leaves unknown is asked for again, never assumed ([`fault`]).
 
 mod audit;
@@ -28,7 +27,6 @@ mod journal;
 mod lanes;
 mod ledger;
 mod node;
-mod nodes;
 mod opening;
 mod outbox;
 mod preparations;

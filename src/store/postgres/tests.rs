@@ -8,7 +8,6 @@ mod clocks;
 mod crowds;
 mod nodes;
 mod plans;
-mod roll;
 #[path = "../../../tests/support/postgres.rs"]
 pub(super) mod server;
 mod silence;

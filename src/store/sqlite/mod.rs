@@ -27,7 +27,6 @@ mod kept;
 mod lanes;
 mod ledger;
 mod moved;
-mod nodes;
 mod opening;
 mod outbox;
 mod preparations;
