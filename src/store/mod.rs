@@ -152,9 +152,9 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
 
     /// Proves on one snapshot, beside whoever writes: the entries of a merchant and currency sum to zero and its accounts are
     /// their sums; every operation has the postings that its state demands, and no posting lacks its operation; what
-    /// must be told is queued, unless it was finished before anything was; callbacks and their tries are of something
-    /// that has a result to tell, and of its target; jobs and preparations belong to pending
-    /// operations; entries of the journal are what their states demand; what is sealed opens. `progress` is called now and then, from another thread.
+    /// must be told is queued; callbacks and their tries are of something that has a result to tell, and of its target;
+    /// jobs and preparations belong to pending operations; entries of the journal are what their states demand; what is
+    /// sealed opens. `progress` is called now and then, from another thread.
     fn audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> Answer<'_, Audit>;
 
     /// Proves that the store can still commit.
