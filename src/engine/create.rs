@@ -10,7 +10,7 @@ use crate::domain::{
 };
 use crate::failure::{Complaint, Failure};
 use crate::rules::ProviderRules;
-use crate::store::{Comparison, Creation, Digest, Draft, Standing, StoreError, Stored, V1Part, V1Request, Verdict};
+use crate::store::{Comparison, Creation, Digest, Draft, Standing, Stored, V1Part, V1Request, Verdict};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
 /// How often another id is drawn when one is taken. Twelve random bits a millisecond and merchant bucket make a second
@@ -94,15 +94,12 @@ impl Engine {
         complaint: Complaint,
         v1: Option<&V1Part>,
     ) -> Result<Created, Refused> {
-        match self.standing(caller, request).await? {
+        let (merchant, direction) = (&caller.merchant().id, request.kind.direction());
+        match self.store.by_order(merchant, direction, &request.order_id).await? {
             Standing::Operation(stored) => self.answer_existing(request, v1, &stored).await,
             Standing::Reserved => Err(Refused::Reserved),
             Standing::Free => Err(Refused::Invalid(complaint)),
         }
-    }
-
-    async fn standing(&self, caller: &Caller, request: &CreateRequest<'_>) -> Result<Standing, StoreError> {
-        self.store.by_order(&caller.merchant().id, request.kind.direction(), &request.order_id).await
     }
 
     async fn commit(

@@ -16,7 +16,8 @@ use super::hosts::{self, Hosts};
 use super::node::PATIENCE;
 use crate::rules::{PostgresTls, PostgresUrl};
 
-/// How long a session may take to be set up, or to be proved.
+/// How much longer the pool waits than all hosts may take, so that it is they who are said to be silent; and how long an idle
+/// connection has to prove itself.
 const WAIT: Duration = Duration::from_secs(1);
 
 /// What every session is set to. An acknowledged operation is on disk, whatever the server's default is; where commits

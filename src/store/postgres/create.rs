@@ -1,6 +1,6 @@
 //! Creates: everything that belongs to a new operation in one transaction, or nothing.
 //!
-//! What has nothing to decide shares a statement with others ([`batch`](super::batch)). The rest has a transaction of its
+//! What has nothing to decide shares a statement with others ([`batch`]). The rest has a transaction of its
 //! own, which waits for others in this order: the merchant's first operation, the customer's day, the balance, the order.
 
 use std::cell::Cell;

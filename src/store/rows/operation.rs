@@ -225,7 +225,7 @@ fn sealed_fields(vault: &Vault, id: TransactionId, fields: &Fields) -> Vec<u8> {
     vault.seal(Column::Fields, id, &plain)
 }
 
-/// Unseals what [`fields_of`] read.
+/// Unseals what was read of the `fields`.
 ///
 /// # Errors
 /// They were never written there.
