@@ -484,7 +484,7 @@ async fn another_dialect_has_its_own_words_and_shapes() {
     client.send(&get("/api/v1/transactions")).await.expect(404);
 }
 
-/// The largest page, through a template that says all there is, keeps within what a template may cost.
+/// The largest page, through a template that says all there is, keeps within a template's bounds.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_largest_page_is_rendered_by_a_template() {
     let gateway = Gateway::start(&other_rules());

@@ -9,7 +9,7 @@ use paybridge::rules::{LoadOptions, Problems, RuleSet, load};
 use tempfile::TempDir;
 
 /// The places that rule files have, each read in another way.
-pub const PLACES: [&str; 10] = [
+pub const PLACES: [&str; 8] = [
     "gateway.toml",
     "dialects/v1.toml",
     "merchants/m.toml",
@@ -18,12 +18,7 @@ pub const PLACES: [&str; 10] = [
     "lists/banks.txt",
     "lists/m/banks.txt",
     "pages/en.toml",
-    "pages/page.html",
-    "pages/style.css",
 ];
-
-/// The shipped template of customers' pages.
-const PAGE: &str = include_str!("../../rules/pages/page.html");
 
 const SHOP: &str = "currency = \"EUR\"\n[payin]\nschema = \"s.json\"\n[provider]\nkind = \"sandbox\"\n";
 
@@ -58,8 +53,6 @@ impl Rules {
             ("lists/banks.txt", "a\nb\n"),
             ("lists/m/banks.txt", "c\n"),
             ("pages/en.toml", ""),
-            ("pages/page.html", PAGE),
-            ("pages/style.css", ""),
         ] {
             rules.put(place, text.as_bytes());
         }

@@ -106,15 +106,14 @@ fn shown(status: StatusCode, page: &Page, reader: Reader<'_>, envelope: &Envelop
     let request_id = envelope.request_id.as_str();
     let Html { text, language, style_source } = page.html(reader.pages, reader.accept_language, request_id);
     let mut reply = for_customers(plain(status, text.into(), envelope));
-    let style_source = style_source.map_or("'none'".to_owned(), |source| format!("'{source}'"));
     let policy = format!(
-        "default-src 'none'; style-src {style_source}; img-src data:; form-action 'self'; frame-ancestors 'none'; \
+        "default-src 'none'; style-src '{style_source}'; img-src data:; form-action 'self'; frame-ancestors 'none'; \
          base-uri 'none'"
     );
     let refresh = page.refresh.as_ref().map(Refresh::value);
     let headers = reply.headers_mut();
     for (name, value) in [
-        (header::CONTENT_LANGUAGE, Some(language.as_ref())),
+        (header::CONTENT_LANGUAGE, Some(language)),
         (header::CONTENT_SECURITY_POLICY, Some(policy.as_str())),
         (header::REFRESH, refresh.as_deref()),
     ] {

@@ -1,6 +1,7 @@
 //! A dialect: the v1 wire format of some merchants (contract section 4).
 
 use std::fmt;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use http::{HeaderName, Method};
@@ -185,7 +186,7 @@ impl Replies {
             return None;
         }
         let template = self.environment.get_template(name).ok()?;
-        let rendered = template.render(minijinja::value::Serde(values));
+        let rendered = render_bounded(&template, values);
         Some(rendered.map_err(|error| format!("reply template {name}: {:?}", error.kind())).and_then(|text| {
             let checked = Self::check_json(&text);
             checked.map(|()| text).map_err(|error| format!("reply template {name} did not render JSON: {error}"))
@@ -198,6 +199,37 @@ impl Replies {
     /// Where it is not; the text shows no value.
     pub(super) fn check_json(text: &str) -> Result<(), serde_json::Error> {
         super::strict_json::check(text)
+    }
+}
+
+/// The longest reply that a template may render, in bytes: ten times a page of 200 operations in which everything is as
+/// long as it can be.
+const LONGEST_REPLY: usize = 4 << 20;
+
+/// Renders a template, up to [`LONGEST_REPLY`].
+pub(super) fn render_bounded(
+    template: &minijinja::Template<'_, '_>,
+    values: &impl serde::Serialize,
+) -> Result<String, minijinja::Error> {
+    let mut text = Bounded(Vec::new());
+    template.render_captured_to(minijinja::value::Serde(values), &mut text)?;
+    String::from_utf8(text.0).map_err(|_| minijinja::Error::from(minijinja::ErrorKind::BadSerialization))
+}
+
+/// What was rendered so far. More than fits fails.
+struct Bounded(Vec<u8>);
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > LONGEST_REPLY {
+            return Err(io::Error::other(format!("a reply has more than {} MiB", LONGEST_REPLY >> 20)));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

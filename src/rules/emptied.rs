@@ -32,7 +32,7 @@ pub(super) fn refuse(previous: Option<&RuleSet>, files: &RuleFiles, findings: &m
 
 /// Of these an empty one takes every default.
 const fn may_be_empty(role: &Role) -> bool {
-    matches!(role, Role::Gateway | Role::Dialect(_) | Role::PageStyle | Role::PageTexts(_))
+    matches!(role, Role::Gateway | Role::Dialect(_) | Role::PageTexts(_))
 }
 
 fn is_empty(file: &RuleFile) -> bool {

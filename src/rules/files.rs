@@ -21,10 +21,6 @@ const MOST_DIALECTS: usize = 1000;
 /// How many of them may be languages of customers' pages.
 const MOST_LANGUAGES: usize = 64;
 
-/// The template of customers' pages, and their stylesheet.
-pub(super) const PAGE_TEMPLATE: &str = "page.html";
-pub(super) const PAGE_STYLE: &str = "style.css";
-
 /// How many bytes all rule files may have together: their texts are kept.
 pub(super) const MOST_BYTES: u64 = 256 << 20;
 
@@ -51,10 +47,6 @@ pub(super) enum Role {
     Shop(String),
     /// `merchants/<id>.toml`.
     Merchant(String),
-    /// `pages/page.html`.
-    PageTemplate,
-    /// `pages/style.css`.
-    PageStyle,
     /// `pages/<language tag>.toml`.
     PageTexts(String),
 }
@@ -118,11 +110,7 @@ impl<'a> Lister<'a> {
             None => stem(name, ".json").map(|_| Role::Schema(name.into())),
         });
         self.lists(&directory.join("lists"));
-        self.each(&directory.join("pages"), |name| match name {
-            PAGE_TEMPLATE => Some(Role::PageTemplate),
-            PAGE_STYLE => Some(Role::PageStyle),
-            _ => stem(name, ".toml").map(|stem| Role::PageTexts(stem.into())),
-        });
+        self.each(&directory.join("pages"), |name| stem(name, ".toml").map(|stem| Role::PageTexts(stem.into())));
     }
 
     fn each(&mut self, directory: &Path, role: impl Fn(&str) -> Option<Role>) {
@@ -236,8 +224,7 @@ pub(super) fn is_absent(path: &Path) -> bool {
 
 /// Whether a file of this name is read, in a directory where such files belong.
 pub(super) fn is_rule_name(name: &str) -> bool {
-    [PAGE_TEMPLATE, PAGE_STYLE].contains(&name)
-        || [".toml", ".json", ".txt"].iter().any(|ending| stem(name, ending).is_some())
+    [".toml", ".json", ".txt"].iter().any(|ending| stem(name, ending).is_some())
 }
 
 /// The part of a file's name before `ending`, when both are as the contract has them. Dot-names and editors'

@@ -1,6 +1,7 @@
 //! The rule set: all rule files, parsed and checked together, one immutable snapshot a request
 //! (contract section 2).
 
+mod color;
 mod compile;
 mod describe;
 mod dialect;
@@ -14,7 +15,6 @@ mod live;
 mod load;
 mod merchant;
 mod pages;
-mod pattern_cost;
 mod postgres;
 mod problems;
 mod raw;
@@ -25,7 +25,6 @@ mod schema_node;
 mod schema_required;
 mod schema_shape;
 mod schema_unique;
-mod schema_weight;
 mod schema_words;
 mod secret;
 mod shelf;
@@ -37,6 +36,7 @@ mod tests;
 mod validity;
 mod watch;
 
+#[cfg(test)]
 pub(crate) use compile::pages::built_in as built_in_pages;
 #[cfg(test)]
 pub(crate) use compile::samples::samples as reply_samples;
@@ -50,9 +50,9 @@ pub use load::{LoadOptions, Loader, load};
 pub use merchant::{
     AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
 };
-pub use pages::{
-    DetailValues, InstructionValues, Language, PageState, PageValues, Pages, PaymentValues, TextDirection,
-};
+#[cfg(test)]
+pub(crate) use pages::Brand;
+pub use pages::{Language, PageState, Pages, TextDirection};
 pub(crate) use postgres::host_and_port;
 pub use postgres::{PostgresTls, PostgresUrl};
 pub(crate) use problems::did_you_mean;

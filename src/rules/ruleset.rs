@@ -12,6 +12,7 @@ use http::{HeaderName, Method};
 use ipnet::IpNet;
 use rustls::pki_types::CertificateDer;
 
+use super::pages::Brand;
 use super::{
     ApiKey, Dialect, Encoding, Endpoint, Merchant, Pages, PostgresUrl, Problem, Secret, Secrets, Segment, Shop,
 };
@@ -263,6 +264,8 @@ pub struct PageRules {
     pub return_lifetime: Duration,
     /// The tag of the language for customers who ask for none of the others.
     pub language: Box<str>,
+    /// Name, colour and logo.
+    pub(crate) brand: Brand,
 }
 
 /// `[callbacks]`.

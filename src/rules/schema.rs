@@ -12,27 +12,13 @@ use serde_json::{Map, Value};
 use super::problems::{did_you_mean, quoted};
 use super::schema_node::{FieldValue, Figure, Sent, Whole};
 use super::schema_required::{Required, required_names};
-use super::schema_shape::{self, MOST_PROBLEMS};
+use super::schema_shape::{self, MOST_PROBLEMS, steps};
 use super::schema_unique::{UNIQUE_ITEMS, UniqueItems};
-use super::schema_weight::{Weight, steps};
 use super::schema_words::{field_problem, segment_text};
 use crate::domain::{self, CUSTOMER_FIELDS, Direction, MERCHANT_USER_IP, MerchantId};
 
 /// The keyword that names an allowed-value list (contract section 2).
 pub(super) const ALLOWED_LIST: &str = "x-allowed-list";
-
-/// How many checks one request may cost: what is heavier than usual must be smaller than usual.
-const MOST_CHECKS: u64 = 2_000_000;
-
-/// How many steps of matching text one request may cost. A pattern of 60 places may be asked of the whole of a usual
-/// body, one of 1000 of 4,000 bytes.
-const MOST_STEPS: u64 = 4_000_000;
-
-/// Up to how many checks a refusal is explained: that costs far more than to find it.
-const MOST_EXPLAINED: u64 = 100_000;
-
-/// Up to how many steps a refusal is explained: explaining matches once more.
-const MOST_STEPS_EXPLAINED: u64 = 1_000_000;
 
 /// The values of one list.
 pub(super) type AllowedValues = Arc<HashSet<Box<str>>>;
@@ -70,7 +56,6 @@ pub struct FieldsSchema {
     requires_ip: bool,
     /// Whether the rest of the schema says anything about `merchant_user_ip`, wherever; if not, it is not shown to it.
     names_ip: bool,
-    weight: Weight,
     common: Validator<Sent>,
     /// For merchants with lists of their own.
     own: HashMap<MerchantId, Validator<Sent>>,
@@ -93,7 +78,7 @@ impl FieldsSchema {
     /// # Errors
     /// Everything that is wrong with it.
     pub(super) fn compile(schema: &Value, direction: Direction, lists: &Lists) -> Result<Self, Vec<SchemaProblem>> {
-        let (used_lists, weight) = schema_shape::check(schema)?;
+        let used_lists = schema_shape::check(schema)?;
         let named = property_names(schema);
         let mut problems = reserved_names(schema, &named, direction);
         problems.extend(missing_lists(&used_lists, lists));
@@ -117,7 +102,7 @@ impl FieldsSchema {
             }
         }
         let (kept, lists) = (kept.into_iter().collect(), used.into_iter().collect());
-        Ok(Self { kept, defaults, requires_ip, names_ip, weight, common, own, lists })
+        Ok(Self { kept, defaults, requires_ip, names_ip, common, own, lists })
     }
 
     /// The member names that the schema keeps, sorted: its `properties`, and `merchant_user_ip`.
@@ -163,18 +148,9 @@ impl FieldsSchema {
         whole.0.extend(added.iter().map(|(name, value)| (name.as_str(), FieldValue::Given(value))));
         let added = || added.iter().map(|(name, value)| ((*name).clone(), (*value).clone())).collect();
         let whole = FieldValue::Whole(&whole);
-        let size = whole.size();
-        let checks = size.nodes.saturating_mul(self.weight.checks);
-        let steps = size.text.saturating_mul(self.weight.steps);
-        if checks > MOST_CHECKS || steps > MOST_STEPS {
-            return Err(whole_problem("holds more than this shop's rules can be applied to"));
-        }
         let validator = self.own.get(merchant).unwrap_or(&self.common);
         if validator.is_valid(whole) {
             return Ok(added());
-        }
-        if checks > MOST_EXPLAINED || steps > MOST_STEPS_EXPLAINED {
-            return Err(whole_problem("must be as agreed for this shop"));
         }
         // Explained as a sorted object: which of several problems is told must not depend on the order sent.
         validator.validate(FieldValue::Given(&whole.to_value())).map_err(|error| field_problem(&error))?;
@@ -191,10 +167,6 @@ fn own_lists<'l>(used: &BTreeSet<String>, lists: &'l Lists) -> BTreeMap<&'l str,
         }
     }
     own
-}
-
-fn whole_problem(reason: &str) -> FieldProblem {
-    FieldProblem { path: String::new(), reason: reason.into() }
 }
 
 /// A schema as it is applied.

@@ -40,39 +40,6 @@ pub fn given(members: &Map<String, serde_json::Value>) -> impl Iterator<Item = (
     members.iter().map(|(name, value)| (name.as_str(), FieldValue::Given(value)))
 }
 
-impl FieldValue<'_> {
-    /// How many values this holds, itself included, and how many bytes its strings and names have.
-    pub(super) fn size(&self) -> Size {
-        let mut size = Size { nodes: 1, text: 0 };
-        if let Some(text) = self.as_string() {
-            size.text += text.len() as u64;
-        } else if let Some(elements) = self.as_array() {
-            elements.elements().for_each(|element| size.add(element.size()));
-        } else if let Some(members) = self.as_object() {
-            for (name, value) in members.members() {
-                size.text += name.len() as u64;
-                size.add(value.size());
-            }
-        }
-        size
-    }
-}
-
-/// What a value costs to be looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Size {
-    pub(super) nodes: u64,
-    /// In bytes.
-    pub(super) text: u64,
-}
-
-impl Size {
-    fn add(&mut self, other: Self) {
-        self.nodes += other.nodes;
-        self.text += other.text;
-    }
-}
-
 impl Json for Sent {
     type Node<'a> = FieldValue<'a>;
     type PreparedKey = Box<str>;
@@ -340,15 +307,5 @@ mod tests {
         let whole = Whole(members.iter().map(|member| (&*member.name, FieldValue::Read(&member.value))).collect());
         conformance::assert_conformance::<Sent>(&FieldValue::Whole(&whole));
         assert_eq!(FieldValue::Whole(&whole).to_value().as_ref(), &document);
-    }
-
-    #[test]
-    fn the_size_of_a_value_is_the_same_however_it_is_held() {
-        let given = serde_json::json!({ "a": [1, "xy", { "b\u{e9}": null }], "c": true });
-        let text = given.to_string();
-        let read = json::read(text.as_bytes()).unwrap();
-        let size = Size { nodes: 7, text: 7 };
-        assert_eq!(FieldValue::Given(&given).size(), size);
-        assert_eq!(FieldValue::Read(&read).size(), size);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::schema_weight::steps;
+use super::schema_shape::steps;
 
 /// A name that is required of the `fields` object, and where the schema says so.
 pub(super) struct Required<'s> {

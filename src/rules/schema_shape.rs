@@ -1,13 +1,12 @@
 //! What a schema of `fields` must look like before it is compiled: what it may refer to, and which words
 //! it uses.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
 use super::problems::{did_you_mean, quoted};
 use super::schema::{ALLOWED_LIST, SchemaProblem};
-use super::schema_weight::{Weight, weigh};
 
 /// How many problems of one schema are told: more would bury the first ones.
 pub(super) const MOST_PROBLEMS: usize = 50;
@@ -92,8 +91,8 @@ const OTHERS: &[&str] = &["$comment", "$defs", "$ref", "$schema", "definitions",
 /// The lists that a schema uses, each with the place of its name.
 pub(super) type UsedLists = Vec<(Vec<String>, String)>;
 
-/// Checks a schema's outline; finds the lists it uses, and what it weighs.
-pub(super) fn check(schema: &Value) -> Result<(UsedLists, Weight), Vec<SchemaProblem>> {
+/// Checks a schema's outline; finds the lists it uses.
+pub(super) fn check(schema: &Value) -> Result<UsedLists, Vec<SchemaProblem>> {
     let Some(top) = schema.as_object() else {
         return Err(vec![problem(&[], "must be a JSON object")]);
     };
@@ -105,12 +104,20 @@ pub(super) fn check(schema: &Value) -> Result<(UsedLists, Weight), Vec<SchemaPro
         outline.problems.truncate(MOST_PROBLEMS);
         return Err(outline.problems);
     }
-    let weight = weigh(schema).map_err(|problem| vec![problem])?;
-    Ok((outline.lists, weight))
+    let mut nesting = Nesting { root: schema, known: HashMap::new(), open: Vec::new(), at: Vec::new() };
+    match nesting.height(schema, 0) {
+        Ok(_) => Ok(outline.lists),
+        Err(reason) => Err(vec![problem(&nesting.at, reason)]),
+    }
 }
 
 fn problem(at: &[String], message: impl Into<String>) -> SchemaProblem {
     SchemaProblem { at: at.to_vec(), message: message.into(), suggestion: None }
+}
+
+/// The keys and indices of a reference into the same file.
+pub(super) fn steps(target: &str) -> Vec<String> {
+    target.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect()
 }
 
 #[derive(Default)]
@@ -236,6 +243,84 @@ impl Outline {
                 Some(_) => {}
             }
         }
+    }
+}
+
+/// How deep schemas may stand in each other: what compiles and applies them goes down a stack, whose end is the process's.
+const DEEPEST: usize = 64;
+
+/// Finds how deep schemas stand in each other, references followed.
+struct Nesting<'s> {
+    root: &'s Value,
+    /// How deep it goes below the targets of references.
+    known: HashMap<&'s str, usize>,
+    /// The targets that are being looked at.
+    open: Vec<&'s str>,
+    /// The keys and indices that lead to what is being looked at. Left as it is where that fails.
+    at: Vec<String>,
+}
+
+impl<'s> Nesting<'s> {
+    fn height(&mut self, schema: &'s Value, depth: usize) -> Result<usize, &'static str> {
+        let Value::Object(members) = schema else { return Ok(0) };
+        if depth > DEEPEST {
+            return Err("nests deeper than 64 schemas, references followed");
+        }
+        let mut height = 0;
+        for (keyword, value) in members {
+            self.at.push(keyword.clone());
+            let below = match (keyword.as_str(), value) {
+                (keyword, _) if DATA.contains(&keyword) => 0,
+                ("$ref", Value::String(target)) => self.reference(target, depth + 1)? + 1,
+                (keyword, Value::Object(schemas)) if BY_NAME.contains(&keyword) => self.highest(schemas, depth + 1)?,
+                (_, Value::Object(_)) => self.height(value, depth + 1)? + 1,
+                (_, Value::Array(schemas)) => {
+                    let mut highest = 0;
+                    for (index, schema) in schemas.iter().enumerate() {
+                        highest = highest.max(self.below(index.to_string(), schema, depth + 1)?);
+                    }
+                    highest
+                }
+                _ => 0,
+            };
+            self.at.pop();
+            height = height.max(below);
+        }
+        Ok(height)
+    }
+
+    /// Of several schemas by name.
+    fn highest(&mut self, schemas: &'s Map<String, Value>, depth: usize) -> Result<usize, &'static str> {
+        let mut highest = 0;
+        for (name, schema) in schemas {
+            highest = highest.max(self.below(name.clone(), schema, depth)?);
+        }
+        Ok(highest)
+    }
+
+    fn below(&mut self, step: String, schema: &'s Value, depth: usize) -> Result<usize, &'static str> {
+        self.at.push(step);
+        let height = self.height(schema, depth)? + 1;
+        self.at.pop();
+        Ok(height)
+    }
+
+    fn reference(&mut self, target: &'s str, depth: usize) -> Result<usize, &'static str> {
+        if self.open.contains(&target) {
+            return Err("leads back to itself: recursive schemas are not supported");
+        }
+        if let Some(height) = self.known.get(target).copied().filter(|height| depth + height <= DEEPEST) {
+            return Ok(height);
+        }
+        // That references lead somewhere was seen.
+        let Some(schema) = self.root.pointer(&target[1..]) else { return Ok(0) };
+        let from = std::mem::replace(&mut self.at, steps(target));
+        self.open.push(target);
+        let height = self.height(schema, depth)?;
+        self.open.pop();
+        self.at = from;
+        self.known.insert(target, height);
+        Ok(height)
     }
 }
 

@@ -74,7 +74,7 @@ pub fn page(reply: &Reply, status: u16) -> Document {
 /// Asserts that a page is the one of this state, by the title that the texts give it.
 #[track_caller]
 pub fn assert_state(document: &Document, state: &str) {
-    let texts: toml::Table = toml::from_str(include_str!("../../rules/pages/en.toml")).unwrap();
+    let texts: toml::Table = toml::from_str(include_str!("../../src/rules/pages/en.toml")).unwrap();
     let title = texts[state]["title"].as_str().unwrap();
     assert!(document.text().contains(title), "not the page of {state:?}: {}", document.text());
 }

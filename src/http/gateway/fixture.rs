@@ -28,7 +28,7 @@ use crate::domain::{
 use crate::engine::{AtCreation, CustomerWay, PageSecret, Provider};
 use crate::http::{Arrival, Peer, Protocol};
 use crate::rules::{
-    AccountRule, AddressSet, Algorithm, ApiKey, BalanceRules, CallbackRules, CallbackSignature, CallbackStyle,
+    AccountRule, AddressSet, Algorithm, ApiKey, BalanceRules, Brand, CallbackRules, CallbackSignature, CallbackStyle,
     ClientRules, Dialect, Encoding, EngineKeys, EngineRules, Gateway as GatewayRules, IdPolicy, KeyEntry, Limits,
     PageRules, PaymentChecks, ProviderRules, Quota, RateLimit, Recipe, Replies, Secret, Secrets, Segment, ServerRules,
     Shop, ShopAccess, ShopSide, StatusWords, StoreKeys, StoreRules, StoreUrl, TimestampFormat, TlsRules, UnknownFields,
@@ -676,6 +676,7 @@ fn gateway_rules() -> GatewayRules {
             default_secret: PathBuf::new(),
             link_lifetime: Duration::from_mins(30),
             return_lifetime: Duration::from_hours(168),
+            brand: Brand::default(),
         },
         callbacks: CallbackRules {
             timeout: Duration::from_secs(10),
@@ -737,7 +738,7 @@ pub fn rule_set() -> RuleSet {
         shops: HashMap::from([(shop.code.clone(), shop)]),
         dialects: [v1, shaped].map(|dialect| (dialect.name.clone(), dialect)).into_iter().collect(),
         v1_routes: v1_routes(),
-        pages: built_in_pages().unwrap(),
+        pages: Arc::new(built_in_pages()),
         warnings: Vec::new(),
         filled: HashSet::new(),
     }

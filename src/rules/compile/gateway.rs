@@ -255,6 +255,7 @@ impl Context<'_> {
             link_lifetime: self.lifetime(here, "pages.link_lifetime", &raw.link_lifetime, 30 * MINUTE),
             return_lifetime: self.lifetime(here, "pages.return_lifetime", &raw.return_lifetime, 7 * DAY),
             language: self.default_language(here, &raw.language),
+            brand: self.brand(here, raw),
         }
     }
 

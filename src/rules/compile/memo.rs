@@ -15,7 +15,7 @@ use crate::rules::files::Role;
 use crate::rules::problems::Span;
 use crate::rules::schema::{AllowedValues, Lists};
 use crate::rules::shelf::ContentHash;
-use crate::rules::{Dialect, FieldsSchema, Merchant, Pages, Shop};
+use crate::rules::{Dialect, FieldsSchema, Merchant, Shop};
 
 /// What a compilation made, by what it was made from.
 #[derive(Default)]
@@ -26,7 +26,6 @@ pub(in crate::rules) struct Memo {
     pub(super) built_in: Option<Arc<Dialect>>,
     pub(super) shops: HashMap<ShopCode, KeptShop>,
     pub(super) merchants: HashMap<MerchantId, KeptMerchant>,
-    pub(super) pages: Option<KeptPages>,
     /// What the merchants were looked at by.
     pub(super) setting: Option<Setting>,
 }
@@ -98,13 +97,4 @@ pub(super) struct KeptMerchant {
     pub keys: Vec<Span>,
     pub elsewhere: Vec<Used>,
     pub merchant: Arc<Merchant>,
-}
-
-/// What customers' pages are made of.
-pub(super) struct KeptPages {
-    /// The files that were read.
-    pub files: Vec<(Role, ContentHash)>,
-    /// The language for customers who ask for none of the others.
-    pub language: Box<str>,
-    pub pages: Arc<Pages>,
 }

@@ -120,7 +120,7 @@ impl Context<'_> {
         Some(Merchant {
             bucket: Bucket::of(id),
             id: id.clone(),
-            name: self.name_for_people(here, &raw.name).unwrap_or_else(|| id.as_str().into()),
+            name: self.name_for_people(here, "name", &raw.name).unwrap_or_else(|| id.as_str().into()),
             default_shop,
             api_keys,
             shops,

@@ -9,8 +9,6 @@ mod gateway;
 pub(super) mod lists;
 pub(super) mod memo;
 mod merchant;
-mod page_markup;
-mod page_template;
 pub(crate) mod pages;
 mod provider;
 mod routes;
@@ -18,9 +16,6 @@ pub(crate) mod samples;
 pub(super) mod secrets;
 mod shop;
 mod template;
-mod template_bound;
-mod template_depth;
-mod template_weight;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
@@ -32,6 +27,7 @@ pub(super) use self::gateway::tls_rules;
 use self::memo::Memo;
 pub(super) use self::secrets::store_key;
 use super::elsewhere::Elsewhere;
+use super::pages::Brand;
 use super::problems::{FileId, Findings, Span};
 use super::raw::{self, Field, FromToml};
 use super::shelf::{RuleFile, RuleFiles, version};
@@ -107,14 +103,14 @@ impl Context<'_> {
         Some((Here { file: id, path: &file.path }, raw))
     }
 
-    /// What customers read of a merchant or a shop.
-    fn name_for_people(&mut self, here: Here<'_>, field: &Field<String>) -> Option<Box<str>> {
+    /// What customers read of a merchant, a shop or the gateway.
+    fn name_for_people(&mut self, here: Here<'_>, key: &str, field: &Field<String>) -> Option<Box<str>> {
         let given = field.given()?;
         let text = given.get_ref();
         let plain = !text.trim().is_empty() && !text.chars().any(|c| c.is_control() || deceives(c));
         if !plain || text.chars().count() > LONGEST_NAME {
             let message = format!(
-                "`name` must be 1 to {LONGEST_NAME} characters that can be read: no control characters, and none that are \
+                "`{key}` must be 1 to {LONGEST_NAME} characters that can be read: no control characters, and none that are \
                  invisible or change the order of others"
             );
             self.problem(here, given.span(), message);
@@ -153,14 +149,17 @@ pub(super) fn compile(
     let gateway = context.gateway(directory);
     context.setting = Setting::of(gateway.as_ref());
     context.kept.setting = Some(context.setting);
-    let pages = context.customers_pages(gateway.as_ref().map(|gateway| &*gateway.pages.language));
+    let pages = match &gateway {
+        Some(gateway) => context.customers_pages(&gateway.pages.language, &gateway.pages.brand),
+        None => context.customers_pages(pages::FIRST, &Brand::default()),
+    };
     let dialects = context.dialects();
     let shops = context.shops();
     let parts = Parts { shops, dialects: dialects.compiled };
     let merchants = context.merchants(&parts);
     let v1_routes = context.routes(&parts, &dialects.places, &merchants);
     let Context { kept, elsewhere, findings, .. } = context;
-    let rules = gateway.zip(pages).filter(|_| !findings.refuse()).map(|(gateway, pages)| RuleSet {
+    let rules = gateway.filter(|_| !findings.refuse()).map(|gateway| RuleSet {
         version: version(directory, files, elsewhere.public()),
         loaded_at: task.now,
         gateway,
@@ -169,7 +168,7 @@ pub(super) fn compile(
         shops: parts.shops.into_iter().filter_map(|(code, shop)| Some((code, shop?))).collect(),
         dialects: parts.dialects.into_iter().filter_map(|(name, dialect)| Some((name, dialect?))).collect(),
         v1_routes,
-        pages,
+        pages: Arc::new(pages),
         warnings: Vec::new(),
         filled: HashSet::new(),
     });

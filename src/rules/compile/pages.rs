@@ -2,33 +2,36 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::memo::KeptPages;
-use super::page_template::tried;
-use super::template::TemplateProblem;
-use super::{Context, Here};
-use crate::rules::files::{PAGE_TEMPLATE, Role};
-use crate::rules::pages::tag::{canonical, shortened};
-use crate::rules::pages::{Language, Pages, TextDirection};
-use crate::rules::problems::{Findings, Span, did_you_mean, quoted};
-use crate::rules::raw::{self, Field, RawTexts, Separator, TABLES};
-use crate::rules::shelf::{ContentHash, RuleFile};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
+use toml::Spanned;
+
+use super::{Context, Here};
+use crate::rules::color::{Color, LEAST_CONTRAST};
+use crate::rules::elsewhere::Content;
+use crate::rules::files::Role;
+use crate::rules::pages::tag::{canonical, shortened};
+use crate::rules::pages::{Brand, LIGHT_FIELD, Language, Pages, TextDirection};
+use crate::rules::problems::{Findings, did_you_mean, quoted};
+use crate::rules::raw::{self, Field, RawPages, RawTexts, Separator, TABLES};
+use crate::rules::shelf::RuleFile;
 
 /// The language for customers who ask for none of the others, unless the rules name another one. It has every text, so
 /// that it can stand in for any.
-const FIRST: &str = "en";
+pub(super) const FIRST: &str = "en";
 
 /// The languages that are there without any file.
 const LANGUAGES: &[(&str, &str)] = &[
-    ("en", include_str!("../../../rules/pages/en.toml")),
-    ("ar", include_str!("../../../rules/pages/ar.toml")),
-    ("de", include_str!("../../../rules/pages/de.toml")),
-    ("es", include_str!("../../../rules/pages/es.toml")),
-    ("fr", include_str!("../../../rules/pages/fr.toml")),
+    ("en", include_str!("../pages/en.toml")),
+    ("ar", include_str!("../pages/ar.toml")),
+    ("de", include_str!("../pages/de.toml")),
+    ("es", include_str!("../pages/es.toml")),
+    ("fr", include_str!("../pages/fr.toml")),
 ];
 
-const TEMPLATE: &str = include_str!("../../../rules/pages/page.html");
-const STYLE: &str = include_str!("../../../rules/pages/style.css");
+/// The largest logo, in bytes: it is part of every page.
+const LARGEST_LOGO: u64 = 64 << 10;
 
 /// The built-in languages' texts, by tag.
 static TEXTS: LazyLock<Vec<(&str, RawTexts)>> = LazyLock::new(|| {
@@ -40,15 +43,10 @@ static TEXTS: LazyLock<Vec<(&str, RawTexts)>> = LazyLock::new(|| {
     LANGUAGES.iter().map(read).collect()
 });
 
-/// The pages that are there without any file; the same ones for as long as the process runs.
-static BUILT_IN: LazyLock<Option<Arc<Pages>>> = LazyLock::new(|| {
-    let pages = Pages::new(languages(&[], FIRST), TEMPLATE.to_owned(), as_browsers_read(STYLE));
-    pages.ok().map(Arc::new)
-});
-
-/// The pages that are there without any file; always there, as a test proves.
-pub(crate) fn built_in() -> Option<Arc<Pages>> {
-    BUILT_IN.clone()
+/// The pages that are there without any file.
+#[cfg(test)]
+pub(crate) fn built_in() -> Pages {
+    Pages::new(languages(&[], FIRST), &Brand::default())
 }
 
 impl Context<'_> {
@@ -75,35 +73,63 @@ impl Context<'_> {
         FIRST.into()
     }
 
-    /// What customers' pages are made of; `None` when something is wrong with it. `first` is the language for customers
-    /// who ask for none of the others, where that is known.
-    pub(super) fn customers_pages(&mut self, first: Option<&str>) -> Option<Arc<Pages>> {
-        let first = first.unwrap_or(FIRST);
-        let all = self.files;
-        let files = || all.iter().filter(|(role, _)| is_of_pages(role));
-        let made_from: Vec<(Role, ContentHash)> = files().map(|(role, file)| (role.clone(), file.hash)).collect();
-        let before = self.before.pages.take();
-        if let Some(known) = before.filter(|known| known.files == made_from && *known.language == *first) {
-            let pages = Arc::clone(&known.pages);
-            self.kept.pages = Some(known);
-            return Some(pages);
-        }
-        if made_from.is_empty() && first == FIRST {
-            return BUILT_IN.clone();
-        }
-        let found = self.findings.count();
-        let texts: Vec<(String, RawTexts)> = files().filter_map(|(role, file)| self.page_texts(role, file)).collect();
+    /// What customers' pages are made of: `first` is the language for customers who ask for none of the others.
+    pub(super) fn customers_pages(&mut self, first: &str, brand: &Brand) -> Pages {
+        let files = self.files;
+        let texts: Vec<(String, RawTexts)> =
+            files.iter().filter_map(|(role, file)| self.page_texts(role, file)).collect();
         let languages = languages(&texts, first);
         for language in languages.iter().filter(|language| language.decimal == language.group) {
             self.ambiguous(&language.tag);
         }
-        let style = self.style();
-        let pages = Arc::new(self.template(languages, style)?);
-        if self.findings.count() == found {
-            let kept = KeptPages { files: made_from, language: first.into(), pages: Arc::clone(&pages) };
-            self.kept.pages = Some(kept);
+        Pages::new(languages, brand)
+    }
+
+    /// The brand of `[pages]`.
+    pub(super) fn brand(&mut self, here: Here<'_>, raw: &RawPages) -> Brand {
+        Brand {
+            name: self.name_for_people(here, "pages.name", &raw.name),
+            color: raw.color.given().and_then(|given| self.accent_color(here, given)),
+            logo: raw.logo.given().and_then(|given| self.logo(here, given)),
         }
-        Some(pages)
+    }
+
+    /// Links are written in the accent colour, and buttons in white upon it.
+    fn accent_color(&mut self, here: Here<'_>, given: &Spanned<String>) -> Option<Color> {
+        let Some(color) = Color::parse(given.get_ref()) else {
+            self.problem(
+                here,
+                given.span(),
+                "`pages.color` must be `#` and six hexadecimal digits, such as \"#0b5fff\"",
+            );
+            return None;
+        };
+        let contrast = color.contrast(LIGHT_FIELD);
+        if contrast >= LEAST_CONTRAST {
+            return Some(color);
+        }
+        let message = format!(
+            "`pages.color` is too light: its contrast with the pages' background is {contrast:.2}, and text in it needs \
+             {LEAST_CONTRAST} (WCAG AA)"
+        );
+        let darker = color.readable_before(LIGHT_FIELD, Color::BLACK);
+        self.findings.add_with(here.file, given.span(), message, Some(format!("`{darker}` would do")));
+        None
+    }
+
+    /// The logo as a `data:` URI. In an `<img>` an SVG runs no script and loads nothing.
+    fn logo(&mut self, here: Here<'_>, given: &Spanned<String>) -> Option<Box<str>> {
+        let path = here.relative(given.get_ref());
+        let read = self.elsewhere.read(&path, Content::Public, LARGEST_LOGO);
+        let is_svg = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok_and(|text| text.contains("<svg"));
+        let reason = match read {
+            Ok(bytes) if bytes.starts_with(b"\x89PNG\r\n\x1a\n") => return Some(data_uri("image/png", &bytes)),
+            Ok(bytes) if is_svg(&bytes) => return Some(data_uri("image/svg+xml", &bytes)),
+            Ok(_) => "is neither SVG nor PNG".to_owned(),
+            Err(error) => format!("cannot be read: {error} (at most {} KiB)", LARGEST_LOGO >> 10),
+        };
+        self.problem(here, given.span(), format!("`pages.logo`: {} {reason}", path.display()));
+        None
     }
 
     /// An amount that shows one sign for both could be read as another one.
@@ -136,95 +162,10 @@ impl Context<'_> {
         }
         Some((tag, raw))
     }
-
-    /// The stylesheet: the file's, when it is there and right.
-    fn style(&mut self) -> String {
-        let Some(file) = self.files.get(&Role::PageStyle) else { return as_browsers_read(STYLE) };
-        let id = self.findings.file(&file.path, Arc::clone(&file.text));
-        let problems = style_problems(&file.text);
-        let is_right = problems.is_empty();
-        for (span, message) in problems {
-            self.findings.add(id, span, message);
-        }
-        if is_right { as_browsers_read(&file.text) } else { as_browsers_read(STYLE) }
-    }
-
-    fn template(&mut self, languages: Vec<Language>, style: String) -> Option<Pages> {
-        let Some(file) = self.files.get(&Role::PageTemplate) else {
-            return Pages::new(languages, TEMPLATE.to_owned(), style).ok();
-        };
-        let id = self.findings.file(&file.path, Arc::clone(&file.text));
-        let source = file.text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&file.text);
-        // The built-in one was tried.
-        if source == TEMPLATE {
-            return Pages::new(languages, TEMPLATE.to_owned(), style).ok();
-        }
-        let mark = file.text.len() - source.len();
-        let place = |problem: &TemplateProblem| problem.at.clone().map_or(0..0, |at| at.start + mark..at.end + mark);
-        let message = |problem: &TemplateProblem| format!("`{PAGE_TEMPLATE}` {}", problem.reason);
-        match tried(languages, source, style) {
-            Ok((pages, warnings)) => {
-                for warning in warnings {
-                    self.findings.warn(id, place(&warning), message(&warning), warning.suggestion);
-                }
-                Some(pages)
-            }
-            Err(problems) => {
-                for problem in problems {
-                    self.findings.add_with(id, place(&problem), message(&problem), problem.suggestion);
-                }
-                None
-            }
-        }
-    }
 }
 
-/// The largest stylesheet, in bytes: it is part of every page.
-const LARGEST_STYLE: usize = 32 << 10;
-
-const BYTE_ORDER_MARK: char = '\u{feff}';
-
-/// What no stylesheet may hold, in small letters, and why.
-const NOT_IN_STYLES: &[(&str, &str)] = &[
-    ("</", "it would end the element that the stylesheet stands in"),
-    ("<!--", "it stands in HTML, and that begins a comment there"),
-    ("@import", "no other stylesheet may be loaded"),
-    ("\0", "browsers read another character in its place"),
-];
-
-/// What is wrong with a stylesheet.
-fn style_problems(text: &str) -> Vec<(Span, String)> {
-    let small = text.to_ascii_lowercase();
-    let mut problems = Vec::new();
-    if text.len() > LARGEST_STYLE {
-        problems.push((
-            0..0,
-            format!("the stylesheet is larger than {} KiB: every page has all of it", LARGEST_STYLE >> 10),
-        ));
-    }
-    for (found, why) in NOT_IN_STYLES {
-        let places = small
-            .match_indices(found)
-            .map(|(at, _)| (at..at + found.len(), format!("{} cannot be here: {why}", quoted(found))));
-        problems.extend(places);
-    }
-    for (at, url) in small.match_indices("url(") {
-        let named = small[at + url.len()..].trim_start_matches([' ', '\t', '\r', '\n', '"', '\'']);
-        if !named.starts_with("data:") {
-            let message = "`url(` may name nothing but `data:`: pages load nothing beside themselves";
-            problems.push((at..at + url.len(), message.to_owned()));
-        }
-    }
-    problems
-}
-
-/// A stylesheet as browsers read it when it stands in a page, so that the hash that allows it is that of what they see.
-fn as_browsers_read(text: &str) -> String {
-    text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n")
-}
-
-fn is_of_pages(role: &Role) -> bool {
-    matches!(role, Role::PageTemplate | Role::PageStyle | Role::PageTexts(_))
+fn data_uri(kind: &str, bytes: &[u8]) -> Box<str> {
+    format!("data:{kind};base64,{}", STANDARD.encode(bytes)).into()
 }
 
 /// All languages, those of files and those that are built in, `first` before the others.
@@ -254,7 +195,7 @@ fn composed(tag: &str, sources: &[&RawTexts]) -> Language {
     let mut texts = Map::new();
     for table in TABLES {
         let text = |key: &str| sources.iter().find_map(|source| source.text(table.name, key));
-        let value = |key: &raw::TextKey| text(key.name).map_or_else(|| absent(key), Value::from);
+        let value = |key: &raw::TextKey| text(key.name).map_or(Value::Null, Value::from);
         let values: Map<String, Value> = table.keys.iter().map(|key| (key.name.to_owned(), value(key))).collect();
         texts.insert(table.name.to_owned(), values.into());
     }
@@ -265,9 +206,4 @@ fn composed(tag: &str, sources: &[&RawTexts]) -> Language {
         group: separator(|source| &source.group),
         texts: texts.into(),
     }
-}
-
-/// What templates read where no language has a text.
-fn absent(key: &raw::TextKey) -> Value {
-    if key.optional { Value::Null } else { Value::from("") }
 }

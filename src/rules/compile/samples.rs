@@ -9,6 +9,15 @@ use crate::rules::StatusWords;
 /// takes for markup, and characters outside the basic plane.
 const ODD_TEXT: &str = "\"a\\b\"/'\u{1}\t\r\n\u{7f}\u{2028}</script>{{ é 付款 😀";
 
+/// The longest `external_id` or account, in characters.
+const LONGEST_TEXT: usize = 255;
+
+/// A message that names as many members as can be, in characters.
+const LONGEST_MESSAGE: usize = 4096;
+
+/// The longest link, in characters.
+const LONGEST_LINK: usize = 2048;
+
 /// The largest page of a history.
 const LARGEST_PAGE: usize = 200;
 
@@ -30,20 +39,27 @@ pub(crate) fn samples(reply: &str, words: &StatusWords) -> Vec<Value> {
 }
 
 fn created() -> [Value; 3] {
+    let odd = odd(LONGEST_TEXT);
     // The last is the longest that a remote engine may give, and no number of 64 bits with a sign.
-    [("7", "order-1"), ("1234567890123456789", ODD_TEXT), ("9999999999999999999", "0012")]
+    [("7", "order-1"), ("1234567890123456789", &odd), ("9999999999999999999", "0012")]
         .map(|(transaction_id, external_id)| json!({ "transaction_id": transaction_id, "external_id": external_id }))
 }
 
+/// So many characters that have to be escaped, or look it.
+fn odd(length: usize) -> String {
+    ODD_TEXT.chars().cycle().take(length).collect()
+}
+
 fn with_link(mut created: Value) -> Value {
-    created["redirect_url"] = "https://pay.example/pay/7?expires=1767225600&signature=0a1b".into();
+    let link = "https://pay.example/pay/7?expires=1767225600&signature=0a1b";
+    created["redirect_url"] = format!("{link:a<LONGEST_LINK$}").into();
     created
 }
 
 /// Operations of either direction in each of these states, with and without an account.
 fn operations(statuses: &[&str]) -> Vec<Value> {
     let amounts = ["10.50", "0.01", "9999999999999.99"];
-    let accounts = [json!(null), json!("411111******1111"), json!("+254712345678")];
+    let accounts = [json!(null), json!("411111******1111"), json!(odd(LONGEST_TEXT))];
     let mut operations = Vec::new();
     for (number, (created, amount)) in created().into_iter().zip(amounts).enumerate() {
         for (status, account) in statuses.iter().cycle().skip(number).zip(&accounts) {
@@ -76,11 +92,11 @@ fn pages(words: &StatusWords) -> Vec<Value> {
 
 fn balances() -> Vec<Value> {
     let one = |currency, available, held| json!({ "currency": currency, "available": available, "held": held });
-    let (eur, usd) = (one("EUR", "120.00", "10.00"), one("USD", "-0.01", "0.00"));
+    let (eur, usd) = (one("EUR", "120.00", "10.00"), one("USD", "-92233720368547758.08", "92233720368547758.07"));
     [vec![], vec![eur.clone()], vec![eur, usd]].map(|balances| json!({ "balances": balances })).into()
 }
 
 fn errors() -> Vec<Value> {
     let plain = ERROR_CODES.iter().map(|code| json!({ "code": code, "message": "amount: is required" }));
-    plain.chain([json!({ "code": 400, "message": ODD_TEXT })]).collect()
+    plain.chain([json!({ "code": 400, "message": odd(LONGEST_MESSAGE) })]).collect()
 }

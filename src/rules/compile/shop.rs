@@ -87,7 +87,7 @@ impl Context<'_> {
         let provider = self.provider(here, &raw.provider);
         Some(Shop {
             code: code.clone(),
-            name: self.name_for_people(here, &raw.name).unwrap_or_else(|| code.as_str().into()),
+            name: self.name_for_people(here, "name", &raw.name).unwrap_or_else(|| code.as_str().into()),
             currency: *raw.currency.get()?,
             active: raw.active.or(true),
             payment_method,

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use minijinja::{AutoEscape, Environment, Template, UndefinedBehavior};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde_json::Value;
 
 use super::samples::samples;
-use super::template_weight::{Purpose, weigh};
+use crate::rules::dialect::render_bounded;
 use crate::rules::problems::{Span, did_you_mean, quoted};
 use crate::rules::{Replies, Segment, StatusWords};
 
@@ -89,7 +89,7 @@ fn placeholder(name: &str, at: Span) -> Result<Segment, TemplateProblem> {
 }
 
 /// An environment for reply templates: values are written as JSON, an undefined one is an error wherever it is used, and
-/// the steps are bounded (what a step may make is bounded before, by its weight).
+/// the steps are bounded.
 pub(super) fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Json);
@@ -114,7 +114,7 @@ pub(super) struct TemplateProblem {
 /// Adds a template after rendering it with every kind of sample values.
 ///
 /// # Errors
-/// It does not compile, may ask for too much, fails for values that it will be given, or renders something else than JSON.
+/// It does not compile, fails for values that it will be given, or renders something else than JSON.
 pub(super) fn add_reply(
     environment: &mut Environment<'static>,
     name: &'static str,
@@ -122,8 +122,7 @@ pub(super) fn add_reply(
     words: &StatusWords,
 ) -> Result<(), TemplateProblem> {
     let samples = samples(name, words);
-    weigh(source, &samples, Purpose::Reply)?;
-    environment.add_template_owned(name, source.to_owned()).map_err(|error| template_problem(&error))?;
+    compiled(environment, name, source)?;
     let result = tried(environment, name, &samples);
     if result.is_err() {
         environment.remove_template(name);
@@ -131,20 +130,33 @@ pub(super) fn add_reply(
     result
 }
 
+/// How long a template may be, in bytes, and a stack that none so long fills.
+const LONGEST_TEMPLATE: usize = 64 << 10;
+const STACK: usize = 256 << 20;
+
+/// Compiles a template on a stack of its own: the engine goes down as deep as expressions stand in each other, and the end
+/// of a stack is the end of the process.
+fn compiled(environment: &mut Environment<'static>, name: &'static str, source: &str) -> Result<(), TemplateProblem> {
+    let problem = |reason: String| TemplateProblem { reason, at: None, suggestion: None };
+    if source.len() > LONGEST_TEMPLATE {
+        return Err(problem(format!("is longer than {} KiB", LONGEST_TEMPLATE >> 10)));
+    }
+    std::thread::scope(|scope| {
+        let add = || environment.add_template_owned(name, source.to_owned());
+        match std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, add).map(|thread| thread.join()) {
+            Ok(Ok(added)) => added.map_err(|error| template_problem(&error)),
+            Ok(Err(_)) => Err(problem("is no usable template".to_owned())),
+            Err(error) => Err(problem(format!("cannot be compiled now: {error}"))),
+        }
+    })
+}
+
 /// The names that a template reads and that are none of the values it gets: they are never defined. Filters and tests take
 /// those without a word.
 pub(super) fn unknown_of_reply(environment: &Environment<'_>, name: &str, words: &StatusWords) -> Vec<TemplateProblem> {
     let Ok(template) = environment.get_template(name) else { return Vec::new() };
     let functions: Vec<&str> = environment.globals().map(|(name, _)| name).collect();
-    unknown_values(&template, &functions, &samples(name, words))
-}
-
-/// The same of a template that gets values like `samples`, and `functions` beside them.
-pub(super) fn unknown_values(
-    template: &Template<'_, '_>,
-    functions: &[&str],
-    samples: &[Value],
-) -> Vec<TemplateProblem> {
+    let samples = samples(name, words);
     let members = samples.iter().filter_map(Value::as_object).flat_map(serde_json::Map::keys);
     let values: BTreeSet<&str> = members.map(String::as_str).collect();
     let mut read: Vec<String> = template.undeclared_variables(false).into_iter().collect();
@@ -169,7 +181,7 @@ fn whole_word(text: &str, word: &str) -> Option<Span> {
 fn tried(environment: &Environment<'_>, name: &str, samples: &[Value]) -> Result<(), TemplateProblem> {
     let template = environment.get_template(name).map_err(|error| template_problem(&error))?;
     for sample in samples {
-        let text = template.render(minijinja::value::Serde(sample)).map_err(|error| template_problem(&error))?;
+        let text = render_bounded(&template, sample).map_err(|error| template_problem(&error))?;
         Replies::check_json(&text).map_err(|error| TemplateProblem {
             reason: format!(
                 "does not render JSON: {error} of what it renders for sample values (values are written as JSON: no \
@@ -182,17 +194,12 @@ fn tried(environment: &Environment<'_>, name: &str, samples: &[Value]) -> Result
     Ok(())
 }
 
-pub(super) fn template_problem(error: &minijinja::Error) -> TemplateProblem {
+fn template_problem(error: &minijinja::Error) -> TemplateProblem {
     let reason = match error.detail() {
         Some(detail) => format!("is no usable template: {}: {detail}", error.kind()),
         None => format!("is no usable template: {}", error.kind()),
     };
     TemplateProblem { reason, at: error.range(), suggestion: None }
-}
-
-/// A problem of a place in a template.
-pub(super) fn problem(reason: String, place: minijinja::machinery::Span) -> TemplateProblem {
-    TemplateProblem { reason, at: Some(place.start_offset as usize..place.end_offset as usize), suggestion: None }
 }
 
 #[cfg(test)]
@@ -379,7 +386,7 @@ mod tests {
             (
                 "error",
                 "{% for a in range(10000) %}{% for b in range(10000) %}{% endfor %}{% endfor %}1",
-                "asks for too much",
+                "ran out of fuel",
             ),
             ("error", "{{ message|nosuchfilter }}", "unknown filter"),
             // Strict: what is not there cannot be asked for as if it were false either.

@@ -6,20 +6,12 @@ use super::page::Page;
 use super::read::ReadRules;
 use super::words::{self, listed};
 use super::{Effect, Group, Who};
-use crate::rules::files::{PAGE_STYLE, PAGE_TEMPLATE};
 use crate::rules::{Language, Pages};
 
 /// The group of all pages.
 pub(super) fn group(old: &ReadRules, new: &ReadRules) -> Group {
     let (before, after) = (&*old.rules.pages, &*new.rules.pages);
-    let mut page = Page::of(format!("pages/{PAGE_TEMPLATE}"));
-    if source(before) != source(after) {
-        page.tell(Effect::Neither, "", "the template is another one: all pages look as it says");
-    }
-    page.turn(format!("pages/{PAGE_STYLE}"));
-    if before.style() != after.style() {
-        page.tell(Effect::Neither, "", "the stylesheet is another one: all pages look as it says");
-    }
+    let mut page = Page::of(String::new());
     let (spoken, speaks) = (by_tag(before), by_tag(after));
     for tag in spoken.keys().chain(speaks.keys()).copied().collect::<BTreeSet<_>>() {
         page.turn(format!("pages/{tag}.toml"));
@@ -39,11 +31,6 @@ pub(super) fn group(old: &ReadRules, new: &ReadRules) -> Group {
         }
     }
     Group { who: Who::Pages, changes: page.changes }
-}
-
-/// The template's text; that it was added makes sure that there is one.
-fn source(pages: &Pages) -> String {
-    pages.template().map(|template| template.source().to_owned()).unwrap_or_default()
 }
 
 fn by_tag(pages: &Pages) -> BTreeMap<&str, &Language> {

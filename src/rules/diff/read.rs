@@ -128,7 +128,7 @@ impl ReadRules {
                 self.lists.insert((merchant.clone(), name.clone()), values);
             }
             // Compared by what they were compiled to.
-            Role::PageTemplate | Role::PageStyle | Role::PageTexts(_) => {}
+            Role::PageTexts(_) => {}
         }
     }
 

@@ -33,7 +33,7 @@ raw_table! {
         ///
         /// A change waits for a restart.
         engine: RawEngine,
-        /// Links to customer pages.
+        /// Customers' pages and the links to them.
         pages: RawPages,
         /// Callbacks to merchants.
         callbacks: RawCallbacks,
@@ -169,6 +169,13 @@ raw_table! {
         /// The language for customers who ask for none of the others: the tag of a file in `pages/`, or of a language that is
         /// built in.
         language: String = "en" where { "pattern": LANGUAGE_TAG, "examples": ["en", "pt-BR"] },
+        /// Whose pages they are: shown in their header.
+        name: String where { "minLength": 1, "examples": ["Example Pay"] },
+        /// The accent colour of links and buttons. White upon it, and it upon white, must have the contrast of WCAG AA.
+        color: String where { "pattern": "^#[0-9a-fA-F]{6}$", "examples": ["#0b5fff"] },
+        /// The logo in the header: an SVG or PNG file of at most 64 KiB, its path relative to this file. Every page has it
+        /// inside.
+        logo: String where { "examples": ["logo.svg"] },
     }
 }
 

@@ -19,7 +19,7 @@ const LONGEST_SEPARATOR: usize = 4;
 
 /// A table of texts.
 pub(in crate::rules) struct TextTable {
-    /// Its name, by which templates read it.
+    /// Its name.
     pub name: &'static str,
     about: &'static str,
     /// What may stand in it.
@@ -28,24 +28,22 @@ pub(in crate::rules) struct TextTable {
 
 /// A text of a table.
 pub(in crate::rules) struct TextKey {
-    /// Its name, by which templates read it.
+    /// Its name.
     pub name: &'static str,
-    /// Whether a language may do without it.
-    pub optional: bool,
     several_lines: bool,
     about: &'static str,
 }
 
 /// A text of one line.
 const fn line(name: &'static str, about: &'static str) -> TextKey {
-    TextKey { name, optional: false, several_lines: false, about }
+    TextKey { name, several_lines: false, about }
 }
 
 /// What stands on a page of a state.
 const STATE: &[TextKey] = &[
     line("title", "The heading, and the name of the browser's tab."),
-    TextKey { name: "text", optional: false, several_lines: true, about: "What is going on. Line breaks count." },
-    TextKey { name: "hint", optional: true, several_lines: true, about: "What helps beside that. Line breaks count." },
+    TextKey { name: "text", several_lines: true, about: "What is going on. Line breaks count." },
+    TextKey { name: "hint", several_lines: true, about: "What helps beside that. Line breaks count." },
 ];
 
 /// The texts of a page of this state.

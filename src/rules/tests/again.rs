@@ -198,7 +198,6 @@ fn edits() -> Vec<(&'static str, Vec<Option<String>>)> {
             "pages/en.toml",
             vec![text("[busy]\ntitle = \"a\""), text("[busy]\ntitel = 1"), text("# x\n"), text(""), None],
         ),
-        ("pages/style.css", vec![text("a { }"), text("@import"), text(""), None]),
         ("lists/banks.txt", vec![text("alpha\n"), text("betas\n"), text(""), None]),
         ("lists/m/banks.txt", vec![text("alpha\n"), text("gamma\n"), None]),
         ("shops/fields.json", vec![text(SCHEMA), text(&SCHEMA.replace("note", "text")), text("{"), None]),

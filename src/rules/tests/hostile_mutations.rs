@@ -13,7 +13,7 @@ use crate::clock::ManualClock;
 use crate::rules::{LiveRules, Loader, ReloadOutcome};
 
 /// The places that rule files have, each read in another way.
-const PLACES: [&str; 11] = [
+const PLACES: [&str; 9] = [
     "gateway.toml",
     "dialects/v1.toml",
     "dialects/other.toml",
@@ -23,8 +23,6 @@ const PLACES: [&str; 11] = [
     "lists/banks.txt",
     "lists/demo/banks.txt",
     "pages/en.toml",
-    "pages/page.html",
-    "pages/style.css",
 ];
 
 fn repository(path: &str) -> PathBuf {
@@ -42,10 +40,7 @@ fn shipped() -> Vec<(String, Vec<u8>)> {
                 // Nothing of it is read.
             } else if path.is_dir() {
                 directories.push(path);
-            } else if path
-                .extension()
-                .is_some_and(|ending| ["toml", "json", "txt", "html", "css"].iter().any(|one| ending == *one))
-            {
+            } else if path.extension().is_some_and(|ending| ["toml", "json", "txt"].iter().any(|one| ending == *one)) {
                 let name = path.strip_prefix(repository("rules")).unwrap().to_str().unwrap().to_owned();
                 files.push((name, fs::read(path).unwrap()));
             }

@@ -119,7 +119,6 @@ fn a_file_that_loses_its_text_is_half_a_save() {
         ("gateway.toml", "[limits]\nbody = 700"),
         ("dialects/v1.toml", "[requests]\nempty_list_is_object = true"),
         ("pages/en.toml", "[busy]\ntitle = \"Busy\""),
-        ("pages/style.css", "a { }"),
     ] {
         let rules = Rules::small().with(name, text);
         let live = live(&rules);
