@@ -151,7 +151,7 @@ impl Shared {
                 let (store, metrics) = (Arc::clone(&self.store), Arc::clone(&self.metrics));
                 let remote = Remote::new(remote::Parts { engine, store, outbound, clock, metrics });
                 // Before the first request: what it leaves open is not the last process's.
-                let recovery = remote.recovery(rules).await.map_err(StartError::other)?;
+                let recovery = remote.recovery(rules, random).await.map_err(StartError::other)?;
                 Ok((Upstream::Remote(remote), Work::Recovery(recovery)))
             }
         }

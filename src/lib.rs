@@ -25,6 +25,7 @@
 //! | [`json`] | the strict JSON reader, and how strings are written |
 //! | [`failure`] | everything that can stop a request, knowing no HTTP |
 //! | [`telemetry`] | metrics, the log, access lines |
+//! | [`backoff`] | how long to wait before the next try |
 //! | [`clock`] | time and randomness, injected |
 //! | [`domain`] | amounts, ids, URLs, accounts, operations, the words of the ledger: `std` only |
 //!
@@ -80,6 +81,7 @@
 
 pub mod app;
 pub mod auth;
+pub mod backoff;
 pub mod callback;
 pub mod certs;
 pub mod cli;

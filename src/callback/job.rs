@@ -6,15 +6,16 @@ use std::time::Duration;
 use super::letter::{self, Unsendable};
 use super::send::{Sent, send};
 use super::targets::Sign;
+use crate::backoff;
 use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
 use crate::failure::Failure;
-use crate::outbound::{Outbound, backoff};
+use crate::outbound::Outbound;
 use crate::rules::{CallbackRules, RuleSet};
 use crate::store::{
     CallbackJob, CallbackLease, CallbackNext, CallbackTarget, CallbackTry, Entry, News, Store, StoreError, TryOutcome,
 };
-use crate::telemetry::{Metrics, Notices};
+use crate::telemetry::{LogThrottle, Metrics};
 use crate::upstream::remote::{Announced, Remote, is_final};
 
 /// What jobs are done with.
@@ -26,7 +27,8 @@ pub struct Tools {
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
     pub metrics: Arc<Metrics>,
-    pub notices: Notices<CallbackTarget>,
+    /// Lets lines about a target through, by the kind of trouble.
+    pub throttle: LogThrottle<(CallbackTarget, &'static str)>,
 }
 
 impl Tools {
@@ -54,7 +56,7 @@ impl Tools {
             Ok(Announced::Gone) => (Sign::Lives, self.store.drop_callback(job.lease()).await),
             Ok(Announced::Pending) => (Sign::Lives, self.ask_again(rules, job, None).await),
             Err((sign, cause)) => {
-                if self.notices.due(&job.target, "engine", now) {
+                if self.throttle.due((job.target.clone(), "engine")).is_some() {
                     tracing::warn!(%cause, "the engine does not tell a result that it announced; it is asked again");
                 }
                 (sign, self.ask_again(rules, job, Some(cause)).await)
@@ -89,7 +91,7 @@ impl Tools {
         };
         let now = self.clock.now();
         let next = next(callbacks, job.lease(), &sent, now, self.random.number());
-        self.count(job, &sent, next, now);
+        self.count(job, &sent, next);
         (sent.sign, self.store.callback_tried(job.lease(), sent.tried, next).await)
     }
 
@@ -100,7 +102,7 @@ impl Tools {
     }
 
     /// Counts a try and tells the operator, of each target and kind of trouble now and then.
-    fn count(&self, job: &CallbackJob, sent: &Sent, next: CallbackNext, now: UnixMillis) {
+    fn count(&self, job: &CallbackJob, sent: &Sent, next: CallbackNext) {
         self.metrics.callback_try(sent.word);
         if sent.sign != Sign::Nothing {
             self.metrics.callback_sent(sent.tried.duration);
@@ -116,7 +118,7 @@ impl Tools {
                 tracing::debug!(callback = %job.id, merchant, receiver, attempts, outcome, "a callback was delivered");
             }
             CallbackNext::RetryAt(_) => {
-                if self.notices.due(&job.target, sent.word, now) {
+                if self.throttle.due((job.target.clone(), sent.word)).is_some() {
                     tracing::info!(callback = %job.id, merchant, receiver, attempts, outcome,
                         "a callback was not taken; it is sent again, and others to this target may be");
                 } else {
@@ -125,7 +127,7 @@ impl Tools {
             }
             CallbackNext::Failed => {
                 self.metrics.callbacks_given_up(1);
-                if self.notices.due(&job.target, "given up", now) {
+                if self.throttle.due((job.target.clone(), "given up")).is_some() {
                     tracing::warn!(callback = %job.id, merchant, receiver, attempts, outcome,
                         "a callback was given up, and others to this target may be: see `paybridge callbacks list`");
                 }

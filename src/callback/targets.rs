@@ -15,8 +15,8 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use crate::backoff;
 use crate::domain::UnixMillis;
-use crate::outbound::backoff;
 use crate::store::{CallbackQueue, CallbackTarget};
 
 /// How many may be under way to a target that is not known yet.

@@ -17,7 +17,7 @@ use crate::outbound::Outbound;
 use crate::provider::CurrentRules;
 use crate::rules::{EngineRules, RuleSet};
 use crate::store::{CallbackClaim, CallbackQueue, CallbackTarget, Expiry, Store, StoreError};
-use crate::telemetry::{Metrics, Notices, Seldom};
+use crate::telemetry::{LogThrottle, Metrics};
 use crate::upstream::remote::Remote;
 
 /// How long a claimed callback is hidden from other claims, beyond the time that its receiver is given.
@@ -35,6 +35,8 @@ const EXPIRED_AT_ONCE: usize = 500;
 const FORGOTTEN_AT_ONCE: usize = 500;
 /// How many open circuits are named in the metrics.
 const NAMED_CIRCUITS: usize = 20;
+/// Between two lines about one kind of trouble of a target.
+const BETWEEN_LINES: Duration = Duration::from_mins(1);
 
 /// What a worker is made of.
 pub struct Parts {
@@ -63,9 +65,9 @@ pub struct Worker {
     tasks: HashMap<Id, (CallbackTarget, Kind)>,
     looked: Option<Instant>,
     /// Says when a line is due of rounds that the store failed.
-    waiting: Seldom,
+    waiting: LogThrottle,
     /// The same of looks.
-    unseen: Seldom,
+    unseen: LogThrottle,
     /// How long the last look at the queues took.
     scan: Duration,
 }
@@ -78,15 +80,16 @@ impl Worker {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let Parts { store, remote, rules, outbound, clock, random, metrics } = parts;
-        let tools = Tools { store, remote, outbound, clock, random, metrics, notices: Notices::default() };
+        let tools =
+            Tools { store, remote, outbound, clock, random, metrics, throttle: LogThrottle::new(BETWEEN_LINES) };
         Self {
             tools: Arc::new(tools),
             rules,
             targets: Targets::default(),
             tasks: HashMap::new(),
             looked: None,
-            waiting: Seldom::default(),
-            unseen: Seldom::default(),
+            waiting: LogThrottle::default(),
+            unseen: LogThrottle::default(),
             scan: Duration::ZERO,
         }
     }
@@ -102,7 +105,7 @@ impl Worker {
                 self.landed(landed);
             }
             let wait = self.round(&mut under_way).await.unwrap_or_else(|error| {
-                if let Some(left_out) = self.waiting.due(std::time::Instant::now()) {
+                if let Some(left_out) = self.waiting.due(()) {
                     tracing::warn!(%error, left_out, "callbacks are waiting for the store");
                 }
                 LONGEST_WAIT
@@ -129,7 +132,7 @@ impl Worker {
         // What is measured and cleaned away keeps nothing from being sent.
         if let Err(error) = self.look(&rules, now).await {
             self.looked = Some(Instant::now());
-            if let Some(left_out) = self.unseen.due(std::time::Instant::now()) {
+            if let Some(left_out) = self.unseen.due(()) {
                 tracing::warn!(%error, left_out, "the outbox cannot be looked at");
             }
         }

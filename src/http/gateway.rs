@@ -34,7 +34,7 @@ use crate::pages::{Answer, Decision, LinkKind, Visit};
 use crate::provider::events;
 use crate::rules::{CallbackSignature, Endpoint, Limits, Merchant, RuleSet, V1Route};
 use crate::store::Addressee;
-use crate::telemetry::{AccessLog, Metrics, Seldom, Stage};
+use crate::telemetry::{AccessLog, LogThrottle, Metrics, Stage};
 use crate::upstream::Upstream;
 use crate::v1;
 
@@ -87,9 +87,9 @@ struct Core {
     failed_authentications: PerAddress,
     /// Requests for customers' pages.
     visits: PerAddress,
-    bad_replies: Seldom,
+    bad_replies: LogThrottle,
     /// Requests that nothing could be decided about: while a store is away, each is one.
-    unavailable: Seldom,
+    unavailable: LogThrottle,
 }
 
 impl Gateway {
@@ -101,7 +101,7 @@ impl Gateway {
         let callback_signature = rules.gateway.engine_keys.callback_signature.clone();
         let failed_authentications = PerAddress::new(rules.gateway.limits.unauthenticated_per_ip);
         let visits = PerAddress::new(rules.gateway.limits.pages_per_ip);
-        let (bad_replies, unavailable) = (Seldom::default(), Seldom::default());
+        let (bad_replies, unavailable) = (LogThrottle::default(), LogThrottle::default());
         Self(Arc::new(Core {
             wiring,
             trusted_proxies,

@@ -4,7 +4,6 @@
 //! is signed for one address. Whether plain `http://` may be used is decided by the rules that name the address. Addresses
 //! that others than the rules name reach the public internet only.
 
-pub mod backoff;
 mod client;
 mod counted;
 mod reach;

@@ -1,17 +1,19 @@
 //! One job of the durable queue: what is done with it, and when it is done again.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::http::{self, Asked, Told, Unknown};
 use super::{CurrentRules, sandbox};
+use crate::backoff;
 use crate::clock::{Clock, Random};
 use crate::domain::{Direction, Operation, Preparation, ProviderKind, RedirectUrl, ShopCode};
 use crate::engine::{Engine, Report, Reported};
-use crate::outbound::{Outbound, backoff};
+use crate::outbound::Outbound;
 use crate::rules::{HttpProvider, ProviderRules, RuleSet};
 use crate::store::{ProviderJob, Store, StoreError};
-use crate::telemetry::{Metrics, Notices};
+use crate::telemetry::{LogThrottle, Metrics};
 
 /// How long a job waits that the shop's rules of the moment have nobody for.
 const UNTIL_RULES_CHANGE: Duration = Duration::from_mins(1);
@@ -45,12 +47,19 @@ pub struct Tools {
     pub outbound: Arc<Outbound>,
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
-    pub notices: Notices<ShopCode>,
+    /// Lets lines about a shop through, by the kind of trouble.
+    pub throttle: LogThrottle<(ShopCode, &'static str)>,
+    /// Shops whose provider was logged to give no result.
+    pub silent: Mutex<HashSet<ShopCode>>,
 }
 
 impl Tools {
     pub fn store(&self) -> &dyn Store {
         &**self.engine.store()
+    }
+
+    fn silent(&self) -> MutexGuard<'_, HashSet<ShopCode>> {
+        self.silent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn metrics(&self) -> &Metrics {
@@ -90,7 +99,7 @@ impl Tools {
         self.metrics().provider_request(shop.as_str(), asked.outcome(), started.elapsed());
         match asked {
             Asked::Said(report) => {
-                if self.notices.answers_again(shop) {
+                if self.silent().remove(shop) {
                     tracing::info!(shop = shop.as_str(), "the provider answers again");
                 }
                 self.take(job, report).await
@@ -138,7 +147,8 @@ impl Tools {
         if now >= last {
             return self.give_up(job, cause).await;
         }
-        if self.notices.silent(shop, unknown.kind, now) {
+        if self.throttle.due((shop.clone(), unknown.kind)).is_some() {
+            self.silent().insert(shop.clone());
             tracing::warn!(shop = shop_code, %cause, "a provider gives no result; its operations stay PENDING and are asked for again");
         }
         let HttpProvider { first_retry, max_retry, .. } = provider;
@@ -169,7 +179,7 @@ impl Tools {
     }
 
     fn tell_of_nobody(&self, shop: &ShopCode, wanted: ProviderKind) {
-        if self.notices.due(shop, "nobody", self.clock.now()) {
+        if self.throttle.due((shop.clone(), "nobody")).is_some() {
             let wanted = match wanted {
                 ProviderKind::Sandbox => "sandbox",
                 ProviderKind::Http => "http",

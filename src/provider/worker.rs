@@ -4,7 +4,7 @@
 //! Each shop has a queue of its own. The sandbox's jobs are done in batches, whose results share a commit; requests to
 //! HTTP providers are under way side by side, so that a provider that is slow or dead delays nobody but itself.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::outbound::Outbound;
 use crate::rules::{ProviderRules, RuleSet};
 use crate::store::{Claim, StoreError};
-use crate::telemetry::{Notices, Seldom};
+use crate::telemetry::LogThrottle;
 
 /// How long a claimed job is hidden from other claims, beyond the time that its provider is given.
 const LEASE: Duration = Duration::from_secs(10);
@@ -27,6 +27,8 @@ const LEASE: Duration = Duration::from_secs(10);
 const BATCH: usize = 128;
 /// The longest the queue is left unwatched: jobs of other nodes and expired leases are found after this.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
+/// Between two lines about one kind of trouble of a shop.
+const BETWEEN_LINES: Duration = Duration::from_mins(1);
 
 /// What a worker is made of.
 pub struct Parts {
@@ -50,7 +52,7 @@ pub struct Worker {
     providers: Arc<Providers>,
     flights: Flights,
     /// Says when a line is due of rounds that the store failed.
-    waiting: Seldom,
+    waiting: LogThrottle,
 }
 
 /// The requests under way, as tasks.
@@ -61,8 +63,10 @@ impl Worker {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let Parts { engine, rules, outbound, providers, clock, random } = parts;
-        let tools = Tools { engine, rules, outbound, clock, random, notices: Notices::default() };
-        Self { tools: Arc::new(tools), providers, flights: Flights::default(), waiting: Seldom::default() }
+        let throttle = LogThrottle::new(BETWEEN_LINES);
+        let tools = Tools { engine, rules, outbound, clock, random, throttle, silent: Mutex::default() };
+        let waiting = LogThrottle::default();
+        Self { tools: Arc::new(tools), providers, flights: Flights::default(), waiting }
     }
 
     /// Works until `stop` is sent to or its sender is dropped; what is in hand is done first. Dropping the task at any
@@ -74,7 +78,7 @@ impl Worker {
                 tell(landed);
             }
             let wait = self.round(&mut under_way).await.unwrap_or_else(|error| {
-                if let Some(left_out) = self.waiting.due(std::time::Instant::now()) {
+                if let Some(left_out) = self.waiting.due(()) {
                     tracing::warn!(%error, left_out, "provider jobs are waiting for the store");
                 }
                 LONGEST_WAIT

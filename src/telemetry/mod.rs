@@ -5,12 +5,10 @@ mod cards;
 pub mod classic;
 pub mod logs;
 pub mod metrics;
-mod notices;
-mod seldom;
 mod slots;
+mod throttle;
 
 pub use access::{AccessLine, AccessLog, LogFormat};
 pub use logs::Logs;
 pub use metrics::{Metrics, RulesState, Stage};
-pub use notices::Notices;
-pub use seldom::Seldom;
+pub use throttle::LogThrottle;

@@ -170,7 +170,7 @@ impl Exchange {
         match failure {
             Failure::Refused(refusal) => self.core.wiring.metrics.refused(refusal.reason()),
             Failure::BadEngineReply { cause } => {
-                if let Some(left_out) = self.core.bad_replies.due(Instant::now()) {
+                if let Some(left_out) = self.core.bad_replies.due(()) {
                     tracing::error!(request_id = %request_id(), route = self.route, %cause, left_out,
                         "the engine's answer cannot be passed on");
                 }
@@ -183,7 +183,7 @@ impl Exchange {
                 tracing::debug!(request_id = %request_id(), route = self.route, %cause, "the engine could not be reached");
             }
             Failure::Unavailable { cause } => {
-                if let Some(left_out) = self.core.unavailable.due(Instant::now()) {
+                if let Some(left_out) = self.core.unavailable.due(()) {
                     tracing::warn!(request_id = %request_id(), route = self.route, %cause, left_out,
                         "a request was refused for now");
                 }

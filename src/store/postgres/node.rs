@@ -17,6 +17,7 @@ use super::batch::Batches;
 use super::clock::Offset;
 use super::fault::{Fault, Remedy, closed};
 use super::turns::Turns;
+use crate::backoff;
 use crate::clock::Random;
 use crate::store::StoreError;
 
@@ -33,8 +34,7 @@ pub(super) const LIMIT: Duration = Duration::from_secs(8);
 /// How often a transaction is tried that others are in the way of.
 const TRIES: u32 = 12;
 
-/// The first wait before a transaction is tried again; it doubles, up to [`LONGEST_WAIT`], and is drawn between half of it
-/// and all of it.
+/// The first and the longest wait before a transaction is tried again.
 const FIRST_WAIT: Duration = Duration::from_millis(2);
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 
@@ -117,7 +117,6 @@ impl Node {
         began: Instant,
         once: impl AsyncFn() -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
-        let mut wait = FIRST_WAIT;
         for tried in 1.. {
             let fault = match timeout_at(began + LIMIT, once()).await {
                 Ok(Ok(done)) => {
@@ -134,6 +133,7 @@ impl Node {
                 self.pool.retain(|_, _| false);
                 self.losses.fetch_add(1, Ordering::AcqRel);
             }
+            let wait = backoff::wait(FIRST_WAIT, LONGEST_WAIT, tried - 1, None, self.random.number());
             let impatient = remedy == Remedy::Elsewhere && self.away.get();
             if remedy == Remedy::None || impatient || tried == TRIES || began.elapsed() + wait > PATIENCE {
                 if remedy == Remedy::Elsewhere {
@@ -141,17 +141,9 @@ impl Node {
                 }
                 return Err(fault.told());
             }
-            tokio::time::sleep(self.jittered(wait)).await;
-            wait = (wait * 2).min(LONGEST_WAIT);
+            tokio::time::sleep(wait).await;
         }
         Err(closed())
-    }
-
-    /// Between half of a time and all of it.
-    fn jittered(&self, wait: Duration) -> Duration {
-        let half = wait / 2;
-        let micros = u64::try_from(half.as_micros()).unwrap_or(u64::MAX).max(1);
-        half + Duration::from_micros(self.random.number() % micros)
     }
 }
 

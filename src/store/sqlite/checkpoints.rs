@@ -9,7 +9,8 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode};
 
 use super::connection::{Checkpoint, Log, Role, Source, checkpoint, is_moved};
-use super::reports::Limit;
+use super::reports;
+use crate::telemetry::LogThrottle;
 
 /// The checkpointer is woken when so many pages were written to the log (4 MiB). A page that many commits changed is
 /// moved once in a pass, so that few passes cost less than many; but a log that is short stays in the caches.
@@ -103,11 +104,11 @@ impl Checkpointer {
 
 fn run(source: &Source, signals: &Receiver<()>, shared: &Shared) {
     let mut connection: Option<Connection> = None;
-    let mut lines = Limit::default();
+    let lines = LogThrottle::new(reports::INTERVAL);
     while !matches!(signals.recv_timeout(INTERVAL), Err(RecvTimeoutError::Disconnected)) {
         if let Err(error) = passes(&mut connection, source, shared) {
             // That the files are gone is for the writer to tell.
-            if !is_moved(&error) && lines.allows() {
+            if !is_moved(&error) && lines.due(()).is_some() {
                 tracing::warn!(%error, "the store's log could not be moved into its file");
             }
             connection = None;

@@ -12,6 +12,8 @@ use tokio::task::JoinSet;
 use super::Remote;
 use super::asking::Deadline;
 use super::settle::{Declined, Delivered, Signer, Undone};
+use crate::backoff;
+use crate::clock::Random;
 use crate::failure::Failure;
 use crate::provider::CurrentRules;
 use crate::rules::RuleSet;
@@ -21,7 +23,7 @@ use crate::store::{Entry, EntryId, Progress, StoreError};
 const AT_ONCE: usize = 8;
 /// How many entries are read at once.
 const PAGE: u16 = 64;
-/// The first wait for an engine that cannot answer; it doubles up to the longest.
+/// The first and the longest wait for an engine that cannot answer.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
@@ -30,6 +32,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 pub struct Recovery {
     remote: Remote,
     rules: CurrentRules,
+    random: Arc<dyn Random>,
     newest: Option<EntryId>,
     /// How many are left, as far as is known.
     left: AtomicUsize,
@@ -48,7 +51,7 @@ impl Remote {
     ///
     /// # Errors
     /// The store could not answer.
-    pub async fn recovery(&self, rules: CurrentRules) -> Result<Recovery, StoreError> {
+    pub async fn recovery(&self, rules: CurrentRules, random: Arc<dyn Random>) -> Result<Recovery, StoreError> {
         let (mut newest, mut left) = (None, 0);
         loop {
             let page = self.journal().open_entries(newest, PAGE).await?;
@@ -56,7 +59,7 @@ impl Remote {
             (newest, left) = (Some(last.id), left + page.len());
         }
         self.metrics().journal_recovering(left);
-        Ok(Recovery { remote: self.clone(), rules, newest, left: AtomicUsize::new(left) })
+        Ok(Recovery { remote: self.clone(), rules, random, newest, left: AtomicUsize::new(left) })
     }
 }
 
@@ -68,8 +71,7 @@ impl Recovery {
         let creates = self.left.load(Ordering::Relaxed);
         tracing::info!(creates, "creates that the last end of the process cut off are sent to the engine again");
         let recovery = Arc::new(self);
-        let mut wait = FIRST_WAIT;
-        loop {
+        for rounds in 0.. {
             let round = tokio::select! {
                 _ = &mut stop => return,
                 round = Arc::clone(&recovery).round(newest) => round,
@@ -88,9 +90,10 @@ impl Recovery {
                 }
                 Err(error) => tracing::warn!(%error, "recovery is waiting for the store"),
             }
+            let wait = backoff::wait(FIRST_WAIT, LONGEST_WAIT, rounds, None, recovery.random.number());
             tokio::select! {
                 _ = &mut stop => return,
-                () = tokio::time::sleep(wait) => wait = (wait * 2).min(LONGEST_WAIT),
+                () = tokio::time::sleep(wait) => {}
             }
         }
         recovery.remote.metrics().journal_recovering(0);

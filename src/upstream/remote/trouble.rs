@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::outbound::{Answer, OutboundError};
+use crate::telemetry::LogThrottle;
 
 /// How often trouble is told of.
 const BETWEEN: Duration = Duration::from_secs(30);
@@ -16,14 +17,15 @@ const BETWEEN: Duration = Duration::from_secs(30);
 const QUIET: Duration = Duration::from_secs(5);
 
 /// The engine's trouble, if it has any.
-#[derive(Default)]
-pub(super) struct Trouble(Mutex<State>);
+pub(super) struct Trouble {
+    throttle: LogThrottle,
+    lasting: Mutex<Option<Lasting>>,
+}
 
-#[derive(Default)]
-struct State {
-    /// When a line was last written.
-    told: Option<Instant>,
-    lasting: Option<Lasting>,
+impl Default for Trouble {
+    fn default() -> Self {
+        Self { throttle: LogThrottle::new(BETWEEN), lasting: Mutex::default() }
+    }
 }
 
 struct Lasting {
@@ -56,15 +58,12 @@ impl Trouble {
     }
 
     fn note(&self, trouble: bool) -> Option<Line> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { told, lasting } = &mut *state;
+        let mut lasting = self.lasting.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         if trouble {
             let lasting = lasting.get_or_insert(Lasting { since: now, last: now, requests: 0, is_told: false });
             (lasting.last, lasting.requests) = (now, lasting.requests + 1);
-            let due = told.is_none_or(|told| now.duration_since(told) >= BETWEEN);
-            return due.then(|| {
-                *told = Some(now);
+            return self.throttle.due(()).map(|_| {
                 lasting.is_told = true;
                 Line::Lasts { requests: lasting.requests }
             });

@@ -1,4 +1,4 @@
-//! How long to wait before somebody who gave no answer is asked again.
+//! How long to wait before something that failed is tried again: the one place that doubles.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use std::time::Duration;
 pub fn wait(first: Duration, max: Duration, attempts: u32, retry_after: Option<Duration>, random: u64) -> Duration {
     let doubled = 1_u32.checked_shl(attempts).map_or(max, |factor| first.saturating_mul(factor)).min(max);
     let half = doubled / 2;
-    let span = u64::try_from(half.as_millis()).unwrap_or(u64::MAX).saturating_add(1);
-    let jittered = (half + Duration::from_millis(random % span)).min(doubled);
+    let span = u64::try_from(half.as_micros()).unwrap_or(u64::MAX).saturating_add(1);
+    let jittered = (half + Duration::from_micros(random % span)).min(doubled);
     jittered.max(retry_after.unwrap_or_default().min(max))
 }
 
@@ -28,7 +28,7 @@ mod tests {
         for (attempts, whole) in [(0, 1), (1, 2), (2, 4), (8, 256), (9, 300), (31, 300), (32, 300), (u32::MAX, 300)] {
             let whole = Duration::from_secs(whole);
             assert_eq!(wait(FIRST, MAX, attempts, None, 0), whole / 2, "{attempts}");
-            let spans = u64::try_from(whole.as_millis()).unwrap() / 2;
+            let spans = u64::try_from(whole.as_micros()).unwrap() / 2;
             assert_eq!(wait(FIRST, MAX, attempts, None, spans), whole, "{attempts}");
         }
     }
