@@ -3,7 +3,7 @@
 
 use hmac::Mac;
 
-use super::signatures::{push_lower_hex, verifies_lower_hex};
+use super::signatures::verifies_lower_hex;
 use crate::domain::{TransactionId, UnixMillis};
 use crate::rules::Secret;
 
@@ -37,7 +37,7 @@ pub fn sign(secret: &Secret, public_url: &str, kind: &str, id: TransactionId, ex
     let mut mac = secret.sha256();
     mac.update(&link.as_bytes()[public_url.len()..]);
     link.push_str("&signature=");
-    push_lower_hex(&mut link, &mac.finalize().into_bytes());
+    link.push_str(&hex::encode(mac.finalize().into_bytes()));
     link
 }
 

@@ -25,7 +25,7 @@ const LONGEST_HASH: usize = 64;
 pub fn sign_v2(secret: &Secret, body: &[u8]) -> String {
     let mut mac = secret.sha256();
     mac.update(body);
-    lower_hex(&mac.finalize().into_bytes())
+    hex::encode(mac.finalize().into_bytes())
 }
 
 /// Whether `signature` is the v2 signature of `body` by any of the secrets. Only 64 lowercase hexadecimal digits are one.
@@ -162,7 +162,7 @@ fn fed<M: Mac>(mut mac: M, payload: &[Segment], input: &V1Input<'_>) -> M {
                 }
             }
             Segment::Body => mac.update(input.body),
-            Segment::BodySha256 => mac.update(lower_hex(&Sha256::digest(input.body)).as_bytes()),
+            Segment::BodySha256 => mac.update(hex::encode(Sha256::digest(input.body)).as_bytes()),
             Segment::ApiKey => mac.update(input.api_key.as_bytes()),
         }
     }
@@ -171,39 +171,8 @@ fn fed<M: Mac>(mut mac: M, payload: &[Segment], input: &V1Input<'_>) -> M {
 
 fn written(encoding: Encoding, bytes: &[u8]) -> String {
     match encoding {
-        Encoding::Hex => lower_hex(bytes),
+        Encoding::Hex => hex::encode(bytes),
         Encoding::Base64 => STANDARD.encode(bytes),
-    }
-}
-
-/// Lowercase hexadecimal text of bytes.
-#[must_use]
-pub fn lower_hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    push_lower_hex(&mut text, bytes);
-    text
-}
-
-/// The two lowercase hexadecimal digits of a byte.
-#[must_use]
-pub const fn lower_hex_digits(byte: u8) -> [u8; 2] {
-    [lower_hex_digit(byte >> 4), lower_hex_digit(byte & 0xf)]
-}
-
-/// Without a table and without branches, so that many digits are made at once.
-const fn lower_hex_digit(half: u8) -> u8 {
-    b'0' + half + if half > 9 { b'a' - b'9' - 1 } else { 0 }
-}
-
-/// Appends lowercase hexadecimal text of bytes.
-pub fn push_lower_hex(out: &mut String, bytes: &[u8]) {
-    const PIECE: usize = 32;
-    for piece in bytes.chunks(PIECE) {
-        let mut digits = [0; PIECE * 2];
-        for (pair, byte) in digits.as_chunks_mut::<2>().0.iter_mut().zip(piece) {
-            *pair = lower_hex_digits(*byte);
-        }
-        out.push_str(str::from_utf8(&digits[..piece.len() * 2]).expect("digits are ASCII"));
     }
 }
 
@@ -231,21 +200,12 @@ impl Received {
 
     /// Hexadecimal text of exactly `length` bytes.
     fn hex(text: &[u8], length: usize, case: HexCase) -> Option<Self> {
-        if text.len() != length * 2 || length > LONGEST_HASH {
+        if case == HexCase::Lower && text.iter().any(u8::is_ascii_uppercase) {
             return None;
         }
-        let values = match case {
-            HexCase::Lower => &LOWER_HEX,
-            HexCase::Either => &EITHER_HEX,
-        };
         let mut bytes = [0; LONGEST_HASH];
-        let mut all = 0;
-        for (byte, [high, low]) in bytes.iter_mut().zip(text.as_chunks::<2>().0) {
-            let (high, low) = (values[usize::from(*high)], values[usize::from(*low)]);
-            all |= high | low;
-            *byte = high << 4 | low;
-        }
-        (all <= 0xf).then_some(Self { bytes, length })
+        hex::decode_to_slice(text, bytes.get_mut(..length)?).ok()?;
+        Some(Self { bytes, length })
     }
 
     /// Base64 text of exactly `length` bytes.
@@ -263,27 +223,6 @@ impl Received {
     fn bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
-}
-
-/// The value of each byte as a hexadecimal digit; above 15: it is none.
-static LOWER_HEX: [u8; 256] = hex_values(HexCase::Lower);
-static EITHER_HEX: [u8; 256] = hex_values(HexCase::Either);
-
-const fn hex_values(case: HexCase) -> [u8; 256] {
-    let mut values = [0xff; 256];
-    let mut byte = 0;
-    while byte < values.len() {
-        #[expect(clippy::cast_possible_truncation, reason = "there are 256 of them")]
-        let digit = byte as u8;
-        values[byte] = match (digit, case) {
-            (b'0'..=b'9', _) => digit - b'0',
-            (b'a'..=b'f', _) => digit - b'a' + 10,
-            (b'A'..=b'F', HexCase::Either) => digit - b'A' + 10,
-            _ => 0xff,
-        };
-        byte += 1;
-    }
-    values
 }
 
 #[cfg(test)]

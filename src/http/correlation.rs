@@ -2,7 +2,6 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::auth::signatures::lower_hex_digits;
 use crate::clock::Random;
 use crate::upstream::remote::Passing;
 
@@ -33,9 +32,7 @@ impl RequestId {
         let mut bytes = [0; 16];
         random.fill(&mut bytes);
         let mut digits = [0; 32];
-        for (pair, byte) in digits.as_chunks_mut().0.iter_mut().zip(bytes) {
-            *pair = lower_hex_digits(byte);
-        }
+        hex::encode_to_slice(bytes, &mut digits).expect("two digits a byte");
         Self::Drawn(digits)
     }
 

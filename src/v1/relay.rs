@@ -1,6 +1,5 @@
 //! The address at which this gateway takes the v2 callbacks of operations that it translated from v1.
 
-use crate::auth::signatures::push_lower_hex;
 use crate::domain::{Direction, MerchantId};
 use crate::store::Digest;
 
@@ -13,7 +12,7 @@ pub fn relay_url(public_url: &str, merchant: &MerchantId, direction: Direction, 
     for piece in [public_url, "/relay/", merchant.as_str(), ".", direction.as_str(), "."] {
         url.push_str(piece);
     }
-    push_lower_hex(&mut url, &order.0);
+    url.push_str(&hex::encode(order.0));
     url
 }
 

@@ -6,7 +6,6 @@ use hmac::Mac as _;
 use http::HeaderValue;
 
 use super::*;
-use crate::auth::signatures::lower_hex;
 use crate::rules::{LoadOptions, Secret, load};
 
 const NOW: UnixMillis = UnixMillis(1_780_000_000_500);
@@ -53,7 +52,7 @@ fn mac(secret: &str, message: &str) -> Vec<u8> {
 }
 
 fn hex(secret: &str, message: &str) -> String {
-    lower_hex(&mac(secret, message))
+    ::hex::encode(mac(secret, message))
 }
 
 fn base64(secret: &str, message: &str) -> String {
@@ -245,7 +244,7 @@ fn a_dialect_is_found_by_its_own_headers() {
     let rules = rules();
     let digest = {
         use sha2::Digest as _;
-        lower_hex(&sha2::Sha256::digest(V1_BODY.as_bytes()))
+        ::hex::encode(sha2::Sha256::digest(V1_BODY.as_bytes()))
     };
     let signature = base64("odd-v1", &format!("/cb?shop=1|{digest}|1780000000"));
     let headers = [("x-odd-key", "odd"), ("x-odd-time", "1780000000"), ("x-odd-mark", signature.as_str())];

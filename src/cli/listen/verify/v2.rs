@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use http::HeaderName;
 
 use super::{Keys, Received, V1_SECRET, Verdict, once, v1_secrets, v2_secrets};
-use crate::auth::signatures::{lower_hex, verify_v2};
+use crate::auth::signatures::verify_v2;
 
 /// The header.
 pub const SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
@@ -45,7 +45,7 @@ fn as_lower_hex(text: &str) -> (String, Option<&'static str>) {
         return (lower, spelling);
     }
     match STANDARD.decode(text) {
-        Ok(bytes) if bytes.len() == 32 => (lower_hex(&bytes), Some("written in base64")),
+        Ok(bytes) if bytes.len() == 32 => (hex::encode(bytes), Some("written in base64")),
         _ => (String::new(), Some("no signature")),
     }
 }
