@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::{HeaderName, Method};
 
 use crate::domain::Status;
+use crate::json::{self, JsonError};
 
 /// A v1 wire format.
 #[derive(Debug)]
@@ -196,9 +197,16 @@ impl Replies {
     /// Whether a text is one JSON value, and one that every reader takes for the same.
     ///
     /// # Errors
-    /// Where it is not; the text shows no value.
-    pub(super) fn check_json(text: &str) -> Result<(), serde_json::Error> {
-        super::strict_json::check(text)
+    /// Where it is not; the text shows no value and no name.
+    pub(super) fn check_json(text: &str) -> Result<(), String> {
+        json::read(text.as_bytes()).map(drop).map_err(|error| match error {
+            JsonError::DuplicateKey(_) => "a member is there twice".to_owned(),
+            JsonError::TooDeep(_) => format!("more than {} levels", json::MAX_DEPTH),
+            JsonError::NotUtf8 | JsonError::ByteOrderMark => "no JSON".to_owned(),
+            JsonError::Malformed(at) | JsonError::Trailing(at) | JsonError::LoneSurrogate(at) => {
+                format!("no JSON at byte {at}")
+            }
+        })
     }
 }
 

@@ -30,7 +30,6 @@ mod secret;
 mod shelf;
 mod shop;
 mod stamp;
-mod strict_json;
 #[cfg(test)]
 mod tests;
 mod validity;
