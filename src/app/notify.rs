@@ -2,6 +2,7 @@
 //! a line for `systemctl status`. Without `NOTIFY_SOCKET` nothing happens.
 //!
 //! Datagrams are sent without blocking and given up after [`PATIENCE`]: whoever supervises must not hold up who serves.
+//! The crate `sd-notify` blocks while the socket is full.
 
 use std::ffi::{OsStr, OsString};
 use std::future::Future;

@@ -1,6 +1,8 @@
 //! The log on stderr: events of `tracing` and one access line a request, through one bounded buffer that a thread of its
 //! own writes out. Nobody who logs ever waits for whoever reads the log: when the buffer is full, lines are dropped and
 //! counted. Lines are whole, whatever mixes.
+//!
+//! `tracing-appender` would bound lines and not bytes, let access lines push out events, and make a system call a line.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
