@@ -1,6 +1,6 @@
 //! Order ids from a text file, one a line, in bounded memory whatever the file holds.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read as _};
 
 use crate::domain::{Invalid, OrderId};
 
@@ -69,27 +69,16 @@ impl<R: BufRead> Lines<R> {
     /// Keeps the next line without its LF. Returns whether it was kept as a whole; `None` at the end of the file.
     fn read_bytes(&mut self) -> io::Result<Option<bool>> {
         self.kept.clear();
-        let (mut whole, mut any) = (true, false);
-        loop {
-            let chunk = match self.source.fill_buf() {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                filled => filled?,
-            };
-            if chunk.is_empty() {
-                return Ok(any.then_some(whole));
-            }
-            any = true;
-            let end = chunk.iter().position(|byte| *byte == b'\n');
-            let part = &chunk[..end.unwrap_or(chunk.len())];
-            let room = part.len().min(LONGEST - self.kept.len());
-            self.kept.extend_from_slice(&part[..room]);
-            whole &= room == part.len();
-            let used = end.map_or(chunk.len(), |end| end + 1);
-            self.source.consume(used);
-            if end.is_some() {
-                return Ok(Some(whole));
-            }
+        let most = LONGEST as u64 + 1;
+        if self.source.by_ref().take(most).read_until(b'\n', &mut self.kept)? == 0 {
+            return Ok(None);
         }
+        let ended = self.kept.pop_if(|byte| *byte == b'\n').is_some();
+        if !ended && self.kept.len() > LONGEST {
+            self.source.skip_until(b'\n')?;
+            return Ok(Some(false));
+        }
+        Ok(Some(true))
     }
 }
 
