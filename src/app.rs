@@ -6,7 +6,6 @@ mod live_tls;
 mod notify;
 mod operations;
 mod reloads;
-mod stamps;
 
 use std::io;
 use std::net::SocketAddr;
@@ -346,7 +345,7 @@ fn go_live(
     if let Some(made) = &keys.create_at
         && keys.keys.is_empty()
     {
-        loader.made(made, clock.now());
+        loader.made(made);
     }
     let rules = LiveRules::new(loader, first, Arc::clone(clock));
     // The authority that was missing until now may be one that the rules trust.

@@ -6,18 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 
-use super::stamps::Stamps;
 use crate::domain::UnixMillis;
 use crate::http::listener::ConnectionRules;
 use crate::http::listener::tls::{ServerTls, TlsError, server_tls};
-use crate::rules::{Gateway, Limits, TlsRules};
+use crate::rules::{Gateway, Limits, Stamp, TlsRules};
 
 /// The settings of new connections; open ones keep theirs.
 pub struct LiveTls {
     settings: Arc<ArcSwap<ConnectionRules>>,
     served: ArcSwap<Served>,
-    /// Of the files, since before they were last read.
-    stamps: Stamps,
+    /// The files, as they were just before they were last read.
+    files: Mutex<Vec<(PathBuf, Option<Stamp>)>>,
     /// Held while files are read: whoever asks what serves does not wait for that.
     refreshing: Mutex<()>,
     room: Room,
@@ -63,14 +62,13 @@ impl LiveTls {
     /// # Errors
     /// It cannot be served.
     pub fn new(gateway: &Gateway, connections: usize) -> Result<Self, TlsError> {
-        let stamps = Stamps::default();
-        stamps.take(files(&gateway.tls));
+        let files = Mutex::new(stamped(&gateway.tls));
         let tls = server_tls(&gateway.tls)?;
         let served = ArcSwap::from_pointee(Served::of(&tls));
         let room = Room { connections, told: AtomicBool::new(false) };
         let first = ConnectionRules { limits: room.fit(&gateway.limits), tls: Some(Arc::new(tls.config)) };
         let settings = Arc::new(ArcSwap::from_pointee(first));
-        Ok(Self { settings, served, stamps, refreshing: Mutex::default(), room })
+        Ok(Self { settings, served, files, refreshing: Mutex::default(), room })
     }
 
     /// Asked by the listener for every connection.
@@ -91,7 +89,7 @@ impl LiveTls {
 
     /// Whether the files that the rules name are others than those that were last read, or than they were then.
     pub fn stale(&self, gateway: &Gateway) -> bool {
-        self.stamps.differ(&files(&gateway.tls))
+        *self.files.lock().unwrap_or_else(PoisonError::into_inner) != stamped(&gateway.tls)
     }
 
     /// Notes why the certificate on disk does not serve, until one does.
@@ -110,7 +108,7 @@ impl LiveTls {
         // Held to the end, so that of two calls at a time the later files win.
         let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         // Before anything is read: what changes from here on is found by its stamp.
-        self.stamps.take(files(&gateway.tls));
+        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = stamped(&gateway.tls);
         let served = self.served.load_full();
         let mut tls = self.settings.load().tls.clone();
         let result = server_tls(&gateway.tls).map(|read| {
@@ -130,4 +128,12 @@ impl LiveTls {
 pub fn files(tls: &TlsRules) -> Vec<PathBuf> {
     let pair = [&tls.certificate, &tls.key].map(Clone::clone);
     pair.into_iter().chain(tls.client_ca.clone()).collect()
+}
+
+fn stamped(tls: &TlsRules) -> Vec<(PathBuf, Option<Stamp>)> {
+    let stamped = |path: PathBuf| {
+        let stamp = Stamp::at(&path);
+        (path, stamp)
+    };
+    files(tls).into_iter().map(stamped).collect()
 }

@@ -6,18 +6,17 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::files::read_bounded;
-use super::shelf::{ContentHash, content_hash};
-use super::stamp::{ReadStamp, Stamp};
-use crate::domain::UnixMillis;
+use super::files::{ContentHash, content_hash, read_bounded};
+use super::stamp::Stamp;
 
 /// The largest file, in bytes. What needs less says so when it reads.
 pub(super) const LARGEST_ELSEWHERE: u64 = 4 << 20;
 
 /// A file as it was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 struct Found {
-    stamp: ReadStamp,
+    /// From before it was read; `None`: it was not there.
+    stamp: Option<Stamp>,
     /// `None`: it could not be read.
     hash: Option<ContentHash>,
     content: Content,
@@ -32,32 +31,11 @@ pub(super) enum Content {
     Public,
 }
 
-/// A file that something was made from, and what it held.
-#[derive(Debug, Clone)]
-pub(super) struct Used {
-    path: PathBuf,
-    hash: ContentHash,
-    content: Content,
-}
-
-/// What was found elsewhere in the last reading, and in the one under way.
+/// The files elsewhere that one load asked for.
 #[derive(Debug, Default)]
-pub(super) struct Elsewhere {
-    before: BTreeMap<PathBuf, Found>,
-    now: BTreeMap<PathBuf, Found>,
-    /// What was read since [`Self::uses`] was last asked.
-    used: Vec<Used>,
-    started: UnixMillis,
-}
+pub(super) struct Elsewhere(BTreeMap<PathBuf, Found>);
 
 impl Elsewhere {
-    /// A reading begins.
-    pub fn begin(&mut self, now: UnixMillis) {
-        self.before = std::mem::take(&mut self.now);
-        self.used.clear();
-        self.started = now;
-    }
-
     /// Reads a file of at most `most` bytes.
     ///
     /// # Errors
@@ -66,72 +44,43 @@ impl Elsewhere {
         let stamp = Stamp::at(path);
         let bytes = read_bounded(path, most);
         let hash = bytes.as_ref().ok().map(|bytes| content_hash(bytes));
-        self.note(path, content, stamp, hash);
-        self.use_again(path);
+        self.0.insert(path.to_owned(), Found { stamp, hash, content });
         bytes
     }
 
     /// Takes note of a file that is not there and need not be, so that it is noticed when it comes.
     pub fn missing(&mut self, path: &Path, content: Content) {
-        self.note(path, content, None, None);
-    }
-
-    /// Says that what was read of a file in this reading is used once more.
-    pub fn use_again(&mut self, path: &Path) {
-        let Some(Found { hash: Some(hash), content, .. }) = self.now.get(path).copied() else { return };
-        self.used.push(Used { path: path.to_owned(), hash, content });
-    }
-
-    fn note(&mut self, path: &Path, content: Content, stamp: Option<Stamp>, hash: Option<ContentHash>) {
-        let stamp = ReadStamp::new(stamp, self.started);
-        self.now.insert(path.to_owned(), Found { stamp, hash, content });
+        self.0.insert(path.to_owned(), Found { stamp: None, hash: None, content });
     }
 
     /// Takes note of what this process itself has put where a file was missing: that is no change.
-    pub fn made(&mut self, path: &Path, now: UnixMillis) {
-        if let Some(found) = self.now.get_mut(path) {
-            found.stamp = ReadStamp::new(Stamp::at(path), now);
-            found.hash = content(path);
+    pub fn made(&mut self, path: &Path) {
+        if let Some(found) = self.0.get_mut(path) {
+            found.stamp = Stamp::at(path);
+            found.hash = read_hash(path);
         }
     }
 
-    /// What was read since this was last asked.
-    pub fn uses(&mut self) -> Vec<Used> {
-        std::mem::take(&mut self.used)
-    }
-
-    /// Whether files still hold what something was made from. Those whose stamps say so are not read.
-    pub fn unchanged(&mut self, used: &[Used]) -> bool {
-        used.iter().all(|used| self.current(&used.path, used.content) == Some(used.hash))
-    }
-
-    fn current(&mut self, path: &Path, holds: Content) -> Option<ContentHash> {
-        if let Some(found) = self.now.get(path) {
-            return found.hash;
-        }
-        let stamp = Stamp::at(path);
-        let hash = match self.before.get(path) {
-            Some(before) if before.stamp.proves(stamp) => before.hash,
-            _ => content(path),
-        };
-        self.note(path, holds, stamp, hash);
-        hash
-    }
-
-    /// What the files hold that are no secret, in the order of their paths.
+    /// Returns the hashes of what is no secret, in the order of the paths.
     pub fn public(&self) -> impl Iterator<Item = ContentHash> {
-        self.now.values().filter(|found| found.content == Content::Public).filter_map(|found| found.hash)
+        self.0.values().filter(|found| found.content == Content::Public).filter_map(|found| found.hash)
     }
 
-    /// Where the files of the last reading are, or should be.
+    /// Returns where the files are, or should be.
     pub fn paths(&self) -> Vec<PathBuf> {
-        self.now.keys().cloned().collect()
+        self.0.keys().cloned().collect()
     }
 
-    /// What all files hold together. It may be told from secrets: it is for comparison in memory, and for nothing else.
+    /// Returns the files that were read, with their stamps and hashes.
+    pub fn read_files(&self) -> impl Iterator<Item = (&Path, Stamp, ContentHash)> {
+        self.0.iter().filter_map(|(path, found)| Some((path.as_path(), found.stamp?, found.hash?)))
+    }
+
+    /// Returns a hash of what all files hold. It may be told from secrets: it is for comparison in memory, and for nothing
+    /// else.
     pub fn hash(&self) -> ContentHash {
         let mut hash = Sha256::new();
-        for (path, found) in &self.now {
+        for (path, found) in &self.0 {
             hash.update((path.as_os_str().len() as u64).to_be_bytes());
             hash.update(path.as_os_str().as_encoded_bytes());
             hash.update(found.hash.unwrap_or_default());
@@ -139,14 +88,13 @@ impl Elsewhere {
         hash.finalize().into()
     }
 
-    /// Whether a file is another than the one that was last read. Only those that had just been changed then are read.
-    pub fn is_stale(&mut self, now: UnixMillis) -> bool {
-        self.now.iter_mut().any(|(path, Found { stamp, hash, .. })| {
-            !stamp.is_still(Stamp::at(path)) || !stamp.still_holds(now, || content(path) == *hash)
-        })
+    /// Whether every file has the stamp that it was read with.
+    pub fn stamps_hold(&self) -> bool {
+        self.0.iter().all(|(path, found)| found.stamp == Stamp::at(path))
     }
 }
 
-fn content(path: &Path) -> Option<ContentHash> {
+/// Returns the hash of what a file holds; `None`: it cannot be read.
+pub(super) fn read_hash(path: &Path) -> Option<ContentHash> {
     read_bounded(path, LARGEST_ELSEWHERE).ok().map(|bytes| content_hash(&bytes))
 }

@@ -6,6 +6,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
+
+use super::problems::Findings;
 use super::stamp::Stamp;
 use crate::domain::ShopCode;
 
@@ -23,6 +26,9 @@ const MOST_LANGUAGES: usize = 64;
 
 /// How many bytes all rule files may have together: their texts are kept.
 pub(super) const MOST_BYTES: u64 = 256 << 20;
+
+/// How often reading starts again because files changed meanwhile.
+const READINGS: usize = 4;
 
 /// How many names all directories may have together, whatever they are, for each file that may be read.
 const NAMES_A_FILE: usize = 4;
@@ -52,7 +58,102 @@ pub(super) enum Role {
 }
 
 /// The files that are there, each with its stamp.
-pub(super) type Listing = BTreeMap<Role, (Arc<Path>, Stamp)>;
+type Listing = BTreeMap<Role, (Arc<Path>, Stamp)>;
+
+/// What tells a file's content apart: its SHA-256.
+pub(super) type ContentHash = [u8; 32];
+
+/// Returns the hash of a content.
+pub(super) fn content_hash(content: &[u8]) -> ContentHash {
+    Sha256::digest(content).into()
+}
+
+/// A rule file's place and content.
+#[derive(Debug)]
+pub(super) struct RuleFile {
+    /// Below the rules directory as the caller named it.
+    pub path: Arc<Path>,
+    /// The text; files that could not be read are not here.
+    pub text: Arc<str>,
+    /// Of the text.
+    pub hash: ContentHash,
+}
+
+/// All rule files that could be read.
+pub(super) type RuleFiles = BTreeMap<Role, RuleFile>;
+
+/// The names and stamps of the rule files at one moment, and what is wrong with the names.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Listed {
+    files: Listing,
+    noted: Vec<Note>,
+}
+
+impl Listed {
+    /// Lists a rules directory.
+    pub fn of(directory: &Path) -> Self {
+        let mut noted = Vec::new();
+        let files = listing(directory, &mut noted);
+        Self { files, noted }
+    }
+
+    /// Returns the stamp of a file that was listed.
+    pub fn stamp(&self, role: &Role) -> Option<Stamp> {
+        self.files.get(role).map(|(_, stamp)| *stamp)
+    }
+
+    fn read(&self) -> (RuleFiles, Vec<Note>) {
+        let (mut files, mut unreadable) = (RuleFiles::new(), Vec::new());
+        for (role, (path, _)) in &self.files {
+            match text(path) {
+                Ok(text) => {
+                    let hash = content_hash(text.as_bytes());
+                    files.insert(role.clone(), RuleFile { path: Arc::clone(path), text: text.into(), hash });
+                }
+                Err(note) => unreadable.push(note),
+            }
+        }
+        (files, unreadable)
+    }
+}
+
+/// Reads the rule files, and how they were listed just before. Files that come, go or change while they are being read make
+/// it start again, so that what is returned was all there at one moment.
+pub(super) fn read(directory: &Path, findings: &mut Findings) -> (RuleFiles, Listed) {
+    let mut listed = Listed::of(directory);
+    let mut readings = 1;
+    loop {
+        let (files, unreadable) = listed.read();
+        let after = Listed::of(directory);
+        if after == listed || readings == READINGS {
+            for Note { path, before, message } in listed.noted.iter().chain(&unreadable) {
+                let file = findings.file(path, before.as_str());
+                findings.distrust(file);
+                findings.add(file, before.len()..before.len(), message);
+            }
+            return (files, listed);
+        }
+        listed = after;
+        readings += 1;
+    }
+}
+
+/// Returns a hash over all file names and contents, and over what is known of files elsewhere; 16 hexadecimal digits.
+pub(super) fn version(directory: &Path, files: &RuleFiles, elsewhere: impl Iterator<Item = ContentHash>) -> Box<str> {
+    let mut hash = Sha256::new();
+    for file in files.values() {
+        let name = file.path.strip_prefix(directory).unwrap_or(&file.path).as_os_str().as_encoded_bytes();
+        hash.update((name.len() as u64).to_be_bytes());
+        hash.update(name);
+        hash.update(file.hash);
+    }
+    for content in elsewhere {
+        hash.update(content);
+    }
+    let digest = hash.finalize();
+    let number = digest.iter().take(8).fold(0_u64, |number, byte| (number << 8) | u64::from(*byte));
+    format!("{number:016x}").into()
+}
 
 /// What is wrong with a file as such.
 #[derive(Debug, PartialEq, Eq)]
@@ -70,7 +171,7 @@ impl Note {
 }
 
 /// The rule files that are there; what has the name of one and cannot be one is noted.
-pub(super) fn listing(directory: &Path, noted: &mut Vec<Note>) -> Listing {
+fn listing(directory: &Path, noted: &mut Vec<Note>) -> Listing {
     let mut lister = Lister::new(noted, MOST_FILES);
     lister.all(directory);
     lister.listing
@@ -234,7 +335,7 @@ fn stem<'a>(name: &'a str, ending: &str) -> Option<&'a str> {
 }
 
 /// The text of a file.
-pub(super) fn text(path: &Path) -> Result<String, Note> {
+fn text(path: &Path) -> Result<String, Note> {
     let bytes =
         read_bounded(path, LARGEST_FILE).map_err(|error| Note::new(path, format!("cannot be read: {error}")))?;
     String::from_utf8(bytes).map_err(|error| {

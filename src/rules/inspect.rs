@@ -16,11 +16,10 @@ use rustls::server::ParsedCertificate;
 use toml::Spanned;
 
 use super::compile::Here;
-use super::files::{Role, read_bounded};
+use super::files::{self, Role, RuleFile, RuleFiles, read_bounded};
 use super::load::compile_once;
 use super::problems::{FileId, Findings, Problem, Span, did_you_mean};
 use super::raw::{self, Field, FromToml, List, RawGateway, RawShop, RawTls};
-use super::shelf::{RuleFile, RuleFiles, Shelf};
 use super::validity::staleness;
 use super::{LoadOptions, RuleSet, TlsRules, compile};
 use crate::domain::{UnixMillis, host_of};
@@ -47,11 +46,10 @@ pub fn inspect(
     serves: &dyn Fn(&TlsRules) -> Result<(), String>,
 ) -> Inspection {
     let mut findings = Findings::default();
-    let mut shelf = Shelf::default();
-    let files = shelf.read(directory, now, &mut findings);
-    let rules = compile_once(directory, files, now, options, &mut findings);
+    let (files, _) = files::read(directory, &mut findings);
+    let rules = compile_once(directory, &files, now, options, &mut findings);
     let known = findings.files();
-    Inspector { findings: &mut findings, known, now, options }.all(files, rules.as_ref(), serves);
+    Inspector { findings: &mut findings, known, now, options }.all(&files, rules.as_ref(), serves);
     match findings.into_problems() {
         Ok(problems) => Inspection { rules, problems },
         Err(refused) => Inspection { rules: None, problems: refused.into_iter().cloned().collect() },

@@ -1,14 +1,19 @@
 //! From a rules directory to a rule set, all or nothing.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::compile::memo::Memo;
 use super::compile::{Task, compile};
-use super::elsewhere::Elsewhere;
+use super::elsewhere::{Elsewhere, read_hash};
+use super::files::{self, ContentHash, Listed, Role, RuleFile, RuleFiles};
 use super::problems::{Findings, Problems};
-use super::shelf::{ContentHash, RuleFiles, Shelf};
-use super::{RuleSet, emptied};
+use super::stamp::Stamp;
+use super::RuleSet;
 use crate::domain::UnixMillis;
+
+/// Why a reload refuses a file that lost all its text.
+const EMPTIED: &str = "the file is empty, and was not: a comment is enough to say that every default is meant";
 
 /// How rules are loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +54,7 @@ pub(super) fn compile_once(
     findings: &mut Findings,
 ) -> Option<RuleSet> {
     let task = Task { directory, files, now, previous: None, check_secrets: options.check_secrets };
-    compile(&task, Memo::default(), &mut Elsewhere::default(), findings).0
+    compile(&task, &mut Elsewhere::default(), findings)
 }
 
 /// A set that nothing refuses, with what was found beside that.
@@ -64,26 +69,52 @@ fn unexplained(directory: &Path) -> Problems {
     findings.into_problems().expect_err("a problem was just added")
 }
 
-/// Loads a rules directory again and again: only what changed is read and compiled.
+/// Returns the files that mean something when they are empty, and are not.
+fn filled(files: &RuleFiles) -> HashSet<Arc<Path>> {
+    let filled = files.iter().filter(|(role, file)| may_be_empty(role) && !is_empty(file));
+    filled.map(|(_, file)| Arc::clone(&file.path)).collect()
+}
+
+/// Notes every file that held text in the rules in force and is empty now: while the process runs that is half a save far
+/// more often than a wish, since editors and scripts truncate a file and write it a moment later. At start an empty file
+/// says what it says. Where that is nothing useful (a merchant without a key, a list without values), it is always refused,
+/// and not here.
+fn refuse_emptied(previous: Option<&RuleSet>, files: &RuleFiles, findings: &mut Findings) {
+    let Some(previous) = previous else { return };
+    for (role, file) in files {
+        if may_be_empty(role) && is_empty(file) && previous.filled.contains(&file.path) {
+            let id = findings.file(&file.path, Arc::clone(&file.text));
+            findings.add(id, 0..0, EMPTIED);
+        }
+    }
+}
+
+/// Whether an empty file of this kind takes every default.
+const fn may_be_empty(role: &Role) -> bool {
+    matches!(role, Role::Gateway | Role::Dialect(_) | Role::PageStyle | Role::PageTexts(_))
+}
+
+fn is_empty(file: &RuleFile) -> bool {
+    file.text.trim_start_matches('\u{feff}').trim().is_empty()
+}
+
+/// Loads a rules directory again and again, and knows whether its files changed meanwhile.
 pub struct Loader {
     directory: PathBuf,
     options: LoadOptions,
-    shelf: Shelf,
+    /// How the last load found the rule files, and those that they name.
+    listed: Listed,
     elsewhere: Elsewhere,
-    memo: Memo,
+    /// The files that had only just been changed then, so that their stamps prove nothing yet.
+    unproven: Vec<(PathBuf, Stamp, ContentHash)>,
 }
 
 impl Loader {
     /// Knows the directory, and has read nothing of it.
     #[must_use]
     pub fn new(directory: &Path, options: LoadOptions) -> Self {
-        Self {
-            directory: directory.into(),
-            options,
-            shelf: Shelf::default(),
-            elsewhere: Elsewhere::default(),
-            memo: Memo::default(),
-        }
+        let (listed, elsewhere) = (Listed::default(), Elsewhere::default());
+        Self { directory: directory.into(), options, listed, elsewhere, unproven: Vec::new() }
     }
 
     /// The rules directory.
@@ -97,29 +128,40 @@ impl Loader {
     /// # Errors
     /// Everything that is wrong with the files.
     pub fn load(&mut self, now: UnixMillis, previous: Option<&RuleSet>) -> Result<RuleSet, Problems> {
-        let mut findings = Findings::default();
-        self.elsewhere.begin(now);
-        let files = self.shelf.read(&self.directory, now, &mut findings);
-        emptied::refuse(previous, files, &mut findings);
-        let filled = emptied::filled(files);
+        let (mut findings, mut elsewhere) = (Findings::default(), Elsewhere::default());
+        let (files, listed) = files::read(&self.directory, &mut findings);
+        refuse_emptied(previous, &files, &mut findings);
         let (directory, check_secrets) = (self.directory.as_path(), self.options.check_secrets);
-        let task = Task { directory, files, now, previous, check_secrets };
-        let before = std::mem::take(&mut self.memo);
-        let (rules, memo) = compile(&task, before, &mut self.elsewhere, &mut findings);
-        self.memo = memo;
+        let task = Task { directory, files: &files, now, previous, check_secrets };
+        let rules = compile(&task, &mut elsewhere, &mut findings);
+        (self.listed, self.elsewhere) = (listed, elsewhere);
+        self.unproven = self.unproven(&files, now);
         let rules = whole(&self.directory, rules, findings)?;
-        Ok(RuleSet { filled, ..rules })
+        Ok(RuleSet { filled: filled(&files), ..rules })
     }
 
-    /// Whether what was read last, good or wrong, is not what is there at `now`: told from names, sizes and times.
+    fn unproven(&self, files: &RuleFiles, now: UnixMillis) -> Vec<(PathBuf, Stamp, ContentHash)> {
+        let files = files.iter().filter_map(|(role, file)| Some((&*file.path, self.listed.stamp(role)?, file.hash)));
+        let fresh = files.chain(self.elsewhere.read_files()).filter(|(_, stamp, _)| stamp.may_hide_a_change(now));
+        fresh.map(|(path, stamp, hash)| (path.to_owned(), stamp, hash)).collect()
+    }
+
+    /// Whether what was read last, good or wrong, is not what is there at `now`: told from names, sizes and times. Only files
+    /// that had just been changed then are read.
     pub fn is_stale(&mut self, now: UnixMillis) -> bool {
-        self.shelf.is_stale(&self.directory, now) || self.elsewhere.is_stale(now)
+        let stale = Listed::of(&self.directory) != self.listed
+            || !self.elsewhere.stamps_hold()
+            || self.unproven.iter().any(|(path, _, hash)| read_hash(path) != Some(*hash));
+        if !stale {
+            self.unproven.retain(|(_, stamp, _)| stamp.may_hide_a_change(now));
+        }
+        stale
     }
 
     /// Takes note of a file that the rules name, that was missing when they were loaded, and that the process itself has
     /// made since: that is no change of the rules. Reads it, and may block.
-    pub fn made(&mut self, path: &Path, now: UnixMillis) {
-        self.elsewhere.made(path, now);
+    pub fn made(&mut self, path: &Path) {
+        self.elsewhere.made(path);
     }
 
     /// What the files elsewhere held when they were last read, secrets too: for comparison in memory alone.
@@ -137,5 +179,27 @@ impl Loader {
 impl std::fmt::Debug for Loader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Loader").field("directory", &self.directory).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_had_just_been_changed_is_read_again_until_its_stamp_proves_something() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("gateway.toml"), "").unwrap();
+        let (soon, late) = (UnixMillis(0), UnixMillis(4_000_000_000_000));
+        let mut loader = Loader::new(directory.path(), LoadOptions::default());
+        loader.load(soon, None).unwrap();
+        let [(_, _, hash)] = &mut loader.unproven[..] else { panic!("one file was just written") };
+        let before = std::mem::take(hash);
+        assert!(loader.is_stale(late), "it was read, and holds something else");
+        loader.unproven[0].2 = before;
+        assert!(!loader.is_stale(soon) && loader.unproven.len() == 1, "it may change once more");
+        assert!(!loader.is_stale(late) && loader.unproven.is_empty(), "it was read when its stamp was settled");
+        loader.load(late, None).unwrap();
+        assert!(loader.unproven.is_empty());
     }
 }

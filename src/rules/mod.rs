@@ -7,17 +7,16 @@ mod describe;
 mod dialect;
 mod diff;
 mod elsewhere;
-mod emptied;
 mod files;
 mod inspect;
 mod json_places;
-mod live;
 mod load;
 mod merchant;
 mod pages;
 mod postgres;
 mod problems;
 mod raw;
+mod reload;
 mod restart;
 mod ruleset;
 mod schema;
@@ -27,7 +26,6 @@ mod schema_shape;
 mod schema_unique;
 mod schema_words;
 mod secret;
-mod shelf;
 mod shop;
 mod stamp;
 #[cfg(test)]
@@ -44,7 +42,6 @@ pub use describe::{FileKind, file_schema};
 pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
 pub use diff::{Change, Effect, Group, ReadRules, Who, diff};
 pub use inspect::{Inspection, inspect};
-pub use live::{LiveRules, ReloadOutcome};
 pub use load::{LoadOptions, Loader, load};
 pub use merchant::{
     AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
@@ -57,6 +54,7 @@ pub use postgres::{PostgresTls, PostgresUrl};
 pub(crate) use problems::did_you_mean;
 pub use problems::{Paint, Place, Problem, Problems, Related, Severity};
 pub(crate) use raw::duration as read_span;
+pub use reload::{LiveRules, ReloadOutcome};
 pub use ruleset::{
     CallbackRules, CallbackSignature, ClientRules, EngineKeys, EngineRules, Gateway, KeyEntry, Limits, PageRules,
     Quota, RemoteEngine, RuleSet, ServerRules, StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,

@@ -59,8 +59,6 @@ pub struct FieldsSchema {
     common: Validator<Sent>,
     /// For merchants with lists of their own.
     own: HashMap<MerchantId, Validator<Sent>>,
-    /// The lists that it names, each once.
-    lists: Vec<String>,
 }
 
 /// What a schema refused: never with the value.
@@ -101,19 +99,13 @@ impl FieldsSchema {
                 own.insert(merchant, validator);
             }
         }
-        let (kept, lists) = (kept.into_iter().collect(), used.into_iter().collect());
-        Ok(Self { kept, defaults, requires_ip, names_ip, common, own, lists })
+        Ok(Self { kept: kept.into_iter().collect(), defaults, requires_ip, names_ip, common, own })
     }
 
     /// The member names that the schema keeps, sorted: its `properties`, and `merchant_user_ip`.
     #[must_use]
     pub fn kept(&self) -> &Arc<[Box<str>]> {
         &self.kept
-    }
-
-    /// The names of the allowed-value lists that the schema names, sorted.
-    pub(super) fn lists(&self) -> &[String] {
-        &self.lists
     }
 
     /// Uses another schema's list of names when it is the same, so that equal lists are kept once.

@@ -39,51 +39,10 @@ impl Stamp {
     }
 
     /// Whether a file that is read at `now` could change once more without another stamp.
-    fn may_hide_a_change(&self, now: UnixMillis) -> bool {
+    pub(super) fn may_hide_a_change(&self, now: UnixMillis) -> bool {
         let changed_ms = self.changed.0.saturating_mul(1000).saturating_add(self.changed.1 / 1_000_000);
         changed_ms.saturating_add(SETTLED_AFTER_MS) > now.0
     }
-}
-
-/// The stamp that a file had when it was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ReadStamp {
-    /// `None`: it was not there.
-    stamp: Option<Stamp>,
-    /// Whether it had only just been changed, so that its stamp proves nothing.
-    fresh: bool,
-}
-
-impl ReadStamp {
-    /// Of a file that is read at `now`, stamped before that: a change in between is seen the next time.
-    pub fn new(stamp: Option<Stamp>, now: UnixMillis) -> Self {
-        Self { stamp, fresh: may_hide(stamp, now) }
-    }
-
-    /// Whether a file with this stamp holds, beyond doubt, what was read.
-    pub fn proves(&self, stamp: Option<Stamp>) -> bool {
-        !self.fresh && self.is_still(stamp)
-    }
-
-    /// Whether the stamp is the same; that proves nothing of a file that had only just been changed.
-    pub fn is_still(&self, stamp: Option<Stamp>) -> bool {
-        self.stamp == stamp
-    }
-
-    /// Whether a file that has the same stamp at `now` holds the same. Asks `is_same`, which reads it, only where the stamp
-    /// proves nothing.
-    pub fn still_holds(&mut self, now: UnixMillis, is_same: impl FnOnce() -> bool) -> bool {
-        if !self.fresh {
-            return true;
-        }
-        let same = is_same();
-        self.fresh = !same || may_hide(self.stamp, now);
-        same
-    }
-}
-
-fn may_hide(stamp: Option<Stamp>, now: UnixMillis) -> bool {
-    stamp.is_some_and(|stamp| stamp.may_hide_a_change(now))
 }
 
 #[cfg(test)]
@@ -107,22 +66,34 @@ mod tests {
     }
 
     #[test]
-    fn only_a_file_whose_stamp_proves_nothing_is_read_again() {
+    fn every_way_of_changing_a_file_gives_another_stamp() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("x");
-        fs::write(&path, "one").unwrap();
-        let stamp = Stamp::at(&path);
-        let changed = UnixMillis(stamp.unwrap().changed.0 * 1000);
-        let (soon, late) = (changed, UnixMillis(changed.0 + 60_000));
-        let mut settled = ReadStamp::new(stamp, late);
-        assert!(settled.proves(stamp) && !settled.proves(None) && settled.is_still(stamp));
-        assert!(settled.still_holds(late, || panic!("it need not be read")));
-        let mut fresh = ReadStamp::new(stamp, soon);
-        assert!(!fresh.proves(stamp) && fresh.is_still(stamp));
-        assert!(!fresh.still_holds(late, || false), "it was read, and holds something else");
-        assert!(fresh.still_holds(soon, || true) && !fresh.proves(stamp), "it may change once more");
-        assert!(fresh.still_holds(late, || true) && fresh.proves(stamp), "it was read when its stamp was settled");
-        let missing = ReadStamp::new(None, soon);
-        assert!(missing.proves(None) && !missing.proves(stamp), "what comes has a stamp");
+        let [file, link, other] = ["file", "link", "other"].map(|name| directory.path().join(name));
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        let changes: [(&str, &dyn Fn()); 5] = [
+            ("made", &|| fs::write(&file, "1").unwrap()),
+            ("longer", &|| fs::write(&file, "12").unwrap()),
+            ("another file of the same time and length", &|| {
+                fs::write(&other, "34").unwrap();
+                let written = fs::metadata(&file).unwrap().modified().unwrap();
+                fs::File::options().write(true).open(&other).unwrap().set_modified(written).unwrap();
+                fs::rename(&other, &file).unwrap();
+            }),
+            ("the same length, and its time put back", &|| {
+                let written = fs::metadata(&file).unwrap().modified().unwrap();
+                // The time of a change has the kernel's granularity, not the clock's.
+                let before = Stamp::at(&file);
+                while Stamp::at(&file) == before {
+                    fs::write(&file, "56").unwrap();
+                    fs::File::options().write(true).open(&file).unwrap().set_modified(written).unwrap();
+                }
+            }),
+            ("gone", &|| fs::remove_file(&file).unwrap()),
+        ];
+        for (what, change) in changes {
+            let before = Stamp::at(&link);
+            change();
+            assert_ne!(Stamp::at(&link), before, "{what}");
+        }
     }
 }

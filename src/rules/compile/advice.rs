@@ -13,7 +13,7 @@ use crate::rules::raw::{Field, List, RawApiKey, RawGateway, RawMerchant};
 use crate::rules::{EngineRules, Gateway, PageRules, ShopAccess, StoreUrl};
 
 /// What warnings about merchants depend on beside their files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Setting {
     /// Whether this process decides on shops; a remote engine has rules of its own.
     decides: bool,

@@ -20,7 +20,6 @@ pub(super) struct Trusted(BTreeMap<PathBuf, Result<Arc<[CertificateDer<'static>]
 impl Trusted {
     fn read(&mut self, path: PathBuf, elsewhere: &mut Elsewhere) -> Result<Arc<[CertificateDer<'static>]>, String> {
         if let Some(known) = self.0.get(&path) {
-            elsewhere.use_again(&path);
             return known.clone();
         }
         let read = read(&path, elsewhere);

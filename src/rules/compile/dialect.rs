@@ -7,17 +7,15 @@ use std::time::Duration;
 use http::{HeaderName, Method};
 use toml::Spanned;
 
-use super::memo::KeptDialect;
 use super::template::{add_reply, environment, payload, unknown_of_reply};
 use super::{BUILT_IN_DIALECT, Context, Here};
-use crate::rules::files::Role;
+use crate::rules::files::{Role, RuleFile};
 use crate::rules::problems::{FileId, Span};
 use crate::rules::raw::{Field, RawDialect, RawReplies, RawRoutes, RawSignature, Route, Words};
-use crate::rules::shelf::RuleFile;
 use crate::rules::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
 
 /// Where the keys of a dialect's file are, for problems between dialects.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default)]
 pub(super) struct DialectPlaces {
     /// The file; `None`: built in.
     pub file: Option<FileId>,
@@ -75,51 +73,24 @@ impl Context<'_> {
         let mut dialects = Dialects { compiled: HashMap::new(), places: HashMap::new() };
         for (role, file) in self.files {
             let Role::Dialect(name) = role else { continue };
-            let (dialect, places) = match self.known_dialect(name, file) {
-                Some((dialect, places)) => (Some(dialect), places),
-                None => self.new_dialect(name, file),
-            };
+            let (dialect, places) = self.dialect_file(name, file);
             dialects.places.insert(name.as_str().into(), places);
             dialects.compiled.insert(name.as_str().into(), dialect);
         }
         if !dialects.compiled.contains_key(BUILT_IN_DIALECT) {
             dialects.places.insert(BUILT_IN_DIALECT.into(), DialectPlaces::default());
-            dialects.compiled.insert(BUILT_IN_DIALECT.into(), Some(self.built_in()));
+            dialects.compiled.insert(BUILT_IN_DIALECT.into(), Some(Arc::new(built_in())));
         }
         dialects
     }
 
-    /// A dialect whose file did not change.
-    fn known_dialect(&mut self, name: &str, file: &RuleFile) -> Option<(Arc<Dialect>, DialectPlaces)> {
-        let known = self.before.dialects.remove(name).filter(|known| known.hash == file.hash)?;
-        let id = self.findings.file(&file.path, Arc::clone(&file.text));
-        let places = DialectPlaces { file: Some(id), ..known.places.clone() };
-        let dialect = Arc::clone(&known.dialect);
-        self.kept.dialects.insert(name.into(), known);
-        Some((dialect, places))
-    }
-
-    fn new_dialect(&mut self, name: &str, file: &RuleFile) -> (Option<Arc<Dialect>>, DialectPlaces) {
-        let found = self.findings.count();
+    fn dialect_file(&mut self, name: &str, file: &RuleFile) -> (Option<Arc<Dialect>>, DialectPlaces) {
         let mut places = DialectPlaces::default();
         let dialect = self.read::<RawDialect>(file).and_then(|(here, raw)| {
             places.file = Some(here.file);
             self.dialect(here, name, &raw, &mut places).map(Arc::new)
         });
-        if let Some(dialect) = &dialect
-            && self.findings.count() == found
-        {
-            let (places, dialect) = (places.clone(), Arc::clone(dialect));
-            self.kept.dialects.insert(name.into(), KeptDialect { hash: file.hash, places, dialect });
-        }
         (dialect, places)
-    }
-
-    /// The dialect that is there when no file has its name: the same one for as long as that is so.
-    fn built_in(&mut self) -> Arc<Dialect> {
-        let kept = self.before.built_in.take().unwrap_or_else(|| Arc::new(built_in()));
-        self.kept.built_in = Some(Arc::clone(&kept));
-        kept
     }
 
     fn dialect(&mut self, here: Here<'_>, name: &str, raw: &RawDialect, places: &mut DialectPlaces) -> Option<Dialect> {

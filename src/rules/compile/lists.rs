@@ -5,10 +5,8 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::Context;
-use super::memo::KeptList;
-use crate::rules::files::Role;
+use crate::rules::files::{Role, RuleFile};
 use crate::rules::schema::{AllowedValues, Lists};
-use crate::rules::shelf::RuleFile;
 
 impl Context<'_> {
     /// All lists of the rules directory.
@@ -16,7 +14,7 @@ impl Context<'_> {
         let mut lists = Lists::default();
         for (role, file) in self.files {
             let Role::List { merchant, name } = role else { continue };
-            let values = self.list(role, file);
+            let values = self.list(file);
             match merchant {
                 Some(merchant) => lists.own.entry(name.clone()).or_default().insert(merchant.clone(), values),
                 None => lists.common.insert(name.clone(), values),
@@ -34,19 +32,13 @@ impl Context<'_> {
         lists
     }
 
-    fn list(&mut self, role: &Role, file: &RuleFile) -> AllowedValues {
-        let known = self.before.lists.remove(role).filter(|kept| kept.hash == file.hash);
-        let kept = known.unwrap_or_else(|| {
-            let values = values(&file.text);
-            KeptList { hash: file.hash, values: Arc::new(values) }
-        });
-        let values = Arc::clone(&kept.values);
+    fn list(&mut self, file: &RuleFile) -> AllowedValues {
+        let values = values(&file.text);
         if values.is_empty() {
             // A list without values refuses every request; far more often the file was just truncated.
             self.findings.add_unreadable(&file.path, "the list has no values");
         }
-        self.kept.lists.insert(role.clone(), kept);
-        values
+        Arc::new(values)
     }
 }
 

@@ -10,13 +10,11 @@ use jiff::fmt::rfc2822::DateTimePrinter;
 use jiff::tz::TimeZone;
 use toml::Spanned;
 
-use super::memo::KeptMerchant;
 use super::{BUILT_IN_DIALECT, Context, Here, Parts};
 use crate::domain::{Amount, Bucket, CallbackUrl, Currency, MerchantId, ShopCode};
-use crate::rules::files::Role;
+use crate::rules::files::{Role, RuleFile};
 use crate::rules::problems::{FileId, Span, did_you_mean, quoted};
 use crate::rules::raw::{List, Mode, RawApiKey, RawBalance, RawMerchant, RawShopAccess, RawV1};
-use crate::rules::shelf::RuleFile;
 use crate::rules::{
     AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Quota, RateLimit, ShopAccess, UnknownFields,
     V1Rules,
@@ -32,62 +30,11 @@ impl Context<'_> {
         for (role, file) in self.files {
             let Role::Merchant(name) = role else { continue };
             let Ok(id) = MerchantId::new(name) else { continue };
-            let merchant = self.known_merchant(&id, file, parts, &mut seen);
-            if let Some(merchant) = merchant.or_else(|| self.new_merchant(&id, file, parts, &mut seen)) {
-                merchants.insert(id, merchant);
+            if let Some(merchant) = self.merchant_file(&id, file, parts, &mut seen) {
+                merchants.insert(id, Arc::new(merchant));
             }
         }
         merchants
-    }
-
-    /// A merchant that nothing changed for, with the use of its rate limits.
-    fn known_merchant(
-        &mut self,
-        id: &MerchantId,
-        file: &RuleFile,
-        parts: &Parts,
-        seen: &mut SeenKeys,
-    ) -> Option<Arc<Merchant>> {
-        let same = |known: &KeptMerchant| known.hash == file.hash && self.before.setting == Some(self.setting);
-        let known = self.before.merchants.remove(id).filter(same)?;
-        let merchant = Arc::clone(&known.merchant);
-        let same_shop = |access: &ShopAccess| {
-            let now = parts.shops.get(&access.shop.code).and_then(Option::as_ref);
-            now.is_some_and(|now| Arc::ptr_eq(now, &access.shop))
-        };
-        let dialect = parts.dialects.get(&merchant.v1.dialect.name).and_then(Option::as_ref);
-        if !merchant.shops.values().all(same_shop)
-            || !dialect.is_some_and(|now| Arc::ptr_eq(now, &merchant.v1.dialect))
-            || merchant.api_keys.iter().any(|key| seen.contains_key(&key.key))
-            || !self.elsewhere.unchanged(&known.elsewhere)
-        {
-            return None;
-        }
-        let here = self.findings.file(&file.path, Arc::clone(&file.text));
-        for (key, span) in merchant.api_keys.iter().zip(&known.keys) {
-            seen.insert(key.key.clone(), (here, span.clone()));
-        }
-        self.kept.merchants.insert(id.clone(), known);
-        Some(merchant)
-    }
-
-    fn new_merchant(
-        &mut self,
-        id: &MerchantId,
-        file: &RuleFile,
-        parts: &Parts,
-        seen: &mut SeenKeys,
-    ) -> Option<Arc<Merchant>> {
-        let found = self.start_thing();
-        let merchant = Arc::new(self.merchant_file(id, file, parts, seen)?);
-        let elsewhere = self.elsewhere.uses();
-        if self.is_whole(found) {
-            let place = |key: &ApiKey| seen.get(&key.key).map(|(_, span)| span.clone()).unwrap_or_default();
-            let keys = merchant.api_keys.iter().map(place).collect();
-            let kept = KeptMerchant { hash: file.hash, keys, elsewhere, merchant: Arc::clone(&merchant) };
-            self.kept.merchants.insert(id.clone(), kept);
-        }
-        Some(merchant)
     }
 
     fn merchant_file(
@@ -134,7 +81,6 @@ impl Context<'_> {
         for (code, access) in raw.shops.get().map_or(&[][..], |shops| &shops.0) {
             let Some((code, shop)) = parts.shops.get_key_value(code.get_ref().as_str()) else {
                 if self.findings.unread("shops", &format!("{}.toml", code.get_ref())) {
-                    self.lacking = true;
                     continue;
                 }
                 let suggestion = did_you_mean(code.get_ref(), parts.shops.keys().map(ShopCode::as_str));
@@ -142,7 +88,6 @@ impl Context<'_> {
                 self.findings.add_with(here.file, code.span(), message, suggestion);
                 continue;
             };
-            self.lacking |= shop.is_none();
             if let Some(shop) = shop {
                 let RawShopAccess { payin, payout } = access;
                 let access = ShopAccess { shop: Arc::clone(shop), payin: payin.or(true), payout: payout.or(true) };

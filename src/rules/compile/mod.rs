@@ -7,7 +7,6 @@ mod checks;
 mod dialect;
 mod gateway;
 pub(super) mod lists;
-pub(super) mod memo;
 mod merchant;
 pub(crate) mod pages;
 mod provider;
@@ -24,13 +23,12 @@ use std::sync::Arc;
 use self::advice::Setting;
 use self::certificates::Trusted;
 pub(super) use self::gateway::tls_rules;
-use self::memo::Memo;
 pub(super) use self::secrets::store_key;
 use super::elsewhere::Elsewhere;
+use super::files::{RuleFile, RuleFiles, version};
 use super::pages::Brand;
 use super::problems::{FileId, Findings, Span};
 use super::raw::{self, Field, FromToml};
-use super::shelf::{RuleFile, RuleFiles, version};
 use super::{Dialect, KeyEntry, RuleSet, Shop};
 use crate::domain::{MerchantId, ShopCode, UnixMillis, deceives};
 
@@ -46,14 +44,9 @@ struct Context<'a> {
     files: &'a RuleFiles,
     check_secrets: bool,
     previous: Option<&'a RuleSet>,
-    /// What the last compilation made and this one has not taken over, and what of this one the next may take over.
-    before: Memo,
-    kept: Memo,
     elsewhere: &'a mut Elsewhere,
     trusted: Trusted,
     setting: Setting,
-    /// Whether what is being compiled names something that is wrong in its own place, and told there alone.
-    lacking: bool,
 }
 
 /// A file that is being compiled.
@@ -71,29 +64,16 @@ impl Here<'_> {
 }
 
 impl<'a> Context<'a> {
-    fn new(task: &Task<'a>, before: Memo, elsewhere: &'a mut Elsewhere, findings: &'a mut Findings) -> Self {
+    fn new(task: &Task<'a>, elsewhere: &'a mut Elsewhere, findings: &'a mut Findings) -> Self {
         let Task { files, previous, check_secrets, .. } = *task;
-        let (kept, trusted, setting) = (Memo::default(), Trusted::default(), Setting::of(None));
-        let lacking = false;
-        Self { findings, files, check_secrets, previous, before, kept, elsewhere, trusted, setting, lacking }
+        let (trusted, setting) = (Trusted::default(), Setting::of(None));
+        Self { findings, files, check_secrets, previous, elsewhere, trusted, setting }
     }
 }
 
 impl Context<'_> {
     fn problem(&mut self, here: Here<'_>, span: Span, message: impl Into<String>) {
         self.findings.add(here.file, span, message);
-    }
-
-    /// Begins with a thing that may be kept; see [`Self::is_whole`].
-    fn start_thing(&mut self) -> usize {
-        self.lacking = false;
-        self.elsewhere.uses();
-        self.findings.count()
-    }
-
-    /// Whether nothing is wrong with the thing that was begun when so much was found, so that it may be kept.
-    fn is_whole(&self, found: usize) -> bool {
-        self.findings.count() == found && !self.lacking
     }
 
     /// Reads a TOML file, and compiles it when it could be read.
@@ -135,20 +115,12 @@ pub(super) struct Task<'a> {
     pub check_secrets: bool,
 }
 
-/// Compiles the files of a rules directory. What did not change is taken over from `before`, which the last compilation made,
-/// whatever became of it. The set is of use only when nothing was found that refuses it; what can be taken over by the next
-/// compilation is of use in any case.
-pub(super) fn compile(
-    task: &Task<'_>,
-    before: Memo,
-    elsewhere: &mut Elsewhere,
-    findings: &mut Findings,
-) -> (Option<RuleSet>, Memo) {
+/// Compiles the files of a rules directory. The set is of use only when nothing was found that refuses it.
+pub(super) fn compile(task: &Task<'_>, elsewhere: &mut Elsewhere, findings: &mut Findings) -> Option<RuleSet> {
     let Task { directory, files, .. } = *task;
-    let mut context = Context::new(task, before, elsewhere, findings);
+    let mut context = Context::new(task, elsewhere, findings);
     let gateway = context.gateway(directory);
     context.setting = Setting::of(gateway.as_ref());
-    context.kept.setting = Some(context.setting);
     let pages = match &gateway {
         Some(gateway) => context.customers_pages(&gateway.pages.language, &gateway.pages.brand),
         None => context.customers_pages(pages::FIRST, &Brand::default()),
@@ -158,8 +130,8 @@ pub(super) fn compile(
     let parts = Parts { shops, dialects: dialects.compiled };
     let merchants = context.merchants(&parts);
     let v1_routes = context.routes(&parts, &dialects.places, &merchants);
-    let Context { kept, elsewhere, findings, .. } = context;
-    let rules = gateway.filter(|_| !findings.refuse()).map(|gateway| RuleSet {
+    let Context { elsewhere, findings, .. } = context;
+    gateway.filter(|_| !findings.refuse()).map(|gateway| RuleSet {
         version: version(directory, files, elsewhere.public()),
         loaded_at: task.now,
         gateway,
@@ -171,8 +143,7 @@ pub(super) fn compile(
         pages: Arc::new(pages),
         warnings: Vec::new(),
         filled: HashSet::new(),
-    });
-    (rules, kept)
+    })
 }
 
 fn api_keys(merchants: &HashMap<MerchantId, Arc<super::Merchant>>) -> HashMap<Box<str>, KeyEntry> {

@@ -10,12 +10,12 @@ use toml::Spanned;
 use super::{Context, Here};
 use crate::rules::color::{Color, LEAST_CONTRAST};
 use crate::rules::elsewhere::Content;
-use crate::rules::files::Role;
+use crate::rules::files::{Role, RuleFile};
 use crate::rules::pages::tag::{canonical, shortened};
 use crate::rules::pages::{Brand, LIGHT_FIELD, Language, Pages, TextDirection};
 use crate::rules::problems::{Findings, did_you_mean, quoted};
 use crate::rules::raw::{self, Field, RawPages, RawTexts, Separator, TABLES};
-use crate::rules::shelf::RuleFile;
+
 
 /// The language for customers who ask for none of the others, unless the rules name another one. It has every text, so
 /// that it can stand in for any.

@@ -6,15 +6,13 @@ use std::sync::Arc;
 use serde_json::Value;
 use toml::Spanned;
 
-use super::memo::{KeptSchema, KeptShop, UsedLists};
 use super::{Context, Here};
 use crate::domain::{Direction, ShopCode};
-use crate::rules::files::Role;
+use crate::rules::files::{ContentHash, Role, RuleFile};
 use crate::rules::json_places::Places;
 use crate::rules::problems::{did_you_mean, quoted};
 use crate::rules::raw::{Field, RawAccount, RawChecks, RawPayout, RawShop};
 use crate::rules::schema::Lists;
-use crate::rules::shelf::RuleFile;
 use crate::rules::{AccountRule, FieldsSchema, Shop, ShopSide};
 
 /// How large a compiled pattern may be, in bytes.
@@ -25,49 +23,26 @@ struct Schemas {
     lists: Lists,
     /// Lists of kept names, each once.
     kept_names: HashSet<Arc<[Box<str>]>>,
+    /// By text: shops share one of the same text.
+    compiled: HashMap<(ContentHash, Direction), Arc<FieldsSchema>>,
 }
 
 impl Context<'_> {
     pub(super) fn shops(&mut self) -> HashMap<ShopCode, Option<Arc<Shop>>> {
-        let mut schemas = Schemas { lists: self.lists(), kept_names: HashSet::new() };
+        let mut schemas = Schemas { lists: self.lists(), kept_names: HashSet::new(), compiled: HashMap::new() };
         let mut shops = HashMap::new();
         for (role, file) in self.files {
             let Role::Shop(name) = role else { continue };
             let Ok(code) = ShopCode::new(name) else { continue };
-            let shop = self.known_shop(&code, file, &mut schemas).or_else(|| self.new_shop(&code, file, &mut schemas));
+            let shop = self.shop_file(&code, file, &mut schemas);
             shops.insert(code, shop);
         }
         shops
     }
 
-    /// A shop that nothing changed for.
-    fn known_shop(&mut self, code: &ShopCode, file: &RuleFile, schemas: &mut Schemas) -> Option<Arc<Shop>> {
-        let known = self.before.shops.remove(code).filter(|known| known.hash == file.hash)?;
-        for (direction, name, schema) in &known.schemas {
-            let file = self.files.get(&Role::Schema(name.clone()))?;
-            if !Arc::ptr_eq(schema, &self.known_schema(file, *direction, schemas)?) {
-                return None;
-            }
-        }
-        if !self.elsewhere.unchanged(&known.elsewhere) {
-            return None;
-        }
-        let shop = Arc::clone(&known.shop);
-        self.kept.shops.insert(code.clone(), known);
-        Some(shop)
-    }
-
-    fn new_shop(&mut self, code: &ShopCode, file: &RuleFile, schemas: &mut Schemas) -> Option<Arc<Shop>> {
-        let found = self.start_thing();
+    fn shop_file(&mut self, code: &ShopCode, file: &RuleFile, schemas: &mut Schemas) -> Option<Arc<Shop>> {
         let (here, raw) = self.read::<RawShop>(file)?;
-        let shop = Arc::new(self.shop(here, code, &raw, schemas)?);
-        let elsewhere = self.elsewhere.uses();
-        if self.is_whole(found) {
-            let schemas = named_schemas(&raw, &shop);
-            let kept = KeptShop { hash: file.hash, schemas, elsewhere, shop: Arc::clone(&shop) };
-            self.kept.shops.insert(code.clone(), kept);
-        }
-        Some(shop)
+        self.shop(here, code, &raw, schemas).map(Arc::new)
     }
 
     fn shop(&mut self, here: Here<'_>, code: &ShopCode, raw: &RawShop, schemas: &mut Schemas) -> Option<Shop> {
@@ -137,37 +112,18 @@ impl Context<'_> {
         let named = field.given()?;
         let name = schema_name(named.get_ref());
         let Some(file) = self.files.get(&Role::Schema(name.to_owned())) else {
-            if self.findings.unread("shops", name) {
-                self.lacking = true;
-            } else {
+            if !self.findings.unread("shops", name) {
                 self.missing_schema(here, named, name);
             }
             return None;
         };
-        self.known_schema(file, direction, schemas).or_else(|| self.new_schema(file, direction, schemas))
+        if let Some(schema) = schemas.compiled.get(&(file.hash, direction)) {
+            return Some(Arc::clone(schema));
+        }
+        self.schema_file(file, direction, schemas)
     }
 
-    /// A schema that was compiled before, for whichever shop, and whose lists are the same.
-    fn known_schema(
-        &mut self,
-        file: &RuleFile,
-        direction: Direction,
-        schemas: &mut Schemas,
-    ) -> Option<Arc<FieldsSchema>> {
-        let key = (file.hash, direction);
-        if let Some(kept) = self.kept.schemas.get(&key) {
-            return Some(Arc::clone(&kept.schema));
-        }
-        let known = self.before.schemas.remove(&key).filter(|known| known.lists.still_hold(&schemas.lists))?;
-        if !schemas.kept_names.contains(known.schema.kept()) {
-            schemas.kept_names.insert(Arc::clone(known.schema.kept()));
-        }
-        let schema = Arc::clone(&known.schema);
-        self.kept.schemas.insert(key, known);
-        Some(schema)
-    }
-
-    fn new_schema(
+    fn schema_file(
         &mut self,
         file: &RuleFile,
         direction: Direction,
@@ -192,9 +148,7 @@ impl Context<'_> {
                 schema.share_kept(&mut schemas.kept_names);
                 let schema = Arc::new(schema);
                 if self.findings.count() == found {
-                    let lists = UsedLists::of(schema.lists().iter().map(String::as_str), &schemas.lists);
-                    let kept = KeptSchema { lists, schema: Arc::clone(&schema) };
-                    self.kept.schemas.insert((file.hash, direction), kept);
+                    schemas.compiled.insert((file.hash, direction), Arc::clone(&schema));
                 }
                 Some(schema)
             }
@@ -222,17 +176,6 @@ impl Context<'_> {
 /// The file that a shop means by the name of a schema.
 fn schema_name(named: &str) -> &str {
     named.strip_prefix("./").unwrap_or(named)
-}
-
-/// The schemas of a shop with the names that its file has for them.
-fn named_schemas(raw: &RawShop, shop: &Shop) -> Vec<(Direction, String, Arc<FieldsSchema>)> {
-    let payin = raw.payin.get().and_then(|side| side.schema.get());
-    let payout = raw.payout.get().and_then(|side| side.schema.get());
-    let sides = [(Direction::Payin, payin, &shop.payin), (Direction::Payout, payout, &shop.payout)];
-    let named = sides.into_iter().filter_map(|(direction, named, side)| {
-        Some((direction, schema_name(named?).to_owned(), Arc::clone(side.schema.as_ref()?)))
-    });
-    named.collect()
 }
 
 /// The byte that a line and column of the JSON parser mean; its columns count bytes.

@@ -13,10 +13,9 @@ use super::schema::Schema;
 use super::settings::{Settings, Value};
 use crate::domain::{Direction, UnixMillis};
 use crate::rules::compile::{BUILT_IN_DIALECT, lists};
-use crate::rules::files::{self, Role};
+use crate::rules::files::{self, Role, RuleFiles};
 use crate::rules::load::{compile_once, whole};
 use crate::rules::problems::Findings;
-use crate::rules::shelf::{RuleFiles, Shelf};
 use crate::rules::{EngineRules, LoadOptions, Problem, Problems, ProviderRules, RuleSet};
 
 /// A merchant's file.
@@ -51,11 +50,10 @@ impl ReadRules {
     /// Everything that is wrong with the files.
     pub fn read(directory: &Path, now: UnixMillis) -> Result<Self, Problems> {
         let mut findings = Findings::default();
-        let mut shelf = Shelf::default();
-        let files = shelf.read(directory, now, &mut findings);
-        let rules = compile_once(directory, files, now, LoadOptions { check_secrets: false }, &mut findings);
+        let (files, _) = files::read(directory, &mut findings);
+        let rules = compile_once(directory, &files, now, LoadOptions { check_secrets: false }, &mut findings);
         let rules = whole(directory, rules, findings)?;
-        Ok(Self::of(rules, files))
+        Ok(Self::of(rules, &files))
     }
 
     /// What is no reason to refuse the rules, and would fail requests.

@@ -1,7 +1,6 @@
 //! Tests of the rule files as a whole: directories in, rule sets or problems out.
 
 mod advice;
-mod again;
 mod checks;
 mod defaults;
 mod described;

@@ -8,6 +8,9 @@ use super::*;
 use crate::clock::ManualClock;
 use crate::rules::{LiveRules, ReloadOutcome, Watched, Watcher};
 
+/// A moment at which every file was left alone for long enough, so that its stamp is trusted.
+const LATER: UnixMillis = UnixMillis(4_000_000_000_000);
+
 fn live(rules: &Rules) -> Arc<LiveRules> {
     let clock = Arc::new(ManualClock::at(UnixMillis(7)));
     let (loader, first) = rules.loader();
@@ -189,6 +192,28 @@ fn what_changed_since_the_last_reading_is_stale() {
         live.reload();
         assert!(!live.stale(), "read, {what}");
     }
+}
+
+#[test]
+fn what_is_kept_elsewhere_is_read_again() {
+    let rules = Rules::small().with("merchants/m.toml", MERCHANT.replace("\"two\"", "\"file:../../two.key\""));
+    fs::write(rules.0.path().join("two.key"), "old").unwrap();
+    let mut loader = Loader::new(&rules.path(), LoadOptions::default());
+    let first = loader.load(LATER, None).unwrap();
+    let secret = |rules: &RuleSet| rules.api_key("k").unwrap().api_key().v2_secrets.clone().unwrap();
+    assert_eq!(secret(&first).signing().expose(), b"old");
+    assert!(!loader.is_stale(LATER));
+    let before = loader.hash_elsewhere();
+    fs::write(rules.0.path().join("two.key"), "another").unwrap();
+    assert!(loader.is_stale(LATER));
+    let second = loader.load(LATER, Some(&first)).unwrap();
+    assert_eq!(secret(&second).signing().expose(), b"another");
+    assert_eq!(first.version, second.version, "the version tells nothing of secrets");
+    assert_ne!(loader.hash_elsewhere(), before);
+    fs::remove_file(rules.0.path().join("two.key")).unwrap();
+    assert!(loader.is_stale(LATER));
+    assert!(loader.load(LATER, Some(&second)).unwrap_err().to_string().contains("does not exist"));
+    assert!(loader.files_elsewhere().contains(&rules.0.path().join("two.key")), "it is waited for");
 }
 
 /// Waits until something holds; fails when it does not for much longer than it ever takes.

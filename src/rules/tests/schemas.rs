@@ -1,5 +1,7 @@
 //! The schemas of `fields`: what they keep, add and refuse, and in which words.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::*;
@@ -63,7 +65,7 @@ fn names_are_kept_sorted_and_once() {
     let first = rules.shops["s"].payin.schema.as_ref().unwrap().kept();
     let second = rules.shops["t"].payout.schema.as_ref().unwrap().kept();
     assert_eq!(first.iter().map(|name| &**name).collect::<Vec<_>>(), ["a", "b", "merchant_user_ip"]);
-    assert!(std::sync::Arc::ptr_eq(first, second));
+    assert!(Arc::ptr_eq(first, second));
 }
 
 #[test]
@@ -305,4 +307,17 @@ fn lists_hold_wherever_a_schema_stands() {
             assert!(!fits(merchant, refused.clone()), "{merchant} {refused}");
         }
     }
+}
+
+#[test]
+fn shops_share_a_schema_of_the_same_text() {
+    let schema = "{\"properties\": {\"note\": {\"type\": \"string\"}}}";
+    let shop = |name: &str| format!("{SHOP}[payin]\nschema = \"{name}\"\n");
+    let rules = Rules::small().with("shops/one.json", schema).with("shops/copy.json", schema);
+    for (code, name) in [("a", "one.json"), ("b", "./one.json"), ("c", "copy.json")] {
+        rules.put(&format!("shops/{code}.toml"), shop(name));
+    }
+    let set = rules.load();
+    let schema = |code: &str| set.shops[code].payin.schema.as_ref().unwrap();
+    assert!(Arc::ptr_eq(schema("a"), schema("b")) && Arc::ptr_eq(schema("a"), schema("c")));
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
-use super::shelf::ContentHash;
+use super::files::ContentHash;
 use super::{Loader, Problems, RuleSet, restart};
 use crate::clock::Clock;
 
