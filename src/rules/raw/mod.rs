@@ -263,13 +263,6 @@ pub(super) fn read<T: FromToml>(text: &str, file: FileId, findings: &mut Finding
     T::from_toml(&document, &mut Reader { findings, file, path: Vec::new() })
 }
 
-/// Reads one value of a file that was found right; `None` when it is not of this type after all.
-pub(super) fn value<T: FromToml>(value: &Spanned<DeValue<'_>>) -> Option<T> {
-    let mut findings = Findings::default();
-    let file = findings.file(std::path::Path::new(""), "");
-    T::from_toml(value, &mut Reader { findings: &mut findings, file, path: Vec::new() })
-}
-
 /// Declares a table: a struct with one [`Field`] for each key, read by the keys' names, and the JSON Schema that editors
 /// check it by. The docs of a key are what they show for it, in Markdown, so they are written for operators.
 ///
