@@ -572,7 +572,7 @@ fn entry(path: &str, text: &str, folder: &Path) -> Entry {
         }
         _ if is_secret(path) => {
             if !text.starts_with("env:") && !text.starts_with("file:") {
-                shown = "a literal secret".to_owned();
+                "a literal secret".clone_into(&mut shown);
             }
             text.to_owned()
         }
@@ -583,7 +583,7 @@ fn entry(path: &str, text: &str, folder: &Path) -> Entry {
         _ => text.to_owned(),
     };
     if path.starts_with("replies.") {
-        shown = "a template".to_owned();
+        "a template".clone_into(&mut shown);
     }
     Entry { same, shown }
 }

@@ -99,7 +99,7 @@ impl LiveRules {
     }
 
     /// Whether the files are others than those that were last read, good or wrong: told from their names, sizes and
-    /// times, without reading any. `false` while a reload runs.
+    /// times; only those that had just been changed then are read. `false` while a reload runs.
     #[must_use]
     pub fn stale(&self) -> bool {
         self.reading.try_lock().is_ok_and(|mut reading| reading.loader.is_stale(self.clock.now()))

@@ -172,15 +172,9 @@ impl State {
             EventKind::Access(AccessKind::Close(AccessMode::Write)) if places.reads(path) => {
                 self.changed(at).end(at, |open| open == path);
             }
-            // Reading is no change: every reload reads.
-            EventKind::Access(_) => {}
-            EventKind::Modify(ModifyKind::Data(_)) => {
-                if places.reads(path) {
-                    self.changed(at).written(path);
-                }
-            }
-            // Both of its names were told one by one.
-            EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => {}
+            EventKind::Modify(ModifyKind::Data(_)) if places.reads(path) => self.changed(at).written(path),
+            // Reading is no change, since every reload reads; both names of a rename were told one by one.
+            EventKind::Access(_) | EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Name(RenameMode::Both)) => {}
             EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {
                 let is_file = is_file(path);
                 if places.reads(path) || (places.in_rules(path) && !is_file) {
@@ -458,14 +452,9 @@ impl Follower {
     /// Returns where an absolute path ends, whether that exists or not; it and every link on the way are watched.
     fn end(&mut self, path: &Path) -> PathBuf {
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
-        let at = match self.ends.get(directory) {
-            Some(end) => end.clone(),
-            None => {
-                let end = self.walk(PathBuf::new(), directory);
-                self.ends.insert(directory.to_owned(), end.clone());
-                end
-            }
-        };
+        let known = self.ends.get(directory).cloned();
+        let at = known.unwrap_or_else(|| self.walk(PathBuf::new(), directory));
+        self.ends.insert(directory.to_owned(), at.clone());
         let end = self.walk(at, Path::new(name));
         self.add(&end);
         end
