@@ -204,6 +204,7 @@ fn told(path: &str) -> (Told, &'static str) {
         "checks.refused_accounts" | "checks.refused_addresses" => {
             (Entries(Refuses, Allows), "operations of these are created FAILED")
         }
+        "admin.hosts" => (Entries(Allows, Refuses), "by which names the admin listener may be asked"),
         "clients.trusted_proxies" => (Entries(Refuses, Refuses), "whose X-Forwarded-For is believed"),
         "server.listen" => (As(Refuses), "callers reach it there alone"),
         "server.public_url" => (As(Refuses), "new links begin with it"),
@@ -561,6 +562,7 @@ fn entry(path: &str, text: &str, folder: &Path) -> Entry {
         | "signature.signature"
         | "signature.timestamp"
         | "engine.callback_signature.header"
+        | "admin.hosts"
         | "currency"
         | "pages.language" => text.to_ascii_lowercase(),
         "payin.schema" | "payout.schema" => text.strip_prefix("./").unwrap_or(text).to_owned(),
@@ -919,8 +921,16 @@ fn pages(old: &ReadRules, new: &ReadRules) -> Group {
                     group.tell(&file, Neither, key, format!("language {tag}: {names} changed"));
                 }
             }
-            (None, _) => group.tell(&file, Allows, "", format!("language {tag} is new")),
-            _ => group.tell(&file, TakesAway, "", format!("language {tag} is removed")),
+            (None, _) => {
+                let instead = &old.rules.pages.language(tag).tag;
+                let what = format!("language {tag} is added: customers who ask for it no longer read {instead}");
+                group.tell(&file, Allows, "", what);
+            }
+            _ => {
+                let instead = &new.rules.pages.language(tag).tag;
+                let what = format!("language {tag} is removed: customers who ask for it read {instead}");
+                group.tell(&file, TakesAway, "", what);
+            }
         }
     }
     group

@@ -33,6 +33,7 @@ const CHOICES: Choices = &[
     (GATEWAY, "tls.key", &["", "\"./../certs/server.key\"", "\"x.key\""]),
     (GATEWAY, "tls.generate", &["", "false", "true"]),
     (GATEWAY, "admin.listen", &["", "\"127.0.0.1:9090\"", "\"127.0.0.1:2\""]),
+    (GATEWAY, "admin.hosts", &["", "[]", "[\"a.example\"]", "[\"A.example\"]", "[\"a.example\", \"b.example\"]"]),
     (GATEWAY, "admin.token", &["", "\"one\"", "[\"one\"]", "[\"one\", \"two\"]", "[\"two\", \"one\"]", "\"two\""]),
     (
         GATEWAY,
@@ -232,6 +233,7 @@ fn meaning(rules: &Rules, set: &RuleSet) -> String {
     let proxies = addresses(&AddressSet::new(gateway.clients.trusted_proxies.iter().copied()));
     let lifetimes = (gateway.pages.link_lifetime, gateway.pages.return_lifetime);
     writeln!(said, "{:?} {:?} {:?}", gateway.server, gateway.tls, gateway.admin_listen).unwrap();
+    writeln!(said, "{:?}", gateway.admin_hosts).unwrap();
     writeln!(said, "{tokens:?} {keys:?} {:?} {lifetimes:?} {:?}", gateway.engine, gateway.callbacks).unwrap();
     writeln!(said, "{:?} {:?} {proxies}", gateway.limits, gateway.clients.proxy_protocol).unwrap();
     writeln!(said, "{:?} {:?}", gateway.pages.language, set.pages.language("").tag).unwrap();

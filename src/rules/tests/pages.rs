@@ -252,9 +252,9 @@ fn changes_of_pages_are_told() {
     assert_eq!(
         told,
         [
-            "TakesAway pages/it.toml \"\" language it is gone: customers who ask for it read en",
-            "Allows pages/pt-BR.toml \"\" language pt-BR is new: customers who ask for it read it, and no longer en",
-            "Neither pages/en.toml \"\" language en: busy.title and decimal are others now",
+            "TakesAway pages/it.toml \"\" language it is removed: customers who ask for it read en",
+            "Allows pages/pt-BR.toml \"\" language pt-BR is added: customers who ask for it no longer read en",
+            "Neither pages/en.toml \"\" language en: busy.title and decimal changed",
         ]
     );
     assert!(diff(&new, &new).is_empty());
