@@ -89,6 +89,9 @@ const CHOICES: Choices = &[
         "limits.pages_per_ip",
         &["", "{ per_second = 50, burst = 200 }", "{ per_second = 200 }", "{ burst = 200, per_second = 200 }"],
     ),
+    (GATEWAY, "pages.name", &["", "\"A\"", "'A'", "\"B\""]),
+    (GATEWAY, "pages.color", &["", "\"#0b5fff\"", "\"#000000\""]),
+    (GATEWAY, "pages.logo", &["", "\"one.svg\"", "\"two.svg\""]),
     (GATEWAY, "pages.language", &["", "\"en\"", "\"EN\"", "\"it\"", "\"IT\""]),
     (GATEWAY, "clients.proxy_protocol", &["", "false", "true"]),
     (GATEWAY, "clients.trusted_proxies", &["", "[]", "[\"10.0.0.0/8\"]", "[\"10.0.0.7\"]"]),
@@ -196,6 +199,8 @@ fn written(choices: &[usize]) -> Rules {
     }
     let rules = Rules::bare()
         .with("pages/it.toml", "")
+        .with("one.svg", "<svg/>")
+        .with("two.svg", "<svg></svg>")
         .with("shops/t.toml", SHOP)
         .with("lists/l.txt", "x\ny\n")
         .with("lists/m/l.txt", "y\nz\n");
@@ -237,6 +242,7 @@ fn meaning(rules: &Rules, set: &RuleSet) -> String {
     writeln!(said, "{tokens:?} {keys:?} {:?} {lifetimes:?} {:?}", gateway.engine, gateway.callbacks).unwrap();
     writeln!(said, "{:?} {:?} {proxies}", gateway.limits, gateway.clients.proxy_protocol).unwrap();
     writeln!(said, "{:?} {:?}", gateway.pages.language, set.pages.language("").tag).unwrap();
+    writeln!(said, "{:?}", gateway.pages.brand).unwrap();
     let shop = &set.shops["s"];
     writeln!(said, "{:?}", shop.name).unwrap();
     let sides = [side(&shop.payin), side(&shop.payout)];
