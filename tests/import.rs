@@ -216,6 +216,10 @@ fn unusual_ids_are_reserved_as_they_are_and_told() {
 
 #[tokio::test]
 async fn an_interrupted_import_says_how_far_it_got() {
+    let pattern = Regex::new(
+        r"^error: interrupted\nso far: (\d+) new, 0 reserved before, 0 skipped \(operations here\), (\d+) lines; run it again to go on: what is reserved stays reserved\n$",
+    )
+    .unwrap();
     for signal in [Signal::INT, Signal::TERM] {
         let gateway = Gateway::start(&Rules::default());
         let client = gateway.client();
@@ -228,11 +232,7 @@ async fn an_interrupted_import_says_how_far_it_got() {
             .await;
         kill_process(Pid::from_child(&child), signal).unwrap();
         let ran = end(child);
-        let said = Regex::new(
-            r"^error: interrupted\nso far: (\d+) new, 0 reserved before, 0 skipped \(operations here\), (\d+) lines; run it again to go on: what is reserved stays reserved\n$",
-        )
-        .unwrap();
-        let told = said.captures(ran.failed()).unwrap_or_else(|| panic!("{}", ran.err));
+        let told = pattern.captures(ran.failed()).unwrap_or_else(|| panic!("{}", ran.err));
         assert_eq!(told[1], told[2]);
         let done: u64 = told[1].parse().unwrap();
         assert!((4000..200_000).contains(&done) && done.is_multiple_of(1000), "{done}");
