@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::RuleSet;
 use super::compile::{Task, compile};
 use super::elsewhere::{Elsewhere, read_hash};
 use super::files::{self, ContentHash, Listed, Role, RuleFile, RuleFiles};
 use super::problems::{Findings, Problems};
 use super::stamp::Stamp;
-use super::RuleSet;
 use crate::domain::UnixMillis;
 
 /// Why a reload refuses a file that lost all its text.
@@ -91,7 +91,7 @@ fn refuse_emptied(previous: Option<&RuleSet>, files: &RuleFiles, findings: &mut 
 
 /// Whether an empty file of this kind takes every default.
 const fn may_be_empty(role: &Role) -> bool {
-    matches!(role, Role::Gateway | Role::Dialect(_) | Role::PageStyle | Role::PageTexts(_))
+    matches!(role, Role::Gateway | Role::Dialect(_) | Role::PageTexts(_))
 }
 
 fn is_empty(file: &RuleFile) -> bool {

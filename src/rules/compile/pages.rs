@@ -16,7 +16,6 @@ use crate::rules::pages::{Brand, LIGHT_FIELD, Language, Pages, TextDirection};
 use crate::rules::problems::{Findings, did_you_mean, quoted};
 use crate::rules::raw::{self, Field, RawPages, RawTexts, Separator, TABLES};
 
-
 /// The language for customers who ask for none of the others, unless the rules name another one. It has every text, so
 /// that it can stand in for any.
 pub(super) const FIRST: &str = "en";
