@@ -244,12 +244,12 @@ fn shown(moment: UnixMillis) -> String {
 
 fn problem_info(problem: &Problem) -> ProblemInfo {
     ProblemInfo {
-        file: problem.file().display().to_string(),
-        line: problem.line(),
-        column: problem.column(),
-        severity: problem.severity().as_str(),
-        message: problem.message().to_owned(),
-        suggestion: problem.suggestion().map(str::to_owned),
+        file: problem.place.file.display().to_string(),
+        line: problem.place.start.0,
+        column: problem.place.start.1,
+        severity: problem.severity.as_str(),
+        message: problem.message.clone(),
+        suggestion: problem.suggestion.clone(),
     }
 }
 
@@ -257,7 +257,7 @@ fn tell_problems(trigger: Trigger, version: &str, problems: &Problems) {
     let (trigger, count) = (trigger.as_str(), problems.count());
     tracing::error!(%version, trigger, problems = count, "rules refused; the last good ones keep serving");
     for problem in problems.iter().take(PROBLEMS_LOGGED) {
-        match problem.severity() {
+        match problem.severity {
             Severity::Error => tracing::error!(%problem, "the rules are refused for this"),
             Severity::Warning => tracing::warn!(%problem, "beside what the rules are refused for"),
         }

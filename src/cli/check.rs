@@ -38,7 +38,7 @@ impl Checked {
         let serves = |tls: &TlsRules| server_tls(tls).map(drop).map_err(|error| error.to_string());
         let inspection = rules::inspect(directory, now, options, &serves);
         let wrong = if asked.allow_warnings {
-            inspection.problems.iter().any(|problem| problem.severity() == Severity::Error)
+            inspection.problems.iter().any(|problem| problem.severity == Severity::Error)
         } else {
             !inspection.problems.is_empty()
         };
@@ -46,7 +46,7 @@ impl Checked {
     }
 
     fn count(&self, severity: Severity) -> usize {
-        self.inspection.problems.iter().filter(|problem| problem.severity() == severity).count()
+        self.inspection.problems.iter().filter(|problem| problem.severity == severity).count()
     }
 
     fn write_text(&self, paint: Paint, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {

@@ -3,6 +3,8 @@
 mod names;
 mod rendering;
 mod source;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -10,11 +12,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use toml::Spanned;
+use toml::de::DeValue;
+
 pub(crate) use self::names::did_you_mean;
-pub(super) use self::names::quoted;
+pub(super) use self::names::{nearest, quoted};
 pub use self::rendering::Paint;
-pub(super) use self::source::names_a_secret;
-use self::source::{Excerpt, Position, Source};
+use self::source::{Excerpt, Source, hide_value};
+pub(super) use self::source::{MERGE_MARKERS, names_a_secret};
 
 /// How many problems of one file are told, and how many of all together; of the rest only their number is.
 const MOST_OF_A_FILE: usize = 100;
@@ -41,36 +46,21 @@ impl Severity {
     }
 }
 
-/// A part of a rule file.
+/// A part of a rule file. Lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    file: PathBuf,
-    start: Position,
-    end: Position,
+    /// The file, below the rules directory as the caller named it.
+    pub file: PathBuf,
+    /// Line and column of the first character.
+    pub start: (usize, usize),
+    /// Line and column after the last character.
+    pub end: (usize, usize),
     excerpt: Option<Excerpt>,
 }
 
 impl Place {
-    /// The file, below the rules directory as the caller named it.
-    #[must_use]
-    pub fn file(&self) -> &Path {
-        &self.file
-    }
-
-    /// Line and column of the first character, both from 1; columns count characters.
-    #[must_use]
-    pub const fn start(&self) -> (usize, usize) {
-        (self.start.line, self.start.column)
-    }
-
-    /// Line and column after the last character, counted in the same way.
-    #[must_use]
-    pub const fn end(&self) -> (usize, usize) {
-        (self.end.line, self.end.column)
-    }
-
-    /// The line in which it starts, every secret in it replaced; of a long line the part around the place. `None` for a
-    /// file without a line to show.
+    /// Returns the line in which it starts, every secret in it replaced; of a long line the part around the place. `None`
+    /// for a file without a line to show.
     #[must_use]
     pub fn line_text(&self) -> Option<&str> {
         self.excerpt.as_ref().map(|excerpt| excerpt.text.as_str())
@@ -80,89 +70,32 @@ impl Place {
 /// `file:line:column`.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.file.display(), self.start.line, self.start.column)
+        write!(f, "{}:{}:{}", self.file.display(), self.start.0, self.start.1)
     }
 }
 
 /// Another place that a problem has to do with.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Related {
-    place: Place,
-    label: String,
-}
-
-impl Related {
     /// Where it is.
-    #[must_use]
-    pub const fn place(&self) -> &Place {
-        &self.place
-    }
-
+    pub place: Place,
     /// What is there: "first used here".
-    #[must_use]
-    pub fn label(&self) -> &str {
-        &self.label
-    }
+    pub label: String,
 }
 
 /// One thing that is wrong in one place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
-    place: Place,
-    message: String,
-    suggestion: Option<String>,
-    related: Vec<Related>,
-    severity: Severity,
-}
-
-impl Problem {
     /// Where it is.
-    #[must_use]
-    pub const fn place(&self) -> &Place {
-        &self.place
-    }
-
-    /// The file, below the rules directory as the caller named it.
-    #[must_use]
-    pub fn file(&self) -> &Path {
-        &self.place.file
-    }
-
-    /// The line, from 1.
-    #[must_use]
-    pub const fn line(&self) -> usize {
-        self.place.start.line
-    }
-
-    /// The column in characters, from 1.
-    #[must_use]
-    pub const fn column(&self) -> usize {
-        self.place.start.column
-    }
-
+    pub place: Place,
     /// What is wrong, and what was expected.
-    #[must_use]
-    pub fn message(&self) -> &str {
-        &self.message
-    }
-
-    /// How much is wrong.
-    #[must_use]
-    pub const fn severity(&self) -> Severity {
-        self.severity
-    }
-
+    pub message: String,
     /// What may have been meant.
-    #[must_use]
-    pub fn suggestion(&self) -> Option<&str> {
-        self.suggestion.as_deref()
-    }
-
+    pub suggestion: Option<String>,
     /// Other places that it has to do with.
-    #[must_use]
-    pub fn related(&self) -> &[Related] {
-        &self.related
-    }
+    pub related: Vec<Related>,
+    /// How much is wrong.
+    pub severity: Severity,
 }
 
 /// `file:line:column: message (other places) (suggestion)`.
@@ -340,12 +273,12 @@ impl Findings {
         self.sources[file.0].hidden.push(span);
     }
 
-    /// Keeps every string of a place's line out of everything that is shown.
-    pub fn blank(&mut self, file: FileId, at: usize) {
-        self.sources[file.0].blank.push(at);
+    /// Keeps a value, and everything in tables below it, out of everything that is shown.
+    pub fn hide_value(&mut self, file: FileId, value: &Spanned<DeValue<'_>>) {
+        hide_value(value, true, true, &mut self.sources[file.0].hidden);
     }
 
-    /// Says that a file's text could not be read: only lines that cannot hold a secret are shown of it.
+    /// Says that a file's text could not be read: what is no TOML by itself is not shown of it.
     pub fn distrust(&mut self, file: FileId) {
         self.sources[file.0].unread = true;
     }
@@ -422,51 +355,4 @@ fn finished(sources: &[Source], found: Finding) -> Problem {
     let Finding { file, span, message, suggestion, related, severity } = found;
     let related = related.into_iter().map(|(file, span, label)| Related { place: place(file, &span), label }).collect();
     Problem { place: place(file, &span), message, suggestion, related, severity }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn problem(text: &str, hide: &[&str], mark: &str, message: &str) -> Problem {
-        let mut findings = Findings::default();
-        let file = findings.file(Path::new("rules/x.toml"), text);
-        for hidden in hide {
-            let at = text.find(hidden).unwrap();
-            findings.hide(file, at..at + hidden.len());
-        }
-        let at = text.find(mark).unwrap();
-        findings.add(file, at..at + mark.len(), message);
-        findings.into_problems().unwrap_err().0.remove(0)
-    }
-
-    #[test]
-    fn a_problem_is_shown_with_its_line() {
-        let problem = problem("a = 1\nbé = true\n", &[], "true", "must be a number");
-        assert_eq!(problem.to_string(), "rules/x.toml:2:6: must be a number");
-        let shown = problem.rendered();
-        assert!(shown.starts_with("rules/x.toml:2:6: error: must be a number\n"), "{shown}");
-        assert!(shown.contains("2 | bé = true"), "{shown}");
-        assert!(shown.contains("|      ^^^^"), "{shown}");
-    }
-
-    #[test]
-    fn what_is_hidden_is_never_shown() {
-        let text = "k = { secret = \"topsecret\", x = 1, other = \"hush\" }";
-        for mark in ["x = 1", "\"topsecret\"", "other", "topsecret\", x"] {
-            let shown = problem(text, &["\"topsecret\"", "\"hush\""], mark, "m").rendered();
-            assert!(!shown.contains("topsecret") && !shown.contains("hush"), "{shown}");
-            assert!(shown.contains("k = { secret = ***, x = 1, other = *** }"), "{shown}");
-        }
-    }
-
-    #[test]
-    fn a_secret_of_several_lines_is_hidden_in_each() {
-        let text = "k = \"\"\"one\ntwo\nthree\"\"\"";
-        let secret = "\"\"\"one\ntwo\nthree\"\"\"";
-        for mark in ["one", "two", "three"] {
-            let shown = problem(text, &[secret], mark, "m").rendered();
-            assert!(!shown.contains(mark), "{shown}");
-        }
-    }
 }

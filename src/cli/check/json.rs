@@ -71,19 +71,19 @@ pub(super) fn write(checked: &Checked, out: &mut dyn Write) -> io::Result<()> {
 
 fn found(problem: &Problem) -> Found<'_> {
     Found {
-        severity: problem.severity().as_str(),
-        place: at(problem.place()),
-        message: problem.message(),
-        suggestion: problem.suggestion(),
+        severity: problem.severity.as_str(),
+        place: at(&problem.place),
+        message: &problem.message,
+        suggestion: problem.suggestion.as_deref(),
         related: problem
-            .related()
+            .related
             .iter()
-            .map(|related| Beside { place: at(related.place()), label: related.label() })
+            .map(|related| Beside { place: at(&related.place), label: &related.label })
             .collect(),
     }
 }
 
 fn at(place: &Place) -> At<'_> {
-    let ((line, column), (end_line, end_column)) = (place.start(), place.end());
-    At { file: place.file().display().to_string(), line, column, end_line, end_column, line_text: place.line_text() }
+    let ((line, column), (end_line, end_column)) = (place.start, place.end);
+    At { file: place.file.display().to_string(), line, column, end_line, end_column, line_text: place.line_text() }
 }

@@ -156,8 +156,8 @@ impl Context<'_> {
             Ok(reference @ (RawSecret::Environment(_) | RawSecret::File(_))) => self.referred_url(here, &reference),
             Ok(RawSecret::Literal(_)) | Err(_) => StoreUrl::parse(text, |path| here.relative(path)),
         };
-        if !matches!(parsed, Ok(StoreUrl::Sqlite(_))) {
-            // It may hold a password.
+        if text.contains("://") && !text.starts_with("sqlite:") {
+            // Whatever database was meant, its URL may hold a password.
             self.findings.hide(here.file, url.span());
         }
         match parsed {
@@ -222,10 +222,6 @@ impl Context<'_> {
     /// Where the paths of a remote engine begin.
     fn engine_base(&mut self, here: Here<'_>, url: &Spanned<String>, server: &ServerRules) -> Option<Box<str>> {
         let text = url.get_ref();
-        if text.contains('@') {
-            // It may hold a password.
-            self.findings.hide(here.file, url.span());
-        }
         let reason = match CallbackUrl::new(text) {
             Err(invalid) if invalid.reason().starts_with("must be an ") => {
                 format!("{}, or \"embedded\"", invalid.reason())

@@ -86,7 +86,7 @@ impl Place {
     ) -> Option<Snippet<'a, annotate_snippets::Annotation<'a>>> {
         let excerpt = self.excerpt.as_ref()?;
         let annotation = kind.span(excerpt.start..excerpt.end).label(label);
-        Some(Snippet::source(excerpt.text.as_str()).line_start(self.start.line).annotation(annotation))
+        Some(Snippet::source(excerpt.text.as_str()).line_start(self.start.0).annotation(annotation))
     }
 }
 

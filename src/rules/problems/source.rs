@@ -1,8 +1,12 @@
-//! The text of a rule file: where a byte is, and what may be shown of its line.
+//! The text of a rule file: where a byte is, and what of its line may be shown.
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+
+use regex::Regex;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use super::Span;
 
@@ -13,34 +17,31 @@ const LONGEST_LINE: usize = 64 << 10;
 const MOST_SHOWN: usize = 1000;
 const MOST_SHOWN_BEFORE: usize = 300;
 
-/// What stands for the rest of a line that is not shown whole.
+/// What stands for a value that is hidden, and for the rest of a line that is not shown whole.
+const MASK: &str = "***";
 const CUT: &str = "...";
 
-/// What a byte order mark is in UTF-8. It is no character of the first line.
+/// A byte order mark. It is no character of the first line.
 const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// The user and password of a URL, and the values of query parameters that are named for secrets.
+static PARTS_OF_URLS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r#"://([^\s"']*)@|(?i)[?&][^=&\s"']*(?:secret|token|key|password)[^=&\s"']*=([^&\s"']*)"#).ok()
+});
 
 /// A file, and what must not be shown of it.
 pub(super) struct Source {
     pub path: PathBuf,
     pub text: Arc<str>,
-    /// Secrets, and values of keys that may be misspelt secrets.
+    /// Secrets, by their types.
     pub hidden: Vec<Span>,
-    /// Whether the text could not be read, so that nobody knows where its secrets are.
+    /// Whether the text could not be read, so that each line is judged by itself.
     pub unread: bool,
-    /// Places at or below keys with secrets: no string of their lines is shown.
-    pub blank: Vec<usize>,
     /// How many problems it has, told or not, and whether one of them keeps the rules from being loaded.
     pub problems: usize,
     pub refused: bool,
     /// Where its lines start, once that was asked for.
     lines: OnceCell<Vec<usize>>,
-}
-
-/// A line and a column of a text, both from 1; columns count characters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Position {
-    pub line: usize,
-    pub column: usize,
 }
 
 /// A line, or the part of a long one around the marked place, with every secret in it replaced.
@@ -54,26 +55,18 @@ pub(super) struct Excerpt {
 
 impl Source {
     pub fn new(path: &Path, text: Arc<str>) -> Self {
-        Self {
-            path: path.into(),
-            text,
-            hidden: Vec::new(),
-            unread: false,
-            blank: Vec::new(),
-            problems: 0,
-            refused: false,
-            lines: OnceCell::new(),
-        }
+        let (path, hidden, lines) = (path.into(), Vec::new(), OnceCell::new());
+        Self { path, text, hidden, unread: false, problems: 0, refused: false, lines }
     }
 
-    /// Where a byte is.
-    pub fn position(&self, at: usize) -> Position {
-        let at = floor_boundary(&self.text, at);
+    /// Returns the line and column of a byte, both from 1; columns count characters.
+    pub fn position(&self, at: usize) -> (usize, usize) {
+        let at = self.text.floor_char_boundary(at);
         let (line, line_start) = self.line(at);
-        Position { line, column: self.text[line_start..at.max(line_start)].chars().count() + 1 }
+        (line, self.text[line_start..at.max(line_start)].chars().count() + 1)
     }
 
-    /// The number of a byte's line, from 1, and where its text starts.
+    /// Returns the number of a byte's line, from 1, and where its text starts.
     fn line(&self, at: usize) -> (usize, usize) {
         let line = self.lines().partition_point(|start| *start <= at);
         let start = self.lines()[line - 1];
@@ -81,16 +74,25 @@ impl Source {
         (line, start + mark)
     }
 
-    /// Where lines start. They are looked for once: a file may have very many, and many problems.
+    /// Returns where lines start. They are looked for once: a file may have very many, and many problems.
     fn lines(&self) -> &[usize] {
         let starts =
             || std::iter::once(0).chain(self.text.match_indices('\n').map(|(newline, _)| newline + 1)).collect();
         self.lines.get_or_init(starts)
     }
 
-    /// Puts what must not be shown in order, overlapping parts made one, so that a line's are quickly found.
+    fn is_toml(&self) -> bool {
+        self.path.extension().is_some_and(|ending| ending == "toml")
+    }
+
+    /// Finds everything that must not be shown, overlapping parts made one, so that a line's are quickly found.
     pub fn settle(&mut self) {
-        self.blank.sort_unstable();
+        if self.is_toml()
+            && !self.unread
+            && let Ok(table) = DeTable::parse(&self.text)
+        {
+            hide_named(table.get_ref(), &mut self.hidden);
+        }
         self.hidden.sort_unstable_by_key(|span| (span.start, span.end));
         self.hidden.dedup_by(|next, span| {
             let overlap = next.start < span.end;
@@ -101,68 +103,91 @@ impl Source {
         });
     }
 
-    /// Whether a place in a line is at or below a key with secrets.
-    fn is_blank(&self, line: &Span) -> bool {
-        let first = self.blank.partition_point(|at| *at < line.start);
-        self.blank.get(first).is_some_and(|at| *at <= line.end)
-    }
-
-    /// What must not be shown of a line.
+    /// Returns what must not be shown of a line, sorted.
     fn hidden_in(&self, line: &Span) -> Vec<Span> {
         let first = self.hidden.partition_point(|span| span.end <= line.start);
-        self.hidden[first..].iter().take_while(|span| span.start < line.end).cloned().collect()
+        let mut hidden: Vec<Span> =
+            self.hidden[first..].iter().take_while(|span| span.start < line.end).cloned().collect();
+        let text = &self.text[line.clone()];
+        let moved = |span: Span| line.start + span.start..line.start + span.end;
+        if self.unread {
+            hidden.extend(self.hidden_in_unread(text, line.start).into_iter().map(moved));
+        }
+        // A secret that was exchanged may have been left beside the new one.
+        if let Some(last) = hidden.last().map(|span| span.end.min(line.end))
+            && let Some(comment) = self.text[last..line.end].find('#')
+        {
+            hidden.push(last + comment..line.end);
+        }
+        for parts in PARTS_OF_URLS.iter().flat_map(|parts| parts.captures_iter(text)) {
+            hidden.extend(parts.iter().skip(1).flatten().map(|part| moved(part.range())));
+        }
+        hidden.sort_unstable_by_key(|span| (span.start, span.end));
+        hidden
+    }
+
+    /// Returns what must not be shown of a line of a text that is no TOML: of a line that is TOML by itself what its keys
+    /// say, and of any other all that may be a value.
+    fn hidden_in_unread(&self, line: &str, start: usize) -> Vec<Span> {
+        let whole = std::iter::once(0..line.len()).collect();
+        let inside = |quotes| self.text[..start].matches(quotes).count() % 2 == 1;
+        if !self.is_toml() || inside("\"\"\"") || inside("'''") {
+            return whole;
+        }
+        if is_header(line) || MERGE_MARKERS.iter().any(|marker| line.starts_with(marker)) {
+            return Vec::new();
+        }
+        if let Ok(table) = DeTable::parse(line)
+            && !line.trim_start().starts_with('[')
+        {
+            let mut hidden = Vec::new();
+            hide_named(table.get_ref(), &mut hidden);
+            return hidden;
+        }
+        let bare = |key: &str| key.trim().bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+        match line.split_once('=') {
+            // What stands before a `=` that ends a line may be the end of a secret in base64.
+            Some((key, value)) if bare(key) && !value.trim_matches([' ', '=', '"', '\'', ',']).is_empty() => {
+                std::iter::once(line.len() - value.trim_start().len()..line.len()).collect()
+            }
+            _ => whole,
+        }
     }
 
     /// The line in which `span` starts, its secrets replaced, with the part of `span` that is in it.
     pub fn excerpt(&self, span: &Span) -> Option<Excerpt> {
-        let (number, line_start) = self.line(floor_boundary(&self.text, span.start));
+        let (number, line_start) = self.line(self.text.floor_char_boundary(span.start));
         let next = self.lines().get(number).map_or(self.text.len(), |next| next - 1);
         let line = self.text[line_start..next].trim_end_matches('\r');
         if line.trim().is_empty() || line.len() > LONGEST_LINE {
             return None;
         }
-        let line_end = line_start + line.len();
-        let whole = line_start..line_end;
-        let mut hidden = self.hidden_in(&whole);
-        if self.unread && !harmless(line) {
-            let value = line.split_once('=').filter(|(key, _)| is_known(key)).map_or(0, |(key, _)| key.len() + 1);
-            hidden.push(line_start + value..line_end);
-        }
-        if self.is_blank(&whole) || names_a_secret(line) && self.is_toml() {
-            hidden.extend(strings(line).into_iter().map(|span| line_start + span.start..line_start + span.end));
-        }
-        hidden.extend(private_parts(line).into_iter().map(|span| line_start + span.start..line_start + span.end));
-        hidden.sort_by_key(|span| (span.start, span.end));
-        let start = span.start.clamp(line_start, line_end);
-        let end = span.end.clamp(start, line_end);
-        Some(self.masked(whole, &hidden, start..end).cut())
-    }
-
-    fn is_toml(&self) -> bool {
-        self.path.extension().is_some_and(|ending| ending == "toml")
+        let whole = line_start..line_start + line.len();
+        let start = span.start.clamp(whole.start, whole.end);
+        let marked = start..span.end.clamp(start, whole.end);
+        Some(self.masked(whole.clone(), &self.hidden_in(&whole), marked).cut())
     }
 
     fn masked(&self, line: Span, hidden: &[Span], marked: Span) -> Excerpt {
-        const MASK: &str = "***";
         let mut text = String::new();
         let mut at = line.start;
         // Where a byte of the line went in the text.
         let mut moved = vec![(line.start, 0)];
-        for hide in hidden.iter().filter(|hide| hide.start < line.end && hide.end > line.start) {
+        for hide in hidden {
             let (from, to) = (hide.start.clamp(at, line.end), hide.end.clamp(at, line.end));
-            if to == at && from == at {
+            if from == to {
                 continue;
             }
-            text.push_str(&self.text[floor_boundary(&self.text, at)..floor_boundary(&self.text, from)]);
+            text.push_str(&self.text[at..from]);
             moved.push((from, text.len()));
             text.push_str(MASK);
             moved.push((to, text.len()));
             at = to;
         }
-        text.push_str(&self.text[floor_boundary(&self.text, at)..line.end]);
+        text.push_str(&self.text[at..line.end]);
         let place = |byte: usize| {
             let (from, to) = moved.iter().rev().find(|(from, _)| *from <= byte).copied().unwrap_or((line.start, 0));
-            floor_boundary(&text, (to + (byte - from)).min(text.len()))
+            text.floor_char_boundary(to + (byte - from))
         };
         let (start, end) = (place(marked.start), place(marked.end));
         // These can steer a terminal, and nothing else stands in for them. What does is as long in bytes.
@@ -177,8 +202,8 @@ impl Excerpt {
         if self.text.len() <= MOST_SHOWN {
             return self;
         }
-        let from = floor_boundary(&self.text, self.start.saturating_sub(MOST_SHOWN_BEFORE));
-        let to = floor_boundary(&self.text, from + MOST_SHOWN);
+        let from = self.text.floor_char_boundary(self.start.saturating_sub(MOST_SHOWN_BEFORE));
+        let to = self.text.floor_char_boundary(from + MOST_SHOWN);
         let before = if from > 0 { CUT } else { "" };
         let after = if to < self.text.len() { CUT } else { "" };
         let moved = |at: usize| at.min(to) - from + before.len();
@@ -187,115 +212,49 @@ impl Excerpt {
     }
 }
 
-/// Whether a line of a file that could not be read may be shown whole: a table's header or a comment without a string in
-/// it, or a key that is known and holds no secret. What begins like a header may be a list of secrets.
-fn harmless(line: &str) -> bool {
-    let line = line.trim_start();
-    if names_a_secret(line) {
-        return false;
-    }
-    let key = line.split('=').next().unwrap_or(line).trim();
-    let left_by_a_merge = ["<<<<<<< ", ">>>>>>> "].iter().any(|marker| line.starts_with(marker));
-    left_by_a_merge
-        || (line.starts_with('#') && !line.contains(['"', '\'']))
-        || is_header(line)
-        || crate::rules::raw::HARMLESS_KEYS.contains(&key)
-}
+/// What a merge that met a conflict leaves in a file, each at the start of a line.
+pub(in crate::rules) const MERGE_MARKERS: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
 
-/// Whether a line is a table's header, or a broken one.
+/// Whether a line is a table's header, or a broken one, without anything that could be a value.
 fn is_header(line: &str) -> bool {
-    const TABLES: &[&str] = &[
-        "admin",
-        "api_keys",
-        "balance",
-        "callbacks",
-        "checks",
-        "clients",
-        "engine",
-        "limits",
-        "pages",
-        "payin",
-        "payout",
-        "provider",
-        "replies",
-        "requests",
-        "routes",
-        "server",
-        "shops",
-        "signature",
-        "statuses",
-        "store",
-        "tls",
-        "v1",
-    ];
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || "_.- ".contains(c);
-    let Some(inside) = line.strip_prefix('[') else { return false };
-    let name = inside.trim_start_matches('[').trim_end().trim_end_matches(']');
-    let first = name.split('.').next().unwrap_or(name).trim();
-    name.chars().all(is_bare) && TABLES.contains(&first)
+    let bare = |c: char| c.is_ascii_alphanumeric() || "_.-[] ".contains(c);
+    line.trim_start().starts_with('[') && line.trim().chars().all(bare)
 }
 
-/// Whether a text is a key as rule files have it. What stands before a `=` may also be the end of a secret of several lines,
-/// in base64.
-fn is_known(key: &str) -> bool {
-    const WITH_SECRETS: [&str; 7] = ["api_keys", "key", "keys", "secret", "token", "v1_secret", "v2_secret"];
-    let parts = key.split('.').map(str::trim);
-    parts.into_iter().all(|part| WITH_SECRETS.contains(&part) || crate::rules::raw::HARMLESS_KEYS.contains(&part))
+/// Whether a key says that its value is a secret, or seems to be a misspelt one that does.
+pub(in crate::rules) fn names_a_secret(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    ["secret", "token", "key", "password"].iter().any(|word| key.contains(word))
+        || key.split(['_', '-', '.', ' ']).any(|part| {
+            let near = |(word, allowed)| strsim::osa_distance(part, word) <= allowed;
+            part.len() <= 80 && [("secret", 2), ("token", 1), ("password", 2)].into_iter().any(near)
+        })
 }
 
-/// Whether a text has a name in it that keys with secrets have.
-pub(in crate::rules) fn names_a_secret(text: &str) -> bool {
-    ["secret", "token", "keys"].iter().any(|word| text.contains(word))
-}
-
-/// The strings of a line, and its comment. Where one of several lines may begin or end, everything from there on is taken for one.
-fn strings(line: &str) -> Vec<Span> {
-    if line.contains("\"\"\"") || line.contains("'''") {
-        return std::iter::once(line.find('=').map_or(0, |equals| equals + 1)..line.len()).collect();
+/// Hides what stands below keys that say so, and the URLs of databases.
+fn hide_named(table: &DeTable<'_>, hidden: &mut Vec<Span>) {
+    for (key, value) in table {
+        hide_value(value, names_a_secret(key.get_ref()), false, hidden);
     }
-    let mut strings = Vec::new();
-    let mut open: Option<(usize, char)> = None;
-    let mut escaped = false;
-    for (at, c) in line.char_indices() {
-        match open {
-            Some(_) if escaped => escaped = false,
-            Some((_, '"')) if c == '\\' => escaped = true,
-            Some((start, quote)) if c == quote => {
-                strings.push(start..at + 1);
-                open = None;
+}
+
+/// Hides a value that is a secret, and, `deep`, everything in tables below it, whatever the keys there say.
+pub(super) fn hide_value(value: &Spanned<DeValue<'_>>, secret: bool, deep: bool, hidden: &mut Vec<Span>) {
+    match value.get_ref() {
+        DeValue::Table(table) => {
+            for (key, value) in table {
+                hide_value(value, secret && deep || names_a_secret(key.get_ref()), deep, hidden);
             }
-            None if c == '"' || c == '\'' => open = Some((at, c)),
-            // What was the secret before may have been left there.
-            None if c == '#' => {
-                strings.push(at..line.len());
-                return strings;
-            }
-            _ => {}
         }
+        DeValue::Array(elements) => elements.iter().for_each(|element| hide_value(element, secret, deep, hidden)),
+        DeValue::String(text) if is_database_url(text) => hidden.push(value.span()),
+        _ if secret => hidden.push(value.span()),
+        _ => {}
     }
-    strings.extend(open.map(|(start, _)| start..line.len()));
-    strings
 }
 
-/// What stands before the host of URLs, which may be a password, and their queries, which may hold a token.
-fn private_parts(line: &str) -> Vec<Span> {
-    let parts = |(slashes, _): (usize, &str)| {
-        let start = slashes + "://".len();
-        let url = line[start..].split(['"', '\'']).next().unwrap_or_default();
-        // A password of a database may have quotation marks in it.
-        let is_database = ["postgres", "postgresql"].iter().any(|scheme| line[..slashes].ends_with(scheme));
-        let end = if is_database { Some(line.len()) } else { url.rfind('@').map(|end| start + end) };
-        let query = url.find('?').map(|query| start + query + 1..start + url.len());
-        end.map(|end| start..end).into_iter().chain(query.filter(|query| !query.is_empty()))
-    };
-    line.match_indices("://").flat_map(parts).collect()
-}
-
-/// The last character boundary at or before a byte.
-fn floor_boundary(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
+/// Whether a text is the URL of a database, which may hold a password.
+fn is_database_url(text: &str) -> bool {
+    let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme).trim();
+    ["postgres", "postgresql"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
 }

@@ -35,66 +35,7 @@ pub(super) use secret::{RawSecret, RawSecrets};
 pub(super) use shop::{ProviderKind, RawAccount, RawChecks, RawDailyLimits, RawPayout, RawProvider, RawShop};
 pub(super) use words::Words;
 
-use super::problems::{FileId, Findings, Span, did_you_mean, names_a_secret, quoted};
-
-/// Keys whose lines may be shown of a file that could not be read: known ones that hold no secret.
-pub(super) const HARMLESS_KEYS: &[&str] = &[
-    "account",
-    "active",
-    "allow_http_callbacks",
-    "allow_private_addresses",
-    "allowed_ips",
-    "amount_per_day",
-    "api_key",
-    "body",
-    "browser_return",
-    "burst",
-    "callback_url",
-    "callbacks",
-    "certificate",
-    "checks",
-    "connections",
-    "currency",
-    "default_shop",
-    "delay",
-    "deprecated_since",
-    "dialect",
-    "enforce",
-    "first_retry",
-    "forget_after",
-    "generate",
-    "give_up_after",
-    "head",
-    "kind",
-    "link_lifetime",
-    "listen",
-    "max_retry",
-    "migration_url",
-    "mode",
-    "name",
-    "operations_per_day",
-    "payin",
-    "payment_method",
-    "payout",
-    "per_second",
-    "proxy_protocol",
-    "public_url",
-    "rate_limit",
-    "refused_accounts",
-    "refused_addresses",
-    "return_lifetime",
-    "return_url",
-    "schema",
-    "shops",
-    "shutdown_grace",
-    "sunset",
-    "timeout",
-    "trust",
-    "trusted_proxies",
-    "unknown_fields",
-    "url",
-    "window",
-];
+use super::problems::{FileId, Findings, Span, names_a_secret, nearest, quoted};
 
 /// Keys of merchants' and shops' files that belong to no table, and that an editor easily adds below one.
 const TOP_KEYS: &[&str] = &["active", "currency", "default_shop", "name", "payment_method"];
@@ -171,21 +112,12 @@ impl Reader<'_> {
     }
 
     fn wrong_with(&mut self, span: Span, reason: impl fmt::Display, suggestion: Option<String>) {
-        self.guard(&span);
         if self.findings.is_full(self.file) {
             self.findings.add(self.file, span, "wrong");
             return;
         }
         let message = format!("{} {reason}", quoted(&self.path.concat()));
         self.findings.add_with(self.file, span, message, suggestion);
-    }
-
-    /// At or below a key with secrets, whatever else its line says is not shown, but for keys known to hold none.
-    fn guard(&mut self, span: &Span) {
-        let harmless = |part: &String| HARMLESS_KEYS.contains(&part.trim_start_matches('.'));
-        if self.path.iter().any(|part| names_a_secret(part)) && !self.path.iter().any(harmless) {
-            self.findings.blank(self.file, span.start);
-        }
     }
 
     /// Reads something below a key.
@@ -221,25 +153,25 @@ impl Reader<'_> {
         text
     }
 
-    /// Notes a key that its table does not have. Its value is not shown: the key may be a misspelt secret.
-    fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, value: Span, known: &[&str]) {
+    /// Notes a key that its table does not have. Its value is not shown when the key may be a misspelt one with a secret.
+    fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>, known: &[&str]) {
         let name = key.get_ref().as_ref();
-        // Of `[table]` and `table.key = "value"` the place of the table is that of its name.
-        if value.start > key.span().start {
-            self.findings.hide(self.file, value);
+        let near = nearest(name, known.iter().copied());
+        if names_a_secret(name) || near.is_some_and(names_a_secret) {
+            self.findings.hide_value(self.file, value);
         }
-        self.findings.blank(self.file, key.span().start);
-        self.guard(&key.span());
         if self.findings.is_full(self.file) {
             self.findings.add(self.file, key.span(), "unknown key");
             return;
         }
         let place = if self.path.is_empty() { String::new() } else { format!(" in {}", quoted(&self.path.concat())) };
-        let above = (!self.path.is_empty() && TOP_KEYS.contains(&name))
-            .then(|| format!("`{name}` stands at the top of the file, above the first `[table]`"));
-        let suggestion = did_you_mean(name, known.iter().copied())
-            .or(above)
-            .unwrap_or_else(|| format!("known here: {}", known.join(", ")));
+        let suggestion = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if !self.path.is_empty() && TOP_KEYS.contains(&name) => {
+                format!("`{name}` stands at the top of the file, above the first `[table]`")
+            }
+            None => format!("known here: {}", known.join(", ")),
+        };
         self.findings.add_with(self.file, key.span(), format!("unknown key {}{place}", quoted(name)), Some(suggestion));
     }
 }
@@ -294,7 +226,7 @@ macro_rules! raw_table {
                                 crate::rules::raw::Field::read(value, reader)
                             });
                         })*
-                        _ => reader.unknown_key(key, value.span(), &[$(stringify!($key)),*]),
+                        _ => reader.unknown_key(key, value, &[$(stringify!($key)),*]),
                     }
                 }
                 Some(raw)

@@ -140,7 +140,7 @@ impl FromToml for RawTexts {
                     let Some(table) = TABLES.iter().find(|table| table.name == name) else {
                         let tables = TABLES.iter().map(|table| table.name);
                         let known: Vec<&str> = ["direction", "decimal", "group"].into_iter().chain(tables).collect();
-                        reader.unknown_key(key, value.span(), &known);
+                        reader.unknown_key(key, value, &known);
                         continue;
                     };
                     reader.under(name, |reader| raw.read_table(table, value, reader));
@@ -183,7 +183,7 @@ impl RawTexts {
             let name = key.get_ref().as_ref();
             let Some(known) = table.keys.iter().find(|known| known.name == name) else {
                 let names: Vec<&str> = table.keys.iter().map(|known| known.name).collect();
-                reader.unknown_key(key, value.span(), &names);
+                reader.unknown_key(key, value, &names);
                 continue;
             };
             if let Some(text) = reader.under(name, |reader| text(known, value, reader)) {

@@ -52,7 +52,7 @@ impl RawSecret {
 
 impl FromToml for RawSecret {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        reader.findings.hide(reader.file, value.span());
+        reader.findings.hide_value(reader.file, value);
         let text = reader.text(value, "a secret: \"env:NAME\", \"file:PATH\" or the secret itself")?;
         Self::parse(text).map_err(|reason| reader.wrong(value.span(), reason)).ok()
     }
@@ -75,7 +75,7 @@ pub(in crate::rules) struct RawSecrets(pub Vec<Spanned<RawSecret>>);
 
 impl FromToml for RawSecrets {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        reader.findings.hide(reader.file, value.span());
+        reader.findings.hide_value(reader.file, value);
         let Some(array) = value.get_ref().as_array() else {
             return RawSecret::from_toml(value, reader).map(|secret| Self(vec![Spanned::new(value.span(), secret)]));
         };

@@ -3,13 +3,10 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::rules::problems::{FileId, Findings, Span};
+use crate::rules::problems::{FileId, Findings, MERGE_MARKERS, Span};
 
 /// How many problems of one file are told: a slip early in a file makes the parser stumble over much of the rest.
 const MOST_TOLD: usize = 5;
-
-/// What a merge that met a conflict leaves in a file, each at the start of a line.
-const CONFLICT_MARKERS: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
 
 /// Parses a file; what is wrong with it is noted.
 pub(super) fn parse<'t>(text: &'t str, file: FileId, findings: &mut Findings) -> Option<Spanned<DeValue<'t>>> {
@@ -52,7 +49,7 @@ fn line_of(text: &str, at: usize) -> Span {
 fn conflict(text: &str) -> Option<Span> {
     let mut start = 0;
     for line in text.split_inclusive('\n') {
-        if CONFLICT_MARKERS.iter().any(|marker| line.starts_with(marker)) {
+        if MERGE_MARKERS.iter().any(|marker| line.starts_with(marker)) {
             return Some(start..start + line.trim_end().len());
         }
         start += line.len();

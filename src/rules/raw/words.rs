@@ -102,7 +102,7 @@ impl FromToml for Words {
                 "SUCCESS" => &mut words.success,
                 "FAILED" => &mut words.failed,
                 _ => {
-                    reader.unknown_key(key, value.span(), &STATUSES);
+                    reader.unknown_key(key, value, &STATUSES);
                     continue;
                 }
             };

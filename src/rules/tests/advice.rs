@@ -127,7 +127,7 @@ fn what_is_wrong_already_is_not_warned_of() {
     for (text, column) in [("[\"10.0.0.1/8\"]", 16), ("\"::1\"", 15)] {
         let merchant = MERCHANT.replace("[\"203.0.113.0/24\"]", text);
         let refused = Rules::small().with("merchants/m.toml", merchant).refused();
-        let all: Vec<_> = refused.iter().map(|problem| (problem.line(), problem.column())).collect();
+        let all: Vec<_> = refused.iter().map(|problem| problem.place.start).collect();
         assert_eq!(all, [(5, column)]);
     }
     for (right, wrong) in [("allowed_ips", "allowed_ip"), ("[[api_keys]]", "[[api_key]]"), ("[shops.s]", "[shop.s]")] {

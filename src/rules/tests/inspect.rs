@@ -44,10 +44,10 @@ fn found(rules: &Rules, check_secrets: bool) -> Vec<String> {
     let inspection = inspect(&rules.path(), NOW, LoadOptions { check_secrets }, &serves);
     assert_eq!(
         inspection.rules.is_none(),
-        inspection.problems.iter().any(|problem| problem.severity() == Severity::Error)
+        inspection.problems.iter().any(|problem| problem.severity == Severity::Error)
     );
     let shown = |problem: &Problem| {
-        let severity = if problem.severity() == Severity::Error { "error" } else { "warning" };
+        let severity = if problem.severity == Severity::Error { "error" } else { "warning" };
         let below = rules.below(problem).replace(&format!("{}/", rules.0.path().display()), "");
         format!("{severity} {below}")
     };

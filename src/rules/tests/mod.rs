@@ -7,6 +7,7 @@ mod described;
 mod dialects;
 mod diff;
 mod errors;
+mod excerpts;
 mod hostile;
 mod hostile_files;
 mod hostile_mutations;
@@ -103,7 +104,7 @@ impl Rules {
     #[track_caller]
     fn problems(&self) -> Vec<String> {
         let refused = self.refused();
-        let errors = refused.iter().filter(|problem| problem.severity() == Severity::Error);
+        let errors = refused.iter().filter(|problem| problem.severity == Severity::Error);
         errors.map(|problem| self.below(problem)).collect()
     }
 

@@ -131,7 +131,7 @@ fn never_appear_in_problems() {
     let files = [
         ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = { x = \"TOPSECRET\" }"),
         ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secert = \"TOPSECRET\"\nv2_secret = \"TOPSECRET\""),
-        ("merchants/m.toml", "api_keys = [{ key = \"\", v2_secret = \"TOPSECRET\", x = \"TOPSECRET\" }]"),
+        ("merchants/m.toml", "api_keys = [{ key = \"\", v2_secret = \"TOPSECRET\", x_secret = \"TOPSECRET\" }]"),
         ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = \"TOPSECRET\nx = 1"),
         ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret = TOPSECRET"),
         ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secert = TOPSECRET"),

@@ -1,0 +1,180 @@
+//! What is hidden of the lines that problems show: each reason with a table, and what none of them hides.
+
+use super::*;
+use crate::rules::{FileKind, Place};
+
+/// The lines that are shown of a rules directory in which these files are wrong, each once.
+fn lines(files: &[(&str, &str)]) -> Vec<String> {
+    let mut rules = Rules::small();
+    for (name, text) in files {
+        rules = rules.with(name, text);
+    }
+    let refused = rules.refused();
+    let mut lines: Vec<String> =
+        refused.iter().filter_map(|problem| problem.place.line_text().map(str::to_owned)).collect();
+    lines.dedup();
+    lines
+}
+
+/// Asks of each file that its problems show exactly these lines.
+#[track_caller]
+fn show(cases: &[(&str, &str, &[&str])]) {
+    for (name, text, expected) in cases {
+        assert_eq!(lines(&[(name, text)]), *expected, "{text}");
+    }
+}
+
+#[test]
+fn values_of_other_keys_are_shown() {
+    show(&[
+        ("shops/s.toml", "curency = \"EUR\"\n[provider]\nkind = \"sandbox\"\n", &["curency = \"EUR\""]),
+        ("gateway.toml", "[server]\nlisen = \"127.0.0.1:1\"\n", &["lisen = \"127.0.0.1:1\""]),
+        ("gateway.toml", "limts = { body = \"1\" }\n", &["limts = { body = \"1\" }"]),
+        ("gateway.toml", "[limits]\nbody = 0 # was 1\n", &["body = 0 # was 1"]),
+        (
+            "merchants/m.toml",
+            "[[api_keys]]\nkey = \"k\"\nv2_secret = \"hush\"\nallowed_ips = [\n  \"x\",\n]\n",
+            &["  \"x\","],
+        ),
+        ("merchants/m.toml", "[balance]\nopening = { KES = \"0\" }\n", &["opening = { KES = \"0\" }"]),
+        ("gateway.toml", "[engine]\nurl = \"http://v2.example/?page=1\"\n", &["url = \"http://v2.example/?page=1\""]),
+        ("gateway.toml", "[store]\nurl = \"sqlite://h/db\"\n", &["url = \"sqlite://h/db\""]),
+        ("gateway.toml", "[store]\nurl = \"env:PAYBRIDGE_NO_SUCH\"\n", &["url = \"env:PAYBRIDGE_NO_SUCH\""]),
+    ]);
+}
+
+#[test]
+fn values_whose_type_is_a_secret_are_hidden() {
+    show(&[
+        ("gateway.toml", "[admin]\ntoken = [5, \"hush\"]\n", &["token = [***, ***]"]),
+        ("gateway.toml", "[pages]\nsecret = { x = \"hush\" }\n", &["secret = { x = *** }"]),
+        ("gateway.toml", "[pages]\nsecret = [\n  \"\", # hush\n]\n", &["  ***, ***"]),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"k\"\nv2_secret.x.y = \"hush\"\n", &["v2_secret.x.y = ***"]),
+    ]);
+}
+
+#[test]
+fn values_whose_keys_say_so_are_hidden() {
+    show(&[
+        ("gateway.toml", "secret = \"hush\"\n", &["secret = ***"]),
+        ("gateway.toml", "Auth_TOKEN = \"hush\"\n", &["Auth_TOKEN = ***"]),
+        ("gateway.toml", "[store]\npasswords = [\"hush\"]\n", &["passwords = [***]"]),
+        ("gateway.toml", "[server]\nx = { dbpassword = \"hush\", y = 1 }\n", &["x = { dbpassword = ***, y = 1 }"]),
+        ("merchants/m.toml", "[[api_keys]]\nkey = \"\"\nv2_secret = \"x\"\n", &["key = ***"]),
+        ("merchants/m.toml", "api_keys = \"hush\"\n", &["api_keys = ***"]),
+        (
+            "merchants/m.toml",
+            "api_keys = { key = \"k\", v2_secret = \"hush\" }\n",
+            &["api_keys = { key = ***, v2_secret = *** }"],
+        ),
+        // Over several lines, each by itself.
+        ("merchants/m.toml", "api_keys = [\n  \"hush\", 5,\n]\n", &["  ***, ***,"]),
+        ("gateway.toml", "x = \"\"\"\n\"\"\"\n[store]\nkeys = [\n  \"\",\n]\n", &["x = \"\"\"", "  ***,"]),
+        (
+            "merchants/m.toml",
+            "api_keys = [{\n  key = \"k\", v2_secret = \"hush\", x = 1,\n}]\n",
+            &["  key = ***, v2_secret = ***, x = 1,"],
+        ),
+        (
+            "merchants/m.toml",
+            "[[api_keys]]\nkey = \"k\"\nv2_secret = \"\"\"\nhush\"\"\"\nv1_secret = 5\n",
+            &["v1_secret = ***"],
+        ),
+    ]);
+}
+
+#[test]
+fn values_of_unknown_keys_that_resemble_such_are_hidden() {
+    let key = |line: &str| format!("[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\n{line}\n");
+    for (line, expected) in [
+        ("v2_secet = \"hush\"", "v2_secet = ***"),
+        ("v1secert = \"hush\"", "v1secert = ***"),
+        ("V1_SERCET = \"hush\"", "V1_SERCET = ***"),
+        ("v1_secet = { x = \"hush\" }", "v1_secet = { x = *** }"),
+        ("v1_secet.x = [\"hush\"]", "v1_secet.x = [***]"),
+        ("tokn = \"hush\"", "tokn = ***"),
+        ("passwd = \"hush\"", "passwd = ***"),
+        ("kye = \"hush\"", "kye = ***"),
+    ] {
+        assert_eq!(lines(&[("merchants/m.toml", &key(line))]), [expected]);
+    }
+    show(&[("gateway.toml", "[store]\nkesy = [\n\"hush\"]\nkeys = [\n\"\"]\n", &["kesy = [", "***]"])]);
+}
+
+#[test]
+fn no_known_key_is_taken_for_a_misspelt_one() {
+    let says = |key: &str| ["secret", "token", "key", "password"].iter().any(|word| key.contains(word));
+    for kind in FileKind::ALL {
+        for path in described::keys(kind).into_keys() {
+            let name = path.rsplit('.').next().unwrap();
+            assert_eq!(crate::rules::problems::names_a_secret(name), says(name), "{path}");
+        }
+    }
+}
+
+#[test]
+fn the_urls_of_databases_are_hidden() {
+    show(&[
+        ("gateway.toml", "[store]\nurl = \"postgres://u:hush@h/db?sslmode=on\"\n", &["url = ***"]),
+        ("gateway.toml", "[store]\nurl = \"Postgresql://u:hush@h/db\"\n", &["url = ***"]),
+        ("gateway.toml", "[store]\nurl = \"mysql://u:hush@h/db\"\n", &["url = ***"]),
+        (
+            "gateway.toml",
+            "store = { url = [\n\"postgres://u:'hush@h/db\"], x = 1 }\n",
+            &["store = { url = [", "***], x = 1 }"],
+        ),
+        ("gateway.toml", "x = \"postgres://u:hush@h/db\"\n", &["x = ***"]),
+    ]);
+}
+
+#[test]
+fn credentials_in_other_urls_are_hidden_and_the_rest_is_not() {
+    show(&[
+        ("gateway.toml", "[engine]\nurl = \"https://u:hush@h\"\n", &["url = \"https://***@h\""]),
+        ("gateway.toml", "[engine]\nlegacy_url = 'https://hush@h/x@y'\n", &["legacy_url = 'https://***@y'"]),
+        (
+            "gateway.toml",
+            "[engine]\nurl = \"https://h/?a=1&my_token=hush&b=2\"\n",
+            &["url = \"https://h/?a=1&my_token=***&b=2\""],
+        ),
+    ]);
+}
+
+#[test]
+fn lines_that_are_no_toml_are_hidden() {
+    show(&[
+        ("gateway.toml", "[server]\nlisten = 127.0.0.1:8443\n", &["listen = ***"]),
+        ("gateway.toml", "[admin]\ntoken = hush\n", &["token = ***"]),
+        ("gateway.toml", "hush\n", &["***"]),
+        ("gateway.toml", "hush=\n", &["***"]),
+        ("gateway.toml", "hush x = 1\n", &["***"]),
+        ("gateway.toml", "token = \"\"\"\nhush = \"\"\"\" x\n", &["***"]),
+        ("merchants/m.toml", "[[api_keys]]\nv2_secret = [\n\"hush\"\n\"hush\"\n]\n", &["***"]),
+        ("merchants/m.toml", "api_keys = [\n{ v2_secret = \"hush\" }\n{ v2_secret = \"hush\" }\n]\n", &["***"]),
+        ("gateway.toml", "keys = [\n[\"hush\"]\n[\"hush\"]\n]\n", &["***"]),
+        // What is TOML by itself is judged by its keys.
+        ("gateway.toml", "body = \"1\"\nbody = \"2\"\n", &["body = \"2\""]),
+        ("gateway.toml", "token = \"hush\"\ntoken = \"hush\" # hush\n", &["token = *** ***"]),
+        ("gateway.toml", "[server]\n[server]\n", &["[server]"]),
+        ("gateway.toml", "[server\n", &["[server"]),
+        ("gateway.toml", "<<<<<<< HEAD\n", &["<<<<<<< HEAD"]),
+    ]);
+}
+
+#[test]
+fn of_other_files_nothing_is_a_secret() {
+    let shop = format!("{SHOP}[payin]\nschema = \"s.json\"\n");
+    let schema = r#"{ "requierd": ["token"] }"#;
+    assert_eq!(lines(&[("shops/s.toml", &shop), ("shops/s.json", schema)]), [schema]);
+}
+
+#[test]
+fn marks_stand_where_they_belong_beside_what_is_hidden() {
+    let rules = Rules::small().with("gateway.toml", "store = { keys = [\"hush\"], x = 1 }\n");
+    let refused = rules.refused();
+    let Some(Place { start, end, .. }) = refused.iter().map(|problem| problem.place.clone()).next_back() else {
+        panic!("nothing is wrong")
+    };
+    assert_eq!((start, end), ((1, 28), (1, 29)));
+    assert!(refused.rendered().contains("1 | store = { keys = [***], x = 1 }\n  |                         ^\n"));
+}
