@@ -1,9 +1,9 @@
 //! The JSON Schemas of rule files, made from the types that read them: what editors complete, explain and underline by.
 
-use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::raw::{RawDialect, RawGateway, RawMerchant, RawShop, RawTexts};
+use super::compile::{RawDialect, RawGateway, RawMerchant, RawShop, RawTexts};
+use super::raw::FromToml;
 
 /// A kind of TOML file in a rules directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,9 +50,9 @@ pub fn file_schema(kind: FileKind) -> Value {
     }
 }
 
-fn of<T: JsonSchema>(title: &str) -> Value {
-    let generator = SchemaGenerator::new(SchemaSettings::draft2020_12());
-    let mut schema = generator.into_root_schema_for::<T>();
-    schema.insert("title".to_owned(), json!(title));
-    schema.to_value()
+fn of<T: FromToml>(title: &str) -> Value {
+    let mut schema = T::schema();
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+    schema["title"] = title.into();
+    schema
 }

@@ -16,12 +16,13 @@ use rustls::server::ParsedCertificate;
 use toml::Spanned;
 
 use super::compile::Here;
+use super::compile::{RawGateway, RawShop, RawTls};
 use super::files::{self, Role, RuleFile, RuleFiles, read_bounded};
 use super::load::compile_once;
 use super::problems::{FileId, Findings, Problem, Span, did_you_mean};
-use super::raw::{self, Field, FromToml, List, RawGateway, RawShop, RawTls};
+use super::raw::{self, FromToml, Key, List};
 use super::validity::staleness;
-use super::{LoadOptions, RuleSet, TlsRules, compile};
+use super::{LoadOptions, RuleSet, TlsRules};
 use crate::domain::{UnixMillis, host_of};
 
 /// The largest file of certificates or of a key, in bytes.
@@ -105,14 +106,10 @@ impl Inspector<'_> {
 
     fn gateway(&mut self, gateway: &Reread<'_, RawGateway>, serves: &dyn Fn(&TlsRules) -> Result<(), String>) {
         let Reread { here, raw } = gateway;
-        let header = raw.tls.given().map_or(0..0, Spanned::span);
-        let absent = RawTls::default();
-        let tls = raw.tls.get().unwrap_or(&absent);
+        let header = raw.tls.place().unwrap_or_default();
+        let tls = &*raw.tls;
         // Of files that are named wrongly nothing is known.
-        if !matches!(raw.tls, Field::Wrong)
-            && !matches!(tls.certificate, Field::Wrong)
-            && !matches!(tls.key, Field::Wrong)
-        {
+        if !raw.tls.is_wrong && !tls.certificate.is_wrong && !tls.key.is_wrong {
             let pair = Pair::of(*here, tls, &header);
             if let Some(chain) = self.pair(*here, &pair, serves) {
                 self.dates(*here, &pair.certificate_at, "tls.certificate", &pair.rules.certificate, &chain);
@@ -122,14 +119,8 @@ impl Inspector<'_> {
         if let Some(path) = tls.client_ca.given() {
             self.authorities(*here, "tls.client_ca", path);
         }
-        for (key, list) in [
-            ("engine.trust", raw.engine.get().map(|engine| &engine.trust)),
-            ("callbacks.trust", raw.callbacks.get().map(|callbacks| &callbacks.trust)),
-        ] {
-            if let Some(list) = list {
-                self.trusted(*here, key, list);
-            }
-        }
+        self.trusted(*here, "engine.trust", &raw.engine.trust);
+        self.trusted(*here, "callbacks.trust", &raw.callbacks.trust);
     }
 
     /// The certificate chain, if the files are there and fit each other.
@@ -205,13 +196,12 @@ impl Inspector<'_> {
 
     /// Whether customers who go to `public_url` get a certificate of that name.
     fn name(&mut self, here: Here<'_>, pair: &Pair, raw: &RawGateway, chain: &[CertificateDer<'_>]) {
-        let url = match raw.server.get().map(|server| &server.public_url) {
-            Some(Field::Wrong) => return,
-            Some(Field::Given(url)) => Some(url),
-            Some(Field::Absent) | None => None,
-        };
-        let host = url.map_or("localhost", |url| host_of(url.get_ref()));
-        let at = url.map_or_else(|| pair.certificate_at.clone(), Spanned::span);
+        let url = &raw.server.public_url;
+        if url.is_wrong {
+            return;
+        }
+        let host = host_of(url);
+        let at = url.place().unwrap_or_else(|| pair.certificate_at.clone());
         let (Ok(name), Some(leaf)) = (ServerName::try_from(host), chain.first()) else { return };
         let Ok(parsed) = ParsedCertificate::try_from(leaf) else { return };
         if verify_server_name(&parsed, &name).is_err() {
@@ -226,8 +216,8 @@ impl Inspector<'_> {
         }
     }
 
-    fn trusted(&mut self, here: Here<'_>, key: &str, list: &Field<List<String>>) {
-        for path in list.get().map_or(&[][..], |list| &list.0) {
+    fn trusted(&mut self, here: Here<'_>, key: &str, list: &List<String>) {
+        for path in &list.0 {
             self.authorities(here, key, path);
         }
     }
@@ -251,8 +241,8 @@ struct Pair {
 impl Pair {
     /// Keys that are absent are at the table's header.
     fn of(here: Here<'_>, raw: &RawTls, header: &Span) -> Self {
-        let at = |field: &Field<String>| field.given().map_or(header.clone(), Spanned::span);
-        let rules = compile::tls_rules(here, raw);
+        let at = |key: &Key<String>| key.place().unwrap_or(header.clone());
+        let rules = raw.rules(here);
         Self { rules, certificate_at: at(&raw.certificate), key_at: at(&raw.key) }
     }
 }

@@ -16,7 +16,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 pub(crate) use self::names::did_you_mean;
-pub(super) use self::names::{nearest, quoted};
+pub(super) use self::names::{most_like, nearest, quoted};
 pub use self::rendering::Paint;
 use self::source::{Excerpt, Source, hide_value};
 pub(super) use self::source::{MERGE_MARKERS, names_a_secret};

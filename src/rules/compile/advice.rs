@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
 use toml::Spanned;
 
+use super::gateway::{RawGateway, RawPages};
+use super::merchant::{RawApiKey, RawMerchant};
 use super::{Context, Here};
 use crate::domain::{ShopCode, host_of, names_loopback};
 use crate::rules::problems::{Span, quoted};
-use crate::rules::raw::{Field, List, RawApiKey, RawGateway, RawMerchant};
-use crate::rules::{EngineRules, Gateway, PageRules, ShopAccess, StoreUrl};
+use crate::rules::raw::{Field, List};
+use crate::rules::{EngineRules, Gateway, ShopAccess, StoreUrl};
 
 /// What warnings about merchants depend on beside their files.
 #[derive(Debug, Clone, Copy)]
@@ -34,28 +35,24 @@ impl Setting {
 impl Context<'_> {
     /// What would fail requests to the gateway as a whole.
     pub(super) fn gateway_advice(&mut self, here: Here<'_>, raw: &RawGateway, gateway: &Gateway) {
-        self.page_lifetimes(here, raw, &gateway.pages);
+        self.page_lifetimes(here, &raw.pages);
         self.private_targets(here, raw, gateway);
         self.weak_tls(here, raw, gateway);
-        let listen = |field: Option<&Field<SocketAddr>>| field.and_then(|field| field.given()).map(Spanned::span);
-        let server = listen(raw.server.get().map(|server| &server.listen));
-        let admin = listen(raw.admin.get().map(|admin| &admin.listen));
         if collide(gateway.server.listen, gateway.admin_listen)
-            && let Some(at) = admin.or(server)
+            && let Some(at) = raw.admin.listen.place().or(raw.server.listen.place())
         {
             let message = "`admin.listen` and `server.listen` are the same port: the gateway cannot start with them";
             self.findings.warn(here.file, at, message, None);
         }
     }
 
-    fn page_lifetimes(&mut self, here: Here<'_>, raw: &RawGateway, pages: &PageRules) {
-        let Some(given) = raw.pages.get() else { return };
-        if pages.link_lifetime > pages.return_lifetime
-            && let Some(at) = given.link_lifetime.given().or(given.return_lifetime.given())
+    fn page_lifetimes(&mut self, here: Here<'_>, pages: &RawPages) {
+        if *pages.link_lifetime > *pages.return_lifetime
+            && let Some(at) = pages.link_lifetime.place().or(pages.return_lifetime.place())
         {
             let message = "`pages.link_lifetime` is longer than `pages.return_lifetime`: customers could pay and not \
                            come back";
-            self.findings.warn(here.file, at.span(), message, None);
+            self.findings.warn(here.file, at, message, None);
         }
     }
 
@@ -63,42 +60,26 @@ impl Context<'_> {
     fn weak_tls(&mut self, here: Here<'_>, raw: &RawGateway, gateway: &Gateway) {
         if let StoreUrl::Postgres(url) = &gateway.store.url
             && url.may_be_downgraded()
-            && let Some(at) = raw.store.get().and_then(|store| store.url.given())
+            && let Some(at) = raw.store.url.place()
         {
             let message = "`store.url` says sslmode=prefer, or nothing of it: whoever is between this gateway and the \
                            database can have it speak without TLS, and read and change all that is said";
             let advice =
                 "sslmode=verify-full keeps everybody else out; sslmode=disable says that the network is trusted";
-            self.findings.warn(here.file, at.span(), message, Some(advice.into()));
+            self.findings.warn(here.file, at, message, Some(advice.into()));
         }
     }
 
     /// Whoever may name a callback address of a gateway that others reach could have it ask the operator's own network.
     fn private_targets(&mut self, here: Here<'_>, raw: &RawGateway, gateway: &Gateway) {
-        let allowed = raw.callbacks.get().and_then(|callbacks| callbacks.allow_private_addresses.given());
-        if let Some(allowed) = allowed.filter(|allowed| *allowed.get_ref())
+        let allowed = &raw.callbacks.allow_private_addresses;
+        if let Some(at) = allowed.place()
+            && **allowed
             && !is_loopback(&gateway.server.public_url)
         {
             let message = "`callbacks.allow_private_addresses` is for development, and `server.public_url` is no loopback \
                            address: merchants could have this gateway call hosts of its own network";
-            self.findings.warn(here.file, allowed.span(), message, None);
-        }
-    }
-
-    /// Retries must have begun when they are given up.
-    pub(super) fn give_up_after(
-        &mut self,
-        here: Here<'_>,
-        table: &str,
-        first_retry: (&Field<Duration>, Duration),
-        give_up_after: (&Field<Duration>, Duration),
-    ) {
-        if give_up_after.1 < first_retry.1
-            && !give_up_after.1.is_zero()
-            && let Some(given) = give_up_after.0.given().or(first_retry.0.given())
-        {
-            let message = format!("`{table}.give_up_after` must not be shorter than `{table}.first_retry`");
-            self.problem(here, given.span(), message);
+            self.findings.warn(here.file, at, message, None);
         }
     }
 
@@ -109,7 +90,7 @@ impl Context<'_> {
             self.shops_advice(here, raw);
             self.default_shop_advice(here, raw, shops);
         }
-        if let Some(url) = raw.v1.get().and_then(|v1| v1.callback_url.given())
+        if let Some(url) = raw.v1.callback_url.given()
             && !self.setting.private_targets
             && is_private(url.get_ref())
         {
@@ -126,8 +107,14 @@ impl Context<'_> {
         }
         for key in raw.api_keys.get().map_or(&[][..], |keys| &keys.0) {
             let header = key.get_ref().key.given().map_or(key.span(), Spanned::span);
-            if let Some(at) = self.empty(here, &key.get_ref().allowed_ips, header) {
-                let absent = key.get_ref().allowed_ips.is_absent();
+            let allowed = &key.get_ref().allowed_ips;
+            let absent = allowed.place().is_none();
+            let empty = match allowed.given() {
+                Some(list) => self.is_empty(here, list.get_ref(), list.span()),
+                None => !self.findings.refuses(here.file),
+            };
+            if empty {
+                let at = allowed.place().unwrap_or(header);
                 let reason = if absent { "it has no `allowed_ips`" } else { "its `allowed_ips` is empty" };
                 let message = format!("the API key may be used from nowhere: {reason}");
                 self.findings.warn(here.file, at, message, None);
@@ -186,12 +173,14 @@ impl Context<'_> {
     fn empty<T>(&self, here: Here<'_>, field: &Field<List<T>>, header: Span) -> Option<Span> {
         match field {
             Field::Absent => (!self.findings.refuses(here.file)).then_some(header),
-            Field::Given(list) => {
-                let empty = list.get_ref().0.is_empty() && !self.findings.is_wrong(here.file, &list.span());
-                empty.then(|| list.span())
-            }
+            Field::Given(list) => self.is_empty(here, list.get_ref(), list.span()).then(|| list.span()),
             Field::Wrong => None,
         }
+    }
+
+    /// Whether a list is empty, and not for what was wrong with its elements.
+    fn is_empty<T>(&self, here: Here<'_>, list: &List<T>, at: Span) -> bool {
+        list.0.is_empty() && !self.findings.is_wrong(here.file, &at)
     }
 }
 

@@ -11,7 +11,7 @@ use rustls::pki_types::pem::PemObject;
 use super::{Context, Here};
 use crate::rules::elsewhere::{Content, Elsewhere, LARGEST_ELSEWHERE};
 use crate::rules::problems::Span;
-use crate::rules::raw::{Field, List};
+use crate::rules::raw::List;
 
 /// The files of certificates that shops' providers, the engine and callback targets are trusted by, each read once for one rule set.
 #[derive(Default)]
@@ -62,11 +62,11 @@ impl Context<'_> {
         &mut self,
         here: Here<'_>,
         key: &str,
-        list: &Field<List<String>>,
+        list: &List<String>,
         made: Option<&Path>,
     ) -> Arc<[CertificateDer<'static>]> {
         let mut all = Vec::new();
-        for path in list.get().map_or(&[][..], |list| &list.0) {
+        for path in &list.0 {
             let resolved = here.relative(path.get_ref());
             if (!self.check_secrets || made == Some(&*resolved)) && !resolved.exists() {
                 self.elsewhere.missing(&resolved, Content::Public);

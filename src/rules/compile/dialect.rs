@@ -1,8 +1,8 @@
 //! `dialects/<name>.toml`, and the one that is always there.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::{HeaderName, Method};
 use toml::Spanned;
@@ -11,8 +11,161 @@ use super::template::{add_reply, environment, payload, unknown_of_reply};
 use super::{BUILT_IN_DIALECT, Context, Here};
 use crate::rules::files::{Role, RuleFile};
 use crate::rules::problems::{FileId, Span};
-use crate::rules::raw::{Field, RawDialect, RawReplies, RawRoutes, RawSignature, Route, Words};
+use crate::rules::raw::{Field, Key, Lasting, Route, from_words, raw_table};
 use crate::rules::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
+
+raw_table! {
+    /// `dialects/<name>.toml`: a v1 wire format, how requests are signed, where they go and what answers look like. Every
+    /// key may be left out; a merchant names the dialect in its `[v1]`.
+    struct RawDialect {
+        /// How requests and callbacks are signed.
+        signature: RawSignature = section,
+        /// Method and path of each endpoint. Two endpoints may have the same path with different methods; dialects may share
+        /// routes if they name the same three headers.
+        routes: RawRoutes = section,
+        /// The dialect's words for the v2 statuses: three different ones.
+        statuses: RawStatuses = section,
+        /// Templates of bodies, minijinja (Jinja2); a reply without one has its default shape.
+        replies: RawReplies = section,
+        /// How requests are read.
+        requests: RawRequests = section,
+    }
+}
+
+raw_table! {
+    /// `[signature]`.
+    struct RawSignature {
+        /// The header with the API key. The three headers must differ, and be none that HTTP, proxies or the gateway give a
+        /// meaning.
+        api_key: HeaderName = "X-Api-Key" where { "examples": ["X-Api-Key"] },
+        /// The header with the signature, and nothing else: no scheme, no prefix.
+        signature: HeaderName = "X-Signature",
+        /// The header with the timestamp.
+        timestamp: HeaderName = "X-Timestamp" where { "examples": ["X-Timestamp"] },
+        /// How the timestamp is written.
+        ///
+        /// - `unix`: seconds since 1970
+        /// - `unix-ms`: milliseconds since 1970
+        /// - `rfc3339`: `2026-01-02T03:04:05Z`
+        timestamp_format: TimestampFormat = "unix",
+        /// How far the timestamp may be from the gateway's clock, on either side, the ends included: a span of time. Beyond
+        /// is 401.
+        window: Lasting = "5m",
+        /// What is signed: text with the placeholders `{timestamp}`, `{method}`, `{path}`, `{query}`, `{target}`, `{body}`,
+        /// `{body_sha256}` and `{api_key}`. It must hold `{body}` or `{body_sha256}`; `{{` and `}}` stand for braces.
+        payload: String = "{timestamp}.{method}.{path}.{body}" where { "pattern": r"\{body(_sha256)?\}" },
+        /// The hash, keyed with the bytes of the key's `v1_secret`.
+        algorithm: Algorithm = "hmac-sha256",
+        /// How the signature is written.
+        ///
+        /// - `hex`: either case is accepted
+        /// - `base64`: the standard alphabet with its padding
+        encoding: Encoding = "hex",
+    }
+}
+
+raw_table! {
+    /// `[routes]`.
+    struct RawRoutes {
+        /// Creates a deposit: `POST` and a path.
+        payin: Route = "POST /api/v1/payin",
+        /// Creates a withdrawal: `POST` and a path.
+        payout: Route = "POST /api/v1/payout",
+        /// Shows a deposit: `GET` and a path.
+        payin_status: Route = "GET /api/v1/payin/status",
+        /// Shows a withdrawal: `GET` and a path.
+        payout_status: Route = "GET /api/v1/payout/status",
+        /// Shows balances: `GET` and a path.
+        balance: Route = "GET /api/v1/balance",
+        /// Lists operations: `GET` and a path.
+        transactions: Route = "GET /api/v1/transactions",
+    }
+}
+
+raw_table! {
+    /// `[statuses]`.
+    struct RawStatuses {
+        /// The dialect's word for the v2 status `PENDING`, 1 to 64 bytes. Replies and callbacks show it, and the `status` filter
+        /// of `transactions` is read by it. The three words must differ.
+        pending "PENDING": String = "PENDING" where { "minLength": 1, "maxLength": 64 },
+        /// The dialect's word for the v2 status `SUCCESS`, 1 to 64 bytes. Replies and callbacks show it, and the `status` filter
+        /// of `transactions` is read by it. The three words must differ.
+        success "SUCCESS": String = "SUCCESS" where { "minLength": 1, "maxLength": 64 },
+        /// The dialect's word for the v2 status `FAILED`, 1 to 64 bytes. Replies and callbacks show it, and the `status` filter
+        /// of `transactions` is read by it. The three words must differ.
+        failed "FAILED": String = "FAILED" where { "minLength": 1, "maxLength": 64 },
+    }
+}
+
+raw_table! {
+    /// `[replies]`: minijinja templates; a reply without one has its default shape.
+    struct RawReplies {
+        /// 200 to a deposit's create.
+        ///
+        /// Values: `transaction_id`, `external_id`, `redirect_url`. They are written as JSON, without quotes around them.
+        payin: String where {
+            "examples": ["{\"id\": {{ transaction_id }}, \"order\": {{ external_id }}, \"go_to\": {{ redirect_url }}}"],
+        },
+        /// 200 to a withdrawal's create.
+        ///
+        /// Values: `transaction_id`, `external_id`. They are written as JSON, without quotes around them.
+        payout: String where { "examples": ["{\"id\": {{ transaction_id }}, \"order\": {{ external_id }}}"] },
+        /// 200 to the status of a deposit or a withdrawal.
+        ///
+        /// Values: `transaction_id`, `external_id`, `status`, `amount`, `currency`, `shop_code`, `account_number` (may be
+        /// `null`), `type`, `created_at`. They are written as JSON, without quotes around them.
+        status: String where { "examples": ["{\"id\": {{ transaction_id }}, \"state\": {{ status }}}"] },
+        /// 200 to the balance.
+        ///
+        /// Values: `balances`, a list of `currency`, `available`, `held`. They are written as JSON, without quotes around
+        /// them.
+        balance: String where { "examples": ["{\"balances\": {{ balances }}}"] },
+        /// 200 to the history.
+        ///
+        /// Values: `transactions`, a list of what `status` has, newest first; `page`, `per_page`, `has_more`. They are written
+        /// as JSON, without quotes around them.
+        transactions: String where { "examples": ["{\"more\": {{ has_more }}, \"result\": {{ transactions }}}"] },
+        /// Any error of a proven caller.
+        ///
+        /// Values: `code` (the HTTP status), `message`. They are written as JSON, without quotes around them.
+        error: String where { "examples": ["{\"ok\": false, \"code\": {{ code }}, \"text\": {{ message }}}"] },
+        /// What is sent to the merchant's callback address.
+        ///
+        /// Values: those of `status`. They are written as JSON, without quotes around them.
+        callback: String where { "examples": ["{\"order\": {{ external_id }}, \"state\": {{ status }}}"] },
+    }
+}
+
+raw_table! {
+    /// `[requests]`.
+    struct RawRequests {
+        /// `true`: `paymentData` `[]`, PHP's empty array, is `{}`. `false`: it is 400.
+        empty_list_is_object: bool = false,
+    }
+}
+
+from_words! {
+    TimestampFormat {
+        "unix" => TimestampFormat::Unix,
+        "unix-ms" => TimestampFormat::UnixMillis,
+        "rfc3339" => TimestampFormat::Rfc3339,
+    }
+    Algorithm {
+        "hmac-sha256" => Algorithm::HmacSha256,
+        "hmac-sha512" => Algorithm::HmacSha512,
+    }
+    Encoding {
+        "hex" => Encoding::Hex,
+        "base64" => Encoding::Base64,
+    }
+}
+
+impl RawSignature {
+    /// Returns the headers of the API key, the signature and the timestamp.
+    const fn headers(&self) -> [&Key<HeaderName>; 3] {
+        [&self.api_key, &self.signature, &self.timestamp]
+    }
+}
 
 /// Where the keys of a dialect's file are, for problems between dialects.
 #[derive(Debug, Default)]
@@ -78,8 +231,12 @@ impl Context<'_> {
             dialects.compiled.insert(name.as_str().into(), dialect);
         }
         if !dialects.compiled.contains_key(BUILT_IN_DIALECT) {
+            // As an empty file would have it.
+            let path = Path::new("dialects/v1.toml");
+            let here = Here { file: self.findings.file(path, ""), path };
+            let built_in = self.dialect(here, BUILT_IN_DIALECT, &RawDialect::default(), &mut DialectPlaces::default());
             dialects.places.insert(BUILT_IN_DIALECT.into(), DialectPlaces::default());
-            dialects.compiled.insert(BUILT_IN_DIALECT.into(), Some(Arc::new(built_in())));
+            dialects.compiled.insert(BUILT_IN_DIALECT.into(), built_in.map(Arc::new));
         }
         dialects
     }
@@ -94,58 +251,47 @@ impl Context<'_> {
     }
 
     fn dialect(&mut self, here: Here<'_>, name: &str, raw: &RawDialect, places: &mut DialectPlaces) -> Option<Dialect> {
-        let default = RawSignature::default();
-        let signature = raw.signature.get().unwrap_or(&default);
-        places.headers =
-            [&signature.api_key, &signature.signature, &signature.timestamp].map(|key| key.given().map(Spanned::span));
-        let signature = self.recipe(here, signature);
-        let routes = self.own_routes(here, raw.routes.get().unwrap_or(&RawRoutes::default()), places);
-        let statuses = self.statuses(here, raw.statuses.get().unwrap_or(&Words::default()));
-        let replies = self.replies(here, raw.replies.get().unwrap_or(&RawReplies::default()), &statuses);
-        let requests = raw.requests.get();
+        places.headers = raw.signature.headers().map(Key::place);
+        let signature = self.recipe(here, &raw.signature);
+        let routes = self.own_routes(here, &raw.routes, places);
+        let statuses = self.statuses(here, &raw.statuses);
+        let replies = self.replies(here, &raw.replies, &statuses);
         Some(Dialect {
             name: name.into(),
             signature: signature?,
             routes,
             statuses,
             replies,
-            empty_list_is_object: requests.is_some_and(|requests| requests.empty_list_is_object.or(false)),
+            empty_list_is_object: *raw.requests.empty_list_is_object,
         })
     }
 
     fn recipe(&mut self, here: Here<'_>, raw: &RawSignature) -> Option<Recipe> {
-        let default = default_recipe();
-        // One run shows every problem: a default stands in for what is wrong, so that the rest is looked at too.
-        let given = raw.payload.given().and_then(|text| self.signing_payload(here, "signature.payload", text));
-        let payload = given.unwrap_or(default.payload.clone());
-        let window = self.positive(here, "signature.window", &raw.window, default.window);
-        let [api_key, signature, timestamp] = self.headers(here, raw, &default)?;
+        let payload = self.signing_payload(here, "signature.payload", &raw.payload);
+        // One run shows every problem of both.
+        let headers = self.headers(here, raw);
+        let [api_key, signature, timestamp] = headers?;
         Some(Recipe {
             api_key,
             signature,
             timestamp,
-            timestamp_format: raw.timestamp_format.or(default.timestamp_format),
-            window,
-            payload,
-            algorithm: raw.algorithm.or(default.algorithm),
-            encoding: raw.encoding.or(default.encoding),
+            timestamp_format: *raw.timestamp_format,
+            window: raw.window.0,
+            payload: payload.unwrap_or_default(),
+            algorithm: *raw.algorithm,
+            encoding: *raw.encoding,
         })
     }
 
     /// The headers of the API key, the signature and the timestamp: three different ones, free for this use.
-    fn headers(&mut self, here: Here<'_>, raw: &RawSignature, default: &Recipe) -> Option<[HeaderName; 3]> {
-        let fields = [&raw.api_key, &raw.signature, &raw.timestamp];
-        let defaults = [&default.api_key, &default.signature, &default.timestamp];
-        let free = fields.map(|field| self.free_header(here, field));
+    fn headers(&mut self, here: Here<'_>, raw: &RawSignature) -> Option<[HeaderName; 3]> {
+        let keys = raw.headers();
+        let free = keys.map(|key| self.free_header(here, key));
         // A key that is wrong does not mean its default, which may be what another one names.
-        let named: [Option<HeaderName>; 3] = std::array::from_fn(|at| match fields[at] {
-            Field::Absent => Some(defaults[at].clone()),
-            Field::Wrong => None,
-            Field::Given(name) => Some(name.get_ref().clone()),
-        });
+        let named = keys.map(|key| (!key.is_wrong).then(|| HeaderName::clone(key)));
         let same = |at: usize| (0..at).find(|earlier| named[at].is_some() && named[*earlier] == named[at]);
         if let Some((earlier, at)) = (1..3).find_map(|at| Some((same(at)?, at))) {
-            let span = fields[at].given().or_else(|| fields[earlier].given()).map_or(0..0, Spanned::span);
+            let span = keys[at].place().or(keys[earlier].place()).unwrap_or_default();
             self.problem(here, span, "`api_key`, `signature` and `timestamp` must be three different headers");
             return None;
         }
@@ -154,28 +300,23 @@ impl Context<'_> {
     }
 
     /// Whether a header may be had for the operator's ends; otherwise the problem is noted.
-    pub(super) fn free_header(&mut self, here: Here<'_>, field: &Field<HeaderName>) -> bool {
-        let Some(given) = field.given().filter(|given| OF_HTTP.contains(&given.get_ref().as_str())) else {
-            return true;
-        };
-        let message = format!("`{}` has a meaning of its own in HTTP and cannot be used here", given.get_ref());
-        self.problem(here, given.span(), message);
-        false
+    pub(super) fn free_header(&mut self, here: Here<'_>, key: &Key<HeaderName>) -> bool {
+        let taken = OF_HTTP.contains(&key.as_str());
+        if taken {
+            let message = format!("`{}` has a meaning of its own in HTTP and cannot be used here", key.as_str());
+            self.problem(here, key.spanned().span(), message);
+        }
+        !taken
     }
 
     /// The signing payload that a key holds; `None` when something is wrong with it, which is noted.
-    pub(super) fn signing_payload(
-        &mut self,
-        here: Here<'_>,
-        key: &str,
-        text: &Spanned<String>,
-    ) -> Option<Vec<Segment>> {
-        let problems = match payload(text.get_ref()) {
+    pub(super) fn signing_payload(&mut self, here: Here<'_>, key: &str, text: &Key<String>) -> Option<Vec<Segment>> {
+        let problems = match payload(text) {
             Ok(segments) => return Some(segments),
             Err(problems) => problems,
         };
         for problem in problems {
-            let span = self.place_in_template(here, text, problem.at.as_ref());
+            let span = self.place_in_template(here, &text.spanned(), problem.at.as_ref());
             self.findings.add_with(here.file, span, format!("`{key}` {}", problem.reason), problem.suggestion);
         }
         None
@@ -196,21 +337,20 @@ impl Context<'_> {
             (Endpoint::Transactions, &raw.transactions),
         ];
         let mut routes: Vec<(Endpoint, Method, Box<str>)> = Vec::new();
-        for (endpoint, field) in given {
+        for (endpoint, key) in given {
             // Its default is not what the file means, and may be in another dialect's way.
-            if matches!(field, Field::Wrong) {
+            if key.is_wrong {
                 continue;
             }
-            let default = default_route(endpoint);
-            if let Some(route) = field.given() {
-                places.routes.insert(endpoint, route.span());
-                self.check_route(here, endpoint, route, &default.method);
+            if let Some(at) = key.place() {
+                places.routes.insert(endpoint, at.clone());
+                self.check_route(here, endpoint, key, at);
             }
-            let route = field.or(default);
+            let route = Route::clone(key);
             if let Some((other, ..)) =
                 routes.iter().find(|(_, method, path)| (method, path) == (&route.method, &route.path))
             {
-                let span = field.given().map(Spanned::span).or_else(|| places.routes.get(other).cloned());
+                let span = key.place().or_else(|| places.routes.get(other).cloned());
                 let message = format!("`routes.{}` is the same as `routes.{}`", endpoint.as_str(), other.as_str());
                 self.problem(here, span.unwrap_or(0..0), message);
             }
@@ -219,28 +359,27 @@ impl Context<'_> {
         routes
     }
 
-    fn check_route(&mut self, here: Here<'_>, endpoint: Endpoint, route: &Spanned<Route>, method: &Method) {
+    fn check_route(&mut self, here: Here<'_>, endpoint: Endpoint, route: &Route, at: Span) {
         let name = endpoint.as_str();
-        if route.get_ref().method != *method {
-            self.problem(here, route.span(), format!("`routes.{name}` must be a {method} route"));
+        let creates = matches!(endpoint, Endpoint::Payin | Endpoint::Payout);
+        let method = if creates { Method::POST } else { Method::GET };
+        if route.method != method {
+            self.problem(here, at.clone(), format!("`routes.{name}` must be a {method} route"));
         }
-        let path = &*route.get_ref().path;
+        let path = &*route.path;
         let within =
             |own: &&&str| path.strip_prefix(**own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         if let Some(own) = OWN_PATHS.iter().find(within) {
-            self.problem(here, route.span(), format!("`routes.{name}`: {own} belongs to the gateway itself"));
+            self.problem(here, at, format!("`routes.{name}`: {own} belongs to the gateway itself"));
         }
     }
 
-    fn statuses(&mut self, here: Here<'_>, raw: &Words) -> StatusWords {
-        let given = [&raw.pending, &raw.success, &raw.failed];
-        let defaults = ["PENDING", "SUCCESS", "FAILED"];
+    fn statuses(&mut self, here: Here<'_>, raw: &RawStatuses) -> StatusWords {
         let mut words: Vec<Box<str>> = Vec::new();
-        for (field, default) in given.into_iter().zip(defaults) {
-            let span = field.as_ref().map_or(0..0, Spanned::span);
-            let word = field.as_ref().map_or(default, |word| word.get_ref().as_str());
+        for (status, key) in [("PENDING", &raw.pending), ("SUCCESS", &raw.success), ("FAILED", &raw.failed)] {
+            let (span, word) = (key.place().unwrap_or_default(), key.as_str());
             if word.is_empty() || word.len() > 64 || word.chars().any(char::is_control) {
-                self.problem(here, span.clone(), format!("`statuses.{default}` must be 1 to 64 bytes of text"));
+                self.problem(here, span.clone(), format!("`statuses.{status}` must be 1 to 64 bytes of text"));
             }
             if words.iter().any(|other| **other == *word) {
                 let message = "the words in `[statuses]` must differ: the `status` filter is read by them";
@@ -279,67 +418,18 @@ impl Context<'_> {
     }
 
     /// Where a template's problem is in the rule file: its place in the template, where the file has the text as it is.
-    fn place_in_template(&self, here: Here<'_>, source: &Spanned<String>, at: Option<&Span>) -> Span {
+    fn place_in_template(&self, here: Here<'_>, source: &Spanned<impl AsRef<str>>, at: Option<&Span>) -> Span {
         let text = self.findings.text(here.file);
         let written = text.get(source.span()).unwrap_or_default();
-        match (at, written.find(source.get_ref().as_str())) {
-            (Some(at), Some(start)) if !source.get_ref().is_empty() && at.end <= source.get_ref().len() => {
+        let meant = source.get_ref().as_ref();
+        match (at, written.find(meant)) {
+            (Some(at), Some(start)) if !meant.is_empty() && at.end <= meant.len() => {
                 let start = source.span().start + start;
                 start + at.start..start + at.end
             }
             _ => source.span(),
         }
     }
-}
-
-/// The `v1` dialect as the contract has it.
-fn built_in() -> Dialect {
-    let endpoints = [
-        Endpoint::Payin,
-        Endpoint::Payout,
-        Endpoint::PayinStatus,
-        Endpoint::PayoutStatus,
-        Endpoint::Balance,
-        Endpoint::Transactions,
-    ];
-    let route = |endpoint| {
-        let route = default_route(endpoint);
-        (endpoint, route.method, route.path)
-    };
-    Dialect {
-        name: BUILT_IN_DIALECT.into(),
-        signature: default_recipe(),
-        routes: endpoints.map(route).into(),
-        statuses: StatusWords { pending: "PENDING".into(), success: "SUCCESS".into(), failed: "FAILED".into() },
-        replies: Replies::new(environment()),
-        empty_list_is_object: false,
-    }
-}
-
-fn default_recipe() -> Recipe {
-    let dot = || Segment::Literal(".".into());
-    Recipe {
-        api_key: HeaderName::from_static("x-api-key"),
-        signature: HeaderName::from_static("x-signature"),
-        timestamp: HeaderName::from_static("x-timestamp"),
-        timestamp_format: TimestampFormat::Unix,
-        window: Duration::from_mins(5),
-        payload: vec![Segment::Timestamp, dot(), Segment::Method, dot(), Segment::Path, dot(), Segment::Body],
-        algorithm: Algorithm::HmacSha256,
-        encoding: Encoding::Hex,
-    }
-}
-
-fn default_route(endpoint: Endpoint) -> Route {
-    let (method, path) = match endpoint {
-        Endpoint::Payin => (Method::POST, "/api/v1/payin"),
-        Endpoint::Payout => (Method::POST, "/api/v1/payout"),
-        Endpoint::PayinStatus => (Method::GET, "/api/v1/payin/status"),
-        Endpoint::PayoutStatus => (Method::GET, "/api/v1/payout/status"),
-        Endpoint::Balance => (Method::GET, "/api/v1/balance"),
-        Endpoint::Transactions => (Method::GET, "/api/v1/transactions"),
-    };
-    Route { method, path: path.into() }
 }
 
 #[cfg(test)]

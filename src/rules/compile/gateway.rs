@@ -1,32 +1,26 @@
 //! `gateway.toml`.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use http::Uri;
+use http::{HeaderName, Uri};
 use toml::Spanned;
 
-use super::{Context, Here};
+use super::{Context, Here, RawQuota};
 use crate::domain::{BrowserUrl, CallbackUrl, is_host};
 use crate::rules::files::{Role, is_absent};
-use crate::rules::postgres::DEFAULT_CONNECTIONS;
 use crate::rules::raw::{
-    Field, MOST_CONNECTIONS, Prefix, RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages,
-    RawQuota, RawSecret, RawServer, RawStore, RawTls, Size,
+    Key, LANGUAGE_TAG, LONGER_THAN_ZERO, Lasting, List, Prefix, RawSecret, RawSecrets, Size, raw_table,
 };
 use crate::rules::{
-    CallbackRules, CallbackSignature, ClientRules, EngineKeys, EngineRules, Gateway, Limits, PageRules, Quota,
-    RemoteEngine, Secrets, ServerRules, StoreRules, StoreUrl, TlsRules,
+    CallbackRules, CallbackSignature, ClientRules, Encoding, EngineKeys, EngineRules, Gateway, Limits, PageRules,
+    Quota, RemoteEngine, Secrets, ServerRules, StoreRules, StoreUrl, TlsRules,
 };
 
-pub(super) const SECOND: Duration = Duration::from_secs(1);
-pub(super) const MINUTE: Duration = Duration::from_mins(1);
-/// Of `engine.timeout`.
-const ENGINE_TIMEOUT: Duration = Duration::from_secs(10);
-const HOUR: Duration = Duration::from_hours(1);
-pub(super) const DAY: Duration = Duration::from_hours(24);
+const SECOND: Duration = Duration::from_secs(1);
+const DAY: Duration = Duration::from_hours(24);
 
 /// Every v1 and v2 request with a body has a larger one.
 const SMALLEST_BODY: usize = 256;
@@ -37,8 +31,232 @@ const API: &str = "/api/v2";
 /// The signature headers and a few of every client's own.
 const SMALLEST_HEAD: usize = 1 << 10;
 
-const fn loopback(port: u16) -> SocketAddr {
-    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), port)
+/// Of `store.connections`: a server has a hundred for everybody, unless it is told otherwise.
+const MOST_CONNECTIONS: u32 = 200;
+
+raw_table! {
+    /// `gateway.toml`: the process, its listeners, TLS, store, engine and limits. Every key may be left out.
+    struct RawGateway {
+        /// The public listener.
+        ///
+        /// A change waits for a restart.
+        server: RawServer = section,
+        /// The certificate of the public listener.
+        tls: RawTls = section,
+        /// The admin listener: health, metrics, state of the rules.
+        ///
+        /// A change waits for a restart.
+        admin: RawAdmin = section,
+        /// Where operations are kept.
+        ///
+        /// A change waits for a restart.
+        store: RawStore = section,
+        /// The v2 service behind the gateway.
+        ///
+        /// A change waits for a restart.
+        engine: RawEngine = section,
+        /// Links to customer pages.
+        pages: RawPages = section,
+        /// Callbacks to merchants.
+        callbacks: RawCallbacks = section,
+        /// Bounds of requests and connections.
+        limits: RawLimits = section,
+        /// Who the caller is, behind a load balancer.
+        ///
+        /// A change waits for a restart.
+        clients: RawClients = section,
+    }
+}
+
+raw_table! {
+    /// `[server]`.
+    struct RawServer {
+        /// Address and port of the public listener (TLS).
+        listen: SocketAddr = "127.0.0.1:8443",
+        /// How customers, and the engine's callbacks, reach this gateway: `https://host[:port]`, no path.
+        public_url: String = "https://localhost:8443" where {
+            "pattern": "^[Hh][Tt][Tt][Pp][Ss]://[^/?#]+/?$",
+            "examples": ["https://pay.example.com"],
+        },
+        /// How long requests in flight may take after a signal to stop: a span of time.
+        shutdown_grace: Duration = "30s",
+        /// How long `/readyz` says 503 before the listeners close, so that load balancers look away first: a span of
+        /// time.
+        drain_delay: Duration = "0s",
+    }
+}
+
+raw_table! {
+    /// `[tls]`.
+    struct RawTls {
+        /// The certificate chain: a PEM file, its path relative to this file. Watched, and exchanged without a restart.
+        certificate: String = "../certs/server.pem",
+        /// The certificate's private key: a PEM file, its path relative to this file. Watched like the certificate.
+        key: String = "../certs/server.key",
+        /// `true`: when both files are missing, make a local CA (`ca.pem` beside the certificate) and this pair. For
+        /// development.
+        generate: bool = false,
+        /// When set, callers must present a certificate that one of these signed: a PEM file, its path relative to this
+        /// file.
+        client_ca: String where { "examples": ["../certs/clients.pem"] },
+    }
+}
+
+raw_table! {
+    /// `[admin]`.
+    struct RawAdmin {
+        /// Address and port of `/healthz`, `/readyz`, `/metrics` and `/api/...` (plain HTTP). Off loopback, `token` is
+        /// required.
+        listen: SocketAddr = "127.0.0.1:9090",
+        /// The bearer token, a secret or a list of secrets: `"env:NAME"`, `"file:PATH"` or the secret itself. Required
+        /// when `listen` is not on loopback.
+        token: RawSecrets where { "examples": ["env:PAYBRIDGE_ADMIN_TOKEN"] },
+        /// Names that `Host` may have besides loopback and the listening address, without a port. A request with the token may
+        /// name any.
+        hosts: List<String> = [] where { "examples": [["console.example"]] },
+    }
+}
+
+raw_table! {
+    /// `[store]`.
+    struct RawStore {
+        /// `sqlite:` and the path of a file, relative to this file, for one gateway. Or the `postgres://` URL of a database,
+        /// for any number of gateways: several hosts, and libpq's parameters, `sslmode` and `sslrootcert` (a path relative
+        /// to this file) among them. What the store needs is made in it and migrated at start.
+        ///
+        /// A password in it is not shown anywhere. An `@` in a user or a password is written `%40`. `"env:NAME"` and
+        /// `"file:PATH"` say where the whole `postgres://` URL is, as of a secret.
+        url: String = "sqlite:../data/paybridge.db" where {
+            "pattern": "^sqlite:[^/]|^sqlite:/([^/]|$)|^postgres(ql)?://.|^env:[^=]+$|^file:.",
+            "examples": [
+                "sqlite:../data/paybridge.db",
+                "postgres://paybridge:password@db-1.example,db-2.example/paybridge?sslmode=verify-full",
+                "env:PAYBRIDGE_STORE_URL",
+            ],
+        },
+        /// The most connections of this process to a PostgreSQL database.
+        connections: u32 = 16 where { "maximum": MOST_CONNECTIONS },
+        /// Secrets of 32 bytes in base64, each `"env:NAME"`, `"file:PATH"` or the secret itself: the first wraps the store's
+        /// data keys, all unwrap. A single `file:` that is missing is made (mode 0600) with a new store.
+        ///
+        /// Keep them safe and backed up: without them nobody can read the accounts in the store.
+        keys: RawSecrets = ["file:../secrets/store.key"] where { "examples": [["file:../secrets/store.key"]] },
+    }
+}
+
+raw_table! {
+    /// `[engine]`.
+    struct RawEngine {
+        /// `"embedded"`: the v2 service in this process. Or the `https://` address of a remote one, whose `/api/v2` is
+        /// appended; not the gateway's own `public_url`.
+        url: String = "embedded" where {
+            "pattern": "^(embedded|[Hh][Tt][Tt][Pp][Ss]://[!-~]+)$",
+            "examples": ["embedded", "https://v2.example.com"],
+        },
+        /// The old v1 service. Not supported by this version.
+        legacy_url: String where { "not": {}, "deprecated": true },
+        /// Extra roots for a remote engine, beside the system's: PEM files, their paths relative to this file.
+        trust: List<String> = [] where { "examples": [["../certs/ca.pem"]] },
+        /// How long all exchanges with a remote engine for one request may take together: a span of time, at least `"1s"`.
+        timeout: Lasting = "10s",
+        /// How a remote engine signs its callbacks.
+        callback_signature: RawCallbackSignature = { header = "X-Signature", payload = "{body}", encoding = "hex" },
+    }
+}
+
+raw_table! {
+    /// `[engine] callback_signature`.
+    struct RawCallbackSignature {
+        /// The header with the signature.
+        header: HeaderName = "X-Signature",
+        /// What is signed. It must hold `{body}` or `{body_sha256}`, and may hold what the payload of a dialect may.
+        payload: String = "{body}" where { "pattern": r"\{body(_sha256)?\}" },
+        /// How the signature is written.
+        encoding: Encoding = "hex",
+    }
+}
+
+raw_table! {
+    /// `[pages]`.
+    struct RawPages {
+        /// Signs entry and return links: a secret or a list of secrets, `"env:NAME"`, `"file:PATH"` or the secret itself.
+        ///
+        /// Default: 32 random bytes in `pages.key` beside the store's key, made when missing while the store holds no
+        /// operations.
+        secret: RawSecrets where { "examples": ["env:PAYBRIDGE_PAGE_SECRET"] },
+        /// How long entry links are valid, from creation: a span of time.
+        link_lifetime: Duration = "30m" where { "pattern": LONGER_THAN_ZERO },
+        /// How long return links are valid, from creation: a span of time.
+        return_lifetime: Duration = "7d" where { "pattern": LONGER_THAN_ZERO },
+        /// The language for customers who ask for none of the others: the tag of a file in `pages/`, or of a language that is
+        /// built in.
+        language: String = "en" where { "pattern": LANGUAGE_TAG, "examples": ["en", "pt-BR"] },
+        /// Whose pages they are: shown in their header.
+        name: String where { "minLength": 1, "examples": ["Example Pay"] },
+        /// The accent colour of links and buttons. White upon it, and it upon white, must have the contrast of WCAG AA.
+        color: String where { "pattern": "^#[0-9a-fA-F]{6}$", "examples": ["#0b5fff"] },
+        /// The logo in the header: an SVG or PNG file of at most 64 KiB, its path relative to this file. Every page has it
+        /// inside.
+        logo: String where { "examples": ["logo.svg"] },
+    }
+}
+
+raw_table! {
+    /// `[callbacks]`.
+    struct RawCallbacks {
+        /// How long one try may take: a span of time.
+        timeout: Lasting = "10s",
+        /// The wait after the first try that failed: a span of time. It doubles, with jitter, up to `max_retry`.
+        first_retry: Lasting = "5s",
+        /// The longest wait between tries: a span of time, not shorter than `first_retry`.
+        max_retry: Lasting = "1h",
+        /// How long a callback is tried, from the result that it tells of: a span of time. The last try is then.
+        give_up_after: Lasting = "3d",
+        /// How long a callback that was delivered or given up is kept, with its tries, from when it was queued or last
+        /// resent: a span of time, at least 7 days and not shorter than `give_up_after`. After that it is not listed and cannot be resent.
+        forget_after: Lasting = "90d",
+        /// Whether loopback, private and link-local targets are allowed. For development.
+        allow_private_addresses: bool = false,
+        /// Extra roots for callback targets, beside the system's: PEM files, their paths relative to this file.
+        trust: List<String> = [] where { "examples": [["../certs/ca.pem"]] },
+    }
+}
+
+raw_table! {
+    /// `[limits]`.
+    struct RawLimits {
+        /// The largest request body: a size such as `"64KiB"`, or plain bytes, at least 256. More is 413.
+        body: Size = "64KiB" where { "minimum": 256 },
+        /// The largest request head: a size such as `"16KiB"`, or plain bytes, at least 1 KiB.
+        head: Size = "16KiB" where { "minimum": 1024 },
+        /// How long a whole head may take, and the first one after the handshake; also between two requests of a connection on
+        /// which nothing was authenticated yet: a span of time.
+        head_timeout: Lasting = "10s",
+        /// How long a whole body may take: a span of time. Longer is 408.
+        body_timeout: Lasting = "10s",
+        /// How long a connection may rest between two requests: a span of time.
+        idle_timeout: Lasting = "75s",
+        /// How many connections are open at once; fewer when the limit of open files leaves less room, and a warning says
+        /// so. When all are taken, a new one takes the place of the one that has been idle longest, first of those on which
+        /// nothing was authenticated.
+        connections: u32 = 10000,
+        /// How many failed authentications an address has before its failing requests are 429: a rate. Each
+        /// gateway counts by itself.
+        unauthenticated_per_ip: RawQuota = { per_second = 50, burst = 100 },
+        /// How many requests for customers' pages an address may make before they are 429: a rate. Each gateway
+        /// counts by itself.
+        pages_per_ip: RawQuota = { per_second = 50, burst = 200 },
+    }
+}
+
+raw_table! {
+    /// `[clients]`.
+    struct RawClients {
+        /// Whether connections begin with a PROXY header, v1 or v2.
+        proxy_protocol: bool = false,
+        /// Whose `X-Forwarded-For` is believed, up to its rightmost entry that is not on this list: addresses and networks.
+        trusted_proxies: List<Prefix> = [],
+    }
 }
 
 impl Context<'_> {
@@ -51,48 +269,41 @@ impl Context<'_> {
             return None;
         };
         let (here, raw) = self.read::<RawGateway>(file)?;
-        let (admin_listen, admin_token, admin_hosts) =
-            self.admin(here, raw.admin.get().unwrap_or(&RawAdmin::default()));
-        let store = self.store(here, raw.store.get().unwrap_or(&RawStore::default()));
-        let tls = self.tls(here, raw.tls.get().unwrap_or(&RawTls::default()));
+        let tls = self.tls(here, &raw.tls);
         let made = tls.generate.then(|| tls.certificate.with_file_name("ca.pem"));
         let made = made.as_deref();
-        let server = self.server(here, raw.server.get().unwrap_or(&RawServer::default()));
-        let no_engine = RawEngine::default();
-        let engine = raw.engine.get().unwrap_or(&no_engine);
+        let store = self.store(here, &raw.store);
+        let server = self.server(here, &raw.server);
         let gateway = Gateway {
-            engine: self.engine(here, engine, &server, made),
-            engine_keys: self.engine_keys(here, engine),
+            engine: self.engine(here, &raw.engine, &server, made),
+            engine_keys: self.engine_keys(here, &raw.engine),
             server,
             tls,
-            admin_listen,
-            admin_token,
-            admin_hosts,
-            pages: self.page_rules(here, raw.pages.get().unwrap_or(&RawPages::default()), &store),
+            admin_listen: *raw.admin.listen,
+            admin_token: self.admin_token(here, &raw.admin),
+            admin_hosts: self.admin_hosts(here, &raw.admin),
+            pages: self.page_rules(here, &raw.pages, &store),
             store,
-            callbacks: self.callbacks(here, raw.callbacks.get().unwrap_or(&RawCallbacks::default()), made),
-            limits: self.limits(here, raw.limits.get().unwrap_or(&RawLimits::default())),
-            clients: clients(raw.clients.get().unwrap_or(&RawClients::default())),
+            callbacks: self.callbacks(here, &raw.callbacks, made),
+            limits: self.limits(here, &raw.limits),
+            clients: ClientRules {
+                proxy_protocol: *raw.clients.proxy_protocol,
+                trusted_proxies: raw.clients.trusted_proxies.values().map(|prefix| prefix.0).collect(),
+            },
         };
         self.gateway_advice(here, &raw, &gateway);
         Some(gateway)
     }
 
     fn server(&mut self, here: Here<'_>, raw: &RawServer) -> ServerRules {
-        let public_url = match raw.public_url.given() {
-            Some(url) => self.origin(here, url).unwrap_or_default(),
-            None => "https://localhost:8443".into(),
-        };
-        ServerRules {
-            listen: raw.listen.or(loopback(8443)),
-            public_url,
-            shutdown_grace: raw.shutdown_grace.or(30 * SECOND),
-            drain_delay: raw.drain_delay.or(Duration::ZERO),
-        }
+        let default = || raw.public_url.as_str().into();
+        let public_url = raw.public_url.given().map_or_else(default, |url| self.origin(here, &url).unwrap_or_default());
+        let (listen, shutdown_grace, drain_delay) = (*raw.listen, *raw.shutdown_grace, *raw.drain_delay);
+        ServerRules { listen, public_url, shutdown_grace, drain_delay }
     }
 
     /// `https://host[:port]`; a trailing slash is dropped.
-    fn origin(&mut self, here: Here<'_>, url: &Spanned<String>) -> Option<Box<str>> {
+    fn origin(&mut self, here: Here<'_>, url: &Spanned<&String>) -> Option<Box<str>> {
         let text = url.get_ref().strip_suffix('/').unwrap_or(url.get_ref());
         let reason = match BrowserUrl::new(text) {
             Err(invalid) => invalid.reason().to_owned(),
@@ -107,49 +318,40 @@ impl Context<'_> {
         None
     }
 
-    fn admin(&mut self, here: Here<'_>, raw: &RawAdmin) -> (SocketAddr, Option<Secrets>, Vec<Box<str>>) {
-        let listen = raw.listen.or(loopback(9090));
-        if let Some(given) = raw.listen.given()
-            && !listen.ip().to_canonical().is_loopback()
+    fn admin_token(&mut self, here: Here<'_>, raw: &RawAdmin) -> Option<Secrets> {
+        if let Some(at) = raw.listen.place()
+            && !raw.listen.ip().to_canonical().is_loopback()
             && raw.token.is_absent()
         {
-            self.problem(here, given.span(), "`admin.token` is required when `admin.listen` is not on loopback");
+            self.problem(here, at, "`admin.token` is required when `admin.listen` is not on loopback");
         }
-        let hosts = raw.hosts.get().map_or(&[][..], |list| list.0.as_slice());
-        for host in hosts.iter().filter(|host| !is_host(host.get_ref())) {
+        self.secrets(here, &raw.token)
+    }
+
+    fn admin_hosts(&mut self, here: Here<'_>, raw: &RawAdmin) -> Vec<Box<str>> {
+        for host in raw.hosts.0.iter().filter(|host| !is_host(host.get_ref())) {
             self.problem(here, host.span(), "`admin.hosts` must hold host names or IP addresses, without a port");
         }
-        let hosts = hosts.iter().map(|host| host.get_ref().to_ascii_lowercase().into()).collect();
-        (listen, self.secrets(here, &raw.token), hosts)
+        raw.hosts.values().map(|host| host.to_ascii_lowercase().into()).collect()
     }
 
     pub(super) fn store(&mut self, here: Here<'_>, raw: &RawStore) -> StoreRules {
-        const DEFAULT_KEY: &str = "../secrets/store.key";
-        let connections = self.store_connections(here, &raw.connections);
-        let url = match raw.url.given() {
-            Some(url) => self.store_url(here, url, connections),
-            None => Some(StoreUrl::Sqlite(here.relative("../data/paybridge.db"))),
-        };
-        let default = [Spanned::new(0..0, RawSecret::File(DEFAULT_KEY.into()))];
-        let keys = match &raw.keys {
-            Field::Given(keys) => keys.get_ref().0.as_slice(),
-            Field::Absent | Field::Wrong => &default,
-        };
-        let keys = self.store_keys(here, keys);
+        if let Some(at) = raw.connections.place()
+            && *raw.connections > MOST_CONNECTIONS
+        {
+            self.problem(here, at, format!("`store.connections` must be {MOST_CONNECTIONS} at most"));
+        }
+        let connections = *raw.connections as usize;
+        let url = if raw.url.is_wrong { None } else { self.store_url(here, &raw.url.spanned(), connections) };
+        // A default has no place of its own.
+        let place = |key: &Spanned<RawSecret>| raw.keys.place().map_or(0..0, |_| key.span());
+        let keys: Vec<_> = raw.keys.0.iter().map(|key| Spanned::new(place(key), key.get_ref().clone())).collect();
+        let keys = self.store_keys(here, &keys);
         StoreRules { url: url.unwrap_or(StoreUrl::Sqlite(PathBuf::new())), connections, keys }
     }
 
-    fn store_connections(&mut self, here: Here<'_>, field: &Field<u32>) -> usize {
-        if let Some(given) = field.given()
-            && *given.get_ref() > MOST_CONNECTIONS
-        {
-            self.problem(here, given.span(), format!("`store.connections` must be {MOST_CONNECTIONS} at most"));
-        }
-        field.get().map_or(DEFAULT_CONNECTIONS, |most| *most as usize)
-    }
-
     /// `None`: it is wrong, or it stands elsewhere and is not asked for.
-    fn store_url(&mut self, here: Here<'_>, url: &Spanned<String>, connections: usize) -> Option<StoreUrl> {
+    fn store_url(&mut self, here: Here<'_>, url: &Spanned<&String>, connections: usize) -> Option<StoreUrl> {
         let text = url.get_ref();
         let parsed = match RawSecret::parse(text) {
             Ok(RawSecret::Environment(_) | RawSecret::File(_)) if !self.check_secrets => return None,
@@ -180,47 +382,41 @@ impl Context<'_> {
     }
 
     fn engine(&mut self, here: Here<'_>, raw: &RawEngine, server: &ServerRules, made: Option<&Path>) -> EngineRules {
-        if let Some(url) = raw.legacy_url.given() {
-            self.problem(here, url.span(), "`engine.legacy_url` is not supported by this version");
+        if let Some(at) = raw.legacy_url.place() {
+            self.problem(here, at, "`engine.legacy_url` is not supported by this version");
         }
-        let timeout = self.positive(here, "engine.timeout", &raw.timeout, ENGINE_TIMEOUT);
-        if let Some(given) = raw.timeout.given().filter(|given| !given.get_ref().is_zero() && *given.get_ref() < SECOND)
+        let timeout = raw.timeout.0;
+        if let Some(at) = raw.timeout.place()
+            && timeout < SECOND
         {
             // How long a lost request may be under way is told by it.
-            self.problem(here, given.span(), "`engine.timeout` must be at least 1s");
+            self.problem(here, at, "`engine.timeout` must be at least 1s");
         }
         let trust = self.trusted_certificates(here, "engine.trust", &raw.trust, made);
-        let Some(url) = raw.url.given().filter(|url| url.get_ref() != "embedded") else {
+        let Some(url) = raw.url.given().filter(|url| *url.get_ref() != "embedded") else {
             return EngineRules::Embedded;
         };
-        let base = self.engine_base(here, url, server).unwrap_or_default();
+        let base = self.engine_base(here, &url, server).unwrap_or_default();
         EngineRules::Remote(RemoteEngine { base, trust, timeout })
     }
 
     fn engine_keys(&mut self, here: Here<'_>, raw: &RawEngine) -> EngineKeys {
-        let trust = raw.trust.get().map_or(&[][..], |list| list.0.as_slice());
+        let RawCallbackSignature { header, payload, encoding } = &*raw.callback_signature;
+        self.free_header(here, header);
+        let segments = self.signing_payload(here, "engine.callback_signature.payload", payload);
         EngineKeys {
-            trust: trust.iter().map(|path| here.relative(path.get_ref())).collect(),
-            timeout: raw.timeout.or(ENGINE_TIMEOUT),
-            callback_signature: self.callback_signature(here, raw),
-        }
-    }
-
-    fn callback_signature(&mut self, here: Here<'_>, raw: &RawEngine) -> CallbackSignature {
-        let default = CallbackSignature::default();
-        let Some(raw) = raw.callback_signature.get() else { return default };
-        self.free_header(here, &raw.header);
-        let key = "engine.callback_signature.payload";
-        let payload = raw.payload.given().and_then(|text| self.signing_payload(here, key, text));
-        CallbackSignature {
-            header: raw.header.or(default.header),
-            payload: payload.unwrap_or(default.payload),
-            encoding: raw.encoding.or(default.encoding),
+            trust: raw.trust.values().map(|path| here.relative(path)).collect(),
+            timeout: raw.timeout.0,
+            callback_signature: CallbackSignature {
+                header: (**header).clone(),
+                payload: segments.unwrap_or_default(),
+                encoding: **encoding,
+            },
         }
     }
 
     /// Where the paths of a remote engine begin.
-    fn engine_base(&mut self, here: Here<'_>, url: &Spanned<String>, server: &ServerRules) -> Option<Box<str>> {
+    fn engine_base(&mut self, here: Here<'_>, url: &Spanned<&String>, server: &ServerRules) -> Option<Box<str>> {
         let text = url.get_ref();
         let reason = match CallbackUrl::new(text) {
             Err(invalid) if invalid.reason().starts_with("must be an ") => {
@@ -245,127 +441,105 @@ impl Context<'_> {
 
     fn page_rules(&mut self, here: Here<'_>, raw: &RawPages, store: &StoreRules) -> PageRules {
         let beside = store.keys.create_at.clone().unwrap_or_else(|| here.relative("../secrets/store.key"));
+        // Links say how long they hold in whole seconds.
+        for (key, span) in [("link_lifetime", &raw.link_lifetime), ("return_lifetime", &raw.return_lifetime)] {
+            if let Some(at) = span.place()
+                && (**span < SECOND || span.subsec_nanos() != 0)
+            {
+                self.problem(here, at, format!("`pages.{key}` must be whole seconds, at least 1s"));
+            }
+        }
         PageRules {
             secret: self.secrets(here, &raw.secret),
             default_secret: beside.with_file_name("pages.key"),
-            link_lifetime: self.lifetime(here, "pages.link_lifetime", &raw.link_lifetime, 30 * MINUTE),
-            return_lifetime: self.lifetime(here, "pages.return_lifetime", &raw.return_lifetime, 7 * DAY),
+            link_lifetime: *raw.link_lifetime,
+            return_lifetime: *raw.return_lifetime,
             language: self.default_language(here, &raw.language),
             brand: self.brand(here, raw),
         }
     }
 
     fn callbacks(&mut self, here: Here<'_>, raw: &RawCallbacks, made: Option<&Path>) -> CallbackRules {
-        let first_retry = self.positive(here, "callbacks.first_retry", &raw.first_retry, 5 * SECOND);
-        let max_retry = self.positive(here, "callbacks.max_retry", &raw.max_retry, HOUR);
-        if let (true, Some(given)) = (first_retry > max_retry, raw.max_retry.given().or(raw.first_retry.given())) {
-            self.problem(here, given.span(), "`callbacks.max_retry` must not be shorter than `callbacks.first_retry`");
-        }
-        let give_up_after = self.positive(here, "callbacks.give_up_after", &raw.give_up_after, 3 * DAY);
-        self.give_up_after(here, "callbacks", (&raw.first_retry, first_retry), (&raw.give_up_after, give_up_after));
-        let forget_after = self.positive(here, "callbacks.forget_after", &raw.forget_after, 90 * DAY);
-        // Engines announce again what they were not heard with: what was forgotten would be told anew.
-        if let (true, Some(given)) = (forget_after < 7 * DAY, raw.forget_after.given()) {
-            self.problem(here, given.span(), "`callbacks.forget_after` must be at least 7 days");
-        }
-        if let (true, Some(given)) =
-            (give_up_after > forget_after, raw.forget_after.given().or(raw.give_up_after.given()))
+        let RawCallbacks { first_retry, max_retry, give_up_after, forget_after, .. } = raw;
+        self.not_shorter(here, "callbacks", ("max_retry", max_retry), ("first_retry", first_retry));
+        self.not_shorter(here, "callbacks", ("give_up_after", give_up_after), ("first_retry", first_retry));
+        self.not_shorter(here, "callbacks", ("forget_after", forget_after), ("give_up_after", give_up_after));
+        if let Some(at) = forget_after.place()
+            && forget_after.0 < 7 * DAY
         {
-            let message = "`callbacks.forget_after` must not be shorter than `callbacks.give_up_after`";
-            self.problem(here, given.span(), message);
+            // Engines announce again what they were not heard with: what was forgotten would be told anew.
+            self.problem(here, at, "`callbacks.forget_after` must be at least 7 days");
         }
         CallbackRules {
-            timeout: self.positive(here, "callbacks.timeout", &raw.timeout, 10 * SECOND),
-            first_retry,
-            max_retry,
-            give_up_after,
-            forget_after,
-            allow_private_addresses: raw.allow_private_addresses.or(false),
+            timeout: raw.timeout.0,
+            first_retry: first_retry.0,
+            max_retry: max_retry.0,
+            give_up_after: give_up_after.0,
+            forget_after: forget_after.0,
+            allow_private_addresses: *raw.allow_private_addresses,
             trust: self.trusted_certificates(here, "callbacks.trust", &raw.trust, made),
         }
     }
 
+    /// One span of time of a table must not be shorter than another one.
+    pub(super) fn not_shorter(
+        &mut self,
+        here: Here<'_>,
+        table: &str,
+        (long, longer): (&str, &Key<Lasting>),
+        (short, shorter): (&str, &Key<Lasting>),
+    ) {
+        if longer.0 < shorter.0
+            && let Some(at) = longer.place().or(shorter.place())
+        {
+            self.problem(here, at, format!("`{table}.{long}` must not be shorter than `{table}.{short}`"));
+        }
+    }
+
     fn limits(&mut self, here: Here<'_>, raw: &RawLimits) -> Limits {
-        let default = Quota { per_second: number(50), burst: number(100) };
+        // Sizes that are not so small that they refuse every request.
+        for (key, size, least) in [("body", &raw.body, SMALLEST_BODY), ("head", &raw.head, SMALLEST_HEAD)] {
+            if let Some(at) = size.place()
+                && size.0 < least
+            {
+                self.problem(here, at, format!("`limits.{key}` must be at least {least} bytes"));
+            }
+        }
+        let mut rate = |key: &str, raw: &Key<RawQuota>| {
+            let quota = self.quota(here, key, raw.place().unwrap_or_default(), raw);
+            quota.unwrap_or(Quota { per_second: NonZeroU32::MIN, burst: NonZeroU32::MIN })
+        };
         Limits {
-            body: self.size(here, "limits.body", &raw.body, 64 << 10, SMALLEST_BODY),
-            head: self.size(here, "limits.head", &raw.head, 16 << 10, SMALLEST_HEAD),
-            head_timeout: self.positive(here, "limits.head_timeout", &raw.head_timeout, 10 * SECOND),
-            body_timeout: self.positive(here, "limits.body_timeout", &raw.body_timeout, 10 * SECOND),
-            idle_timeout: self.positive(here, "limits.idle_timeout", &raw.idle_timeout, 75 * SECOND),
-            connections: raw.connections.or(10_000) as usize,
-            unauthenticated_per_ip: self
-                .quota(here, "limits.unauthenticated_per_ip", &raw.unauthenticated_per_ip)
-                .unwrap_or(default),
-            pages_per_ip: self
-                .quota(here, "limits.pages_per_ip", &raw.pages_per_ip)
-                .unwrap_or(Quota { per_second: number(50), burst: number(200) }),
+            body: raw.body.0,
+            head: raw.head.0,
+            head_timeout: raw.head_timeout.0,
+            body_timeout: raw.body_timeout.0,
+            idle_timeout: raw.idle_timeout.0,
+            connections: *raw.connections as usize,
+            unauthenticated_per_ip: rate("limits.unauthenticated_per_ip", &raw.unauthenticated_per_ip),
+            pages_per_ip: rate("limits.pages_per_ip", &raw.pages_per_ip),
         }
     }
 
     fn tls(&mut self, here: Here<'_>, raw: &RawTls) -> TlsRules {
-        let rules = tls_rules(here, raw);
-        if let (Some(given), Some(path)) = (raw.client_ca.given(), &rules.client_ca) {
+        let rules = raw.rules(here);
+        if let (Some(at), Some(path)) = (raw.client_ca.place(), &rules.client_ca) {
             let made = rules.generate.then(|| rules.certificate.with_file_name("ca.pem"));
-            self.certificates(here, "tls.client_ca", given.span(), path, made.as_deref());
+            self.certificates(here, "tls.client_ca", at, path, made.as_deref());
         }
         rules
     }
-
-    /// A size that is not so small that it refuses every request.
-    fn size(&mut self, here: Here<'_>, key: &str, field: &Field<Size>, default: usize, least: usize) -> usize {
-        if let Some(given) = field.given()
-            && given.get_ref().0 < least
-        {
-            self.problem(here, given.span(), format!("`{key}` must be at least {least} bytes"));
-        }
-        field.or(Size(default)).0
-    }
-
-    /// A span of time that may not be zero.
-    pub(super) fn positive(
-        &mut self,
-        here: Here<'_>,
-        key: &str,
-        field: &Field<Duration>,
-        default: Duration,
-    ) -> Duration {
-        if let Some(given) = field.given()
-            && given.get_ref().is_zero()
-        {
-            self.problem(here, given.span(), format!("`{key}` must be longer than 0"));
-        }
-        field.or(default)
-    }
-
-    /// How long links hold: they say it in whole seconds.
-    fn lifetime(&mut self, here: Here<'_>, key: &str, field: &Field<Duration>, default: Duration) -> Duration {
-        let whole = |span: &Duration| *span >= SECOND && span.subsec_nanos() == 0;
-        if let Some(given) = field.given().filter(|given| !whole(given.get_ref())) {
-            self.problem(here, given.span(), format!("`{key}` must be whole seconds, at least 1s"));
-        }
-        field.or(default)
-    }
-
-    /// A rate; without `burst` it may be used up as fast as a second refills it.
-    pub(super) fn quota(&mut self, here: Here<'_>, key: &str, field: &Field<RawQuota>) -> Option<Quota> {
-        let given = field.given()?;
-        let raw = given.get_ref();
-        if raw.per_second.is_absent() {
-            self.problem(here, given.span(), format!("`{key}` must say `per_second`"));
-        }
-        let per_second = *raw.per_second.get()?;
-        Some(Quota { per_second: number(per_second), burst: number(raw.burst.or(per_second)) })
-    }
 }
 
-/// `[tls]`, its defaults filled in.
-pub(in crate::rules) fn tls_rules(here: Here<'_>, raw: &RawTls) -> TlsRules {
-    TlsRules {
-        certificate: here.relative(&raw.certificate.or("../certs/server.pem".into())),
-        key: here.relative(&raw.key.or("../certs/server.key".into())),
-        generate: raw.generate.or(false),
-        client_ca: raw.client_ca.get().map(|path| here.relative(path)),
+impl RawTls {
+    /// Returns what the table means, its paths resolved.
+    pub(in crate::rules) fn rules(&self, here: Here<'_>) -> TlsRules {
+        TlsRules {
+            certificate: here.relative(&self.certificate),
+            key: here.relative(&self.key),
+            generate: *self.generate,
+            client_ca: self.client_ca.get().map(|path| here.relative(path)),
+        }
     }
 }
 
@@ -375,15 +549,4 @@ fn origin_of(url: &str) -> Option<(String, u16)> {
     let host = uri.host()?.to_ascii_lowercase();
     let port = uri.port_u16().unwrap_or(443);
     uri.path().trim_matches('/').is_empty().then(|| (host.trim_end_matches('.').to_owned(), port))
-}
-
-/// Numbers that were read are at least 1.
-fn number(number: u32) -> NonZeroU32 {
-    NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)
-}
-
-fn clients(raw: &RawClients) -> ClientRules {
-    let prefixes = raw.trusted_proxies.get().map_or(&[][..], |list| list.0.as_slice());
-    let prefix = |prefix: &Spanned<Prefix>| prefix.get_ref().0;
-    ClientRules { proxy_protocol: raw.proxy_protocol.or(false), trusted_proxies: prefixes.iter().map(prefix).collect() }
 }

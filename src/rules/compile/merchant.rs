@@ -10,15 +10,153 @@ use jiff::fmt::rfc2822::DateTimePrinter;
 use jiff::tz::TimeZone;
 use toml::Spanned;
 
-use super::{BUILT_IN_DIALECT, Context, Here, Parts};
-use crate::domain::{Amount, Bucket, CallbackUrl, Currency, MerchantId, ShopCode};
+use super::{BUILT_IN_DIALECT, Context, Here, Parts, RawQuota};
+use crate::domain::{Amount, BrowserUrl, Bucket, CallbackUrl, Currency, MerchantId, ShopCode};
 use crate::rules::files::{Role, RuleFile};
 use crate::rules::problems::{FileId, Span, did_you_mean, quoted};
-use crate::rules::raw::{List, Mode, RawApiKey, RawBalance, RawMerchant, RawShopAccess, RawV1};
+use crate::rules::raw::{
+    CURRENCY, Date as Day, Entries, List, Located, NAME, Prefix, RawSecrets, VISIBLE, WEB_URL, from_words, raw_table,
+};
 use crate::rules::{
     AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Quota, RateLimit, ShopAccess, UnknownFields,
     V1Rules,
 };
+
+raw_table! {
+    /// `merchants/<id>.toml`: a merchant's API keys, its shops and how its v1 traffic is completed. The id is the file's name.
+    struct RawMerchant where { "minProperties": 1 } {
+        /// The merchant's name, which customers read on payment pages: 1 to 100 characters. Without it, the id.
+        name: String where { "minLength": 1, "maxLength": 100, "examples": ["Acme Ltd"] },
+        /// The shop of requests that name none; one of `[shops]`. Without it such requests are 400.
+        default_shop: ShopCode,
+        /// The merchant's API keys.
+        api_keys: List<RawApiKey>,
+        /// The shops that the merchant may use: a table `[shops.<code>]` for each, which enables it. A shop without such a
+        /// table is 400.
+        shops: Entries<RawShopAccess> where { "propertyNames": { "pattern": NAME } },
+        /// How the merchant's v1 traffic is completed.
+        v1: RawV1 = section,
+        /// What the merchant's balances obey.
+        balance: RawBalance = section,
+    }
+}
+
+raw_table! {
+    /// An element of `[[api_keys]]`.
+    struct RawApiKey {
+        /// What callers send as their API key: 1 to 255 visible ASCII characters, unique among all merchants.
+        key: String = required where { "pattern": VISIBLE, "maxLength": 255, "examples": ["acme-live"] },
+        /// Verifies v1 requests: a secret or a list of secrets, `"env:NAME"`, `"file:PATH"` or the secret itself. Of a list,
+        /// any verifies. Without it the key cannot call v1.
+        v1_secret: RawSecrets where { "examples": ["env:ACME_V1_SECRET", ["env:ACME_V1_SECRET", "env:ACME_V1_OLD"]] },
+        /// Verifies v2 requests, and signs the v2 requests that v1 ones become: a secret or a list of secrets, `"env:NAME"`,
+        /// `"file:PATH"` or the secret itself. Of a list, the first signs, any verifies.
+        v2_secret: RawSecrets = required where {
+            "examples": ["env:ACME_V2_SECRET", ["env:ACME_V2_SECRET", "env:ACME_V2_OLD"]],
+        },
+        /// Where the key may be used from: addresses and networks. Empty: nowhere. IPv4-mapped IPv6 counts as IPv4.
+        allowed_ips: List<Prefix> = [],
+        /// How fast the key may be used: a rate. Without it the key is not limited. What was used of it survives a reload that
+        /// leaves it as it is. Each gateway counts by itself: N of them on one store let N times as much through.
+        rate_limit: RawQuota where { "examples": [{ "per_second": 200, "burst": 400 }] },
+        /// The shops of the merchant that the key may use. Without it, all.
+        shops: List<ShopCode>,
+    }
+}
+
+raw_table! {
+    /// `[shops.<code>]`.
+    struct RawShopAccess {
+        /// Whether deposits are enabled.
+        payin: bool = true,
+        /// Whether withdrawals are enabled.
+        payout: bool = true,
+    }
+}
+
+raw_table! {
+    /// `[v1]`.
+    struct RawV1 {
+        /// The merchant's wire format: the name of a dialect.
+        dialect: String = "v1" where { "pattern": NAME },
+        /// What happens to v1 requests: they are translated to v2. `shadow` and `legacy` are not supported by this version.
+        mode: Mode = "translate" where { "enum": ["translate"] },
+        /// Which callbacks the merchant gets.
+        ///
+        /// - `v1`: relayed in the dialect's shape
+        /// - `v2`: sent to the merchant as v2 sends them
+        callbacks: CallbackStyle = "v1",
+        /// Where callbacks go when the request names no address: an `https://` URL; `http://` with `allow_http_callbacks` and
+        /// `callbacks = "v1"`.
+        callback_url: String where { "pattern": WEB_URL, "maxLength": 2048, "examples": ["https://acme.example/callbacks"] },
+        /// Where browsers go when `paymentData.return_user_url` is missing. Without both the request is 400.
+        return_url: BrowserUrl where { "examples": ["https://acme.example/done"] },
+        /// What becomes of a `merchant_user_id` that no integer equals.
+        ///
+        /// - `reject`: the request is 400
+        /// - `omit`: it is left out
+        non_numeric_user_id: IdPolicy = "reject",
+        /// What becomes of unknown top-level members.
+        ///
+        /// - `reject`: the request is 400
+        /// - `ignore`: they are ignored
+        unknown_fields: UnknownFields = "reject",
+        /// Whether a v1 request may name a plain http callback address.
+        allow_http_callbacks: bool = false,
+        /// A date: the `Deprecation` header (RFC 9745) on v1 replies to rightly signed requests. Without it, no such header.
+        deprecated_since: Day where { "examples": ["2026-06-30"] },
+        /// A date, not before `deprecated_since`: the `Sunset` header (RFC 8594), likewise.
+        sunset: Day,
+        /// The `Link` header, likewise, with `rel="deprecation"` and `rel="sunset"`.
+        migration_url: BrowserUrl where { "examples": ["https://docs.example/v2"] },
+    }
+}
+
+/// `[v1] mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::rules) enum Mode {
+    /// Requests are translated.
+    Translate,
+    /// Requests go to the old service and are checked against v2.
+    Shadow,
+    /// Requests go to the old service.
+    Legacy,
+}
+
+from_words! {
+    Mode {
+        "translate" => Mode::Translate,
+        "shadow" => Mode::Shadow,
+        "legacy" => Mode::Legacy,
+    }
+    CallbackStyle {
+        "v1" => CallbackStyle::V1,
+        "v2" => CallbackStyle::V2,
+    }
+    IdPolicy {
+        "reject" => IdPolicy::Reject,
+        "omit" => IdPolicy::Omit,
+    }
+    UnknownFields {
+        "reject" => UnknownFields::Reject,
+        "ignore" => UnknownFields::Ignore,
+    }
+}
+
+raw_table! {
+    /// `[balance]`.
+    struct RawBalance {
+        /// `true`: a withdrawal over what is available in its currency is created FAILED, with HTTP 200, and moves nothing.
+        /// `false`: it goes to the provider all the same, and the available balance may go below zero.
+        enforce: bool = false,
+        /// Amounts by currency, as strings, more than 0 and at most `"9999999999999.99"`. Booked once, when the merchant is
+        /// first seen here; a later change books nothing.
+        opening: Entries<Located> = {} where {
+            "propertyNames": { "pattern": CURRENCY },
+            "examples": [{ "EUR": "10000.00" }],
+        },
+    }
+}
 
 /// API keys that were seen, each with its place.
 type SeenKeys = HashMap<Box<str>, (FileId, Span)>;
@@ -57,8 +195,8 @@ impl Context<'_> {
         let (here, raw) = self.read::<RawMerchant>(file)?;
         let shops = self.shop_access(here, &raw, parts);
         let api_keys = self.api_keys(here, id, &raw, seen);
-        let v1 = self.v1(here, raw.v1.get().unwrap_or(&RawV1::default()), parts);
-        let balance = self.balance(here, raw.balance.get().unwrap_or(&RawBalance::default()));
+        let v1 = self.v1(here, &raw.v1, parts);
+        let balance = self.balance(here, &raw.balance);
         let default_shop = raw.default_shop.given().map(|shop| {
             self.of_merchant(here, "default_shop", shop, &raw);
             shop.get_ref().clone()
@@ -78,7 +216,7 @@ impl Context<'_> {
 
     fn shop_access(&mut self, here: Here<'_>, raw: &RawMerchant, parts: &Parts) -> HashMap<ShopCode, ShopAccess> {
         let mut shops = HashMap::new();
-        for (code, access) in raw.shops.get().map_or(&[][..], |shops| &shops.0) {
+        for (code, access) in raw.shops.get().into_iter().flat_map(|shops| &shops.0) {
             let Some((code, shop)) = parts.shops.get_key_value(code.get_ref().as_str()) else {
                 if self.findings.unread("shops", &format!("{}.toml", code.get_ref())) {
                     continue;
@@ -90,7 +228,7 @@ impl Context<'_> {
             };
             if let Some(shop) = shop {
                 let RawShopAccess { payin, payout } = access;
-                let access = ShopAccess { shop: Arc::clone(shop), payin: payin.or(true), payout: payout.or(true) };
+                let access = ShopAccess { shop: Arc::clone(shop), payin: **payin, payout: **payout };
                 shops.insert(code.clone(), access);
             }
         }
@@ -110,7 +248,7 @@ impl Context<'_> {
 
     fn api_keys(&mut self, here: Here<'_>, id: &MerchantId, raw: &RawMerchant, seen: &mut SeenKeys) -> Vec<ApiKey> {
         let mut keys = Vec::new();
-        for entry in raw.api_keys.get().map_or(&[][..], |keys| &keys.0) {
+        for entry in raw.api_keys.get().into_iter().flat_map(|keys| &keys.0) {
             if let Some(key) = self.api_key(here, id, raw, entry, seen) {
                 keys.push(key);
             }
@@ -134,22 +272,23 @@ impl Context<'_> {
             let message = "an API key must have a `v2_secret`: it signs translated v1 requests too";
             self.problem(here, said.key.given().map_or(entry.span(), Spanned::span), message);
         }
-        for shop in said.shops.get().map_or(&[][..], |shops| &shops.0) {
+        for shop in said.shops.get().into_iter().flat_map(|shops| &shops.0) {
             self.of_merchant(here, "api_keys.shops", shop, raw);
         }
-        let quota = self.quota(here, "api_keys.rate_limit", &said.rate_limit);
+        let quota = said.rate_limit.given().and_then(|rate| {
+            let key = "api_keys.rate_limit";
+            self.quota(here, key, rate.span(), rate.get_ref())
+        });
         let v1_secrets = self.secrets(here, &said.v1_secret);
         let v2_secrets = self.secrets(here, &said.v2_secret);
         let key = self.unique_key(here, said.key.given()?, seen)?;
-        let codes = |list: &List<ShopCode>| list.0.iter().map(|code| code.get_ref().clone()).collect::<HashSet<_>>();
+        let codes = |list: &List<ShopCode>| list.values().cloned().collect::<HashSet<_>>();
         Some(ApiKey {
             rate_limit: quota.map(|quota| self.rate_limit(id, &key, quota)),
             key,
             v1_secrets,
             v2_secrets,
-            allowed_ips: AddressSet::new(
-                said.allowed_ips.get().map_or(&[][..], |list| &list.0).iter().map(|prefix| prefix.get_ref().0),
-            ),
+            allowed_ips: AddressSet::new(said.allowed_ips.values().map(|prefix| prefix.0)),
             shops: said.shops.get().map(codes),
         })
     }
@@ -182,14 +321,12 @@ impl Context<'_> {
     }
 
     fn v1(&mut self, here: Here<'_>, raw: &RawV1, parts: &Parts) -> Option<V1Rules> {
-        let callbacks = raw.callbacks.or(CallbackStyle::V1);
-        let allow_http_callbacks = raw.allow_http_callbacks.or(false);
-        let mode = raw.mode.or(Mode::Translate);
-        if let Some(given) = raw.mode.given()
-            && mode != Mode::Translate
+        let (callbacks, allow_http_callbacks) = (*raw.callbacks, *raw.allow_http_callbacks);
+        if let Some(at) = raw.mode.place()
+            && *raw.mode != Mode::Translate
         {
-            let name = if mode == Mode::Shadow { "shadow" } else { "legacy" };
-            self.problem(here, given.span(), format!("`v1.mode`: \"{name}\" is not supported by this version"));
+            let name = if *raw.mode == Mode::Shadow { "shadow" } else { "legacy" };
+            self.problem(here, at, format!("`v1.mode`: \"{name}\" is not supported by this version"));
         }
         let plain_http = allow_http_callbacks && callbacks == CallbackStyle::V1;
         let callback_url = raw.callback_url.given().and_then(|url| self.callback_url(here, url, plain_http));
@@ -199,8 +336,8 @@ impl Context<'_> {
             callbacks,
             callback_url,
             return_url: raw.return_url.get().cloned(),
-            non_numeric_user_id: raw.non_numeric_user_id.or(IdPolicy::Reject),
-            unknown_fields: raw.unknown_fields.or(UnknownFields::Reject),
+            non_numeric_user_id: *raw.non_numeric_user_id,
+            unknown_fields: *raw.unknown_fields,
             allow_http_callbacks,
             notices,
         })
@@ -216,7 +353,7 @@ impl Context<'_> {
         let Some(named) = raw.dialect.given() else {
             return parts.dialects.get(BUILT_IN_DIALECT).cloned().flatten();
         };
-        let Some(dialect) = parts.dialects.get(named.get_ref().as_str()) else {
+        let Some(dialect) = parts.dialects.get(raw.dialect.as_str()) else {
             if self.findings.unread("dialects", &format!("{}.toml", named.get_ref())) {
                 return None;
             }
@@ -254,7 +391,7 @@ impl Context<'_> {
 
     fn balance(&mut self, here: Here<'_>, raw: &RawBalance) -> BalanceRules {
         let mut opening = BTreeMap::new();
-        for (currency, amount) in raw.opening.get().map_or(&[][..], |opening| &opening.0) {
+        for (currency, amount) in &raw.opening.0 {
             let said = amount.0.get_ref();
             match (Currency::new(currency.get_ref()), Amount::from_decimal_string(said)) {
                 (Ok(code), Ok(amount)) => {
@@ -270,7 +407,7 @@ impl Context<'_> {
                 }
             }
         }
-        BalanceRules { enforce: raw.enforce.or(false), opening }
+        BalanceRules { enforce: *raw.enforce, opening }
     }
 }
 

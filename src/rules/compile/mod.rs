@@ -3,11 +3,11 @@
 
 mod advice;
 mod certificates;
-mod checks;
 mod dialect;
 mod gateway;
 pub(super) mod lists;
 mod merchant;
+mod page_texts;
 pub(crate) mod pages;
 mod provider;
 mod routes;
@@ -17,19 +17,26 @@ mod shop;
 mod template;
 
 use std::collections::{HashMap, HashSet};
+use std::num::NonZeroU32;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use self::advice::Setting;
 use self::certificates::Trusted;
-pub(super) use self::gateway::tls_rules;
+pub(super) use self::dialect::RawDialect;
+pub(super) use self::gateway::{RawGateway, RawTls};
+pub(super) use self::merchant::RawMerchant;
+pub(super) use self::page_texts::RawTexts;
 pub(super) use self::secrets::store_key;
+pub(super) use self::shop::RawShop;
+#[cfg(test)]
+pub(super) use self::{dialect::RawStatuses, merchant::Mode, provider::ProviderKind, shop::RawAccount};
 use super::elsewhere::Elsewhere;
 use super::files::{RuleFile, RuleFiles, version};
 use super::pages::Brand;
 use super::problems::{FileId, Findings, Span};
-use super::raw::{self, Field, FromToml};
-use super::{Dialect, KeyEntry, RuleSet, Shop};
+use super::raw::{self, Field, FromToml, raw_table};
+use super::{Dialect, KeyEntry, Quota, RuleSet, Shop};
 use crate::domain::{MerchantId, ShopCode, UnixMillis, deceives};
 
 /// How long the name of a merchant or a shop may be, in characters.
@@ -37,6 +44,16 @@ const LONGEST_NAME: usize = 100;
 
 /// The name of the dialect that is always there.
 pub(super) const BUILT_IN_DIALECT: &str = "v1";
+
+raw_table! {
+    /// A rate.
+    struct RawQuota {
+        /// How much is refilled in a second: 1 to 1000000.
+        per_second: u32 = required,
+        /// How much may be used at once: 1 to 1000000. Without it, as much as a second refills.
+        burst: u32,
+    }
+}
 
 /// What is known while files are compiled.
 struct Context<'a> {
@@ -81,6 +98,16 @@ impl Context<'_> {
         let id = self.findings.file(&file.path, Arc::clone(&file.text));
         let raw = raw::read(&file.text, id, self.findings)?;
         Some((Here { file: id, path: &file.path }, raw))
+    }
+
+    /// A rate; without `burst` it may be used up as fast as a second refills it.
+    fn quota(&mut self, here: Here<'_>, key: &str, at: Span, raw: &RawQuota) -> Option<Quota> {
+        if raw.per_second.is_absent() {
+            self.problem(here, at, format!("`{key}` must say `per_second`"));
+        }
+        let per_second = *raw.per_second.get()?;
+        let burst = raw.burst.get().copied().unwrap_or(per_second);
+        Some(Quota { per_second: NonZeroU32::new(per_second)?, burst: NonZeroU32::new(burst)? })
     }
 
     /// What customers read of a merchant, a shop or the gateway.

@@ -7,6 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 use toml::Spanned;
 
+use super::gateway::RawPages;
+use super::page_texts::{RawTexts, Separator, TABLES, TextKey};
 use super::{Context, Here};
 use crate::rules::color::{Color, LEAST_CONTRAST};
 use crate::rules::elsewhere::Content;
@@ -14,7 +16,7 @@ use crate::rules::files::{Role, RuleFile};
 use crate::rules::pages::tag::{canonical, shortened};
 use crate::rules::pages::{Brand, LIGHT_FIELD, Language, Pages, TextDirection};
 use crate::rules::problems::{Findings, did_you_mean, quoted};
-use crate::rules::raw::{self, Field, RawPages, RawTexts, Separator, TABLES};
+use crate::rules::raw::{self, Field, Key};
 
 /// The language for customers who ask for none of the others, unless the rules name another one. It has every text, so
 /// that it can stand in for any.
@@ -50,9 +52,9 @@ pub(crate) fn built_in() -> Pages {
 
 impl Context<'_> {
     /// What `pages.language` means: the tag of a language that is there.
-    pub(super) fn default_language(&mut self, here: Here<'_>, field: &Field<String>) -> Box<str> {
-        let Some(given) = field.given() else { return FIRST.into() };
-        let named = given.get_ref();
+    pub(super) fn default_language(&mut self, here: Here<'_>, key: &Key<String>) -> Box<str> {
+        let Some(given) = key.given() else { return FIRST.into() };
+        let named: &str = given.get_ref();
         let files = self.files.keys().filter_map(|role| match role {
             Role::PageTexts(name) => Some(name.as_str()),
             _ => None,
@@ -61,7 +63,7 @@ impl Context<'_> {
         known.sort_unstable();
         known.dedup();
         if known.iter().any(|known| known.eq_ignore_ascii_case(named)) {
-            return canonical(named).unwrap_or_else(|| named.clone()).into();
+            return canonical(named).unwrap_or_else(|| named.to_owned()).into();
         }
         if !self.findings.unread("pages", &format!("{named}.toml")) {
             let suggestion = did_you_mean(named, known.iter().copied())
@@ -194,7 +196,7 @@ fn composed(tag: &str, sources: &[&RawTexts]) -> Language {
     let mut texts = Map::new();
     for table in TABLES {
         let text = |key: &str| sources.iter().find_map(|source| source.text(table.name, key));
-        let value = |key: &raw::TextKey| text(key.name).map_or(Value::Null, Value::from);
+        let value = |key: &TextKey| text(key.name).map_or(Value::Null, Value::from);
         let values: Map<String, Value> = table.keys.iter().map(|key| (key.name.to_owned(), value(key))).collect();
         texts.insert(table.name.to_owned(), values.into());
     }

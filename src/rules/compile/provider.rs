@@ -4,12 +4,76 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use super::gateway::{DAY, MINUTE, SECOND};
 use super::{Context, Here};
 use crate::domain::{CallbackUrl, names_loopback};
-use crate::rules::problems::Span;
-use crate::rules::raw::{Field, ProviderKind, RawProvider};
+use crate::rules::raw::{Field, Lasting, List, RawSecrets, WEB_URL, from_words, raw_table};
 use crate::rules::{HttpProvider, ProviderRules};
+
+raw_table! {
+    /// `[provider]`.
+    struct RawProvider where {
+        "if": { "properties": { "kind": { "const": "http" } } },
+        "then": { "required": ["url", "secret"], "properties": { "delay": false } },
+        "else": {
+            "if": { "properties": { "kind": { "const": "sandbox" } } },
+            "then": {
+                "properties": {
+                    "url": false,
+                    "secret": false,
+                    "trust": false,
+                    "timeout": false,
+                    "first_retry": false,
+                    "max_retry": false,
+                    "give_up_after": false,
+                },
+            },
+        },
+    } {
+        /// What the provider is.
+        ///
+        /// - `sandbox`: built in, moves no money; `delay` is its only key
+        /// - `http`: a service of its own; `url` and `secret` are required
+        kind: ProviderKind = required,
+        /// Of the sandbox alone: how long it takes to come to a result, a span of time.
+        delay: Duration = "1s",
+        /// Of an HTTP provider, and required there: where operations are posted, an absolute `https://` URL without credentials
+        /// and fragment. `http://` is taken for a loopback host alone.
+        url: String where { "pattern": WEB_URL, "maxLength": 2048, "examples": ["https://provider.example/operations"] },
+        /// Of an HTTP provider, and required there: a secret or a list of secrets, `"env:NAME"`, `"file:PATH"` or the secret
+        /// itself. The first signs requests to the provider, any of them verifies its reports.
+        secret: RawSecrets where { "examples": ["env:PROVIDER_SECRET"] },
+        /// Of an HTTP provider: certificates that are trusted beside the system's roots, PEM files, their paths relative to
+        /// this file.
+        trust: List<String> = [],
+        /// Of an HTTP provider: how long one request may take, from connecting to the last byte of the answer, `"100ms"` to
+        /// `"60s"`. A time-out is an unknown result, never FAILED.
+        timeout: Lasting = "10s",
+        /// Of an HTTP provider: the wait after the first failed request, a span of time. It doubles, with jitter, up to
+        /// `max_retry`.
+        first_retry: Lasting = "1s",
+        /// Of an HTTP provider: the longest wait between two requests, a span of time, not shorter than `first_retry`.
+        max_retry: Lasting = "5m",
+        /// Of an HTTP provider: how long an operation is asked for, from its creation, a span of time. Then it stays PENDING,
+        /// and only a report of the provider can end it.
+        give_up_after: Lasting = "1d",
+    }
+}
+
+/// `[provider] kind`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::rules) enum ProviderKind {
+    /// The built-in one.
+    Sandbox,
+    /// A service of its own.
+    Http,
+}
+
+from_words! {
+    ProviderKind {
+        "sandbox" => ProviderKind::Sandbox,
+        "http" => ProviderKind::Http,
+    }
+}
 
 /// How long one request to a provider may be given.
 const TIMEOUTS: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_mins(1);
@@ -29,7 +93,7 @@ impl Context<'_> {
             Field::Given(kind) => {
                 self.keys_of_other_kind(here, *kind.get_ref(), raw);
                 match kind.get_ref() {
-                    ProviderKind::Sandbox => Some(ProviderRules::Sandbox { delay: raw.delay.or(SECOND) }),
+                    ProviderKind::Sandbox => Some(ProviderRules::Sandbox { delay: *raw.delay }),
                     ProviderKind::Http => self.http_provider(here, given).map(ProviderRules::Http),
                 }
             }
@@ -44,21 +108,21 @@ impl Context<'_> {
     /// A key that does nothing for the shop's kind of provider would be believed to do something.
     fn keys_of_other_kind(&mut self, here: Here<'_>, kind: ProviderKind, raw: &RawProvider) {
         let http = [
-            ("url", place(&raw.url)),
-            ("secret", place(&raw.secret)),
-            ("trust", place(&raw.trust)),
-            ("timeout", place(&raw.timeout)),
-            ("first_retry", place(&raw.first_retry)),
-            ("max_retry", place(&raw.max_retry)),
-            ("give_up_after", place(&raw.give_up_after)),
+            ("url", raw.url.place()),
+            ("secret", raw.secret.place()),
+            ("trust", raw.trust.place()),
+            ("timeout", raw.timeout.place()),
+            ("first_retry", raw.first_retry.place()),
+            ("max_retry", raw.max_retry.place()),
+            ("give_up_after", raw.give_up_after.place()),
         ];
-        let (other, kind): (&[(&str, Option<Span>)], _) = match kind {
-            ProviderKind::Sandbox => (&http, "the sandbox"),
-            ProviderKind::Http => (&[("delay", place(&raw.delay))], "an HTTP provider"),
+        let (other, kind) = match kind {
+            ProviderKind::Sandbox => (http.as_slice(), "the sandbox"),
+            ProviderKind::Http => (&[("delay", raw.delay.place())][..], "an HTTP provider"),
         };
-        for (key, span) in other {
-            if let Some(span) = span {
-                self.problem(here, span.clone(), format!("`provider.{key}` is no key of {kind}"));
+        for (key, place) in other {
+            if let Some(at) = place {
+                self.problem(here, at.clone(), format!("`provider.{key}` is no key of {kind}"));
             }
         }
     }
@@ -73,24 +137,23 @@ impl Context<'_> {
         let url = raw.url.given().and_then(|url| self.provider_url(here, url));
         let secrets = self.secrets(here, &raw.secret);
         let trust = self.trusted_certificates(here, "provider.trust", &raw.trust, None);
-        let first_retry = self.positive(here, "provider.first_retry", &raw.first_retry, SECOND);
-        let max_retry = self.positive(here, "provider.max_retry", &raw.max_retry, 5 * MINUTE);
-        if let (true, Some(given)) = (first_retry > max_retry, raw.max_retry.given().or(raw.first_retry.given())) {
-            self.problem(here, given.span(), "`provider.max_retry` must not be shorter than `provider.first_retry`");
-        }
-        let give_up_after = self.positive(here, "provider.give_up_after", &raw.give_up_after, DAY);
-        self.give_up_after(here, "provider", (&raw.first_retry, first_retry), (&raw.give_up_after, give_up_after));
-        let timeout = self.provider_timeout(here, &raw.timeout);
-        Some(HttpProvider { url: url?, secrets: secrets?, trust, timeout, first_retry, max_retry, give_up_after })
-    }
-
-    fn provider_timeout(&mut self, here: Here<'_>, field: &Field<Duration>) -> Duration {
-        if let Some(given) = field.given()
-            && !TIMEOUTS.contains(given.get_ref())
+        let RawProvider { timeout, first_retry, max_retry, give_up_after, .. } = raw;
+        self.not_shorter(here, "provider", ("max_retry", max_retry), ("first_retry", first_retry));
+        self.not_shorter(here, "provider", ("give_up_after", give_up_after), ("first_retry", first_retry));
+        if let Some(at) = timeout.place()
+            && !TIMEOUTS.contains(&timeout.0)
         {
-            self.problem(here, given.span(), "`provider.timeout` must be from \"100ms\" to \"60s\"");
+            self.problem(here, at, "`provider.timeout` must be from \"100ms\" to \"60s\"");
         }
-        field.or(10 * SECOND)
+        Some(HttpProvider {
+            url: url?,
+            secrets: secrets?,
+            trust,
+            timeout: timeout.0,
+            first_retry: first_retry.0,
+            max_retry: max_retry.0,
+            give_up_after: give_up_after.0,
+        })
     }
 
     fn provider_url(&mut self, here: Here<'_>, url: &Spanned<String>) -> Option<Box<str>> {
@@ -106,8 +169,4 @@ impl Context<'_> {
         self.problem(here, url.span(), format!("`provider.url` {reason}"));
         None
     }
-}
-
-fn place<T>(field: &Field<T>) -> Option<Span> {
-    field.given().map(Spanned::span)
 }

@@ -3,17 +3,143 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toml::Spanned;
+use toml::de::DeValue;
 
+use super::provider::RawProvider;
 use super::{Context, Here};
-use crate::domain::{Direction, ShopCode};
+use crate::domain::{Amount, Currency, CustomerAccountId, Direction, ShopCode};
 use crate::rules::files::{ContentHash, Role, RuleFile};
 use crate::rules::json_places::Places;
 use crate::rules::problems::{did_you_mean, quoted};
-use crate::rules::raw::{Field, RawAccount, RawChecks, RawPayout, RawShop};
+use crate::rules::raw::{Field, FromToml, List, Located, Prefix, Reader, VISIBLE, raw_table};
 use crate::rules::schema::Lists;
-use crate::rules::{AccountRule, FieldsSchema, Shop, ShopSide};
+use crate::rules::{AccountRule, AddressSet, DailyLimits, FieldsSchema, PaymentChecks, Shop, ShopSide};
+
+raw_table! {
+    /// `shops/<code>.toml`: one shop, its currency, schemas, checks and provider. The code is the file's name.
+    struct RawShop {
+        /// What customers read of the shop on payment pages: 1 to 100 characters. Without it, its code.
+        name: String where { "minLength": 1, "maxLength": 100, "examples": ["Cards in euro"] },
+        /// The one currency that the shop takes: 3 letters.
+        currency: Currency = required,
+        /// Whether the shop takes operations now. `false`: new operations are 400.
+        active: bool = true,
+        /// The status record's `method` when the create request named none: 1 to 64 visible ASCII characters. `card` and
+        /// `mobile` decide the default of `payout.account`, too.
+        payment_method: String where { "pattern": VISIBLE, "maxLength": 64, "examples": ["card", "mobile"] },
+        /// Deposits.
+        payin: RawPayin = section,
+        /// Withdrawals.
+        payout: RawPayout = section,
+        /// Whom and how much the shop serves. What the checks refuse is created FAILED: the reply is HTTP 200, the provider
+        /// never hears of it, and no money moves.
+        checks: RawChecks = section,
+        /// What moves the money.
+        provider: RawProvider = required,
+    }
+}
+
+raw_table! {
+    /// `[payin]`.
+    struct RawPayin {
+        /// The JSON Schema of `fields`: the name of a `.json` file beside this one. Without it any `fields` object passes.
+        schema: String where { "pattern": SCHEMA_NAME, "examples": ["card-eur.payin.json"] },
+        /// Whether pages offer the signed return link, and HTTP providers are told it.
+        browser_return: bool = true,
+    }
+}
+
+raw_table! {
+    /// `[payout]`.
+    struct RawPayout {
+        /// The JSON Schema of `fields`: the name of a `.json` file beside this one. Without it any `fields` object passes.
+        schema: String where { "pattern": SCHEMA_NAME, "examples": ["card-eur.payout.json"] },
+        /// What a recipient's account must look like. Without it `payment_method` decides: `card`, `mobile`, else any.
+        ///
+        /// - `"card"`: 12 to 19 digits
+        /// - `"mobile"`: `+` and 8 to 15 digits
+        /// - `{ pattern = "^[A-Z]{2}[0-9]{10,32}$" }`: a regular expression without look-around and back-references. It
+        ///   matches anywhere: anchor it
+        account: RawAccount,
+    }
+}
+
+/// The pattern of the names of schemas.
+const SCHEMA_NAME: &str = r"^(\./)?[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}\.json$";
+
+/// `[payout] account`.
+#[derive(Debug, Clone)]
+pub(in crate::rules) enum RawAccount {
+    /// 12 to 19 digits.
+    Card,
+    /// `+` and 8 to 15 digits.
+    Mobile,
+    /// As agreed for the shop.
+    Pattern(Spanned<String>),
+}
+
+raw_table! {
+    /// `account = { pattern = "..." }`.
+    struct RawPattern {
+        /// A regular expression without look-around and back-references. It matches anywhere: anchor it.
+        pattern: String = required where { "examples": ["^[A-Z]{2}[0-9]{10,32}$"] },
+    }
+}
+
+impl FromToml for RawAccount {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+        match value.get_ref() {
+            DeValue::String(text) if text == "card" => Some(Self::Card),
+            DeValue::String(text) if text == "mobile" => Some(Self::Mobile),
+            DeValue::Table(_) => match RawPattern::from_toml(value, reader)?.pattern {
+                Field::Given(pattern) => Some(Self::Pattern(pattern)),
+                Field::Wrong => None,
+                Field::Absent => {
+                    reader.wrong(value.span(), "must have the key `pattern`");
+                    None
+                }
+            },
+            _ => {
+                reader.wrong(value.span(), "must be `card`, `mobile` or { pattern = \"...\" }");
+                None
+            }
+        }
+    }
+
+    fn schema() -> Value {
+        json!({
+            "anyOf": [{ "type": "string", "enum": ["card", "mobile"] }, RawPattern::schema()],
+        })
+    }
+}
+
+raw_table! {
+    /// `[checks]`.
+    struct RawChecks {
+        /// Customers' addresses that are refused: addresses and networks, compared with `fields.merchant_user_ip` where it was
+        /// sent. The connection's address never stands in. IPv4-mapped IPv6 counts as IPv4.
+        refused_addresses: List<Prefix> = [],
+        /// Customers that are refused: integers within signed 64 bits, compared with `customer_account_id` where it was sent.
+        refused_accounts: List<i64> = [],
+        /// How much one customer may deposit on one UTC day in this shop.
+        payin: RawDailyLimits = section,
+        /// How much one customer may withdraw on one UTC day in this shop.
+        payout: RawDailyLimits = section,
+    }
+}
+
+raw_table! {
+    /// `[checks.payin]` and `[checks.payout]`.
+    struct RawDailyLimits {
+        /// How many operations of this direction one customer may have on one UTC day: 1 to 1000000. Without it, any number.
+        operations_per_day: u32,
+        /// The most that a customer's operations of this direction on one UTC day may come to, in the shop's currency, as a
+        /// string. Without it, any sum.
+        amount_per_day: Located where { "examples": ["2500.00"] },
+    }
+}
 
 /// How large a compiled pattern may be, in bytes.
 const LARGEST_PATTERN: usize = 1 << 20;
@@ -49,25 +175,20 @@ impl Context<'_> {
         if raw.currency.is_absent() {
             self.problem(here, 0..0, "`currency` is required, such as `currency = \"EUR\"`");
         }
-        let payin = raw.payin.get();
-        let payin = ShopSide {
-            schema: payin.and_then(|side| self.schema(here, &side.schema, Direction::Payin, schemas)),
-            browser_return: payin.is_none_or(|side| side.browser_return.or(true)),
-        };
-        let payout = raw.payout.get();
-        let schema = payout.and_then(|side| self.schema(here, &side.schema, Direction::Payout, schemas));
+        let payin = self.schema(here, &raw.payin.schema, Direction::Payin, schemas);
+        let payout = self.schema(here, &raw.payout.schema, Direction::Payout, schemas);
         let payment_method = self.payment_method(here, &raw.payment_method);
-        let account = self.account(here, payout, payment_method.as_deref());
-        let checks = self.checks(here, raw.checks.get().unwrap_or(&RawChecks::default()));
+        let account = self.account(here, raw.payout.account.get(), payment_method.as_deref());
+        let checks = self.checks(here, &raw.checks);
         let provider = self.provider(here, &raw.provider);
         Some(Shop {
             code: code.clone(),
             name: self.name_for_people(here, "name", &raw.name).unwrap_or_else(|| code.as_str().into()),
             currency: *raw.currency.get()?,
-            active: raw.active.or(true),
+            active: *raw.active,
             payment_method,
-            payin,
-            payout: ShopSide { schema, browser_return: false },
+            payin: ShopSide { schema: payin, browser_return: *raw.payin.browser_return },
+            payout: ShopSide { schema: payout, browser_return: false },
             account,
             checks,
             provider: provider?,
@@ -84,13 +205,31 @@ impl Context<'_> {
     }
 
     /// Without the key, a shop's payment method decides: merchant-api-v2 words the rule for card and mobile shops.
-    fn account(&mut self, here: Here<'_>, side: Option<&RawPayout>, payment_method: Option<&str>) -> AccountRule {
-        match (side.and_then(|side| side.account.get()), payment_method) {
+    fn account(&mut self, here: Here<'_>, said: Option<&RawAccount>, payment_method: Option<&str>) -> AccountRule {
+        match (said, payment_method) {
             (Some(RawAccount::Card), _) | (None, Some("card")) => AccountRule::Card,
             (Some(RawAccount::Mobile), _) | (None, Some("mobile")) => AccountRule::Mobile,
             (Some(RawAccount::Pattern(pattern)), _) => self.pattern(here, pattern),
             (None, _) => AccountRule::Any,
         }
+    }
+
+    fn checks(&mut self, here: Here<'_>, raw: &RawChecks) -> PaymentChecks {
+        PaymentChecks {
+            refused_addresses: AddressSet::new(raw.refused_addresses.values().map(|prefix| prefix.0)),
+            refused_accounts: raw.refused_accounts.values().copied().map(CustomerAccountId).collect(),
+            payin: self.daily_limits(here, &raw.payin, Direction::Payin),
+            payout: self.daily_limits(here, &raw.payout, Direction::Payout),
+        }
+    }
+
+    fn daily_limits(&mut self, here: Here<'_>, raw: &RawDailyLimits, direction: Direction) -> DailyLimits {
+        let amount = raw.amount_per_day.get().and_then(|amount| {
+            let read = Amount::from_decimal_string(amount.0.get_ref());
+            let name = format!("`checks.{direction}.amount_per_day`");
+            read.map_err(|invalid| self.problem(here, amount.0.span(), format!("{name} {invalid}"))).ok()
+        });
+        DailyLimits { operations: raw.operations_per_day.get().copied(), amount }
     }
 
     fn pattern(&mut self, here: Here<'_>, pattern: &Spanned<String>) -> AccountRule {

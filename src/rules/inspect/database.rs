@@ -6,13 +6,12 @@ use std::path::Path;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject};
-use toml::Spanned;
 
 use super::{Inspector, LARGEST_PEM, Reread};
+use crate::rules::compile::RawGateway;
 use crate::rules::compile::{Here, store_key};
 use crate::rules::files::read_bounded;
 use crate::rules::problems::Span;
-use crate::rules::raw::RawGateway;
 use crate::rules::{RuleSet, StoreUrl};
 
 /// The largest file of a key, in bytes.
@@ -23,8 +22,7 @@ impl Inspector<'_> {
     pub(super) fn database(&mut self, gateway: &Reread<'_, RawGateway>, rules: &RuleSet) {
         let Reread { here, raw } = gateway;
         let StoreUrl::Postgres(url) = &rules.gateway.store.url else { return };
-        let given = raw.store.get().and_then(|store| store.url.given());
-        let Some(at) = given.map(Spanned::span).filter(|_| self.options.check_secrets) else { return };
+        let Some(at) = raw.store.url.place().filter(|_| self.options.check_secrets) else { return };
         if let Some(path) = url.roots() {
             self.roots(*here, &at, path);
         }

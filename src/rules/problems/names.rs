@@ -17,10 +17,20 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a s
 
 /// Returns the known name that is near, the nearest of several.
 pub(in crate::rules) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    within(name, known, (name.chars().count() / 3).clamp(1, 3))
+}
+
+/// Returns the known name that shares the most with a name, and half of it at least.
+pub(in crate::rules) fn most_like<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let known = known.iter().copied();
+    let nearest = within(name, known, LONGEST)?;
+    (strsim::osa_distance(name, nearest) <= name.len().max(nearest.len()) / 2).then_some(nearest)
+}
+
+fn within<'a>(name: &str, known: impl IntoIterator<Item = &'a str>, allowed: usize) -> Option<&'a str> {
     if name.len() > LONGEST {
         return None;
     }
-    let allowed = (name.chars().count() / 3).clamp(1, 3);
     let known = known.into_iter().filter(|candidate| candidate.len() <= LONGEST);
     let near = known.map(|candidate| (strsim::osa_distance(name, candidate), candidate));
     near.filter(|(distance, _)| *distance <= allowed).min().map(|(_, candidate)| candidate)

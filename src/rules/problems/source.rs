@@ -226,7 +226,8 @@ pub(in crate::rules) fn names_a_secret(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     ["secret", "token", "key", "password"].iter().any(|word| key.contains(word))
         || key.split(['_', '-', '.', ' ']).any(|part| {
-            let near = |(word, allowed)| strsim::osa_distance(part, word) <= allowed;
+            let cut = |word: &str| part.len() >= 3 && word.starts_with(part);
+            let near = |(word, allowed)| cut(word) || strsim::osa_distance(part, word) <= allowed;
             part.len() <= 80 && [("secret", 2), ("token", 1), ("password", 2)].into_iter().any(near)
         })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::{HeaderName, Method};
 use ipnet::IpNet;
-use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -14,30 +14,30 @@ use super::{FromToml, Reader, kind};
 use crate::domain::{BrowserUrl, Currency, ShopCode};
 
 /// The pattern of names that are those of files, too: of shops, merchants and dialects.
-pub(super) const NAME: &str = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$";
+pub(in crate::rules) const NAME: &str = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$";
 
 /// The pattern of currencies, in either case.
-pub(super) const CURRENCY: &str = "^[A-Za-z]{3}$";
+pub(in crate::rules) const CURRENCY: &str = "^[A-Za-z]{3}$";
 
 /// The pattern of absolute `http` and `https` URLs.
-pub(super) const WEB_URL: &str = "^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+$";
+pub(in crate::rules) const WEB_URL: &str = "^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+$";
 
 /// The pattern of language tags.
-pub(super) const LANGUAGE_TAG: &str = "^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$";
+pub(in crate::rules) const LANGUAGE_TAG: &str = "^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$";
 
 /// The pattern of amounts, written as strings.
-pub(super) const AMOUNT: &str = r"^[0-9]+(\.[0-9]{1,2})?$";
+pub(in crate::rules) const AMOUNT: &str = r"^[0-9]+(\.[0-9]{1,2})?$";
 
 /// The pattern of texts of visible ASCII characters.
-pub(super) const VISIBLE: &str = "^[!-~]+$";
+pub(in crate::rules) const VISIBLE: &str = "^[!-~]+$";
 
 impl FromToml for String {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
         reader.text(value, "a string").map(str::to_owned)
     }
 
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string" })
+    fn schema() -> Value {
+        json!({ "type": "string" })
     }
 }
 
@@ -56,8 +56,8 @@ impl FromToml for bool {
         flag
     }
 
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "boolean" })
+    fn schema() -> Value {
+        json!({ "type": "boolean" })
     }
 }
 
@@ -75,8 +75,8 @@ impl FromToml for u32 {
         number
     }
 
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "integer", "minimum": SMALL_NUMBERS.start(), "maximum": SMALL_NUMBERS.end() })
+    fn schema() -> Value {
+        json!({ "type": "integer", "minimum": SMALL_NUMBERS.start(), "maximum": SMALL_NUMBERS.end() })
     }
 }
 
@@ -90,8 +90,8 @@ impl FromToml for i64 {
         number
     }
 
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "integer" })
+    fn schema() -> Value {
+        json!({ "type": "integer" })
     }
 }
 
@@ -99,9 +99,6 @@ fn integer(value: &DeValue<'_>) -> Option<i64> {
     let integer = value.as_integer()?;
     i64::from_str_radix(integer.as_str(), integer.radix()).ok()
 }
-
-/// The pattern of spans of time that may not be zero.
-pub(super) const LONGER_THAN_ZERO: &str = "^0*[1-9][0-9]*(ms|s|m|h|d)$";
 
 /// Spans of time: a whole number and a unit.
 impl FromToml for Duration {
@@ -117,8 +114,29 @@ impl FromToml for Duration {
         parsed
     }
 
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$" })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$" })
+    }
+}
+
+/// The pattern of spans of time that may not be zero.
+pub(in crate::rules) const LONGER_THAN_ZERO: &str = "^0*[1-9][0-9]*(ms|s|m|h|d)$";
+
+/// A span of time that is longer than zero.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::rules) struct Lasting(pub Duration);
+
+impl FromToml for Lasting {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+        let span = Duration::from_toml(value, reader)?;
+        if span.is_zero() {
+            reader.wrong(value.span(), "must be longer than 0");
+        }
+        (!span.is_zero()).then_some(Self(span))
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": LONGER_THAN_ZERO })
     }
 }
 
@@ -164,8 +182,8 @@ impl FromToml for Size {
         size.map(Self)
     }
 
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
+    fn schema() -> Value {
+        json!({
             "type": ["string", "integer"],
             "pattern": "^[0-9]+(B|KiB|MiB)?$",
             "minimum": SIZES.start(),
@@ -202,17 +220,12 @@ fn size(text: &str) -> Option<usize> {
 
 impl FromToml for SocketAddr {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        const EXPECTED: &str = "an IP address and port such as \"127.0.0.1:8443\" or \"[::1]:8443\"";
-        let text = reader.text(value, EXPECTED)?;
-        let address = text.parse().ok();
-        if address.is_none() {
-            reader.wrong(value.span(), format_args!("must be {EXPECTED}"));
-        }
-        address
+        let expected = "an IP address and port such as \"127.0.0.1:8443\" or \"[::1]:8443\"";
+        reader.parsed(value, expected, |text| text.parse().ok())
     }
 
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
+    fn schema() -> Value {
+        json!({
             "type": "string",
             "pattern": r"^([0-9.]+|\[[0-9A-Fa-f:.]+(%[0-9]+)?\]):[0-9]+$",
             "examples": ["127.0.0.1:8443", "[::]:8443"],
@@ -226,14 +239,10 @@ pub(in crate::rules) struct Prefix(pub IpNet);
 
 impl FromToml for Prefix {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        const EXPECTED: &str =
-            "an address or a network such as \"198.51.100.7\", \"203.0.113.0/24\" or \"2001:db8::/32\"";
-        let text = reader.text(value, EXPECTED)?;
-        let prefix = text.parse::<IpNet>().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from));
-        let Some(prefix) = prefix else {
-            reader.wrong(value.span(), format_args!("must be {EXPECTED}"));
-            return None;
-        };
+        let expected = "an address or a network such as \"198.51.100.7\", \"203.0.113.0/24\" or \"2001:db8::/32\"";
+        let prefix = reader.parsed(value, expected, |text| {
+            text.parse::<IpNet>().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
+        })?;
         if prefix.addr() != prefix.network() {
             let suggestion = format!("the network is `{}`", prefix.trunc());
             reader.wrong_with(value.span(), "has address bits set beyond its prefix length", Some(suggestion));
@@ -242,8 +251,8 @@ impl FromToml for Prefix {
         Some(Self(prefix))
     }
 
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
+    fn schema() -> Value {
+        json!({
             "type": "string",
             "pattern": r"^([0-9.]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)(/[0-9]+)?$",
             "examples": ["198.51.100.7", "203.0.113.0/24", "2001:db8::/32"],
@@ -268,14 +277,21 @@ impl FromToml for Date {
         date.map(Self)
     }
 
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "examples": ["2027-06-30"] })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "examples": ["2027-06-30"] })
     }
 }
 
 /// A list; elements that are wrong are noted and left out.
 #[derive(Debug, Clone)]
 pub(in crate::rules) struct List<T>(pub Vec<Spanned<T>>);
+
+impl<T> List<T> {
+    /// Returns the elements without their places.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().map(Spanned::get_ref)
+    }
+}
 
 impl<T: FromToml> FromToml for List<T> {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
@@ -289,14 +305,14 @@ impl<T: FromToml> FromToml for List<T> {
             return None;
         };
         let read = |(at, element): (usize, &Spanned<DeValue<'_>>)| {
-            let meant = reader.element(at, |reader| T::from_toml(element, reader))?;
+            let meant = reader.at(format!("[{at}]"), |reader| T::from_toml(element, reader))?;
             Some(Spanned::new(element.span(), meant))
         };
         Some(Self(array.iter().enumerate().filter_map(read).collect()))
     }
 
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "array", "items": T::schema(generator) })
+    fn schema() -> Value {
+        json!({ "type": "array", "items": T::schema() })
     }
 }
 
@@ -315,8 +331,23 @@ impl<T: FromToml> FromToml for Entries<T> {
         Some(Self(entries))
     }
 
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "additionalProperties": T::schema(generator) })
+    fn schema() -> Value {
+        json!({ "type": "object", "additionalProperties": T::schema() })
+    }
+}
+
+/// The text of an amount with its place.
+#[derive(Debug, Clone)]
+pub(in crate::rules) struct Located(pub Spanned<String>);
+
+impl FromToml for Located {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+        let text = reader.text(value, "an amount as a string, such as \"10000.00\"")?;
+        Some(Self(Spanned::new(value.span(), text.to_owned())))
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": AMOUNT, "examples": ["10000.00"] })
     }
 }
 
@@ -331,30 +362,22 @@ pub(in crate::rules) struct Route {
 
 impl FromToml for Route {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        const EXPECTED: &str = "a method and a path such as \"POST /api/v1/payin\"";
-        let text = reader.text(value, EXPECTED)?;
-        let route = text.split_once(' ').and_then(|(method, path)| {
+        const EXPECTED: &str = "a method and a path such as \"POST /api/v1/payin\": GET or POST, one space, and a path of \
+                                letters, digits and `-._~!$&'()*+,;=:@`, without query, percent-encoding and empty or dot \
+                                segments";
+        reader.parsed(value, EXPECTED, |text| {
+            let (method, path) = text.split_once(' ')?;
             let method = match method {
                 "GET" => Method::GET,
                 "POST" => Method::POST,
                 _ => return None,
             };
             plain_path(path).then(|| Self { method, path: path.into() })
-        });
-        if route.is_none() {
-            reader.wrong(
-                value.span(),
-                format_args!(
-                    "must be {EXPECTED}: GET or POST, one space, and a path of letters, digits and `-._~!$&'()*+,;=:@`, \
-                     without query, percent-encoding and empty or dot segments"
-                ),
-            );
-        }
-        route
+        })
     }
 
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": r"^(GET|POST) (/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?$", "maxLength": 260 })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": r"^(GET|POST) (/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?$", "maxLength": 260 })
     }
 }
 
@@ -368,16 +391,13 @@ fn plain_path(path: &str) -> bool {
 
 impl FromToml for HeaderName {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        let text = reader.text(value, "a header name such as \"X-Signature\"")?;
-        let name = Self::from_bytes(text.as_bytes()).ok().filter(|name| name.as_str().len() <= 128);
-        if name.is_none() {
-            reader.wrong(value.span(), "must be a header name such as \"X-Signature\"");
-        }
-        name
+        reader.parsed(value, "a header name such as \"X-Signature\"", |text| {
+            Self::from_bytes(text.as_bytes()).ok().filter(|name| name.as_str().len() <= 128)
+        })
     }
 
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$", "examples": ["X-Signature"] })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$", "examples": ["X-Signature"] })
     }
 }
 
@@ -389,8 +409,8 @@ macro_rules! from_text {
                 $construct(text).map_err(|invalid| reader.wrong(value.span(), invalid.reason())).ok()
             }
 
-            fn schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($schema)
+            fn schema() -> Value {
+                json!($schema)
             }
         }
     )*};

@@ -1,47 +1,39 @@
-//! What rule files say: one plain struct for each kind of table, one field for each key, with its place.
+//! How rule files are read: a table is one declaration, by which it is read, has its defaults and is explained to editors.
 //!
-//! Reading never stops at a problem: a key that is wrong is noted and counts as [`Field::Wrong`], so that one run shows
-//! everything that is wrong. What the values mean together is `compile`'s.
+//! Reading never stops at a problem: a key that is wrong is noted, so that one run shows everything that is wrong. What the
+//! values mean together is said in `compile`, where the tables are.
 
-mod describe;
-mod dialect;
-mod gateway;
 mod leaf;
-mod merchant;
-mod page_texts;
+mod schema;
 mod secret;
-mod shop;
 mod syntax;
 #[cfg(test)]
 mod tests;
 mod words;
 
 use std::fmt;
+use std::ops::Deref;
 
-use schemars::{Schema, SchemaGenerator};
+use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub(super) use dialect::{RawDialect, RawReplies, RawRoutes, RawSignature};
-pub(super) use gateway::{
-    MOST_CONNECTIONS, RawAdmin, RawCallbacks, RawClients, RawEngine, RawGateway, RawLimits, RawPages, RawServer,
-    RawStore, RawTls,
-};
 pub(crate) use leaf::duration;
-pub(super) use leaf::{Date, Entries, List, Prefix, Route, Size};
-pub(super) use merchant::{Located, Mode, RawApiKey, RawBalance, RawMerchant, RawQuota, RawShopAccess, RawV1};
-pub(super) use page_texts::{RawTexts, Separator, TABLES, TextKey};
+pub(super) use leaf::{
+    CURRENCY, Date, Entries, LANGUAGE_TAG, LONGER_THAN_ZERO, Lasting, List, Located, NAME, Prefix, Route, Size,
+    VISIBLE, WEB_URL,
+};
+pub(super) use schema::{Absent, Table};
 pub(super) use secret::{RawSecret, RawSecrets};
-pub(super) use shop::{ProviderKind, RawAccount, RawChecks, RawDailyLimits, RawPayout, RawProvider, RawShop};
-pub(super) use words::Words;
+pub(super) use words::{from_words, word};
 
-use super::problems::{FileId, Findings, Span, names_a_secret, nearest, quoted};
+use super::problems::{FileId, Findings, Span, most_like, names_a_secret, nearest, quoted};
 
 /// Keys of merchants' and shops' files that belong to no table, and that an editor easily adds below one.
 const TOP_KEYS: &[&str] = &["active", "currency", "default_shop", "name", "payment_method"];
 
-/// A key of a table: not there, there but wrong (and noted), or there.
-#[derive(Debug, Default)]
+/// A key without a default: not there, there but wrong (and noted), or there.
+#[derive(Debug, Clone, Default)]
 pub(super) enum Field<T> {
     /// The file does not say it.
     #[default]
@@ -53,13 +45,6 @@ pub(super) enum Field<T> {
 }
 
 impl<T> Field<T> {
-    fn read(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Self
-    where
-        T: FromToml,
-    {
-        T::from_toml(value, reader).map_or(Self::Wrong, |meant| Self::Given(Spanned::new(value.span(), meant)))
-    }
-
     /// The value with its place, when there is one.
     pub const fn given(&self) -> Option<&Spanned<T>> {
         match self {
@@ -73,17 +58,68 @@ impl<T> Field<T> {
         self.given().map(Spanned::get_ref)
     }
 
+    /// Where the value is, when there is one.
+    pub fn place(&self) -> Option<Span> {
+        self.given().map(Spanned::span)
+    }
+
     /// Whether the file says nothing about it.
     pub const fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }
+}
 
-    /// The value, or the default of the key.
-    pub fn or(&self, default: T) -> T
-    where
-        T: Clone,
-    {
-        self.get().cloned().unwrap_or(default)
+impl<T: FromToml> Field<T> {
+    pub(super) fn read(&mut self, name: &str, value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) {
+        let read = reader.under(name, |reader| T::from_toml(value, reader));
+        *self = read.map_or(Self::Wrong, |meant| Self::Given(Spanned::new(value.span(), meant)));
+    }
+}
+
+/// A key with a default, which stands in for what is absent or wrong.
+#[derive(Debug, Clone)]
+pub(super) struct Key<T> {
+    value: T,
+    /// Whether the file says something else; the problem is noted.
+    pub is_wrong: bool,
+    place: Option<Span>,
+}
+
+impl<T> Key<T> {
+    pub(super) const fn absent(default: T) -> Self {
+        Self { value: default, is_wrong: false, place: None }
+    }
+
+    /// Where the file says it.
+    pub fn place(&self) -> Option<Span> {
+        self.place.clone()
+    }
+
+    /// The value with its place, which for a default is the start of the file.
+    pub fn spanned(&self) -> Spanned<&T> {
+        Spanned::new(self.place().unwrap_or_default(), &self.value)
+    }
+
+    /// The value with its place, when the file says it.
+    pub fn given(&self) -> Option<Spanned<&T>> {
+        Some(Spanned::new(self.place()?, &self.value))
+    }
+}
+
+impl<T: FromToml> Key<T> {
+    pub(super) fn read(&mut self, name: &str, value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) {
+        match reader.under(name, |reader| T::from_toml(value, reader)) {
+            Some(meant) => *self = Self { value: meant, is_wrong: false, place: Some(value.span()) },
+            None => self.is_wrong = true,
+        }
+    }
+}
+
+impl<T> Deref for Key<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
     }
 }
 
@@ -92,9 +128,9 @@ pub(super) trait FromToml: Sized {
     /// Reads a value; what is wrong is told to the reader.
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self>;
 
-    /// What a value looks like. The schema may take more than is read, never less: a red line under what is right would
-    /// be worse than none.
-    fn schema(generator: &mut SchemaGenerator) -> Schema;
+    /// Returns what a value looks like, as a JSON Schema. It may take more than is read, never less: a red line under what is
+    /// right would be worse than none.
+    fn schema() -> Value;
 }
 
 /// Reads one file and notes what is wrong with it.
@@ -107,11 +143,12 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     /// Notes that the value being read is wrong; `reason` follows the key's name: "must be ...".
-    fn wrong(&mut self, span: Span, reason: impl fmt::Display) {
+    pub fn wrong(&mut self, span: Span, reason: impl fmt::Display) {
         self.wrong_with(span, reason, None);
     }
 
-    fn wrong_with(&mut self, span: Span, reason: impl fmt::Display, suggestion: Option<String>) {
+    /// Notes that the value being read is wrong, and what may have been meant.
+    pub fn wrong_with(&mut self, span: Span, reason: impl fmt::Display, suggestion: Option<String>) {
         if self.findings.is_full(self.file) {
             self.findings.add(self.file, span, "wrong");
             return;
@@ -121,23 +158,20 @@ impl Reader<'_> {
     }
 
     /// Reads something below a key.
-    fn under<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+    pub fn under<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> T) -> T {
         let dot = if self.path.is_empty() { "" } else { "." };
-        self.path.push(format!("{dot}{key}"));
+        self.at(format!("{dot}{key}"), read)
+    }
+
+    fn at<T>(&mut self, step: String, read: impl FnOnce(&mut Self) -> T) -> T {
+        self.path.push(step);
         let value = read(self);
         self.path.pop();
         value
     }
 
-    /// Reads an element of a list.
-    fn element<T>(&mut self, index: usize, read: impl FnOnce(&mut Self) -> T) -> T {
-        self.path.push(format!("[{index}]"));
-        let value = read(self);
-        self.path.pop();
-        value
-    }
-
-    fn table<'v, 'i>(&mut self, value: &'v Spanned<DeValue<'i>>) -> Option<&'v DeTable<'i>> {
+    /// Returns the keys of a table.
+    pub fn table<'v, 'i>(&mut self, value: &'v Spanned<DeValue<'i>>) -> Option<&'v DeTable<'i>> {
         let table = value.get_ref().as_table();
         if table.is_none() {
             self.wrong(value.span(), format_args!("must be a table, not {}", kind(value.get_ref())));
@@ -145,7 +179,8 @@ impl Reader<'_> {
         table
     }
 
-    fn text<'v>(&mut self, value: &'v Spanned<DeValue<'_>>, expected: &str) -> Option<&'v str> {
+    /// Returns a string.
+    pub fn text<'v>(&mut self, value: &'v Spanned<DeValue<'_>>, expected: &str) -> Option<&'v str> {
         let text = value.get_ref().as_str();
         if text.is_none() {
             self.wrong(value.span(), format_args!("must be {expected}, not {}", kind(value.get_ref())));
@@ -153,11 +188,25 @@ impl Reader<'_> {
         text
     }
 
+    /// Returns what a string means.
+    pub fn parsed<T>(
+        &mut self,
+        value: &Spanned<DeValue<'_>>,
+        expected: &str,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<T> {
+        let meant = parse(self.text(value, expected)?);
+        if meant.is_none() {
+            self.wrong(value.span(), format_args!("must be {expected}"));
+        }
+        meant
+    }
+
     /// Notes a key that its table does not have. Its value is not shown when the key may be a misspelt one with a secret.
-    fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>, known: &[&str]) {
+    pub fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>, known: &[&str]) {
         let name = key.get_ref().as_ref();
         let near = nearest(name, known.iter().copied());
-        if names_a_secret(name) || near.is_some_and(names_a_secret) {
+        if names_a_secret(name) || most_like(name, known).is_some_and(names_a_secret) {
             self.findings.hide_value(self.file, value);
         }
         if self.findings.is_full(self.file) {
@@ -195,22 +244,39 @@ pub(super) fn read<T: FromToml>(text: &str, file: FileId, findings: &mut Finding
     T::from_toml(&document, &mut Reader { findings, file, path: Vec::new() })
 }
 
-/// Declares a table: a struct with one [`Field`] for each key, read by the keys' names, and the JSON Schema that editors
-/// check it by. The docs of a key are what they show for it, in Markdown, so they are written for operators.
+/// Reads the default that a declaration tells.
+pub(super) fn default_of<T: FromToml>(written: &str) -> T {
+    let mut findings = Findings::default();
+    let file = findings.file(std::path::Path::new(""), "");
+    let mut reader = Reader { findings: &mut findings, file, path: Vec::new() };
+    let read = DeValue::parse(written).ok().and_then(|written| T::from_toml(&written, &mut reader));
+    read.expect("a default is a value of its key's type")
+}
+
+/// Declares a table: a struct with one [`Field`] or [`Key`] for each key, read by the keys' names, its defaults, and the JSON
+/// Schema that editors check it by. The docs of a key are what they show for it, in Markdown, so they are written for
+/// operators.
 ///
-/// `key: Type = "default"` tells the default, `key: Type = required` that the table is wrong without it; `where { ... }`
-/// adds keywords of JSON Schema to what the type says, of a key or of the whole table.
+/// `key: Type = "30s"` tells a default as TOML writes it, `key: Type = section` a table that is read as if it were empty where
+/// it is absent, `key: Type = required` that the table is wrong without the key; `where { ... }` adds keywords of JSON Schema
+/// to what the type says, of a key or of the whole table. `key "NAME": Type` is a key whose name is none of Rust's.
 macro_rules! raw_table {
     (
         $(#[doc = $about:literal])*
         struct $name:ident $(where $rules:tt)? {
-            $($(#[doc = $key_about:literal])* $key:ident: $type:ty $(= $absent:tt)? $(where $more:tt)?,)*
+            $($(#[doc = $key_about:literal])* $key:ident $($name_of_key:literal)?: $type:ty $(= $absent:tt)? $(where $more:tt)?,)*
         }
     ) => {
         $(#[doc = $about])*
-        #[derive(Debug, Default)]
+        #[derive(Debug, Clone)]
         pub(in crate::rules) struct $name {
-            $($(#[doc = $key_about])* pub $key: crate::rules::raw::Field<$type>,)*
+            $($(#[doc = $key_about])* pub $key: crate::rules::raw::raw_table!(@field $type $(= $absent)?),)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($key: crate::rules::raw::raw_table!(@default $type $(= $absent)?),)* }
+            }
         }
 
         impl crate::rules::raw::FromToml for $name {
@@ -221,44 +287,49 @@ macro_rules! raw_table {
                 let mut raw = Self::default();
                 for (key, value) in reader.table(value)? {
                     match key.get_ref().as_ref() {
-                        $(stringify!($key) => {
-                            raw.$key = reader.under(stringify!($key), |reader| {
-                                crate::rules::raw::Field::read(value, reader)
-                            });
+                        $(crate::rules::raw::raw_table!(@name $key $($name_of_key)?) => {
+                            raw.$key.read(key.get_ref(), value, reader);
                         })*
-                        _ => reader.unknown_key(key, value, &[$(stringify!($key)),*]),
+                        _ => reader.unknown_key(key, value, &[$(crate::rules::raw::raw_table!(@name $key $($name_of_key)?)),*]),
                     }
                 }
                 Some(raw)
             }
 
-            fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                generator.subschema_for::<Self>()
-            }
-        }
-
-        impl schemars::JsonSchema for $name {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            /// Editors show the docs of a key best where no reference stands between.
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                let mut table = crate::rules::raw::describe::Table::new(&[$($about),*]);
+            fn schema() -> serde_json::Value {
+                let mut table = crate::rules::raw::Table::new(&[$($about),*]);
                 $(
-                    let schema = <$type as crate::rules::raw::FromToml>::schema(generator);
-                    let absent = crate::rules::raw::describe::absent!($($absent)?);
-                    table.key(stringify!($key), &[$($key_about),*], schema, absent);
-                    $(table.key_says(stringify!($key), serde_json::json!($more));)?
+                    let absent = crate::rules::raw::raw_table!(@absent $($absent)?);
+                    let schema = <$type as crate::rules::raw::FromToml>::schema();
+                    let name = crate::rules::raw::raw_table!(@name $key $($name_of_key)?);
+                    table.key(name, &[$($key_about),*], schema, absent);
+                    $(table.key_says(name, serde_json::json!($more));)?
                 )*
                 $(table.says(serde_json::json!($rules));)?
                 table.into_schema()
             }
         }
     };
+
+    (@name $key:ident) => { stringify!($key) };
+    (@name $key:ident $name:literal) => { $name };
+
+    (@field $type:ty) => { crate::rules::raw::Field<$type> };
+    (@field $type:ty = required) => { crate::rules::raw::Field<$type> };
+    (@field $type:ty = $default:tt) => { crate::rules::raw::Key<$type> };
+
+    (@default $type:ty) => { crate::rules::raw::Field::Absent };
+    (@default $type:ty = required) => { crate::rules::raw::Field::Absent };
+    (@default $type:ty = section) => { crate::rules::raw::Key::absent(<$type>::default()) };
+    (@default $type:ty = $default:tt) => {{
+        static DEFAULT: std::sync::LazyLock<$type> =
+            std::sync::LazyLock::new(|| crate::rules::raw::default_of(stringify!($default)));
+        crate::rules::raw::Key::absent(DEFAULT.clone())
+    }};
+
+    (@absent) => { crate::rules::raw::Absent::Unsaid };
+    (@absent section) => { crate::rules::raw::Absent::Unsaid };
+    (@absent required) => { crate::rules::raw::Absent::Wrong };
+    (@absent $default:tt) => { crate::rules::raw::Absent::Default(stringify!($default)) };
 }
-use raw_table;
+pub(super) use raw_table;

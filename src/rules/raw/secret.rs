@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -57,8 +57,8 @@ impl FromToml for RawSecret {
         Self::parse(text).map_err(|reason| reader.wrong(value.span(), reason)).ok()
     }
 
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": ONE_SECRET })
+    fn schema() -> Value {
+        json!({ "type": "string", "pattern": ONE_SECRET })
     }
 }
 
@@ -87,13 +87,13 @@ impl FromToml for RawSecrets {
         if list.is_empty() { None } else { Some(Self(list)) }
     }
 
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
+    fn schema() -> Value {
         // Flat, not one of two: so what is wrong is told of the value itself.
-        json_schema!({
+        json!({
             "type": ["string", "array"],
             "pattern": ONE_SECRET,
             "minItems": 1,
-            "items": RawSecret::schema(generator),
+            "items": RawSecret::schema(),
             "examples": ["env:NAME", "file:../secrets/name", ["env:NEW", "env:OLD"]],
         })
     }

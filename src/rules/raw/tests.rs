@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use http::HeaderName;
 use proptest::prelude::*;
-use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::domain::{BrowserUrl, Currency, ShopCode};
+use crate::rules::compile::{Mode, ProviderKind, RawAccount, RawStatuses};
 use crate::rules::{Algorithm, CallbackStyle, Encoding, IdPolicy, TimestampFormat, UnknownFields};
 
 /// Whether a value, written as TOML, can be read.
@@ -31,8 +31,7 @@ struct Leaf {
 }
 
 fn leaf<T: FromToml>() -> Leaf {
-    let schema = T::schema(&mut SchemaSettings::draft2020_12().into_generator());
-    let schema = jsonschema::validator_for(schema.as_value()).unwrap();
+    let schema = jsonschema::validator_for(&T::schema()).unwrap();
     Leaf { name: std::any::type_name::<T>(), is_read: is_read::<T>, schema }
 }
 
@@ -43,6 +42,7 @@ fn leaves() -> Vec<Leaf> {
         leaf::<u32>(),
         leaf::<i64>(),
         leaf::<Duration>(),
+        leaf::<Lasting>(),
         leaf::<Size>(),
         leaf::<SocketAddr>(),
         leaf::<Prefix>(),
@@ -237,6 +237,7 @@ fn schemas_refuse_what_they_can() {
         (leaf::<u32>(), vec!["0", "1000001", "-1", "1.5", "\"1\""]),
         (leaf::<i64>(), vec!["1.5", "\"1\""]),
         (leaf::<Duration>(), vec!["30", "\"30\"", "\"30 s\"", "\"1h30m\"", "\"-1s\"", "\"1.5s\"", "\"1w\"", "\"s\""]),
+        (leaf::<Lasting>(), vec!["\"0s\"", "\"00ms\"", "1"]),
         (leaf::<Size>(), vec!["0", "\"64KB\"", "\"64 KiB\"", "67108865", "true"]),
         (leaf::<SocketAddr>(), vec!["8443", "\"localhost:8443\"", "\"127.0.0.1\"", "\":8443\"", "\"::1:8443\""]),
         (leaf::<Prefix>(), vec!["\"localhost\"", "\"10.0.0.0/x\"", "\"10.0.0.0-10.0.0.9\"", "1"]),
@@ -252,7 +253,7 @@ fn schemas_refuse_what_they_can() {
         (leaf::<BrowserUrl>(), vec!["\"example.com\"", "\"ftp://a\"", "\"https://a b\""]),
         (leaf::<RawAccount>(), vec!["\"iban\"", "{}", "{ pattern = 1 }", "{ patern = \"a\" }", "[]"]),
         (leaf::<Encoding>(), vec!["\"HEX\"", "\"\"", "1"]),
-        (leaf::<Words>(), vec!["{ pending = \"a\" }", "1"]),
+        (leaf::<RawStatuses>(), vec!["{ pending = \"a\" }", "1"]),
     ];
     for (leaf, values) in refused {
         for written in values {

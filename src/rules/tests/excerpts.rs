@@ -94,6 +94,11 @@ fn values_of_unknown_keys_that_resemble_such_are_hidden() {
         ("v1_secet.x = [\"hush\"]", "v1_secet.x = [***]"),
         ("tokn = \"hush\"", "tokn = ***"),
         ("passwd = \"hush\"", "passwd = ***"),
+        ("pass = \"hush\"", "pass = ***"),
+        ("v2_sec = \"hush\"", "v2_sec = ***"),
+        ("v2_scr = \"hush\"", "v2_scr = ***"),
+        ("shps = [\"shown\"]", "shps = [\"shown\"]"),
+        ("x = \"shown\"", "x = \"shown\""),
         ("kye = \"hush\"", "kye = ***"),
     ] {
         assert_eq!(lines(&[("merchants/m.toml", &key(line))]), [expected]);

@@ -252,9 +252,10 @@ payin = true
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// Whatever a slip breaks in a file, no secret is shown for it. (One that was moved behind a key that holds none may be.)
+    /// Whatever two slips break in a file, no secret is shown for it. (One that was moved behind a key that holds none may be,
+    /// and one whose key resembles nothing any more.)
     #[test]
-    fn no_broken_file_shows_a_secret(harms in proptest::collection::vec(slip(), 1..4)) {
+    fn no_broken_file_shows_a_secret(harms in proptest::collection::vec(slip(), 1..3)) {
         let files = [("merchants/m.toml".to_owned(), SECRETS.as_bytes().to_vec())];
         let broken = harmed(SECRETS.as_bytes().to_vec(), &harms, &files);
         let rules = Rules::small();

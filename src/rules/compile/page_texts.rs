@@ -1,14 +1,11 @@
 //! `pages/<language tag>.toml` as it is written: what customers read in a language.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::describe::{Absent, Table};
-use super::{Field, FromToml, Reader};
 use crate::domain::deceives;
+use crate::rules::raw::{Absent, Field, FromToml, Reader, Table, from_words};
 use crate::rules::{PageState, TextDirection};
 
 /// How long a text may be, in characters.
@@ -122,8 +119,8 @@ impl FromToml for Separator {
         Some(Self(text.to_owned()))
     }
 
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "maxLength": LONGEST_SEPARATOR })
+    fn schema() -> Value {
+        json!({ "type": "string", "maxLength": LONGEST_SEPARATOR })
     }
 }
 
@@ -133,9 +130,14 @@ impl FromToml for RawTexts {
         for (key, value) in reader.table(value)? {
             let name = key.get_ref().as_ref();
             match name {
-                "direction" => raw.direction = reader.under(name, |reader| Field::read(value, reader)),
-                "decimal" => raw.decimal = reader.under(name, |reader| decimal(value, reader)),
-                "group" => raw.group = reader.under(name, |reader| Field::read(value, reader)),
+                "direction" => raw.direction.read(name, value, reader),
+                // Without anything between them, nobody could tell hundredths from units.
+                "decimal" if value.get_ref().as_str().is_some_and(str::is_empty) => {
+                    raw.decimal = Field::Wrong;
+                    reader.under(name, |reader| reader.wrong(value.span(), "must not be empty"));
+                }
+                "decimal" => raw.decimal.read(name, value, reader),
+                "group" => raw.group.read(name, value, reader),
                 _ => {
                     let Some(table) = TABLES.iter().find(|table| table.name == name) else {
                         let tables = TABLES.iter().map(|table| table.name);
@@ -150,27 +152,26 @@ impl FromToml for RawTexts {
         Some(raw)
     }
 
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
+    fn schema() -> Value {
         let mut all = Table::new(&[
             "`pages/<language tag>.toml`: what customers read in a language. Every key may be left out: a language that is",
             "built in then has its built-in text, any other the English one.",
         ]);
-        let absent = || Absent::Unsaid;
         let about = "In which direction the language is written: `ltr` (from left to right) or `rtl`.";
-        all.key("direction", &[about], TextDirection::schema(generator), absent());
+        all.key("direction", &[about], TextDirection::schema(), Absent::Unsaid);
         let about = "Between whole units and hundredths of an amount: 1 to 4 characters.";
-        all.key("decimal", &[about], Separator::schema(generator), absent());
-        all.key_says("decimal", serde_json::json!({ "minLength": 1 }));
+        all.key("decimal", &[about], Separator::schema(), Absent::Unsaid);
+        all.key_says("decimal", json!({ "minLength": 1 }));
         let about = "Between thousands of an amount: at most 4 characters.";
-        all.key("group", &[about], Separator::schema(generator), absent());
+        all.key("group", &[about], Separator::schema(), Absent::Unsaid);
         for table in TABLES {
             let mut texts = Table::new(&[table.about]);
             for key in table.keys {
                 let about = format!("{} 1 to {LONGEST_TEXT} characters.", key.about);
-                let schema = json_schema!({ "type": "string", "minLength": 1, "maxLength": LONGEST_TEXT });
-                texts.key(key.name, &[&about], schema, absent());
+                let schema = json!({ "type": "string", "minLength": 1, "maxLength": LONGEST_TEXT });
+                texts.key(key.name, &[&about], schema, Absent::Unsaid);
             }
-            all.key(table.name, &[table.about], texts.into_schema(), absent());
+            all.key(table.name, &[table.about], texts.into_schema(), Absent::Unsaid);
         }
         all.into_schema()
     }
@@ -193,27 +194,11 @@ impl RawTexts {
     }
 }
 
-impl JsonSchema for RawTexts {
-    fn schema_name() -> Cow<'static, str> {
-        "RawTexts".into()
+from_words! {
+    TextDirection {
+        "ltr" => TextDirection::Ltr,
+        "rtl" => TextDirection::Rtl,
     }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        <Self as FromToml>::schema(generator)
-    }
-}
-
-/// Without anything between them, nobody could tell hundredths from units.
-fn decimal(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Field<Separator> {
-    if value.get_ref().as_str().is_some_and(str::is_empty) {
-        reader.wrong(value.span(), "must not be empty");
-        return Field::Wrong;
-    }
-    Field::read(value, reader)
 }
 
 /// Characters that join or part letters, which some languages cannot be written without (Persian, Hindi), are no deceit

@@ -1,0 +1,121 @@
+//! Makes the JSON Schema of a table out of its keys.
+
+use serde_json::{Map, Value, json};
+
+/// What holds when a file does not say a key.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::rules) enum Absent {
+    /// Nothing; or what the key's docs say.
+    Unsaid,
+    /// This value, as TOML writes it.
+    Default(&'static str),
+    /// The table is wrong.
+    Wrong,
+}
+
+/// The schema of a table in the making.
+#[derive(Debug)]
+pub(in crate::rules) struct Table {
+    about: String,
+    keys: Map<String, Value>,
+    required: Vec<Value>,
+    more: Value,
+}
+
+impl Table {
+    /// A table without keys; any key that is not added is refused.
+    pub fn new(about: &[&str]) -> Self {
+        Self { about: prose(about), keys: Map::new(), required: Vec::new(), more: json!({}) }
+    }
+
+    /// Adds a key.
+    pub fn key(&mut self, name: &str, about: &[&str], mut schema: Value, absent: Absent) {
+        let mut about = prose(about);
+        match absent {
+            Absent::Unsaid => {}
+            Absent::Wrong => {
+                about.push_str("\n\nRequired.");
+                self.required.push(name.into());
+            }
+            Absent::Default(written) => {
+                about.extend(["\n\nDefault: `", written, "`"]);
+                schema["default"] = json_of(written);
+            }
+        }
+        schema["description"] = about.into();
+        self.keys.insert(name.to_owned(), schema);
+    }
+
+    /// Adds keywords to a key's schema, or sets them anew.
+    pub fn key_says(&mut self, name: &str, more: Value) {
+        add(&mut self.keys[name], more);
+    }
+
+    /// Adds keywords to the schema of the whole table.
+    pub fn says(&mut self, more: Value) {
+        add(&mut self.more, more);
+    }
+
+    /// The schema.
+    pub fn into_schema(self) -> Value {
+        let Self { about, keys, required, more } = self;
+        let mut schema =
+            json!({ "type": "object", "description": about, "properties": keys, "additionalProperties": false });
+        if !required.is_empty() {
+            schema["required"] = required.into();
+        }
+        add(&mut schema, more);
+        schema
+    }
+}
+
+fn add(schema: &mut Value, more: Value) {
+    if let (Value::Object(schema), Value::Object(more)) = (schema, more) {
+        schema.extend(more);
+    }
+}
+
+/// A value as TOML writes it, as JSON.
+fn json_of(written: &str) -> Value {
+    let document: Option<toml::Table> = format!("x = {written}").parse().ok();
+    document.and_then(|document| serde_json::to_value(&document["x"]).ok()).unwrap_or_default()
+}
+
+/// Doc comments as Markdown: the lines of a paragraph become one.
+fn prose(lines: &[&str]) -> String {
+    let mut text = String::new();
+    for line in lines.iter().map(|line| line.trim()) {
+        let begins = text.is_empty() || text.ends_with('\n');
+        match line {
+            "" => text.push_str("\n\n"),
+            _ if line.starts_with("- ") && !begins => text.extend(["\n", line]),
+            _ if begins => text.push_str(line),
+            _ => text.extend([" ", line]),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn docs_become_markdown() {
+        let lines = [" One sentence", " on two lines.", "", " A list:", " - one", "   of two lines", " - two"];
+        assert_eq!(prose(&lines), "One sentence on two lines.\n\nA list:\n- one of two lines\n- two");
+    }
+
+    #[test]
+    fn defaults_are_json_to_editors() {
+        for (written, seen) in [
+            ("\"30s\"", json!("30s")),
+            ("false", json!(false)),
+            ("[\"a\", 1]", json!(["a", 1])),
+            ("{}", json!({})),
+            ("{ a = 1, b = \"c\" }", json!({ "a": 1, "b": "c" })),
+        ] {
+            assert_eq!(json_of(written), seen);
+        }
+    }
+}
