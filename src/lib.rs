@@ -21,7 +21,7 @@
 //! | [`certs`] | a local CA and a server pair |
 //! | [`outbound`] | the HTTPS client: pooled, bounded in time, size and reach, trusting what rules name |
 //! | [`store`] | the trait [`store::Store`] and the journal of a remote engine, what rows mean, the SQLite and PostgreSQL backends, sealing at rest |
-//! | [`rules`] | raw (what files say), compile (what they mean), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems as they are shown, inspect (what `check` sees beside), diff, the JSON Schemas of the files |
+//! | [`rules`] | raw (how tables are declared and read), compile (each kind of file: what it says and what it means), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems as they are shown, inspect (what `check` sees beside), diff, the JSON Schemas of the files |
 //! | [`json`] | the strict JSON reader, and how strings are written |
 //! | [`failure`] | everything that can stop a request, knowing no HTTP |
 //! | [`telemetry`] | metrics, the log, access lines |
