@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn json_says_it_all_without_a_secret() {
         let merchant =
-            "nmae = \"hush\"\n[[api_keys]]\nkey = \"k\"\nv2_secret = \"hush\"\nallowed_ips = []\n[shops.a]\n";
+            "nmae = \"Acme\"\n[[api_keys]]\nkey = \"k\"\nv2_secret = \"hush\"\nallowed_ips = []\n[shops.a]\n";
         let files = [
             ("gateway.toml", ""),
             ("shops/a.toml", SHOP),
