@@ -133,6 +133,8 @@ pub(super) fn add_reply(
 /// How long a template may be, in bytes, and a stack that none so long fills.
 const LONGEST_TEMPLATE: usize = 64 << 10;
 const STACK: usize = 256 << 20;
+/// How deep brackets may stand in each other: values that deep are built and dropped while requests are served.
+const DEEPEST: usize = 64;
 
 /// Compiles a template on a stack of its own: the engine goes down as deep as expressions stand in each other, and the end
 /// of a stack is the end of the process.
@@ -141,14 +143,33 @@ fn compiled(environment: &mut Environment<'static>, name: &'static str, source: 
     if source.len() > LONGEST_TEMPLATE {
         return Err(problem(format!("is longer than {} KiB", LONGEST_TEMPLATE >> 10)));
     }
+    if deepest_brackets(source) > DEEPEST {
+        return Err(problem(format!("nests brackets more than {DEEPEST} deep")));
+    }
+    on_deep_stack(|| environment.add_template_owned(name, source.to_owned()))
+        .unwrap_or_else(|| Err(minijinja::ErrorKind::InvalidOperation.into()))
+        .map_err(|error| template_problem(&error))
+}
+
+/// Runs what goes down as deep as expressions stand in each other. `None`: there is no room for a thread, or it panicked.
+fn on_deep_stack<T: Send>(run: impl FnOnce() -> T + Send) -> Option<T> {
     std::thread::scope(|scope| {
-        let add = || environment.add_template_owned(name, source.to_owned());
-        match std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, add).map(|thread| thread.join()) {
-            Ok(Ok(added)) => added.map_err(|error| template_problem(&error)),
-            Ok(Err(_)) => Err(problem("is no usable template".to_owned())),
-            Err(error) => Err(problem(format!("cannot be compiled now: {error}"))),
-        }
+        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run).ok()?;
+        thread.join().ok()
     })
+}
+
+fn deepest_brackets(source: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in source.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
 }
 
 /// The names that a template reads and that are none of the values it gets: they are never defined. Filters and tests take
@@ -159,7 +180,8 @@ pub(super) fn unknown_of_reply(environment: &Environment<'_>, name: &str, words:
     let samples = samples(name, words);
     let members = samples.iter().filter_map(Value::as_object).flat_map(serde_json::Map::keys);
     let values: BTreeSet<&str> = members.map(String::as_str).collect();
-    let mut read: Vec<String> = template.undeclared_variables(false).into_iter().collect();
+    let undeclared = on_deep_stack(|| template.undeclared_variables(false)).unwrap_or_default();
+    let mut read: Vec<String> = undeclared.into_iter().collect();
     read.retain(|read| !values.contains(read.as_str()) && !functions.contains(&read.as_str()));
     read.sort_unstable();
     let known = values.iter().copied().collect::<Vec<_>>().join(", ");
