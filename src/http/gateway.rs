@@ -292,7 +292,7 @@ impl Core {
         let body = whole_body(exchange, body, limits).await?;
 
         let (caller, body) = credentials.prove(key, head, body, self.wiring.clock.now()).map_err(held_up)?;
-        exchange.authenticated();
+        exchange.authenticated()?;
         exchange.v1_proven = matches!(route, Route::V1(_));
         let target = target.ok_or(Refusal::UnknownPath)?;
         admission::no_query_on_post(head)?;
@@ -327,7 +327,7 @@ impl Core {
 
         let body = admission::prove_report(&provider.secrets, body, signature)
             .map_err(|refusal| self.held_up(refusal, address, &rules))?;
-        exchange.authenticated();
+        exchange.authenticated()?;
         admission::no_query_on_post(head)?;
         Ok(Admitted::Provider(shop.clone(), body))
     }

@@ -68,7 +68,7 @@ impl Service for Probe {
         let path = request.uri().path().to_owned();
         self.seen.lock().unwrap().push(path.clone());
         if path == "/login" {
-            connection.authenticate();
+            assert!(connection.authenticate());
         }
         match path.as_str() {
             "/early" => return reply(413, "early"),

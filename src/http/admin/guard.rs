@@ -39,9 +39,12 @@ impl Guard {
     fn is_own_name(&self, host: &str, local: IpAddr) -> bool {
         let Some(name) = without_port(host) else { return false };
         let is_own = |address: IpAddr| address.is_loopback() || address.to_canonical() == local.to_canonical();
+        let address: Option<IpAddr> = name.parse().ok();
+        let is_configured =
+            |own: &str| name.eq_ignore_ascii_case(own) || (address.is_some() && own.parse().ok() == address);
         name.eq_ignore_ascii_case("localhost")
-            || name.parse().is_ok_and(is_own)
-            || self.hosts.iter().any(|own| name.eq_ignore_ascii_case(own))
+            || address.is_some_and(is_own)
+            || self.hosts.iter().any(|own| is_configured(own))
     }
 
     /// Whether the request shows the token; false when none is configured.

@@ -102,7 +102,7 @@ async fn start_with(token: Option<&str>, source: Source) -> Running {
     let (address, source) = (admin.address(), Arc::new(source));
     let token = token.and_then(|text| Secrets::new(vec![Secret::new(b"next"), Secret::new(text.as_bytes())]));
     let mut serving = JoinSet::new();
-    serving.spawn(admin.serve(source.clone(), token, vec!["console.example".into()]));
+    serving.spawn(admin.serve(source.clone(), token, vec!["console.example".into(), "fd00::0001".into()]));
     Running { address, source, _serving: serving }
 }
 
@@ -209,6 +209,7 @@ async fn no_web_page_can_talk_to_it() {
         "[::1]:9090",
         "console.example",
         "Console.Example:443",
+        "[fd00::1]:9090",
     ] {
         assert_eq!(admin.status("GET /healthz", &[&format!("Host: {host}")]).await, 200, "{host}");
     }

@@ -87,10 +87,17 @@ impl Exchange {
     }
 
     /// The request is proven to come from who it says: its connection may stay, and what it left unread is no obstacle.
-    pub(super) fn authenticated(&mut self) {
+    ///
+    /// # Errors
+    /// The connection had to make room for another one a moment ago: nothing is done that its caller could not learn of.
+    pub(super) fn authenticated(&mut self) -> Result<(), Failure> {
         self.stage_ended(Stage::Signature);
         self.close = false;
-        self.connection.authenticate();
+        if self.connection.authenticate() {
+            Ok(())
+        } else {
+            Err(Failure::Unavailable { cause: "its connection made room for another one".to_owned() })
+        }
     }
 
     /// A stage begins now, and not where the one before it ended.

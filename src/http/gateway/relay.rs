@@ -41,7 +41,7 @@ impl Core {
         let body = headers
             .prove(recipe, relay::secrets(&rules, &addressee), head, body)
             .map_err(|refusal| self.held_up(refusal, address, &rules))?;
-        exchange.authenticated();
+        exchange.authenticated()?;
         admission::no_query_on_post(head)?;
         Ok(Admitted::Relayed(addressee, body))
     }

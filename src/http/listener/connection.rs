@@ -230,7 +230,6 @@ async fn answer_http1<S: Service>(
     let arrival = Arrival { peer, facts, connection: Arc::clone(connection) };
     // Boxed: hyper keeps room for this future as long as the connection lives, which mostly waits.
     let mut response = Box::pin(shared.service.call(request.map(Inbound::http1), arrival)).await;
-    connection.end_request();
     if facts.violation.is_some() || watch.body_open() || shared.is_leaving() {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }

@@ -37,6 +37,8 @@ const PING: Duration = Duration::from_secs(20);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long an idle peer has to answer when it is told that the connection ends.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// How often a draining connection looks whether all its requests are answered.
+const LOOK: Duration = Duration::from_millis(10);
 /// What a head may exceed `limits.head` by and still be answered in our own words instead of h2's, in bytes.
 const HEAD_SLACK: usize = 16 * 1024;
 
@@ -57,6 +59,7 @@ pub(super) async fn serve<S: Service>(
             shared.settings.metrics.connection_refused("timeout");
             return Ok(());
         }
+        () = lifecycle.last_request() => return Ok(()),
     };
     let pings = connection.ping_pong();
     let mut serving = Serving { connection, peer, head_limit: limits.head, activity: Arc::clone(&activity), shared };
@@ -75,7 +78,18 @@ pub(super) async fn serve<S: Service>(
         () = idle => {}
         () = goaway => {
             serving.connection.graceful_shutdown();
-            return serving.accept(lost).await;
+            let answered = async {
+                lifecycle.last_request().await;
+                while activity.with(|requests| requests.open > 0) {
+                    sleep(LOOK).await;
+                }
+            };
+            tokio::select! {
+                ended = serving.accept(lost.as_mut()) => return ended,
+                () = answered => {}
+            }
+            // A peer that does not read cannot hold up the drain; what was answered last has a moment to leave.
+            return timeout(FAREWELL, serving.accept(lost)).await.unwrap_or(Ok(()));
         }
     }
     if activity.with(|requests| requests.idle_since.is_none()) {

@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 use super::RulesSource;
 use crate::telemetry::Metrics;
 
-/// How many connections to evict are chosen in one pass over all of them. A client that opens connections without end then
-/// costs one pass for so many, and not one for each.
+/// How many connections to evict are chosen in one pass over all of them, where so many were never authenticated. A client that
+/// opens connections without end then costs one pass for so many, and not one for each.
 const CHOSEN_AT_ONCE: usize = 64;
 /// How many evicted connections may still be open when another one is accepted: each has a file, beyond the limit.
 const CLOSING: usize = 32;
@@ -48,9 +48,10 @@ impl ConnectionState {
         self.update(|bits| if bits & AUTHENTICATED == 0 { bits } else { bits | BUSY });
     }
 
-    /// Notes that the request was authenticated: from here on it is not cut off.
-    pub fn authenticate(&self) {
-        self.update(|bits| bits | AUTHENTICATED | BUSY);
+    /// Notes that the request was authenticated: from here on it is not cut off. False: the connection was evicted a moment
+    /// ago, and nobody would read the reply.
+    pub fn authenticate(&self) -> bool {
+        self.update(|bits| bits | AUTHENTICATED | BUSY)
     }
 
     /// Notes that every request was replied to: the connection is idle from now on.
@@ -71,10 +72,10 @@ impl ConnectionState {
         self.evicted.notified().await;
     }
 
-    fn update(&self, change: impl Fn(u64) -> u64) {
-        // Nothing can change once it is evicted.
-        let _ =
-            self.bits.fetch_update(Ordering::AcqRel, Ordering::Acquire, |bits| (bits != EVICTED).then(|| change(bits)));
+    /// Changes the state; false: it is evicted, and stays so.
+    fn update(&self, change: impl Fn(u64) -> u64) -> bool {
+        let change = |bits| (bits != EVICTED).then(|| change(bits));
+        self.bits.fetch_update(Ordering::AcqRel, Ordering::Acquire, change).is_ok()
     }
 
     /// Returns what a connection can be evicted by, unless it is busy or gone.
@@ -215,9 +216,12 @@ impl Table {
             if self.chosen.is_empty() {
                 self.choose();
             }
-            let Candidate { authenticated, slot, bits, .. } = self.chosen.pop()?;
+            let chosen = self.chosen.pop()?;
+            let Candidate { authenticated, slot, bits, .. } = chosen;
             let Some(state) = &self.slots[slot] else { continue };
-            if state.bits.compare_exchange(bits, EVICTED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            // The slot may be another connection's by now, which was idle since another moment.
+            let is_chosen = state.candidate().is_some_and(|now| Candidate { slot, ..now } == chosen);
+            if is_chosen && state.bits.compare_exchange(bits, EVICTED, Ordering::AcqRel, Ordering::Acquire).is_ok() {
                 state.evicted.notify_one();
                 self.slots[slot] = None;
                 self.free.push(slot);
@@ -344,6 +348,24 @@ mod tests {
         assert_eq!(slots.table().open(), 1, "an evicted one frees no slot of another");
         slots.set_accepting(false);
         assert!(slots.check().is_err());
+    }
+
+    #[test]
+    fn a_slot_that_is_another_ones_by_now_was_not_chosen() {
+        let slots = slots(4);
+        let mut held: Vec<_> = (0..4).map(|_| slots.take().unwrap()).collect();
+        held.push(slots.take().unwrap());
+        assert!(is_evicted(&held[0]), "the rest of the first four are chosen to be the next");
+        let oldest = held.pop().unwrap();
+        held.clear();
+        let newer: Vec<_> = (0..3)
+            .map(|_| {
+                sleep(A_MOMENT);
+                slots.take().unwrap()
+            })
+            .collect();
+        let _newest = slots.take().unwrap();
+        assert!(is_evicted(&oldest) && !newer.iter().any(is_evicted));
     }
 
     #[test]

@@ -74,6 +74,12 @@ impl Transport {
         Self { stream, write_timeout, stalled_since: None, timer: None, close: Close::Open { lingers: true } }
     }
 
+    /// Whether bytes have come that the runtime has not told of yet.
+    pub(super) fn has_arrived(&mut self) -> bool {
+        let mut first = [std::mem::MaybeUninit::uninit()];
+        socket2::SockRef::from(&*self.stream.tcp()).peek(&mut first).is_ok_and(|read| read > 0)
+    }
+
     /// The close need not wait for the client: there is no reply that it could miss.
     pub(super) const fn close_quickly(&mut self) {
         if let Close::Open { lingers } = &mut self.close {

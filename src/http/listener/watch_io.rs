@@ -111,6 +111,8 @@ pub(super) struct WatchIo {
     head_timeout: Duration,
     idle_timeout: Duration,
     rest_after: Duration,
+    /// Whether a request has begun whose reply has not been written whole.
+    serving: bool,
     /// Whether the connection rests since its last request.
     rests: bool,
     /// Read and not handed on yet. Holds no memory between requests.
@@ -179,6 +181,7 @@ impl WatchIo {
             head_timeout: limits.head_timeout,
             idle_timeout: limits.idle_timeout,
             rest_after,
+            serving: false,
             rests: false,
             input: BytesMut::new(),
             cleared: 0,
@@ -258,6 +261,7 @@ impl WatchIo {
     fn clear_head(&mut self, length: usize, framing: Framing) {
         self.cleared = length;
         self.rests = false;
+        self.serving = true;
         self.empty_lines = 0;
         let body_open = !framing.is_done();
         self.watch.show(HeadFacts { began: self.began.take(), ..HeadFacts::default() }, body_open);
@@ -300,18 +304,25 @@ impl WatchIo {
         let span = if may_rest { self.idle_timeout } else { self.head_timeout };
         let mut deadline = *deadline.get_or_insert_with(|| Instant::now() + span);
         let rests_at = deadline.checked_sub(span).map_or(deadline, |since| since + self.rest_after);
+        let last_request = self.watch.lock().last_request.filter(|_| waiting != Waiting::Rest);
+        deadline = last_request.map_or(deadline, |last| last.min(deadline));
+        if waiting == Waiting::Idle && self.serving && !self.others_went_first {
+            self.serving = false;
+            self.watch.connection().end_request();
+        }
         if waiting == Waiting::Idle && !self.rests && rests_at < deadline {
             ready!(self.timer.poll(cx, rests_at));
             self.rests = true;
             // A reply that nobody reads is still with hyper.
             self.watch.lock().rests = !self.others_went_first;
         }
-        let last_request = self.watch.lock().last_request.filter(|_| waiting != Waiting::Rest);
-        deadline = last_request.map_or(deadline, |last| last.min(deadline));
         ready!(self.timer.poll(cx, deadline));
         if waiting == Waiting::Rest {
             self.refuse_partial(head::too_slow());
             Poll::Ready(Ok(true))
+        } else if last_request.is_some() && self.transport.has_arrived() {
+            // A last look: many connections end at this moment, and the runtime tells of none of their requests between.
+            Poll::Pending
         } else {
             self.watch.lock().silent = waiting == Waiting::First && last_request.is_none();
             self.transport.close_quickly();
