@@ -226,7 +226,7 @@ impl ReadRules {
                     read.lists.insert((merchant.clone(), name.clone()), values);
                 }
                 // Pages are compared by what they were compiled to.
-                _ => {}
+                Role::PageTexts(_) => {}
             }
         }
         // It is there without its file, too.

@@ -161,7 +161,7 @@ fn the_header_says_whose_pages_they_are() {
     let both = brand("name = \"Ours\"\nlogo = \"l.svg\"").with("l.svg", "<svg/>");
     assert!(page(&both).contains("\" alt=\"\"><bdi>Ours</bdi></header>"));
     let logo = |bytes: Vec<u8>| brand("logo = \"logo.png\"").with("logo.png", bytes);
-    let largest = [&b"<svg>"[..], &[b' '; (64 << 10) - 5]].concat();
+    let largest = [&b"<svg>"[..], &vec![b' '; (64 << 10) - 5]].concat();
     logo(largest.clone()).load();
     logo([&largest[..], b" "].concat()).one_problem("gateway.toml:2:8", "`pages.logo`: ");
     logo(b"GIF89a".to_vec()).one_problem("gateway.toml:2:8", "is neither SVG nor PNG");
