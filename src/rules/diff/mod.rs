@@ -1,6 +1,6 @@
 //! What changes for whom between two rule directories, in words, without a secret.
 //!
-//! The files are compared as they are written, key by key ([`settings`]), and not as they were compiled: what a secret refers
+//! The files are compared as they are written, key by key ([`mod@settings`]), and not as they were compiled: what a secret refers
 //! to is not looked up, and paths are relative to directories that differ.
 
 mod schema;

@@ -13,7 +13,7 @@ mod hostile_files;
 mod hostile_mutations;
 mod hostile_templates;
 mod inspect;
-mod pages;
+mod page_tests;
 mod providers;
 mod readme;
 mod reload;
