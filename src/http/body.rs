@@ -77,14 +77,15 @@ mod tests {
     use std::task::{Context, Poll};
 
     use http::HeaderMap;
-    use http_body::Frame;
+    use http_body::{Frame, SizeHint};
 
     use super::*;
 
-    /// Gives its frames, then ends, breaks off or stays silent.
+    /// Gives its frames, then ends, breaks off or stays silent. Its length may be announced.
     struct Script {
         frames: VecDeque<Frame<Bytes>>,
         end: End,
+        announced: Option<u64>,
     }
 
     enum End {
@@ -108,32 +109,15 @@ mod tests {
                 (None, End::Silent) => Poll::Pending,
             }
         }
-    }
 
-    /// Gives its frames and announces its length.
-    struct Announced {
-        frames: VecDeque<Result<Frame<Bytes>, &'static str>>,
-        length: u64,
-    }
-
-    impl Body for Announced {
-        type Data = Bytes;
-        type Error = &'static str;
-
-        fn poll_frame(
-            mut self: Pin<&mut Self>,
-            _: &mut Context<'_>,
-        ) -> Poll<Option<Result<Frame<Bytes>, &'static str>>> {
-            Poll::Ready(self.frames.pop_front())
-        }
-
-        fn size_hint(&self) -> http_body::SizeHint {
-            http_body::SizeHint::with_exact(self.length)
+        fn size_hint(&self) -> SizeHint {
+            self.announced.map_or_else(SizeHint::default, SizeHint::with_exact)
         }
     }
 
     fn script(pieces: &[&'static str], end: End) -> Script {
-        Script { frames: pieces.iter().map(|piece| Frame::data(Bytes::from_static(piece.as_bytes()))).collect(), end }
+        let frames = pieces.iter().map(|piece| Frame::data(Bytes::from_static(piece.as_bytes()))).collect();
+        Script { frames, end, announced: None }
     }
 
     async fn outcome(body: Script) -> Result<Bytes, Refusal> {
@@ -152,8 +136,8 @@ mod tests {
         let data = Bytes::from(vec![b'x'; 1000]);
         for sizes in [&[1000][..], &[1, 999], &[0, 1000, 0], &[400, 400, 200]] {
             let mut rest = data.clone();
-            let frames = sizes.iter().map(|size| Ok::<_, &str>(Frame::data(rest.split_to(*size)))).collect();
-            let announced = Announced { frames, length: 1000 };
+            let frames = sizes.iter().map(|size| Frame::data(rest.split_to(*size))).collect();
+            let announced = Script { frames, end: End::Clean, announced: Some(1000) };
             let body = read(announced, 4096, Duration::from_secs(10)).await.unwrap();
             assert_eq!(body, data, "{sizes:?}");
             assert_eq!(Vec::from(body).capacity(), 1000, "{sizes:?}");

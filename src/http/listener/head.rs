@@ -86,22 +86,6 @@ pub(super) fn judge(bytes: &[u8]) -> Result<Framing, Refused> {
     Err(Refused { facts, replacement: replacement(&request) })
 }
 
-/// Finds the end of a head and judges it, as a connection does with every one that it reads.
-///
-/// # Errors
-/// Why it is refused, in words for the caller.
-pub fn check_head(bytes: &[u8]) -> Result<(), &'static str> {
-    let facts = match Scanner::default().scan(bytes) {
-        Scan::Complete(length) => match judge(&bytes[..length]) {
-            Ok(_) => return Ok(()),
-            Err(refused) => refused.facts,
-        },
-        Scan::Partial => return Err("the head goes on"),
-        Scan::BareLineEnd => bare_line_end(),
-    };
-    facts.violation.map_or(Ok(()), Err)
-}
-
 /// Refuses a head that is not complete: too long, too slow, or with a bare line end.
 pub(super) fn refuse_partial(bytes: &[u8], facts: HeadFacts) -> Refused {
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
@@ -308,6 +292,19 @@ mod tests {
         ] {
             assert_eq!(Scanner::default().scan(head.as_bytes()), Scan::BareLineEnd, "{head:?}");
         }
+    }
+
+    /// Finds the end of a head and judges it, as a connection does.
+    fn check_head(bytes: &[u8]) -> Result<(), &'static str> {
+        let facts = match Scanner::default().scan(bytes) {
+            Scan::Complete(length) => match judge(&bytes[..length]) {
+                Ok(_) => return Ok(()),
+                Err(refused) => refused.facts,
+            },
+            Scan::Partial => return Err("the head goes on"),
+            Scan::BareLineEnd => bare_line_end(),
+        };
+        facts.violation.map_or(Ok(()), Err)
     }
 
     #[test]

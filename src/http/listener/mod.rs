@@ -44,7 +44,6 @@ use crate::rules::{ClientRules, Limits};
 use crate::telemetry::Metrics;
 use workers::{Life, Lifecycle};
 
-pub use head::check_head;
 pub use inbound::Inbound;
 pub use pulse::Pulse;
 pub use slots::{ConnectionSlots, ConnectionState};
