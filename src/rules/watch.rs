@@ -350,8 +350,16 @@ impl Worker {
     /// Watches the directories that the paths lead to, and nothing else any more.
     fn watch(&mut self) {
         let places = Arc::new(Places::of(&self.known));
+        self.watch_places(&places);
+        // A directory made after its parent was read and before it was watched is in neither.
+        if Places::of(&self.known) != *places {
+            self.shared.state().relinked = true;
+        }
+    }
+
+    fn watch_places(&mut self, places: &Arc<Places>) {
         // Before anything is watched there: the first event has to find it.
-        self.shared.state().places = Arc::clone(&places);
+        self.shared.state().places = Arc::clone(places);
         let told = Arc::clone(&self.shared);
         self.system = None;
         match RecommendedWatcher::new(move |result| told.take(result), Config::default()) {
@@ -393,11 +401,11 @@ impl Worker {
 }
 
 /// The directories that are watched, free of links as events name them, and which names in each count.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Places(HashMap<PathBuf, Names>);
 
 /// Which names in a directory count.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Names {
     /// Those of rule files, and of directories and links that may hold some.
     rules: bool,
