@@ -205,7 +205,7 @@ impl Reloads {
     fn count(&self) {
         let rules = self.rules.current();
         self.metrics.rules_state(RulesState {
-            problems: self.rules.last_error().map(|problems| problems.count()),
+            problems: self.rules.last_error().map(|problems| problems.len()),
             warnings: rules.warnings.len(),
             needs_restart: self.rules.needs_restart().len(),
         });
@@ -230,7 +230,7 @@ impl Reloads {
             error: (!errors.is_empty()).then(|| errors.join("\n")),
             needs_restart: self.rules.needs_restart().to_vec(),
             problems: refused.iter().flat_map(|problems| problems.iter()).take(SHOWN).map(problem_info).collect(),
-            problem_count: refused.as_ref().map_or(0, |problems| problems.count()),
+            problem_count: refused.as_ref().map_or(0, |problems| problems.len()),
             warnings: rules.warnings.iter().take(SHOWN).map(Problem::to_string).collect(),
             warning_count: rules.warnings.len(),
             certificate: CertificateInfo { not_after: self.tls.not_after(), error: certificate_error },
@@ -254,7 +254,7 @@ fn problem_info(problem: &Problem) -> ProblemInfo {
 }
 
 fn tell_problems(trigger: Trigger, version: &str, problems: &Problems) {
-    let (trigger, count) = (trigger.as_str(), problems.count());
+    let (trigger, count) = (trigger.as_str(), problems.len());
     tracing::error!(%version, trigger, problems = count, "rules refused; the last good ones keep serving");
     for problem in problems.iter().take(PROBLEMS_LOGGED) {
         match problem.severity {

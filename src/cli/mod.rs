@@ -156,7 +156,7 @@ fn on_runtime<T>(job: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> 
 /// Tells every problem of a rule set where it stands. What is said in one line, such as a missing directory, is the
 /// reason itself.
 fn wrong_rules(directory: &Path, problems: &Problems, err: &mut dyn Write) -> Stop {
-    let (rendered, count) = (problems.rendered(), problems.count());
+    let (rendered, count) = (problems.rendered(), problems.len());
     if count == 1 && !rendered.contains('\n') {
         return Stop::Failed(problems.to_string());
     }

@@ -1,5 +1,8 @@
 //! A dialect: the v1 wire format of some merchants (contract section 4).
 
+pub(crate) mod samples;
+pub(super) mod template;
+
 use std::fmt;
 use std::io::{self, Write};
 use std::time::Duration;

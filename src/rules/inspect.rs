@@ -53,7 +53,7 @@ pub fn inspect(
     Inspector { findings: &mut findings, known, now, options }.all(&files, rules.as_ref(), serves);
     match findings.into_problems() {
         Ok(problems) => Inspection { rules, problems },
-        Err(refused) => Inspection { rules: None, problems: refused.into_iter().cloned().collect() },
+        Err(refused) => Inspection { rules: None, problems: refused.to_vec() },
     }
 }
 

@@ -35,10 +35,9 @@ mod watch;
 
 #[cfg(test)]
 pub(crate) use compile::pages::built_in as built_in_pages;
-#[cfg(test)]
-pub(crate) use compile::samples::samples as reply_samples;
-pub use compile::secrets::secret_named;
 pub use describe::{FileKind, file_schema};
+#[cfg(test)]
+pub(crate) use dialect::samples::samples as reply_samples;
 pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
 pub use diff::{Change, Effect, Group, ReadRules, Who, diff};
 pub use inspect::{Inspection, inspect};
@@ -60,7 +59,7 @@ pub use ruleset::{
     Quota, RemoteEngine, RuleSet, ServerRules, StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,
 };
 pub use schema_node::{FieldValue, given, number};
-pub use secret::{Secret, Secrets};
+pub use secret::{Secret, Secrets, secret_named};
 pub use shop::{
     AccountRule, DailyLimits, FieldProblem, FieldsSchema, HttpProvider, PaymentChecks, ProviderRules, Shop, ShopSide,
 };

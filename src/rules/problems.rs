@@ -8,7 +8,7 @@ mod tests;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use toml::de::DeValue;
 pub(crate) use self::names::did_you_mean;
 pub(super) use self::names::{most_like, nearest, quoted};
 pub use self::rendering::Paint;
+pub(super) use self::source::names_a_secret;
 use self::source::{Excerpt, Source, hide_value};
-pub(super) use self::source::{MERGE_MARKERS, names_a_secret};
 
 /// How many problems of one file are told, and how many of all together; of the rest only their number is.
 const MOST_OF_A_FILE: usize = 100;
@@ -117,17 +117,6 @@ impl fmt::Display for Problem {
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// The problems, sorted.
-    pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
-        self.0.iter()
-    }
-
-    /// How many there are.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        self.0.len()
-    }
-
     /// All of them with their lines shown, a blank line between two.
     #[must_use]
     pub fn rendered(&self) -> String {
@@ -135,25 +124,19 @@ impl Problems {
     }
 }
 
-impl<'a> IntoIterator for &'a Problems {
-    type Item = &'a Problem;
-    type IntoIter = std::slice::Iter<'a, Problem>;
+impl Deref for Problems {
+    type Target = [Problem];
 
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
+    fn deref(&self) -> &[Problem] {
+        &self.0
     }
 }
 
 /// One line a problem.
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, problem) in self.0.iter().enumerate() {
-            if at > 0 {
-                f.write_str("\n")?;
-            }
-            problem.fmt(f)?;
-        }
-        Ok(())
+        let lines: Vec<String> = self.iter().map(Problem::to_string).collect();
+        f.write_str(&lines.join("\n"))
     }
 }
 
@@ -238,27 +221,16 @@ impl Findings {
         self.sources[file.0].problems >= MOST_OF_A_FILE || self.found.len() >= MOST_PROBLEMS
     }
 
-    /// Says of how many problems nothing is told: file by file, and together for those of which nothing is.
+    /// Says how many problems are not shown.
     fn note_the_rest(&mut self) {
-        let mut told = vec![0; self.sources.len()];
-        for finding in &self.found {
-            told[finding.file.0] += 1;
-        }
-        let severity = if self.refuse { Severity::Error } else { Severity::Warning };
-        let mut rest = |file, at, message: String| self.found.push(Finding::new(file, at..at, message, severity));
-        let mut elsewhere: Option<(FileId, usize, usize)> = None;
-        for (file, source) in self.sources.iter().enumerate() {
-            let untold = source.problems - told[file];
-            if untold > 0 && told[file] > 0 {
-                rest(FileId(file), source.text.len(), format!("{untold} more problems of this file are not shown"));
-            } else if untold > 0 {
-                let (_, files, problems) = elsewhere.get_or_insert((FileId(file), 0, 0));
-                *files += 1;
-                *problems += untold;
-            }
-        }
-        if let Some((file, files, problems)) = elsewhere {
-            rest(file, 0, format!("{problems} more problems, of {files} files, are not shown"));
+        let untold = self.count - self.found.len();
+        if let Some(file) = self.found.iter().map(|finding| finding.file).max_by_key(|file| &self.sources[file.0].path)
+            && untold > 0
+        {
+            let severity = if self.refuse { Severity::Error } else { Severity::Warning };
+            let end = self.sources[file.0].text.len();
+            let message = format!("{untold} more problems are not shown");
+            self.found.push(Finding::new(file, end..end, message, severity));
         }
     }
 
@@ -296,12 +268,6 @@ impl Findings {
     /// The files that were taken, by path.
     pub fn files(&self) -> HashMap<PathBuf, FileId> {
         self.sources.iter().enumerate().map(|(at, source)| (source.path.clone(), FileId(at))).collect()
-    }
-
-    /// Whether something was found within a part of a file, among what is told.
-    pub fn is_wrong(&self, file: FileId, within: &Span) -> bool {
-        let inside = |span: &Span| span.start >= within.start && span.end <= within.end;
-        self.found.iter().any(|found| found.file == file && inside(&found.span))
     }
 
     /// Whether something was found in a file that keeps the rules from being loaded.

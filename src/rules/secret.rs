@@ -1,10 +1,24 @@
 //! Secrets as rule files name them: never printed, ready to sign with.
 
+use std::env;
 use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use hmac::{Hmac, KeyInit};
 use sha2::{Sha256, Sha512};
+
+use super::files::read_bounded;
+use super::problems::quoted;
+
+/// The largest secret file, in bytes.
+pub(super) const LARGEST_SECRET: u64 = 64 << 10;
+
+/// The size of a store key, in bytes.
+const STORE_KEY_BYTES: usize = 32;
 
 /// A secret's bytes with the keyed hash states made from them once. `Debug` shows nothing.
 #[derive(Clone)]
@@ -75,4 +89,116 @@ impl Secrets {
     pub fn verifying(&self) -> impl Iterator<Item = &Secret> {
         self.0.iter()
     }
+}
+
+/// Where a secret is.
+#[derive(Clone)]
+pub(super) enum SecretRef {
+    /// `env:NAME`.
+    Environment(String),
+    /// `file:PATH`, relative to the rule file.
+    File(String),
+    /// The secret itself.
+    Literal(Box<str>),
+}
+
+impl fmt::Debug for SecretRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretRef(..)")
+    }
+}
+
+impl SecretRef {
+    /// Reads where a secret is.
+    ///
+    /// # Errors
+    /// What is wrong with the text, as the end of a sentence that begins with what was read. It holds nothing of the text.
+    pub(super) fn parse(text: &str) -> Result<Self, &'static str> {
+        let (secret, name) = match (text.strip_prefix("env:"), text.strip_prefix("file:")) {
+            (Some(name), _) => (Self::Environment(name.into()), name),
+            (_, Some(path)) => (Self::File(path.into()), path),
+            _ if nearly_a_reference(text) => {
+                return Err("looks like a reference, which is written \"env:NAME\" or \"file:PATH\": in lowercase, \
+                            without a space before the colon");
+            }
+            _ => (Self::Literal(text.into()), text),
+        };
+        if name.is_empty() || name.contains('\0') || matches!(&secret, Self::Environment(_) if name.contains('=')) {
+            return Err("must not be empty: write \"env:NAME\", \"file:PATH\" or the secret itself");
+        }
+        Ok(secret)
+    }
+}
+
+/// Whether a text that is no reference must have been meant as one: taken for the secret itself, it would be one that
+/// anybody can guess.
+fn nearly_a_reference(text: &str) -> bool {
+    let kind = text.split_once(':').map_or("", |(kind, _)| kind.trim());
+    ["env", "file"].iter().any(|known| kind.eq_ignore_ascii_case(known))
+}
+
+/// Why a secret could not be had.
+pub(super) enum Missing {
+    /// Its file does not exist.
+    NoFile(PathBuf),
+    /// Half a sentence.
+    Because(String),
+}
+
+/// A secret that the command line names as rule files do; paths are seen from here.
+///
+/// # Errors
+/// Why it cannot be had, as the end of a sentence that begins with what was read. It holds nothing of the secret.
+pub fn secret_named(text: &str) -> Result<Vec<u8>, String> {
+    let secret = SecretRef::parse(text)?;
+    let read = |path: &Path| read_bounded(path, LARGEST_SECRET);
+    fetched(&secret, |named| named.into(), read).map_err(|missing| format!("cannot be had: {}", missing.message()))
+}
+
+/// The bytes of a secret; `resolve` finds its file, and `read` reads it.
+pub(super) fn fetched(
+    secret: &SecretRef,
+    resolve: impl FnOnce(&str) -> PathBuf,
+    read: impl FnOnce(&Path) -> io::Result<Vec<u8>>,
+) -> Result<Vec<u8>, Missing> {
+    let bytes = match secret {
+        SecretRef::Literal(text) => text.as_bytes().to_vec(),
+        SecretRef::Environment(name) => env::var_os(name)
+            .ok_or_else(|| Missing::Because(format!("the environment variable {} is not set", quoted(name))))?
+            .into_encoded_bytes(),
+        SecretRef::File(named) => {
+            let path = resolve(named);
+            without_newline(read(&path).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => Missing::NoFile(path.clone()),
+                _ => Missing::Because(format!("the secret's file {} cannot be read: {error}", path.display())),
+            })?)
+        }
+    };
+    if bytes.is_empty() { Err(Missing::Because("the secret is empty".into())) } else { Ok(bytes) }
+}
+
+impl Missing {
+    pub fn message(&self) -> String {
+        match self {
+            Self::NoFile(path) => format!("the secret's file {} does not exist", path.display()),
+            Self::Because(reason) => reason.clone(),
+        }
+    }
+}
+
+/// Drops one trailing newline, which editors and `echo` add.
+fn without_newline(mut bytes: Vec<u8>) -> Vec<u8> {
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+        if bytes.last() == Some(&b'\r') {
+            bytes.pop();
+        }
+    }
+    bytes
+}
+
+/// 32 bytes in base64.
+pub(super) fn store_key(text: &[u8]) -> Option<Secret> {
+    let key = BASE64_STANDARD.decode(text.trim_ascii()).ok()?;
+    (key.len() == STORE_KEY_BYTES).then(|| Secret::new(&key))
 }

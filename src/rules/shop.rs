@@ -68,7 +68,7 @@ impl ProviderRules {
 }
 
 /// What a recipient's account must look like (merchant-api-v2, "POST /api/v2/withdrawals").
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum AccountRule {
     /// 12 to 19 digits.
     Card,

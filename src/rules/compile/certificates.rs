@@ -7,11 +7,10 @@ use std::sync::Arc;
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use toml::Spanned;
 
 use super::{Context, Here};
 use crate::rules::elsewhere::{Content, Elsewhere, LARGEST_ELSEWHERE};
-use crate::rules::problems::Span;
-use crate::rules::raw::List;
 
 /// The files of certificates that shops' providers, the engine and callback targets are trusted by, each read once for one rule set.
 #[derive(Default)]
@@ -40,33 +39,17 @@ fn read(path: &Path, elsewhere: &mut Elsewhere) -> Result<Arc<[CertificateDer<'s
 }
 
 impl Context<'_> {
-    /// A file of certificates must be there and hold one, but for the authority that the start is about to make. Where
-    /// secrets are not asked for, such files may be missing too.
-    pub(super) fn certificates(&mut self, here: Here<'_>, key: &str, span: Span, path: &Path, made: Option<&Path>) {
-        if (!self.check_secrets || made == Some(path)) && !path.exists() {
-            return;
-        }
-        let reason = match self.elsewhere.read(path, Content::Public, LARGEST_ELSEWHERE) {
-            Err(error) => format!("{} cannot be read: {error}", path.display()),
-            Ok(bytes) if CertificateDer::pem_slice_iter(&bytes).next().is_none_or(|first| first.is_err()) => {
-                format!("{} holds no PEM certificate", path.display())
-            }
-            Ok(_) => return,
-        };
-        self.problem(here, span, format!("`{key}`: {reason}"));
-    }
-
     /// The certificates of all files of a list. The authority that the start is about to make may be missing, and is looked
     /// for again by the next reading; where secrets are not asked for, every such file may be.
-    pub(super) fn trusted_certificates(
+    pub(super) fn trusted_certificates<'p>(
         &mut self,
         here: Here<'_>,
         key: &str,
-        list: &List<String>,
+        list: impl IntoIterator<Item = &'p Spanned<String>>,
         made: Option<&Path>,
     ) -> Arc<[CertificateDer<'static>]> {
         let mut all = Vec::new();
-        for path in &list.0 {
+        for path in list {
             let resolved = here.relative(path.get_ref());
             if (!self.check_secrets || made == Some(&*resolved)) && !resolved.exists() {
                 self.elsewhere.missing(&resolved, Content::Public);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use http::{HeaderName, Method};
 use toml::Spanned;
 
-use super::template::{add_reply, environment, payload, unknown_of_reply};
 use super::{BUILT_IN_DIALECT, Context, Here};
+use crate::rules::dialect::template::{TemplateProblem, add_reply, environment, payload};
 use crate::rules::files::{Role, RuleFile};
 use crate::rules::problems::{FileId, Span};
 use crate::rules::raw::{Field, Key, Lasting, Route, from_words, raw_table};
@@ -189,37 +189,10 @@ const OWN_PATHS: &[&str] = &["/api/v2", "/pay", "/return", "/relay", "/sandbox",
 
 /// Headers that HTTP itself, clients, proxies or the gateway read or write, or that replies echo: nobody can have them for
 /// its own ends.
-const OF_HTTP: &[&str] = &[
-    "accept",
-    "accept-encoding",
-    "cache-control",
-    "connection",
-    "content-encoding",
-    "content-length",
-    "content-type",
-    "cookie",
-    "expect",
-    "forwarded",
-    "host",
-    "http2-settings",
-    "keep-alive",
-    "proxy-connection",
-    "range",
-    "set-cookie",
-    "te",
-    "traceparent",
-    "tracestate",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-    "user-agent",
-    "via",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-real-ip",
-    "x-request-id",
-];
+const OF_HTTP: &str = "accept accept-encoding cache-control connection content-encoding content-length content-type cookie \
+    expect forwarded host http2-settings keep-alive proxy-connection range set-cookie te traceparent \
+    tracestate trailer transfer-encoding upgrade user-agent via x-forwarded-for x-forwarded-host \
+    x-forwarded-proto x-real-ip x-request-id";
 
 impl Context<'_> {
     pub(super) fn dialects(&mut self) -> Dialects {
@@ -301,7 +274,7 @@ impl Context<'_> {
 
     /// Whether a header may be had for the operator's ends; otherwise the problem is noted.
     pub(super) fn free_header(&mut self, here: Here<'_>, key: &Key<HeaderName>) -> bool {
-        let taken = OF_HTTP.contains(&key.as_str());
+        let taken = OF_HTTP.split(' ').any(|name| name == key.as_str());
         if taken {
             let message = format!("`{}` has a meaning of its own in HTTP and cannot be used here", key.as_str());
             self.problem(here, key.spanned().span(), message);
@@ -311,15 +284,8 @@ impl Context<'_> {
 
     /// The signing payload that a key holds; `None` when something is wrong with it, which is noted.
     pub(super) fn signing_payload(&mut self, here: Here<'_>, key: &str, text: &Key<String>) -> Option<Vec<Segment>> {
-        let problems = match payload(text) {
-            Ok(segments) => return Some(segments),
-            Err(problems) => problems,
-        };
-        for problem in problems {
-            let span = self.place_in_template(here, &text.spanned(), problem.at.as_ref());
-            self.findings.add_with(here.file, span, format!("`{key}` {}", problem.reason), problem.suggestion);
-        }
-        None
+        let note = |problem: TemplateProblem| self.template_problem(here, key, &text.spanned(), problem);
+        payload(text).map_err(|problems| problems.into_iter().for_each(note)).ok()
     }
 
     fn own_routes(
@@ -405,30 +371,31 @@ impl Context<'_> {
         for (name, field) in given {
             let Some(source) = field.given() else { continue };
             if let Err(problem) = add_reply(&mut environment, name, source.get_ref(), words) {
-                let span = self.place_in_template(here, source, problem.at.as_ref());
-                let message = format!("`replies.{name}` {}", problem.reason);
-                self.findings.add_with(here.file, span, message, problem.suggestion);
-            }
-            for problem in unknown_of_reply(&environment, name, words) {
-                let span = self.place_in_template(here, source, problem.at.as_ref());
-                self.findings.warn(here.file, span, format!("`replies.{name}` {}", problem.reason), problem.suggestion);
+                self.template_problem(here, &format!("replies.{name}"), source, problem);
             }
         }
         Replies::new(environment)
     }
 
-    /// Where a template's problem is in the rule file: its place in the template, where the file has the text as it is.
-    fn place_in_template(&self, here: Here<'_>, source: &Spanned<impl AsRef<str>>, at: Option<&Span>) -> Span {
+    /// Notes a problem at its place in the template, where the file has the text as it is.
+    fn template_problem(
+        &mut self,
+        here: Here<'_>,
+        key: &str,
+        source: &Spanned<impl AsRef<str>>,
+        problem: TemplateProblem,
+    ) {
         let text = self.findings.text(here.file);
         let written = text.get(source.span()).unwrap_or_default();
         let meant = source.get_ref().as_ref();
-        match (at, written.find(meant)) {
+        let span = match (&problem.at, written.find(meant)) {
             (Some(at), Some(start)) if !meant.is_empty() && at.end <= meant.len() => {
                 let start = source.span().start + start;
                 start + at.start..start + at.end
             }
             _ => source.span(),
-        }
+        };
+        self.findings.add_with(here.file, span, format!("`{key}` {}", problem.reason), problem.suggestion);
     }
 }
 
@@ -444,6 +411,6 @@ mod tests {
         let (_, list) = documented.split_once("gateway itself give a meaning: ").unwrap();
         let (list, _) = list.split_once(". A request that sends").unwrap();
         let listed: Vec<_> = list.split(',').map(|name| name.trim().trim_matches('`').to_lowercase()).collect();
-        assert_eq!(listed, OF_HTTP);
+        assert_eq!(listed, OF_HTTP.split(' ').collect::<Vec<_>>());
     }
 }

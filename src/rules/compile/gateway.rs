@@ -1,35 +1,31 @@
 //! `gateway.toml`.
 
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{HeaderName, Uri};
+use serde_json::Value;
 use toml::Spanned;
+use toml::de::DeValue;
 
-use super::{Context, Here, RawQuota};
+use super::{Context, Here};
 use crate::domain::{BrowserUrl, CallbackUrl, is_host};
 use crate::rules::files::{Role, is_absent};
 use crate::rules::raw::{
-    Key, LANGUAGE_TAG, LONGER_THAN_ZERO, Lasting, List, Prefix, RawSecret, RawSecrets, Size, raw_table,
+    DisplayName, FromToml, Key, LANGUAGE_TAG, Lasting, List, Prefix, RawSecrets, Reader, Size, raw_table,
 };
+use crate::rules::secret::SecretRef;
 use crate::rules::{
     CallbackRules, CallbackSignature, ClientRules, Encoding, EngineKeys, EngineRules, Gateway, Limits, PageRules,
     Quota, RemoteEngine, Secrets, ServerRules, StoreRules, StoreUrl, TlsRules,
 };
 
-const SECOND: Duration = Duration::from_secs(1);
-const DAY: Duration = Duration::from_hours(24);
-
-/// Every v1 and v2 request with a body has a larger one.
-const SMALLEST_BODY: usize = 256;
+/// Engines announce again what they were not heard with: what was forgotten earlier would be sent anew. In milliseconds.
+const WEEK: u64 = 7 * 86_400_000;
 
 /// What follows the address of a v2 service.
 const API: &str = "/api/v2";
-
-/// The signature headers and a few of every client's own.
-const SMALLEST_HEAD: usize = 1 << 10;
 
 /// Of `store.connections`: a server has a hundred for everybody, unless it is told otherwise.
 const MOST_CONNECTIONS: u32 = 200;
@@ -153,12 +149,10 @@ raw_table! {
             "pattern": "^(embedded|[Hh][Tt][Tt][Pp][Ss]://[!-~]+)$",
             "examples": ["embedded", "https://v2.example.com"],
         },
-        /// The old v1 service. Not supported by this version.
-        legacy_url: String where { "not": {}, "deprecated": true },
         /// Extra roots for a remote engine, beside the system's: PEM files, their paths relative to this file.
         trust: List<String> = [] where { "examples": [["../certs/ca.pem"]] },
         /// How long all exchanges with a remote engine for one request may take together: a span of time, at least `"1s"`.
-        timeout: Lasting = "10s",
+        timeout: Lasting<1000> = "10s",
         /// How a remote engine signs its callbacks.
         callback_signature: RawCallbackSignature = { header = "X-Signature", payload = "{body}", encoding = "hex" },
     }
@@ -185,14 +179,14 @@ raw_table! {
         /// operations.
         secret: RawSecrets where { "examples": ["env:PAYBRIDGE_PAGE_SECRET"] },
         /// How long entry links are valid, from creation: a span of time.
-        link_lifetime: Duration = "30m" where { "pattern": LONGER_THAN_ZERO },
+        link_lifetime: WholeSeconds = "30m",
         /// How long return links are valid, from creation: a span of time.
-        return_lifetime: Duration = "7d" where { "pattern": LONGER_THAN_ZERO },
+        return_lifetime: WholeSeconds = "7d",
         /// The language for customers who ask for none of the others: the tag of a file in `pages/`, or of a language that is
         /// built in.
         language: String = "en" where { "pattern": LANGUAGE_TAG, "examples": ["en", "pt-BR"] },
         /// Whose pages they are: shown in their header.
-        name: String where { "minLength": 1, "examples": ["Example Pay"] },
+        name: DisplayName where { "examples": ["Example Pay"] },
         /// The accent colour of links and buttons. White upon it, and it upon white, must have the contrast of WCAG AA.
         color: String where { "pattern": "^#[0-9a-fA-F]{6}$", "examples": ["#0b5fff"] },
         /// The logo in the header: an SVG or PNG file of at most 64 KiB, its path relative to this file. Every page has it
@@ -214,7 +208,7 @@ raw_table! {
         give_up_after: Lasting = "3d",
         /// How long a callback that was delivered or given up is kept, with its tries, from when it was queued or last
         /// resent: a span of time, at least 7 days and not shorter than `give_up_after`. After that it is not listed and cannot be resent.
-        forget_after: Lasting = "90d",
+        forget_after: Lasting<WEEK> = "90d",
         /// Whether loopback, private and link-local targets are allowed. For development.
         allow_private_addresses: bool = false,
         /// Extra roots for callback targets, beside the system's: PEM files, their paths relative to this file.
@@ -226,9 +220,9 @@ raw_table! {
     /// `[limits]`.
     struct RawLimits {
         /// The largest request body: a size such as `"64KiB"`, or plain bytes, at least 256. More is 413.
-        body: Size = "64KiB" where { "minimum": 256 },
+        body: Size<256> = "64KiB",
         /// The largest request head: a size such as `"16KiB"`, or plain bytes, at least 1 KiB.
-        head: Size = "16KiB" where { "minimum": 1024 },
+        head: Size<1024> = "16KiB",
         /// How long a whole head may take, and the first one after the handshake; also between two requests of a connection on
         /// which nothing was authenticated yet: a span of time.
         head_timeout: Lasting = "10s",
@@ -242,10 +236,10 @@ raw_table! {
         connections: u32 = 10000,
         /// How many failed authentications an address has before its failing requests are 429: a rate. Each
         /// gateway counts by itself.
-        unauthenticated_per_ip: RawQuota = { per_second = 50, burst = 100 },
+        unauthenticated_per_ip: Quota = { per_second = 50, burst = 100 },
         /// How many requests for customers' pages an address may make before they are 429: a rate. Each gateway
         /// counts by itself.
-        pages_per_ip: RawQuota = { per_second = 50, burst = 200 },
+        pages_per_ip: Quota = { per_second = 50, burst = 200 },
     }
 }
 
@@ -256,6 +250,25 @@ raw_table! {
         proxy_protocol: bool = false,
         /// Whose `X-Forwarded-For` is believed, up to its rightmost entry that is not on this list: addresses and networks.
         trusted_proxies: List<Prefix> = [],
+    }
+}
+
+/// A lifetime of links, which say it in whole seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::rules) struct WholeSeconds(pub Duration);
+
+impl FromToml for WholeSeconds {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+        let span = Duration::from_toml(value, reader)?;
+        let whole = !span.is_zero() && span.subsec_nanos() == 0;
+        if !whole {
+            reader.wrong(value.span(), "must be whole seconds, at least 1s");
+        }
+        whole.then_some(Self(span))
+    }
+
+    fn schema() -> Value {
+        Lasting::<1000>::schema()
     }
 }
 
@@ -285,7 +298,7 @@ impl Context<'_> {
             pages: self.page_rules(here, &raw.pages, &store),
             store,
             callbacks: self.callbacks(here, &raw.callbacks, made),
-            limits: self.limits(here, &raw.limits),
+            limits: limits(&raw.limits),
             clients: ClientRules {
                 proxy_protocol: *raw.clients.proxy_protocol,
                 trusted_proxies: raw.clients.trusted_proxies.values().map(|prefix| prefix.0).collect(),
@@ -344,7 +357,7 @@ impl Context<'_> {
         let connections = *raw.connections as usize;
         let url = if raw.url.is_wrong { None } else { self.store_url(here, &raw.url.spanned(), connections) };
         // A default has no place of its own.
-        let place = |key: &Spanned<RawSecret>| raw.keys.place().map_or(0..0, |_| key.span());
+        let place = |key: &Spanned<SecretRef>| raw.keys.place().map_or(0..0, |_| key.span());
         let keys: Vec<_> = raw.keys.0.iter().map(|key| Spanned::new(place(key), key.get_ref().clone())).collect();
         let keys = self.store_keys(here, &keys);
         StoreRules { url: url.unwrap_or(StoreUrl::Sqlite(PathBuf::new())), connections, keys }
@@ -353,10 +366,10 @@ impl Context<'_> {
     /// `None`: it is wrong, or it stands elsewhere and is not asked for.
     fn store_url(&mut self, here: Here<'_>, url: &Spanned<&String>, connections: usize) -> Option<StoreUrl> {
         let text = url.get_ref();
-        let parsed = match RawSecret::parse(text) {
-            Ok(RawSecret::Environment(_) | RawSecret::File(_)) if !self.check_secrets => return None,
-            Ok(reference @ (RawSecret::Environment(_) | RawSecret::File(_))) => self.referred_url(here, &reference),
-            Ok(RawSecret::Literal(_)) | Err(_) => StoreUrl::parse(text, |path| here.relative(path)),
+        let parsed = match SecretRef::parse(text) {
+            Ok(SecretRef::Environment(_) | SecretRef::File(_)) if !self.check_secrets => return None,
+            Ok(reference @ (SecretRef::Environment(_) | SecretRef::File(_))) => self.referred_url(here, &reference),
+            Ok(SecretRef::Literal(_)) | Err(_) => StoreUrl::parse(text, |path| here.relative(path)),
         };
         if text.contains("://") && !text.starts_with("sqlite:") {
             // Whatever database was meant, its URL may hold a password.
@@ -373,7 +386,7 @@ impl Context<'_> {
     }
 
     /// The URL that stands where a reference says.
-    fn referred_url(&mut self, here: Here<'_>, secret: &RawSecret) -> Result<StoreUrl, String> {
+    fn referred_url(&mut self, here: Here<'_>, secret: &SecretRef) -> Result<StoreUrl, String> {
         let text = self.secret_text(here, secret).map_err(|why| format!("cannot be had: {why}"))?;
         if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
             return Err("names a place that holds no \"postgres://\" URL".to_owned());
@@ -382,22 +395,12 @@ impl Context<'_> {
     }
 
     fn engine(&mut self, here: Here<'_>, raw: &RawEngine, server: &ServerRules, made: Option<&Path>) -> EngineRules {
-        if let Some(at) = raw.legacy_url.place() {
-            self.problem(here, at, "`engine.legacy_url` is not supported by this version");
-        }
-        let timeout = raw.timeout.0;
-        if let Some(at) = raw.timeout.place()
-            && timeout < SECOND
-        {
-            // How long a lost request may be under way is told by it.
-            self.problem(here, at, "`engine.timeout` must be at least 1s");
-        }
-        let trust = self.trusted_certificates(here, "engine.trust", &raw.trust, made);
+        let trust = self.trusted_certificates(here, "engine.trust", &raw.trust.0, made);
         let Some(url) = raw.url.given().filter(|url| *url.get_ref() != "embedded") else {
             return EngineRules::Embedded;
         };
         let base = self.engine_base(here, &url, server).unwrap_or_default();
-        EngineRules::Remote(RemoteEngine { base, trust, timeout })
+        EngineRules::Remote(RemoteEngine { base, trust, timeout: raw.timeout.0 })
     }
 
     fn engine_keys(&mut self, here: Here<'_>, raw: &RawEngine) -> EngineKeys {
@@ -441,19 +444,11 @@ impl Context<'_> {
 
     fn page_rules(&mut self, here: Here<'_>, raw: &RawPages, store: &StoreRules) -> PageRules {
         let beside = store.keys.create_at.clone().unwrap_or_else(|| here.relative("../secrets/store.key"));
-        // Links say how long they hold in whole seconds.
-        for (key, span) in [("link_lifetime", &raw.link_lifetime), ("return_lifetime", &raw.return_lifetime)] {
-            if let Some(at) = span.place()
-                && (**span < SECOND || span.subsec_nanos() != 0)
-            {
-                self.problem(here, at, format!("`pages.{key}` must be whole seconds, at least 1s"));
-            }
-        }
         PageRules {
             secret: self.secrets(here, &raw.secret),
             default_secret: beside.with_file_name("pages.key"),
-            link_lifetime: *raw.link_lifetime,
-            return_lifetime: *raw.return_lifetime,
+            link_lifetime: raw.link_lifetime.0,
+            return_lifetime: raw.return_lifetime.0,
             language: self.default_language(here, &raw.language),
             brand: self.brand(here, raw),
         }
@@ -464,12 +459,6 @@ impl Context<'_> {
         self.not_shorter(here, "callbacks", ("max_retry", max_retry), ("first_retry", first_retry));
         self.not_shorter(here, "callbacks", ("give_up_after", give_up_after), ("first_retry", first_retry));
         self.not_shorter(here, "callbacks", ("forget_after", forget_after), ("give_up_after", give_up_after));
-        if let Some(at) = forget_after.place()
-            && forget_after.0 < 7 * DAY
-        {
-            // Engines announce again what they were not heard with: what was forgotten would be told anew.
-            self.problem(here, at, "`callbacks.forget_after` must be at least 7 days");
-        }
         CallbackRules {
             timeout: raw.timeout.0,
             first_retry: first_retry.0,
@@ -477,16 +466,16 @@ impl Context<'_> {
             give_up_after: give_up_after.0,
             forget_after: forget_after.0,
             allow_private_addresses: *raw.allow_private_addresses,
-            trust: self.trusted_certificates(here, "callbacks.trust", &raw.trust, made),
+            trust: self.trusted_certificates(here, "callbacks.trust", &raw.trust.0, made),
         }
     }
 
     /// One span of time of a table must not be shorter than another one.
-    pub(super) fn not_shorter(
+    pub(super) fn not_shorter<const LEAST: u64>(
         &mut self,
         here: Here<'_>,
         table: &str,
-        (long, longer): (&str, &Key<Lasting>),
+        (long, longer): (&str, &Key<Lasting<LEAST>>),
         (short, shorter): (&str, &Key<Lasting>),
     ) {
         if longer.0 < shorter.0
@@ -496,38 +485,24 @@ impl Context<'_> {
         }
     }
 
-    fn limits(&mut self, here: Here<'_>, raw: &RawLimits) -> Limits {
-        // Sizes that are not so small that they refuse every request.
-        for (key, size, least) in [("body", &raw.body, SMALLEST_BODY), ("head", &raw.head, SMALLEST_HEAD)] {
-            if let Some(at) = size.place()
-                && size.0 < least
-            {
-                self.problem(here, at, format!("`limits.{key}` must be at least {least} bytes"));
-            }
-        }
-        let mut rate = |key: &str, raw: &Key<RawQuota>| {
-            let quota = self.quota(here, key, raw.place().unwrap_or_default(), raw);
-            quota.unwrap_or(Quota { per_second: NonZeroU32::MIN, burst: NonZeroU32::MIN })
-        };
-        Limits {
-            body: raw.body.0,
-            head: raw.head.0,
-            head_timeout: raw.head_timeout.0,
-            body_timeout: raw.body_timeout.0,
-            idle_timeout: raw.idle_timeout.0,
-            connections: *raw.connections as usize,
-            unauthenticated_per_ip: rate("limits.unauthenticated_per_ip", &raw.unauthenticated_per_ip),
-            pages_per_ip: rate("limits.pages_per_ip", &raw.pages_per_ip),
-        }
-    }
-
     fn tls(&mut self, here: Here<'_>, raw: &RawTls) -> TlsRules {
         let rules = raw.rules(here);
-        if let (Some(at), Some(path)) = (raw.client_ca.place(), &rules.client_ca) {
-            let made = rules.generate.then(|| rules.certificate.with_file_name("ca.pem"));
-            self.certificates(here, "tls.client_ca", at, path, made.as_deref());
-        }
+        let made = rules.generate.then(|| rules.certificate.with_file_name("ca.pem"));
+        self.trusted_certificates(here, "tls.client_ca", raw.client_ca.given(), made.as_deref());
         rules
+    }
+}
+
+fn limits(raw: &RawLimits) -> Limits {
+    Limits {
+        body: raw.body.0,
+        head: raw.head.0,
+        head_timeout: raw.head_timeout.0,
+        body_timeout: raw.body_timeout.0,
+        idle_timeout: raw.idle_timeout.0,
+        connections: *raw.connections as usize,
+        unauthenticated_per_ip: *raw.unauthenticated_per_ip,
+        pages_per_ip: *raw.pages_per_ip,
     }
 }
 

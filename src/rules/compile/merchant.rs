@@ -10,12 +10,13 @@ use jiff::fmt::rfc2822::DateTimePrinter;
 use jiff::tz::TimeZone;
 use toml::Spanned;
 
-use super::{BUILT_IN_DIALECT, Context, Here, Parts, RawQuota};
+use super::{BUILT_IN_DIALECT, Context, Here, Parts};
 use crate::domain::{Amount, BrowserUrl, Bucket, CallbackUrl, Currency, MerchantId, ShopCode};
 use crate::rules::files::{Role, RuleFile};
 use crate::rules::problems::{FileId, Span, did_you_mean, quoted};
 use crate::rules::raw::{
-    CURRENCY, Date as Day, Entries, List, Located, NAME, Prefix, RawSecrets, VISIBLE, WEB_URL, from_words, raw_table,
+    CURRENCY, Date as Day, DisplayName, Entries, List, NAME, Prefix, RawSecrets, Visible, WEB_URL, from_words,
+    raw_table,
 };
 use crate::rules::{
     AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Quota, RateLimit, ShopAccess, UnknownFields,
@@ -26,7 +27,7 @@ raw_table! {
     /// `merchants/<id>.toml`: a merchant's API keys, its shops and how its v1 traffic is completed. The id is the file's name.
     struct RawMerchant where { "minProperties": 1 } {
         /// The merchant's name, which customers read on payment pages: 1 to 100 characters. Without it, the id.
-        name: String where { "minLength": 1, "maxLength": 100, "examples": ["Acme Ltd"] },
+        name: DisplayName where { "examples": ["Acme Ltd"] },
         /// The shop of requests that name none; one of `[shops]`. Without it such requests are 400.
         default_shop: ShopCode,
         /// The merchant's API keys.
@@ -45,7 +46,7 @@ raw_table! {
     /// An element of `[[api_keys]]`.
     struct RawApiKey {
         /// What callers send as their API key: 1 to 255 visible ASCII characters, unique among all merchants.
-        key: String = required where { "pattern": VISIBLE, "maxLength": 255, "examples": ["acme-live"] },
+        key: Visible<255> = required where { "examples": ["acme-live"] },
         /// Verifies v1 requests: a secret or a list of secrets, `"env:NAME"`, `"file:PATH"` or the secret itself. Of a list,
         /// any verifies. Without it the key cannot call v1.
         v1_secret: RawSecrets where { "examples": ["env:ACME_V1_SECRET", ["env:ACME_V1_SECRET", "env:ACME_V1_OLD"]] },
@@ -58,7 +59,7 @@ raw_table! {
         allowed_ips: List<Prefix> = [],
         /// How fast the key may be used: a rate. Without it the key is not limited. What was used of it survives a reload that
         /// leaves it as it is. Each gateway counts by itself: N of them on one store let N times as much through.
-        rate_limit: RawQuota where { "examples": [{ "per_second": 200, "burst": 400 }] },
+        rate_limit: Quota where { "examples": [{ "per_second": 200, "burst": 400 }] },
         /// The shops of the merchant that the key may use. Without it, all.
         shops: List<ShopCode>,
     }
@@ -151,7 +152,7 @@ raw_table! {
         enforce: bool = false,
         /// Amounts by currency, as strings, more than 0 and at most `"9999999999999.99"`. Booked once, when the merchant is
         /// first seen here; a later change books nothing.
-        opening: Entries<Located> = {} where {
+        opening: Entries<Amount> = {} where {
             "propertyNames": { "pattern": CURRENCY },
             "examples": [{ "EUR": "10000.00" }],
         },
@@ -201,11 +202,11 @@ impl Context<'_> {
             self.of_merchant(here, "default_shop", shop, &raw);
             shop.get_ref().clone()
         });
-        self.merchant_advice(here, &raw, &shops);
+        self.merchant_advice(here, &raw);
         Some(Merchant {
             bucket: Bucket::of(id),
             id: id.clone(),
-            name: self.name_for_people(here, "name", &raw.name).unwrap_or_else(|| id.as_str().into()),
+            name: raw.name.get().map_or_else(|| id.as_str().into(), |name| name.0.clone()),
             default_shop,
             api_keys,
             shops,
@@ -218,12 +219,9 @@ impl Context<'_> {
         let mut shops = HashMap::new();
         for (code, access) in raw.shops.get().into_iter().flat_map(|shops| &shops.0) {
             let Some((code, shop)) = parts.shops.get_key_value(code.get_ref().as_str()) else {
-                if self.findings.unread("shops", &format!("{}.toml", code.get_ref())) {
-                    continue;
-                }
-                let suggestion = did_you_mean(code.get_ref(), parts.shops.keys().map(ShopCode::as_str));
                 let message = format!("there is no shop {}", quoted(code.get_ref()));
-                self.findings.add_with(here.file, code.span(), message, suggestion);
+                let known = parts.shops.keys().map(ShopCode::as_str);
+                self.unknown_name(here, code, ("shops", ".toml"), message, known);
                 continue;
             };
             if let Some(shop) = shop {
@@ -265,26 +263,15 @@ impl Context<'_> {
         seen: &mut SeenKeys,
     ) -> Option<ApiKey> {
         let said = entry.get_ref();
-        if said.key.is_absent() {
-            self.problem(here, entry.span(), "an API key must say its `key`");
-        }
-        if said.v2_secret.is_absent() {
-            let message = "an API key must have a `v2_secret`: it signs translated v1 requests too";
-            self.problem(here, said.key.given().map_or(entry.span(), Spanned::span), message);
-        }
         for shop in said.shops.get().into_iter().flat_map(|shops| &shops.0) {
             self.of_merchant(here, "api_keys.shops", shop, raw);
         }
-        let quota = said.rate_limit.given().and_then(|rate| {
-            let key = "api_keys.rate_limit";
-            self.quota(here, key, rate.span(), rate.get_ref())
-        });
         let v1_secrets = self.secrets(here, &said.v1_secret);
         let v2_secrets = self.secrets(here, &said.v2_secret);
         let key = self.unique_key(here, said.key.given()?, seen)?;
         let codes = |list: &List<ShopCode>| list.values().cloned().collect::<HashSet<_>>();
         Some(ApiKey {
-            rate_limit: quota.map(|quota| self.rate_limit(id, &key, quota)),
+            rate_limit: said.rate_limit.get().map(|quota| self.rate_limit(id, &key, *quota)),
             key,
             v1_secrets,
             v2_secrets,
@@ -293,12 +280,8 @@ impl Context<'_> {
         })
     }
 
-    fn unique_key(&mut self, here: Here<'_>, key: &Spanned<String>, seen: &mut SeenKeys) -> Option<Box<str>> {
-        let text: Box<str> = key.get_ref().as_str().into();
-        if !(1..=255).contains(&text.len()) || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            self.problem(here, key.span(), "`api_keys.key` must be 1 to 255 visible ASCII characters");
-            return None;
-        }
+    fn unique_key(&mut self, here: Here<'_>, key: &Spanned<Visible<255>>, seen: &mut SeenKeys) -> Option<Box<str>> {
+        let text = key.get_ref().0.clone();
         if let Some((file, span)) = seen.get(&text) {
             let first = (*file, span.clone(), "first used here");
             self.findings.add_beside(here.file, key.span(), "the API key is taken", first);
@@ -354,12 +337,9 @@ impl Context<'_> {
             return parts.dialects.get(BUILT_IN_DIALECT).cloned().flatten();
         };
         let Some(dialect) = parts.dialects.get(raw.dialect.as_str()) else {
-            if self.findings.unread("dialects", &format!("{}.toml", named.get_ref())) {
-                return None;
-            }
-            let suggestion = did_you_mean(named.get_ref(), parts.dialects.keys().map(|name| &**name));
-            let message = format!("`v1.dialect`: there is no dialect {}", quoted(named.get_ref()));
-            self.findings.add_with(here.file, named.span(), message, suggestion);
+            let message = format!("`v1.dialect`: there is no dialect {}", quoted(&raw.dialect));
+            let named = Spanned::new(named.span(), (*named.get_ref()).clone());
+            self.unknown_name(here, &named, ("dialects", ".toml"), message, parts.dialects.keys().map(|name| &**name));
             return None;
         };
         dialect.clone()
@@ -392,18 +372,14 @@ impl Context<'_> {
     fn balance(&mut self, here: Here<'_>, raw: &RawBalance) -> BalanceRules {
         let mut opening = BTreeMap::new();
         for (currency, amount) in &raw.opening.0 {
-            let said = amount.0.get_ref();
-            match (Currency::new(currency.get_ref()), Amount::from_decimal_string(said)) {
-                (Ok(code), Ok(amount)) => {
-                    if opening.insert(code, amount).is_some() {
+            match Currency::new(currency.get_ref()) {
+                Ok(code) => {
+                    if opening.insert(code, *amount).is_some() {
                         self.problem(here, currency.span(), format!("`balance.opening` names {code} twice"));
                     }
                 }
-                (Err(invalid), _) => {
+                Err(invalid) => {
                     self.problem(here, currency.span(), format!("a currency of `balance.opening` {invalid}"));
-                }
-                (_, Err(invalid)) => {
-                    self.problem(here, amount.0.span(), format!("an amount of `balance.opening` {invalid}"));
                 }
             }
         }

@@ -11,36 +11,33 @@ mod page_texts;
 pub(crate) mod pages;
 mod provider;
 mod routes;
-pub(crate) mod samples;
 pub(super) mod secrets;
 mod shop;
-mod template;
 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU32;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use self::advice::Setting;
+use serde_json::Value;
+use toml::Spanned;
+use toml::de::DeValue;
+
 use self::certificates::Trusted;
 pub(super) use self::dialect::RawDialect;
 pub(super) use self::gateway::{RawGateway, RawTls};
 pub(super) use self::merchant::RawMerchant;
 pub(super) use self::page_texts::RawTexts;
-pub(super) use self::secrets::store_key;
 pub(super) use self::shop::RawShop;
 #[cfg(test)]
-pub(super) use self::{dialect::RawStatuses, merchant::Mode, provider::ProviderKind, shop::RawAccount};
+pub(super) use self::{dialect::RawStatuses, merchant::Mode, provider::ProviderKind};
 use super::elsewhere::Elsewhere;
 use super::files::{RuleFile, RuleFiles, version};
 use super::pages::Brand;
-use super::problems::{FileId, Findings, Span};
-use super::raw::{self, Field, FromToml, raw_table};
-use super::{Dialect, KeyEntry, Quota, RuleSet, Shop};
-use crate::domain::{MerchantId, ShopCode, UnixMillis, deceives};
-
-/// How long the name of a merchant or a shop may be, in characters.
-const LONGEST_NAME: usize = 100;
+use super::problems::{FileId, Findings, Span, did_you_mean};
+use super::raw::{self, FromToml, Reader, raw_table};
+use super::{Dialect, EngineRules, KeyEntry, Quota, RuleSet, Shop};
+use crate::domain::{MerchantId, ShopCode, UnixMillis};
 
 /// The name of the dialect that is always there.
 pub(super) const BUILT_IN_DIALECT: &str = "v1";
@@ -55,6 +52,18 @@ raw_table! {
     }
 }
 
+impl FromToml for Quota {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+        let raw = RawQuota::from_toml(value, reader)?;
+        let per_second = NonZeroU32::new(*raw.per_second.get()?)?;
+        Some(Self { per_second, burst: raw.burst.get().copied().and_then(NonZeroU32::new).unwrap_or(per_second) })
+    }
+
+    fn schema() -> Value {
+        RawQuota::schema()
+    }
+}
+
 /// What is known while files are compiled.
 struct Context<'a> {
     findings: &'a mut Findings,
@@ -63,7 +72,8 @@ struct Context<'a> {
     previous: Option<&'a RuleSet>,
     elsewhere: &'a mut Elsewhere,
     trusted: Trusted,
-    setting: Setting,
+    /// Whether this process decides on operations.
+    decides: bool,
 }
 
 /// A file that is being compiled.
@@ -83,8 +93,7 @@ impl Here<'_> {
 impl<'a> Context<'a> {
     fn new(task: &Task<'a>, elsewhere: &'a mut Elsewhere, findings: &'a mut Findings) -> Self {
         let Task { files, previous, check_secrets, .. } = *task;
-        let (trusted, setting) = (Trusted::default(), Setting::of(None));
-        Self { findings, files, check_secrets, previous, elsewhere, trusted, setting }
+        Self { findings, files, check_secrets, previous, elsewhere, trusted: Trusted::default(), decides: false }
     }
 }
 
@@ -93,36 +102,25 @@ impl Context<'_> {
         self.findings.add(here.file, span, message);
     }
 
+    /// Notes a name that is none of those that are known, unless its file is there and could not be read.
+    fn unknown_name<'k>(
+        &mut self,
+        here: Here<'_>,
+        named: &Spanned<String>,
+        file: (&str, &str),
+        message: String,
+        known: impl IntoIterator<Item = &'k str>,
+    ) {
+        if !self.findings.unread(file.0, &format!("{}{}", named.get_ref(), file.1)) {
+            self.findings.add_with(here.file, named.span(), message, did_you_mean(named.get_ref(), known));
+        }
+    }
+
     /// Reads a TOML file, and compiles it when it could be read.
     fn read<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<(Here<'f>, T)> {
         let id = self.findings.file(&file.path, Arc::clone(&file.text));
         let raw = raw::read(&file.text, id, self.findings)?;
         Some((Here { file: id, path: &file.path }, raw))
-    }
-
-    /// A rate; without `burst` it may be used up as fast as a second refills it.
-    fn quota(&mut self, here: Here<'_>, key: &str, at: Span, raw: &RawQuota) -> Option<Quota> {
-        if raw.per_second.is_absent() {
-            self.problem(here, at, format!("`{key}` must say `per_second`"));
-        }
-        let per_second = *raw.per_second.get()?;
-        let burst = raw.burst.get().copied().unwrap_or(per_second);
-        Some(Quota { per_second: NonZeroU32::new(per_second)?, burst: NonZeroU32::new(burst)? })
-    }
-
-    /// What customers read of a merchant, a shop or the gateway.
-    fn name_for_people(&mut self, here: Here<'_>, key: &str, field: &Field<String>) -> Option<Box<str>> {
-        let given = field.given()?;
-        let text = given.get_ref();
-        let plain = !text.trim().is_empty() && !text.chars().any(|c| c.is_control() || deceives(c));
-        if !plain || text.chars().count() > LONGEST_NAME {
-            let message = format!(
-                "`{key}` must be 1 to {LONGEST_NAME} characters that can be read: no control characters, and none that are \
-                 invisible or change the order of others"
-            );
-            self.problem(here, given.span(), message);
-        }
-        Some(text.as_str().into())
     }
 }
 
@@ -147,7 +145,7 @@ pub(super) fn compile(task: &Task<'_>, elsewhere: &mut Elsewhere, findings: &mut
     let Task { directory, files, .. } = *task;
     let mut context = Context::new(task, elsewhere, findings);
     let gateway = context.gateway(directory);
-    context.setting = Setting::of(gateway.as_ref());
+    context.decides = gateway.as_ref().is_some_and(|gateway| gateway.engine == EngineRules::Embedded);
     let pages = match &gateway {
         Some(gateway) => context.customers_pages(&gateway.pages.language, &gateway.pages.brand),
         None => context.customers_pages(pages::FIRST, &Brand::default()),

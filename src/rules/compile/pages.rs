@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 
 use super::gateway::RawPages;
-use super::page_texts::{RawTexts, Separator, TABLES, TextKey};
+use super::page_texts::{ENGLISH, KNOWN, RawTexts};
 use super::{Context, Here};
 use crate::rules::color::{Color, LEAST_CONTRAST};
 use crate::rules::elsewhere::Content;
@@ -16,7 +16,7 @@ use crate::rules::files::{Role, RuleFile};
 use crate::rules::pages::tag::{canonical, shortened};
 use crate::rules::pages::{Brand, LIGHT_FIELD, Language, Pages, TextDirection};
 use crate::rules::problems::{Findings, did_you_mean, quoted};
-use crate::rules::raw::{self, Field, Key};
+use crate::rules::raw::{self, Key};
 
 /// The language for customers who ask for none of the others, unless the rules name another one. It has every text, so
 /// that it can stand in for any.
@@ -24,7 +24,7 @@ pub(super) const FIRST: &str = "en";
 
 /// The languages that are there without any file.
 const LANGUAGES: &[(&str, &str)] = &[
-    ("en", include_str!("../pages/en.toml")),
+    ("en", ENGLISH),
     ("ar", include_str!("../pages/ar.toml")),
     ("de", include_str!("../pages/de.toml")),
     ("es", include_str!("../pages/es.toml")),
@@ -89,7 +89,7 @@ impl Context<'_> {
     /// The brand of `[pages]`.
     pub(super) fn brand(&mut self, here: Here<'_>, raw: &RawPages) -> Brand {
         Brand {
-            name: self.name_for_people(here, "pages.name", &raw.name),
+            name: raw.name.get().map(|name| name.0.clone()),
             color: raw.color.given().and_then(|given| self.accent_color(here, given)),
             logo: raw.logo.given().and_then(|given| self.logo(here, given)),
         }
@@ -188,23 +188,20 @@ fn languages(files: &[(String, RawTexts)], first: &str) -> Vec<Language> {
 
 /// A language of what the first of some sources has for each key.
 fn composed(tag: &str, sources: &[&RawTexts]) -> Language {
-    let separator = |of: fn(&RawTexts) -> &Field<Separator>| {
-        let found = sources.iter().find_map(|source| of(source).get());
-        found.map_or("", |separator| separator.0.as_str()).into()
-    };
-    let direction = sources.iter().find_map(|source| source.direction.get()).copied();
+    // A hint that no source has is null in the pages' templates.
     let mut texts = Map::new();
-    for table in TABLES {
-        let text = |key: &str| sources.iter().find_map(|source| source.text(table.name, key));
-        let value = |key: &TextKey| text(key.name).map_or(Value::Null, Value::from);
-        let values: Map<String, Value> = table.keys.iter().map(|key| (key.name.to_owned(), value(key))).collect();
-        texts.insert(table.name.to_owned(), values.into());
+    for (name, page) in KNOWN.iter().filter_map(|(name, page)| Some((name, page.as_table()?))) {
+        let none: Map<_, _> = page.keys().map(|key| (key.clone(), Value::Null)).collect();
+        texts.insert(name.clone(), none.into());
     }
-    Language {
-        tag: tag.into(),
-        direction: direction.unwrap_or(TextDirection::Ltr),
-        decimal: separator(|source| &source.decimal),
-        group: separator(|source| &source.group),
-        texts: texts.into(),
+    for (name, value) in sources.iter().rev().flat_map(|source| &source.0) {
+        match (texts.get_mut(name), value) {
+            (Some(Value::Object(texts)), Value::Object(own)) => texts.extend(own.clone()),
+            _ => drop(texts.insert(name.clone(), value.clone())),
+        }
     }
+    let [direction, decimal, group] = ["direction", "decimal", "group"]
+        .map(|name| texts.remove(name).and_then(|value| value.as_str().map(Box::<str>::from)).unwrap_or_default());
+    let direction = if &*direction == "rtl" { TextDirection::Rtl } else { TextDirection::Ltr };
+    Language { tag: tag.into(), direction, decimal, group, texts: texts.into() }
 }

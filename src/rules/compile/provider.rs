@@ -11,24 +11,7 @@ use crate::rules::{HttpProvider, ProviderRules};
 
 raw_table! {
     /// `[provider]`.
-    struct RawProvider where {
-        "if": { "properties": { "kind": { "const": "http" } } },
-        "then": { "required": ["url", "secret"], "properties": { "delay": false } },
-        "else": {
-            "if": { "properties": { "kind": { "const": "sandbox" } } },
-            "then": {
-                "properties": {
-                    "url": false,
-                    "secret": false,
-                    "trust": false,
-                    "timeout": false,
-                    "first_retry": false,
-                    "max_retry": false,
-                    "give_up_after": false,
-                },
-            },
-        },
-    } {
+    struct RawProvider {
         /// What the provider is.
         ///
         /// - `sandbox`: built in, moves no money; `delay` is its only key
@@ -47,7 +30,7 @@ raw_table! {
         trust: List<String> = [],
         /// Of an HTTP provider: how long one request may take, from connecting to the last byte of the answer, `"100ms"` to
         /// `"60s"`. A time-out is an unknown result, never FAILED.
-        timeout: Lasting = "10s",
+        timeout: Lasting<100, 60_000> = "10s",
         /// Of an HTTP provider: the wait after the first failed request, a span of time. It doubles, with jitter, up to
         /// `max_retry`.
         first_retry: Lasting = "1s",
@@ -75,19 +58,9 @@ from_words! {
     }
 }
 
-/// How long one request to a provider may be given.
-const TIMEOUTS: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_mins(1);
-
 impl Context<'_> {
     pub(super) fn provider(&mut self, here: Here<'_>, field: &Field<RawProvider>) -> Option<ProviderRules> {
-        let given = match field {
-            Field::Given(given) => given,
-            Field::Wrong => return None,
-            Field::Absent => {
-                self.problem(here, 0..0, "a shop needs a `[provider]`, such as `kind = \"sandbox\"`");
-                return None;
-            }
-        };
+        let given = field.given()?;
         let raw = given.get_ref();
         match &raw.kind {
             Field::Given(kind) => {
@@ -97,11 +70,7 @@ impl Context<'_> {
                     ProviderKind::Http => self.http_provider(here, given).map(ProviderRules::Http),
                 }
             }
-            Field::Wrong => None,
-            Field::Absent => {
-                self.problem(here, given.span(), "`provider.kind` is required: `sandbox` or `http`");
-                None
-            }
+            Field::Wrong | Field::Absent => None,
         }
     }
 
@@ -136,15 +105,10 @@ impl Context<'_> {
         }
         let url = raw.url.given().and_then(|url| self.provider_url(here, url));
         let secrets = self.secrets(here, &raw.secret);
-        let trust = self.trusted_certificates(here, "provider.trust", &raw.trust, None);
+        let trust = self.trusted_certificates(here, "provider.trust", &raw.trust.0, None);
         let RawProvider { timeout, first_retry, max_retry, give_up_after, .. } = raw;
         self.not_shorter(here, "provider", ("max_retry", max_retry), ("first_retry", first_retry));
         self.not_shorter(here, "provider", ("give_up_after", give_up_after), ("first_retry", first_retry));
-        if let Some(at) = timeout.place()
-            && !TIMEOUTS.contains(&timeout.0)
-        {
-            self.problem(here, at, "`provider.timeout` must be from \"100ms\" to \"60s\"");
-        }
         Some(HttpProvider {
             url: url?,
             secrets: secrets?,

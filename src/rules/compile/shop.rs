@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use regex::{Regex, RegexBuilder};
 use serde_json::{Value, json};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -12,8 +13,8 @@ use super::{Context, Here};
 use crate::domain::{Amount, Currency, CustomerAccountId, Direction, ShopCode};
 use crate::rules::files::{ContentHash, Role, RuleFile};
 use crate::rules::json_places::Places;
-use crate::rules::problems::{did_you_mean, quoted};
-use crate::rules::raw::{Field, FromToml, List, Located, Prefix, Reader, VISIBLE, raw_table};
+use crate::rules::problems::quoted;
+use crate::rules::raw::{DisplayName, Field, FromToml, List, Prefix, Reader, Visible, raw_table};
 use crate::rules::schema::Lists;
 use crate::rules::{AccountRule, AddressSet, DailyLimits, FieldsSchema, PaymentChecks, Shop, ShopSide};
 
@@ -21,14 +22,14 @@ raw_table! {
     /// `shops/<code>.toml`: one shop, its currency, schemas, checks and provider. The code is the file's name.
     struct RawShop {
         /// What customers read of the shop on payment pages: 1 to 100 characters. Without it, its code.
-        name: String where { "minLength": 1, "maxLength": 100, "examples": ["Cards in euro"] },
+        name: DisplayName where { "examples": ["Cards in euro"] },
         /// The one currency that the shop takes: 3 letters.
         currency: Currency = required,
         /// Whether the shop takes operations now. `false`: new operations are 400.
         active: bool = true,
         /// The status record's `method` when the create request named none: 1 to 64 visible ASCII characters. `card` and
         /// `mobile` decide the default of `payout.account`, too.
-        payment_method: String where { "pattern": VISIBLE, "maxLength": 64, "examples": ["card", "mobile"] },
+        payment_method: Visible<64> where { "examples": ["card", "mobile"] },
         /// Deposits.
         payin: RawPayin = section,
         /// Withdrawals.
@@ -62,45 +63,27 @@ raw_table! {
         /// - `"mobile"`: `+` and 8 to 15 digits
         /// - `{ pattern = "^[A-Z]{2}[0-9]{10,32}$" }`: a regular expression without look-around and back-references. It
         ///   matches anywhere: anchor it
-        account: RawAccount,
+        account: AccountRule,
     }
 }
 
 /// The pattern of the names of schemas.
 const SCHEMA_NAME: &str = r"^(\./)?[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}\.json$";
 
-/// `[payout] account`.
-#[derive(Debug, Clone)]
-pub(in crate::rules) enum RawAccount {
-    /// 12 to 19 digits.
-    Card,
-    /// `+` and 8 to 15 digits.
-    Mobile,
-    /// As agreed for the shop.
-    Pattern(Spanned<String>),
-}
-
 raw_table! {
     /// `account = { pattern = "..." }`.
     struct RawPattern {
         /// A regular expression without look-around and back-references. It matches anywhere: anchor it.
-        pattern: String = required where { "examples": ["^[A-Z]{2}[0-9]{10,32}$"] },
+        pattern: Regex = required where { "examples": ["^[A-Z]{2}[0-9]{10,32}$"] },
     }
 }
 
-impl FromToml for RawAccount {
+impl FromToml for AccountRule {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
         match value.get_ref() {
             DeValue::String(text) if text == "card" => Some(Self::Card),
             DeValue::String(text) if text == "mobile" => Some(Self::Mobile),
-            DeValue::Table(_) => match RawPattern::from_toml(value, reader)?.pattern {
-                Field::Given(pattern) => Some(Self::Pattern(pattern)),
-                Field::Wrong => None,
-                Field::Absent => {
-                    reader.wrong(value.span(), "must have the key `pattern`");
-                    None
-                }
-            },
+            DeValue::Table(_) => RawPattern::from_toml(value, reader)?.pattern.get().cloned().map(Self::Pattern),
             _ => {
                 reader.wrong(value.span(), "must be `card`, `mobile` or { pattern = \"...\" }");
                 None
@@ -112,6 +95,18 @@ impl FromToml for RawAccount {
         json!({
             "anyOf": [{ "type": "string", "enum": ["card", "mobile"] }, RawPattern::schema()],
         })
+    }
+}
+
+impl FromToml for Regex {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+        reader.parsed(value, "a regular expression without look-around or back-references", |text| {
+            RegexBuilder::new(text).size_limit(LARGEST_PATTERN).build().ok()
+        })
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "string" })
     }
 }
 
@@ -137,7 +132,7 @@ raw_table! {
         operations_per_day: u32,
         /// The most that a customer's operations of this direction on one UTC day may come to, in the shop's currency, as a
         /// string. Without it, any sum.
-        amount_per_day: Located where { "examples": ["2500.00"] },
+        amount_per_day: Amount where { "examples": ["2500.00"] },
     }
 }
 
@@ -172,73 +167,28 @@ impl Context<'_> {
     }
 
     fn shop(&mut self, here: Here<'_>, code: &ShopCode, raw: &RawShop, schemas: &mut Schemas) -> Option<Shop> {
-        if raw.currency.is_absent() {
-            self.problem(here, 0..0, "`currency` is required, such as `currency = \"EUR\"`");
-        }
         let payin = self.schema(here, &raw.payin.schema, Direction::Payin, schemas);
         let payout = self.schema(here, &raw.payout.schema, Direction::Payout, schemas);
-        let payment_method = self.payment_method(here, &raw.payment_method);
-        let account = self.account(here, raw.payout.account.get(), payment_method.as_deref());
-        let checks = self.checks(here, &raw.checks);
+        let payment_method = raw.payment_method.get().map(|method| method.0.clone());
+        // Without the key the payment method decides: merchant-api-v2 words the rule for card and mobile shops.
+        let account = raw.payout.account.get().cloned().unwrap_or(match payment_method.as_deref() {
+            Some("card") => AccountRule::Card,
+            Some("mobile") => AccountRule::Mobile,
+            _ => AccountRule::Any,
+        });
         let provider = self.provider(here, &raw.provider);
         Some(Shop {
             code: code.clone(),
-            name: self.name_for_people(here, "name", &raw.name).unwrap_or_else(|| code.as_str().into()),
+            name: raw.name.get().map_or_else(|| code.as_str().into(), |name| name.0.clone()),
             currency: *raw.currency.get()?,
             active: *raw.active,
             payment_method,
             payin: ShopSide { schema: payin, browser_return: *raw.payin.browser_return },
             payout: ShopSide { schema: payout, browser_return: false },
             account,
-            checks,
+            checks: checks(&raw.checks),
             provider: provider?,
         })
-    }
-
-    fn payment_method(&mut self, here: Here<'_>, field: &Field<String>) -> Option<Box<str>> {
-        let given = field.given()?;
-        let text = given.get_ref();
-        if !(1..=64).contains(&text.len()) || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            self.problem(here, given.span(), "`payment_method` must be 1 to 64 visible ASCII characters");
-        }
-        Some(text.as_str().into())
-    }
-
-    /// Without the key, a shop's payment method decides: merchant-api-v2 words the rule for card and mobile shops.
-    fn account(&mut self, here: Here<'_>, said: Option<&RawAccount>, payment_method: Option<&str>) -> AccountRule {
-        match (said, payment_method) {
-            (Some(RawAccount::Card), _) | (None, Some("card")) => AccountRule::Card,
-            (Some(RawAccount::Mobile), _) | (None, Some("mobile")) => AccountRule::Mobile,
-            (Some(RawAccount::Pattern(pattern)), _) => self.pattern(here, pattern),
-            (None, _) => AccountRule::Any,
-        }
-    }
-
-    fn checks(&mut self, here: Here<'_>, raw: &RawChecks) -> PaymentChecks {
-        PaymentChecks {
-            refused_addresses: AddressSet::new(raw.refused_addresses.values().map(|prefix| prefix.0)),
-            refused_accounts: raw.refused_accounts.values().copied().map(CustomerAccountId).collect(),
-            payin: self.daily_limits(here, &raw.payin, Direction::Payin),
-            payout: self.daily_limits(here, &raw.payout, Direction::Payout),
-        }
-    }
-
-    fn daily_limits(&mut self, here: Here<'_>, raw: &RawDailyLimits, direction: Direction) -> DailyLimits {
-        let amount = raw.amount_per_day.get().and_then(|amount| {
-            let read = Amount::from_decimal_string(amount.0.get_ref());
-            let name = format!("`checks.{direction}.amount_per_day`");
-            read.map_err(|invalid| self.problem(here, amount.0.span(), format!("{name} {invalid}"))).ok()
-        });
-        DailyLimits { operations: raw.operations_per_day.get().copied(), amount }
-    }
-
-    fn pattern(&mut self, here: Here<'_>, pattern: &Spanned<String>) -> AccountRule {
-        if let Ok(regex) = regex::RegexBuilder::new(pattern.get_ref()).size_limit(LARGEST_PATTERN).build() {
-            return AccountRule::Pattern(regex);
-        }
-        let message = "`payout.account.pattern` must be a regular expression without look-around or back-references";
-        self.problem(here, pattern.span(), message);
-        AccountRule::Any
     }
 
     fn schema(
@@ -251,9 +201,12 @@ impl Context<'_> {
         let named = field.given()?;
         let name = schema_name(named.get_ref());
         let Some(file) = self.files.get(&Role::Schema(name.to_owned())) else {
-            if !self.findings.unread("shops", name) {
-                self.missing_schema(here, named, name);
-            }
+            let message = format!("`schema`: {} must be the name of a .json file beside this one", quoted(name));
+            let known = self.files.keys().filter_map(|role| match role {
+                Role::Schema(name) => Some(name.as_str()),
+                _ => None,
+            });
+            self.unknown_name(here, named, ("shops", ""), message, known);
             return None;
         };
         if let Some(schema) = schemas.compiled.get(&(file.hash, direction)) {
@@ -300,15 +253,18 @@ impl Context<'_> {
             }
         }
     }
+}
 
-    fn missing_schema(&mut self, here: Here<'_>, named: &Spanned<String>, name: &str) {
-        let known = self.files.keys().filter_map(|role| match role {
-            Role::Schema(name) => Some(name.as_str()),
-            _ => None,
-        });
-        let suggestion = did_you_mean(name, known);
-        let message = format!("{} must be the name of a .json file beside this one", quoted(name));
-        self.findings.add_with(here.file, named.span(), format!("`schema`: {message}"), suggestion);
+fn checks(raw: &RawChecks) -> PaymentChecks {
+    let limits = |raw: &RawDailyLimits| DailyLimits {
+        operations: raw.operations_per_day.get().copied(),
+        amount: raw.amount_per_day.get().copied(),
+    };
+    PaymentChecks {
+        refused_addresses: AddressSet::new(raw.refused_addresses.values().map(|prefix| prefix.0)),
+        refused_accounts: raw.refused_accounts.values().copied().map(CustomerAccountId).collect(),
+        payin: limits(&raw.payin),
+        payout: limits(&raw.payout),
     }
 }
 

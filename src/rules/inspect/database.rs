@@ -8,10 +8,11 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject};
 
 use super::{Inspector, LARGEST_PEM, Reread};
+use crate::rules::compile::Here;
 use crate::rules::compile::RawGateway;
-use crate::rules::compile::{Here, store_key};
 use crate::rules::files::read_bounded;
 use crate::rules::problems::Span;
+use crate::rules::secret::store_key;
 use crate::rules::{RuleSet, StoreUrl};
 
 /// The largest file of a key, in bytes.

@@ -134,7 +134,7 @@ impl Source {
         if !self.is_toml() || inside("\"\"\"") || inside("'''") {
             return whole;
         }
-        if is_header(line) || MERGE_MARKERS.iter().any(|marker| line.starts_with(marker)) {
+        if is_header(line) {
             return Vec::new();
         }
         if let Ok(table) = DeTable::parse(line)
@@ -211,9 +211,6 @@ impl Excerpt {
         Self { text: format!("{before}{}{after}", &self.text[from..to]), start, end }
     }
 }
-
-/// What a merge that met a conflict leaves in a file, each at the start of a line.
-pub(in crate::rules) const MERGE_MARKERS: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
 
 /// Whether a line is a table's header, or a broken one, without anything that could be a value.
 fn is_header(line: &str) -> bool {

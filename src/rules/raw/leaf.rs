@@ -1,7 +1,6 @@
 //! The values that keys hold: read and checked one by one.
 
 use std::net::{IpAddr, SocketAddr};
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use http::{HeaderName, Method};
@@ -11,7 +10,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::{FromToml, Reader, kind};
-use crate::domain::{BrowserUrl, Currency, ShopCode};
+use crate::domain::{Amount, BrowserUrl, Currency, ShopCode, deceives};
 
 /// The pattern of names that are those of files, too: of shops, merchants and dialects.
 pub(in crate::rules) const NAME: &str = "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$";
@@ -26,10 +25,7 @@ pub(in crate::rules) const WEB_URL: &str = "^[Hh][Tt][Tt][Pp][Ss]?://[!-~]+$";
 pub(in crate::rules) const LANGUAGE_TAG: &str = "^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$";
 
 /// The pattern of amounts, written as strings.
-pub(in crate::rules) const AMOUNT: &str = r"^[0-9]+(\.[0-9]{1,2})?$";
-
-/// The pattern of texts of visible ASCII characters.
-pub(in crate::rules) const VISIBLE: &str = "^[!-~]+$";
+const AMOUNT: &str = r"^[0-9]+(\.[0-9]{1,2})?$";
 
 impl FromToml for String {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
@@ -45,13 +41,7 @@ impl FromToml for bool {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
         let flag = value.get_ref().as_bool();
         if flag.is_none() {
-            let meant = match value.get_ref().as_str().map(str::to_ascii_lowercase).as_deref() {
-                Some("true" | "yes" | "on") => Some("write `true`, without quotation marks".to_owned()),
-                Some("false" | "no" | "off") => Some("write `false`, without quotation marks".to_owned()),
-                _ => None,
-            };
-            let reason = format_args!("must be true or false, not {}", kind(value.get_ref()));
-            reader.wrong_with(value.span(), reason, meant);
+            reader.wrong(value.span(), format_args!("must be true or false, not {}", kind(value.get_ref())));
         }
         flag
     }
@@ -61,22 +51,18 @@ impl FromToml for bool {
     }
 }
 
-/// What a `u32` may be.
-const SMALL_NUMBERS: RangeInclusive<u32> = 1..=1_000_000;
-
 /// A whole number from 1 to 1,000,000: rates, bursts and connections.
 impl FromToml for u32 {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        let number = integer(value.get_ref()).and_then(|number| Self::try_from(number).ok());
-        let number = number.filter(|number| SMALL_NUMBERS.contains(number));
+        let number = integer(value.get_ref()).filter(|number| (1..=1_000_000).contains(number));
         if number.is_none() {
             reader.wrong(value.span(), "must be a whole number from 1 to 1000000");
         }
-        number
+        number.and_then(|number| Self::try_from(number).ok())
     }
 
     fn schema() -> Value {
-        json!({ "type": "integer", "minimum": SMALL_NUMBERS.start(), "maximum": SMALL_NUMBERS.end() })
+        json!({ "type": "integer", "minimum": 1, "maximum": 1_000_000 })
     }
 }
 
@@ -103,15 +89,8 @@ fn integer(value: &DeValue<'_>) -> Option<i64> {
 /// Spans of time: a whole number and a unit.
 impl FromToml for Duration {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        const EXPECTED: &str = "a span of time such as \"250ms\", \"30s\", \"5m\", \"1h\" or \"7d\"";
-        let text = reader.text(value, EXPECTED)?;
-        let parsed = duration(text);
-        if parsed.is_none() {
-            let tidy: String = text.chars().filter(|c| !c.is_whitespace()).take(24).collect::<String>().to_lowercase();
-            let meant = duration(&tidy).map(|_| format!("did you mean \"{tidy}\"?"));
-            reader.wrong_with(value.span(), format_args!("must be {EXPECTED}, at most \"3650d\""), meant);
-        }
-        parsed
+        let expected = "a span of time such as \"250ms\", \"30s\", \"5m\", \"1h\" or \"7d\", at most \"3650d\"";
+        reader.parsed(value, expected, duration)
     }
 
     fn schema() -> Value {
@@ -119,40 +98,42 @@ impl FromToml for Duration {
     }
 }
 
-/// The pattern of spans of time that may not be zero.
-pub(in crate::rules) const LONGER_THAN_ZERO: &str = "^0*[1-9][0-9]*(ms|s|m|h|d)$";
-
-/// A span of time that is longer than zero.
+/// A span of time from `LEAST` to `MOST` milliseconds.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::rules) struct Lasting(pub Duration);
+pub(in crate::rules) struct Lasting<const LEAST: u64 = 1, const MOST: u64 = LONGEST>(pub Duration);
 
-impl FromToml for Lasting {
+impl<const LEAST: u64, const MOST: u64> FromToml for Lasting<LEAST, MOST> {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
         let span = Duration::from_toml(value, reader)?;
-        if span.is_zero() {
-            reader.wrong(value.span(), "must be longer than 0");
+        let fits = (Duration::from_millis(LEAST)..=Duration::from_millis(MOST)).contains(&span);
+        if !fits {
+            reader.wrong(value.span(), format_args!("must be from \"{}\" to \"{}\"", spelt(LEAST), spelt(MOST)));
         }
-        (!span.is_zero()).then_some(Self(span))
+        fits.then_some(Self(span))
     }
 
     fn schema() -> Value {
-        json!({ "type": "string", "pattern": LONGER_THAN_ZERO })
+        json!({ "type": "string", "pattern": "^0*[1-9][0-9]*(ms|s|m|h|d)$" })
     }
+}
+
+/// The units of spans of time, in milliseconds, the longest first.
+const UNITS: [(&str, u64); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+
+/// The longest span of time, in milliseconds: ten years.
+const LONGEST: u64 = 3650 * UNITS[0].1;
+
+/// Milliseconds as rule files write them.
+fn spelt(millis: u64) -> String {
+    let unit = UNITS.iter().find(|(_, unit)| millis.is_multiple_of(*unit));
+    unit.map_or_else(String::new, |(name, unit)| format!("{}{name}", millis / unit))
 }
 
 /// A span of time as rule files and operators write it: a whole number and a unit, ten years at most.
 pub(crate) fn duration(text: &str) -> Option<Duration> {
-    const LONGEST: Duration = Duration::from_hours(24 * 3650);
-    let (number, unit) = number_and_unit(text)?;
-    let millis = number.checked_mul(match unit {
-        "ms" => 1,
-        "s" => 1000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return None,
-    })?;
-    Some(Duration::from_millis(millis)).filter(|span| *span <= LONGEST)
+    let (number, named) = number_and_unit(text)?;
+    let (_, unit) = UNITS.iter().find(|(name, _)| *name == named)?;
+    number.checked_mul(*unit).filter(|millis| *millis <= LONGEST).map(Duration::from_millis)
 }
 
 fn number_and_unit(text: &str) -> Option<(u64, &str)> {
@@ -161,23 +142,24 @@ fn number_and_unit(text: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, unit))
 }
 
-/// What a size may be, in bytes.
-const SIZES: RangeInclusive<usize> = 1..=64 << 20;
+/// The largest size, in bytes.
+const LARGEST: usize = 64 << 20;
 
-/// A number of bytes: 1 to 64 MiB.
+/// A number of bytes, from `LEAST` to 64 MiB.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::rules) struct Size(pub usize);
+pub(in crate::rules) struct Size<const LEAST: usize = 1>(pub usize);
 
-impl FromToml for Size {
+impl<const LEAST: usize> FromToml for Size<LEAST> {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
         let size = match value.get_ref() {
             DeValue::String(text) => size(text),
             other => integer(other).and_then(|bytes| usize::try_from(bytes).ok()),
         };
-        let size = size.filter(|bytes| SIZES.contains(bytes));
+        let size = size.filter(|bytes| (LEAST..=LARGEST).contains(bytes));
         if size.is_none() {
-            let reason = "must be a size such as \"64KiB\", \"1MiB\" or 65536 (bytes), from 1 to 64 MiB";
-            reader.wrong_with(value.span(), reason, value.get_ref().as_str().and_then(meant_size));
+            let reason =
+                format_args!("must be a size such as \"64KiB\", \"1MiB\" or 65536, from {LEAST} bytes to 64 MiB");
+            reader.wrong(value.span(), reason);
         }
         size.map(Self)
     }
@@ -186,25 +168,11 @@ impl FromToml for Size {
         json!({
             "type": ["string", "integer"],
             "pattern": "^[0-9]+(B|KiB|MiB)?$",
-            "minimum": SIZES.start(),
-            "maximum": SIZES.end(),
+            "minimum": LEAST,
+            "maximum": LARGEST,
             "examples": ["64KiB", "1MiB"],
         })
     }
-}
-
-/// What was meant by a size in units that are not known here.
-fn meant_size(text: &str) -> Option<String> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    let unit = match unit.trim().to_ascii_lowercase().as_str() {
-        "b" | "bytes" => "B",
-        "k" | "kb" | "kib" => "KiB",
-        "m" | "mb" | "mib" => "MiB",
-        _ => return None,
-    };
-    let meant = format!("{number}{unit}");
-    size(&meant).map(|_| format!("did you mean \"{meant}\"?"))
 }
 
 fn size(text: &str) -> Option<usize> {
@@ -216,21 +184,6 @@ fn size(text: &str) -> Option<usize> {
         _ => return None,
     })?;
     usize::try_from(bytes).ok()
-}
-
-impl FromToml for SocketAddr {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        let expected = "an IP address and port such as \"127.0.0.1:8443\" or \"[::1]:8443\"";
-        reader.parsed(value, expected, |text| text.parse().ok())
-    }
-
-    fn schema() -> Value {
-        json!({
-            "type": "string",
-            "pattern": r"^([0-9.]+|\[[0-9A-Fa-f:.]+(%[0-9]+)?\]):[0-9]+$",
-            "examples": ["127.0.0.1:8443", "[::]:8443"],
-        })
-    }
 }
 
 /// A network, or one address as a network of its own.
@@ -336,19 +289,48 @@ impl<T: FromToml> FromToml for Entries<T> {
     }
 }
 
-/// The text of an amount with its place.
+/// A text of 1 to `MOST` visible ASCII characters.
 #[derive(Debug, Clone)]
-pub(in crate::rules) struct Located(pub Spanned<String>);
+pub(in crate::rules) struct Visible<const MOST: usize>(pub Box<str>);
 
-impl FromToml for Located {
+impl<const MOST: usize> FromToml for Visible<MOST> {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        let text = reader.text(value, "an amount as a string, such as \"10000.00\"")?;
-        Some(Self(Spanned::new(value.span(), text.to_owned())))
+        let visible = |text: &str| (1..=MOST).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+        let expected = format!("1 to {MOST} visible ASCII characters");
+        reader.parsed(value, &expected, |text| visible(text).then(|| Self(text.into())))
     }
 
     fn schema() -> Value {
-        json!({ "type": "string", "pattern": AMOUNT, "examples": ["10000.00"] })
+        json!({ "type": "string", "pattern": "^[!-~]+$", "maxLength": MOST })
     }
+}
+
+/// How long a name that customers read may be, in characters.
+const LONGEST_NAME: usize = 100;
+
+/// A name that customers read.
+#[derive(Debug, Clone)]
+pub(in crate::rules) struct DisplayName(pub Box<str>);
+
+impl FromToml for DisplayName {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+        let expected = format!(
+            "1 to {LONGEST_NAME} characters that can be read: no control characters, and none that are invisible or change \
+             the order of others"
+        );
+        reader.parsed(value, &expected, |text| is_readable(text, LONGEST_NAME, &[]).then(|| Self(text.into())))
+    }
+
+    fn schema() -> Value {
+        json!({ "type": "string", "minLength": 1, "maxLength": LONGEST_NAME })
+    }
+}
+
+/// Whether people can read a text as it is meant: 1 to `most` characters, none that is invisible, controls or changes the
+/// order of others, but for those in `allowed`.
+pub(in crate::rules) fn is_readable(text: &str, most: usize, allowed: &[char]) -> bool {
+    let wrong = |c: char| (c.is_control() || deceives(c)) && !allowed.contains(&c);
+    !text.trim().is_empty() && text.chars().count() <= most && !text.contains(wrong)
 }
 
 /// `METHOD /path`.
@@ -360,25 +342,17 @@ pub(in crate::rules) struct Route {
     pub path: Box<str>,
 }
 
-impl FromToml for Route {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        const EXPECTED: &str = "a method and a path such as \"POST /api/v1/payin\": GET or POST, one space, and a path of \
-                                letters, digits and `-._~!$&'()*+,;=:@`, without query, percent-encoding and empty or dot \
-                                segments";
-        reader.parsed(value, EXPECTED, |text| {
-            let (method, path) = text.split_once(' ')?;
-            let method = match method {
-                "GET" => Method::GET,
-                "POST" => Method::POST,
-                _ => return None,
-            };
-            plain_path(path).then(|| Self { method, path: path.into() })
-        })
-    }
+const A_ROUTE: &str = "a method and a path such as \"POST /api/v1/payin\": GET or POST, one space, and a path of letters, \
+                       digits and `-._~!$&'()*+,;=:@`, without query, percent-encoding and empty or dot segments";
 
-    fn schema() -> Value {
-        json!({ "type": "string", "pattern": r"^(GET|POST) (/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?$", "maxLength": 260 })
-    }
+fn route(text: &str) -> Option<Route> {
+    let (method, path) = text.split_once(' ')?;
+    let method = match method {
+        "GET" => Method::GET,
+        "POST" => Method::POST,
+        _ => return None,
+    };
+    plain_path(path).then(|| Route { method, path: path.into() })
 }
 
 /// A path that has one spelling: it is compared with what is sent, byte by byte. A slash may end it.
@@ -389,24 +363,12 @@ fn plain_path(path: &str) -> bool {
     path.len() <= 255 && segments.is_some_and(|segments| segments.split('/').all(segment))
 }
 
-impl FromToml for HeaderName {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        reader.parsed(value, "a header name such as \"X-Signature\"", |text| {
-            Self::from_bytes(text.as_bytes()).ok().filter(|name| name.as_str().len() <= 128)
-        })
-    }
-
-    fn schema() -> Value {
-        json!({ "type": "string", "pattern": r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$", "examples": ["X-Signature"] })
-    }
-}
-
+/// Declares types that are read from texts: what is expected, how it is read, and what editors are shown.
 macro_rules! from_text {
-    ($($type:ty => $construct:path, $schema:tt;)*) => {$(
+    ($($type:ty, $expected:expr => $read:expr, $schema:tt;)*) => {$(
         impl FromToml for $type {
             fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-                let text = reader.text(value, "a string")?;
-                $construct(text).map_err(|invalid| reader.wrong(value.span(), invalid.reason())).ok()
+                reader.parsed(value, $expected, $read)
             }
 
             fn schema() -> Value {
@@ -417,9 +379,42 @@ macro_rules! from_text {
 }
 
 from_text! {
-    ShopCode => ShopCode::new, { "type": "string", "pattern": NAME };
-    Currency => Currency::new, { "type": "string", "pattern": CURRENCY, "examples": ["EUR", "KES"] };
-    BrowserUrl => BrowserUrl::new, { "type": "string", "pattern": WEB_URL, "maxLength": 2048 };
+    SocketAddr, "an IP address and port such as \"127.0.0.1:8443\" or \"[::1]:8443\"" => |text| text.parse().ok(), {
+        "type": "string",
+        "pattern": r"^([0-9.]+|\[[0-9A-Fa-f:.]+(%[0-9]+)?\]):[0-9]+$",
+        "examples": ["127.0.0.1:8443", "[::]:8443"],
+    };
+    HeaderName, "a header name such as \"X-Signature\"" => |text| text.parse().ok().filter(|_| text.len() <= 128), {
+        "type": "string",
+        "pattern": r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$",
+        "examples": ["X-Signature"],
+    };
+    Route, A_ROUTE => route, {
+        "type": "string", "pattern": r"^(GET|POST) (/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?$", "maxLength": 260,
+    };
+}
+
+/// Declares types of the domain, which say themselves what is wrong with a text.
+macro_rules! from_domain {
+    ($($type:ty, $expected:literal => $construct:path, $schema:tt;)*) => {$(
+        impl FromToml for $type {
+            fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+                let text = reader.text(value, $expected)?;
+                $construct(text).map_err(|invalid| reader.wrong(value.span(), invalid.reason())).ok()
+            }
+
+            fn schema() -> Value {
+                json!($schema)
+            }
+        }
+    )*};
+}
+
+from_domain! {
+    Amount, "an amount as a string, such as \"10000.00\"" => Amount::from_decimal_string, { "type": "string", "pattern": AMOUNT, "examples": ["10000.00"] };
+    ShopCode, "a string" => ShopCode::new, { "type": "string", "pattern": NAME };
+    Currency, "a string" => Currency::new, { "type": "string", "pattern": CURRENCY, "examples": ["EUR", "KES"] };
+    BrowserUrl, "a string" => BrowserUrl::new, { "type": "string", "pattern": WEB_URL, "maxLength": 2048 };
 }
 
 #[cfg(test)]

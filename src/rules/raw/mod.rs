@@ -20,11 +20,11 @@ use toml::de::{DeTable, DeValue};
 
 pub(crate) use leaf::duration;
 pub(super) use leaf::{
-    CURRENCY, Date, Entries, LANGUAGE_TAG, LONGER_THAN_ZERO, Lasting, List, Located, NAME, Prefix, Route, Size,
-    VISIBLE, WEB_URL,
+    CURRENCY, Date, DisplayName, Entries, LANGUAGE_TAG, Lasting, List, NAME, Prefix, Route, Size, Visible, WEB_URL,
+    is_readable,
 };
 pub(super) use schema::{Absent, Table};
-pub(super) use secret::{RawSecret, RawSecrets};
+pub(super) use secret::RawSecrets;
 pub(super) use words::{from_words, word};
 
 use super::problems::{FileId, Findings, Span, most_like, names_a_secret, nearest, quoted};
@@ -93,6 +93,11 @@ impl<T> Key<T> {
     /// Where the file says it.
     pub fn place(&self) -> Option<Span> {
         self.place.clone()
+    }
+
+    /// Whether the file says nothing about it.
+    pub const fn is_absent(&self) -> bool {
+        self.place.is_none() && !self.is_wrong
     }
 
     /// The value with its place, which for a default is the start of the file.
@@ -293,6 +298,10 @@ macro_rules! raw_table {
                         _ => reader.unknown_key(key, value, &[$(crate::rules::raw::raw_table!(@name $key $($name_of_key)?)),*]),
                     }
                 }
+                $(if crate::rules::raw::raw_table!(@absent $($absent)?).is_wrong() && raw.$key.is_absent() {
+                    let name = crate::rules::raw::raw_table!(@name $key $($name_of_key)?);
+                    reader.under(name, |reader| reader.wrong(value.span(), "is required"));
+                })*
                 Some(raw)
             }
 

@@ -13,6 +13,13 @@ pub(in crate::rules) enum Absent {
     Wrong,
 }
 
+impl Absent {
+    /// Whether a table is wrong without the key.
+    pub const fn is_wrong(self) -> bool {
+        matches!(self, Self::Wrong)
+    }
+}
+
 /// The schema of a table in the making.
 #[derive(Debug)]
 pub(in crate::rules) struct Table {

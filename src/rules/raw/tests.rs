@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::domain::{BrowserUrl, Currency, ShopCode};
-use crate::rules::compile::{Mode, ProviderKind, RawAccount, RawStatuses};
+use crate::rules::AccountRule;
+use crate::rules::compile::{Mode, ProviderKind, RawStatuses};
+use crate::rules::secret::SecretRef;
 use crate::rules::{Algorithm, CallbackStyle, Encoding, IdPolicy, TimestampFormat, UnknownFields};
 
 /// Whether a value, written as TOML, can be read.
@@ -48,13 +50,13 @@ fn leaves() -> Vec<Leaf> {
         leaf::<Prefix>(),
         leaf::<Date>(),
         leaf::<RawSecrets>(),
-        leaf::<List<RawSecret>>(),
+        leaf::<List<SecretRef>>(),
         leaf::<Route>(),
         leaf::<HeaderName>(),
         leaf::<ShopCode>(),
         leaf::<Currency>(),
         leaf::<BrowserUrl>(),
-        leaf::<RawAccount>(),
+        leaf::<AccountRule>(),
         leaf::<TimestampFormat>(),
         leaf::<Algorithm>(),
         leaf::<Encoding>(),
@@ -251,7 +253,7 @@ fn schemas_refuse_what_they_can() {
         (leaf::<ShopCode>(), vec!["\"\"", "\".a\"", "\"a/b\"", "\"a b\""]),
         (leaf::<Currency>(), vec!["\"EURO\"", "\"E1\"", "\"€\""]),
         (leaf::<BrowserUrl>(), vec!["\"example.com\"", "\"ftp://a\"", "\"https://a b\""]),
-        (leaf::<RawAccount>(), vec!["\"iban\"", "{}", "{ pattern = 1 }", "{ patern = \"a\" }", "[]"]),
+        (leaf::<AccountRule>(), vec!["\"iban\"", "{}", "{ pattern = 1 }", "{ patern = \"a\" }", "[]"]),
         (leaf::<Encoding>(), vec!["\"HEX\"", "\"\"", "1"]),
         (leaf::<RawStatuses>(), vec!["{ pending = \"a\" }", "1"]),
     ];

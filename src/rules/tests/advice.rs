@@ -35,91 +35,31 @@ fn merchants_that_nobody_can_use() {
     warns_of_merchant("api_keys = []\n[shops.s]\n", "1:12", "has no `[[api_keys]]`");
     warns_of_merchant(&format!("{key}{from}"), "1:1", "has no `[shops.<code>]` table");
     warns_of_merchant(&format!("{key}{from}[shops]\n"), "5:1", "has no `[shops.<code>]` table");
-    warns_of_merchant(&format!("{key}[shops.s]\n"), "2:7", "may be used from nowhere: it has no `allowed_ips`");
-    warns_of_merchant(&format!("{key}allowed_ips = []\n[shops.s]\n"), "4:15", "its `allowed_ips` is empty");
-    warns_of_merchant(&format!("{key}{from}shops = []\n[shops.s]\n"), "5:9", "may use no shop");
-}
-
-#[test]
-fn default_shops_that_take_nothing() {
-    let merchant = format!("default_shop = \"s\"\n{MERCHANT}");
-    warns_of_merchant(&format!("{merchant}payin = false\npayout = false\n"), "1:16", "for neither deposits nor");
-    let rules = Rules::small().with("shops/s.toml", format!("active = false\n{SHOP}"));
-    let warnings = rules.with("merchants/m.toml", &merchant).warnings();
-    assert!(warnings.len() == 1 && warnings[0].contains("`s` is switched off"), "{warnings:?}");
-    let barred = merchant.replace("[shops.s]", "shops = [\"t\"]\n[shops.t]\n[shops.s]");
-    let rules = Rules::small().with("shops/t.toml", SHOP).with("merchants/m.toml", &barred);
-    let warnings = rules.warnings();
-    assert!(warnings.len() == 1 && warnings[0].contains("none of the merchant's API keys"), "{warnings:?}");
-    let other = "[[api_keys]]\nkey = \"k2\"\nv2_secret = \"x\"\nallowed_ips = [\"::1\"]\n";
-    let rules = rules.with("merchants/m.toml", barred.replace("[shops.s]", &format!("{other}[shops.s]")));
-    assert_eq!(rules.warnings(), Vec::<String>::new(), "a key without `shops` may use all");
+    warns_of_merchant(&format!("{key}[shops.s]\n"), "2:7", "may be used from nowhere");
+    warns_of_merchant(&format!("{key}allowed_ips = []\n[shops.s]\n"), "4:15", "may be used from nowhere");
 }
 
 #[test]
 fn a_remote_engine_has_rules_of_its_own() {
-    let merchant = "default_shop = \"s\"\n[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\nallowed_ips = [\"::1\"]\n\
-                    shops = []\n[shops.s]\npayin = false\npayout = false\n";
+    let merchant = "[[api_keys]]\nkey = \"k\"\nv2_secret = \"x\"\nallowed_ips = [\"::1\"]\n";
     let rules = Rules::small().with("merchants/m.toml", merchant);
-    assert_eq!(rules.warnings().len(), 3);
+    assert_eq!(rules.warnings().len(), 1);
     let rules = rules.with("gateway.toml", "[engine]\nurl = \"https://v2.example\"\n");
     assert_eq!(rules.warnings(), Vec::<String>::new());
 }
 
 #[test]
-fn callbacks_that_go_nowhere() {
-    for url in ["https://127.0.0.1/cb", "https://10.1.2.3/cb", "https://[fd00::1]:8443/cb", "https://localhost/cb"] {
-        let merchant = format!("{MERCHANT}[v1]\ncallback_url = \"{url}\"\n");
-        warns_of_merchant(&merchant, "8:16", "is a loopback or private address");
-        let rules = Rules::small().with("merchants/m.toml", &merchant);
-        let rules = rules.with("gateway.toml", "[callbacks]\nallow_private_addresses = true\n");
-        assert_eq!(rules.warnings(), Vec::<String>::new(), "{url}");
-    }
-    let merchant = format!("{MERCHANT}[v1]\ncallback_url = \"https://acme.example/10.0.0.1\"\n");
-    assert_eq!(Rules::small().with("merchants/m.toml", merchant).warnings(), Vec::<String>::new());
-}
-
-#[test]
-fn gateways_that_cannot_work() {
+fn gateways_that_leave_a_door_open() {
     let gateway = |text: &str, place: &str, message: &str| warns("gateway.toml", text, place, message);
     gateway("[store]\nurl = \"postgres://u@h/db\"", "2:7", "`store.url` says sslmode=prefer, or nothing of it");
-    gateway("[pages]\nlink_lifetime = \"8d\"\n", "2:17", "is longer than `pages.return_lifetime`");
-    gateway("[pages]\nreturn_lifetime = \"5m\"\n", "2:19", "is longer than `pages.return_lifetime`");
-    gateway("[server]\nlisten = \"127.0.0.1:9090\"\n", "2:10", "are the same port");
-    gateway("[server]\nlisten = \"0.0.0.0:9090\"\n", "2:10", "are the same port");
-    gateway("[admin]\nlisten = \"127.0.0.1:8443\"\n", "2:10", "are the same port");
     let reached = "[server]\npublic_url = \"https://pay.example\"\n[callbacks]\nallow_private_addresses";
     gateway(&format!("{reached} = true\n"), "4:27", "could have this gateway call hosts of its own network");
     for host in ["localhost:8443", "LOCALHOST", "127.0.0.7", "[::1]:1"] {
         let local = format!("{reached} = true\n").replace("pay.example", host);
         assert_eq!(Rules::small().with("gateway.toml", local).warnings(), Vec::<String>::new(), "{host}");
     }
-    for fine in [
-        &format!("{reached} = false\n"),
-        "[server]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n",
-        "[server]\nlisten = \"127.0.0.2:9090\"\n",
-        "[pages]\nlink_lifetime = \"7d\"\n",
-    ] {
-        assert_eq!(Rules::small().with("gateway.toml", fine).warnings(), Vec::<String>::new(), "{fine}");
-    }
-}
-
-#[test]
-fn templates_that_read_what_is_never_defined() {
-    let dialect = |template: &str| format!("[replies]\nstatus = '''{template}'''\n");
-    let warns = |template: &str, place: &str, message: &str| {
-        warns("dialects/d.toml", &dialect(template), place, message);
-    };
-    warns("{\"id\": {{ externl_id|tojson }}}", "2:23", "reads `externl_id`, which is never defined (did you mean");
-    warns("{{ {'n': nothing_like_it|default(1)} }}", "2:22", "known here: account_number, amount,");
-    for fine in [
-        "{% set x = status %}{{ {'a': x, 'n': range(3)|length} }}",
-        "{{ {'a': account_number|default('none')} }}",
-        "{% for letter in status|list %}{% if loop.first %}{{ letter }}{% endif %}{% endfor %}",
-    ] {
-        let rules = Rules::small().with("dialects/d.toml", dialect(fine));
-        assert_eq!(rules.warnings(), Vec::<String>::new(), "{fine}");
-    }
+    let fine = format!("{reached} = false\n");
+    assert_eq!(Rules::small().with("gateway.toml", fine).warnings(), Vec::<String>::new());
 }
 
 #[test]
@@ -132,17 +72,17 @@ fn what_is_wrong_already_is_not_warned_of() {
     }
     for (right, wrong) in [("allowed_ips", "allowed_ip"), ("[[api_keys]]", "[[api_key]]"), ("[shops.s]", "[shop.s]")] {
         let refused = Rules::small().with("merchants/m.toml", MERCHANT.replace(right, wrong)).refused();
-        assert_eq!(refused.count(), 1, "{refused}");
+        assert_eq!(refused.len(), 1, "{refused}");
     }
     let merchant = MERCHANT.replace("[[api_keys]]", "[api_keys]");
-    assert_eq!(Rules::small().with("merchants/m.toml", merchant).refused().count(), 1);
+    assert_eq!(Rules::small().with("merchants/m.toml", merchant).refused().len(), 1);
 }
 
 #[test]
 fn a_file_that_cannot_be_read_is_no_missing_one() {
     let bytes = b"\xff";
     let merchant = format!("default_shop = \"s\"\n{MERCHANT}[v1]\ndialect = \"d\"\n");
-    let whole = |rules: Rules| rules.refused().count();
+    let whole = |rules: Rules| rules.refused().len();
     assert_eq!(whole(Rules::small().with("merchants/m.toml", &merchant).with("dialects/d.toml", bytes)), 1);
     assert_eq!(whole(Rules::small().with("shops/s.toml", bytes)), 1);
     assert_eq!(whole(Rules::small().with("shops/s.toml", "currency = \"EUR\n")), 1);
@@ -175,7 +115,7 @@ fn callbacks_are_given_up_before_they_are_forgotten() {
     let message = "`callbacks.forget_after` must not be shorter than";
     gateway("[callbacks]\ngive_up_after = \"8d\"\nforget_after = \"7d\"\n", "3:16", message);
     gateway("[callbacks]\ngive_up_after = \"91d\"\n", "2:17", message);
-    gateway("[callbacks]\nforget_after = \"6d\"\n", "2:16", "must be at least 7 days");
+    gateway("[callbacks]\nforget_after = \"6d\"\n", "2:16", r#"must be from "7d" to "3650d""#);
     Rules::small().with("gateway.toml", "[callbacks]\nforget_after = \"7d\"\n").load();
 }
 

@@ -313,7 +313,7 @@ fn whole_files_load_and_say_every_key() {
     }
     for kind in FileKind::ALL {
         for path in keys(kind).keys() {
-            let not_to_be_had = ["engine.legacy_url", "tls.client_ca"].contains(&path.as_str());
+            let not_to_be_had = path == "tls.client_ca";
             assert!(not_to_be_had || seen.contains(&(kind.as_str(), path.clone())), "{}: {path}", kind.as_str());
         }
     }
@@ -340,7 +340,6 @@ fn every_key_is_explained_by_examples_that_hold() {
 #[test]
 fn unsupported_words_are_not_offered() {
     assert_eq!(keys(FileKind::Merchant)["v1.mode"]["enum"], json!(["translate"]));
-    assert_eq!(keys(FileKind::Gateway)["engine.legacy_url"]["deprecated"], json!(true));
 }
 
 /// A document in which every key that has a default is said.
@@ -425,7 +424,6 @@ fn what_a_schema_can_know_is_refused_by_it() {
         (Gateway, "[store]\nurl = \"env:\"", "/store/url"),
         (Gateway, "[store]\nconnections = 201", "/store/connections"),
         (Gateway, "[store]\nkeys = []", "/store/keys"),
-        (Gateway, "[engine]\nlegacy_url = \"https://v1.example\"", "/engine/legacy_url"),
         (Gateway, "[engine]\nurl = \"embeded\"", "/engine/url"),
         (Gateway, "[engine]\ncallback_signature = { payload = \"body\" }", "/engine/callback_signature/payload"),
         (Gateway, "[clients]\ntrusted_proxies = [\"all\"]", "/clients/trusted_proxies/0"),
@@ -448,13 +446,6 @@ fn what_a_schema_can_know_is_refused_by_it() {
         (Shop, "currency = \"EUR\"", ""),
         (Shop, &shop("[provider]"), "/provider"),
         (Shop, &shop("[provider]\nkind = \"htp\""), "/provider/kind"),
-        (Shop, &shop("[provider]\nkind = \"http\""), "/provider"),
-        (
-            Shop,
-            &shop("[provider]\nkind = \"http\"\nurl = \"https://a\"\nsecret = \"s\"\ndelay = \"1s\""),
-            "/provider/delay",
-        ),
-        (Shop, &shop("[provider]\nkind = \"sandbox\"\ntimeout = \"1s\""), "/provider/timeout"),
         (Shop, &shop("payment_method = \"\"\n[provider]\nkind = \"sandbox\""), "/payment_method"),
         (Shop, &shop("[provider]\nkind = \"sandbox\"\n[payin]\nschema = \"a.toml\""), "/payin/schema"),
         (Shop, &shop("[provider]\nkind = \"sandbox\"\n[payout]\naccount = \"iban\""), "/payout/account"),

@@ -130,7 +130,7 @@ fn wrong_in_themselves() {
     dialect("[signature]\npayload = \"{body}{x}\"", "2:18", "unknown placeholder `{x}`; known are {timestamp}, ");
     dialect("[signature]\npayload = '''\n{Method}\n{body}'''", "3:1", "(did you mean `{method}`?)");
     dialect("[signature]\npayload = \"\\u007Bx}{body}\"", "2:11", "unknown placeholder `{x}`");
-    dialect("[signature]\nwindow = \"0s\"", "2:10", "must be longer than 0");
+    dialect("[signature]\nwindow = \"0s\"", "2:10", "must be from \"1ms\" to");
     dialect("[signature]\nalgorithm = \"md5\"", "2:13", "must be `hmac-sha256` or `hmac-sha512`");
     dialect("[routes]\npayin = \"PUT /x\"", "2:9", "must be a method and a path");
     dialect("[routes]\npayin = \"GET /x\"", "2:9", "`routes.payin` must be a POST route");

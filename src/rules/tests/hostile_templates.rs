@@ -21,7 +21,7 @@ fn refused(reply: &str, source: &str, reason: &str, at: &str) {
     let problem = problems.iter().next().unwrap();
     let message = problem.message.as_str();
     let short = source.get(..200).unwrap_or(source);
-    assert!(problems.count() == 1 && message.contains(reason), "{short}: {problems}");
+    assert!(problems.len() == 1 && message.contains(reason), "{short}: {problems}");
     let line = source.lines().nth(problem.place.start.0.saturating_sub(3)).unwrap_or_default();
     let found: String = line.chars().skip(problem.place.start.1 - 1).collect();
     assert!(found.starts_with(at), "{short}: {message} at {found}");

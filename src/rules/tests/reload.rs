@@ -29,7 +29,7 @@ fn all_or_nothing() {
     rules.put("merchants/m.toml", "nmae = 1");
     rules.put("merchants/n.toml", MERCHANT.replace("\"k\"", "\"n\""));
     let ReloadOutcome::Refused(problems) = live.reload() else { panic!("the rules are wrong") };
-    assert_eq!(problems.count(), 1);
+    assert_eq!(problems.len(), 1);
     assert!(Arc::ptr_eq(&first, &live.current()), "the last good set keeps serving");
     assert!(live.last_error().unwrap().to_string().contains("did you mean `name`?"));
     rules.put("merchants/m.toml", MERCHANT);

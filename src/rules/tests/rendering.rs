@@ -93,7 +93,7 @@ fn of_odd_lines() {
 
 #[test]
 fn colours_are_for_terminals() {
-    let rules = Rules::small().with("gateway.toml", "[limits]\nbody = 0\n[pages]\nlink_lifetime = \"8d\"\n");
+    let rules = Rules::small().with("gateway.toml", "[server]\npublic_url = \"https://pay.example\"\n[limits]\nbody = 0\n[callbacks]\nallow_private_addresses = true\n");
     let refused = rules.refused();
     let problems: Vec<&Problem> = refused.iter().collect();
     let [error, warning] = problems.as_slice() else { panic!("{refused}") };

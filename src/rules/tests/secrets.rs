@@ -160,7 +160,7 @@ fn never_appear_in_problems() {
         ("merchants/m.toml", "api_keys = \"\"\"TOPSECRET\"\"\""),
         ("gateway.toml", "[server]\npublic_url = \"https://u:TOPSECRET@h\""),
         ("gateway.toml", "[engine]\nurl = \"https://u:TOPSECRET@h\""),
-        ("gateway.toml", "[engine]\nlegacy_url = 'https://TOPSECRET@h/x@y'"),
+        ("gateway.toml", "[engine]\nurl = 'https://TOPSECRET@h/x@y'"),
         ("gateway.toml", "[engine]\nurl = \"https://u:TOPSECRET@h"),
     ];
     for (name, text) in files {

@@ -1,12 +1,10 @@
 //! Signing payloads and reply templates.
 
-use std::collections::BTreeSet;
-
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde_json::Value;
 
+use super::render_bounded;
 use super::samples::samples;
-use crate::rules::dialect::render_bounded;
 use crate::rules::problems::{Span, did_you_mean, quoted};
 use crate::rules::{Replies, Segment, StatusWords};
 
@@ -33,7 +31,7 @@ const TEMPLATE_FUEL: u64 = 200_000;
 /// # Errors
 /// Every placeholder that is unknown, up to a brace that has no other, and a score at most; or that the body is not
 /// covered.
-pub(super) fn payload(text: &str) -> Result<Vec<Segment>, Vec<TemplateProblem>> {
+pub(in crate::rules) fn payload(text: &str) -> Result<Vec<Segment>, Vec<TemplateProblem>> {
     let mut segments = Vec::new();
     let mut problems = Vec::new();
     let mut literal = String::new();
@@ -90,7 +88,7 @@ fn placeholder(name: &str, at: Span) -> Result<Segment, TemplateProblem> {
 
 /// An environment for reply templates: values are written as JSON, an undefined one is an error wherever it is used, and
 /// the steps are bounded.
-pub(super) fn environment() -> Environment<'static> {
+pub(in crate::rules) fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Json);
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -102,7 +100,7 @@ pub(super) fn environment() -> Environment<'static> {
 
 /// What is wrong with a signing payload or a reply template.
 #[derive(Debug)]
-pub(super) struct TemplateProblem {
+pub(in crate::rules) struct TemplateProblem {
     /// Half a sentence after the key's name.
     pub reason: String,
     /// Where in the text, when that is known.
@@ -115,7 +113,7 @@ pub(super) struct TemplateProblem {
 ///
 /// # Errors
 /// It does not compile, fails for values that it will be given, or renders something else than JSON.
-pub(super) fn add_reply(
+pub(in crate::rules) fn add_reply(
     environment: &mut Environment<'static>,
     name: &'static str,
     source: &str,
@@ -170,34 +168,6 @@ fn deepest_brackets(source: &str) -> usize {
         deepest = deepest.max(depth);
     }
     deepest
-}
-
-/// The names that a template reads and that are none of the values it gets: they are never defined. Filters and tests take
-/// those without a word.
-pub(super) fn unknown_of_reply(environment: &Environment<'_>, name: &str, words: &StatusWords) -> Vec<TemplateProblem> {
-    let Ok(template) = environment.get_template(name) else { return Vec::new() };
-    let functions: Vec<&str> = environment.globals().map(|(name, _)| name).collect();
-    let samples = samples(name, words);
-    let members = samples.iter().filter_map(Value::as_object).flat_map(serde_json::Map::keys);
-    let values: BTreeSet<&str> = members.map(String::as_str).collect();
-    let undeclared = on_deep_stack(|| template.undeclared_variables(false)).unwrap_or_default();
-    let mut read: Vec<String> = undeclared.into_iter().collect();
-    read.retain(|read| !values.contains(read.as_str()) && !functions.contains(&read.as_str()));
-    read.sort_unstable();
-    let known = values.iter().copied().collect::<Vec<_>>().join(", ");
-    let problem = |read: String| TemplateProblem {
-        at: whole_word(template.source(), &read),
-        suggestion: did_you_mean(&read, values.iter().copied()).or_else(|| Some(format!("known here: {known}"))),
-        reason: format!("reads {}, which is never defined", quoted(&read)),
-    };
-    read.into_iter().map(problem).collect()
-}
-
-/// Where a word stands first that is no part of a longer one.
-fn whole_word(text: &str, word: &str) -> Option<Span> {
-    let part = |next: Option<char>| next.is_some_and(|next| next.is_alphanumeric() || next == '_');
-    let mut found = text.match_indices(word).map(|(at, _)| at..at + word.len());
-    found.find(|at| !part(text[..at.start].chars().next_back()) && !part(text[at.end..].chars().next()))
 }
 
 fn tried(environment: &Environment<'_>, name: &str, samples: &[Value]) -> Result<(), TemplateProblem> {
