@@ -33,8 +33,6 @@ mod tests;
 mod validity;
 mod watch;
 
-#[cfg(test)]
-pub(crate) use compile::pages::built_in as built_in_pages;
 pub use describe::{FileKind, file_schema};
 #[cfg(test)]
 pub(crate) use dialect::samples::samples as reply_samples;
@@ -46,7 +44,7 @@ pub use merchant::{
     AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
 };
 #[cfg(test)]
-pub(crate) use pages::Brand;
+pub(crate) use pages::{Brand, built_in_pages};
 pub use pages::{Language, PageState, Pages, TextDirection};
 pub(crate) use postgres::host_and_port;
 pub use postgres::{PostgresTls, PostgresUrl};

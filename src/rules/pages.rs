@@ -1,5 +1,6 @@
 //! What customers' pages are made of: one stylesheet, texts in several languages, and an operator's brand.
 
+pub(super) mod languages;
 pub(super) mod tag;
 
 use std::fmt;
@@ -195,6 +196,12 @@ impl Pages {
     pub fn logo(&self) -> Option<&str> {
         self.logo.as_deref()
     }
+}
+
+/// The pages that are there without any file.
+#[cfg(test)]
+pub(crate) fn built_in_pages() -> Pages {
+    Pages::new(languages::languages(&[], languages::FIRST), &Brand::default())
 }
 
 /// The rules that put an accent colour in place of the stylesheet's. By dark it is as much lighter as can be read there.

@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::{BUILT_IN_DIALECT, Context, Here};
 use crate::rules::dialect::template::{TemplateProblem, add_reply, environment, payload};
-use crate::rules::files::{Role, RuleFile};
+use crate::rules::files::Role;
 use crate::rules::problems::{FileId, Span};
 use crate::rules::raw::{Field, Key, Lasting, Route, from_words, raw_table};
 use crate::rules::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
@@ -167,21 +167,11 @@ impl RawSignature {
     }
 }
 
-/// Where the keys of a dialect's file are, for problems between dialects.
-#[derive(Debug, Default)]
-pub(super) struct DialectPlaces {
-    /// The file; `None`: built in.
-    pub file: Option<FileId>,
-    /// Of routes that the file names.
-    pub routes: HashMap<Endpoint, Span>,
-    /// Of the headers of the API key, the signature and the timestamp, where the file names them.
-    pub headers: [Option<Span>; 3],
-}
-
-/// All dialects, and where their keys are.
+/// All dialects.
 pub(super) struct Dialects {
     pub compiled: HashMap<Box<str>, Option<Arc<Dialect>>>,
-    pub places: HashMap<Box<str>, DialectPlaces>,
+    /// Of those that have a file: that, and where it names the headers of the API key, the signature and the timestamp.
+    pub headers: HashMap<Box<str>, (FileId, [Option<Span>; 3])>,
 }
 
 /// The first part of paths that belong to the gateway itself (contract section 1).
@@ -196,37 +186,28 @@ const OF_HTTP: &str = "accept accept-encoding cache-control connection content-e
 
 impl Context<'_> {
     pub(super) fn dialects(&mut self) -> Dialects {
-        let mut dialects = Dialects { compiled: HashMap::new(), places: HashMap::new() };
+        let mut dialects = Dialects { compiled: HashMap::new(), headers: HashMap::new() };
         for (role, file) in self.files {
             let Role::Dialect(name) = role else { continue };
-            let (dialect, places) = self.dialect_file(name, file);
-            dialects.places.insert(name.as_str().into(), places);
+            let dialect = self.read::<RawDialect>(file).and_then(|(here, raw)| {
+                dialects.headers.insert(name.as_str().into(), (here.file, raw.signature.headers().map(Key::place)));
+                self.dialect(here, name, &raw).map(Arc::new)
+            });
             dialects.compiled.insert(name.as_str().into(), dialect);
         }
         if !dialects.compiled.contains_key(BUILT_IN_DIALECT) {
             // As an empty file would have it.
             let path = Path::new("dialects/v1.toml");
             let here = Here { file: self.findings.file(path, ""), path };
-            let built_in = self.dialect(here, BUILT_IN_DIALECT, &RawDialect::default(), &mut DialectPlaces::default());
-            dialects.places.insert(BUILT_IN_DIALECT.into(), DialectPlaces::default());
+            let built_in = self.dialect(here, BUILT_IN_DIALECT, &RawDialect::default());
             dialects.compiled.insert(BUILT_IN_DIALECT.into(), built_in.map(Arc::new));
         }
         dialects
     }
 
-    fn dialect_file(&mut self, name: &str, file: &RuleFile) -> (Option<Arc<Dialect>>, DialectPlaces) {
-        let mut places = DialectPlaces::default();
-        let dialect = self.read::<RawDialect>(file).and_then(|(here, raw)| {
-            places.file = Some(here.file);
-            self.dialect(here, name, &raw, &mut places).map(Arc::new)
-        });
-        (dialect, places)
-    }
-
-    fn dialect(&mut self, here: Here<'_>, name: &str, raw: &RawDialect, places: &mut DialectPlaces) -> Option<Dialect> {
-        places.headers = raw.signature.headers().map(Key::place);
+    fn dialect(&mut self, here: Here<'_>, name: &str, raw: &RawDialect) -> Option<Dialect> {
         let signature = self.recipe(here, &raw.signature);
-        let routes = self.own_routes(here, &raw.routes, places);
+        let routes = self.own_routes(here, &raw.routes);
         let statuses = self.statuses(here, &raw.statuses);
         let replies = self.replies(here, &raw.replies, &statuses);
         Some(Dialect {
@@ -288,12 +269,7 @@ impl Context<'_> {
         payload(text).map_err(|problems| problems.into_iter().for_each(note)).ok()
     }
 
-    fn own_routes(
-        &mut self,
-        here: Here<'_>,
-        raw: &RawRoutes,
-        places: &mut DialectPlaces,
-    ) -> Vec<(Endpoint, Method, Box<str>)> {
+    fn own_routes(&mut self, here: Here<'_>, raw: &RawRoutes) -> Vec<(Endpoint, Method, Box<str>)> {
         let given = [
             (Endpoint::Payin, &raw.payin),
             (Endpoint::Payout, &raw.payout),
@@ -309,16 +285,13 @@ impl Context<'_> {
                 continue;
             }
             if let Some(at) = key.place() {
-                places.routes.insert(endpoint, at.clone());
                 self.check_route(here, endpoint, key, at);
             }
             let route = Route::clone(key);
-            if let Some((other, ..)) =
-                routes.iter().find(|(_, method, path)| (method, path) == (&route.method, &route.path))
-            {
-                let span = key.place().or_else(|| places.routes.get(other).cloned());
+            let same = |other: &&(Endpoint, &Key<Route>)| !other.1.is_wrong && **other.1 == route;
+            if let Some((other, earlier)) = given.iter().take_while(|other| other.0 != endpoint).find(same) {
                 let message = format!("`routes.{}` is the same as `routes.{}`", endpoint.as_str(), other.as_str());
-                self.problem(here, span.unwrap_or(0..0), message);
+                self.problem(here, key.place().or(earlier.place()).unwrap_or_default(), message);
             }
             routes.push((endpoint, route.method, route.path));
         }

@@ -8,7 +8,7 @@ mod gateway;
 pub(super) mod lists;
 mod merchant;
 mod page_texts;
-pub(crate) mod pages;
+mod pages;
 mod provider;
 mod routes;
 pub(super) mod secrets;
@@ -34,6 +34,7 @@ pub(super) use self::{dialect::RawStatuses, merchant::Mode, provider::ProviderKi
 use super::elsewhere::Elsewhere;
 use super::files::{RuleFile, RuleFiles, version};
 use super::pages::Brand;
+use super::pages::languages::FIRST;
 use super::problems::{FileId, Findings, Span, did_you_mean};
 use super::raw::{self, FromToml, Reader, raw_table};
 use super::{Dialect, EngineRules, KeyEntry, Quota, RuleSet, Shop};
@@ -148,13 +149,13 @@ pub(super) fn compile(task: &Task<'_>, elsewhere: &mut Elsewhere, findings: &mut
     context.decides = gateway.as_ref().is_some_and(|gateway| gateway.engine == EngineRules::Embedded);
     let pages = match &gateway {
         Some(gateway) => context.customers_pages(&gateway.pages.language, &gateway.pages.brand),
-        None => context.customers_pages(pages::FIRST, &Brand::default()),
+        None => context.customers_pages(FIRST, &Brand::default()),
     };
     let dialects = context.dialects();
     let shops = context.shops();
     let parts = Parts { shops, dialects: dialects.compiled };
     let merchants = context.merchants(&parts);
-    let v1_routes = context.routes(&parts, &dialects.places, &merchants);
+    let v1_routes = context.routes(&parts, &dialects.headers, &merchants);
     let Context { elsewhere, findings, .. } = context;
     gateway.filter(|_| !findings.refuse()).map(|gateway| RuleSet {
         version: version(directory, files, elsewhere.public()),

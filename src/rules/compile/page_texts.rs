@@ -1,27 +1,12 @@
 //! `pages/<language tag>.toml`: what customers read in a language.
 
-use std::sync::LazyLock;
-
 use serde_json::{Map, Value, json};
 use toml::Spanned;
 use toml::de::DeValue;
 
 use crate::domain::deceives;
+use crate::rules::pages::languages::KNOWN;
 use crate::rules::raw::{Absent, FromToml, Reader, Table, is_readable, word};
-
-/// The texts of the language that has every one, as TOML.
-pub(super) const ENGLISH: &str = include_str!("../pages/en.toml");
-
-/// What a file may hold: the settings and the tables of texts that the English one has, and a hint for every page.
-pub(super) static KNOWN: LazyLock<toml::Table> = LazyLock::new(|| {
-    let mut known: toml::Table = ENGLISH.parse().unwrap_or_default();
-    for (_, table) in known.iter_mut().filter(|(name, _)| !["labels", "actions"].contains(&name.as_str())) {
-        if let Some(page) = table.as_table_mut() {
-            page.entry("hint").or_insert_with(|| "none".into());
-        }
-    }
-    known
-});
 
 /// How long a text may be, in characters.
 const LONGEST_TEXT: usize = 500;
@@ -40,7 +25,7 @@ pub(in crate::rules) struct RawTexts(pub Map<String, Value>);
 impl FromToml for RawTexts {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
         members(&KNOWN, value, reader, |name, value, reader| match KNOWN.get(name) {
-            Some(toml::Value::Table(known)) => members(known, value, reader, text),
+            Some(Value::Object(known)) => members(known, value, reader, text),
             _ if name == "direction" => word(value, reader, &[("ltr", "ltr"), ("rtl", "rtl")]).map(Value::from),
             _ => separator(name, value, reader),
         })
@@ -57,7 +42,7 @@ impl FromToml for RawTexts {
         ]);
         for (name, english) in &*KNOWN {
             let schema = match (english, name.as_str()) {
-                (toml::Value::Table(keys), _) => table_schema(keys),
+                (Value::Object(keys), _) => table_schema(keys),
                 (_, "direction") => json!({ "type": "string", "enum": ["ltr", "rtl"] }),
                 (_, "decimal") => json!({ "type": "string", "minLength": 1, "maxLength": LONGEST_SEPARATOR }),
                 _ => json!({ "type": "string", "maxLength": LONGEST_SEPARATOR }),
@@ -76,10 +61,11 @@ impl FromToml for RawTexts {
     }
 }
 
-fn table_schema(keys: &toml::Table) -> Value {
+fn table_schema(keys: &Map<String, Value>) -> Value {
     let mut texts = Table::new(&[]);
     for (name, english) in keys {
         let schema = json!({ "type": "string", "minLength": 1, "maxLength": LONGEST_TEXT });
+        let english = english.as_str().unwrap_or("none");
         let about = format!("1 to {LONGEST_TEXT} characters. English: {english}");
         texts.key(name, &[&about], schema, Absent::Unsaid);
     }
@@ -88,7 +74,7 @@ fn table_schema(keys: &toml::Table) -> Value {
 
 /// Reads a table's members, none but those that are known.
 fn members(
-    known: &toml::Table,
+    known: &Map<String, Value>,
     value: &Spanned<DeValue<'_>>,
     reader: &mut Reader<'_>,
     read: impl Fn(&str, &Spanned<DeValue<'_>>, &mut Reader<'_>) -> Option<Value>,

@@ -1,6 +1,6 @@
 //! `pages/`: what customers' pages are made of, and what stands in for files that are not there.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,47 +8,19 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 
 use super::gateway::RawPages;
-use super::page_texts::{ENGLISH, KNOWN, RawTexts};
+use super::page_texts::RawTexts;
 use super::{Context, Here};
 use crate::rules::color::{Color, LEAST_CONTRAST};
 use crate::rules::elsewhere::Content;
 use crate::rules::files::{Role, RuleFile};
-use crate::rules::pages::tag::{canonical, shortened};
-use crate::rules::pages::{Brand, LIGHT_FIELD, Language, Pages, TextDirection};
-use crate::rules::problems::{Findings, did_you_mean, quoted};
-use crate::rules::raw::{self, Key};
-
-/// The language for customers who ask for none of the others, unless the rules name another one. It has every text, so
-/// that it can stand in for any.
-pub(super) const FIRST: &str = "en";
-
-/// The languages that are there without any file.
-const LANGUAGES: &[(&str, &str)] = &[
-    ("en", ENGLISH),
-    ("ar", include_str!("../pages/ar.toml")),
-    ("de", include_str!("../pages/de.toml")),
-    ("es", include_str!("../pages/es.toml")),
-    ("fr", include_str!("../pages/fr.toml")),
-];
+use crate::rules::pages::languages::{BUILT_IN, FIRST, languages};
+use crate::rules::pages::tag::canonical;
+use crate::rules::pages::{Brand, LIGHT_FIELD, Pages};
+use crate::rules::problems::{did_you_mean, quoted};
+use crate::rules::raw::Key;
 
 /// The largest logo, in bytes: it is part of every page.
 const LARGEST_LOGO: u64 = 64 << 10;
-
-/// The built-in languages' texts, by tag.
-static TEXTS: LazyLock<Vec<(&str, RawTexts)>> = LazyLock::new(|| {
-    let read = |(tag, text): &(&'static str, &str)| {
-        let mut findings = Findings::default();
-        let file = findings.file(std::path::Path::new(tag), *text);
-        (*tag, raw::read(text, file, &mut findings).unwrap_or_default())
-    };
-    LANGUAGES.iter().map(read).collect()
-});
-
-/// The pages that are there without any file.
-#[cfg(test)]
-pub(crate) fn built_in() -> Pages {
-    Pages::new(languages(&[], FIRST), &Brand::default())
-}
 
 impl Context<'_> {
     /// What `pages.language` means: the tag of a language that is there.
@@ -59,7 +31,7 @@ impl Context<'_> {
             Role::PageTexts(name) => Some(name.as_str()),
             _ => None,
         });
-        let mut known: Vec<&str> = LANGUAGES.iter().map(|(tag, _)| *tag).chain(files).collect();
+        let mut known: Vec<&str> = BUILT_IN.iter().map(|(tag, _)| *tag).chain(files).collect();
         known.sort_unstable();
         known.dedup();
         if known.iter().any(|known| known.eq_ignore_ascii_case(named)) {
@@ -77,7 +49,7 @@ impl Context<'_> {
     /// What customers' pages are made of: `first` is the language for customers who ask for none of the others.
     pub(super) fn customers_pages(&mut self, first: &str, brand: &Brand) -> Pages {
         let files = self.files;
-        let texts: Vec<(String, RawTexts)> =
+        let texts: Vec<(String, Map<String, Value>)> =
             files.iter().filter_map(|(role, file)| self.page_texts(role, file)).collect();
         let languages = languages(&texts, first);
         for language in languages.iter().filter(|language| language.decimal == language.group) {
@@ -144,7 +116,7 @@ impl Context<'_> {
     }
 
     /// The texts of a language's file, by its tag.
-    fn page_texts(&mut self, role: &Role, file: &RuleFile) -> Option<(String, RawTexts)> {
+    fn page_texts(&mut self, role: &Role, file: &RuleFile) -> Option<(String, Map<String, Value>)> {
         let Role::PageTexts(name) = role else { return None };
         let (here, raw) = self.read::<RawTexts>(file)?;
         let Some(tag) = canonical(name) else {
@@ -161,47 +133,10 @@ impl Context<'_> {
             self.problem(here, 0..0, message);
             return None;
         }
-        Some((tag, raw))
+        Some((tag, raw.0))
     }
 }
 
 fn data_uri(kind: &str, bytes: &[u8]) -> Box<str> {
     format!("data:{kind};base64,{}", STANDARD.encode(bytes)).into()
-}
-
-/// All languages, those of files and those that are built in, `first` before the others.
-fn languages(files: &[(String, RawTexts)], first: &str) -> Vec<Language> {
-    let built_in = |tag: &str| TEXTS.iter().find(|(known, _)| *known == tag).map(|(_, texts)| texts);
-    let tags = TEXTS.iter().map(|(tag, _)| *tag).chain(files.iter().map(|(tag, _)| tag.as_str()));
-    let mut tags: Vec<&str> = tags.collect();
-    tags.sort_by_key(|tag| (*tag != first, *tag));
-    tags.dedup();
-    let language = |tag: &str| {
-        let own = files.iter().find(|(known, _)| known == tag).map(|(_, texts)| texts);
-        // What a region's file leaves out is as in its language, where that is built in.
-        let near = shortened(tag).find_map(built_in);
-        let sources: Vec<&RawTexts> = own.into_iter().chain(near).chain(built_in(FIRST)).collect();
-        composed(tag, &sources)
-    };
-    tags.into_iter().map(language).collect()
-}
-
-/// A language of what the first of some sources has for each key.
-fn composed(tag: &str, sources: &[&RawTexts]) -> Language {
-    // A hint that no source has is null in the pages' templates.
-    let mut texts = Map::new();
-    for (name, page) in KNOWN.iter().filter_map(|(name, page)| Some((name, page.as_table()?))) {
-        let none: Map<_, _> = page.keys().map(|key| (key.clone(), Value::Null)).collect();
-        texts.insert(name.clone(), none.into());
-    }
-    for (name, value) in sources.iter().rev().flat_map(|source| &source.0) {
-        match (texts.get_mut(name), value) {
-            (Some(Value::Object(texts)), Value::Object(own)) => texts.extend(own.clone()),
-            _ => drop(texts.insert(name.clone(), value.clone())),
-        }
-    }
-    let [direction, decimal, group] = ["direction", "decimal", "group"]
-        .map(|name| texts.remove(name).and_then(|value| value.as_str().map(Box::<str>::from)).unwrap_or_default());
-    let direction = if &*direction == "rtl" { TextDirection::Rtl } else { TextDirection::Ltr };
-    Language { tag: tag.into(), direction, decimal, group, texts: texts.into() }
 }

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::dialect::DialectPlaces;
 use super::{BUILT_IN_DIALECT, Context, Parts};
 use crate::domain::MerchantId;
-use crate::rules::problems::quoted;
-use crate::rules::{Dialect, Endpoint, Merchant, Recipe, V1Route};
+use crate::rules::problems::{FileId, Span, quoted};
+use crate::rules::{Dialect, Merchant, Recipe, V1Route};
 
 impl Context<'_> {
     /// The table of v1 paths. Dialects that share a route must share the names of the headers that are read before the
@@ -15,14 +14,13 @@ impl Context<'_> {
     pub(super) fn routes(
         &mut self,
         parts: &Parts,
-        places: &HashMap<Box<str>, DialectPlaces>,
+        headers: &HashMap<Box<str>, (FileId, [Option<Span>; 3])>,
         merchants: &HashMap<MerchantId, Arc<Merchant>>,
     ) -> HashMap<Box<str>, Vec<V1Route>> {
         let used = |name: &str| merchants.values().any(|merchant| &*merchant.v1.dialect.name == name);
-        let written = |name: &str| places.get(name).is_some_and(|places| places.file.is_some());
         let alone = parts.dialects.len() == 1;
         // The built-in dialect that nobody wrote down and nobody uses takes no paths from the others.
-        let serves = |name: &str| name != BUILT_IN_DIALECT || alone || written(name) || used(name);
+        let serves = |name: &str| name != BUILT_IN_DIALECT || alone || headers.contains_key(name) || used(name);
         let dialects: BTreeMap<&str, &Arc<Dialect>> = parts
             .dialects
             .iter()
@@ -43,7 +41,7 @@ impl Context<'_> {
                     });
                     continue;
                 };
-                if let Some((other, shared)) = route.endpoints.first()
+                if let Some((other, _)) = route.endpoints.first()
                     && let Some(first) = dialects.get(&**other)
                     && let Some(different) = different_header(&first.signature, &dialect.signature)
                     && conflicts.insert((other.clone(), *name))
@@ -54,34 +52,17 @@ impl Context<'_> {
                         quoted(other),
                         quoted(name)
                     );
-                    let endpoints = [(*name, *endpoint), (&**other, *shared)];
-                    self.route_problem(places, endpoints, different, message);
+                    // At the header of one of the two files, else at the beginning of one.
+                    let files = || [*name, other].into_iter().filter_map(|name| headers.get(name));
+                    let place = files().find_map(|(file, at)| Some((*file, at[different].clone()?)));
+                    if let Some((file, span)) = place.or_else(|| files().map(|(file, _)| (*file, 0..0)).next()) {
+                        self.findings.add(file, span, message);
+                    }
                 }
                 route.endpoints.push(((*name).into(), *endpoint));
             }
         }
         table
-    }
-
-    /// Points at what a file of the two dialects says of the route, else of the header that differs.
-    fn route_problem(
-        &mut self,
-        places: &HashMap<Box<str>, DialectPlaces>,
-        endpoints: [(&str, Endpoint); 2],
-        header: usize,
-        message: String,
-    ) {
-        let files = || {
-            let known = endpoints.iter().filter_map(|(name, endpoint)| Some((places.get(*name)?, endpoint)));
-            known.filter_map(|(of, endpoint)| Some((of.file?, of, endpoint)))
-        };
-        let place = files()
-            .find_map(|(file, of, endpoint)| Some((file, of.routes.get(endpoint)?.clone())))
-            .or_else(|| files().find_map(|(file, of, _)| Some((file, of.headers.get(header)?.clone()?))))
-            .or_else(|| files().map(|(file, ..)| (file, 0..0)).next());
-        if let Some((file, span)) = place {
-            self.findings.add(file, span, message);
-        }
     }
 }
 

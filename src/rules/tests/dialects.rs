@@ -59,7 +59,7 @@ fn that_share_routes_share_headers() {
     spoken(elsewhere.to_owned()).load();
     // One path for two endpoints is shared too.
     spoken(elsewhere.replace("GET /a/b", "GET /api/v1/transactions"))
-        .one_problem("dialects/d.toml:8:11", "so that their `[signature]` must name the same headers");
+        .one_problem("dialects/d.toml:2:13", "so that their `[signature]` must name the same headers");
     spoken(elsewhere.replace("GET /a/b", "GET /api/v1/transactions").replace("\"At\"", "\"x-TIMESTAMP\"")).load();
     // With different methods it is not.
     let rules = spoken(elsewhere.replace("GET /a/b", "GET /api/v1/payin")).load();

@@ -1,0 +1,72 @@
+//! The languages that are built in, and how an operator's texts are put over theirs.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+use super::tag::shortened;
+use super::{Language, TextDirection};
+
+/// The language for customers who ask for none of the others, unless the rules name another one. It has every text, so
+/// that it can stand in for any.
+pub(in crate::rules) const FIRST: &str = "en";
+
+/// The settings and tables of texts of each language that is there without any file, by tag.
+pub(in crate::rules) static BUILT_IN: LazyLock<Vec<(&str, Map<String, Value>)>> = LazyLock::new(|| {
+    let languages = [
+        (FIRST, include_str!("en.toml")),
+        ("ar", include_str!("ar.toml")),
+        ("de", include_str!("de.toml")),
+        ("es", include_str!("es.toml")),
+        ("fr", include_str!("fr.toml")),
+    ];
+    languages.map(|(tag, text)| (tag, toml::from_str(text).unwrap_or_default())).into()
+});
+
+/// What a language may have: the settings and tables of texts that English has, and a hint for every page.
+pub(in crate::rules) static KNOWN: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+    let mut known = BUILT_IN[0].1.clone();
+    for page in known.values_mut().filter_map(Value::as_object_mut).filter(|table| table.contains_key("title")) {
+        page.entry("hint").or_insert(Value::Null);
+    }
+    known
+});
+
+/// Every text, and none of them there.
+static NONE: LazyLock<Map<String, Value>> = LazyLock::new(|| {
+    let mut none = KNOWN.clone();
+    none.values_mut().filter_map(Value::as_object_mut).flat_map(Map::values_mut).for_each(|text| *text = Value::Null);
+    none
+});
+
+/// Returns all languages, those of files and those that are built in, `first` before the others.
+pub(in crate::rules) fn languages(files: &[(String, Map<String, Value>)], first: &str) -> Vec<Language> {
+    let built_in = |tag: &str| BUILT_IN.iter().find(|(known, _)| *known == tag).map(|(_, texts)| texts);
+    let tags = BUILT_IN.iter().map(|(tag, _)| *tag).chain(files.iter().map(|(tag, _)| tag.as_str()));
+    let mut tags: Vec<&str> = tags.collect();
+    tags.sort_by_key(|tag| (*tag != first, *tag));
+    tags.dedup();
+    let language = |tag: &str| {
+        let own = files.iter().find(|(known, _)| known == tag).map(|(_, texts)| texts);
+        // What a region's file leaves out is as in its language, where that is built in.
+        let near = shortened(tag).find_map(built_in);
+        let sources: Vec<_> = own.into_iter().chain(near).chain(built_in(FIRST)).collect();
+        composed(tag, &sources)
+    };
+    tags.into_iter().map(language).collect()
+}
+
+/// A language of what the first of some sources has for each key. A hint that none has is null.
+fn composed(tag: &str, sources: &[&Map<String, Value>]) -> Language {
+    let mut texts = NONE.clone();
+    for (name, value) in sources.iter().rev().copied().flatten() {
+        match (texts.get_mut(name), value) {
+            (Some(Value::Object(texts)), Value::Object(own)) => texts.extend(own.clone()),
+            _ => drop(texts.insert(name.clone(), value.clone())),
+        }
+    }
+    let [direction, decimal, group] = ["direction", "decimal", "group"]
+        .map(|name| texts.remove(name).and_then(|value| value.as_str().map(Box::<str>::from)).unwrap_or_default());
+    let direction = if &*direction == "rtl" { TextDirection::Rtl } else { TextDirection::Ltr };
+    Language { tag: tag.into(), direction, decimal, group, texts: texts.into() }
+}
