@@ -2,6 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use paybridge::rules::given;
 use paybridge_fuzz::Rules;
 use serde_json::{Map, Value};
 
@@ -14,11 +15,11 @@ fuzz_target!(|bytes: &[u8]| {
     let shop = loaded.shops.values().next().expect("the shop");
     let merchant = loaded.merchants.values().next().expect("the merchant");
     let schema = shop.payin.schema.as_ref().expect("its schema");
-    if let Ok(added) = schema.check(&merchant.id, &fields) {
+    if let Ok(added) = schema.check(&merchant.id, given(&fields)) {
         let mut fields = fields;
         fields.extend(added);
         assert!(
-            schema.check(&merchant.id, &fields).is_ok_and(|added| added.is_empty()),
+            schema.check(&merchant.id, given(&fields)).is_ok_and(|added| added.is_empty()),
             "defaults pass, and once is enough"
         );
     }

@@ -75,7 +75,7 @@ impl Rules {
     pub fn load(&self, previous: Option<&RuleSet>) -> Result<RuleSet, Problems> {
         let loaded = load(&self.path(), UnixMillis(0), previous, options());
         if let Err(problems) = &loaded {
-            assert!(!problems.rendered().is_empty() && problems.count() <= 1100);
+            assert!(!problems.rendered().is_empty() && problems.len() <= 1100);
         }
         loaded
     }
