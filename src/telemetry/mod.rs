@@ -9,6 +9,7 @@ mod slots;
 mod throttle;
 
 pub use access::{AccessLine, AccessLog, LogFormat};
+pub use cards::without_cards;
 pub use logs::Logs;
 pub use metrics::{Metrics, RulesState, Stage};
 pub use throttle::LogThrottle;
