@@ -11,14 +11,13 @@ use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
-use super::listen::answer::{Answer, span};
+use super::listen::Answer;
 use crate::domain::{Direction, MerchantId};
 use crate::rules::FileKind;
 use crate::telemetry::LogFormat;
@@ -326,18 +325,9 @@ pub struct Listen {
     /// Speak plain HTTP, without a certificate
     #[arg(long)]
     pub plain: bool,
-    /// Only keys of this merchant count
-    #[arg(long, value_name = "ID", value_parser = merchant_id)]
-    pub merchant: Option<MerchantId>,
-    /// Answers in turn, the last one from then on: a status from 200 to 599, `timeout` (none) or `cut` (closed unanswered)
+    /// Answers in turn, the last one from then on: a status from 200 to 599, or `timeout` (none)
     #[arg(long, value_name = "ANSWERS", value_delimiter = ',', default_value = "200")]
     pub answer: Vec<Answer>,
-    /// Retry-After of answers that are no success
-    #[arg(long, value_name = "SECONDS")]
-    pub retry_after: Option<u32>,
-    /// How long every answer takes: 500ms, 2s, 1m
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span)]
-    pub delay: Duration,
     /// End after so many callbacks
     #[arg(long, value_name = "N")]
     pub count: Option<NonZeroU64>,
@@ -349,8 +339,7 @@ pub struct Listen {
 const LISTEN_EXAMPLES: &str = "\
 For whoever writes the receiving end: every callback is shown as it comes, with its signatures checked \
 against the keys of the rules (v1 by the merchant's dialect; v2 X-Signature and the webhook-* headers of \
-Standard Webhooks), why a wrong one is wrong, and whether its id came before. Neither secrets nor \
-signatures are shown.
+Standard Webhooks), and why a wrong one is wrong. Neither secrets nor signatures are shown.
 
 Serves HTTPS with the rules' own certificate. The gateway sends to this machine if its rules say \
 [callbacks] allow_private_addresses = true and trust = [\"../certs/ca.pem\"]. Ctrl-C ends it with 0.
@@ -358,8 +347,7 @@ Serves HTTPS with the rules' own certificate. The gateway sends to this machine 
 Examples:
   paybridge listen
   paybridge listen --answer 500,timeout,200            how a callback is tried again
-  paybridge listen --answer 503,200 --retry-after 30
-  paybridge listen --merchant demo --count 1 --format json | jq .signatures";
+  paybridge listen --count 1 --format json | jq .signatures";
 
 /// `paybridge certs`.
 #[derive(Debug, Args)]
@@ -564,11 +552,9 @@ mod tests {
         assert_eq!((certs.names, certs.force), (vec!["a".to_owned(), "b".to_owned()], true));
         let Ok(Command::Serve(serve)) = parsed("serve --rules r --log-format json") else { panic!() };
         assert_eq!((serve.rules.rules, serve.log_format), (PathBuf::from("r"), LogFormat::Json));
-        let Ok(Command::Listen(listen)) = parsed("listen --answer 500,timeout,cut,204 --delay 2s --count 3") else {
-            panic!()
-        };
-        assert_eq!(listen.answer.iter().map(ToString::to_string).collect::<Vec<_>>(), ["500", "timeout", "cut", "204"]);
-        assert_eq!((listen.delay, listen.count), (Duration::from_secs(2), NonZeroU64::new(3)));
+        let Ok(Command::Listen(listen)) = parsed("listen --answer 500,timeout,204 --count 3") else { panic!() };
+        assert_eq!(listen.answer.iter().map(ToString::to_string).collect::<Vec<_>>(), ["500", "timeout", "204"]);
+        assert_eq!(listen.count, NonZeroU64::new(3));
         let Ok(Command::Diff(diff)) = parsed("diff a b --format json --exit-code") else { panic!() };
         assert_eq!((diff.old, diff.new), (PathBuf::from("a"), PathBuf::from("b")));
         assert!(diff.exit_code && diff.format == Format::Json);
@@ -655,10 +641,8 @@ mod tests {
             "listen --answer",
             "listen --answer 200,,500",
             "listen --answer 99",
-            "listen --delay 1h",
             "listen --count 0",
             "listen --address localhost",
-            "listen --merchant a/b",
             "schema",
             "schema list",
             "completions klingon",

@@ -1,72 +1,138 @@
-//! `paybridge listen`: a receiver of callbacks for merchants' developers. It shows what comes and which signatures verify,
-//! and answers as it is told to.
+//! `paybridge listen`: a receiver of callbacks for merchants' developers. It shows each one, says which of its signatures
+//! verify, and answers as told.
 
-pub mod answer;
 mod report;
-mod seen;
-mod server;
 mod verify;
 
+use std::convert::Infallible;
+use std::fmt;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::num::NonZeroU64;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc;
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::args::{Format, Listen};
-use super::{Outcome, Stop, merchant, on_runtime};
+use super::columns::plain;
+use super::signals::{stop_signals, stopped};
+use super::{Outcome, Stop, on_runtime};
 use crate::certs;
 use crate::clock::{Clock, SystemClock};
+use crate::domain::UnixMillis;
 use crate::http::listener::tls::server_tls;
 use crate::rules::{RuleSet, TlsRules};
-use answer::Decision;
-use report::{CALLBACK_ID, Report};
-use seen::Seen;
-use server::{Event, Server};
-use verify::{Keys, Received};
 
-/// How many events wait for the one who prints.
+/// The longest body that is read, in bytes.
+const LONGEST_BODY: usize = 64 * 1024;
+/// The longest head, in bytes.
+const LONGEST_HEAD: usize = 16 * 1024;
+/// How many connections are open at once; others wait.
+const CONNECTIONS: usize = 256;
+/// How many callbacks wait to be shown.
 const EVENTS: usize = 64;
-/// How long answers that are on their way have at the end.
+/// How long a handshake, a head and a body may each take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a connection stays open, and so how long a callback is left without an answer.
+const LONGEST_CONNECTION: Duration = Duration::from_mins(10);
+/// How long answers under way have at the end.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
+
+/// One way to answer a callback.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// With this status and no body.
+    Status(StatusCode),
+    /// Not at all.
+    Timeout,
+}
+
+impl FromStr for Answer {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "timeout" {
+            return Ok(Self::Timeout);
+        }
+        let status =
+            StatusCode::from_bytes(text.as_bytes()).ok().filter(|status| (200..=599).contains(&status.as_u16()));
+        status.map(Self::Status).ok_or("must be a status from 200 to 599, or `timeout`")
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Status(status) => f.write_str(status.as_str()),
+            Self::Timeout => f.write_str("timeout"),
+        }
+    }
+}
+
+/// A callback as it came.
+#[derive(Clone)]
+struct Received {
+    at: UnixMillis,
+    request: Request<Bytes>,
+}
+
+/// What happens at the listener.
+enum Event {
+    /// A callback waits for its answer.
+    Callback(Box<Received>, oneshot::Sender<Answer>),
+    /// Something came that is no callback.
+    Refused(String),
+}
 
 /// Listens until a signal, or until so many callbacks came as asked for.
 ///
 /// # Errors
 /// The address cannot be listened at, the certificate cannot be used, or nobody takes the output.
 pub fn run(rules: &RuleSet, asked: &Listen, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
-    if let Some(id) = &asked.merchant {
-        merchant(rules, id)?;
-    }
     let tls = if asked.plain { None } else { Some(acceptor(rules)?) };
     on_runtime(async {
-        let signals = Signals::new().map_err(Stop::failed)?;
+        let mut stop = stop_signals()?;
         let listener = TcpListener::bind(asked.address).await;
         let listener =
             listener.map_err(|error| Stop::failed(format!("cannot listen at {}: {error}", asked.address)))?;
         announce(rules, asked, listener.local_addr()?, err)?;
-        let keys = Keys::new(rules, asked.merchant.as_ref());
-        let desk = Desk { keys, asked, seen: Seen::default(), number: 0, out, err };
-        serve(desk, listener, tls, signals).await
+        let (events, coming) = mpsc::channel(EVENTS);
+        let connections = GracefulShutdown::new();
+        let outcome = tokio::select! {
+            outcome = show(rules, asked, coming, out, err) => outcome,
+            () = accept(listener, tls, events, &connections) => Ok(()),
+            () = stopped(&mut stop) => Ok(()),
+        };
+        // The last callback is answered before the process ends.
+        let _ = timeout(LAST_ANSWERS, connections.shutdown()).await;
+        outcome
     })
 }
 
-/// The rules' own certificate and key, made where `serve` would make them. No certificate is asked of senders.
+/// Serves HTTP/1.1 with the rules' own certificate, made where `serve` would make it. Senders need none.
 fn acceptor(rules: &RuleSet) -> Result<TlsAcceptor, Stop> {
     let (tls, names) = (&rules.gateway.tls, certs::names_of(&rules.gateway.server));
     certs::ensure(tls, &names, SystemClock.now()).map_err(Stop::failed)?;
-    let tls = server_tls(&TlsRules { client_ca: None, ..tls.clone() })
+    let mut tls = server_tls(&TlsRules { client_ca: None, ..tls.clone() })
         .map_err(|error| Stop::failed(format!("{error} (`paybridge certs` makes a pair; --plain goes without)")))?;
+    tls.config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(tls.config)))
 }
 
-/// Where it listens, how callbacks get here, and what of the rules keeps the gateway from sending them.
+/// Says where it listens, and which rules keep the gateway from sending callbacks here.
 fn announce(rules: &RuleSet, asked: &Listen, address: SocketAddr, err: &mut dyn Write) -> Outcome {
     let scheme = if asked.plain { "http" } else { "https" };
     let ip = address.ip();
@@ -93,91 +159,140 @@ fn announce(rules: &RuleSet, asked: &Listen, address: SocketAddr, err: &mut dyn 
     Ok(err.flush()?)
 }
 
-async fn serve(mut desk: Desk<'_>, listener: TcpListener, tls: Option<TlsAcceptor>, mut signals: Signals) -> Outcome {
-    let (events, mut coming) = mpsc::channel(EVENTS);
-    let graceful = GracefulShutdown::new();
-    {
-        let mut serving = std::pin::pin!(Server::new(tls, events).run(listener, &graceful));
-        loop {
-            tokio::select! {
-                () = &mut serving => break,
-                () = signals.next() => return Ok(()),
-                event = coming.recv() => if let Some(event) = event && desk.take(event)? { break },
+/// Shows what comes and decides on the answers: those that were asked for in turn, the last one from then on.
+async fn show(
+    rules: &RuleSet,
+    asked: &Listen,
+    mut coming: mpsc::Receiver<Event>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Outcome {
+    let mut answers = asked.answer.iter();
+    let Some(mut answer) = answers.next().copied() else { return Ok(()) };
+    let mut number = 0;
+    while let Some(event) = coming.recv().await {
+        match event {
+            Event::Refused(reason) => writeln!(err, "refused: {}", plain(&reason))?,
+            Event::Callback(received, reply) => {
+                number += 1;
+                let findings = verify::check(rules, &received);
+                let shown = match asked.format {
+                    Format::Text => report::text(number, &received, &findings, answer),
+                    Format::Json => report::json(number, &received, &findings, answer),
+                };
+                out.write_all(shown.as_bytes())?;
+                out.flush()?;
+                // The sender may be gone.
+                let _ = reply.send(answer);
+                if asked.count.is_some_and(|count| number >= count.get()) {
+                    return Ok(());
+                }
+                answer = answers.next().copied().unwrap_or(answer);
             }
         }
     }
-    drop(coming);
-    // The last callback is answered before the process ends.
-    let _ = tokio::time::timeout(desk.asked.delay + LAST_ANSWERS, graceful.shutdown()).await;
     Ok(())
 }
 
-/// Where every callback is looked at, one at a time.
-struct Desk<'a> {
-    keys: Keys<'a>,
-    asked: &'a Listen,
-    seen: Seen,
-    /// How many callbacks came.
-    number: u64,
-    out: &'a mut dyn Write,
-    err: &'a mut dyn Write,
-}
-
-impl Desk<'_> {
-    /// Tells of an event and decides; whether it was the last one.
-    fn take(&mut self, event: Event) -> Result<bool, Stop> {
-        match event {
-            Event::Refused(line) => {
-                writeln!(self.err, "refused: {}", report::visible(&line))?;
-                Ok(false)
-            }
-            Event::Came(received, decide) => {
-                let decision = self.look_at(&received)?;
-                // Whoever asked may be gone.
-                let _ = decide.send(decision);
-                Ok(self.asked.count.is_some_and(|count| self.number >= NonZeroU64::get(count)))
-            }
-        }
-    }
-
-    fn look_at(&mut self, received: &Received) -> Result<Decision, Stop> {
-        let decision = self.decision();
-        self.number += 1;
-        let times_seen = received.headers.get(CALLBACK_ID).map(|id| self.seen.count(id.as_bytes()));
-        let findings = self.keys.check(received);
-        let report = Report { number: self.number, received, findings: &findings, times_seen, decision };
-        let text = match self.asked.format {
-            Format::Text => report.text(),
-            Format::Json => report.json(),
+/// Accepts connections until it is dropped.
+async fn accept(
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    events: mpsc::Sender<Event>,
+    connections: &GracefulShutdown,
+) {
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
+        let Ok((stream, _)) = listener.accept().await else {
+            // Such as too many open files: it passes, but not at once.
+            sleep(Duration::from_millis(100)).await;
+            continue;
         };
-        self.out.write_all(text.as_bytes())?;
-        self.out.flush()?;
-        Ok(decision)
-    }
-
-    /// What becomes of the next callback: answers are given in turn, the last one from then on.
-    fn decision(&self) -> Decision {
-        let answers = &self.asked.answer;
-        let turn = usize::try_from(self.number).unwrap_or(usize::MAX).min(answers.len().saturating_sub(1));
-        Decision { answer: answers[turn], delay: self.asked.delay, retry_after: self.asked.retry_after }
+        let (tls, events, watcher) = (tls.clone(), events.clone(), connections.watcher());
+        tokio::spawn(async move {
+            let _ = timeout(LONGEST_CONNECTION, connection(stream, tls, &events, watcher)).await;
+            drop(permit);
+        });
     }
 }
 
-/// What ends the listener.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
+async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, events: &mpsc::Sender<Event>, watcher: Watcher) {
+    let Some(tls) = tls else { return serve(stream, events, watcher).await };
+    match timeout(PATIENCE, tls.accept(stream)).await {
+        Ok(Ok(stream)) => serve(stream, events, watcher).await,
+        Ok(Err(error)) => refused(events, format!("no TLS session: {error}{}", hint(&error))),
+        Err(_) => refused(events, "no TLS session: the other side fell silent".to_owned()),
+    }
 }
 
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
-    }
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    events: &mpsc::Sender<Event>,
+    watcher: Watcher,
+) {
+    let service = service_fn(|request| async { Ok::<_, Infallible>(receive(request, events).await) });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(LONGEST_HEAD);
+    let _ = watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await;
+}
 
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => (),
-            _ = self.terminate.recv() => (),
+/// Reads a callback, hands it on and waits for its answer.
+async fn receive(request: Request<Incoming>, events: &mpsc::Sender<Event>) -> Response<Full<Bytes>> {
+    let (head, body) = request.into_parts();
+    let answer = match timeout(PATIENCE, Limited::new(body, LONGEST_BODY).collect()).await {
+        Ok(Ok(body)) => {
+            let request = Request::from_parts(head, body.to_bytes());
+            let (reply, answer) = oneshot::channel();
+            let received = Box::new(Received { at: SystemClock.now(), request });
+            let _ = events.send(Event::Callback(received, reply)).await;
+            // Nobody decides once the listener ends.
+            answer.await.unwrap_or(Answer::Status(StatusCode::SERVICE_UNAVAILABLE))
+        }
+        Ok(Err(error)) => {
+            refused(events, format!("a body that breaks off or has more than {LONGEST_BODY} bytes: {error}"));
+            Answer::Status(StatusCode::PAYLOAD_TOO_LARGE)
+        }
+        Err(_) => {
+            refused(events, "a body that did not come in time".to_owned());
+            Answer::Status(StatusCode::REQUEST_TIMEOUT)
+        }
+    };
+    let mut response = Response::new(Full::default());
+    match answer {
+        Answer::Status(status) => *response.status_mut() = status,
+        Answer::Timeout => std::future::pending().await,
+    }
+    response
+}
+
+/// Tells of what is no callback, unless there is more to tell than anybody reads.
+fn refused(events: &mpsc::Sender<Event>, reason: String) {
+    let _ = events.try_send(Event::Refused(reason));
+}
+
+/// Says what to do about a failed handshake.
+fn hint(error: &std::io::Error) -> &'static str {
+    use rustls::AlertDescription::{BadCertificate, CertificateUnknown, UnknownCA};
+    match error.get_ref().and_then(|error| error.downcast_ref()) {
+        Some(rustls::Error::AlertReceived(UnknownCA | BadCertificate | CertificateUnknown)) => {
+            " (the sender does not trust this certificate: [callbacks] trust names the CA)"
+        }
+        Some(rustls::Error::InvalidMessage(_)) => " (the sender may speak plain HTTP: --plain)",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_written_as_they_are_read() {
+        for text in ["200", "204", "302", "410", "500", "599", "timeout"] {
+            assert_eq!(text.parse::<Answer>().unwrap().to_string(), text);
+        }
+        for text in ["", "100", "101", "199", "600", "2000", "20", "ok", "Timeout", " 200", "200 "] {
+            assert!(text.parse::<Answer>().is_err(), "{text}");
         }
     }
 }

@@ -1,172 +1,92 @@
 //! What is printed of a callback: for people, or one JSON object a line. No secret and no signature is shown, and nothing
 //! that was sent moves a terminal's cursor.
 
-use std::fmt::Write as _;
-
 use http::{HeaderName, header};
 use jiff::Timestamp;
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::answer::Decision;
-use super::verify::{Check, Findings, Received, Style, Verdict};
+use super::verify::{Findings, Signer, Verdict};
+use super::{Answer, Received};
+use crate::cli::columns::plain;
 use crate::cli::sign::shown;
 
-/// The header with a callback's id.
-pub const CALLBACK_ID: HeaderName = HeaderName::from_static("x-callback-id");
-/// The header that a sample has.
-pub const SAMPLE: HeaderName = HeaderName::from_static("x-callback-sample");
+const CALLBACK_ID: HeaderName = HeaderName::from_static("x-callback-id");
+const SAMPLE: HeaderName = HeaderName::from_static("x-callback-sample");
 
-/// A callback and what is to be said of it.
-pub struct Report<'r> {
-    /// How many came until now, this one included.
-    pub number: u64,
-    /// As it came.
-    pub received: &'r Received,
-    /// Its signatures.
-    pub findings: &'r Findings,
-    /// How often its id came, this time included; `None` without an id.
-    pub times_seen: Option<u64>,
-    /// What becomes of it.
-    pub decision: Decision,
+/// Describes a callback in some lines and an empty one.
+pub fn text(number: u64, received: &Received, findings: &Findings, answer: Answer) -> String {
+    let (method, target) = (received.request.method(), target(received));
+    let mut lines = vec![format!("{} #{number} {method} {}", time(received), plain(&target))];
+    let mut line = |name: &HeaderName, value: &str| {
+        // Standard Webhooks writes its names in lowercase.
+        let name = if name.as_str().starts_with("webhook-") { name.to_string() } else { shown(name) };
+        lines.push(format!("  {name:<20} {}", plain(value)));
+    };
+    for (name, value) in headers(received, findings) {
+        line(&name, &value);
+    }
+    for (header, verdict) in &findings.signatures {
+        let said = match verdict {
+            Ok(Some(Signer { merchant, key })) => format!("verified: key {key}, merchant {merchant}"),
+            Ok(None) => "missing".to_owned(),
+            Err(reason) => format!("WRONG: {reason}"),
+        };
+        line(header, &said);
+    }
+    let body = String::from_utf8_lossy(received.request.body());
+    let body = if body.is_empty() { "(no body)".into() } else { body };
+    lines.extend(body.lines().map(|line| format!("  {}", plain(line))));
+    lines.push(format!("  -> {answer}\n\n"));
+    lines.join("\n")
 }
 
-impl Report<'_> {
-    fn is_sample(&self) -> bool {
-        self.received.headers.get(SAMPLE).is_some_and(|value| value == "true")
-    }
-
-    fn target(&self) -> String {
-        let Received { path, query, .. } = self.received;
-        query.as_ref().map_or_else(|| path.clone(), |query| format!("{path}?{query}"))
-    }
-
-    /// Names and texts of the headers that matter, signatures aside.
-    fn headers(&self) -> Vec<(HeaderName, String)> {
-        let own = [CALLBACK_ID, SAMPLE].into_iter().chain(self.findings.shown.iter().cloned());
-        let names = own.chain([header::CONTENT_TYPE, header::USER_AGENT]);
-        let is_signature = |name: &HeaderName| self.findings.checks.iter().any(|check| check.header == name);
-        let mut headers = Vec::new();
-        for name in names.filter(|name| !is_signature(name)) {
-            for value in self.received.headers.get_all(&name) {
-                headers.push((name.clone(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
+/// Describes a callback in one line of JSON.
+pub fn json(number: u64, received: &Received, findings: &Findings, answer: Answer) -> String {
+    let headers = headers(received, findings);
+    let sent = |wanted: HeaderName| headers.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value);
+    let signature = |(header, verdict): &(HeaderName, Verdict)| -> Value {
+        let header = header.as_str();
+        match verdict {
+            Ok(Some(Signer { merchant, key })) => {
+                json!({ "header": header, "result": "verified", "merchant": merchant, "key": key })
             }
+            Ok(None) => json!({ "header": header, "result": "missing" }),
+            Err(reason) => json!({ "header": header, "result": "wrong", "reason": reason }),
         }
-        headers
-    }
-
-    /// For people: some lines, and an empty one.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let (method, target) = (&self.received.method, visible(&self.target()));
-        let what = match (self.is_sample(), self.times_seen) {
-            (true, _) => ", a sample".to_owned(),
-            (false, Some(times)) if times > 1 => format!(", a repeat: its id came {times} times"),
-            (false, Some(_)) => String::new(),
-            (false, None) => ", without X-Callback-Id".to_owned(),
-        };
-        let mut text = format!("{} #{} {method} {target}{what}\n", time(self.received), self.number);
-        let mut line = |name: &HeaderName, value: &str| {
-            // Writing to a String does not fail.
-            let _ = writeln!(text, "  {:<20} {}", spelled(name), visible(value));
-        };
-        for (name, value) in self.headers() {
-            line(&name, &(value + &self.age(&name)));
-        }
-        for Check { header, verdict } in &self.findings.checks {
-            let said = match verdict {
-                Verdict::Verified(signer) => format!("verified: {signer}"),
-                Verdict::Wrong(reason) => format!("WRONG: {reason}"),
-                Verdict::Missing => "missing".to_owned(),
-            };
-            line(header, &said);
-        }
-        text.push_str(&self.body());
-        let Decision { answer, delay, .. } = self.decision;
-        let delay = if delay.is_zero() { String::new() } else { format!(" after {} ms", delay.as_millis()) };
-        text + "  -> " + &answer.to_string() + &delay + "\n\n"
-    }
-
-    /// How old the time in a header is, for those that count seconds or milliseconds.
-    fn age(&self, name: &HeaderName) -> String {
-        let age = || {
-            let text = self.received.headers.get(name)?.to_str().ok()?;
-            let number: i64 = text.parse().ok()?;
-            let seconds = if text.len() > 11 { number / 1000 } else { number };
-            let age = self.received.at.seconds().checked_sub(seconds)?;
-            Some(if age < 0 { format!(" ({} s ahead)", age.unsigned_abs()) } else { format!(" ({age} s ago)") })
-        };
-        if name.as_str().contains("time") { age().unwrap_or_default() } else { String::new() }
-    }
-
-    fn body(&self) -> String {
-        let body = &self.received.body;
-        let text = if body.is_empty() { "(no body)".into() } else { String::from_utf8_lossy(body) };
-        text.lines().fold(String::new(), |lines, line| lines + "  " + &visible(line) + "\n")
-    }
-
-    /// For programs: one JSON object and a line end.
-    #[must_use]
-    pub fn json(&self) -> String {
-        let line = Line {
-            received_at: time(self.received),
-            number: self.number,
-            method: self.received.method.as_str(),
-            target: self.target(),
-            style: match self.findings.style {
-                Style::V1 => "v1",
-                Style::V2 => "v2",
-            },
-            callback_id: self.received.headers.get(CALLBACK_ID).map(|id| String::from_utf8_lossy(id.as_bytes()).into()),
-            times_seen: self.times_seen,
-            sample: self.is_sample(),
-            headers: self.headers().into_iter().map(|(name, value)| (name.to_string(), value)).collect(),
-            signatures: self.findings.checks.iter().map(signature).collect(),
-            body: String::from_utf8_lossy(&self.received.body).into_owned(),
-            answer: self.decision.answer.to_string(),
-        };
-        // Text and numbers always serialize.
-        serde_json::to_string(&line).unwrap_or_default() + "\n"
-    }
+    };
+    let line = json!({
+        "received_at": time(received),
+        "number": number,
+        "method": received.request.method().as_str(),
+        "target": target(received),
+        "style": findings.style,
+        "callback_id": sent(CALLBACK_ID),
+        "sample": sent(SAMPLE).is_some_and(|value| value == "true"),
+        "headers": headers.iter().map(|(name, value)| (name.as_str(), value)).collect::<Vec<_>>(),
+        "signatures": findings.signatures.iter().map(signature).collect::<Vec<_>>(),
+        "body": String::from_utf8_lossy(received.request.body()),
+        "answer": answer.to_string(),
+    });
+    format!("{line}\n")
 }
 
-/// The line of a callback.
-#[derive(Serialize)]
-struct Line<'a> {
-    received_at: String,
-    number: u64,
-    method: &'a str,
-    target: String,
-    style: &'a str,
-    callback_id: Option<String>,
-    times_seen: Option<u64>,
-    sample: bool,
-    headers: Vec<(String, String)>,
-    signatures: Vec<Signature<'a>>,
-    body: String,
-    answer: String,
+/// Names and texts of the headers that matter, signatures aside.
+fn headers(received: &Received, findings: &Findings) -> Vec<(HeaderName, String)> {
+    let own = [CALLBACK_ID, SAMPLE].into_iter().chain(findings.covered.iter().cloned());
+    let names = own.chain([header::CONTENT_TYPE, header::USER_AGENT]);
+    // A dialect may name its headers as it likes.
+    let names = names.filter(|name| findings.signatures.iter().all(|(signature, _)| signature != name));
+    let values = names.flat_map(|name| {
+        let values = received.request.headers().get_all(&name).iter();
+        let texts = values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        texts.map(|text| (name.clone(), text)).collect::<Vec<_>>()
+    });
+    values.collect()
 }
 
-#[derive(Serialize)]
-struct Signature<'a> {
-    header: &'a str,
-    result: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    merchant: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-}
-
-fn signature(check: &Check) -> Signature<'_> {
-    let blank = Signature { header: check.header.as_str(), result: "missing", merchant: None, key: None, reason: None };
-    match &check.verdict {
-        Verdict::Verified(signer) => {
-            Signature { result: "verified", merchant: Some(signer.merchant.as_str()), key: Some(&signer.key), ..blank }
-        }
-        Verdict::Wrong(reason) => Signature { result: "wrong", reason: Some(reason), ..blank },
-        Verdict::Missing => blank,
-    }
+fn target(received: &Received) -> String {
+    let uri = received.request.uri();
+    uri.path_and_query().map_or_else(|| uri.path().to_owned(), ToString::to_string)
 }
 
 fn time(received: &Received) -> String {
@@ -174,19 +94,87 @@ fn time(received: &Received) -> String {
     format!("{time:.3}")
 }
 
-/// As documents write it: those of Standard Webhooks in lowercase.
-fn spelled(name: &HeaderName) -> String {
-    if name.as_str().starts_with("webhook-") { name.to_string() } else { shown(name) }
-}
-
-/// Text that came from elsewhere, with what does not show itself escaped.
-pub fn visible(text: &str) -> String {
-    let escaped = |c: char| match c {
-        '"' | '\'' | '\\' => c.to_string(),
-        c => c.escape_debug().to_string(),
-    };
-    text.chars().map(escaped).collect()
-}
-
 #[cfg(test)]
-mod tests;
+mod tests {
+    use bytes::Bytes;
+    use http::Request;
+
+    use super::*;
+    use crate::domain::UnixMillis;
+
+    const HEADERS: &[(&str, &str)] = &[
+        ("x-callback-id", "cb_1"),
+        ("webhook-id", "cb_1"),
+        ("webhook-timestamp", "1779999997"),
+        ("x-signature", "c0ffee"),
+        ("webhook-signature", "v1,c0ffee"),
+        ("content-type", "application/json"),
+        ("authorization", "Bearer c0ffee"),
+    ];
+
+    fn received(body: &'static [u8], headers: &[(&str, &str)]) -> Received {
+        let mut request = Request::post("/cb?a=%1b");
+        for (name, value) in headers {
+            request = request.header(*name, value.as_bytes());
+        }
+        let request = request.body(Bytes::from_static(body)).unwrap();
+        Received { at: UnixMillis(1_780_000_000_500), request }
+    }
+
+    fn findings() -> Findings {
+        let signer = Signer { merchant: "acme".to_owned(), key: "live".to_owned() };
+        Findings {
+            style: "v2",
+            covered: vec![HeaderName::from_static("webhook-id"), HeaderName::from_static("webhook-timestamp")],
+            signatures: vec![
+                (HeaderName::from_static("x-signature"), Ok(Some(signer))),
+                (HeaderName::from_static("webhook-signature"), Err("it is old".to_owned())),
+            ],
+        }
+    }
+
+    #[test]
+    fn people_see_what_matters() {
+        let received = received(br#"{"order_id":"o-1"}"#, HEADERS);
+        assert_eq!(
+            text(3, &received, &findings(), Answer::Timeout),
+            "2026-05-28T20:26:40.500Z #3 POST /cb?a=%1b\n\
+             \x20 X-Callback-Id        cb_1\n\
+             \x20 webhook-id           cb_1\n\
+             \x20 webhook-timestamp    1779999997\n\
+             \x20 Content-Type         application/json\n\
+             \x20 X-Signature          verified: key live, merchant acme\n\
+             \x20 webhook-signature    WRONG: it is old\n\
+             \x20 {\"order_id\":\"o-1\"}\n\
+             \x20 -> timeout\n\n"
+        );
+    }
+
+    #[test]
+    fn programs_get_one_object_a_line() {
+        let line = json(3, &received(b"{\n\"order_id\":\"o-1\"}", HEADERS), &findings(), "500".parse().unwrap());
+        assert_eq!(line.matches('\n').count(), 1, "{line}");
+        let value: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!((&value["callback_id"], &value["style"]), (&"cb_1".into(), &"v2".into()));
+        assert_eq!((&value["body"], &value["answer"]), (&"{\n\"order_id\":\"o-1\"}".into(), &"500".into()));
+        let verified = json!({"header":"x-signature","result":"verified","merchant":"acme","key":"live"});
+        assert_eq!(value["signatures"][0], verified);
+        let wrong = json!({"header":"webhook-signature","result":"wrong","reason":"it is old"});
+        assert_eq!(value["signatures"][1], wrong);
+        assert!(!line.contains("c0ffee"), "{line}");
+    }
+
+    #[test]
+    fn nothing_moves_the_cursor() {
+        let headers = [("x-callback-id", "\u{9b}2J"), ("x-callback-sample", "true"), ("user-agent", "\u{e9}\u{202e}")];
+        for body in ["{\"order_id\":\"\u{9b}2J\u{202e}\u{7f}\"}", "\x1b[2Jno json\x07", "a\rb", ""] {
+            let received = received(body.as_bytes(), &headers);
+            let text = text(1, &received, &findings(), Answer::Timeout);
+            let moves = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            assert!(!text.chars().any(moves), "{text:?}");
+            assert!(text.contains("  X-Callback-Sample    true\n"), "{text}");
+            let line = json(1, &received, &findings(), Answer::Timeout);
+            assert!(line.matches('\n').count() == 1 && line.contains(r#""sample":true"#), "{line}");
+        }
+    }
+}

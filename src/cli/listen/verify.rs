@@ -1,179 +1,191 @@
 //! Which signatures of a callback verify, with which keys of the rules, and what is wrong with the others.
 //!
-//! A receiver's view: nothing here is what callbacks are sent by, but for the two ways of signing requests that callbacks
-//! share with them.
+//! A receiver's view: it shares with what sends callbacks only the two ways of signing that requests have, too.
 
-mod v1;
-mod v2;
-mod webhook;
+use std::time::Duration;
 
-#[cfg(test)]
-mod tests;
+use aws_lc_rs::hmac::{HMAC_SHA256, Key, verify};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderMap, HeaderName};
 
-use std::fmt;
+use super::Received;
+use crate::auth::signatures::{V1Input, verify_v1, verify_v2};
+use crate::auth::timestamps::is_fresh;
+use crate::rules::{ApiKey, KeyEntry, Merchant, RuleSet, Secrets};
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderName, Method};
+const X_SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
+const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
+const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
+const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
-use crate::domain::{MerchantId, UnixMillis};
-use crate::rules::{ApiKey, Merchant, RuleSet, Secrets};
+/// How far the time of a webhook may be from now, either side, for the libraries that receivers use.
+const TOLERANCE: Duration = Duration::from_mins(5);
 
-/// A callback as it came.
-#[derive(Clone)]
-pub struct Received {
-    /// When.
-    pub at: UnixMillis,
-    /// The method.
-    pub method: Method,
-    /// The path as sent, without the query.
-    pub path: String,
-    /// What follows the first `?`.
-    pub query: Option<String>,
-    /// All headers.
-    pub headers: HeaderMap,
-    /// The raw body.
-    pub body: Bytes,
-}
-
-/// In which shape a callback is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Style {
-    /// The dialect's: of operations made from v1.
-    V1,
-    /// That of v2.
-    V2,
-}
-
-/// What a signature is worth.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
-    /// It was made with a secret of this key.
-    Verified(Signer),
-    /// It is there and proves nothing, for this reason.
-    Wrong(String),
-    /// It is not there.
-    Missing,
-}
-
-/// Whose secret made a signature.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The key whose secret made a signature.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Signer {
     /// The merchant.
-    pub merchant: MerchantId,
+    pub merchant: String,
     /// The API key.
     pub key: String,
 }
 
-impl fmt::Display for Signer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "key {}, merchant {}", self.key, self.merchant)
+impl Signer {
+    fn new(merchant: &Merchant, key: &ApiKey) -> Self {
+        Self { merchant: merchant.id.to_string(), key: key.key.to_string() }
     }
 }
 
-/// A signature that the style asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Check {
-    /// The header that holds it.
-    pub header: HeaderName,
-    /// What it is worth.
-    pub verdict: Verdict,
-}
+/// Who made a signature, `None` where there is none, or why it proves nothing.
+pub type Verdict = Result<Option<Signer>, String>;
 
 /// What is known of a callback.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Findings {
-    /// Its shape.
-    pub style: Style,
-    /// The headers beside the signatures that the style has.
-    pub shown: Vec<HeaderName>,
-    /// Its signatures.
-    pub checks: Vec<Check>,
+    /// Its shape: `v1`, a merchant's dialect, or `v2`.
+    pub style: &'static str,
+    /// The headers that the signatures cover or depend on.
+    pub covered: Vec<HeaderName>,
+    /// Its signatures, by their headers.
+    pub signatures: Vec<(HeaderName, Verdict)>,
 }
 
-/// The keys that callbacks are checked with: those of the rules, or of one merchant of theirs.
-pub struct Keys<'a> {
-    /// Whose keys count; `None`: everybody's.
-    only: Option<&'a MerchantId>,
-    /// Every key, ordered, so that the same callback is always told in the same way.
-    all: Vec<Holder<'a>>,
+/// Checks every signature that the callback should have.
+pub fn check(rules: &RuleSet, received: &Received) -> Findings {
+    v1(rules, received).unwrap_or_else(|| Findings {
+        style: "v2",
+        covered: vec![WEBHOOK_ID, WEBHOOK_TIMESTAMP],
+        signatures: vec![(X_SIGNATURE, v2(rules, received)), (WEBHOOK_SIGNATURE, webhook(rules, received))],
+    })
 }
 
-/// A key and whose it is.
-#[derive(Clone, Copy)]
-struct Holder<'a> {
-    merchant: &'a Merchant,
-    key: &'a ApiKey,
-}
-
-impl Holder<'_> {
-    fn signer(&self) -> Signer {
-        Signer { merchant: self.merchant.id.clone(), key: self.key.key.to_string() }
+/// Checks a callback in a dialect: it has a header in which some merchant's dialect has the API key, and none of Standard
+/// Webhooks.
+fn v1(rules: &RuleSet, received: &Received) -> Option<Findings> {
+    let headers = received.request.headers();
+    if headers.keys().any(|name| name.as_str().starts_with("webhook-")) {
+        return None;
     }
+    let recipes = rules.merchants.values().map(|merchant| &merchant.v1.dialect.signature);
+    let recipes = recipes.filter(|recipe| headers.contains_key(&recipe.api_key));
+    let entry = recipes.clone().find_map(|recipe| {
+        let entry = rules.api_key(once(headers, &recipe.api_key).ok()??)?;
+        (entry.merchant.v1.dialect.signature.api_key == recipe.api_key).then_some(entry)
+    });
+    let (recipe, verdict) = if let Some(entry) = entry {
+        (&entry.merchant.v1.dialect.signature, v1_signature(entry, received))
+    } else {
+        let recipe = recipes.min_by_key(|recipe| recipe.api_key.as_str())?;
+        let unknown = || format!("{} names no API key of the rules", recipe.api_key);
+        (recipe, Err(once(headers, &recipe.api_key).err().unwrap_or_else(unknown)))
+    };
+    Some(Findings {
+        style: "v1",
+        covered: vec![recipe.api_key.clone(), recipe.timestamp.clone()],
+        signatures: vec![(recipe.signature.clone(), verdict)],
+    })
 }
 
-impl<'a> Keys<'a> {
-    /// The keys of the rules, or of one merchant.
-    #[must_use]
-    pub fn new(rules: &'a RuleSet, only: Option<&'a MerchantId>) -> Self {
-        let of = |merchant: &'a Merchant| merchant.api_keys.iter().map(move |key| Holder { merchant, key });
-        let mut all: Vec<_> = rules.merchants.values().flat_map(|merchant| of(merchant)).collect();
-        all.sort_by_key(|holder| (holder.merchant.id.as_str(), &holder.key.key));
-        Self { only, all }
-    }
-
-    /// Which signatures of a callback verify.
-    #[must_use]
-    pub fn check(&self, received: &Received) -> Findings {
-        if let Some((recipe, verdict)) = v1::check(self, received) {
-            let check = Check { header: recipe.signature.clone(), verdict };
-            let shown = vec![recipe.api_key.clone(), recipe.timestamp.clone()];
-            return Findings { style: Style::V1, shown, checks: vec![check] };
+fn v1_signature(entry: &KeyEntry, received: &Received) -> Verdict {
+    let (dialect, key, request) = (&entry.merchant.v1.dialect, entry.api_key(), &received.request);
+    let recipe = &dialect.signature;
+    let Some(signature) = once(request.headers(), &recipe.signature)? else { return Ok(None) };
+    let Some(timestamp) = once(request.headers(), &recipe.timestamp)? else {
+        return Err(format!("{} is missing", recipe.timestamp));
+    };
+    let input = V1Input {
+        timestamp,
+        method: request.method().as_str(),
+        path: request.uri().path(),
+        query: request.uri().query(),
+        api_key: &key.key,
+        body: request.body(),
+    };
+    let verifies = |secrets: &Option<Secrets>| {
+        secrets.as_ref().is_some_and(|secrets| verify_v1(recipe, secrets, &input, signature.as_bytes()))
+    };
+    if verifies(&key.v1_secrets) {
+        if is_fresh(recipe, timestamp.as_bytes(), received.at) {
+            return Ok(Some(Signer::new(&entry.merchant, key)));
         }
-        let checks = vec![
-            Check { header: v2::SIGNATURE, verdict: v2::check(self, received) },
-            Check { header: webhook::SIGNATURE, verdict: webhook::check(self, received) },
-        ];
-        Findings { style: Style::V2, shown: vec![webhook::ID, webhook::TIMESTAMP], checks }
+        let (header, window) = (&recipe.timestamp, recipe.window.as_secs());
+        return Err(format!("it is right, but {header} is malformed or not within {window} s of now"));
     }
+    let named = format!("key {}, merchant {}", key.key, entry.merchant.id);
+    Err(if key.v1_secrets.is_none() {
+        format!("the API key has no v1_secret: {named}")
+    } else if verifies(&key.v2_secrets) {
+        "made with the v2_secret: callbacks in a dialect are signed with the v1_secret".to_owned()
+    } else {
+        let dialect = &dialect.name;
+        format!(
+            "the v1_secret does not make it over this method, path, timestamp and body by the recipe of dialect {dialect} \
+             ({named})"
+        )
+    })
+}
 
-    fn counts(&self, merchant: &Merchant) -> bool {
-        self.only.is_none_or(|only| *only == merchant.id)
+/// Checks `X-Signature` of v2: lowercase hexadecimal HMAC-SHA256 over the raw body.
+fn v2(rules: &RuleSet, received: &Received) -> Verdict {
+    let Some(text) = once(received.request.headers(), &X_SIGNATURE)? else { return Ok(None) };
+    if text.len() != 64 || !text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        return Err("no signature: v2 takes 64 lowercase hexadecimal digits".to_owned());
     }
+    v2_signer(rules, "this body", |secrets| verify_v2(secrets, received.request.body(), text.as_bytes()))
+}
 
-    /// Whose secret satisfies; or, when nobody's whose keys count does, that somebody else's would have.
-    fn signer<'s>(
-        &self,
-        secrets: impl Fn(&'a ApiKey) -> Option<&'s Secrets>,
-        satisfies: impl Fn(&Secrets) -> bool,
-    ) -> Option<Verdict>
-    where
-        'a: 's,
-    {
-        let mut makers = self.all.iter().filter(|holder| secrets(holder.key).is_some_and(&satisfies));
-        let first = makers.clone().next()?;
-        Some(match makers.find(|holder| self.counts(holder.merchant)) {
-            Some(maker) => Verdict::Verified(maker.signer()),
-            None => Verdict::Wrong(format!("made with the secret of another merchant: {}", first.signer())),
+/// Checks the trio of Standard Webhooks: `webhook-signature` holds `v1,` and the base64 of an HMAC-SHA256 over
+/// `id.timestamp.body`. Written from the specification and not shared with what sends callbacks, so that a mistake of one
+/// shows in the other.
+fn webhook(rules: &RuleSet, received: &Received) -> Verdict {
+    let (headers, body) = (received.request.headers(), received.request.body());
+    let of = |name| once(headers, name);
+    let (id, timestamp, text) = match (of(&WEBHOOK_ID)?, of(&WEBHOOK_TIMESTAMP)?, of(&WEBHOOK_SIGNATURE)?) {
+        (None, None, None) => return Ok(None),
+        (Some(id), Some(timestamp), Some(text)) => (id, timestamp, text),
+        (None, ..) => return Err(format!("{WEBHOOK_ID} is missing")),
+        (_, None, _) => return Err(format!("{WEBHOOK_TIMESTAMP} is missing")),
+        (.., None) => return Err(format!("{WEBHOOK_SIGNATURE} is missing")),
+    };
+    let decoded = text.split(' ').filter_map(|text| STANDARD.decode(text.strip_prefix("v1,")?).ok());
+    let signatures: Vec<_> = decoded.filter(|bytes| bytes.len() == 32).collect();
+    if signatures.is_empty() {
+        return Err("it holds no signature of version 1: `v1,` and the base64 of 32 bytes".to_owned());
+    }
+    let message = [id.as_bytes(), b".", timestamp.as_bytes(), b".", body].concat();
+    let signer = v2_signer(rules, "id.timestamp.body", |secrets| {
+        secrets.verifying().any(|secret| {
+            let key = Key::new(HMAC_SHA256, secret.expose());
+            signatures.iter().any(|signature| verify(&key, &message, signature).is_ok())
         })
+    })?;
+    let is_near = |seconds: i64| seconds.abs_diff(received.at.seconds()) <= TOLERANCE.as_secs();
+    if !timestamp.parse().is_ok_and(is_near) || timestamp.starts_with('+') {
+        return Err(format!("it is right, but {WEBHOOK_TIMESTAMP} is not a time in seconds within 5 minutes of now"));
     }
-
-    /// Whether a secret of anybody satisfies.
-    fn any(&self, secrets: impl Fn(&'a ApiKey) -> Option<&'a Secrets>, satisfies: impl Fn(&Secrets) -> bool) -> bool {
-        self.all.iter().any(|holder| secrets(holder.key).is_some_and(&satisfies))
-    }
+    Ok(signer)
 }
 
-const fn v1_secrets(key: &ApiKey) -> Option<&Secrets> {
-    key.v1_secrets.as_ref()
-}
-
-const fn v2_secrets(key: &ApiKey) -> Option<&Secrets> {
-    key.v2_secrets.as_ref()
+/// Finds the key whose `v2_secret` makes a signature over what is `covered`.
+fn v2_signer(rules: &RuleSet, covered: &str, verifies: impl Fn(&Secrets) -> bool) -> Verdict {
+    let keys =
+        || rules.merchants.values().flat_map(|merchant| merchant.api_keys.iter().map(move |key| (merchant, key)));
+    let made_it = |secrets: &Option<Secrets>| secrets.as_ref().is_some_and(&verifies);
+    let signers = keys().filter(|(_, key)| made_it(&key.v2_secrets)).map(|(merchant, key)| Signer::new(merchant, key));
+    // The first by name where keys share a secret, so that the same callback is always told in the same way.
+    if let Some(signer) = signers.min() {
+        return Ok(Some(signer));
+    }
+    Err(if keys().any(|(_, key)| made_it(&key.v1_secrets)) {
+        "made with a v1_secret: callbacks in the shape of v2 are signed with the v2_secret".to_owned()
+    } else {
+        format!("no v2_secret of the rules makes it over {covered}: another secret, or what it covers was changed")
+    })
 }
 
 /// The text of a header that is sent once; `None` when it is not sent.
-fn once<'r>(received: &'r Received, name: &HeaderName) -> Result<Option<&'r str>, String> {
-    let mut values = received.headers.get_all(name).iter();
+fn once<'r>(headers: &'r HeaderMap, name: &HeaderName) -> Result<Option<&'r str>, String> {
+    let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
         return Err(format!("{name} is sent more than once"));
@@ -181,4 +193,5 @@ fn once<'r>(received: &'r Received, name: &HeaderName) -> Result<Option<&'r str>
     value.to_str().map(Some).map_err(|_| format!("{name} holds more than visible ASCII"))
 }
 
-const V1_SECRET: &str = "made with a v1_secret: callbacks in the shape of v2 are signed with the v2_secret";
+#[cfg(test)]
+mod tests;
