@@ -1,13 +1,12 @@
-//! How far a long job got, on standard error: a bar with rate and time left on a terminal, else a plain line every few
-//! seconds, so that logs show it too.
+//! How far a long job got, on standard error: a bar on a terminal, else a plain line every few seconds, so that logs show
+//! it too.
 
-use std::fmt::Write as _;
 use std::io::Write;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::{MissedTickBehavior, interval};
 
 /// Between two plain lines; a job that is done sooner is told of by its result alone.
@@ -19,31 +18,34 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// The counters of a job that runs elsewhere.
 #[derive(Debug, Default)]
 pub struct Counters {
-    /// How much is done.
-    pub done: AtomicU64,
-    /// How much there is; 0 while nobody knows.
-    pub total: AtomicU64,
+    done: AtomicU64,
+    /// 0 while nobody knows.
+    total: AtomicU64,
+}
+
+impl Counters {
+    /// Notes how much is done of how much.
+    pub fn set(&self, done: u64, total: u64) {
+        self.done.store(done, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+    }
 }
 
 /// The progress of one job. Whether anybody takes what it says changes nothing for the job.
 #[derive(Debug)]
 pub struct Progress {
-    what: &'static str,
-    unit: &'static str,
-    total: Option<u64>,
-    started: Instant,
-    last_line: Instant,
     bar: ProgressBar,
+    last_line: Instant,
 }
 
 impl Progress {
     /// Starts to count; `total` is `None` while nobody knows how much there is. Shown as `what: 3 of 10 unit`.
     #[must_use]
     pub fn start(what: &'static str, unit: &'static str, total: Option<u64>) -> Self {
-        let now = Instant::now();
-        let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr()).with_prefix(what);
-        bar.set_style(style(unit, total.is_some()));
-        Self { what, unit, total, started: now, last_line: now, bar }
+        let bar =
+            ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr()).with_prefix(what).with_message(unit);
+        bar.set_style(style(total.is_some()));
+        Self { bar, last_line: Instant::now() }
     }
 
     /// So much is done.
@@ -51,8 +53,7 @@ impl Progress {
         self.bar.set_position(done);
         if self.bar.is_hidden() && self.last_line.elapsed() >= PLAIN_INTERVAL {
             self.last_line = Instant::now();
-            let line = plain(self.what, self.unit, done, self.total, self.started.elapsed());
-            let _ = writeln!(err, "{line}");
+            let _ = writeln!(err, "{}", self.plain());
         }
     }
 
@@ -73,18 +74,26 @@ impl Progress {
                 biased;
                 result = &mut job => return result,
                 _ = looks.tick() => {
-                    self.learn_total(counters.total.load(Ordering::Relaxed));
+                    let total = counters.total.load(Ordering::Relaxed);
+                    if total > 0 && self.bar.length() != Some(total) {
+                        self.bar.set_length(total);
+                        self.bar.set_style(style(true));
+                    }
                     self.at(counters.done.load(Ordering::Relaxed), err);
                 }
             }
         }
     }
 
-    fn learn_total(&mut self, total: u64) {
-        if total > 0 && self.total != Some(total) {
-            self.total = Some(total);
-            self.bar.set_length(total);
-            self.bar.set_style(style(self.unit, true));
+    fn plain(&self) -> String {
+        let (what, unit, rate) = (self.bar.prefix(), self.bar.message(), self.bar.per_sec());
+        let done = HumanCount(self.bar.position());
+        match self.bar.length() {
+            Some(total) => {
+                let (total, left) = (HumanCount(total), HumanDuration(self.bar.eta()));
+                format!("{what}: {done} of {total} {unit}, {rate:.0} a second, {left} left")
+            }
+            None => format!("{what}: {done} {unit}, {rate:.0} a second"),
         }
     }
 }
@@ -96,45 +105,13 @@ impl Drop for Progress {
     }
 }
 
-const BOUNDED: &str = "{prefix} {wide_bar} {human_pos}/{human_len} {unit}, {rate} a second, {left} left";
-const UNBOUNDED: &str = "{prefix}: {human_pos} {unit}, {rate} a second";
+const BOUNDED: &str = "{prefix} {wide_bar} {human_pos}/{human_len} {msg}, {per_sec}, {eta} left";
+const UNBOUNDED: &str = "{prefix}: {human_pos} {msg}, {per_sec}";
 
-fn style(unit: &'static str, bounded: bool) -> ProgressStyle {
-    let template = if bounded { BOUNDED } else { UNBOUNDED };
+fn style(bounded: bool) -> ProgressStyle {
     // A template that is wrong would only make a plainer bar.
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    style
-        .with_key("unit", move |_: &ProgressState, text: &mut dyn std::fmt::Write| {
-            let _ = text.write_str(unit);
-        })
-        .with_key("rate", |state: &ProgressState, text: &mut dyn std::fmt::Write| {
-            let _ = write!(text, "{}", HumanCount(per_second(state.pos(), state.elapsed())));
-        })
-        .with_key("left", |state: &ProgressState, text: &mut dyn std::fmt::Write| {
-            let _ = text.write_str(&span(state.eta()));
-        })
-}
-
-fn plain(what: &str, unit: &str, done: u64, total: Option<u64>, elapsed: Duration) -> String {
-    let rate = per_second(done, elapsed);
-    let mut line = format!("{what}: {}", HumanCount(done));
-    // Writing to a String does not fail.
-    if let Some(total) = total.filter(|total| *total > 0) {
-        let percent = u128::from(done) * 100 / u128::from(total);
-        let _ = write!(line, " of {} {unit} ({percent}%), {} a second", HumanCount(total), HumanCount(rate));
-        if let Some(seconds) = total.saturating_sub(done).checked_div(rate) {
-            let _ = write!(line, ", {} left", span(Duration::from_secs(seconds)));
-        }
-    } else {
-        let _ = write!(line, " {unit}, {} a second", HumanCount(rate));
-    }
-    line
-}
-
-/// The average since the start.
-fn per_second(done: u64, elapsed: Duration) -> u64 {
-    let rate = u128::from(done) * 1000 / elapsed.as_millis().max(1);
-    u64::try_from(rate).unwrap_or(u64::MAX)
+    ProgressStyle::with_template(if bounded { BOUNDED } else { UNBOUNDED })
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 /// A span of time for people: `4.2 s`, `3 min 7 s`, `2 h 5 min`.
@@ -163,14 +140,15 @@ mod tests {
 
     #[test]
     fn plain_lines_tell_rate_and_time_left() {
-        let line = |done, total, seconds| plain("importing", "lines", done, total, Duration::from_secs(seconds));
-        assert_eq!(
-            line(120_000, Some(3_000_000), 3),
-            "importing: 120,000 of 3,000,000 lines (4%), 40,000 a second, 1 min 12 s left"
-        );
-        assert_eq!(line(0, Some(10), 5), "importing: 0 of 10 lines (0%), 0 a second");
-        assert_eq!(line(700, None, 7), "importing: 700 lines, 100 a second");
-        assert_eq!(line(5, Some(0), 0), "importing: 5 lines, 5,000 a second");
+        let plain = |done, total| {
+            let mut progress = Progress::start("importing", "lines", total);
+            progress.at(done, &mut Vec::new());
+            progress.plain()
+        };
+        let line = plain(120_000, Some(3_000_000));
+        assert!(line.starts_with("importing: 120,000 of 3,000,000 lines, ") && line.ends_with(" left"), "{line}");
+        let line = plain(700, None);
+        assert!(line.starts_with("importing: 700 lines, ") && line.ends_with(" a second"), "{line}");
     }
 
     #[test]
@@ -186,12 +164,11 @@ mod tests {
         let mut progress = Progress::start("checking", "lines", None);
         let job = async {
             tokio::time::sleep(Duration::from_secs(1)).await;
-            counters.total.store(9, Ordering::Relaxed);
-            counters.done.store(7, Ordering::Relaxed);
+            counters.set(7, 9);
             tokio::time::sleep(Duration::from_secs(1)).await;
             "done"
         };
         assert_eq!(progress.during(&counters, &mut Vec::new(), job).await, "done");
-        assert_eq!((progress.total, progress.bar.position()), (Some(9), 7));
+        assert_eq!((progress.bar.length(), progress.bar.position()), (Some(9), 7));
     }
 }

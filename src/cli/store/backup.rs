@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use tokio::sync::watch;
@@ -52,19 +51,14 @@ pub fn run(rules: &RuleSet, to: &Path, out: &mut dyn Write, err: &mut dyn Write)
 async fn made(begun: backup::Begun, err: &mut dyn Write) -> Result<Audit, Stop> {
     let stop = stop_signals()?;
     let copied = aside("copying", "MiB", err, &stop, move |counters, wanted| {
-        let tell = |done: u64, total: u64| tell(counters, done.div_ceil(MIB), total.div_ceil(MIB));
+        let tell = |done: u64, total: u64| counters.set(done.div_ceil(MIB), total.div_ceil(MIB));
         begun.copy(&tell, wanted)
     });
     let copied = copied.await?;
     let checked = aside("checking the copy", "operations", err, &stop, move |counters, wanted| {
-        copied.check(&|AuditProgress { done, total }| tell(counters, done, total), wanted)
+        copied.check(&|AuditProgress { done, total }| counters.set(done, total), wanted)
     });
     checked.await?.publish().map_err(Stop::failed)
-}
-
-fn tell(counters: &Counters, done: u64, total: u64) {
-    counters.done.store(done, Ordering::Relaxed);
-    counters.total.store(total, Ordering::Relaxed);
 }
 
 async fn aside<T: Send + 'static>(

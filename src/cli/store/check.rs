@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use rusqlite::ErrorCode;
 use tokio::runtime::Handle;
@@ -47,8 +46,7 @@ async fn audit(store: Arc<dyn Store>, err: &mut dyn Write) -> Result<Audit, Stop
     let tell = {
         let counters = Arc::clone(&counters);
         Arc::new(move |AuditProgress { done, total }: AuditProgress| {
-            counters.done.store(done, Ordering::Relaxed);
-            counters.total.store(total, Ordering::Relaxed);
+            counters.set(done, total);
         })
     };
     // A store may read on the thread that asks, and this one shows the progress.

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::check;
@@ -116,8 +115,5 @@ fn to_go_on(error: impl std::fmt::Display) -> Stop {
 
 fn telling(counters: &Arc<Counters>) -> RowsProgress {
     let counters = Arc::clone(counters);
-    Arc::new(move |done, total| {
-        counters.done.store(done, Ordering::Relaxed);
-        counters.total.store(total, Ordering::Relaxed);
-    })
+    Arc::new(move |done, total| counters.set(done, total))
 }
