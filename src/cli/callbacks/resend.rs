@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::super::args::ResendCallbacks;
 use super::super::columns::age;
 use super::super::progress::Progress;
-use super::super::{Outcome, Stop, plural};
+use super::super::{Outcome, Stop, plural, told_unless};
 use super::{table, unknown};
 use crate::clock::Clock;
 use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, Outbox, Resent};
@@ -19,9 +19,6 @@ const SLICE: usize = 500;
 
 /// How often it is looked whether a callback was tried.
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
-
-/// A gateway that serves begins with a callback within a second.
-const SILENT: Duration = Duration::from_secs(3);
 
 pub(super) async fn run(
     outbox: &dyn Outbox,
@@ -34,7 +31,7 @@ pub(super) async fn run(
         return failed(outbox, asked, clock, out, err).await;
     }
     let mut waiting = Vec::new();
-    let (mut unknown_ids, mut under_way) = (0, 0);
+    let mut done = true;
     for text in &asked.ids {
         let known = match CallbackId::parse(text) {
             Some(id) => outbox.callback(id).await?.map(|(before, _)| (id, before)),
@@ -42,31 +39,27 @@ pub(super) async fn run(
         };
         let Some((id, before)) = known else {
             writeln!(err, "{}", unknown(text))?;
-            unknown_ids += 1;
+            done = false;
             continue;
         };
         match outbox.resend_callback(id, clock.now()).await? {
             Resent::Queued if asked.wait.is_none() => writeln!(out, "{id} queued")?,
             Resent::UnderWay if asked.wait.is_none() => {
                 writeln!(err, "{id} is being sent at this moment: nothing was queued")?;
-                under_way += 1;
+                done = false;
             }
             Resent::Queued | Resent::UnderWay => waiting.push((id, before.tries)),
             // It was there a moment ago: what it told of is told no more.
             Resent::Unknown => {
                 writeln!(err, "{}", unknown(text))?;
-                unknown_ids += 1;
+                done = false;
             }
         }
     }
-    let undelivered = match asked.wait {
-        Some(span) => wait(outbox, waiting, span, clock, out, err).await?,
-        None => 0,
-    };
-    match (unknown_ids, under_way, undelivered) {
-        (0, 0, 0) => Ok(()),
-        _ => Err(Stop::Told),
+    if let Some(span) = asked.wait {
+        done &= wait(outbox, waiting, span, clock, out, err).await?;
     }
+    told_unless(done)
 }
 
 /// Queues all failed callbacks that were asked for, newest first. What fails again meanwhile is not taken twice.
@@ -109,7 +102,7 @@ async fn failed(
     Ok(writeln!(out, "{resent} callback{} queued", plural(usize::try_from(resent).unwrap_or(usize::MAX)))?)
 }
 
-/// Waits until each was tried more often than before, and tells what came of it; how many were not delivered.
+/// Waits until each was tried more often than before, and tells what came of it. Returns whether each was delivered.
 async fn wait(
     outbox: &dyn Outbox,
     mut waiting: Vec<(CallbackId, u32)>,
@@ -117,24 +110,20 @@ async fn wait(
     clock: &dyn Clock,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<usize, Stop> {
+) -> Result<bool, Stop> {
     let started = Instant::now();
-    let (mut undelivered, mut silent) = (0, true);
+    let mut delivered = true;
     loop {
         let mut left = Vec::new();
         for (id, tries) in waiting {
             match outbox.callback(id).await? {
                 Some((callback, _)) if callback.tries > tries => {
-                    undelivered += usize::from(callback.state != CallbackState::Delivered);
-                    silent = false;
+                    delivered &= callback.state == CallbackState::Delivered;
                     writeln!(out, "{}", told(&callback, clock))?;
                 }
-                Some((callback, _)) => {
-                    silent &= !callback.is_under_way(clock.now());
-                    left.push((id, tries));
-                }
+                Some(_) => left.push((id, tries)),
                 None => {
-                    undelivered += 1;
+                    delivered = false;
                     writeln!(err, "{}", unknown(id))?;
                 }
             }
@@ -144,19 +133,12 @@ async fn wait(
         if waiting.is_empty() || waited >= span {
             break;
         }
-        if silent && waited >= SILENT {
-            writeln!(
-                err,
-                "nothing was tried yet: no gateway serves this store, or the target is dead and is tried now and then; still waiting"
-            )?;
-            silent = false;
-        }
         sleep(LOOK_INTERVAL.min(span.saturating_sub(waited))).await;
     }
     for (id, _) in &waiting {
         writeln!(out, "{id} not tried yet: it stays queued")?;
     }
-    Ok(undelivered + waiting.len())
+    Ok(delivered && waiting.is_empty())
 }
 
 /// What came of the last try.
