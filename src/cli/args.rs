@@ -3,16 +3,15 @@
 mod callbacks;
 mod store;
 
-pub use callbacks::{CallbackState, Callbacks, ListCallbacks, ResendCallbacks, SampleCallback, ShowCallback, Which};
+pub use callbacks::{Callbacks, ListCallbacks, ResendCallbacks, SampleCallback, ShowCallback, Which};
 pub use store::{StoreBackup, StoreCheck, StoreCommand, StoreCopy, StoreRekey};
 
 use std::ffi::OsStr;
-use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::builder::{PathBufValueParser, PossibleValue, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -169,9 +168,6 @@ pub struct Check {
     /// Problems for people, on standard error, or one JSON document on standard output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: Format,
-    /// Colours: on a terminal, unless `NO_COLOR` is set, or as told
-    #[arg(long, value_enum, value_name = "WHEN", default_value_t)]
-    pub color: ColorChoice,
 }
 
 /// How what was found is written.
@@ -182,30 +178,6 @@ pub enum Format {
     Text,
     /// For programs: one document
     Json,
-}
-
-/// When colours are used.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum ColorChoice {
-    /// On terminals
-    #[default]
-    Auto,
-    /// In files and pipes too
-    Always,
-    /// Nowhere
-    Never,
-}
-
-impl ColorChoice {
-    /// Whether to use colours on a stream; `NO_COLOR` counts when it is not empty (<https://no-color.org>).
-    #[must_use]
-    pub fn wanted(self, stream: &impl IsTerminal) -> bool {
-        match self {
-            Self::Auto => stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
-            Self::Always => true,
-            Self::Never => false,
-        }
-    }
 }
 
 const CHECK_EXAMPLES: &str = "\
@@ -262,7 +234,7 @@ pub struct Translate {
     pub merchant: MerchantId,
     /// What the body creates
     #[arg(long, value_enum)]
-    pub kind: Kind,
+    pub kind: Direction,
     /// Say of every member where it came from, and what was dropped or filled in
     #[arg(long)]
     pub explain: bool,
@@ -388,7 +360,7 @@ pub struct ImportIds {
     pub merchant: MerchantId,
     /// What the ids name
     #[arg(long, value_enum)]
-    pub kind: Kind,
+    pub kind: Direction,
     /// The external ids, one a line, in UTF-8; - for standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
@@ -412,7 +384,7 @@ Examples:
 pub struct Schema {
     /// Which kind of rule file
     #[arg(value_enum)]
-    pub kind: RuleFileKind,
+    pub kind: FileKind,
 }
 
 const SCHEMA_EXAMPLES: &str = "\
@@ -427,48 +399,34 @@ Examples:
   paybridge schema merchant
   paybridge schema merchant > rules/schemas/merchant.schema.json";
 
-/// A kind of rule file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RuleFileKind {
-    /// The process: gateway.toml
-    Gateway,
-    /// A merchant: a file in merchants/
-    Merchant,
-    /// A shop: a file in shops/
-    Shop,
-    /// A v1 wire format: a file in dialects/
-    Dialect,
-    /// What customers read in a language: a file in pages/
-    PageTexts,
-}
+impl ValueEnum for FileKind {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
 
-impl From<RuleFileKind> for FileKind {
-    fn from(kind: RuleFileKind) -> Self {
-        match kind {
-            RuleFileKind::Gateway => Self::Gateway,
-            RuleFileKind::Merchant => Self::Merchant,
-            RuleFileKind::Shop => Self::Shop,
-            RuleFileKind::Dialect => Self::Dialect,
-            RuleFileKind::PageTexts => Self::PageTexts,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self {
+            Self::Gateway => "The process: gateway.toml",
+            Self::Merchant => "A merchant: a file in merchants/",
+            Self::Shop => "A shop: a file in shops/",
+            Self::Dialect => "A v1 wire format: a file in dialects/",
+            Self::PageTexts => "What customers read in a language: a file in pages/",
+        };
+        Some(PossibleValue::new(self.as_str()).help(help))
     }
 }
 
-/// What a body creates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
-    /// A deposit
-    Payin,
-    /// A withdrawal
-    Payout,
-}
+impl ValueEnum for Direction {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Payin, Self::Payout]
+    }
 
-impl From<Kind> for Direction {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Payin => Self::Payin,
-            Kind::Payout => Self::Payout,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self {
+            Self::Payin => "A deposit",
+            Self::Payout => "A withdrawal",
+        };
+        Some(PossibleValue::new(self.as_str()).help(help))
     }
 }
 
@@ -504,7 +462,7 @@ mod tests {
 
     use super::*;
     use crate::domain::{OrderId, UnixMillis};
-    use crate::store::CallbackPlace;
+    use crate::store::{CallbackPlace, CallbackState};
     use crate::wire::callbacks::Moment;
 
     fn parsed(line: &str) -> Result<Command, clap::error::ErrorKind> {
@@ -559,7 +517,7 @@ mod tests {
         assert_eq!((diff.old, diff.new), (PathBuf::from("a"), PathBuf::from("b")));
         assert!(diff.exit_code && diff.format == Format::Json);
         let Ok(Command::ImportIds(import)) = parsed("import-ids --merchant a --kind payout -") else { panic!() };
-        assert_eq!((import.kind, import.file), (Kind::Payout, PathBuf::from("-")));
+        assert_eq!((import.kind, import.file), (Direction::Payout, PathBuf::from("-")));
         let Ok(Command::Store(StoreCommand::Check(check))) = parsed("store check --rules r") else { panic!() };
         assert_eq!(check.rules.rules, PathBuf::from("r"));
         let Ok(Command::Store(StoreCommand::Rekey(rekey))) = parsed("store rekey --rules r") else { panic!() };
@@ -570,7 +528,7 @@ mod tests {
         let Ok(Command::Store(StoreCommand::Copy(copy))) = parsed(line) else { panic!() };
         assert_eq!((copy.from.as_str(), copy.to.as_deref()), ("sqlite:a.db", Some("postgres://b/c")));
         let Ok(Command::Schema(schema)) = parsed("schema shop") else { panic!() };
-        assert_eq!(FileKind::from(schema.kind), FileKind::Shop);
+        assert_eq!(schema.kind, FileKind::Shop);
         let Ok(Command::Callbacks(Callbacks::List(list))) = parsed("callbacks list --state failed --state pending")
         else {
             panic!()

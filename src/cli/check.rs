@@ -95,7 +95,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::cli::args::{ColorChoice, Rules};
+    use crate::cli::args::Rules;
 
     const SHOP: &str = "currency = \"EUR\"\n[provider]\nkind = \"sandbox\"";
 
@@ -105,7 +105,6 @@ mod tests {
             no_secrets: true,
             allow_warnings: false,
             format: Format::Text,
-            color: ColorChoice::Never,
         }
     }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::args::{ImportIds, Kind};
+use super::args::ImportIds;
 use super::lines::{Content, Line, Lines};
 use super::progress::{Progress, span};
 use super::signals::{stop_signals, stopped};
@@ -48,12 +48,8 @@ pub fn run(rules: &RuleSet, asked: &ImportIds, out: &mut dyn Write, err: &mut dy
     let lines = check(&mut source, &name, err)?;
     source.rewind().map_err(|cause| Stop::failed(format!("{name}: {cause}")))?;
     let ids = Lines::new(BufReader::new(source));
-    let tally = on_runtime(reserve_all(&rules.gateway.store, merchant, asked.kind.into(), ids, lines, err))?;
-    let kind = match asked.kind {
-        Kind::Payin => "payin",
-        Kind::Payout => "payout",
-    };
-    Ok(writeln!(out, "{merchant} {kind}: {tally}, in {}", span(started.elapsed()))?)
+    let tally = on_runtime(reserve_all(&rules.gateway.store, merchant, asked.kind, ids, lines, err))?;
+    Ok(writeln!(out, "{merchant} {}: {tally}, in {}", asked.kind, span(started.elapsed()))?)
 }
 
 /// What can be read twice.

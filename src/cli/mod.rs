@@ -22,7 +22,7 @@ pub mod translate;
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -98,7 +98,9 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outco
     match command {
         Command::Serve(asked) => serve::run(&asked, out, err),
         Command::Check(asked) => {
-            let paint = if asked.color.wanted(&io::stderr()) { Paint::Coloured } else { Paint::Plain };
+            // <https://no-color.org>: it counts when it is not empty.
+            let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+            let paint = if io::stderr().is_terminal() && !no_color { Paint::Coloured } else { Paint::Plain };
             told_unless(check::run(&asked, paint, out, err)?)
         }
         Command::Diff(asked) => diff::run(&asked, out, err),
@@ -106,7 +108,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outco
             let rules = load(&asked.rules.rules, err)?;
             let merchant = merchant(&rules, &asked.merchant)?;
             let body = input::read(asked.file.as_deref(), rules.gateway.limits.body, err)?;
-            told_unless(translate::run(&rules, merchant, asked.kind.into(), asked.explain, &body, out, err)?)
+            told_unless(translate::run(&rules, merchant, asked.kind, asked.explain, &body, out, err)?)
         }
         Command::Sign(asked) => {
             let rules = load(&asked.rules.rules, err)?;
@@ -117,7 +119,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outco
         Command::ImportIds(asked) => import_ids::run(&load(&asked.rules.rules, err)?, &asked, out, err),
         Command::Callbacks(asked) => callbacks::run(&asked, out, err),
         Command::Store(asked) => store::run(&asked, out, err),
-        Command::Schema(asked) => Ok(schema::run(asked.kind.into(), out)?),
+        Command::Schema(asked) => Ok(schema::run(asked.kind, out)?),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "paybridge", &mut script);

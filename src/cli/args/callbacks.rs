@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use super::{Format, Interface, Rules, merchant_id};
 use crate::domain::{CallbackUrl, MerchantId, OrderId};
 use crate::rules::read_span;
-use crate::store::{self, CallbackId, CallbackPlace};
+use crate::store::{CallbackId, CallbackPlace, CallbackState};
 use crate::wire::callbacks::{self, Moment};
 
 /// `paybridge callbacks`.
@@ -179,24 +180,18 @@ Examples:
   paybridge callbacks sample --merchant demo
   paybridge callbacks sample --merchant demo --kind v2 --url https://localhost:9443/cb";
 
-/// Where callbacks stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CallbackState {
-    /// Tried, or will be
-    Pending,
-    /// The receiver has it
-    Delivered,
-    /// Given up, until it is resent
-    Failed,
-}
+impl ValueEnum for CallbackState {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
 
-impl From<CallbackState> for store::CallbackState {
-    fn from(state: CallbackState) -> Self {
-        match state {
-            CallbackState::Pending => Self::Pending,
-            CallbackState::Delivered => Self::Delivered,
-            CallbackState::Failed => Self::Failed,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self {
+            Self::Pending => "Tried, or will be",
+            Self::Delivered => "The receiver has it",
+            Self::Failed => "Given up, until it is resent",
+        };
+        Some(PossibleValue::new(self.as_str()).help(help))
     }
 }
 

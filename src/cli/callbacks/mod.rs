@@ -88,11 +88,7 @@ async fn list(
 
 fn query(which: &Which, now: UnixMillis) -> CallbackQuery {
     let before = |moment: Option<Moment>| moment.map(|moment| moment.before(now));
-    let states = if which.states.is_empty() {
-        DEFAULT_STATES.into()
-    } else {
-        which.states.iter().map(|state| (*state).into()).collect()
-    };
+    let states = if which.states.is_empty() { DEFAULT_STATES.into() } else { which.states.clone() };
     CallbackQuery {
         states,
         merchant: which.merchant.clone(),

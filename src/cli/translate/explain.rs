@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 
+use crate::cli::columns::plain;
 use crate::engine::Accepted;
 use crate::rules::Merchant;
 use crate::v1::translate::{Source, Translated, Translation};
@@ -109,6 +110,5 @@ fn write_tables(tables: &[Vec<[String; 3]>], out: &mut dyn Write) -> io::Result<
 
 /// A name that somebody made up, fit for a terminal.
 fn shown(name: &str) -> String {
-    let plain = |c: char| c.is_ascii_graphic() || c == ' ' || c.is_alphanumeric();
-    name.chars().map(|c| if plain(c) { c.to_string() } else { c.escape_unicode().to_string() }).collect()
+    plain(name).into_owned()
 }
