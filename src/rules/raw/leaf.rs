@@ -41,7 +41,13 @@ impl FromToml for bool {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
         let flag = value.get_ref().as_bool();
         if flag.is_none() {
-            reader.wrong(value.span(), format_args!("must be true or false, not {}", kind(value.get_ref())));
+            let quoted = value.get_ref().as_str().filter(|text| ["true", "false"].contains(text));
+            let suggestion = quoted.map(|text| format!("write `{text}`, without quotation marks"));
+            reader.wrong_with(
+                value.span(),
+                format_args!("must be true or false, not {}", kind(value.get_ref())),
+                suggestion,
+            );
         }
         flag
     }
@@ -159,7 +165,7 @@ impl<const LEAST: usize> FromToml for Size<LEAST> {
         if size.is_none() {
             let reason =
                 format_args!("must be a size such as \"64KiB\", \"1MiB\" or 65536, from {LEAST} bytes to 64 MiB");
-            reader.wrong(value.span(), reason);
+            reader.wrong_with(value.span(), reason, value.get_ref().as_str().and_then(meant_size));
         }
         size.map(Self)
     }
@@ -173,6 +179,17 @@ impl<const LEAST: usize> FromToml for Size<LEAST> {
             "examples": ["64KiB", "1MiB"],
         })
     }
+}
+
+/// What was meant by a size in units that are not known here.
+fn meant_size(text: &str) -> Option<String> {
+    let (number, unit) = number_and_unit(text)?;
+    let unit = match unit.trim().to_ascii_lowercase().as_str() {
+        "k" | "kb" | "kib" => "KiB",
+        "m" | "mb" | "mib" => "MiB",
+        _ => return None,
+    };
+    Some(format!("did you mean \"{number}{unit}\"?"))
 }
 
 fn size(text: &str) -> Option<usize> {

@@ -198,11 +198,15 @@ impl Reader<'_> {
         &mut self,
         value: &Spanned<DeValue<'_>>,
         expected: &str,
-        parse: impl FnOnce(&str) -> Option<T>,
+        parse: impl Fn(&str) -> Option<T>,
     ) -> Option<T> {
-        let meant = parse(self.text(value, expected)?);
+        let text = self.text(value, expected)?;
+        let meant = parse(text);
         if meant.is_none() {
-            self.wrong(value.span(), format_args!("must be {expected}"));
+            // Spaces and case are what is most easily got wrong.
+            let tidy: String = text.chars().filter(|c| !c.is_whitespace()).take(64).collect::<String>().to_lowercase();
+            let suggestion = parse(&tidy).map(|_| format!("did you mean \"{tidy}\"?"));
+            self.wrong_with(value.span(), format_args!("must be {expected}"), suggestion);
         }
         meant
     }
