@@ -270,6 +270,12 @@ impl Findings {
         self.sources.iter().enumerate().map(|(at, source)| (source.path.clone(), FileId(at))).collect()
     }
 
+    /// Whether something was found within a part of a file, among what is shown.
+    pub fn is_wrong(&self, file: FileId, within: &Span) -> bool {
+        let inside = |span: &Span| span.start >= within.start && span.end <= within.end;
+        self.found.iter().any(|found| found.file == file && inside(&found.span))
+    }
+
     /// Whether something was found in a file that keeps the rules from being loaded.
     pub fn refuses(&self, file: FileId) -> bool {
         self.sources[file.0].refused

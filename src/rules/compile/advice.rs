@@ -37,27 +37,33 @@ impl Context<'_> {
         }
     }
 
-    /// Warns of a merchant whose every request would be refused. In a file with an error, what is missing may be there
-    /// under another name.
+    /// Warns of a merchant whose every request would be refused.
     pub(super) fn merchant_advice(&mut self, here: Here<'_>, raw: &RawMerchant) {
-        if self.findings.refuses(here.file) {
-            return;
-        }
-        let mut warn = |at: Option<Span>, message: &str| {
-            self.findings.warn(here.file, at.unwrap_or_default(), message, None);
-        };
         let keys = raw.api_keys.get().map_or(&[][..], |keys| &keys.0);
         if keys.is_empty() {
-            warn(raw.api_keys.place(), "the merchant has no `[[api_keys]]`: every request in its name is refused");
+            let message = "the merchant has no `[[api_keys]]`: every request in its name is refused";
+            self.warn_of_none(here, raw.api_keys.place(), None, message);
         }
         for key in keys.iter().map(Spanned::get_ref).filter(|key| key.allowed_ips.0.is_empty()) {
-            let at = key.allowed_ips.place().or(key.key.place());
-            warn(at, "the API key may be used from nowhere: its `allowed_ips` is missing or empty");
+            let message = "the API key may be used from nowhere: its `allowed_ips` is missing or empty";
+            self.warn_of_none(here, key.allowed_ips.place(), key.key.place(), message);
         }
         // A remote engine has shops of its own.
         if self.decides && raw.shops.get().is_none_or(|shops| shops.0.is_empty()) {
             let message = "the merchant has no `[shops.<code>]` table: everything that it creates is refused";
-            warn(raw.shops.place(), message);
+            self.warn_of_none(here, raw.shops.place(), None, message);
+        }
+    }
+
+    /// Warns of a value that holds nothing, at its place or else at that of something near, unless it was meant to hold
+    /// something: what is in it is wrong, or in a file with an error it may be there under another name.
+    fn warn_of_none(&mut self, here: Here<'_>, place: Option<Span>, near: Option<Span>, message: &str) {
+        let meant = match &place {
+            Some(place) => self.findings.is_wrong(here.file, place),
+            None => self.findings.refuses(here.file),
+        };
+        if !meant {
+            self.findings.warn(here.file, place.or(near).unwrap_or_default(), message, None);
         }
     }
 }
