@@ -21,7 +21,6 @@ mod restart;
 mod ruleset;
 mod schema;
 mod schema_node;
-mod schema_required;
 mod schema_shape;
 mod schema_unique;
 mod schema_words;

@@ -11,8 +11,7 @@ use serde_json::{Map, Value};
 
 use super::problems::{did_you_mean, quoted};
 use super::schema_node::{FieldValue, Figure, Sent, Whole};
-use super::schema_required::{Required, required_names};
-use super::schema_shape::{self, MOST_PROBLEMS, steps};
+use super::schema_shape::{self, MOST_PROBLEMS, Members};
 use super::schema_unique::{UNIQUE_ITEMS, UniqueItems};
 use super::schema_words::{field_problem, segment_text};
 use crate::domain::{self, CUSTOMER_FIELDS, Direction, MERCHANT_USER_IP, MerchantId};
@@ -77,17 +76,17 @@ impl FieldsSchema {
     /// Everything that is wrong with it.
     pub(super) fn compile(schema: &Value, direction: Direction, lists: &Lists) -> Result<Self, Vec<SchemaProblem>> {
         let used_lists = schema_shape::check(schema)?;
-        let named = property_names(schema);
-        let mut problems = reserved_names(schema, &named, direction);
+        let members = schema_shape::members(schema);
+        let mut problems = reserved_names(&members, direction);
         problems.extend(missing_lists(&used_lists, lists));
-        problems.extend(unnamed_required(schema, &named, direction));
+        problems.extend(unnamed_required(&members, direction));
         let defaults = defaults(schema);
         problems.extend(customer_defaults(&defaults));
         problems.truncate(MOST_PROBLEMS);
         if !problems.is_empty() {
             return Err(problems);
         }
-        let kept: BTreeSet<Box<str>> = named.into_keys().chain([MERCHANT_USER_IP]).map(Box::from).collect();
+        let kept: BTreeSet<Box<str>> = members.named.into_keys().chain([MERCHANT_USER_IP]).map(Box::from).collect();
         let Applied { schema, requires_ip, names_ip } = applied(schema);
         let common = validator(&schema, None, lists).map_err(|problem| vec![problem])?;
         check_defaults(&common, &defaults)?;
@@ -198,76 +197,28 @@ fn mentions(schema: &Value, name: &str) -> bool {
     }
 }
 
-/// The names in the `properties` that apply to the `fields` object itself, also by way of `$ref`, `allOf`, `if` and their
-/// like, each with its place.
-fn property_names(schema: &Value) -> BTreeMap<&str, Vec<String>> {
-    let mut names = BTreeMap::new();
-    collect_names(schema, schema, &mut Vec::new(), &mut HashSet::new(), &mut names);
-    names
-}
-
-fn collect_names<'s>(
-    root: &'s Value,
-    schema: &'s Value,
-    at: &mut Vec<String>,
-    seen: &mut HashSet<&'s str>,
-    names: &mut BTreeMap<&'s str, Vec<String>>,
-) {
-    for (keyword, value) in schema.as_object().into_iter().flatten() {
-        at.push(keyword.clone());
-        match (keyword.as_str(), value) {
-            ("properties", Value::Object(properties)) => {
-                for name in properties.keys() {
-                    names.entry(name).or_insert_with(|| at.iter().chain([name]).cloned().collect());
-                }
-            }
-            ("allOf" | "anyOf" | "oneOf", Value::Array(schemas)) => {
-                for (index, schema) in schemas.iter().enumerate() {
-                    at.push(index.to_string());
-                    collect_names(root, schema, at, seen, names);
-                    at.pop();
-                }
-            }
-            ("dependentSchemas", Value::Object(schemas)) => {
-                for (name, schema) in schemas {
-                    at.push(name.clone());
-                    collect_names(root, schema, at, seen, names);
-                    at.pop();
-                }
-            }
-            ("if" | "then" | "else" | "not", schema) => collect_names(root, schema, at, seen, names),
-            ("$ref", Value::String(target)) if seen.insert(target) => {
-                if let Some(schema) = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer)) {
-                    collect_names(root, schema, &mut steps(target), seen, names);
-                }
-            }
-            _ => {}
-        }
-        at.pop();
-    }
-}
-
 /// A schema that offers or asks for a name which v2 refuses inside `fields` could never be met.
-fn reserved_names(schema: &Value, named: &BTreeMap<&str, Vec<String>>, direction: Direction) -> Vec<SchemaProblem> {
-    let reserved = |name: &str| domain::reserved_names(direction).contains(&name);
-    let problem = |name: &str, at: Vec<String>| SchemaProblem {
-        at,
+fn reserved_names(members: &Members<'_>, direction: Direction) -> Vec<SchemaProblem> {
+    let named = members.named.iter().map(|(name, at)| (*name, at));
+    let required = members.required.iter().map(|(name, at)| (*name, at));
+    let reserved = named.chain(required).filter(|(name, _)| domain::reserved_names(direction).contains(name));
+    let problem = |(name, at): (&str, &Vec<String>)| SchemaProblem {
+        at: at.clone(),
         message: format!("{} is reserved by v2 and cannot be a member of `fields`", quoted(name)),
         suggestion: None,
     };
-    let properties = named.iter().filter(|(name, _)| reserved(name)).map(|(name, at)| problem(name, at.clone()));
-    let required = required_names(schema).into_iter().filter(|required| reserved(required.name));
-    properties.chain(required.map(|required| problem(required.name, required.at))).collect()
+    reserved.map(problem).collect()
 }
 
 /// Members that no `properties` name are dropped before the schema is applied, so that requiring one refuses all.
-fn unnamed_required(schema: &Value, named: &BTreeMap<&str, Vec<String>>, direction: Direction) -> Vec<SchemaProblem> {
+fn unnamed_required(members: &Members<'_>, direction: Direction) -> Vec<SchemaProblem> {
+    let Members { named, required } = members;
     // What is reserved is told as that.
     let reserved = domain::reserved_names(direction);
     let unnamed = |name: &str| name != MERCHANT_USER_IP && !named.contains_key(name) && !reserved.contains(&name);
-    let required = required_names(schema).into_iter().filter(|required| unnamed(required.name)).take(MOST_PROBLEMS);
-    let problem = |Required { name, at }: Required<'_>| SchemaProblem {
-        at,
+    let required = required.iter().filter(|(name, _)| unnamed(name)).take(MOST_PROBLEMS);
+    let problem = |(name, at): &(&str, Vec<String>)| SchemaProblem {
+        at: at.clone(),
         message: format!("{} is required, but `properties` does not name it: it would always be dropped", quoted(name)),
         suggestion: did_you_mean(name, named.keys().copied()),
     };
@@ -286,7 +237,7 @@ fn missing_lists(used: &[(Vec<String>, String)], lists: &Lists) -> Vec<SchemaPro
 
 /// The defaults of the schema's own properties, or of what they refer to. Those of nested objects are annotations only,
 /// and one for `merchant_user_ip` is ignored.
-pub(super) fn defaults(schema: &Value) -> Map<String, Value> {
+fn defaults(schema: &Value) -> Map<String, Value> {
     let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
     let default = |(name, property): (&String, &Value)| {
         let default = default_of(schema, property)?.clone();

@@ -1,7 +1,7 @@
-//! What a schema of `fields` must look like before it is compiled: what it may refer to, and which words
-//! it uses.
+//! What a schema of `fields` must look like before it is compiled: what it may refer to, which words it uses, and which
+//! members it names.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -45,7 +45,7 @@ const DATA: &[&str] = &["const", "default", "enum", "examples"];
 const BY_NAME: &[&str] = &["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
 
 /// Keywords that check or structure, as far as they are long enough to tell a misspelling from a name of its own.
-pub(super) const CHECKING: &[&str] = &[
+const CHECKING: &[&str] = &[
     "additionalProperties",
     "allOf",
     "anyOf",
@@ -98,15 +98,15 @@ pub(super) fn check(schema: &Value) -> Result<UsedLists, Vec<SchemaProblem>> {
     };
     let mut outline = Outline::default();
     outline.top(top);
-    outline.schema(schema, &mut Vec::new());
+    outline.schema(schema);
     outline.references(schema);
     if !outline.problems.is_empty() {
         outline.problems.truncate(MOST_PROBLEMS);
         return Err(outline.problems);
     }
-    let mut nesting = Nesting { root: schema, known: HashMap::new(), open: Vec::new(), at: Vec::new() };
-    match nesting.height(schema, 0) {
-        Ok(_) => Ok(outline.lists),
+    let mut nesting = Nesting { root: schema, at: Vec::new(), open: Vec::new(), deepest: HashMap::new() };
+    match nesting.schema(schema, 0) {
+        Ok(()) => Ok(outline.lists),
         Err(reason) => Err(vec![problem(&nesting.at, reason)]),
     }
 }
@@ -116,12 +116,28 @@ fn problem(at: &[String], message: impl Into<String>) -> SchemaProblem {
 }
 
 /// The keys and indices of a reference into the same file.
-pub(super) fn steps(target: &str) -> Vec<String> {
+fn steps(target: &str) -> Vec<String> {
     target.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect()
+}
+
+/// The schemas that a keyword holds, each with its name or index where there can be several.
+fn schemas_in<'s>(keyword: &str, value: &'s Value) -> Vec<(Option<String>, &'s Value)> {
+    match value {
+        _ if DATA.contains(&keyword) => Vec::new(),
+        Value::Object(schemas) if BY_NAME.contains(&keyword) => {
+            schemas.iter().map(|(name, schema)| (Some(name.clone()), schema)).collect()
+        }
+        Value::Array(schemas) => {
+            schemas.iter().enumerate().map(|(index, schema)| (Some(index.to_string()), schema)).collect()
+        }
+        schema => vec![(None, schema)],
+    }
 }
 
 #[derive(Default)]
 struct Outline {
+    /// The keys and indices that lead to what is being looked at.
+    at: Vec<String>,
     problems: Vec<SchemaProblem>,
     lists: UsedLists,
     /// Places and targets of `$ref`.
@@ -145,90 +161,64 @@ impl Outline {
         }
     }
 
-    fn schema(&mut self, schema: &Value, at: &mut Vec<String>) {
+    fn schema(&mut self, schema: &Value) {
         self.schemas.insert(std::ptr::from_ref(schema));
-        match schema {
-            Value::Object(members) => {
-                for (key, value) in members {
-                    at.push(key.clone());
-                    self.keyword(key, value, at);
-                    at.pop();
-                }
-            }
-            Value::Array(elements) => {
-                for (index, element) in elements.iter().enumerate() {
-                    at.push(index.to_string());
-                    self.schema(element, at);
-                    at.pop();
-                }
-            }
-            _ => {}
+        for (keyword, value) in schema.as_object().into_iter().flatten() {
+            self.at.push(keyword.clone());
+            self.keyword(keyword, value);
+            self.at.pop();
         }
     }
 
-    fn keyword(&mut self, key: &str, value: &Value, at: &mut Vec<String>) {
-        if DATA.contains(&key) {
-            return;
+    fn keyword(&mut self, keyword: &str, value: &Value) {
+        match (keyword, value.as_str()) {
+            ("$ref", Some(target)) if target.starts_with("#/") => {
+                self.references.push((self.at.clone(), target.to_owned()));
+            }
+            ("$ref", _) => self.tell("must point into this file, such as \"#/$defs/name\"", None),
+            ("format", Some(name)) if self.foreign == 0 => self.format(name),
+            ("format", None) if self.foreign == 0 => self.tell("must be the name of a format, a string", None),
+            (ALLOWED_LIST, Some(name)) => self.lists.push((self.at.clone(), name.to_owned())),
+            (ALLOWED_LIST, None) => self.tell("must be the name of a list, a string", None),
+            _ if UNSUPPORTED.contains(&keyword) => {
+                self.tell(format!("{} is not supported here", quoted(keyword)), None);
+            }
+            _ if DATA.contains(&keyword) => {}
+            _ => self.schemas_in(keyword, value),
         }
-        if UNSUPPORTED.contains(&key) {
-            self.problems.push(problem(at, format!("{} is not supported here", quoted(key))));
-        } else if key == "$ref" {
-            self.reference(value, at);
-        } else if key == "format" && self.foreign == 0 {
-            self.format(value, at);
-        } else if key == ALLOWED_LIST {
-            match value.as_str() {
-                Some(name) => self.lists.push((at.clone(), name.to_owned())),
-                None => self.problems.push(problem(at, "must be the name of a list, a string")),
-            }
-        } else if BY_NAME.contains(&key)
-            && let Some(schemas) = value.as_object()
-        {
-            for (name, schema) in schemas {
-                at.push(name.clone());
-                self.schema(schema, at);
-                at.pop();
-            }
-        } else {
-            // What is inside a keyword of somebody's own is theirs to name.
-            let foreign = key == "dependentRequired" || !(CHECKING.contains(&key) || OTHERS.contains(&key));
-            if foreign && self.foreign == 0 {
-                self.misspelt(key, at);
-            }
-            self.foreign += usize::from(foreign);
-            self.schema(value, at);
-            self.foreign -= usize::from(foreign);
+    }
+
+    fn schemas_in(&mut self, keyword: &str, value: &Value) {
+        // What is inside a keyword of somebody's own is theirs to name.
+        let foreign = keyword == "dependentRequired" || !(CHECKING.contains(&keyword) || OTHERS.contains(&keyword));
+        if foreign && self.foreign == 0 {
+            self.misspelt(keyword);
         }
+        self.foreign += usize::from(foreign);
+        let above = self.at.len();
+        for (step, schema) in schemas_in(keyword, value) {
+            self.at.extend(step);
+            self.schema(schema);
+            self.at.truncate(above);
+        }
+        self.foreign -= usize::from(foreign);
     }
 
     /// An unknown format would be asserted of nothing.
-    fn format(&mut self, value: &Value, at: &[String]) {
-        match value.as_str() {
-            Some(name) if FORMATS.contains(&name) => {}
-            Some(name) => {
-                let message = format!("{} is no format of JSON Schema", quoted(name));
-                let suggestion = did_you_mean(name, FORMATS.iter().copied());
-                self.problems.push(SchemaProblem { at: at.to_vec(), message, suggestion });
-            }
-            None => self.problems.push(problem(at, "must be the name of a format, a string")),
+    fn format(&mut self, name: &str) {
+        if !FORMATS.contains(&name) {
+            let suggestion = did_you_mean(name, FORMATS.iter().copied());
+            self.tell(format!("{} is no format of JSON Schema", quoted(name)), suggestion);
         }
     }
 
     /// JSON Schema passes over unknown keywords, and so over a misspelt one: what it was to check would go unchecked.
-    fn misspelt(&mut self, key: &str, at: &[String]) {
-        if !CHECKING.contains(&key)
+    fn misspelt(&mut self, keyword: &str) {
+        if !CHECKING.contains(&keyword)
             && self.problems.len() < MOST_PROBLEMS
-            && let Some(suggestion) = did_you_mean(key, CHECKING.iter().copied())
+            && let Some(suggestion) = did_you_mean(keyword, CHECKING.iter().copied())
         {
-            let message = format!("unknown keyword {}", quoted(key));
-            self.problems.push(SchemaProblem { at: at.to_vec(), message, suggestion: Some(suggestion) });
-        }
-    }
-
-    fn reference(&mut self, value: &Value, at: &[String]) {
-        match value.as_str() {
-            Some(target) if target.starts_with("#/") => self.references.push((at.to_vec(), target.to_owned())),
-            _ => self.problems.push(problem(at, "must point into this file, such as \"#/$defs/name\"")),
+            self.tell(format!("unknown keyword {}", quoted(keyword)), Some(suggestion));
         }
     }
 
@@ -244,83 +234,150 @@ impl Outline {
             }
         }
     }
+
+    fn tell(&mut self, message: impl Into<String>, suggestion: Option<String>) {
+        self.problems.push(SchemaProblem { at: self.at.clone(), message: message.into(), suggestion });
+    }
 }
 
 /// How deep schemas may stand in each other: what compiles and applies them goes down a stack, whose end is the process's.
 const DEEPEST: usize = 64;
 
-/// Finds how deep schemas stand in each other, references followed.
+/// Sees that schemas do not stand too deep in each other, references followed.
 struct Nesting<'s> {
     root: &'s Value,
-    /// How deep it goes below the targets of references.
-    known: HashMap<&'s str, usize>,
-    /// The targets that are being looked at.
-    open: Vec<&'s str>,
     /// The keys and indices that lead to what is being looked at. Left as it is where that fails.
     at: Vec<String>,
+    /// The targets of references that are being looked at.
+    open: Vec<&'s str>,
+    /// How deep targets stood at most where all was well below them: there they need no second look.
+    deepest: HashMap<&'s str, usize>,
 }
 
 impl<'s> Nesting<'s> {
-    fn height(&mut self, schema: &'s Value, depth: usize) -> Result<usize, &'static str> {
-        let Value::Object(members) = schema else { return Ok(0) };
+    fn schema(&mut self, schema: &'s Value, depth: usize) -> Result<(), &'static str> {
+        let Value::Object(members) = schema else { return Ok(()) };
         if depth > DEEPEST {
             return Err("nests deeper than 64 schemas, references followed");
         }
-        let mut height = 0;
         for (keyword, value) in members {
             self.at.push(keyword.clone());
-            let below = match (keyword.as_str(), value) {
-                (keyword, _) if DATA.contains(&keyword) => 0,
-                ("$ref", Value::String(target)) => self.reference(target, depth + 1)? + 1,
-                (keyword, Value::Object(schemas)) if BY_NAME.contains(&keyword) => self.highest(schemas, depth + 1)?,
-                (_, Value::Object(_)) => self.height(value, depth + 1)? + 1,
-                (_, Value::Array(schemas)) => {
-                    let mut highest = 0;
-                    for (index, schema) in schemas.iter().enumerate() {
-                        highest = highest.max(self.below(index.to_string(), schema, depth + 1)?);
-                    }
-                    highest
+            if let ("$ref", Value::String(target)) = (keyword.as_str(), value) {
+                self.reference(target, depth + 1)?;
+            } else {
+                let above = self.at.len();
+                for (step, schema) in schemas_in(keyword, value) {
+                    self.at.extend(step);
+                    self.schema(schema, depth + 1)?;
+                    self.at.truncate(above);
                 }
-                _ => 0,
-            };
+            }
             self.at.pop();
-            height = height.max(below);
         }
-        Ok(height)
+        Ok(())
     }
 
-    /// Of several schemas by name.
-    fn highest(&mut self, schemas: &'s Map<String, Value>, depth: usize) -> Result<usize, &'static str> {
-        let mut highest = 0;
-        for (name, schema) in schemas {
-            highest = highest.max(self.below(name.clone(), schema, depth)?);
-        }
-        Ok(highest)
-    }
-
-    fn below(&mut self, step: String, schema: &'s Value, depth: usize) -> Result<usize, &'static str> {
-        self.at.push(step);
-        let height = self.height(schema, depth)? + 1;
-        self.at.pop();
-        Ok(height)
-    }
-
-    fn reference(&mut self, target: &'s str, depth: usize) -> Result<usize, &'static str> {
+    fn reference(&mut self, target: &'s str, depth: usize) -> Result<(), &'static str> {
         if self.open.contains(&target) {
             return Err("leads back to itself: recursive schemas are not supported");
         }
-        if let Some(height) = self.known.get(target).copied().filter(|height| depth + height <= DEEPEST) {
-            return Ok(height);
+        if self.deepest.get(target).is_some_and(|known| depth <= *known) {
+            return Ok(());
         }
         // That references lead somewhere was seen.
-        let Some(schema) = self.root.pointer(&target[1..]) else { return Ok(0) };
+        let Some(schema) = self.root.pointer(&target[1..]) else { return Ok(()) };
         let from = std::mem::replace(&mut self.at, steps(target));
         self.open.push(target);
-        let height = self.height(schema, depth)?;
+        self.schema(schema, depth)?;
         self.open.pop();
         self.at = from;
-        self.known.insert(target, height);
-        Ok(height)
+        self.deepest.insert(target, depth);
+        Ok(())
+    }
+}
+
+/// What a schema says of the members of the `fields` object itself, also by way of `$ref`, `allOf`, `if` and their like; each
+/// with its place.
+pub(super) struct Members<'s> {
+    /// The names in `properties`.
+    pub named: BTreeMap<&'s str, Vec<String>>,
+    /// The names that are required: always, or when something else holds, such as a branch of `anyOf`. What stands below `if`
+    /// and `not` requires nothing.
+    pub required: Vec<(&'s str, Vec<String>)>,
+}
+
+/// Finds the members that a schema names and requires, once its outline was checked.
+pub(super) fn members(schema: &Value) -> Members<'_> {
+    let found = Members { named: BTreeMap::new(), required: Vec::new() };
+    let mut finder = MemberFinder { root: schema, at: Vec::new(), seen: HashSet::new(), found };
+    finder.schema(schema, true);
+    finder.found
+}
+
+struct MemberFinder<'s> {
+    root: &'s Value,
+    at: Vec<String>,
+    /// References that were followed, and whether what they lead to can require something.
+    seen: HashSet<(&'s str, bool)>,
+    found: Members<'s>,
+}
+
+impl<'s> MemberFinder<'s> {
+    fn schema(&mut self, schema: &'s Value, requires: bool) {
+        for (keyword, value) in schema.as_object().into_iter().flatten() {
+            self.at.push(keyword.clone());
+            self.keyword(keyword, value, requires);
+            self.at.pop();
+        }
+    }
+
+    fn keyword(&mut self, keyword: &str, value: &'s Value, requires: bool) {
+        match (keyword, value) {
+            ("properties", Value::Object(properties)) => {
+                for name in properties.keys() {
+                    let at = self.place(name);
+                    self.found.named.entry(name).or_insert(at);
+                }
+            }
+            ("required", names) if requires => self.required(names),
+            ("dependentRequired", Value::Object(dependents)) if requires => {
+                for (member, names) in dependents {
+                    self.at.push(member.clone());
+                    self.required(names);
+                    self.at.pop();
+                }
+            }
+            ("allOf" | "anyOf" | "oneOf" | "dependentSchemas" | "then" | "else", _) => {
+                let above = self.at.len();
+                for (step, schema) in schemas_in(keyword, value) {
+                    self.at.extend(step);
+                    self.schema(schema, requires);
+                    self.at.truncate(above);
+                }
+            }
+            ("if" | "not", schema) => self.schema(schema, false),
+            ("$ref", Value::String(target)) if self.seen.insert((target, requires)) => {
+                if let Some(schema) = self.root.pointer(&target[1..]) {
+                    let from = std::mem::replace(&mut self.at, steps(target));
+                    self.schema(schema, requires);
+                    self.at = from;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn required(&mut self, names: &'s Value) {
+        for (index, name) in names.as_array().into_iter().flatten().enumerate() {
+            if let Some(name) = name.as_str() {
+                let at = self.place(&index.to_string());
+                self.found.required.push((name, at));
+            }
+        }
+    }
+
+    fn place(&self, step: &str) -> Vec<String> {
+        self.at.iter().cloned().chain([step.to_owned()]).collect()
     }
 }
 
