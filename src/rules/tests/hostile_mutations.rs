@@ -267,7 +267,7 @@ proptest! {
     }
 }
 
-/// Cut at every byte, a file is refused or means what its beginning says: a third of all prefixes are good files, and a
+/// Cut anywhere, a file is refused or means what its beginning says: a third of all prefixes are good files, and a
 /// merchant's can have lost its later keys. No reader can tell; it is the watcher that waits until a file is written.
 #[test]
 fn files_that_are_cut_anywhere_are_read() {
@@ -280,7 +280,8 @@ fn files_that_are_cut_anywhere_are_read() {
         }
         let mut loader = Loader::new(&rules.path(), without_secrets());
         assert!(loader.load(UnixMillis(0), None).is_ok());
-        for end in 0..bytes.len() {
+        // A short file is cut at every byte, a long one at a hundred places or so.
+        for end in (0..bytes.len()).step_by(bytes.len().div_ceil(100).max(1)) {
             rules.put(&name, &bytes[..end]);
             cut += 1;
             taken += u32::from(loader.load(UnixMillis(0), None).is_ok());
