@@ -20,10 +20,6 @@ mod reload;
 mod restart;
 mod ruleset;
 mod schema;
-mod schema_node;
-mod schema_shape;
-mod schema_unique;
-mod schema_words;
 mod secret;
 mod shop;
 mod stamp;
@@ -55,7 +51,7 @@ pub use ruleset::{
     CallbackRules, CallbackSignature, ClientRules, EngineKeys, EngineRules, Gateway, KeyEntry, Limits, PageRules,
     Quota, RemoteEngine, RuleSet, ServerRules, StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,
 };
-pub use schema_node::{FieldValue, given, number};
+pub use schema::{FieldValue, given, number};
 pub use secret::{Secret, Secrets, secret_named};
 pub use shop::{
     AccountRule, DailyLimits, FieldProblem, FieldsSchema, HttpProvider, PaymentChecks, ProviderRules, Shop, ShopSide,

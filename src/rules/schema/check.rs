@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::problems::{did_you_mean, quoted};
-use super::schema::{ALLOWED_LIST, SchemaProblem};
+use super::{ALLOWED_LIST, SchemaProblem};
+use crate::rules::problems::{did_you_mean, quoted};
 
 /// How many problems of one schema are told: more would bury the first ones.
 pub(super) const MOST_PROBLEMS: usize = 50;
@@ -92,7 +92,7 @@ const OTHERS: &[&str] = &["$comment", "$defs", "$ref", "$schema", "definitions",
 pub(super) type UsedLists = Vec<(Vec<String>, String)>;
 
 /// Checks a schema's outline; finds the lists it uses.
-pub(super) fn check(schema: &Value) -> Result<UsedLists, Vec<SchemaProblem>> {
+pub(super) fn outline(schema: &Value) -> Result<UsedLists, Vec<SchemaProblem>> {
     let Some(top) = schema.as_object() else {
         return Err(vec![problem(&[], "must be a JSON object")]);
     };
@@ -399,7 +399,7 @@ mod tests {
             ),
             (json!({"anyOf": [{"maxLenght": 1}]}), vec!["anyOf", "0", "maxLenght"], "maxLength"),
         ] {
-            let problems = check(&schema).unwrap_err();
+            let problems = outline(&schema).unwrap_err();
             assert_eq!(problems.len(), 1, "{schema}");
             assert_eq!(problems[0].at, at, "{schema}");
             assert_eq!(problems[0].suggestion.as_deref(), Some(&*format!("did you mean `{meant}`?")));
@@ -409,7 +409,7 @@ mod tests {
             json!({"x-ours": {"requierd": 1}, "dependentRequired": {"typ": ["requierd"]}}),
             json!({"properties": {"requierd": {}, "typ": {}}, "default": {"typ": 1}}),
         ] {
-            assert!(check(&schema).is_ok(), "{schema}");
+            assert!(outline(&schema).is_ok(), "{schema}");
         }
     }
 }

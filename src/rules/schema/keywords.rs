@@ -1,20 +1,23 @@
-//! `uniqueItems`, in time that depends on the size of the array alone. The library's own puts elements into a hash
-//! table by a hash that callers can make collide: `[[],[[]]]` and `[[[]],[]]` have the same one.
+//! Keywords of our own: `x-allowed-list`, and `uniqueItems` in place of the library's.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use jsonschema::json::Node as _;
+use jsonschema::paths::Location;
 use jsonschema::{Keyword, ValidationError};
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
-use super::schema_node::{FieldValue, Sent};
+use super::AllowedValues;
+use super::value::{FieldValue, Figure, Sent};
 
 /// The keyword's name.
 pub(super) const UNIQUE_ITEMS: &str = "uniqueItems";
 
-/// `uniqueItems` with its value.
-pub(super) struct UniqueItems(pub bool);
+/// `uniqueItems` with its value, in time that depends on the size of the array alone. The library's own puts elements into a
+/// hash table by a hash that callers can make collide: `[[],[[]]]` and `[[[]],[]]` have the same one.
+struct UniqueItems(bool);
 
 impl<'i> Keyword<'i, Sent> for UniqueItems {
     fn validate(&self, instance: FieldValue<'i>) -> Result<(), ValidationError<'i>> {
@@ -88,6 +91,46 @@ fn write_number(number: &Number, text: &mut String) {
         }
         _ => write!(text, "{number};"),
     };
+}
+
+/// Makes `uniqueItems` of what a schema says.
+pub(super) fn unique_items<'a>(
+    _: &'a Map<String, Value>,
+    wanted: &'a Value,
+    _: Location,
+) -> Result<Box<dyn for<'i> Keyword<'i, Sent>>, ValidationError<'a>> {
+    match wanted {
+        Value::Bool(wanted) => Ok(Box::new(UniqueItems(*wanted))),
+        _ => Err(ValidationError::schema("uniqueItems is true or false")),
+    }
+}
+
+/// Makes `x-allowed-list` of what a schema says.
+pub(super) fn allowed_list<'a>(
+    known: &HashMap<String, AllowedValues>,
+    name: &'a Value,
+) -> Result<Box<dyn for<'i> Keyword<'i, Sent>>, ValidationError<'a>> {
+    match name.as_str().and_then(|name| known.get(name)) {
+        Some(values) => Ok(Box::new(AllowedList(Arc::clone(values)))),
+        None => Err(ValidationError::schema("x-allowed-list names no list")),
+    }
+}
+
+/// `x-allowed-list`: a string, or a number by its JSON text, must be a line of the list.
+struct AllowedList(AllowedValues);
+
+impl<'i> Keyword<'i, Sent> for AllowedList {
+    fn validate(&self, instance: FieldValue<'i>) -> Result<(), ValidationError<'i>> {
+        if self.is_valid(instance) { Ok(()) } else { Err(ValidationError::custom("not on the list")) }
+    }
+
+    fn is_valid(&self, instance: FieldValue<'i>) -> bool {
+        match (instance.as_string(), instance.as_number()) {
+            (Some(text), _) => self.0.contains(&*text),
+            (None, Some(Figure(number))) => self.0.contains(number.to_string().as_str()),
+            (None, None) => false,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,11 @@
-//! The JSON Schema of a shop's `fields`, compiled once per rule set.
+//! The JSON Schema of a shop's `fields`, compiled once per rule set: first [`check`] looks at what it says, then the library
+//! compiles it with the [`keywords`] of our own. What it is applied to is a [`value`], and a refusal is told in our own
+//! [`words`].
+
+mod check;
+mod keywords;
+mod value;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -6,14 +13,15 @@ use std::sync::Arc;
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::json::Node as _;
 use jsonschema::paths::{Location, LocationSegment};
-use jsonschema::{Draft, Keyword, PatternOptions, ValidationError, Validator};
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
+use self::check::{MOST_PROBLEMS, Members};
+use self::keywords::{UNIQUE_ITEMS, allowed_list, unique_items};
+pub use self::value::{FieldValue, given, number};
+use self::value::{Sent, Whole};
+use self::words::{field_problem, segment_text};
 use super::problems::{did_you_mean, quoted};
-use super::schema_node::{FieldValue, Figure, Sent, Whole};
-use super::schema_shape::{self, MOST_PROBLEMS, Members};
-use super::schema_unique::{UNIQUE_ITEMS, UniqueItems};
-use super::schema_words::{field_problem, segment_text};
 use crate::domain::{self, CUSTOMER_FIELDS, Direction, MERCHANT_USER_IP, MerchantId};
 
 /// The keyword that names an allowed-value list (contract section 2).
@@ -75,8 +83,8 @@ impl FieldsSchema {
     /// # Errors
     /// Everything that is wrong with it.
     pub(super) fn compile(schema: &Value, direction: Direction, lists: &Lists) -> Result<Self, Vec<SchemaProblem>> {
-        let used_lists = schema_shape::check(schema)?;
-        let members = schema_shape::members(schema);
+        let used_lists = check::outline(schema)?;
+        let members = check::members(schema);
         let mut problems = reserved_names(&members, direction);
         problems.extend(missing_lists(&used_lists, lists));
         problems.extend(unnamed_required(&members, direction));
@@ -304,44 +312,6 @@ fn validator(
         .with_keyword(ALLOWED_LIST, move |_, name, _| allowed_list(&known, name))
         .build(schema)
         .map_err(|error| compile_problem(&error))
-}
-
-fn unique_items<'a>(
-    _: &'a Map<String, Value>,
-    wanted: &'a Value,
-    _: Location,
-) -> Result<Box<dyn for<'i> Keyword<'i, Sent>>, ValidationError<'a>> {
-    match wanted {
-        Value::Bool(wanted) => Ok(Box::new(UniqueItems(*wanted))),
-        _ => Err(ValidationError::schema("uniqueItems is true or false")),
-    }
-}
-
-fn allowed_list<'a>(
-    known: &HashMap<String, AllowedValues>,
-    name: &'a Value,
-) -> Result<Box<dyn for<'i> Keyword<'i, Sent>>, ValidationError<'a>> {
-    match name.as_str().and_then(|name| known.get(name)) {
-        Some(values) => Ok(Box::new(AllowedList(Arc::clone(values)))),
-        None => Err(ValidationError::schema("x-allowed-list names no list")),
-    }
-}
-
-/// `x-allowed-list`: a string, or a number by its JSON text, must be a line of the list.
-struct AllowedList(AllowedValues);
-
-impl<'i> Keyword<'i, Sent> for AllowedList {
-    fn validate(&self, instance: FieldValue<'i>) -> Result<(), ValidationError<'i>> {
-        if self.is_valid(instance) { Ok(()) } else { Err(ValidationError::custom("not on the list")) }
-    }
-
-    fn is_valid(&self, instance: FieldValue<'i>) -> bool {
-        match (instance.as_string(), instance.as_number()) {
-            (Some(text), _) => self.0.contains(&*text),
-            (None, Some(Figure(number))) => self.0.contains(number.to_string().as_str()),
-            (None, None) => false,
-        }
-    }
 }
 
 /// Why a schema does not compile. The schema is the operator's text, so that its parts may be named.
