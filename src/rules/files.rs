@@ -18,12 +18,6 @@ pub(super) const LARGEST_FILE: u64 = 4 << 20;
 /// How many files a rules directory may have.
 const MOST_FILES: usize = 100_000;
 
-/// How many of them may be dialects: their templates are tried, which takes longer than anything else.
-const MOST_DIALECTS: usize = 1000;
-
-/// How many of them may be languages of customers' pages.
-const MOST_LANGUAGES: usize = 64;
-
 /// How many bytes all rule files may have together: their texts are kept.
 pub(super) const MOST_BYTES: u64 = 256 << 20;
 
@@ -183,8 +177,6 @@ struct Lister<'a> {
     listing: Listing,
     noted: &'a mut Vec<Note>,
     most: usize,
-    dialects: usize,
-    languages: usize,
     bytes: u64,
     /// Names that were seen in directories.
     names: usize,
@@ -195,7 +187,7 @@ struct Lister<'a> {
 impl<'a> Lister<'a> {
     fn new(noted: &'a mut Vec<Note>, most: usize) -> Self {
         let (listing, too_much) = (Listing::new(), HashSet::new());
-        Self { listing, noted, most, dialects: 0, languages: 0, bytes: 0, names: 0, too_much }
+        Self { listing, noted, most, bytes: 0, names: 0, too_much }
     }
 
     fn all(&mut self, directory: &Path) {
@@ -244,18 +236,12 @@ impl<'a> Lister<'a> {
         }
         // A file that is too large by itself is told apart from files that are too many, and not read either.
         let bytes = self.bytes.saturating_add(meta.len().min(LARGEST_FILE));
-        let dialects = self.dialects + usize::from(matches!(role, Role::Dialect(_)));
-        let languages = self.languages + usize::from(matches!(role, Role::PageTexts(_)));
         if self.listing.len() >= self.most {
             self.note_once(&path, format!("there are more than {} rule files", self.most));
-        } else if dialects > MOST_DIALECTS {
-            self.note_once(&path, format!("there are more than {MOST_DIALECTS} dialects"));
-        } else if languages > MOST_LANGUAGES {
-            self.note_once(&path, format!("there are more than {MOST_LANGUAGES} languages"));
         } else if bytes > MOST_BYTES {
             self.note_once(&path, format!("the rule files have more than {} MiB together", MOST_BYTES >> 20));
         } else {
-            (self.bytes, self.dialects, self.languages) = (bytes, dialects, languages);
+            self.bytes = bytes;
             self.listing.insert(role, (path.into(), Stamp::of(&meta)));
         }
     }
@@ -386,15 +372,10 @@ mod tests {
     }
 
     #[test]
-    fn too_many_bytes_and_dialects_are_a_problem() {
+    fn too_many_bytes_are_a_problem() {
         let directory = tempfile::tempdir().unwrap();
-        for name in ["dialects", "lists"] {
-            fs::create_dir(directory.path().join(name)).unwrap();
-        }
+        fs::create_dir(directory.path().join("lists")).unwrap();
         fs::write(directory.path().join("gateway.toml"), "").unwrap();
-        for n in 0..=MOST_DIALECTS {
-            fs::write(directory.path().join(format!("dialects/d{n}.toml")), "").unwrap();
-        }
         let files = usize::try_from(MOST_BYTES / LARGEST_FILE).unwrap() + 3;
         for n in 0..files {
             // A file with a hole is as long as it says, and takes no room.
@@ -404,8 +385,8 @@ mod tests {
         let mut noted = Vec::new();
         let listing = listing(directory.path(), &mut noted);
         let messages: Vec<_> = noted.into_iter().map(|note| note.message).collect();
-        assert_eq!(messages, ["there are more than 1000 dialects", "the rule files have more than 256 MiB together"]);
-        assert_eq!(listing.len(), 1 + MOST_DIALECTS + files - 3);
+        assert_eq!(messages, ["the rule files have more than 256 MiB together"]);
+        assert_eq!(listing.len(), 1 + files - 3);
     }
 
     #[test]
