@@ -12,9 +12,11 @@ use http::{HeaderName, Method};
 use ipnet::IpNet;
 use rustls::pki_types::CertificateDer;
 
+use super::files::ContentHash;
 use super::pages::Brand;
 use super::{
-    ApiKey, Dialect, Encoding, Endpoint, Merchant, Pages, PostgresUrl, Problem, Secret, Secrets, Segment, Shop,
+    ApiKey, Dialect, Encoding, Endpoint, FieldsSchema, Merchant, Pages, PostgresUrl, Problem, Secret, Secrets, Segment,
+    Shop,
 };
 use crate::domain::{MerchantId, ShopCode, UnixMillis, names_loopback};
 
@@ -37,6 +39,8 @@ pub struct RuleSet {
     pub api_keys: HashMap<Box<str>, KeyEntry>,
     /// The paths of all dialects.
     pub v1_routes: HashMap<Box<str>, Vec<V1Route>>,
+    /// The shops' schemas by a hash of what they were made of, for the next rule set.
+    pub(crate) schemas: HashMap<ContentHash, Arc<FieldsSchema>>,
     /// What customers' pages are made of.
     pub pages: Arc<Pages>,
     /// What is no reason to refuse the set, and would fail requests.

@@ -738,6 +738,7 @@ pub fn rule_set() -> RuleSet {
         shops: HashMap::from([(shop.code.clone(), shop)]),
         dialects: [v1, shaped].map(|dialect| (dialect.name.clone(), dialect)).into_iter().collect(),
         v1_routes: v1_routes(),
+        schemas: HashMap::new(),
         pages: Arc::new(built_in_pages()),
         warnings: Vec::new(),
         filled: HashSet::new(),

@@ -152,7 +152,7 @@ pub(super) fn compile(task: &Task<'_>, elsewhere: &mut Elsewhere, findings: &mut
         None => context.customers_pages(FIRST, &Brand::default()),
     };
     let dialects = context.dialects();
-    let shops = context.shops();
+    let (shops, schemas) = context.shops();
     let parts = Parts { shops, dialects: dialects.compiled };
     let merchants = context.merchants(&parts);
     let v1_routes = context.routes(&parts, &dialects.headers, &merchants);
@@ -166,6 +166,7 @@ pub(super) fn compile(task: &Task<'_>, elsewhere: &mut Elsewhere, findings: &mut
         shops: parts.shops.into_iter().filter_map(|(code, shop)| Some((code, shop?))).collect(),
         dialects: parts.dialects.into_iter().filter_map(|(name, dialect)| Some((name, dialect?))).collect(),
         v1_routes,
+        schemas,
         pages: Arc::new(pages),
         warnings: Vec::new(),
         filled: HashSet::new(),

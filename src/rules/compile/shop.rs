@@ -1,6 +1,6 @@
 //! `shops/<code>.toml` and the schemas they name.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use regex::{Regex, RegexBuilder};
@@ -11,7 +11,7 @@ use toml::de::DeValue;
 use super::provider::RawProvider;
 use super::{Context, Here};
 use crate::domain::{Amount, Currency, CustomerAccountId, Direction, ShopCode};
-use crate::rules::files::{ContentHash, Role, RuleFile};
+use crate::rules::files::{ContentHash, Role, RuleFile, RuleFiles, content_hash};
 use crate::rules::json_places::Places;
 use crate::rules::problems::quoted;
 use crate::rules::raw::{DisplayName, Field, FromToml, List, Prefix, Reader, Visible, raw_table};
@@ -139,36 +139,40 @@ raw_table! {
 /// How large a compiled pattern may be, in bytes.
 const LARGEST_PATTERN: usize = 1 << 20;
 
-/// What the schemas of all shops share.
-struct Schemas {
+/// Schemas that compiled, by what they were made of: their text, their direction and all lists. Shops share one, and so do
+/// rule sets: a reload compiles those that changed.
+type Schemas = HashMap<ContentHash, Arc<FieldsSchema>>;
+
+/// What the shops of a rule set are compiled with.
+struct Shared {
     lists: Lists,
-    /// Lists of kept names, each once.
-    kept_names: HashSet<Arc<[Box<str>]>>,
-    /// By text: shops share one of the same text.
-    compiled: HashMap<(ContentHash, Direction), Arc<FieldsSchema>>,
+    /// Of all list files.
+    lists_hash: ContentHash,
+    schemas: Schemas,
 }
 
 impl Context<'_> {
-    pub(super) fn shops(&mut self) -> HashMap<ShopCode, Option<Arc<Shop>>> {
-        let mut schemas = Schemas { lists: self.lists(), kept_names: HashSet::new(), compiled: HashMap::new() };
+    pub(super) fn shops(&mut self) -> (HashMap<ShopCode, Option<Arc<Shop>>>, Schemas) {
+        let lists = self.lists();
+        let mut shared = Shared { lists, lists_hash: lists_hash(self.files), schemas: Schemas::new() };
         let mut shops = HashMap::new();
         for (role, file) in self.files {
             let Role::Shop(name) = role else { continue };
             let Ok(code) = ShopCode::new(name) else { continue };
-            let shop = self.shop_file(&code, file, &mut schemas);
+            let shop = self.shop_file(&code, file, &mut shared);
             shops.insert(code, shop);
         }
-        shops
+        (shops, shared.schemas)
     }
 
-    fn shop_file(&mut self, code: &ShopCode, file: &RuleFile, schemas: &mut Schemas) -> Option<Arc<Shop>> {
+    fn shop_file(&mut self, code: &ShopCode, file: &RuleFile, shared: &mut Shared) -> Option<Arc<Shop>> {
         let (here, raw) = self.read::<RawShop>(file)?;
-        self.shop(here, code, &raw, schemas).map(Arc::new)
+        self.shop(here, code, &raw, shared).map(Arc::new)
     }
 
-    fn shop(&mut self, here: Here<'_>, code: &ShopCode, raw: &RawShop, schemas: &mut Schemas) -> Option<Shop> {
-        let payin = self.schema(here, &raw.payin.schema, Direction::Payin, schemas);
-        let payout = self.schema(here, &raw.payout.schema, Direction::Payout, schemas);
+    fn shop(&mut self, here: Here<'_>, code: &ShopCode, raw: &RawShop, shared: &mut Shared) -> Option<Shop> {
+        let payin = self.schema(here, &raw.payin.schema, Direction::Payin, shared);
+        let payout = self.schema(here, &raw.payout.schema, Direction::Payout, shared);
         let payment_method = raw.payment_method.get().map(|method| method.0.clone());
         // Without the key the payment method decides: merchant-api-v2 words the rule for card and mobile shops.
         let account = raw.payout.account.get().cloned().unwrap_or(match payment_method.as_deref() {
@@ -196,7 +200,7 @@ impl Context<'_> {
         here: Here<'_>,
         field: &Field<String>,
         direction: Direction,
-        schemas: &mut Schemas,
+        shared: &mut Shared,
     ) -> Option<Arc<FieldsSchema>> {
         let named = field.given()?;
         let name = schema_name(named.get_ref());
@@ -209,19 +213,21 @@ impl Context<'_> {
             self.unknown_name(here, named, ("shops", ""), message, known);
             return None;
         };
-        if let Some(schema) = schemas.compiled.get(&(file.hash, direction)) {
-            return Some(Arc::clone(schema));
+        let made_of = content_hash(&[&file.hash[..], direction.as_str().as_bytes(), &shared.lists_hash].concat());
+        let before = self.previous.and_then(|rules| rules.schemas.get(&made_of));
+        if let Some(schema) = shared.schemas.get(&made_of).or(before).map(Arc::clone) {
+            shared.schemas.insert(made_of, Arc::clone(&schema));
+            return Some(schema);
         }
-        self.schema_file(file, direction, schemas)
+        let found = self.findings.count();
+        let schema = self.schema_file(file, direction, &shared.lists)?;
+        if self.findings.count() == found {
+            shared.schemas.insert(made_of, Arc::clone(&schema));
+        }
+        Some(schema)
     }
 
-    fn schema_file(
-        &mut self,
-        file: &RuleFile,
-        direction: Direction,
-        schemas: &mut Schemas,
-    ) -> Option<Arc<FieldsSchema>> {
-        let found = self.findings.count();
+    fn schema_file(&mut self, file: &RuleFile, direction: Direction, lists: &Lists) -> Option<Arc<FieldsSchema>> {
         let id = self.findings.file(&file.path, Arc::clone(&file.text));
         let schema: Value = match serde_json::from_str(&file.text) {
             Ok(schema) => schema,
@@ -235,15 +241,8 @@ impl Context<'_> {
         for (key, span) in &places.duplicates {
             self.findings.add(id, span.clone(), format!("the key {} is there twice", quoted(key)));
         }
-        match FieldsSchema::compile(&schema, direction, &schemas.lists) {
-            Ok(mut schema) => {
-                schema.share_kept(&mut schemas.kept_names);
-                let schema = Arc::new(schema);
-                if self.findings.count() == found {
-                    schemas.compiled.insert((file.hash, direction), Arc::clone(&schema));
-                }
-                Some(schema)
-            }
+        match FieldsSchema::compile(&schema, direction, lists) {
+            Ok(schema) => Some(Arc::new(schema)),
             Err(problems) => {
                 for problem in problems {
                     let message = format!("{} (the {direction} schema of a shop)", problem.message);
@@ -253,6 +252,14 @@ impl Context<'_> {
             }
         }
     }
+}
+
+/// Returns a hash of all lists and their names.
+fn lists_hash(files: &RuleFiles) -> ContentHash {
+    let lists = files.iter().filter(|(role, _)| matches!(role, Role::List { .. }));
+    let all: Vec<u8> =
+        lists.flat_map(|(_, file)| [file.path.as_os_str().as_encoded_bytes(), &file.hash].concat()).collect();
+    content_hash(&all)
 }
 
 fn checks(raw: &RawChecks) -> PaymentChecks {

@@ -115,15 +115,6 @@ impl FieldsSchema {
         &self.kept
     }
 
-    /// Uses another schema's list of names when it is the same, so that equal lists are kept once.
-    pub(super) fn share_kept(&mut self, known: &mut HashSet<Arc<[Box<str>]>>) {
-        if let Some(same) = known.get(&self.kept) {
-            self.kept = Arc::clone(same);
-        } else {
-            known.insert(Arc::clone(&self.kept));
-        }
-    }
-
     /// Checks members (already reduced to the kept ones, a `null` `merchant_user_ip` removed) for a merchant, whose own
     /// allowed-value lists go before the common ones. Returns the members that the schema's defaults add, as an object.
     ///

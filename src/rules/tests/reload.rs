@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::clock::ManualClock;
+use crate::domain::ShopCode;
 use crate::rules::{LiveRules, ReloadOutcome, Watched, Watcher};
 
 /// A moment at which every file was left alone for long enough, so that its stamp is trusted.
@@ -38,6 +39,32 @@ fn all_or_nothing() {
     assert!(needs_restart.is_empty() && live.last_error().is_none());
     assert_eq!(live.current().loaded_at, UnixMillis(7));
     assert_eq!((first.merchants.len(), live.current().merchants.len()), (1, 2));
+}
+
+#[test]
+fn schemas_are_compiled_again_when_they_or_a_list_changed() {
+    let listed = r#"{"type": "object", "properties": {"a": {"x-allowed-list": "l"}}}"#;
+    let rules = Rules::small()
+        .with("shops/s.toml", format!("{SHOP}[payin]\nschema = \"s.json\"\n[payout]\nschema = \"s.json\"\n"))
+        .with("shops/s.json", listed)
+        .with("lists/l.txt", "one");
+    let live = live(&rules);
+    let schemas = || {
+        let shop = Arc::clone(&live.current().shops[&ShopCode::new("s").unwrap()]);
+        [&shop.payin, &shop.payout].map(|side| Arc::clone(side.schema.as_ref().unwrap()))
+    };
+    let changed = |name: &str, text: &str| {
+        let before = schemas();
+        rules.put(name, text);
+        assert!(matches!(live.reload(), ReloadOutcome::Loaded { .. }), "{name}");
+        let after = schemas();
+        assert!(!Arc::ptr_eq(&after[0], &after[1]), "a direction has reserved names of its own");
+        [0, 1].map(|side| !Arc::ptr_eq(&before[side], &after[side]))
+    };
+    assert_eq!(changed("merchants/m.toml", &format!("name = \"M\"\n{MERCHANT}")), [false; 2]);
+    assert_eq!(changed("lists/l.txt", "two"), [true; 2]);
+    assert_eq!(changed("shops/s.json", &format!("{listed} ")), [true; 2]);
+    assert_eq!(changed("lists/m/l.txt", "three"), [true; 2]);
 }
 
 #[test]

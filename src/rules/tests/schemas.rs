@@ -59,13 +59,11 @@ fn refusals_are_in_words_of_our_own() {
 }
 
 #[test]
-fn names_are_kept_sorted_and_once() {
+fn names_are_kept_sorted() {
     let payin = r#"{ "properties": { "b": {}, "a": {} } }"#;
-    let rules = with_schema(payin).with("shops/t.toml", format!("{SHOP}[payout]\nschema = \"s.json\"")).load();
+    let rules = with_schema(payin).load();
     let first = rules.shops["s"].payin.schema.as_ref().unwrap().kept();
-    let second = rules.shops["t"].payout.schema.as_ref().unwrap().kept();
     assert_eq!(first.iter().map(|name| &**name).collect::<Vec<_>>(), ["a", "b", "merchant_user_ip"]);
-    assert!(Arc::ptr_eq(first, second));
 }
 
 #[test]
