@@ -34,4 +34,4 @@ pub(crate) use preparation::deceives;
 pub use preparation::{Detail, Instructions, Preparation};
 pub use shown::{Made, Record, Shown};
 pub use time::{UnixDay, UnixMillis};
-pub use url::{BrowserUrl, CallbackUrl, host_of, is_host, names_loopback};
+pub use url::{BrowserUrl, CallbackUrl, host_of, is_host, names_loopback, service_url};

@@ -94,6 +94,18 @@ impl BrowserUrl {
     }
 }
 
+/// Takes the `https` URL of a service as a whole: `https://host[:port]`. A slash at its end is dropped.
+///
+/// # Errors
+/// Anything else.
+pub fn service_url(text: &str) -> Result<Box<str>, Invalid> {
+    let text = text.strip_suffix('/').unwrap_or(text);
+    match (scheme(checked(text)?), text.split_once("://")) {
+        (Scheme::Https, Some((_, rest))) if !rest.contains(['/', '?', '#']) => Ok(text.into()),
+        _ => Err(Invalid::new("must be an https:// URL without a path, such as \"https://pay.example.com\"")),
+    }
+}
+
 /// Whether the host of a valid URL is this machine, told by its text alone: what a name resolves to can change.
 #[must_use]
 pub fn names_loopback(url: &str) -> bool {

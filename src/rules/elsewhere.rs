@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
 use sha2::{Digest, Sha256};
 
 use super::files::{ContentHash, content_hash, read_bounded};
@@ -33,7 +37,14 @@ pub(super) enum Content {
 
 /// The files elsewhere that one load asked for.
 #[derive(Debug, Default)]
-pub(super) struct Elsewhere(BTreeMap<PathBuf, Found>);
+pub(super) struct Elsewhere {
+    found: BTreeMap<PathBuf, Found>,
+    /// Of files that were read for them, each once.
+    certificates: BTreeMap<PathBuf, Result<Certificates, String>>,
+}
+
+/// The certificates of a file.
+pub(super) type Certificates = Arc<[CertificateDer<'static>]>;
 
 impl Elsewhere {
     /// Reads a file of at most `most` bytes.
@@ -44,18 +55,40 @@ impl Elsewhere {
         let stamp = Stamp::at(path);
         let bytes = read_bounded(path, most);
         let hash = bytes.as_ref().ok().map(|bytes| content_hash(bytes));
-        self.0.insert(path.to_owned(), Found { stamp, hash, content });
+        self.found.insert(path.to_owned(), Found { stamp, hash, content });
         bytes
+    }
+
+    /// Reads a PEM file of certificates that something is to be trusted by.
+    ///
+    /// # Errors
+    /// It cannot be read or holds none, or one that cannot be used.
+    pub fn certificates(&mut self, path: &Path) -> Result<Certificates, String> {
+        if let Some(known) = self.certificates.get(path) {
+            return known.clone();
+        }
+        let read = self.read(path, Content::Public, LARGEST_ELSEWHERE);
+        let shown = path.display();
+        let read = read.map_err(|error| format!("{shown} cannot be read: {error}")).and_then(|bytes| {
+            let usable =
+                |certificate: &CertificateDer<'static>| RootCertStore::empty().add(certificate.clone()).is_ok();
+            match CertificateDer::pem_slice_iter(&bytes).collect::<Result<Vec<_>, _>>() {
+                Ok(none) if none.is_empty() => Err(format!("{shown} holds no PEM certificate")),
+                Ok(all) if all.iter().all(usable) => Ok(all.into()),
+                _ => Err(format!("{shown} holds a certificate that cannot be read")),
+            }
+        });
+        self.certificates.entry(path.to_owned()).or_insert(read).clone()
     }
 
     /// Takes note of a file that is not there and need not be, so that it is noticed when it comes.
     pub fn missing(&mut self, path: &Path, content: Content) {
-        self.0.insert(path.to_owned(), Found { stamp: None, hash: None, content });
+        self.found.insert(path.to_owned(), Found { stamp: None, hash: None, content });
     }
 
     /// Takes note of what this process itself has put where a file was missing: that is no change.
     pub fn made(&mut self, path: &Path) {
-        if let Some(found) = self.0.get_mut(path) {
+        if let Some(found) = self.found.get_mut(path) {
             found.stamp = Stamp::at(path);
             found.hash = read_hash(path);
         }
@@ -63,24 +96,24 @@ impl Elsewhere {
 
     /// Returns the hashes of what is no secret, in the order of the paths.
     pub fn public(&self) -> impl Iterator<Item = ContentHash> {
-        self.0.values().filter(|found| found.content == Content::Public).filter_map(|found| found.hash)
+        self.found.values().filter(|found| found.content == Content::Public).filter_map(|found| found.hash)
     }
 
     /// Returns where the files are, or should be.
     pub fn paths(&self) -> Vec<PathBuf> {
-        self.0.keys().cloned().collect()
+        self.found.keys().cloned().collect()
     }
 
     /// Returns the files that were read, with their stamps and hashes.
     pub fn read_files(&self) -> impl Iterator<Item = (&Path, Stamp, ContentHash)> {
-        self.0.iter().filter_map(|(path, found)| Some((path.as_path(), found.stamp?, found.hash?)))
+        self.found.iter().filter_map(|(path, found)| Some((path.as_path(), found.stamp?, found.hash?)))
     }
 
     /// Returns a hash of what all files hold. It may be told from secrets: it is for comparison in memory, and for nothing
     /// else.
     pub fn hash(&self) -> ContentHash {
         let mut hash = Sha256::new();
-        for (path, found) in &self.0 {
+        for (path, found) in &self.found {
             hash.update((path.as_os_str().len() as u64).to_be_bytes());
             hash.update(path.as_os_str().as_encoded_bytes());
             hash.update(found.hash.unwrap_or_default());
@@ -90,7 +123,7 @@ impl Elsewhere {
 
     /// Whether every file has the stamp that it was read with.
     pub fn stamps_hold(&self) -> bool {
-        self.0.iter().all(|(path, found)| found.stamp == Stamp::at(path))
+        self.found.iter().all(|(path, found)| found.stamp == Stamp::at(path))
     }
 }
 

@@ -5,8 +5,11 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use governor::DefaultDirectRateLimiter;
+use governor::{DefaultDirectRateLimiter, RateLimiter};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use jiff::civil::Date;
+use jiff::fmt::rfc2822::DateTimePrinter;
+use jiff::tz::TimeZone;
 use prefix_trie::PrefixSet;
 
 use super::{Dialect, Quota, Secrets, Shop};
@@ -78,6 +81,30 @@ pub struct RateLimit {
     pub quota: Quota,
     /// What was used of it.
     pub limiter: Arc<DefaultDirectRateLimiter>,
+}
+
+impl RateLimit {
+    /// Makes a limiter of which nothing was used.
+    pub(super) fn new(quota: Quota) -> Self {
+        let rate = governor::Quota::per_second(quota.per_second).allow_burst(quota.burst);
+        Self { quota, limiter: Arc::new(RateLimiter::direct(rate)) }
+    }
+}
+
+/// The name and value of a header.
+pub type Notice = (&'static str, Box<str>);
+
+/// Makes `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link` headers of v1 replies, with names in lowercase, as HTTP/2
+/// has them.
+pub(super) fn notices(since: Option<Date>, sunset: Option<Date>, more: Option<&BrowserUrl>) -> Vec<Notice> {
+    let midnight = |date: Date| date.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
+    let since = since.and_then(midnight).map(|since| ("deprecation", format!("@{}", since.as_second()).into()));
+    let sunset = sunset.and_then(midnight).and_then(|at| DateTimePrinter::new().timestamp_to_rfc9110_string(&at).ok());
+    let sunset = sunset.map(|date| ("sunset", date.into()));
+    let link = more
+        .map(BrowserUrl::as_str)
+        .map(|url| ("link", format!("<{url}>; rel=\"deprecation\", <{url}>; rel=\"sunset\"").into()));
+    since.into_iter().chain(sunset).chain(link).collect()
 }
 
 /// A set of addresses, such as those a key may be used from: a prefix trie for each family. Empty: nobody.
@@ -166,7 +193,7 @@ pub struct V1Rules {
     /// Whether a v1 request may name a plain http callback address.
     pub allow_http_callbacks: bool,
     /// Ready-made header values for v1 replies: name and value of `Deprecation`, `Sunset` and `Link`, where set.
-    pub notices: Vec<(&'static str, Box<str>)>,
+    pub notices: Vec<Notice>,
 }
 
 /// Which callbacks a v1 merchant gets.

@@ -204,6 +204,19 @@ pub(crate) fn built_in_pages() -> Pages {
     Pages::new(languages::languages(&[], languages::FIRST), &Brand::default())
 }
 
+/// Returns an SVG or PNG image as a `data:` URI; `None`: it is neither.
+pub(super) fn image_uri(bytes: &[u8]) -> Option<Box<str>> {
+    let is_svg = || std::str::from_utf8(bytes).is_ok_and(|text| text.contains("<svg"));
+    let kind = if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
+        "png"
+    } else if is_svg() {
+        "svg+xml"
+    } else {
+        return None;
+    };
+    Some(format!("data:image/{kind};base64,{}", STANDARD.encode(bytes)).into())
+}
+
 /// The rules that put an accent colour in place of the stylesheet's. By dark it is as much lighter as can be read there.
 fn accent(color: Color) -> String {
     let (over, light) = (color.mixed(Color::BLACK, 20), color.readable_before(DARK_FIELD, Color::WHITE));

@@ -260,11 +260,6 @@ impl Findings {
         self.refuse
     }
 
-    /// How much was found.
-    pub const fn count(&self) -> usize {
-        self.count
-    }
-
     /// The files that were taken, by path.
     pub fn files(&self) -> HashMap<PathBuf, FileId> {
         self.sources.iter().enumerate().map(|(at, source)| (source.path.clone(), FileId(at))).collect()

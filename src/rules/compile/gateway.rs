@@ -10,7 +10,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::{Context, Here};
-use crate::domain::{BrowserUrl, CallbackUrl, is_host};
+use crate::domain::{CallbackUrl, is_host, service_url};
 use crate::rules::files::{Role, is_absent};
 use crate::rules::raw::{
     DisplayName, FromToml, Key, LANGUAGE_TAG, Lasting, List, Prefix, RawSecrets, Reader, Size, raw_table,
@@ -309,26 +309,13 @@ impl Context<'_> {
     }
 
     fn server(&mut self, here: Here<'_>, raw: &RawServer) -> ServerRules {
-        let default = || raw.public_url.as_str().into();
-        let public_url = raw.public_url.given().map_or_else(default, |url| self.origin(here, &url).unwrap_or_default());
+        let public_url = service_url(&raw.public_url).unwrap_or_else(|invalid| {
+            let at = raw.public_url.place().unwrap_or_default();
+            self.problem(here, at, format!("`server.public_url` {invalid}"));
+            Box::default()
+        });
         let (listen, shutdown_grace, drain_delay) = (*raw.listen, *raw.shutdown_grace, *raw.drain_delay);
         ServerRules { listen, public_url, shutdown_grace, drain_delay }
-    }
-
-    /// `https://host[:port]`; a trailing slash is dropped.
-    fn origin(&mut self, here: Here<'_>, url: &Spanned<&String>) -> Option<Box<str>> {
-        let text = url.get_ref().strip_suffix('/').unwrap_or(url.get_ref());
-        let reason = match BrowserUrl::new(text) {
-            Err(invalid) => invalid.reason().to_owned(),
-            Ok(_) => match text.split_once("://") {
-                Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") && !rest.contains(['/', '?', '#']) => {
-                    return Some(text.into());
-                }
-                _ => "must be an https:// URL without a path, such as \"https://pay.example.com\"".to_owned(),
-            },
-        };
-        self.problem(here, url.span(), format!("`server.public_url` {reason}"));
-        None
     }
 
     fn admin_token(&mut self, here: Here<'_>, raw: &RawAdmin) -> Option<Secrets> {

@@ -3,16 +3,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use governor::RateLimiter;
-use jiff::Timestamp;
-use jiff::civil::Date;
-use jiff::fmt::rfc2822::DateTimePrinter;
-use jiff::tz::TimeZone;
 use toml::Spanned;
 
 use super::{BUILT_IN_DIALECT, Context, Here, Parts};
 use crate::domain::{Amount, BrowserUrl, Bucket, CallbackUrl, Currency, MerchantId, ShopCode};
 use crate::rules::files::{Role, RuleFile};
+use crate::rules::merchant::notices;
 use crate::rules::problems::{FileId, Span, did_you_mean, quoted};
 use crate::rules::raw::{
     CURRENCY, Date as Day, DisplayName, Entries, List, NAME, Prefix, RawSecrets, Visible, WEB_URL, from_words,
@@ -299,8 +295,7 @@ impl Context<'_> {
         {
             return limit.clone();
         }
-        let rate = governor::Quota::per_second(quota.per_second).allow_burst(quota.burst);
-        RateLimit { quota, limiter: Arc::new(RateLimiter::direct(rate)) }
+        RateLimit::new(quota)
     }
 
     fn v1(&mut self, here: Here<'_>, raw: &RawV1, parts: &Parts) -> Option<V1Rules> {
@@ -313,7 +308,12 @@ impl Context<'_> {
         }
         let plain_http = allow_http_callbacks && callbacks == CallbackStyle::V1;
         let callback_url = raw.callback_url.given().and_then(|url| self.callback_url(here, url, plain_http));
-        let notices = self.notices(here, raw);
+        let (since, sunset) = (raw.deprecated_since.get().map(|day| day.0), raw.sunset.get().map(|day| day.0));
+        if let (Some(since), Some(sunset), Some(at)) = (since, sunset, raw.sunset.place())
+            && sunset < since
+        {
+            self.problem(here, at, "`v1.sunset` must not be before `v1.deprecated_since`");
+        }
         Some(V1Rules {
             dialect: self.merchants_dialect(here, raw, parts)?,
             callbacks,
@@ -322,7 +322,7 @@ impl Context<'_> {
             non_numeric_user_id: *raw.non_numeric_user_id,
             unknown_fields: *raw.unknown_fields,
             allow_http_callbacks,
-            notices,
+            notices: notices(since, sunset, raw.migration_url.get()),
         })
     }
 
@@ -345,30 +345,6 @@ impl Context<'_> {
         dialect.clone()
     }
 
-    /// `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link` of v1 replies. Names are in lowercase, as HTTP/2 has
-    /// them.
-    fn notices(&mut self, here: Here<'_>, raw: &RawV1) -> Vec<(&'static str, Box<str>)> {
-        let mut notices: Vec<(&'static str, Box<str>)> = Vec::new();
-        let since = raw.deprecated_since.get().and_then(|date| midnight(date.0));
-        if let Some(since) = since {
-            notices.push(("deprecation", format!("@{}", since.as_second()).into()));
-        }
-        if let Some(sunset) = raw.sunset.given()
-            && let Some(at) = midnight(sunset.get_ref().0)
-            && let Ok(date) = DateTimePrinter::new().timestamp_to_rfc9110_string(&at)
-        {
-            if since.is_some_and(|since| since > at) {
-                self.problem(here, sunset.span(), "`v1.sunset` must not be before `v1.deprecated_since`");
-            }
-            notices.push(("sunset", date.into()));
-        }
-        if let Some(url) = raw.migration_url.get() {
-            let url = url.as_str();
-            notices.push(("link", format!("<{url}>; rel=\"deprecation\", <{url}>; rel=\"sunset\"").into()));
-        }
-        notices
-    }
-
     fn balance(&mut self, here: Here<'_>, raw: &RawBalance) -> BalanceRules {
         let mut opening = BTreeMap::new();
         for (currency, amount) in &raw.opening.0 {
@@ -385,9 +361,4 @@ impl Context<'_> {
         }
         BalanceRules { enforce: *raw.enforce, opening }
     }
-}
-
-/// The first moment of a day, UTC.
-fn midnight(date: Date) -> Option<Timestamp> {
-    date.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
 }

@@ -23,7 +23,6 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use self::certificates::Trusted;
 pub(super) use self::dialect::RawDialect;
 pub(super) use self::gateway::{RawGateway, RawTls};
 pub(super) use self::merchant::RawMerchant;
@@ -72,7 +71,6 @@ struct Context<'a> {
     check_secrets: bool,
     previous: Option<&'a RuleSet>,
     elsewhere: &'a mut Elsewhere,
-    trusted: Trusted,
     /// Whether this process decides on operations.
     decides: bool,
 }
@@ -94,7 +92,7 @@ impl Here<'_> {
 impl<'a> Context<'a> {
     fn new(task: &Task<'a>, elsewhere: &'a mut Elsewhere, findings: &'a mut Findings) -> Self {
         let Task { files, previous, check_secrets, .. } = *task;
-        Self { findings, files, check_secrets, previous, elsewhere, trusted: Trusted::default(), decides: false }
+        Self { findings, files, check_secrets, previous, elsewhere, decides: false }
     }
 }
 

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 use toml::Spanned;
 
@@ -15,7 +13,7 @@ use crate::rules::elsewhere::Content;
 use crate::rules::files::{Role, RuleFile};
 use crate::rules::pages::languages::{BUILT_IN, FIRST, languages};
 use crate::rules::pages::tag::canonical;
-use crate::rules::pages::{Brand, LIGHT_FIELD, Pages};
+use crate::rules::pages::{Brand, LIGHT_FIELD, Pages, image_uri};
 use crate::rules::problems::{did_you_mean, quoted};
 use crate::rules::raw::Key;
 
@@ -93,12 +91,11 @@ impl Context<'_> {
     /// The logo as a `data:` URI. In an `<img>` an SVG runs no script and loads nothing.
     fn logo(&mut self, here: Here<'_>, given: &Spanned<String>) -> Option<Box<str>> {
         let path = here.relative(given.get_ref());
-        let read = self.elsewhere.read(&path, Content::Public, LARGEST_LOGO);
-        let is_svg = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok_and(|text| text.contains("<svg"));
-        let reason = match read {
-            Ok(bytes) if bytes.starts_with(b"\x89PNG\r\n\x1a\n") => return Some(data_uri("image/png", &bytes)),
-            Ok(bytes) if is_svg(&bytes) => return Some(data_uri("image/svg+xml", &bytes)),
-            Ok(_) => "is neither SVG nor PNG".to_owned(),
+        let reason = match self.elsewhere.read(&path, Content::Public, LARGEST_LOGO) {
+            Ok(bytes) => match image_uri(&bytes) {
+                Some(uri) => return Some(uri),
+                None => "is neither SVG nor PNG".to_owned(),
+            },
             Err(error) => format!("cannot be read: {error} (at most {} KiB)", LARGEST_LOGO >> 10),
         };
         self.problem(here, given.span(), format!("`pages.logo`: {} {reason}", path.display()));
@@ -135,8 +132,4 @@ impl Context<'_> {
         }
         Some((tag, raw.0))
     }
-}
-
-fn data_uri(kind: &str, bytes: &[u8]) -> Box<str> {
-    format!("data:{kind};base64,{}", STANDARD.encode(bytes)).into()
 }

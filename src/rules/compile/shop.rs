@@ -12,7 +12,6 @@ use super::provider::RawProvider;
 use super::{Context, Here};
 use crate::domain::{Amount, Currency, CustomerAccountId, Direction, ShopCode};
 use crate::rules::files::{ContentHash, Role, RuleFile, RuleFiles, content_hash};
-use crate::rules::json_places::Places;
 use crate::rules::problems::quoted;
 use crate::rules::raw::{DisplayName, Field, FromToml, List, Prefix, Reader, Visible, raw_table};
 use crate::rules::schema::Lists;
@@ -219,34 +218,12 @@ impl Context<'_> {
             shared.schemas.insert(made_of, Arc::clone(&schema));
             return Some(schema);
         }
-        let found = self.findings.count();
-        let schema = self.schema_file(file, direction, &shared.lists)?;
-        if self.findings.count() == found {
-            shared.schemas.insert(made_of, Arc::clone(&schema));
-        }
-        Some(schema)
-    }
-
-    fn schema_file(&mut self, file: &RuleFile, direction: Direction, lists: &Lists) -> Option<Arc<FieldsSchema>> {
         let id = self.findings.file(&file.path, Arc::clone(&file.text));
-        let schema: Value = match serde_json::from_str(&file.text) {
-            Ok(schema) => schema,
-            Err(error) => {
-                let at = byte_of(&file.text, error.line(), error.column());
-                self.findings.add(id, at..at + 1, format!("not valid JSON: {}", json_reason(&error)));
-                return None;
-            }
-        };
-        let places = Places::of(&file.text);
-        for (key, span) in &places.duplicates {
-            self.findings.add(id, span.clone(), format!("the key {} is there twice", quoted(key)));
-        }
-        match FieldsSchema::compile(&schema, direction, lists) {
-            Ok(schema) => Some(Arc::new(schema)),
+        match FieldsSchema::read(&file.text, direction, &shared.lists) {
+            Ok(schema) => Some(Arc::clone(shared.schemas.entry(made_of).or_insert(Arc::new(schema)))),
             Err(problems) => {
                 for problem in problems {
-                    let message = format!("{} (the {direction} schema of a shop)", problem.message);
-                    self.findings.add_with(id, places.nearest(&problem.at), message, problem.suggestion);
+                    self.findings.add_with(id, problem.span, problem.message, problem.suggestion);
                 }
                 None
             }
@@ -278,16 +255,4 @@ fn checks(raw: &RawChecks) -> PaymentChecks {
 /// The file that a shop means by the name of a schema.
 fn schema_name(named: &str) -> &str {
     named.strip_prefix("./").unwrap_or(named)
-}
-
-/// The byte that a line and column of the JSON parser mean; its columns count bytes.
-fn byte_of(text: &str, line: usize, column: usize) -> usize {
-    let before: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-    (before + column.saturating_sub(1)).min(text.len())
-}
-
-/// The parser's words without its place, which is shown already.
-fn json_reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.split(" at line ").next().unwrap_or(&text).to_owned()
 }

@@ -21,7 +21,8 @@ use self::keywords::{UNIQUE_ITEMS, allowed_list, unique_items};
 pub use self::value::{FieldValue, given, number};
 use self::value::{Sent, Whole};
 use self::words::{field_problem, segment_text};
-use super::problems::{did_you_mean, quoted};
+use super::json_places::Places;
+use super::problems::{Span, did_you_mean, quoted};
 use crate::domain::{self, CUSTOMER_FIELDS, Direction, MERCHANT_USER_IP, MerchantId};
 
 /// The keyword that names an allowed-value list (contract section 2).
@@ -77,7 +78,44 @@ pub struct FieldProblem {
     pub reason: String,
 }
 
+/// Something wrong with the text of a schema, and where.
+#[derive(Debug)]
+pub(super) struct TextProblem {
+    pub span: Span,
+    pub message: String,
+    pub suggestion: Option<String>,
+}
+
 impl FieldsSchema {
+    /// Reads and compiles the schema file of one direction of a shop.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub(super) fn read(text: &str, direction: Direction, lists: &Lists) -> Result<Self, Vec<TextProblem>> {
+        let problem = |span, message| TextProblem { span, message, suggestion: None };
+        let schema: Value = serde_json::from_str(text).map_err(|error| {
+            // The parser's columns count bytes; its words name the place, which is shown already.
+            let before: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+            let (at, words) = ((before + error.column().saturating_sub(1)).min(text.len()), error.to_string());
+            let reason = words.split(" at line ").next().unwrap_or_default();
+            vec![problem(at..at + 1, format!("not valid JSON: {reason}"))]
+        })?;
+        let places = Places::of(text);
+        let duplicate =
+            |(key, span): &(String, Span)| problem(span.clone(), format!("the key {} is there twice", quoted(key)));
+        let mut problems: Vec<_> = places.duplicates.iter().map(duplicate).collect();
+        let compiled = Self::compile(&schema, direction, lists);
+        problems.extend(compiled.as_ref().err().into_iter().flatten().map(|problem| TextProblem {
+            span: places.nearest(&problem.at),
+            message: format!("{} (the {direction} schema of a shop)", problem.message),
+            suggestion: problem.suggestion.clone(),
+        }));
+        match compiled {
+            Ok(schema) if problems.is_empty() => Ok(schema),
+            _ => Err(problems),
+        }
+    }
+
     /// Compiles the schema of one direction of a shop.
     ///
     /// # Errors
