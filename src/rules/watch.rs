@@ -367,6 +367,8 @@ impl Worker {
                 for directory in places.0.keys() {
                     match system.watch(directory, RecursiveMode::NonRecursive) {
                         Ok(()) => drop(self.failed.remove(directory)),
+                        // It went away since it was looked for, and may be there again, unwatched.
+                        Err(error) if is_not_found(&error) => self.shared.state().relinked = true,
                         Err(error) => self.failed(directory, &error),
                     }
                 }
@@ -520,6 +522,14 @@ impl Follower {
                 self.rules(&end, depth - 1);
             }
         }
+    }
+}
+
+fn is_not_found(error: &notify::Error) -> bool {
+    match &error.kind {
+        notify::ErrorKind::PathNotFound => true,
+        notify::ErrorKind::Io(error) => error.kind() == io::ErrorKind::NotFound,
+        _ => false,
     }
 }
 
