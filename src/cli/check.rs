@@ -9,7 +9,7 @@ use super::args::{Check, Format};
 use crate::clock::{Clock, SystemClock};
 use crate::domain::UnixMillis;
 use crate::http::listener::tls::server_tls;
-use crate::rules::{self, Inspection, LoadOptions, Paint, RuleSet, Severity, TlsRules};
+use crate::rules::{self, Inspection, LoadOptions, RuleSet, Severity, TlsRules};
 
 /// Checks a rules directory, its certificates included. As text every problem goes to `err` as `file:line:column: what is
 /// wrong`, with its line shown, and the good news to `out`; as JSON one document goes to `out`. Returns whether the rules
@@ -17,10 +17,10 @@ use crate::rules::{self, Inspection, LoadOptions, Paint, RuleSet, Severity, TlsR
 ///
 /// # Errors
 /// Writing failed.
-pub fn run(asked: &Check, paint: Paint, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<bool> {
+pub fn run(asked: &Check, colored: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<bool> {
     let checked = Checked::of(&asked.rules.rules, asked, SystemClock.now());
     match asked.format {
-        Format::Text => checked.write_text(paint, out, err)?,
+        Format::Text => checked.write_text(colored, out, err)?,
         Format::Json => json::write(&checked, out)?,
     }
     Ok(checked.passes)
@@ -49,9 +49,9 @@ impl Checked {
         self.inspection.problems.iter().filter(|problem| problem.severity == severity).count()
     }
 
-    fn write_text(&self, paint: Paint, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
+    fn write_text(&self, colored: bool, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<()> {
         for problem in &self.inspection.problems {
-            writeln!(err, "{}\n", problem.painted(paint))?;
+            writeln!(err, "{}\n", if colored { problem.styled() } else { problem.rendered() })?;
         }
         let counts = self.counts();
         match &self.inspection.rules {
@@ -125,7 +125,7 @@ mod tests {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let mut asked = asked(directory.path());
         change(&mut asked);
-        let valid = run(&asked, Paint::Plain, &mut out, &mut err).unwrap();
+        let valid = run(&asked, false, &mut out, &mut err).unwrap();
         let shown =
             |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().replace(directory.path().to_str().unwrap(), "rules");
         (valid, shown(out), shown(err))

@@ -22,16 +22,17 @@ pub mod translate;
 
 use std::ffi::OsString;
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use anstream::{AutoStream, ColorChoice};
 use clap::{CommandFactory, Parser};
 
 use crate::clock::{Clock, SystemClock};
 use crate::domain::MerchantId;
-use crate::rules::{self, LoadOptions, Merchant, Paint, Problems, RuleSet, did_you_mean};
+use crate::rules::{self, LoadOptions, Merchant, Problems, RuleSet, did_you_mean};
 use args::{Arguments, Command};
 
 /// Why a command did not come to its end.
@@ -98,10 +99,8 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outco
     match command {
         Command::Serve(asked) => serve::run(&asked, out, err),
         Command::Check(asked) => {
-            // <https://no-color.org>: it counts when it is not empty.
-            let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-            let paint = if io::stderr().is_terminal() && !no_color { Paint::Coloured } else { Paint::Plain };
-            told_unless(check::run(&asked, paint, out, err)?)
+            let colored = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
+            told_unless(check::run(&asked, colored, out, err)?)
         }
         Command::Diff(asked) => diff::run(&asked, out, err),
         Command::Translate(asked) => {

@@ -98,7 +98,7 @@ impl Gateway {
     pub fn new(wiring: Wiring) -> Self {
         let rules = wiring.rules.current();
         let trusted_proxies = rules.gateway.clients.trusted_proxies.clone();
-        let callback_signature = rules.gateway.engine_keys.callback_signature.clone();
+        let callback_signature = rules.gateway.callback_signature.clone();
         let failed_authentications = PerAddress::new(rules.gateway.limits.unauthenticated_per_ip);
         let visits = PerAddress::new(rules.gateway.limits.pages_per_ip);
         let (bad_replies, unavailable) = (LogThrottle::default(), LogThrottle::default());

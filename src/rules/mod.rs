@@ -44,12 +44,12 @@ pub use pages::{Language, PageState, Pages, TextDirection};
 pub(crate) use postgres::host_and_port;
 pub use postgres::{PostgresTls, PostgresUrl};
 pub(crate) use problems::did_you_mean;
-pub use problems::{Paint, Place, Problem, Problems, Related, Severity};
+pub use problems::{Place, Problem, Problems, Severity};
 pub(crate) use raw::duration as read_span;
 pub use reload::{LiveRules, ReloadOutcome};
 pub use ruleset::{
-    CallbackRules, CallbackSignature, ClientRules, EngineKeys, EngineRules, Gateway, KeyEntry, Limits, PageRules,
-    Quota, RemoteEngine, RuleSet, ServerRules, StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,
+    CallbackRules, CallbackSignature, ClientRules, EngineRules, Gateway, KeyEntry, Limits, PageRules, Quota,
+    RemoteEngine, RuleSet, ServerRules, StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,
 };
 pub use schema::{FieldValue, given, number};
 pub use secret::{Secret, Secrets, secret_named};

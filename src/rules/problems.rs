@@ -16,8 +16,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 pub(crate) use self::names::did_you_mean;
-pub(super) use self::names::{most_like, nearest, quoted};
-pub use self::rendering::Paint;
+pub(super) use self::names::{most_like, quoted};
 pub(super) use self::source::names_a_secret;
 use self::source::{Excerpt, Source, hide_value};
 
@@ -74,15 +73,6 @@ impl fmt::Display for Place {
     }
 }
 
-/// Another place that a problem has to do with.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Related {
-    /// Where it is.
-    pub place: Place,
-    /// What is there: "first used here".
-    pub label: String,
-}
-
 /// One thing that is wrong in one place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Problem {
@@ -92,19 +82,14 @@ pub struct Problem {
     pub message: String,
     /// What may have been meant.
     pub suggestion: Option<String>,
-    /// Other places that it has to do with.
-    pub related: Vec<Related>,
     /// How much is wrong.
     pub severity: Severity,
 }
 
-/// `file:line:column: message (other places) (suggestion)`.
+/// `file:line:column: message (suggestion)`.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place, self.message)?;
-        for related in &self.related {
-            write!(f, " ({}: {})", related.place, related.label)?;
-        }
         match &self.suggestion {
             Some(suggestion) => write!(f, " ({suggestion})"),
             None => Ok(()),
@@ -165,14 +150,7 @@ struct Finding {
     span: Span,
     message: String,
     suggestion: Option<String>,
-    related: Option<(FileId, Span, String)>,
     severity: Severity,
-}
-
-impl Finding {
-    fn new(file: FileId, span: Span, message: impl Into<String>, severity: Severity) -> Self {
-        Self { file, span, message: message.into(), suggestion: None, related: None, severity }
-    }
 }
 
 impl Findings {
@@ -189,36 +167,23 @@ impl Findings {
 
     /// Notes a problem and what may have been meant.
     pub fn add_with(&mut self, file: FileId, span: Span, message: impl Into<String>, suggestion: Option<String>) {
-        self.note(Finding { suggestion, ..Finding::new(file, span, message, Severity::Error) });
-    }
-
-    /// Notes a problem that has to do with another place as well, and what is there: "first used here".
-    pub fn add_beside(&mut self, file: FileId, span: Span, message: impl Into<String>, beside: (FileId, Span, &str)) {
-        let (other, at, label) = beside;
-        let related = Some((other, at, label.to_owned()));
-        self.note(Finding { related, ..Finding::new(file, span, message, Severity::Error) });
+        self.note(Finding { file, span, message: message.into(), suggestion, severity: Severity::Error });
     }
 
     /// Notes something that does not keep the rules from being loaded, and would fail requests.
     pub fn warn(&mut self, file: FileId, span: Span, message: impl Into<String>, suggestion: Option<String>) {
-        self.note(Finding { suggestion, ..Finding::new(file, span, message, Severity::Warning) });
+        self.note(Finding { file, span, message: message.into(), suggestion, severity: Severity::Warning });
     }
 
     fn note(&mut self, finding: Finding) {
-        let full = self.is_full(finding.file);
         let source = &mut self.sources[finding.file.0];
         source.problems += 1;
         source.refused |= finding.severity == Severity::Error;
         self.count += 1;
         self.refuse |= finding.severity == Severity::Error;
-        if !full {
+        if source.problems <= MOST_OF_A_FILE && self.found.len() < MOST_PROBLEMS {
             self.found.push(finding);
         }
-    }
-
-    /// Whether more problems of a file would not be shown: nothing needs to be found out about them.
-    pub fn is_full(&self, file: FileId) -> bool {
-        self.sources[file.0].problems >= MOST_OF_A_FILE || self.found.len() >= MOST_PROBLEMS
     }
 
     /// Says how many problems are not shown.
@@ -230,7 +195,7 @@ impl Findings {
             let severity = if self.refuse { Severity::Error } else { Severity::Warning };
             let end = self.sources[file.0].text.len();
             let message = format!("{untold} more problems are not shown");
-            self.found.push(Finding::new(file, end..end, message, severity));
+            self.found.push(Finding { file, span: end..end, message, suggestion: None, severity });
         }
     }
 
@@ -253,6 +218,16 @@ impl Findings {
     /// Says that a file's text could not be read: what is no TOML by itself is not shown of it.
     pub fn distrust(&mut self, file: FileId) {
         self.sources[file.0].unread = true;
+    }
+
+    /// Returns the line and column of a byte of a file, both from 1.
+    pub fn position(&self, file: FileId, at: usize) -> (usize, usize) {
+        self.sources[file.0].position(at)
+    }
+
+    /// Returns the path by which problems name a file.
+    pub fn path(&self, file: FileId) -> &Path {
+        &self.sources[file.0].path
     }
 
     /// Whether something was found that keeps the rules from being loaded.
@@ -297,29 +272,24 @@ impl Findings {
     pub fn into_problems(mut self) -> Result<Vec<Problem>, Problems> {
         let refused = self.refuse();
         self.note_the_rest();
-        let places =
-            self.found.iter().flat_map(|found| std::iter::once(found.file).chain(found.related.iter().map(|it| it.0)));
-        for file in places.collect::<HashSet<_>>() {
+        for file in self.found.iter().map(|found| found.file).collect::<HashSet<_>>() {
             self.sources[file.0].settle();
         }
-        let mut problems: Vec<Problem> = self.found.into_iter().map(|found| finished(&self.sources, found)).collect();
+        let mut problems: Vec<Problem> =
+            self.found.into_iter().map(|found| finished(&self.sources[found.file.0], found)).collect();
         problems.sort();
         problems.dedup();
         if refused { Err(Problems(problems)) } else { Ok(problems) }
     }
 }
 
-fn finished(sources: &[Source], found: Finding) -> Problem {
-    let place = |file: FileId, span: &Span| {
-        let source = &sources[file.0];
-        Place {
-            file: source.path.clone(),
-            start: source.position(span.start),
-            end: source.position(span.end.max(span.start)),
-            excerpt: source.excerpt(span),
-        }
+fn finished(source: &Source, found: Finding) -> Problem {
+    let Finding { span, message, suggestion, severity, .. } = found;
+    let place = Place {
+        file: source.path.clone(),
+        start: source.position(span.start),
+        end: source.position(span.end.max(span.start)),
+        excerpt: source.excerpt(&span),
     };
-    let Finding { file, span, message, suggestion, related, severity } = found;
-    let related = related.into_iter().map(|(file, span, label)| Related { place: place(file, &span), label }).collect();
-    Problem { place: place(file, &span), message, suggestion, related, severity }
+    Problem { place, message, suggestion, severity }
 }

@@ -103,8 +103,8 @@ pub struct Gateway {
     pub store: StoreRules,
     /// `[engine]`.
     pub engine: EngineRules,
-    /// The other keys of `[engine]`.
-    pub engine_keys: EngineKeys,
+    /// `[engine] callback_signature`.
+    pub callback_signature: CallbackSignature,
     /// `[pages]`.
     pub pages: PageRules,
     /// `[callbacks]`.
@@ -213,17 +213,6 @@ impl fmt::Display for EngineRules {
             Self::Remote(engine) => f.write_str(&engine.base),
         }
     }
-}
-
-/// What `[engine]` says beside its `url`, whether this engine has a use for it or not, so that a change can be told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EngineKeys {
-    /// Extra roots, PEM.
-    pub trust: Vec<PathBuf>,
-    /// For all exchanges of one request together.
-    pub timeout: Duration,
-    /// How a remote engine signs its callbacks.
-    pub callback_signature: CallbackSignature,
 }
 
 /// `[engine] callback_signature`: how a remote engine signs its callbacks, with HMAC-SHA256.

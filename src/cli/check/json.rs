@@ -29,15 +29,6 @@ struct Found<'a> {
     place: At<'a>,
     message: &'a str,
     suggestion: Option<&'a str>,
-    /// Other places that it has to do with.
-    related: Vec<Beside<'a>>,
-}
-
-#[derive(Serialize)]
-struct Beside<'a> {
-    #[serde(flatten)]
-    place: At<'a>,
-    label: &'a str,
 }
 
 /// Lines and columns count from 1, columns in characters; the end is the place after the last character.
@@ -75,11 +66,6 @@ fn found(problem: &Problem) -> Found<'_> {
         place: at(&problem.place),
         message: &problem.message,
         suggestion: problem.suggestion.as_deref(),
-        related: problem
-            .related
-            .iter()
-            .map(|related| Beside { place: at(&related.place), label: &related.label })
-            .collect(),
     }
 }
 

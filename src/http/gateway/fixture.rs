@@ -29,9 +29,9 @@ use crate::engine::{AtCreation, CustomerWay, PageSecret, Provider};
 use crate::http::{Arrival, Peer, Protocol};
 use crate::rules::{
     AccountRule, AddressSet, Algorithm, ApiKey, BalanceRules, Brand, CallbackRules, CallbackSignature, CallbackStyle,
-    ClientRules, Dialect, Encoding, EngineKeys, EngineRules, Gateway as GatewayRules, IdPolicy, KeyEntry, Limits,
-    PageRules, PaymentChecks, ProviderRules, Quota, RateLimit, Recipe, Replies, Secret, Secrets, Segment, ServerRules,
-    Shop, ShopAccess, ShopSide, StatusWords, StoreKeys, StoreRules, StoreUrl, TimestampFormat, TlsRules, UnknownFields,
+    ClientRules, Dialect, Encoding, EngineRules, Gateway as GatewayRules, IdPolicy, KeyEntry, Limits, PageRules,
+    PaymentChecks, ProviderRules, Quota, RateLimit, Recipe, Replies, Secret, Secrets, Segment, ServerRules, Shop,
+    ShopAccess, ShopSide, StatusWords, StoreKeys, StoreRules, StoreUrl, TimestampFormat, TlsRules, UnknownFields,
     V1Rules, built_in_pages,
 };
 use crate::store::{
@@ -665,11 +665,7 @@ fn gateway_rules() -> GatewayRules {
             keys: StoreKeys { create_at: None, keys: Vec::new() },
         },
         engine: EngineRules::Embedded,
-        engine_keys: EngineKeys {
-            trust: Vec::new(),
-            timeout: Duration::from_secs(10),
-            callback_signature: CallbackSignature::default(),
-        },
+        callback_signature: CallbackSignature::default(),
         pages: PageRules {
             language: "en".into(),
             secret: None,

@@ -108,7 +108,7 @@ async fn an_address_is_good_for_its_own_operation_and_as_it_was_issued() {
 #[tokio::test]
 async fn the_recipe_of_the_engine_is_followed() {
     let fixture = Fixture::with(|rules| {
-        let recipe = &mut rules.gateway.engine_keys.callback_signature;
+        let recipe = &mut rules.gateway.callback_signature;
         recipe.header = HeaderName::from_static("x-engine-signature");
         recipe.payload = vec![
             Segment::Timestamp,

@@ -5,20 +5,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{HeaderName, Uri};
-use serde_json::Value;
 use toml::Spanned;
-use toml::de::DeValue;
 
 use super::{Context, Here};
 use crate::domain::{CallbackUrl, is_host, service_url};
 use crate::rules::files::{Role, is_absent};
 use crate::rules::raw::{
-    DisplayName, FromToml, Key, LANGUAGE_TAG, Lasting, List, Prefix, RawSecrets, Reader, Size, raw_table,
+    DisplayName, Key, LANGUAGE_TAG, Lasting, List, Prefix, RawSecrets, Size, WholeSeconds, raw_table,
 };
 use crate::rules::secret::SecretRef;
 use crate::rules::{
-    CallbackRules, CallbackSignature, ClientRules, Encoding, EngineKeys, EngineRules, Gateway, Limits, PageRules,
-    Quota, RemoteEngine, Secrets, ServerRules, StoreRules, StoreUrl, TlsRules,
+    CallbackRules, CallbackSignature, ClientRules, Encoding, EngineRules, Gateway, Limits, PageRules, Quota,
+    RemoteEngine, Secrets, ServerRules, StoreRules, StoreUrl, TlsRules,
 };
 
 /// Engines announce again what they were not heard with: what was forgotten earlier would be sent anew. In milliseconds.
@@ -253,25 +251,6 @@ raw_table! {
     }
 }
 
-/// A lifetime of links, which say it in whole seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::rules) struct WholeSeconds(pub Duration);
-
-impl FromToml for WholeSeconds {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
-        let span = Duration::from_toml(value, reader)?;
-        let whole = !span.is_zero() && span.subsec_nanos() == 0;
-        if !whole {
-            reader.wrong(value.span(), "must be whole seconds, at least 1s");
-        }
-        whole.then_some(Self(span))
-    }
-
-    fn schema() -> Value {
-        Lasting::<1000>::schema()
-    }
-}
-
 impl Context<'_> {
     pub(super) fn gateway(&mut self, directory: &Path) -> Option<Gateway> {
         let Some(file) = self.files.get(&Role::Gateway) else {
@@ -282,14 +261,14 @@ impl Context<'_> {
             return None;
         };
         let (here, raw) = self.read::<RawGateway>(file)?;
-        let tls = self.tls(here, &raw.tls);
-        let made = tls.generate.then(|| tls.certificate.with_file_name("ca.pem"));
+        let (tls, made) = self.tls(here, &raw.tls);
         let made = made.as_deref();
+        let RawLimits { body, head, head_timeout, body_timeout, idle_timeout, .. } = &*raw.limits;
         let store = self.store(here, &raw.store);
         let server = self.server(here, &raw.server);
         let gateway = Gateway {
             engine: self.engine(here, &raw.engine, &server, made),
-            engine_keys: self.engine_keys(here, &raw.engine),
+            callback_signature: self.callback_signature(here, &raw.engine.callback_signature),
             server,
             tls,
             admin_listen: *raw.admin.listen,
@@ -298,7 +277,16 @@ impl Context<'_> {
             pages: self.page_rules(here, &raw.pages, &store),
             store,
             callbacks: self.callbacks(here, &raw.callbacks, made),
-            limits: limits(&raw.limits),
+            limits: Limits {
+                body: body.0,
+                head: head.0,
+                head_timeout: head_timeout.0,
+                body_timeout: body_timeout.0,
+                idle_timeout: idle_timeout.0,
+                connections: *raw.limits.connections as usize,
+                unauthenticated_per_ip: *raw.limits.unauthenticated_per_ip,
+                pages_per_ip: *raw.limits.pages_per_ip,
+            },
             clients: ClientRules {
                 proxy_protocol: *raw.clients.proxy_protocol,
                 trusted_proxies: raw.clients.trusted_proxies.values().map(|prefix| prefix.0).collect(),
@@ -390,18 +378,13 @@ impl Context<'_> {
         EngineRules::Remote(RemoteEngine { base, trust, timeout: raw.timeout.0 })
     }
 
-    fn engine_keys(&mut self, here: Here<'_>, raw: &RawEngine) -> EngineKeys {
-        let RawCallbackSignature { header, payload, encoding } = &*raw.callback_signature;
-        self.free_header(here, header);
-        let segments = self.signing_payload(here, "engine.callback_signature.payload", payload);
-        EngineKeys {
-            trust: raw.trust.values().map(|path| here.relative(path)).collect(),
-            timeout: raw.timeout.0,
-            callback_signature: CallbackSignature {
-                header: (**header).clone(),
-                payload: segments.unwrap_or_default(),
-                encoding: **encoding,
-            },
+    fn callback_signature(&mut self, here: Here<'_>, raw: &RawCallbackSignature) -> CallbackSignature {
+        self.free_header(here, &raw.header);
+        let payload = self.signing_payload(here, "engine.callback_signature.payload", &raw.payload);
+        CallbackSignature {
+            header: (*raw.header).clone(),
+            payload: payload.unwrap_or_default(),
+            encoding: *raw.encoding,
         }
     }
 
@@ -472,24 +455,12 @@ impl Context<'_> {
         }
     }
 
-    fn tls(&mut self, here: Here<'_>, raw: &RawTls) -> TlsRules {
+    /// Returns the table's meaning, and where the certificate of the authority is made, when it is.
+    fn tls(&mut self, here: Here<'_>, raw: &RawTls) -> (TlsRules, Option<PathBuf>) {
         let rules = raw.rules(here);
         let made = rules.generate.then(|| rules.certificate.with_file_name("ca.pem"));
         self.trusted_certificates(here, "tls.client_ca", raw.client_ca.given(), made.as_deref());
-        rules
-    }
-}
-
-fn limits(raw: &RawLimits) -> Limits {
-    Limits {
-        body: raw.body.0,
-        head: raw.head.0,
-        head_timeout: raw.head_timeout.0,
-        body_timeout: raw.body_timeout.0,
-        idle_timeout: raw.idle_timeout.0,
-        connections: *raw.connections as usize,
-        unauthenticated_per_ip: *raw.unauthenticated_per_ip,
-        pages_per_ip: *raw.pages_per_ip,
+        (rules, made)
     }
 }
 

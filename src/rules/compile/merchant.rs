@@ -160,16 +160,14 @@ type SeenKeys = HashMap<Box<str>, (FileId, Span)>;
 
 impl Context<'_> {
     pub(super) fn merchants(&mut self, parts: &Parts) -> HashMap<MerchantId, Arc<Merchant>> {
-        let mut merchants = HashMap::new();
-        let mut seen = SeenKeys::new();
-        for (role, file) in self.files {
-            let Role::Merchant(name) = role else { continue };
-            let Ok(id) = MerchantId::new(name) else { continue };
-            if let Some(merchant) = self.merchant_file(&id, file, parts, &mut seen) {
-                merchants.insert(id, Arc::new(merchant));
-            }
-        }
-        merchants
+        let (files, mut seen) = (self.files, SeenKeys::new());
+        let merchants = files.iter().filter_map(|(role, file)| {
+            let Role::Merchant(name) = role else { return None };
+            let id = MerchantId::new(name).ok()?;
+            let merchant = self.merchant_file(&id, file, parts, &mut seen)?;
+            Some((id, Arc::new(merchant)))
+        });
+        merchants.collect()
     }
 
     fn merchant_file(
@@ -241,13 +239,8 @@ impl Context<'_> {
     }
 
     fn api_keys(&mut self, here: Here<'_>, id: &MerchantId, raw: &RawMerchant, seen: &mut SeenKeys) -> Vec<ApiKey> {
-        let mut keys = Vec::new();
-        for entry in raw.api_keys.get().into_iter().flat_map(|keys| &keys.0) {
-            if let Some(key) = self.api_key(here, id, raw, entry, seen) {
-                keys.push(key);
-            }
-        }
-        keys
+        let entries = raw.api_keys.get().into_iter().flat_map(|keys| &keys.0);
+        entries.filter_map(|entry| self.api_key(here, id, raw, entry, seen)).collect()
     }
 
     fn api_key(
@@ -279,8 +272,10 @@ impl Context<'_> {
     fn unique_key(&mut self, here: Here<'_>, key: &Spanned<Visible<255>>, seen: &mut SeenKeys) -> Option<Box<str>> {
         let text = key.get_ref().0.clone();
         if let Some((file, span)) = seen.get(&text) {
-            let first = (*file, span.clone(), "first used here");
-            self.findings.add_beside(here.file, key.span(), "the API key is taken", first);
+            let (path, (line, column)) =
+                (self.findings.path(*file).display(), self.findings.position(*file, span.start));
+            let message = format!("the API key is taken: it was first used at {path}:{line}:{column}");
+            self.problem(here, key.span(), message);
             return None;
         }
         seen.insert(text.clone(), (here.file, key.span()));

@@ -89,13 +89,6 @@ impl Here<'_> {
     }
 }
 
-impl<'a> Context<'a> {
-    fn new(task: &Task<'a>, elsewhere: &'a mut Elsewhere, findings: &'a mut Findings) -> Self {
-        let Task { files, previous, check_secrets, .. } = *task;
-        Self { findings, files, check_secrets, previous, elsewhere, decides: false }
-    }
-}
-
 impl Context<'_> {
     fn problem(&mut self, here: Here<'_>, span: Span, message: impl Into<String>) {
         self.findings.add(here.file, span, message);
@@ -141,8 +134,8 @@ pub(super) struct Task<'a> {
 
 /// Compiles the files of a rules directory. The set is of use only when nothing was found that refuses it.
 pub(super) fn compile(task: &Task<'_>, elsewhere: &mut Elsewhere, findings: &mut Findings) -> Option<RuleSet> {
-    let Task { directory, files, .. } = *task;
-    let mut context = Context::new(task, elsewhere, findings);
+    let Task { directory, files, previous, check_secrets, .. } = *task;
+    let mut context = Context { findings, files, check_secrets, previous, elsewhere, decides: false };
     let gateway = context.gateway(directory);
     context.decides = gateway.as_ref().is_some_and(|gateway| gateway.engine == EngineRules::Embedded);
     let pages = match &gateway {

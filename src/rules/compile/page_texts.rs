@@ -25,14 +25,11 @@ pub(in crate::rules) struct RawTexts(pub Map<String, Value>);
 impl FromToml for RawTexts {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
         members(&KNOWN, value, reader, |name, value, reader| match KNOWN.get(name) {
-            Some(Value::Object(known)) => members(known, value, reader, text),
+            Some(Value::Object(known)) => members(known, value, reader, text).map(Value::from),
             _ if name == "direction" => word(value, reader, &[("ltr", "ltr"), ("rtl", "rtl")]).map(Value::from),
             _ => separator(name, value, reader),
         })
-        .and_then(|texts| match texts {
-            Value::Object(texts) => Some(Self(texts)),
-            _ => None,
-        })
+        .map(Self)
     }
 
     fn schema() -> Value {
@@ -78,7 +75,7 @@ fn members(
     value: &Spanned<DeValue<'_>>,
     reader: &mut Reader<'_>,
     read: impl Fn(&str, &Spanned<DeValue<'_>>, &mut Reader<'_>) -> Option<Value>,
-) -> Option<Value> {
+) -> Option<Map<String, Value>> {
     let mut members = Map::new();
     for (key, value) in reader.table(value)? {
         let name = key.get_ref().as_ref();
@@ -88,7 +85,7 @@ fn members(
             members.insert(name.to_owned(), read);
         }
     }
-    Some(members.into())
+    Some(members)
 }
 
 /// Reads what stands between the digits of an amount. Between units and hundredths something must.

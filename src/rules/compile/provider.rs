@@ -62,15 +62,11 @@ impl Context<'_> {
     pub(super) fn provider(&mut self, here: Here<'_>, field: &Field<RawProvider>) -> Option<ProviderRules> {
         let given = field.given()?;
         let raw = given.get_ref();
-        match &raw.kind {
-            Field::Given(kind) => {
-                self.keys_of_other_kind(here, *kind.get_ref(), raw);
-                match kind.get_ref() {
-                    ProviderKind::Sandbox => Some(ProviderRules::Sandbox { delay: *raw.delay }),
-                    ProviderKind::Http => self.http_provider(here, given).map(ProviderRules::Http),
-                }
-            }
-            Field::Wrong | Field::Absent => None,
+        let kind = *raw.kind.get()?;
+        self.keys_of_other_kind(here, kind, raw);
+        match kind {
+            ProviderKind::Sandbox => Some(ProviderRules::Sandbox { delay: *raw.delay }),
+            ProviderKind::Http => self.http_provider(here, given).map(ProviderRules::Http),
         }
     }
 

@@ -158,18 +158,14 @@ impl Context<'_> {
         for (role, file) in self.files {
             let Role::Shop(name) = role else { continue };
             let Ok(code) = ShopCode::new(name) else { continue };
-            let shop = self.shop_file(&code, file, &mut shared);
+            let shop = self.shop(&code, file, &mut shared).map(Arc::new);
             shops.insert(code, shop);
         }
         (shops, shared.schemas)
     }
 
-    fn shop_file(&mut self, code: &ShopCode, file: &RuleFile, shared: &mut Shared) -> Option<Arc<Shop>> {
+    fn shop(&mut self, code: &ShopCode, file: &RuleFile, shared: &mut Shared) -> Option<Shop> {
         let (here, raw) = self.read::<RawShop>(file)?;
-        self.shop(here, code, &raw, shared).map(Arc::new)
-    }
-
-    fn shop(&mut self, here: Here<'_>, code: &ShopCode, raw: &RawShop, shared: &mut Shared) -> Option<Shop> {
         let payin = self.schema(here, &raw.payin.schema, Direction::Payin, shared);
         let payout = self.schema(here, &raw.payout.schema, Direction::Payout, shared);
         let payment_method = raw.payment_method.get().map(|method| method.0.clone());

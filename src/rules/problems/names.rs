@@ -12,12 +12,8 @@ pub(in crate::rules) fn quoted(name: &str) -> String {
 
 /// Returns "did you mean `x`?" when one of the known names is near.
 pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    nearest(name, known).map(|meant| format!("did you mean `{meant}`?"))
-}
-
-/// Returns the known name that is near, the nearest of several.
-pub(in crate::rules) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    within(name, known, (name.chars().count() / 3).clamp(1, 3))
+    let near = within(name, known, (name.chars().count() / 3).clamp(1, 3));
+    near.map(|meant| format!("did you mean `{meant}`?"))
 }
 
 /// Returns the known name that shares the most with a name, and half of it at least.

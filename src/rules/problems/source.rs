@@ -13,13 +13,8 @@ use super::Span;
 /// Lines longer than this, in bytes, are not shown at all.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// At most this much of a line is shown, in bytes, and at most so much of it before the place that is marked.
-const MOST_SHOWN: usize = 1000;
-const MOST_SHOWN_BEFORE: usize = 300;
-
-/// What stands for a value that is hidden, and for the rest of a line that is not shown whole.
+/// What stands for a value that is hidden.
 const MASK: &str = "***";
-const CUT: &str = "...";
 
 /// A byte order mark. It is no character of the first line.
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -165,7 +160,7 @@ impl Source {
         let whole = line_start..line_start + line.len();
         let start = span.start.clamp(whole.start, whole.end);
         let marked = start..span.end.clamp(start, whole.end);
-        Some(self.masked(whole.clone(), &self.hidden_in(&whole), marked).cut())
+        Some(self.masked(whole.clone(), &self.hidden_in(&whole), marked))
     }
 
     fn masked(&self, line: Span, hidden: &[Span], marked: Span) -> Excerpt {
@@ -193,22 +188,6 @@ impl Source {
         // These can steer a terminal, and nothing else stands in for them. What does is as long in bytes.
         let text = text.replace(|shown| matches!(shown, '\u{80}'..='\u{9f}'), "\u{b7}");
         Excerpt { start: start.min(end), end: end.max(start), text }
-    }
-}
-
-impl Excerpt {
-    /// Of a long line only the part around the marked place.
-    fn cut(self) -> Self {
-        if self.text.len() <= MOST_SHOWN {
-            return self;
-        }
-        let from = self.text.floor_char_boundary(self.start.saturating_sub(MOST_SHOWN_BEFORE));
-        let to = self.text.floor_char_boundary(from + MOST_SHOWN);
-        let before = if from > 0 { CUT } else { "" };
-        let after = if to < self.text.len() { CUT } else { "" };
-        let moved = |at: usize| at.min(to) - from + before.len();
-        let (start, end) = (moved(self.start), moved(self.end));
-        Self { text: format!("{before}{}{after}", &self.text[from..to]), start, end }
     }
 }
 

@@ -104,16 +104,21 @@ impl FromToml for Duration {
     }
 }
 
-/// A span of time from `LEAST` to `MOST` milliseconds.
+/// A span of time from `LEAST` to `MOST` milliseconds, a multiple of `STEP`.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::rules) struct Lasting<const LEAST: u64 = 1, const MOST: u64 = LONGEST>(pub Duration);
+pub(in crate::rules) struct Lasting<const LEAST: u64 = 1, const MOST: u64 = LONGEST, const STEP: u64 = 1>(pub Duration);
 
-impl<const LEAST: u64, const MOST: u64> FromToml for Lasting<LEAST, MOST> {
+/// A lifetime of links, which say it in whole seconds.
+pub(in crate::rules) type WholeSeconds = Lasting<1000, LONGEST, 1000>;
+
+impl<const LEAST: u64, const MOST: u64, const STEP: u64> FromToml for Lasting<LEAST, MOST, STEP> {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
         let span = Duration::from_toml(value, reader)?;
-        let fits = (Duration::from_millis(LEAST)..=Duration::from_millis(MOST)).contains(&span);
+        let millis = span.as_millis();
+        let fits = (LEAST.into()..=MOST.into()).contains(&millis) && millis.is_multiple_of(STEP.into());
         if !fits {
-            reader.wrong(value.span(), format_args!("must be from \"{}\" to \"{}\"", spelt(LEAST), spelt(MOST)));
+            let (least, most, step) = (spelt(LEAST), spelt(MOST), if STEP == 1000 { ", in whole seconds" } else { "" });
+            reader.wrong(value.span(), format_args!("must be from \"{least}\" to \"{most}\"{step}"));
         }
         fits.then_some(Self(span))
     }

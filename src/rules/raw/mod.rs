@@ -21,13 +21,13 @@ use toml::de::{DeTable, DeValue};
 pub(crate) use leaf::duration;
 pub(super) use leaf::{
     CURRENCY, Date, DisplayName, Entries, LANGUAGE_TAG, Lasting, List, NAME, Prefix, Route, Size, Visible, WEB_URL,
-    is_readable,
+    WholeSeconds, is_readable,
 };
 pub(super) use schema::{Absent, Table};
 pub(super) use secret::RawSecrets;
 pub(super) use words::{from_words, word};
 
-use super::problems::{FileId, Findings, Span, most_like, names_a_secret, nearest, quoted};
+use super::problems::{FileId, Findings, Span, did_you_mean, most_like, names_a_secret, quoted};
 
 /// Keys of merchants' and shops' files that belong to no table, and that an editor easily adds below one.
 const TOP_KEYS: &[&str] = &["active", "currency", "default_shop", "name", "payment_method"];
@@ -154,10 +154,6 @@ impl Reader<'_> {
 
     /// Notes that the value being read is wrong, and what may have been meant.
     pub fn wrong_with(&mut self, span: Span, reason: impl fmt::Display, suggestion: Option<String>) {
-        if self.findings.is_full(self.file) {
-            self.findings.add(self.file, span, "wrong");
-            return;
-        }
         let message = format!("{} {reason}", quoted(&self.path.concat()));
         self.findings.add_with(self.file, span, message, suggestion);
     }
@@ -214,22 +210,17 @@ impl Reader<'_> {
     /// Notes a key that its table does not have. Its value is not shown when the key may be a misspelt one with a secret.
     pub fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>, known: &[&str]) {
         let name = key.get_ref().as_ref();
-        let near = nearest(name, known.iter().copied());
         if names_a_secret(name) || most_like(name, known).is_some_and(names_a_secret) {
             self.findings.hide_value(self.file, value);
         }
-        if self.findings.is_full(self.file) {
-            self.findings.add(self.file, key.span(), "unknown key");
-            return;
-        }
         let place = if self.path.is_empty() { String::new() } else { format!(" in {}", quoted(&self.path.concat())) };
-        let suggestion = match near {
-            Some(near) => format!("did you mean `{near}`?"),
-            None if !self.path.is_empty() && TOP_KEYS.contains(&name) => {
+        let suggestion = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| {
+            if !self.path.is_empty() && TOP_KEYS.contains(&name) {
                 format!("`{name}` stands at the top of the file, above the first `[table]`")
+            } else {
+                format!("known here: {}", known.join(", "))
             }
-            None => format!("known here: {}", known.join(", ")),
-        };
+        });
         self.findings.add_with(self.file, key.span(), format!("unknown key {}{place}", quoted(name)), Some(suggestion));
     }
 }

@@ -3,7 +3,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::rules::problems::{FileId, Findings, Span};
+use crate::rules::problems::{FileId, Findings};
 
 /// How many problems of one file are told: a slip early in a file makes the parser stumble over much of the rest.
 const MOST_TOLD: usize = 5;
@@ -16,26 +16,14 @@ pub(super) fn parse<'t>(text: &'t str, file: FileId, findings: &mut Findings) ->
     }
     findings.distrust(file);
     // What is wrong later in a line is mostly what the first thing made of it.
-    let mut told: Vec<Span> = Vec::new();
+    let mut told: Vec<usize> = Vec::new();
     for error in errors {
         let span = error.span().unwrap_or(0..0);
-        if told.iter().any(|line| line.contains(&span.start)) {
-            continue;
+        let line = findings.position(file, span.start).0;
+        if !told.contains(&line) && told.len() < MOST_TOLD {
+            told.push(line);
+            findings.add(file, span, format!("not valid TOML: {}", error.message()));
         }
-        if told.len() == MOST_TOLD {
-            break;
-        }
-        told.push(line_of(text, span.start));
-        findings.add(file, span, format!("not valid TOML: {}", error.message()));
     }
     None
-}
-
-/// The bytes of the line that a byte is in, its line break and the end of the text included.
-fn line_of(text: &str, at: usize) -> Span {
-    let bytes = text.as_bytes();
-    let at = at.min(bytes.len());
-    let start = bytes[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
-    let end = bytes[at..].iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |newline| at + newline);
-    start..end + 1
 }

@@ -65,8 +65,12 @@ fn in_the_gateway() {
         gateway(&text, "4:7", "`engine.url` is this gateway's own `server.public_url`");
     }
     gateway("[engine]\ntrust = \"x\"", "2:9", "`engine.trust` must be a list, not a string");
-    gateway("[pages]\nlink_lifetime = \"0s\"", "2:17", "`pages.link_lifetime` must be whole seconds, at least 1s");
-    gateway("[pages]\nreturn_lifetime = \"1500ms\"", "2:19", "must be whole seconds");
+    gateway(
+        "[pages]\nlink_lifetime = \"0s\"",
+        "2:17",
+        "`pages.link_lifetime` must be from \"1s\" to \"3650d\", in whole seconds",
+    );
+    gateway("[pages]\nreturn_lifetime = \"1500ms\"", "2:19", "in whole seconds");
     gateway("[callbacks]\nfirst_retry = \"2h\"", "2:15", "must not be shorter than");
     gateway("[limits]\nbody = \"64KB\"", "2:8", "must be a size such as \"64KiB\"");
     gateway("[limits]\nbody = 0", "2:8", "must be a size");
@@ -136,7 +140,7 @@ fn in_merchants() {
     merchant(&format!("{key}allowed_ips = [\"1.2.3.4/24\"]"), "4:16", "`api_keys[0].allowed_ips[0]` has address bits");
     merchant(&format!("{key}allowed_ips = [\"fe80::1%1\"]"), "4:16", "must be an address or a network");
     merchant(&format!("{key}rate_limit = {{ per_second = 0 }}"), "4:29", "from 1 to 1000000");
-    merchant(&format!("{key}{key}"), "5:7", "m.toml:2:7: first used here)");
+    merchant(&format!("{key}{key}"), "5:7", "it was first used at ");
     merchant("[v1]\ndialect = \"v2\"", "2:11", "there is no dialect `v2` (did you mean `v1`?)");
     merchant("[v1]\nmode = \"legacy\"", "2:8", "\"legacy\" is not supported by this version");
     merchant("[v1]\nmode = \"shadow\"", "2:8", "\"shadow\" is not supported by this version");
@@ -178,7 +182,7 @@ fn headers_of_http_are_no_dialects_headers() {
 #[test]
 fn api_keys_are_unique_across_merchants() {
     let rules = Rules::small().with("merchants/n.toml", MERCHANT);
-    rules.one_problem("merchants/n.toml:2:7", "merchants/m.toml:2:7: first used here)");
+    rules.one_problem("merchants/n.toml:2:7", "merchants/m.toml:2:7");
 }
 
 #[test]
