@@ -6,7 +6,7 @@ use paybridge::domain::{
     Amount, BrowserUrl, Bucket, CallbackUrl, Currency, CustomerAccountId, Deposit, Kind, MerchantId, Operation,
     OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis,
 };
-use paybridge::store::{Comparer, Comparison, Draft, Fields, Kept, Parts, V1Members, V1Part, V1Told};
+use paybridge::store::{Comparer, Comparison, Draft, Fields, Kept, Parts, V1Told};
 
 /// What the shop's schema keeps.
 const KEPT: [&str; 3] = ["email", "first_name", "merchant_user_ip"];
@@ -46,13 +46,10 @@ impl Drafts {
             fields: Fields {
                 sent: r#"{"email":"ann@example.com","merchant_user_ip":"203.0.113.9"}"#.into(),
                 defaults: r#"{"channel":"web"}"#.into(),
+                ..Fields::default()
             },
             comparison: Comparison { digest: digest("v2 create"), kept: Kept::Names(Arc::clone(&self.kept)) },
-            v1: Some(V1Part {
-                digest: digest("v1 create"),
-                members: V1Members::of([self.comparer.short(&Parts::of("member")); 10]),
-                told: V1Told::Relayed(Some(told)),
-            }),
+            v1: Some(V1Told::Relayed(Some(told))),
             provider_job: Some(UnixMillis(now.0 + 50)),
             opening: None,
             enforce_balance: false,

@@ -97,7 +97,7 @@ impl Filling {
         let id = draft.operation.id;
         // It waits for its customer, and nobody is told: what was told long ago is not what is measured.
         draft.provider_job = None;
-        draft.v1.as_mut().unwrap().told = V1Told::Relayed(None);
+        draft.v1 = Some(V1Told::Relayed(None));
         assert!(matches!(self.store.create(draft).await.unwrap(), Creation::Created(_)), "{number}");
         if number % ONE_PENDING == 7 {
             return;

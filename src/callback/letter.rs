@@ -72,7 +72,7 @@ pub fn compose(rules: &RuleSet, id: &str, news: &News, now: UnixMillis) -> Resul
             let Stored { operation, api_key, v1, .. } = &**stored;
             let merchant = about(&operation.merchant)?;
             let message = |url| Message { id, merchant, api_key, url, now };
-            match v1.as_ref().map(|v1| &v1.told) {
+            match v1 {
                 Some(V1Told::Relayed(Some(url))) => in_v1(&message(url), &Shown::from(operation)),
                 Some(V1Told::Relayed(None)) => Err(Unsendable::NoResult),
                 Some(V1Told::Directly) | None => in_v2(&message(&operation.callback_url), &operation.order_id),
@@ -81,7 +81,7 @@ pub fn compose(rules: &RuleSet, id: &str, news: &News, now: UnixMillis) -> Resul
         News::Entry(entry) => {
             let intent = &entry.intent;
             let merchant = about(&intent.merchant)?;
-            let url = intent.v1.told.relayed_to().ok_or(Unsendable::NoResult)?;
+            let url = intent.callback_url.as_ref().ok_or(Unsendable::NoResult)?;
             let shown = remote::shown(Entry::clone(entry)).map_err(|_| Unsendable::NoResult)?;
             in_v1(&Message { id, merchant, api_key: &intent.api_key, url, now }, &shown)
         }

@@ -1,7 +1,7 @@
 //! Whether a create repeats one that is stored (contract section 7, "repeat").
 
 use crate::domain::{Deposit, Kind, ShopCode, Withdrawal};
-use crate::store::{Comparer, Digest, Kept, Parts, Stored, V1Part};
+use crate::store::{Comparer, Digest, Kept, Parts, Stored};
 use crate::wire::json::{self, Node, Object};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
@@ -41,15 +41,14 @@ pub enum Likeness {
     OtherVersion,
 }
 
-/// Compares a request, of v1 origin when `v1` is given, with a stored operation. A v1 request is compared by what the v1
-/// body said, which no rule can change between the two.
-pub fn likeness(comparer: &Comparer, request: &CreateRequest<'_>, v1: Option<&V1Part>, stored: &Stored) -> Likeness {
-    let same = match (v1, &stored.v1) {
-        (Some(sent), Some(kept)) => sent.digest == kept.digest,
-        (None, None) => digest(comparer, request, &stored.comparison.kept) == stored.comparison.digest,
-        (Some(_), None) | (None, Some(_)) => return Likeness::OtherVersion,
-    };
-    if same { Likeness::Repeat } else { Likeness::Differs }
+/// Compares a request with a stored operation; `v1` is the keyed hash of the v1 body that it was translated from. Such a
+/// request is compared by what that body said, which no rule can change between the two.
+pub fn likeness(comparer: &Comparer, request: &CreateRequest<'_>, v1: Option<Digest>, stored: &Stored) -> Likeness {
+    if v1.is_some() != stored.v1.is_some() {
+        return Likeness::OtherVersion;
+    }
+    let sent = v1.unwrap_or_else(|| digest(comparer, request, &stored.comparison.kept));
+    if sent == stored.comparison.digest { Likeness::Repeat } else { Likeness::Differs }
 }
 
 /// The members in which a v2 request differs from an operation that was made through v2, as paths; never their values.

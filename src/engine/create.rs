@@ -10,7 +10,9 @@ use crate::domain::{
 };
 use crate::failure::{Complaint, Failure};
 use crate::rules::ProviderRules;
-use crate::store::{Comparison, Creation, Digest, Draft, Standing, Stored, V1Part, V1Request, Verdict};
+use crate::store::{
+    Comparison, Creation, Digest, Draft, Fields, MemberFingerprints, Standing, Stored, V1Request, Verdict,
+};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
 /// How often another id is drawn when one is taken. Twelve random bits a millisecond and merchant bucket make a second
@@ -81,7 +83,7 @@ impl Engine {
         match decide::by_todays_rules(caller.merchant(), caller.api_key(), request) {
             Ok(accepted) => self.commit(caller, request, accepted, v1).await,
             Err(complaint) => {
-                let v1 = v1.as_ref().map(|v1| &v1.part);
+                let v1 = v1.as_ref().map(|v1| v1.digest);
                 self.refuse_unless_repeated(caller, request, complaint, v1).await
             }
         }
@@ -92,11 +94,11 @@ impl Engine {
         caller: &Caller,
         request: &CreateRequest<'_>,
         complaint: Complaint,
-        v1: Option<&V1Part>,
+        v1: Option<Digest>,
     ) -> Result<Created, Refused> {
         let (merchant, direction) = (&caller.merchant().id, request.kind.direction());
         match self.store.by_order(merchant, direction, &request.order_id).await? {
-            Standing::Operation(stored) => self.answer_existing(request, v1, &stored).await,
+            Standing::Operation(stored) => self.answer_existing(request, v1, *stored).await,
             Standing::Reserved => Err(Refused::Reserved),
             Standing::Free => Err(Refused::Invalid(complaint)),
         }
@@ -123,8 +125,8 @@ impl Engine {
                     return Ok(created);
                 }
                 Creation::Existing(stored) => {
-                    let v1 = plan.v1.as_ref().map(|v1| &v1.part);
-                    return self.answer_existing(request, v1, &stored).await;
+                    let v1 = plan.v1.as_ref().map(|v1| v1.digest);
+                    return self.answer_existing(request, v1, *stored).await;
                 }
                 Creation::Reserved => return Err(Refused::Reserved),
                 Creation::IdTaken => {}
@@ -153,7 +155,7 @@ impl Engine {
         };
         let digest = match &v1 {
             // Such an operation is compared by what the v1 body said, never by what it became.
-            Some(v1) => v1.part.digest,
+            Some(v1) => v1.digest,
             None => compare::digest(self.store.comparer(), request, &accepted.kept),
         };
         Plan { caller, request, accepted, digest, v1, now, failure, provider_job }
@@ -189,14 +191,26 @@ impl Engine {
             operation,
             order_key: plan.v1.as_ref().map(|v1| v1.order),
             api_key: caller.api_key().key.clone(),
-            fields: accepted.fields.clone(),
+            fields: Fields { v1_members: self.v1_members(plan), ..accepted.fields.clone() },
             comparison: Comparison { digest: plan.digest, kept: accepted.kept.clone() },
-            v1: plan.v1.as_ref().map(|v1| v1.part.clone()),
+            v1: plan.v1.as_ref().map(|v1| v1.told.clone()),
             provider_job: plan.provider_job,
             opening: self.openings.offered(&merchant.id, &merchant.balance.opening),
             enforce_balance: merchant.balance.enforce && request.kind.direction() == Direction::Payout,
             daily_limit: checks::daily_limit(&shop.checks, request, *now),
         }
+    }
+
+    /// What of a v1 body the operation does not hold, what the shop's schema dropped included.
+    fn v1_members(&self, plan: &Plan<'_>) -> MemberFingerprints {
+        let Some(v1) = &plan.v1 else { return MemberFingerprints::default() };
+        let mut members = v1.members.clone();
+        if let Some((member, short)) =
+            plan.request.fields.dropped(self.store.comparer(), plan.request.kind.direction(), &plan.accepted.kept)
+        {
+            members.add(member, short);
+        }
+        members
     }
 
     /// After the commit: wakes the provider's worker for what it has to do, or tells why the operation failed already.
@@ -234,15 +248,15 @@ impl Engine {
     async fn answer_existing(
         &self,
         request: &CreateRequest<'_>,
-        v1: Option<&V1Part>,
-        stored: &Stored,
+        v1: Option<Digest>,
+        stored: Stored,
     ) -> Result<Created, Refused> {
-        match (compare::likeness(self.store.comparer(), request, v1, stored), v1) {
+        match (compare::likeness(self.store.comparer(), request, v1, &stored), v1) {
             (Likeness::Repeat, _) => Ok(Created::of(&stored.operation)),
             (Likeness::Differs, None) => {
                 let fields = self.store.fields(stored.operation.id).await?;
                 let sent = fields.as_ref().map_or("{}", |fields| &fields.sent);
-                Err(Refused::Differs(compare::differences(request, stored, sent)))
+                Err(Refused::Differs(compare::differences(request, &stored, sent)))
             }
             (Likeness::Differs, Some(_)) | (Likeness::OtherVersion, _) => {
                 Err(Refused::Earlier(Box::new(self.earlier(stored).await?)))

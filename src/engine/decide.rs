@@ -73,7 +73,7 @@ fn select_shop(
 fn check_fields(merchant: &Merchant, request: &CreateRequest<'_>, shop: &Shop) -> Result<(Kept, Fields), Complaint> {
     let Some(schema) = &shop.side(request.kind.direction()).schema else {
         let sent = request.fields.reduced(&Kept::Everything).text().into();
-        return Ok((Kept::Everything, Fields { sent, defaults: "{}".into() }));
+        return Ok((Kept::Everything, Fields { sent, ..Fields::default() }));
     };
     let kept = Kept::Names(Arc::clone(schema.kept()));
     let reduced = request.fields.reduced(&kept);
@@ -82,7 +82,7 @@ fn check_fields(merchant: &Merchant, request: &CreateRequest<'_>, shop: &Shop) -
     let defaults = schema.check(&merchant.id, members).map_err(complaint)?;
     let defaults = if defaults.is_empty() { "{}".into() } else { serde_json::Value::Object(defaults).to_string() };
     let sent = reduced.text().into();
-    Ok((kept, Fields { sent, defaults: defaults.into() }))
+    Ok((kept, Fields { sent, defaults: defaults.into(), ..Fields::default() }))
 }
 
 fn complaint(problem: FieldProblem) -> Complaint {

@@ -20,7 +20,7 @@ pub use create::Created;
 pub use customer::CustomerWay;
 pub use decide::{Accepted, by_todays_rules};
 pub use links::PageSecret;
-pub use query::{Earlier, PaymentData, V1Repeat};
+pub use query::{Earlier, EarlierRequest, V1Repeat};
 pub use report::{Report, Reported};
 
 use crate::clock::{Clock, Random};

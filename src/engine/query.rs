@@ -2,12 +2,13 @@
 
 use super::{Created, Engine};
 use crate::domain::{
-    Balance, BrowserUrl, Currency, Direction, HistoryQuery, Kind, Made, MerchantId, Operation, OrderId, Page, Record,
-    Shown, TransactionId,
+    AccountNumber, Amount, Balance, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, Direction, HistoryQuery,
+    Kind, Made, MerchantId, Operation, OrderId, Page, Record, Shown, TransactionId,
 };
 use crate::failure::Failure;
 use crate::rules::Merchant;
-use crate::store::{Digest, Fields, Kept, Standing, StoreError, Stored, V1Part};
+use crate::store::{Digest, Kept, MemberFingerprints, Standing, StoreError, Stored};
+use crate::wire::v1::Held;
 
 impl Engine {
     /// The status record of an operation of this merchant.
@@ -75,43 +76,95 @@ impl Engine {
             Standing::Free => Ok(V1Repeat::New),
             Standing::Reserved => Ok(V1Repeat::Reserved),
             Standing::Operation(stored) => match &stored.v1 {
-                Some(v1) if v1.digest == digest => Ok(V1Repeat::Same(Created::of(&stored.operation).into())),
-                _ => Ok(V1Repeat::Other(Box::new(self.earlier(&stored).await?))),
+                Some(_) if stored.comparison.digest == digest => {
+                    Ok(V1Repeat::Same(Created::of(&stored.operation).into()))
+                }
+                _ => Ok(V1Repeat::Other(Box::new(self.earlier(*stored).await?))),
             },
         }
     }
 
-    /// What a v1 body, or a v2 request, that names a stored operation is told apart by.
-    pub(super) async fn earlier(&self, stored: &Stored) -> Result<Earlier, StoreError> {
-        let v1 = stored.v1.clone();
-        let fields = if v1.is_some() { self.store.fields(stored.operation.id).await? } else { None };
-        let return_url = match &stored.operation.kind {
-            Kind::Deposit(deposit) => Some(deposit.success_url.clone()),
-            Kind::Withdrawal(_) => None,
+    /// What a request that names a stored operation is told apart by.
+    pub(super) async fn earlier(&self, stored: Stored) -> Result<Earlier, StoreError> {
+        let Stored { operation, comparison, v1: Some(told), .. } = stored else { return Ok(Earlier::OfV2) };
+        let fields = self.store.fields(operation.id).await?.unwrap_or_default();
+        let (return_url, card_number) = match operation.kind {
+            Kind::Deposit(deposit) => (Some(deposit.success_url), None),
+            Kind::Withdrawal(withdrawal) => (None, Some(withdrawal.account_number)),
         };
-        let kept = stored.comparison.kept.clone();
-        Ok(Earlier { v1, payment_data: fields.map(|fields| PaymentData { fields, kept, return_url }) })
+        Ok(Earlier::OfV1(EarlierRequest {
+            amount: operation.amount,
+            currency: operation.currency,
+            shop_code: operation.method.map(|shop| shop.as_str().into()),
+            callback_url: told.relayed_to().cloned(),
+            user_id: operation.customer_account_id,
+            card_number,
+            return_url,
+            fields: fields.sent,
+            kept: comparison.kept,
+            members: fields.v1_members,
+        }))
     }
 }
 
 /// What stands under an order that is named with other data, or through the other API version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Earlier {
-    /// What is kept of the v1 request that it was made from; `None`: it was made through v2.
-    pub v1: Option<V1Part>,
-    /// What became of that request's `paymentData`, where it is known.
-    pub payment_data: Option<PaymentData>,
+pub enum Earlier {
+    /// An operation that was made through v2.
+    OfV2,
+    /// An operation that was made from a v1 request.
+    OfV1(EarlierRequest),
 }
 
-/// What became of the `paymentData` of a v1 request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PaymentData {
-    /// The `fields` as stored.
-    pub fields: Fields,
-    /// Which members the shop's schema of then kept.
-    pub kept: Kept,
+/// What is known of an earlier v1 request by what it became.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EarlierRequest {
+    /// The amount.
+    pub amount: Amount,
+    /// The currency.
+    pub currency: Currency,
+    /// `method`.
+    pub shop_code: Option<Box<str>>,
+    /// The address of its merchant that the relay calls.
+    pub callback_url: Option<CallbackUrl>,
+    /// `customer_account_id`.
+    pub user_id: Option<CustomerAccountId>,
+    /// `account_number`.
+    pub card_number: Option<AccountNumber>,
     /// A deposit's browser destination.
     pub return_url: Option<BrowserUrl>,
+    /// The JSON text of `fields`.
+    pub fields: Box<str>,
+    /// Which members of `fields` the schema of then kept.
+    pub kept: Kept,
+    /// What else the v1 body said.
+    pub members: MemberFingerprints,
+}
+
+impl EarlierRequest {
+    /// Returns it as v1 bodies are compared with it.
+    #[must_use]
+    pub fn held(&self) -> Held<'_> {
+        Held {
+            amount: self.amount,
+            currency: self.currency.as_str(),
+            shop_code: self.shop_code.as_deref(),
+            callback_url: self.callback_url.as_ref(),
+            user_id: self.user_id,
+            card_number: self.card_number.as_ref().map(AccountNumber::expose),
+            return_url: self.return_url.as_ref(),
+            fields: &self.fields,
+            kept: &self.kept,
+            members: &self.members,
+        }
+    }
+}
+
+/// Shows nothing: it holds customer data.
+impl std::fmt::Debug for EarlierRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("EarlierRequest(..)")
+    }
 }
 
 /// What stands under the `external_id` of a v1 create.

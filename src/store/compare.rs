@@ -1,7 +1,6 @@
 //! The keyed hash by which requests are compared without keeping what they said.
 
 use std::fmt;
-use std::ops::Range;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
@@ -20,32 +19,43 @@ impl Digest {
     }
 }
 
-/// Short keyed hashes of the members of a v1 body, [`V1Members::SHORT`] bytes each, in an order that never changes (see
-/// [`crate::wire::v1`]). They tell in which members two bodies differ; whether they differ is the [`Digest`]'s to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct V1Members(pub [u8; 40]);
+/// Short keyed hashes of what a v1 body says in members that the v2 request made from it does not hold as they were sent:
+/// dropped, filled in by a rule, or spelt in another way. Usually there is none. They tell in which members two bodies
+/// differ; whether they differ is the fingerprint's to say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MemberFingerprints(Vec<(u8, Short)>);
 
-/// The short hash of one member.
-pub type Short = [u8; V1Members::SHORT];
+/// The short keyed hash of one member.
+pub type Short = [u8; 4];
 
-impl V1Members {
-    /// How many bytes a member has.
-    pub const SHORT: usize = 4;
-
-    /// The hash of each of the members, in their order.
-    #[must_use]
-    pub fn of(members: [Short; 10]) -> Self {
-        let mut all = [0; 40];
-        for (place, short) in all.chunks_exact_mut(Self::SHORT).zip(members) {
-            place.copy_from_slice(&short);
-        }
-        Self(all)
+impl MemberFingerprints {
+    /// Adds what the member of a number says (see [`crate::wire::v1`], which numbers them).
+    pub fn add(&mut self, member: u8, short: Short) {
+        self.0.push((member, short));
     }
 
-    /// The places of the members in which two bodies differ.
-    pub fn differing<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = usize> + 'a {
-        let shorts = |members: &'a Self| members.0.chunks_exact(Self::SHORT);
-        shorts(self).zip(shorts(other)).enumerate().filter(|(_, (one, other))| one != other).map(|(place, _)| place)
+    /// Returns what a member says, if it is one of these.
+    #[must_use]
+    pub fn get(&self, member: u8) -> Option<Short> {
+        self.0.iter().find(|(known, _)| *known == member).map(|(_, short)| *short)
+    }
+
+    /// Appends them as they are stored: their number, then five bytes each.
+    pub(super) fn write_to(&self, bytes: &mut Vec<u8>) {
+        // There are fewer than 256 members.
+        bytes.push(u8::try_from(self.0.len()).unwrap_or(u8::MAX));
+        for (member, short) in &self.0 {
+            bytes.push(*member);
+            bytes.extend_from_slice(short);
+        }
+    }
+
+    /// Reads what [`MemberFingerprints::write_to`] wrote; returns what follows it, too.
+    pub(super) fn read_from(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (count, rest) = bytes.split_first()?;
+        let (all, rest) = rest.split_at_checked(usize::from(*count) * 5)?;
+        let (all, []) = all.as_chunks::<5>() else { return None };
+        Some((Self(all.iter().map(|[member, short @ ..]| (*member, *short)).collect()), rest))
     }
 }
 
@@ -88,21 +98,12 @@ impl Comparer {
     /// one no more than six bytes leave.
     #[must_use]
     pub fn short(&self, parts: &Parts) -> Short {
-        self.short_of([&parts.0[..]])
-    }
-
-    /// The short hash of a list of parts that lies in pieces.
-    pub fn short_of<'p>(&self, pieces: impl IntoIterator<Item = &'p [u8]>) -> Short {
-        self.first_bytes(pieces)
+        self.first_bytes(parts)
     }
 
     /// The beginning of such a hash, which never leaves as a whole.
-    fn first_bytes<'p, const LENGTH: usize>(&self, pieces: impl IntoIterator<Item = &'p [u8]>) -> [u8; LENGTH] {
-        let mut hash = self.short.clone();
-        for piece in pieces {
-            hash.update(piece);
-        }
-        let whole = hash.finalize();
+    fn first_bytes<const LENGTH: usize>(&self, parts: &Parts) -> [u8; LENGTH] {
+        let whole = self.short.clone().chain_update(&parts.0).finalize();
         std::array::from_fn(|place| whole[place])
     }
 
@@ -122,7 +123,7 @@ impl Comparer {
         parts.part(merchant.as_str().as_bytes());
         parts.part(direction.as_str().as_bytes());
         parts.part(stem(order.as_str()).as_bytes());
-        let of_neighbours: [u8; 6] = self.first_bytes([&parts.0[..]]);
+        let of_neighbours: [u8; 6] = self.first_bytes(&parts);
         let mut key = [0; 16];
         key[..6].copy_from_slice(&of_neighbours);
         key[6..].copy_from_slice(&of_order[..10]);
@@ -154,22 +155,6 @@ impl Parts {
     pub fn restart(&mut self, purpose: &str) {
         self.0.clear();
         self.part(purpose.as_bytes());
-    }
-
-    /// How many bytes there are up to now.
-    #[must_use]
-    pub const fn length(&self) -> usize {
-        self.0.len()
-    }
-
-    /// What was added between two lengths.
-    ///
-    /// # Panics
-    ///
-    /// When there is nothing up to there.
-    #[must_use]
-    pub fn between(&self, lengths: &Range<usize>) -> &[u8] {
-        &self.0[lengths.clone()]
     }
 
     /// Adds a part.

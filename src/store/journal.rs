@@ -14,10 +14,10 @@
 //! it is settled by sending the same body again when the caller repeats it or asks for it. An open entry at the start of a
 //! process was cut off by the end of the one before. Only what nothing can come of any more is withdrawn.
 
-use super::{Answer, V1Part};
+use super::{Answer, Digest, MemberFingerprints};
 use crate::domain::{
-    AccountNumber, Amount, Currency, Direction, HistoryQuery, MerchantId, OrderId, Page, RedirectUrl, Status,
-    UnixMillis,
+    AccountNumber, Amount, CallbackUrl, Currency, Direction, HistoryQuery, MerchantId, OrderId, Page, RedirectUrl,
+    Status, UnixMillis,
 };
 
 /// What an `order_id` may be to v1.
@@ -51,7 +51,7 @@ pub trait Journal: Send + Sync + 'static {
         order_id: &'a OrderId,
     ) -> Answer<'a, Option<OfV1>>;
 
-    /// Keeps the engine's answer to a create, and forgets the body. An answer that is there stands. An entry that was
+    /// Keeps the engine's answer to a create. An answer that is there stands. An entry that was
     /// withdrawn meanwhile, or replaced by one without an answer, is written down again: what the engine made exists.
     /// Gives the entry as it stands; `None` when another order has this `transaction_id`: nothing was kept.
     fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Option<Entry>>;
@@ -100,8 +100,12 @@ pub struct Intent {
     pub currency: Currency,
     /// The selected shop's code, as the request or the merchant's default names it; it need not exist.
     pub shop: Option<Box<str>>,
-    /// What is kept of the v1 request.
-    pub v1: V1Part,
+    /// The keyed hash of what the v1 body said.
+    pub digest: Digest,
+    /// What of the v1 body the v2 body does not hold.
+    pub v1_members: MemberFingerprints,
+    /// The merchant's address that the relay calls. `None`: nobody is called back.
+    pub callback_url: Option<CallbackUrl>,
     /// The v2 body, exactly as it is sent.
     pub body: Box<[u8]>,
     /// When it came.
@@ -119,7 +123,7 @@ impl std::fmt::Debug for Intent {
 pub struct Entry {
     /// Its name.
     pub id: EntryId,
-    /// What was written down; the body of an answered entry is empty.
+    /// What was written down.
     pub intent: Intent,
     /// What became of it.
     pub progress: Progress,

@@ -23,7 +23,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use audit::{Audit, AuditProgress};
-pub use compare::{Comparer, Digest, Parts, Short, V1Members};
+pub use compare::{Comparer, Digest, MemberFingerprints, Parts, Short};
 pub use copy::CopyError;
 pub use journal::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, OfV1, Passed, Progress};
 pub use open::{Holds, OpenError, Opened, Rewrapped, open_beside, open_store, rewrap_keys};
@@ -177,8 +177,8 @@ pub struct Draft {
     pub fields: Fields,
     /// What a repeat is compared with.
     pub comparison: Comparison,
-    /// What the gateway keeps of the v1 request that this operation was translated from.
-    pub v1: Option<V1Part>,
+    /// Of an operation that was translated from v1: where its merchant is called back.
+    pub v1: Option<V1Told>,
     /// When the provider has to be asked; `None` when it has nothing to do.
     pub provider_job: Option<UnixMillis>,
     /// `balance.opening`: booked in the same commit if the store does not know the merchant yet. `None`: it is known to.
@@ -208,6 +208,14 @@ pub struct Fields {
     pub sent: Box<str>,
     /// The object of members that the schema's defaults added.
     pub defaults: Box<str>,
+    /// What of the v1 request that the operation was translated from it holds nowhere else.
+    pub v1_members: MemberFingerprints,
+}
+
+impl Default for Fields {
+    fn default() -> Self {
+        Self { sent: "{}".into(), defaults: "{}".into(), v1_members: MemberFingerprints::default() }
+    }
 }
 
 impl std::fmt::Debug for Fields {
@@ -219,7 +227,7 @@ impl std::fmt::Debug for Fields {
 /// What a repeat of an operation is compared with (contract section 7, "repeat").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparison {
-    /// The keyed hash of the canonical request; of a v1 request that of its v1 body, once more.
+    /// The keyed hash of the canonical request; of an operation that was translated from v1, of its v1 body.
     pub digest: Digest,
     /// Which members of `fields` the schema in force at creation kept.
     pub kept: Kept,
@@ -245,22 +253,15 @@ impl Kept {
     }
 }
 
-/// What the gateway keeps of a v1 request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct V1Part {
-    /// The keyed hash of what the v1 body said, decoded and canonical.
-    pub digest: Digest,
-    /// Short hashes of its members, by which a conflict is told apart.
-    pub members: V1Members,
-    /// Who tells the merchant of the result.
-    pub told: V1Told,
-}
-
-/// A v1 create that became a v2 request.
+/// What the gateway keeps of a v1 create that became a v2 request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct V1Request {
-    /// What the gateway keeps of it.
-    pub part: V1Part,
+    /// The keyed hash of what the v1 body said, decoded and canonical.
+    pub digest: Digest,
+    /// What of the body the v2 request does not hold.
+    pub members: MemberFingerprints,
+    /// Who tells the merchant of the result.
+    pub told: V1Told,
     /// The [`Comparer::order_key`] of its order.
     pub order: Digest,
 }
@@ -296,7 +297,7 @@ pub struct Stored {
     /// What a repeat is compared with.
     pub comparison: Comparison,
     /// Present when it was translated from v1.
-    pub v1: Option<V1Part>,
+    pub v1: Option<V1Told>,
 }
 
 /// What stands under an `order_id`.

@@ -53,7 +53,7 @@ impl Upstream {
     ) -> Result<Made, Refused> {
         let engine = match self {
             Self::Embedded(engine) => engine,
-            Self::Remote(remote) => return Box::pin(remote.create(caller, direction, &body, v1.part)).await,
+            Self::Remote(remote) => return Box::pin(remote.create(caller, direction, &body, v1)).await,
         };
         let signature = sign(caller.api_key(), &body).map_err(Refused::Failed)?;
         let signed = callers::verify_forwarded(caller, body, &signature).map_err(|failure| {

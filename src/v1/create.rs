@@ -11,11 +11,11 @@ use crate::domain::{CallbackUrl, Direction, Made};
 use crate::engine::{Earlier, Refused, V1Repeat};
 use crate::failure::{Complaint, Failure};
 use crate::rules::{CallbackStyle, Merchant};
-use crate::store::{Comparer, Digest, V1Part, V1Request, V1Told};
+use crate::store::{Comparer, Digest, V1Request, V1Told};
 use crate::telemetry::Stage;
 use crate::upstream::Upstream;
 use crate::v2::{conflict, of_other_version, reserved};
-use crate::wire::v1::{Compared, Moved, V1Create, read_create};
+use crate::wire::v1::{V1Create, read_create};
 
 /// Answers a v1 create: the body of the 200 reply in the caller's dialect. Complaints are in v1 words.
 ///
@@ -32,12 +32,10 @@ pub async fn create(
     let create = read_create(direction, body.bytes()).inspect_err(|_| {
         upstream.metrics().translation_refused("shape");
     })?;
-    let said = create.compared(comparer);
-    let digest = said.digest();
+    let digest = create.digest(comparer);
     let order = comparer.order_key(&caller.merchant().id, direction, &create.external_id);
-    let made = match forwarded(upstream, caller, &create, order, &said) {
-        Ok((body, part)) => {
-            let v1 = V1Request { part, order };
+    let made = match forwarded(upstream, caller, &create, order, digest) {
+        Ok((body, v1)) => {
             let created = upstream.create(caller, direction, body, v1).await;
             created.map_err(|refused| in_v1_words(refused, &create, upstream.comparer()))?
         }
@@ -52,18 +50,18 @@ fn forwarded(
     caller: &Caller,
     create: &V1Create<'_>,
     order: Digest,
-    said: &Compared,
-) -> Result<(Bytes, V1Part), Untranslatable> {
+    digest: Digest,
+) -> Result<(Bytes, V1Request), Untranslatable> {
     let started = Instant::now();
     let public_url = &caller.rules().gateway.server.public_url;
-    let (body, callback_url) = v2_body(caller.merchant(), public_url, order, create)?;
+    let (body, relayed_to) = v2_body(caller.merchant(), public_url, order, create)?;
+    upstream.metrics().stage(Stage::Translate, started.elapsed());
+    let members = create.not_held(upstream.comparer(), relayed_to.as_ref());
     let told = match caller.merchant().v1.callbacks {
-        CallbackStyle::V1 => V1Told::Relayed(callback_url),
+        CallbackStyle::V1 => V1Told::Relayed(relayed_to),
         CallbackStyle::V2 => V1Told::Directly,
     };
-    upstream.metrics().stage(Stage::Translate, started.elapsed());
-    let members = said.members(upstream.comparer());
-    Ok((body, V1Part { digest: said.digest(), members, told }))
+    Ok((body, V1Request { digest, members, told, order }))
 }
 
 /// The bytes that are signed and forwarded for a create, and whom the relay tells of its result. `order` is the store's key
@@ -115,11 +113,8 @@ fn in_v1_words(refused: Refused, create: &V1Create<'_>, comparer: &Comparer) -> 
 
 /// The complaint about a body whose `external_id` names what another body made, or a v2 request.
 fn told_apart(create: &V1Create<'_>, comparer: &Comparer, earlier: &Earlier) -> Complaint {
-    let Some(v1) = &earlier.v1 else { return of_other_version("external_id", "v2") };
-    let moved = earlier.payment_data.as_ref().map(|data| Moved {
-        fields: &data.fields.sent,
-        kept: &data.kept,
-        return_url: data.return_url.as_ref(),
-    });
-    conflict("external_id", create.differing(comparer, &v1.members, moved))
+    match earlier {
+        Earlier::OfV2 => of_other_version("external_id", "v2"),
+        Earlier::OfV1(request) => conflict("external_id", create.differing(comparer, &request.held())),
+    }
 }

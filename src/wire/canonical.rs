@@ -1,7 +1,6 @@
 //! Values as they are compared: key order, escapes and the spelling of numbers aside (contract section 7, "repeat").
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use super::json::{Member, Node, Object, Value};
 use crate::store::Parts;
@@ -32,32 +31,15 @@ pub fn hash_value(parts: &mut Parts, value: &Value<'_>) {
 
 /// Adds those members of an object that `keep` takes to a hash, whatever their order.
 pub fn hash_members(parts: &mut Parts, object: &Object<'_>, keep: impl Fn(&Member<'_>) -> bool) {
-    hash_members_noting(parts, object, keep, |_, _| {});
-}
-
-/// The same, telling where each member came to stand.
-pub fn hash_members_noting<'o, 'a>(
-    parts: &mut Parts,
-    object: &'o Object<'a>,
-    keep: impl Fn(&Member<'_>) -> bool,
-    mut note: impl FnMut(&'o Member<'a>, Range<usize>),
-) {
     let mut members = Vec::with_capacity(object.0.len());
     members.extend(object.0.iter().filter(|member| keep(member)));
     members.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-    begin_object(parts, members.len());
+    parts.part(b"object");
+    parts.part(&(members.len() as u64).to_le_bytes());
     for member in members {
-        let start = parts.length();
         parts.part(member.name.as_bytes());
         hash_value(parts, &member.value);
-        note(member, start..parts.length());
     }
-}
-
-/// Adds what stands before an object's members, which are so many.
-pub fn begin_object(parts: &mut Parts, members: usize) {
-    parts.part(b"object");
-    parts.part(&(members as u64).to_le_bytes());
 }
 
 /// The members of an object, sorted by name.

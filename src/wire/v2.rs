@@ -3,13 +3,14 @@
 use super::canonical;
 use super::json::{Member, Node, Object, Value, write_string};
 use super::members::{object, parsed, present, read_object, required, required_parsed};
+use super::v1::dropped_fields;
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CUSTOMER_FIELDS, CallbackUrl, Currency, CustomerAccountId, CustomerIp,
     Direction, Invalid, MERCHANT_USER_IP, OrderId, Record, TransactionId, reserved_names,
 };
 use crate::failure::Complaint;
 use crate::rules;
-use crate::store::{Kept, Parts};
+use crate::store::{Comparer, Kept, Parts, Short};
 
 /// A create request that keeps every rule of the interface which needs no rule file.
 #[derive(Debug)]
@@ -217,6 +218,12 @@ impl RequestFields<'_> {
     /// Adds the kept members to a hash.
     pub fn hash(&self, parts: &mut Parts, kept: &Kept) {
         canonical::hash_members(parts, &self.object, |member| is_compared(&member.name, &member.value, kept));
+    }
+
+    /// Returns the short hash of the members that a schema drops, and its number among those of a v1 body.
+    #[must_use]
+    pub fn dropped(&self, comparer: &Comparer, direction: Direction, kept: &Kept) -> Option<(u8, Short)> {
+        dropped_fields(comparer, direction, &self.object, kept)
     }
 
     /// The names of kept members in which these fields differ from stored ones, as paths.

@@ -109,7 +109,7 @@ mod tests {
     const PUBLIC_URL: &str = "https://pay.example";
 
     fn fields(sent: &str, defaults: &str) -> Fields {
-        Fields { sent: sent.into(), defaults: defaults.into() }
+        Fields { sent: sent.into(), defaults: defaults.into(), ..Fields::default() }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{CustomerAccountId, Direction, Outcome, Status};
-use crate::store::{Parts, Standing, StoreError, V1Members, V1Part, V1Told};
+use crate::store::{MemberFingerprints, Parts, Standing, StoreError, V1Told};
 
 fn names(list: &[&str]) -> Kept {
     Kept::Names(list.iter().map(|name| Box::from(*name)).collect())
@@ -21,14 +21,14 @@ fn full_deposit() -> Draft {
         fail_url: url("fail"),
         redirect_url: RedirectUrl::new("https://localhost:8443/pay/1?expires=2&signature=cd".into()),
     });
-    draft.fields = Fields { sent: r#"{"first_name":"Zoë","n":1.50}"#.into(), defaults: r#"{"bank":"x"}"#.into() };
+    let mut v1_members = MemberFingerprints::default();
+    v1_members.add(5, [0xa5; 4]);
+    v1_members.add(9, [0; 4]);
+    draft.fields =
+        Fields { sent: r#"{"first_name":"Zoë","n":1.50}"#.into(), defaults: r#"{"bank":"x"}"#.into(), v1_members };
     draft.comparison = Comparison { digest: Digest([0xfe; 16]), kept: names(&["bank", "first_name", "n"]) };
     let callback_url = CallbackUrl::new_allowing_http("http://acme.example/v1").unwrap();
-    draft.v1 = Some(V1Part {
-        digest: Digest([0x80; 16]),
-        members: V1Members([0xa5; 40]),
-        told: V1Told::Relayed(Some(callback_url)),
-    });
+    draft.v1 = Some(V1Told::Relayed(Some(callback_url)));
     draft.provider_job = Some(NOW);
     draft
 }
@@ -65,8 +65,7 @@ pub(in crate::store) async fn every_member_comes_back(backend: &dyn Backend) {
 pub(in crate::store) async fn optional_members_may_be_absent(backend: &dyn Backend) {
     let store = backend.open().await;
     let mut without_callback = deposit("acme", "without callback");
-    without_callback.v1 =
-        Some(V1Part { digest: Digest([1; 16]), members: V1Members([0; 40]), told: V1Told::Relayed(None) });
+    without_callback.v1 = Some(V1Told::Relayed(None));
     let mut empty_list = deposit("acme", "empty list");
     empty_list.comparison.kept = names(&[]);
     for draft in [deposit("acme", "d"), withdrawal("acme", "w"), without_callback, empty_list] {

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::*;
 use crate::domain::{Direction, HistoryQuery, Status};
 use crate::store::{
-    EngineAnswer, Entry, EntryId, Heard, Intended, Intent, OfV1, Passed, Progress, Reservations, Standing, StoreError,
-    V1Members, V1Part, V1Told,
+    EngineAnswer, Entry, EntryId, Heard, Intended, Intent, MemberFingerprints, OfV1, Passed, Progress, Reservations,
+    Standing, StoreError,
 };
 
 const BODY: &str = r#"{"order_id":"o","amount":10.50,"account_number":"4929420573595709"}"#;
@@ -25,7 +25,9 @@ pub(in crate::store) fn intent(merchant_name: &str, order_text: &str) -> Intent 
         amount: Amount::from_hundredths(1050).unwrap(),
         currency: Currency::new("EUR").unwrap(),
         shop: None,
-        v1: V1Part { digest: Digest([7; 16]), members: V1Members([0; 40]), told: V1Told::Relayed(None) },
+        digest: Digest([7; 16]),
+        v1_members: MemberFingerprints::default(),
+        callback_url: None,
         body: BODY.as_bytes().into(),
         created_at: NOW,
     }
@@ -38,11 +40,9 @@ fn full_intent(merchant_name: &str, order_text: &str) -> Intent {
         direction: Direction::Payout,
         amount: Amount::from_hundredths(Amount::MAX_HUNDREDTHS).unwrap(),
         shop: Some("no such shop \u{e9}".into()),
-        v1: V1Part {
-            digest: Digest([0xfe; 16]),
-            members: V1Members([0xfd; 40]),
-            told: V1Told::Relayed(Some(callback_url)),
-        },
+        digest: Digest([0xfe; 16]),
+        v1_members: MemberFingerprints::default(),
+        callback_url: Some(callback_url),
         created_at: at(1),
         ..intent(merchant_name, order_text)
     }
@@ -64,11 +64,10 @@ fn with_link(number: u64) -> EngineAnswer {
     EngineAnswer { redirect_url: Some(link), ..engine_answer(number) }
 }
 
-/// An entry as it stands after its answer, without its body.
+/// An entry as it stands after its answer.
 fn answered(entry: &Entry, answer: EngineAnswer) -> Entry {
     let passed = Passed { answer, status: Status::Pending, account: None };
-    let intent = Intent { body: Box::default(), ..entry.intent.clone() };
-    Entry { id: entry.id, intent, progress: Progress::Answered(passed) }
+    Entry { id: entry.id, intent: entry.intent.clone(), progress: Progress::Answered(passed) }
 }
 
 /// Writes an intent that has to be new.
@@ -168,7 +167,7 @@ pub(in crate::store) async fn one_of_many_concurrent_intents_is_written(backend:
         let tasks: Vec<_> = (0..100_u8)
             .map(|number| {
                 let (store, mut intent) = (Arc::clone(&store), intent("acme", &text));
-                intent.v1.digest = Digest([number; 16]);
+                intent.digest = Digest([number; 16]);
                 tokio::spawn(async move { (intent.clone(), store.intend(intent).await.unwrap()) })
             })
             .collect();

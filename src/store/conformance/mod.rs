@@ -204,7 +204,7 @@ pub(super) fn deposit(merchant_name: &str, order_text: &str) -> Draft {
         },
         order_key: None,
         api_key: "acme-live".into(),
-        fields: Fields { sent: "{}".into(), defaults: "{}".into() },
+        fields: Fields::default(),
         comparison: Comparison { digest: Digest([7; 16]), kept: Kept::Everything },
         v1: None,
         provider_job: None,

@@ -8,7 +8,7 @@ use crate::domain::{Direction, Outcome};
 use crate::store::{
     Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue,
     CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, EntryId, Expiry, Intent, News,
-    Relayed, Resent, TryOutcome, V1Members, V1Part, V1Told,
+    Relayed, Resent, TryOutcome, V1Told,
 };
 
 pub(super) fn at(offset: i64) -> UnixMillis {
@@ -396,7 +396,7 @@ pub(in crate::store) async fn what_is_too_old_is_given_up(backend: &dyn Backend)
 /// An entry whose merchant is told at an address.
 pub(super) fn relayed_intent(order_text: &str, address: Option<&str>) -> Intent {
     let mut intent = intent("acme", order_text);
-    intent.v1.told = V1Told::Relayed(address.map(url));
+    intent.callback_url = address.map(url);
     intent
 }
 
@@ -644,9 +644,9 @@ pub(in crate::store) async fn a_relay_address_names_its_order(backend: &dyn Back
     let key = |name, direction, text| store.comparer().order_key(&merchant(name), direction, &order(text));
     let mut relayed = withdrawal("acme", "relayed");
     relayed.api_key = "acme-second".into();
-    relayed.v1 = Some(V1Part { digest: Digest([1; 16]), members: V1Members([0; 40]), told: V1Told::Relayed(None) });
+    relayed.v1 = Some(V1Told::Relayed(None));
     let mut direct = deposit("acme", "direct");
-    direct.v1 = Some(V1Part { digest: Digest([1; 16]), members: V1Members([0; 40]), told: V1Told::Directly });
+    direct.v1 = Some(V1Told::Directly);
     for draft in [relayed, direct, deposit("acme", "native")] {
         created(&*store, draft).await;
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{Direction, Outcome, Record, Shown, Status};
-use crate::store::{Settlement, StoreError, V1Members, V1Part, V1Told};
+use crate::store::{Settlement, StoreError, V1Told};
 
 /// Asks about a stored operation in every way, as its merchant and as another one.
 pub(super) async fn assert_statuses(store: &dyn Store, stored: &Stored) {
@@ -20,16 +20,12 @@ pub(super) async fn assert_statuses(store: &dyn Store, stored: &Stored) {
 /// Drafts of each kind, made through each API version, with each way to name their method.
 fn drafts() -> Vec<Draft> {
     let mut drafts = Vec::new();
-    for (v1_digest, names_shop, payment_method) in
-        [(None, false, None), (Some(1), true, Some("card")), (Some(2), false, Some("m \"1\" é")), (None, true, None)]
+    for (is_v1, names_shop, payment_method) in
+        [(false, false, None), (true, true, Some("card")), (true, false, Some("m \"1\" é")), (false, true, None)]
     {
         for make in [deposit, withdrawal] {
-            let mut draft = make("acme", &format!("{v1_digest:?} {names_shop} \"\\\u{1F600}"));
-            draft.v1 = v1_digest.map(|byte| V1Part {
-                digest: Digest([byte; 16]),
-                members: V1Members([0; 40]),
-                told: V1Told::Relayed(None),
-            });
+            let mut draft = make("acme", &format!("{is_v1} {names_shop} \"\\\u{1F600}"));
+            draft.v1 = is_v1.then_some(V1Told::Relayed(None));
             draft.operation.method = names_shop.then(|| draft.operation.shop.clone());
             draft.operation.payment_method = payment_method.map(Into::into);
             draft.operation.created_at = UnixMillis(NOW.0 - 7);
@@ -75,7 +71,7 @@ pub(in crate::store) async fn a_status_of_nothing_is_none(backend: &dyn Backend)
     let store = backend.open().await;
     let acme = merchant("acme");
     let mut draft = deposit("acme", "there");
-    draft.v1 = Some(V1Part { digest: Digest([1; 16]), members: V1Members([0; 40]), told: V1Told::Directly });
+    draft.v1 = Some(V1Told::Directly);
     let id = created(&*store, draft).await;
     store.reserve(&acme, Direction::Payin, &[order("reserved")]).await.unwrap();
     intended(&*store, intent("acme", "written down")).await;

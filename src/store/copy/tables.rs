@@ -6,10 +6,10 @@ use super::Kind::{Big, Bool, Bytes, Integer, Small, Text};
 use super::{Finisher, Misfit, Table};
 
 /// Where the journal's account stands among its columns.
-pub(super) const JOURNAL_ACCOUNT: usize = 19;
+pub(super) const JOURNAL_ACCOUNT: usize = 18;
 
 /// Where an operation's lane stands.
-const LANE: usize = 32;
+const LANE: usize = 30;
 
 pub(in crate::store) const TABLES: &[Table] = &[
     Table {
@@ -32,7 +32,7 @@ pub(in crate::store) const TABLES: &[Table] = &[
         ],
         key: 3,
         select: "merchant, merchant, 0, direction, shop, currency",
-        from: "(SELECT DISTINCT merchant, direction, shop, currency FROM operations WHERE v1_digest IS NOT NULL) \
+        from: "(SELECT DISTINCT merchant, direction, shop, currency FROM operations WHERE from_v1 = 1) \
             ORDER BY merchant, direction, shop, currency",
         finish: lane,
     },
@@ -53,8 +53,6 @@ pub(in crate::store) const TABLES: &[Table] = &[
             ("relayed", Bool),
             ("order_key", Bytes),
             ("digest", Bytes),
-            ("v1_digest", Bytes),
-            ("v1_members", Bytes),
             ("currency", Text),
             ("merchant", Text),
             ("order_id", Text),
@@ -75,9 +73,9 @@ pub(in crate::store) const TABLES: &[Table] = &[
         ],
         key: 2,
         select: "merchant, transaction_id, created_at, finished_at, amount, customer_account_id, kept, counted_day, \
-            direction, status, provider, relayed, order_key, digest, v1_digest, v1_members, currency, merchant, order_id, \
+            direction, status, provider, relayed, order_key, digest, currency, merchant, order_id, \
             api_key, shop, method, payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, \
-            redirect_url, account, payer, fields, v1_digest IS NOT NULL",
+            redirect_url, account, payer, fields, from_v1",
         from: "operations ORDER BY transaction_id",
         finish: operation,
     },
@@ -174,8 +172,7 @@ pub(in crate::store) const TABLES: &[Table] = &[
             ("state", Small),
             ("status", Small),
             ("order_key", Bytes),
-            ("v1_digest", Bytes),
-            ("v1_members", Bytes),
+            ("digest", Bytes),
             ("currency", Text),
             ("merchant", Text),
             ("order_id", Text),
@@ -188,7 +185,7 @@ pub(in crate::store) const TABLES: &[Table] = &[
             ("body", Bytes),
         ],
         key: 2,
-        select: "merchant, entry, created_at, doubted_at, amount, direction, state, status, order_key, v1_digest, v1_members, \
+        select: "merchant, entry, created_at, doubted_at, amount, direction, state, status, order_key, digest, \
             currency, merchant, order_id, api_key, shop, v1_callback_url, transaction_id, redirect_url, account, body",
         from: "journal ORDER BY entry",
         finish: entry,
@@ -282,7 +279,7 @@ fn lane(finisher: &mut Finisher<'_>, row: &mut [Value]) -> Result<(), Misfit> {
 /// What was made from v1 gets the number of its lane.
 fn operation(finisher: &mut Finisher<'_>, row: &mut [Value]) -> Result<(), Misfit> {
     of_a_merchant(finisher, row)?;
-    let [direction, currency, merchant, shop] = [8, 16, 17, 20].map(|at| &row[at]);
+    let [direction, currency, merchant, shop] = [8, 14, 15, 18].map(|at| &row[at]);
     row[LANE] = match row[LANE] {
         Value::Integer(0) => Value::Null,
         _ => Value::Integer(finisher.lane([merchant, direction, shop, currency])?),

@@ -53,9 +53,7 @@ CREATE TABLE operations (
   provider            smallint NOT NULL,      -- 0 sandbox, 1 http
   relayed             boolean NOT NULL,       -- whether the relay tells the merchant, at v1_callback_url
   order_key           bytea NOT NULL,         -- keyed hash of merchant, direction and order_id, 16 bytes
-  digest              bytea NOT NULL,         -- keyed hash of the canonical request, 16 bytes
-  v1_digest           bytea,                  -- keyed hash of the v1 body; NULL: not made from v1
-  v1_members          bytea,                  -- short keyed hashes of its members
+  digest              bytea NOT NULL,         -- keyed hash of the canonical request, or of the v1 body that it came from, 16 bytes
   currency            text COLLATE "C" NOT NULL,
   merchant            text COLLATE "C" NOT NULL,
   order_id            text COLLATE "C" NOT NULL,
@@ -71,7 +69,7 @@ CREATE TABLE operations (
   redirect_url        text,
   account             bytea,                  -- sealed: of a payout, account_number and account_channel
   payer               bytea,                  -- sealed
-  fields              bytea NOT NULL,         -- sealed
+  fields              bytea NOT NULL,         -- sealed, with what of a v1 body is nowhere else
   PRIMARY KEY (bucket, transaction_id)
 );
 
@@ -92,8 +90,6 @@ CREATE TYPE new_operation AS (
   relayed boolean,
   order_key bytea,
   digest bytea,
-  v1_digest bytea,
-  v1_members bytea,
   currency text,
   merchant text,
   order_id text,
@@ -212,8 +208,7 @@ CREATE TABLE journal (
   state           smallint NOT NULL,          -- 0 open, 1 in doubt, 2 answered
   status          smallint NOT NULL,          -- as last heard of the engine: 0 PENDING, 1 SUCCESS, 2 FAILED
   order_key       bytea NOT NULL,             -- as operations.order_key
-  v1_digest       bytea NOT NULL,
-  v1_members      bytea NOT NULL,
+  digest          bytea NOT NULL,             -- as operations.digest
   currency        text COLLATE "C" NOT NULL,
   merchant        text COLLATE "C" NOT NULL,
   order_id        text COLLATE "C" NOT NULL,
@@ -223,7 +218,7 @@ CREATE TABLE journal (
   transaction_id  text COLLATE "C",           -- the engine's; NULL until it answered
   redirect_url    text,
   account         bytea,                      -- sealed: as last heard of the engine
-  body            bytea,                      -- sealed: the v2 body to be sent again; NULL once it was answered
+  body            bytea NOT NULL,             -- sealed: the v2 body to be sent again, by which conflicts are told apart, too
   PRIMARY KEY (bucket, entry)
 );
 CREATE UNIQUE INDEX journal_by_order ON journal (bucket, order_key);

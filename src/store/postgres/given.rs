@@ -11,7 +11,7 @@ use crate::store::rows::{direction_number, finished_at, provider_number, status_
 use crate::store::{Digest, V1Told};
 
 /// How many columns it has.
-const COLUMNS: usize = 33;
+const COLUMNS: usize = 31;
 
 /// A new operation's columns.
 #[derive(Debug)]
@@ -31,8 +31,6 @@ pub(super) struct Given<'a> {
     relayed: bool,
     order_key: &'a [u8],
     digest: &'a [u8],
-    v1_digest: Option<&'a [u8]>,
-    v1_members: Option<&'a [u8]>,
     currency: &'a str,
     merchant: &'a str,
     order_id: &'a str,
@@ -77,11 +75,9 @@ impl<'a> Given<'a> {
             direction: narrow(direction_number(operation.direction())),
             status: narrow(status_number(state.status())),
             provider: narrow(provider_number(operation.provider)),
-            relayed: v1.is_some_and(|v1| matches!(v1.told, V1Told::Relayed(_))),
+            relayed: matches!(v1, Some(V1Told::Relayed(_))),
             order_key,
             digest,
-            v1_digest: v1.map(|v1| &v1.digest.0[..]),
-            v1_members: v1.map(|v1| &v1.members.0[..]),
             currency: operation.currency.as_str(),
             merchant: operation.merchant.as_str(),
             order_id: operation.order_id.as_str(),
@@ -90,7 +86,7 @@ impl<'a> Given<'a> {
             method: operation.method.as_ref().map(ShopCode::as_str),
             payment_method: operation.payment_method.as_deref(),
             callback_url: operation.callback_url.as_str(),
-            v1_callback_url: v1.and_then(|v1| v1.told.relayed_to()).map(CallbackUrl::as_str),
+            v1_callback_url: v1.and_then(V1Told::relayed_to).map(CallbackUrl::as_str),
             success_url: deposit.map(|deposit| deposit.success_url.as_str()),
             pending_url: unless_success(|deposit| &deposit.pending_url),
             fail_url: unless_success(|deposit| &deposit.fail_url),
@@ -119,8 +115,6 @@ impl<'a> Given<'a> {
             &self.relayed,
             &self.order_key,
             &self.digest,
-            &self.v1_digest,
-            &self.v1_members,
             &self.currency,
             &self.merchant,
             &self.order_id,

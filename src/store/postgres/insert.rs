@@ -18,7 +18,7 @@ use crate::store::{Digest, Draft};
 macro_rules! columns {
     () => {
         "transaction_id, created_at, finished_at, amount, customer_account_id, kept, lane, counted_day, bucket, \
-             direction, status, provider, relayed, order_key, digest, v1_digest, v1_members, currency, merchant, \
+             direction, status, provider, relayed, order_key, digest, currency, merchant, \
              order_id, api_key, shop, method, payment_method, callback_url, v1_callback_url, success_url, \
              pending_url, fail_url, redirect_url, account, payer, fields"
     };

@@ -30,7 +30,7 @@ const DRAWS: usize = 8;
 
 impl PostgresStore {
     async fn write_intent(&self, intent: Intent) -> Result<Intended, StoreError> {
-        let new = Arc::new(NewEntry::open(intent, &self.vault));
+        let new = Arc::new(NewEntry::new(intent, &self.vault));
         for _ in 0..DRAWS {
             let (new, id) = (Arc::clone(&new), NUMBERS.draw(&new.intent, &*self.random));
             let met = self.thread.run(async move |node| moves::intend(&node, &new, id).await).await?;
@@ -45,7 +45,7 @@ impl PostgresStore {
     }
 
     async fn write_answer(&self, entry: Entry, answer: EngineAnswer) -> Result<Option<Entry>, StoreError> {
-        let (id, new) = (entry.id, NewEntry::answered(entry.intent, &self.vault));
+        let (id, new) = (entry.id, NewEntry::new(entry.intent, &self.vault));
         let random = Arc::clone(&self.random);
         let stands = self.thread.run(async move |node| {
             node.transact(async |transaction| moves::answer(transaction, id, &new, &answer, &*random).await).await

@@ -13,9 +13,10 @@ macro_rules! operation {
     ($rest:literal) => {
         concat!(
             "SELECT o.transaction_id, o.direction, o.status, o.created_at, o.finished_at, o.amount, \
-             o.customer_account_id, o.kept, o.digest, o.v1_digest, o.currency, o.merchant, o.order_id, o.api_key, o.shop, \
+             o.customer_account_id, o.kept, o.digest, o.currency, o.merchant, o.order_id, o.api_key, o.shop, \
              o.method, o.payment_method, o.callback_url, o.v1_callback_url, o.success_url, o.pending_url, o.fail_url, \
-             o.redirect_url, o.account, o.payer, o.provider, o.v1_members, o.relayed ",
+             o.redirect_url, o.account, o.payer, o.provider, \
+             ((o.lane IS NOT NULL)::integer + 2 * o.relayed::integer)::smallint ",
             $rest
         )
     };
@@ -29,7 +30,7 @@ pub(super) const BY_ID: &str = operation!("FROM operations o WHERE o.bucket = $1
 pub(super) const BY_ORDER: &str = operation!("FROM operations o WHERE o.bucket = $1 AND o.order_key = $2");
 
 /// The number of columns that [`read`] takes.
-pub(super) const COLUMNS: usize = 28;
+pub(super) const COLUMNS: usize = 26;
 
 /// Reads the columns of an operation, which are the first of the row.
 ///
@@ -46,25 +47,23 @@ pub(super) fn read(row: &Row) -> Result<StoredRow, Fault> {
         customer_account_id: get(row, 6)?,
         kept: get(row, 7)?,
         digest: bytes(row, 8)?,
-        v1_digest: optional_bytes(row, 9)?,
-        currency: get(row, 10)?,
-        merchant: get(row, 11)?,
-        order_id: get(row, 12)?,
-        api_key: get(row, 13)?,
-        shop: get(row, 14)?,
-        method: get(row, 15)?,
-        payment_method: get(row, 16)?,
-        callback_url: get(row, 17)?,
-        v1_callback_url: get(row, 18)?,
-        success_url: get(row, 19)?,
-        pending_url: get(row, 20)?,
-        fail_url: get(row, 21)?,
-        redirect_url: get(row, 22)?,
-        account: get(row, 23)?,
-        payer: get(row, 24)?,
-        provider: small(row, 25)?,
-        v1_members: optional_bytes(row, 26)?,
-        relayed: i64::from(get::<bool>(row, 27)?),
+        currency: get(row, 9)?,
+        merchant: get(row, 10)?,
+        order_id: get(row, 11)?,
+        api_key: get(row, 12)?,
+        shop: get(row, 13)?,
+        method: get(row, 14)?,
+        payment_method: get(row, 15)?,
+        callback_url: get(row, 16)?,
+        v1_callback_url: get(row, 17)?,
+        success_url: get(row, 18)?,
+        pending_url: get(row, 19)?,
+        fail_url: get(row, 20)?,
+        redirect_url: get(row, 21)?,
+        account: get(row, 22)?,
+        payer: get(row, 23)?,
+        provider: small(row, 24)?,
+        origin: small(row, 25)?,
     })
 }
 
@@ -90,14 +89,6 @@ pub(super) fn small(row: &Row, column: usize) -> Result<i64, Fault> {
 /// They are more or fewer.
 pub(super) fn bytes<const N: usize>(row: &Row, column: usize) -> Result<[u8; N], Fault> {
     sized(row, column, get(row, column)?)
-}
-
-/// The same, if there are any.
-///
-/// # Errors
-/// They are more or fewer.
-pub(super) fn optional_bytes<const N: usize>(row: &Row, column: usize) -> Result<Option<[u8; N]>, Fault> {
-    get::<Option<&[u8]>>(row, column)?.map(|bytes| sized(row, column, bytes)).transpose()
 }
 
 fn sized<const N: usize>(row: &Row, column: usize, bytes: &[u8]) -> Result<[u8; N], Fault> {

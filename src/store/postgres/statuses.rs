@@ -29,7 +29,7 @@ fn told(row: &Row) -> Result<Told, Fault> {
 }
 
 pub(super) const V1: &str = select!(
-    "transaction_id, created_at, shop FROM operations WHERE bucket = $1 AND order_key = $2 AND v1_digest IS NOT NULL"
+    "transaction_id, created_at, shop FROM operations WHERE bucket = $1 AND order_key = $2 AND lane IS NOT NULL"
 );
 
 pub(super) const V2: &str = select!(

@@ -1,7 +1,7 @@
 //! Callbacks: their numbers and texts in columns.
 
 use crate::domain::CallbackUrl;
-use crate::store::{CallbackRecord, CallbackState, CallbackTarget, TryOutcome, V1Part, V1Told};
+use crate::store::{CallbackRecord, CallbackState, CallbackTarget, TryOutcome, V1Told};
 
 pub(in crate::store) const PENDING: i64 = state_number(CallbackState::Pending);
 pub(in crate::store) const DELIVERED: i64 = state_number(CallbackState::Delivered);
@@ -33,11 +33,11 @@ pub(in crate::store) fn target_of(text: String) -> CallbackTarget {
 /// Where the result of an operation is told; `None`: nobody is.
 pub(in crate::store) const fn address<'a>(
     callback_url: &'a CallbackUrl,
-    v1: Option<&'a V1Part>,
+    v1: Option<&'a V1Told>,
 ) -> Option<&'a CallbackUrl> {
     match v1 {
-        Some(V1Part { told: V1Told::Relayed(url), .. }) => url.as_ref(),
-        Some(V1Part { told: V1Told::Directly, .. }) | None => Some(callback_url),
+        Some(V1Told::Relayed(url)) => url.as_ref(),
+        Some(V1Told::Directly) | None => Some(callback_url),
     }
 }
 

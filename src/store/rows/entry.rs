@@ -6,7 +6,7 @@ use crate::domain::{
 };
 use crate::store::vault::{Column, Place, Vault};
 use crate::store::{
-    Digest, EngineAnswer, Entry, EntryId, Heard, Intent, Passed, Progress, StoreError, V1Members, V1Part, V1Told,
+    Digest, EngineAnswer, Entry, EntryId, Heard, Intent, MemberFingerprints, Passed, Progress, StoreError,
 };
 
 /// `journal.state`.
@@ -44,22 +44,18 @@ pub(in crate::store) struct NewEntry {
     /// Its body is where it is sealed.
     pub(in crate::store) intent: Intent,
     pub(in crate::store) order_key: Digest,
-    /// Sealed; `None`: the engine answered, and it is forgotten.
-    pub(in crate::store) body: Option<Vec<u8>>,
+    /// Sealed, with the fingerprints of v1 members before it.
+    pub(in crate::store) body: Vec<u8>,
 }
 
 impl NewEntry {
-    pub(in crate::store) fn open(mut intent: Intent, vault: &Vault) -> Self {
+    pub(in crate::store) fn new(mut intent: Intent, vault: &Vault) -> Self {
         let order_key = key_of(&intent, vault);
-        let body = std::mem::take(&mut intent.body);
-        let sealed = vault.seal(Column::JournalBody, Place::Order(order_key), &body);
-        Self { intent, order_key, body: Some(sealed) }
-    }
-
-    /// To be completed in the same transaction.
-    pub(in crate::store) fn answered(mut intent: Intent, vault: &Vault) -> Self {
-        intent.body = Box::default();
-        Self { order_key: key_of(&intent, vault), intent, body: None }
+        let mut plain = Vec::with_capacity(64 + intent.body.len());
+        intent.v1_members.write_to(&mut plain);
+        plain.extend_from_slice(&std::mem::take(&mut intent.body));
+        let body = vault.seal(Column::JournalBody, Place::Order(order_key), &plain);
+        Self { intent, order_key, body }
     }
 
     pub(in crate::store) const fn order_key(&self) -> Digest {
@@ -75,7 +71,7 @@ pub(in crate::store) struct EntryRow {
     pub(in crate::store) status: i64,
     pub(in crate::store) created_at: i64,
     pub(in crate::store) amount: i64,
-    pub(in crate::store) v1_digest: [u8; 16],
+    pub(in crate::store) digest: [u8; 16],
     pub(in crate::store) currency: Box<str>,
     pub(in crate::store) merchant: Box<str>,
     pub(in crate::store) order_id: Box<str>,
@@ -85,8 +81,7 @@ pub(in crate::store) struct EntryRow {
     pub(in crate::store) transaction_id: Option<Box<str>>,
     pub(in crate::store) redirect_url: Option<String>,
     pub(in crate::store) account: Option<Vec<u8>>,
-    pub(in crate::store) body: Option<Vec<u8>>,
-    pub(in crate::store) v1_members: [u8; 40],
+    pub(in crate::store) body: Vec<u8>,
     pub(in crate::store) doubted_at: Option<i64>,
 }
 
@@ -120,12 +115,11 @@ impl EntryRow {
         };
         if !self.is_answered() {
             self.has_nothing_of_an_answer()?;
-            let sealed = self.body.take().ok_or(NotOurs("body"))?;
-            let place = Place::Order(key_of(&intent, vault));
-            intent.body = vault.open(Column::JournalBody, place, &sealed).map_err(|_| NotOurs("body"))?.into();
-        } else if self.body.is_some() {
-            return Err(NotOurs("body"));
         }
+        let place = Place::Order(key_of(&intent, vault));
+        let plain = vault.open(Column::JournalBody, place, &self.body).map_err(|_| NotOurs("body"))?;
+        let (v1_members, body) = MemberFingerprints::read_from(&plain).ok_or(NotOurs("body"))?;
+        (intent.v1_members, intent.body) = (v1_members, body.into());
         Ok(Entry { id: self.id(), intent, progress })
     }
 
@@ -151,17 +145,14 @@ impl EntryRow {
                 .and_then(|hundredths| Amount::from_hundredths(hundredths).or_not("amount"))?,
             currency: Currency::new(&self.currency).or_not("currency")?,
             shop: Some(self.shop.clone()).filter(|shop| !shop.is_empty()),
-            v1: V1Part {
-                digest: Digest(self.v1_digest),
-                members: V1Members(self.v1_members),
-                told: V1Told::Relayed(
-                    self.v1_callback_url
-                        .as_deref()
-                        .map(CallbackUrl::new_allowing_http)
-                        .transpose()
-                        .or_not("v1_callback_url")?,
-                ),
-            },
+            digest: Digest(self.digest),
+            v1_members: MemberFingerprints::default(),
+            callback_url: self
+                .v1_callback_url
+                .as_deref()
+                .map(CallbackUrl::new_allowing_http)
+                .transpose()
+                .or_not("v1_callback_url")?,
             body: Box::default(),
             created_at: UnixMillis(self.created_at),
         })

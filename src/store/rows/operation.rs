@@ -7,7 +7,7 @@ use crate::domain::{
     Operation, OrderId, Outcome, RedirectUrl, ShopCode, State, Status, TransactionId, UnixMillis, Withdrawal,
 };
 use crate::store::vault::{Column, Unsealable, Vault};
-use crate::store::{Comparison, Digest, Draft, Fields, Kept, StoreError, Stored, V1Members, V1Part, V1Told};
+use crate::store::{Comparison, Digest, Draft, Fields, Kept, MemberFingerprints, StoreError, Stored, V1Told};
 
 /// A draft with all that costs time done: the writer's thread only binds and steps.
 #[derive(Debug)]
@@ -56,7 +56,6 @@ pub(in crate::store) struct StoredRow {
     pub(in crate::store) customer_account_id: Option<i64>,
     pub(in crate::store) kept: Option<i64>,
     pub(in crate::store) digest: [u8; 16],
-    pub(in crate::store) v1_digest: Option<[u8; 16]>,
     pub(in crate::store) currency: Box<str>,
     pub(in crate::store) merchant: Box<str>,
     pub(in crate::store) order_id: Box<str>,
@@ -73,8 +72,8 @@ pub(in crate::store) struct StoredRow {
     pub(in crate::store) account: Option<Vec<u8>>,
     pub(in crate::store) payer: Option<Vec<u8>>,
     pub(in crate::store) provider: i64,
-    pub(in crate::store) v1_members: Option<[u8; 40]>,
-    pub(in crate::store) relayed: i64,
+    /// 1 when it was translated from v1, and 2 more when the relay tells its merchant of the result.
+    pub(in crate::store) origin: i64,
 }
 
 impl StoredRow {
@@ -107,23 +106,18 @@ impl StoredRow {
             state: self.state(vault, id)?,
             created_at: UnixMillis(self.created_at),
         };
-        let v1 = match (self.v1_digest, self.v1_members) {
-            (None, None) => None,
-            (Some(digest), Some(members)) => {
-                Some(V1Part { digest: Digest(digest), members: V1Members(members), told: self.told()? })
-            }
-            _ => return Err(NotOurs("v1_members")),
-        };
+        let v1 = self.v1()?;
         let comparison = Comparison { digest: Digest(self.digest), kept };
         Ok(Stored { operation, api_key: self.api_key, comparison, v1 })
     }
 
-    fn told(&self) -> Result<V1Told, NotOurs> {
+    fn v1(&self) -> Result<Option<V1Told>, NotOurs> {
         let url = self.v1_callback_url.as_deref().map(CallbackUrl::new_allowing_http).transpose();
-        match (self.relayed, url.or_not("v1_callback_url")?) {
-            (0, None) => Ok(V1Told::Directly),
-            (1, url) => Ok(V1Told::Relayed(url)),
-            _ => Err(NotOurs("relayed")),
+        match (self.origin, url.or_not("v1_callback_url")?) {
+            (OF_V2, None) => Ok(None),
+            (OF_V1, None) => Ok(Some(V1Told::Directly)),
+            (OF_V1_RELAYED, url) => Ok(Some(V1Told::Relayed(url))),
+            _ => Err(NotOurs("origin")),
         }
     }
 
@@ -166,6 +160,12 @@ impl StoredRow {
         Ok(State::Finished { outcome, at })
     }
 }
+
+/// What [`StoredRow::origin`] may be: made through v2; translated from v1, and the engine tells its merchant of the result;
+/// translated from v1, and the relay does.
+const OF_V2: i64 = 0;
+const OF_V1: i64 = 1;
+const OF_V1_RELAYED: i64 = 3;
 
 /// Seals the payer of a deposit.
 pub(in crate::store) fn sealed_payer(
@@ -214,11 +214,12 @@ pub(in crate::store) fn opened_account(vault: &Vault, id: TransactionId, sealed:
     Ok(Withdrawal { account_number, account_channel: channel })
 }
 
-/// The length of what was sent (four bytes), what was sent, the defaults.
+/// The fingerprints of v1 members, the length of what was sent (four bytes), what was sent, the defaults.
 fn sealed_fields(vault: &Vault, id: TransactionId, fields: &Fields) -> Vec<u8> {
     // A request body is far below 4 GiB.
     let sent_bytes = u32::try_from(fields.sent.len()).unwrap_or(u32::MAX);
-    let mut plain = Vec::with_capacity(4 + fields.sent.len() + fields.defaults.len());
+    let mut plain = Vec::with_capacity(64 + fields.sent.len() + fields.defaults.len());
+    fields.v1_members.write_to(&mut plain);
     plain.extend_from_slice(&sent_bytes.to_le_bytes());
     plain.extend_from_slice(fields.sent.as_bytes());
     plain.extend_from_slice(fields.defaults.as_bytes());
@@ -232,11 +233,12 @@ fn sealed_fields(vault: &Vault, id: TransactionId, fields: &Fields) -> Vec<u8> {
 pub(in crate::store) fn opened_fields(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<Fields, StoreError> {
     let corrupt = || StoreError::Corrupt(format!("operation {id}: the column fields is not ours"));
     let plain = vault.open(Column::Fields, id, sealed).map_err(|Unsealable| corrupt())?;
-    let (sent_bytes, texts) = plain.split_first_chunk::<4>().ok_or_else(corrupt)?;
+    let (v1_members, rest) = MemberFingerprints::read_from(&plain).ok_or_else(corrupt)?;
+    let (sent_bytes, texts) = rest.split_first_chunk::<4>().ok_or_else(corrupt)?;
     let texts = std::str::from_utf8(texts).map_err(|_| corrupt())?;
     let sent_bytes = usize::try_from(u32::from_le_bytes(*sent_bytes)).map_err(|_| corrupt())?;
     let (sent, defaults) = texts.split_at_checked(sent_bytes).ok_or_else(corrupt)?;
-    Ok(Fields { sent: sent.into(), defaults: defaults.into() })
+    Ok(Fields { sent: sent.into(), defaults: defaults.into(), v1_members })
 }
 
 fn opened_text(vault: &Vault, column: Column, id: TransactionId, sealed: &[u8]) -> Option<String> {

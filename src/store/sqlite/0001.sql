@@ -28,10 +28,8 @@ CREATE TABLE operations (
   amount              INTEGER NOT NULL,
   customer_account_id INTEGER,
   kept                INTEGER,                -- kept_names.id; NULL: there was no schema
-  digest              BLOB NOT NULL,          -- keyed hash of the canonical request, 16 bytes
-  v1_digest           BLOB,                   -- keyed hash of the v1 body; NULL: not made from v1
-  v1_members          BLOB,                   -- short keyed hashes of its members, by which a conflict is told apart
-  -- 1: v1_digest is there. A column of its own, compared with a constant, so that SQLite knows that operations_by_v1 holds
+  digest              BLOB NOT NULL,          -- keyed hash of the canonical request, or of the v1 body that it came from, 16 bytes
+  -- 1: translated from v1. A column of its own, compared with a constant, so that SQLite knows that operations_by_v1 holds
   -- all that its readers ask for.
   from_v1             INTEGER NOT NULL,
   relayed             INTEGER NOT NULL,       -- 1: the relay tells the merchant, at v1_callback_url (nobody where that is NULL)
@@ -52,7 +50,7 @@ CREATE TABLE operations (
   redirect_url        TEXT,
   account             BLOB,                   -- sealed: of a payout, account_number and account_channel
   payer               BLOB,                   -- sealed
-  fields              BLOB NOT NULL           -- sealed
+  fields              BLOB NOT NULL           -- sealed, with what of a v1 body is nowhere else
 ) STRICT;
 
 -- An order exists once. Six bytes of the key are a hash of all but the last two characters of the order_id: orders that are
@@ -135,8 +133,7 @@ CREATE TABLE journal (
   status          INTEGER NOT NULL,           -- as last heard of the engine: 0 PENDING, 1 SUCCESS, 2 FAILED
   created_at      INTEGER NOT NULL,
   amount          INTEGER NOT NULL,
-  v1_digest       BLOB NOT NULL,              -- as operations.v1_digest
-  v1_members      BLOB NOT NULL,              -- as operations.v1_members
+  digest          BLOB NOT NULL,              -- as operations.digest
   currency        TEXT NOT NULL,
   merchant        TEXT NOT NULL,
   order_id        TEXT NOT NULL,
@@ -146,7 +143,7 @@ CREATE TABLE journal (
   transaction_id  TEXT,                       -- the engine's; NULL until it answered
   redirect_url    TEXT,
   account         BLOB,                       -- sealed: as last heard of the engine
-  body            BLOB                        -- sealed: the v2 body to be sent again; NULL once it was answered
+  body            BLOB NOT NULL               -- sealed: the v2 body to be sent again, by which conflicts are told apart, too
 ) STRICT;
 CREATE UNIQUE INDEX journal_by_order ON journal (order_key);
 CREATE UNIQUE INDEX journal_by_transaction ON journal (transaction_id);

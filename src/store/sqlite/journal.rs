@@ -25,7 +25,7 @@ use crate::store::{Answer, EngineAnswer, Entry, EntryId, Heard, Intended, Intent
 
 impl SqliteStore {
     async fn write_intent(&self, intent: Intent) -> Result<Intended, StoreError> {
-        let new = NewEntry::open(intent, &self.vault);
+        let new = NewEntry::new(intent, &self.vault);
         Ok(match self.writer.submit(move |connection| moves::intend(connection, &new)).await? {
             Met::Nothing(id) => Intended::Written(id),
             Met::Entry(row) => Intended::Existing(Box::new(row.decode(&self.vault)?)),
@@ -34,7 +34,7 @@ impl SqliteStore {
     }
 
     async fn write_answer(&self, entry: Entry, answer: EngineAnswer) -> Result<Option<Entry>, StoreError> {
-        let (id, new) = (entry.id, NewEntry::answered(entry.intent, &self.vault));
+        let (id, new) = (entry.id, NewEntry::new(entry.intent, &self.vault));
         let write = move |connection: &Connection| moves::answer(connection, id, &new, &answer);
         self.writer.submit(write).await?.map(|row| row.decode(&self.vault)).transpose()
     }

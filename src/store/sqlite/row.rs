@@ -33,7 +33,6 @@ impl NewRow {
             operation.customer_account_id.map(|id| id.0),
             self.kept.as_ref().map(|list| list.id),
             comparison.digest.0,
-            v1.as_ref().map(|v1| v1.digest.0),
             operation.currency.as_str(),
             operation.merchant.as_str(),
             operation.order_id.as_str(),
@@ -42,7 +41,7 @@ impl NewRow {
             operation.method.as_ref().map(ShopCode::as_str),
             operation.payment_method,
             operation.callback_url.as_str(),
-            v1.as_ref().and_then(|v1| v1.told.relayed_to()).map(CallbackUrl::as_str),
+            v1.as_ref().and_then(V1Told::relayed_to).map(CallbackUrl::as_str),
             deposit.map(|deposit| deposit.success_url.as_str()),
             deposit.and_then(|deposit| other_than(&deposit.success_url, &deposit.pending_url)),
             deposit.and_then(|deposit| other_than(&deposit.success_url, &deposit.fail_url)),
@@ -52,8 +51,8 @@ impl NewRow {
             self.fields,
             counted_day.map(|day| day.0),
             provider_number(operation.provider),
-            v1.as_ref().map(|v1| v1.members.0),
-            v1.as_ref().is_some_and(|v1| matches!(v1.told, V1Told::Relayed(_))),
+            v1.is_some(),
+            matches!(v1, Some(V1Told::Relayed(_))),
         ])?;
         if inserted == 0 {
             return Ok(false);
@@ -66,20 +65,20 @@ impl NewRow {
 }
 
 const INSERT: &str = "INSERT INTO operations (transaction_id, order_key, direction, status, created_at, finished_at, \
-    amount, customer_account_id, kept, digest, v1_digest, currency, merchant, order_id, api_key, shop, method, \
+    amount, customer_account_id, kept, digest, currency, merchant, order_id, api_key, shop, method, \
     payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, redirect_url, account, payer, \
-    fields, counted_day, provider, v1_members, relayed, from_v1) \
+    fields, counted_day, provider, from_v1, relayed) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, \
-    ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?11 IS NOT NULL) ON CONFLICT DO NOTHING";
+    ?24, ?25, ?26, ?27, ?28, ?29, ?30) ON CONFLICT DO NOTHING";
 
 /// All but the fields. The order is [`StoredRow::read`]'s.
 macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT operations.transaction_id, direction, status, created_at, finished_at, amount, \
-             customer_account_id, kept, digest, v1_digest, currency, merchant, order_id, api_key, shop, method, \
+             customer_account_id, kept, digest, currency, merchant, order_id, api_key, shop, method, \
              payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, redirect_url, \
-             account, payer, operations.provider, v1_members, relayed FROM operations ",
+             account, payer, operations.provider, from_v1 + 2 * relayed FROM operations ",
             $rest
         )
     };
@@ -117,25 +116,23 @@ impl StoredRow {
             customer_account_id: row.get(6)?,
             kept: row.get(7)?,
             digest: row.get(8)?,
-            v1_digest: row.get(9)?,
-            currency: row.get(10)?,
-            merchant: row.get(11)?,
-            order_id: row.get(12)?,
-            api_key: row.get(13)?,
-            shop: row.get(14)?,
-            method: row.get(15)?,
-            payment_method: row.get(16)?,
-            callback_url: row.get(17)?,
-            v1_callback_url: row.get(18)?,
-            success_url: row.get(19)?,
-            pending_url: row.get(20)?,
-            fail_url: row.get(21)?,
-            redirect_url: row.get(22)?,
-            account: row.get(23)?,
-            payer: row.get(24)?,
-            provider: row.get(25)?,
-            v1_members: row.get(26)?,
-            relayed: row.get(27)?,
+            currency: row.get(9)?,
+            merchant: row.get(10)?,
+            order_id: row.get(11)?,
+            api_key: row.get(12)?,
+            shop: row.get(13)?,
+            method: row.get(14)?,
+            payment_method: row.get(15)?,
+            callback_url: row.get(16)?,
+            v1_callback_url: row.get(17)?,
+            success_url: row.get(18)?,
+            pending_url: row.get(19)?,
+            fail_url: row.get(20)?,
+            redirect_url: row.get(21)?,
+            account: row.get(22)?,
+            payer: row.get(23)?,
+            provider: row.get(24)?,
+            origin: row.get(25)?,
         })
     }
 }

@@ -26,7 +26,7 @@ impl V1Status {
     /// That of the operation which a v1 request made under an order.
     pub(in crate::store::sqlite) fn of_order(connection: &Connection, key: Digest) -> rusqlite::Result<Option<Self>> {
         let mut statement = connection.prepare_cached(select!(
-            "transaction_id, created_at, shop FROM operations WHERE order_key = ?1 AND v1_digest IS NOT NULL"
+            "transaction_id, created_at, shop FROM operations WHERE order_key = ?1 AND from_v1 = 1"
         ))?;
         statement.query_row([key.0], Self::read).optional()
     }

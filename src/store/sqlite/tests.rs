@@ -216,6 +216,7 @@ async fn nothing_sealed_is_found_in_any_file() {
         draft.fields = Fields {
             sent: format!(r#"{{"holder":"Ada Lovelace","card":"{CARD}"}}"#).into(),
             defaults: r#"{"bank":"secret-default"}"#.into(),
+            ..Fields::default()
         };
         created(&store, draft).await;
         let id = created(&store, deposit("acme", &format!("d{number}"))).await;

@@ -1,5 +1,5 @@
 use crate::domain::{Amount, Currency, Direction, MerchantId, OrderId, UnixMillis};
-use crate::store::{Digest, Entry, EntryId, Intent, Progress, V1Members, V1Part, V1Told};
+use crate::store::{Digest, Entry, EntryId, Intent, MemberFingerprints, Progress};
 
 /// An open entry of 10.50 EUR.
 pub fn entry(order_id: &str) -> Entry {
@@ -11,7 +11,9 @@ pub fn entry(order_id: &str) -> Entry {
         amount: Amount::from_hundredths(1050).unwrap(),
         currency: Currency::new("EUR").unwrap(),
         shop: None,
-        v1: V1Part { digest: Digest([1; 16]), members: V1Members([0; 40]), told: V1Told::Relayed(None) },
+        digest: Digest([1; 16]),
+        v1_members: MemberFingerprints::default(),
+        callback_url: None,
         body: (*b"{}").into(),
         created_at: UnixMillis(1),
     };

@@ -9,12 +9,12 @@ use super::settle::{Declined, Settled, Signer};
 use super::{Remote, answers};
 use crate::auth::Caller;
 use crate::domain::{Direction, Made, OrderId, Shown, Status};
-use crate::engine::{Earlier, Refused, V1Repeat};
+use crate::engine::{Earlier, EarlierRequest, Refused, V1Repeat};
 use crate::failure::Failure;
 use crate::rules::ApiKey;
-use crate::store::{Digest, EngineAnswer, Entry, Intended, Intent, Passed, Progress, Standing, V1Part};
+use crate::store::{Digest, EngineAnswer, Entry, Intended, Intent, Kept, Passed, Progress, Standing, V1Request};
 use crate::wire::v1::v1_name;
-use crate::wire::v2::read_create;
+use crate::wire::v2::{RequestKind, read_create};
 
 /// How often an order that is withdrawn meanwhile is looked at anew within one request.
 const ROUNDS: usize = 4;
@@ -30,7 +30,7 @@ impl Remote {
         caller: &Caller,
         direction: Direction,
         body: &Bytes,
-        v1: V1Part,
+        v1: V1Request,
     ) -> Result<Made, Refused> {
         // The rules of v2's shape need no engine; what breaks them is neither written down nor sent.
         let request = read_create(direction, body)?;
@@ -44,7 +44,9 @@ impl Remote {
             amount: request.amount,
             currency: request.currency,
             shop: request.method.or_else(default_shop),
-            v1,
+            digest: v1.digest,
+            v1_members: v1.members,
+            callback_url: v1.told.relayed_to().cloned(),
             body: body.as_ref().into(),
             created_at: self.parts.clock.now(),
         };
@@ -65,7 +67,7 @@ impl Remote {
                 }
                 Intended::Reserved => return Err(Refused::Reserved),
                 Intended::Existing(entry) => {
-                    let same = entry.intent.v1.digest == intent.v1.digest;
+                    let same = entry.intent.digest == intent.digest;
                     if !same {
                         self.may_be_settled_for_another(&entry).map_err(Refused::Failed)?;
                     }
@@ -73,7 +75,9 @@ impl Remote {
                     let same_request = entry.intent.body == intent.body && entry.intent.api_key == intent.api_key;
                     match self.answered(caller, *entry, deadline).await.map_err(Refused::Failed)? {
                         Settled::Made(entry) if same => return made(*entry).map_err(Refused::Failed),
-                        Settled::Made(entry) => return Err(Refused::Earlier(earlier(*entry))),
+                        Settled::Made(entry) => {
+                            return Err(Refused::Earlier(Box::new(earlier(*entry).map_err(Refused::Failed)?)));
+                        }
                         Settled::Declined(declined) if same_request => return Err(refused(declined)),
                         // What stood there is gone: this body has its own chance.
                         Settled::Declined(_) => {}
@@ -100,14 +104,14 @@ impl Remote {
             let standing = self.parts.store.by_order(merchant, direction, external_id).await?;
             return Ok(if standing == Standing::Reserved { V1Repeat::Reserved } else { V1Repeat::New });
         };
-        let same = entry.intent.v1.digest == digest;
+        let same = entry.intent.digest == digest;
         if !same && !entry.is_answered() {
             // A body that can only be refused is no reason to send another one.
             return Err(Failure::EngineTimeout);
         }
         match self.answered(caller, entry, deadline).await? {
             Settled::Made(entry) if same => made(*entry).map(V1Repeat::Same),
-            Settled::Made(entry) => Ok(V1Repeat::Other(earlier(*entry))),
+            Settled::Made(entry) => Ok(V1Repeat::Other(Box::new(earlier(*entry)?))),
             Settled::Declined(_) => Ok(V1Repeat::New),
         }
     }
@@ -242,9 +246,27 @@ fn made(entry: Entry) -> Result<Made, Failure> {
     Ok(Made { transaction_id, external_id: entry.intent.order_id, redirect_url })
 }
 
-/// What another body under an entry's order is told apart by. The stored v2 body is forgotten with the answer.
-fn earlier(entry: Entry) -> Box<Earlier> {
-    Box::new(Earlier { v1: Some(entry.intent.v1), payment_data: None })
+/// What another body under an entry's order is told apart by.
+fn earlier(entry: Entry) -> Result<Earlier, Failure> {
+    let Intent { direction, amount, currency, v1_members: members, callback_url, body, .. } = entry.intent;
+    let request = read_create(direction, &body)
+        .map_err(|_| Failure::Internal { cause: "the journal holds a body that is no v2 request".to_owned() })?;
+    let (return_url, card_number) = match request.kind {
+        RequestKind::Deposit { success_url, .. } => (Some(success_url), None),
+        RequestKind::Withdrawal { account_number, .. } => (None, Some(account_number)),
+    };
+    Ok(Earlier::OfV1(EarlierRequest {
+        amount,
+        currency,
+        shop_code: request.method,
+        callback_url,
+        user_id: request.customer_account_id,
+        card_number,
+        return_url,
+        fields: request.fields.reduced(&Kept::Everything).text().into(),
+        kept: Kept::Everything,
+        members,
+    }))
 }
 
 fn passed(progress: Progress) -> Result<Passed, Failure> {

@@ -1,13 +1,12 @@
-//! What v1 create bodies say, compared (contract section 2, "Live reload"): whether two say the same is told by one keyed
-//! hash, and in which members they differ by a short one of each.
+//! What v1 create bodies say, compared (contract section 2, "Live reload"): one keyed hash tells whether two say the same. In
+//! which members they differ is found out only then, by what the v2 request holds that the first one became, and by short
+//! hashes of the few members that it does not hold as they were sent.
 
 use std::borrow::Cow;
-use std::iter;
-use std::ops::Range;
 
-use super::{MEMBERS, OPTIONAL, PAYMENT_DATA, RETURN_URL, USER_IP, V1Create, payment_data};
-use crate::domain::{BrowserUrl, Direction};
-use crate::store::{Comparer, Digest, Kept, Parts, V1Members};
+use super::{MEMBERS, OPTIONAL, PAYMENT_DATA, RETURN_URL, USER_IP, UserId, UserIpPlace, V1Create, payment_data};
+use crate::domain::{AccountNumber, Amount, BrowserUrl, CallbackUrl, CustomerAccountId, CustomerIp, Direction};
+use crate::store::{Comparer, Digest, Kept, MemberFingerprints, Parts, Short};
 use crate::wire::canonical;
 use crate::wire::json::{self, Member, Node, Object, Value};
 use crate::wire::members::present;
@@ -15,101 +14,64 @@ use crate::wire::members::present;
 /// What conflicts call the top-level members that v1 does not know: which of them were sent first is not kept.
 const UNKNOWN: &str = "unknown fields";
 
-/// What a member's hash is for.
-const MEMBER: &str = "v1 member";
-/// What the hash of all others is for.
-const UNKNOWN_MEMBERS: &str = "v1 unknown members";
+/// The numbers of members in stored fingerprints: the place of a name here. They never change.
+const NUMBERED: [&str; 12] = [
+    "external_id",
+    "amount",
+    "currency",
+    "shop_code",
+    "callback_url",
+    "merchant_user_id",
+    "merchant_user_ip",
+    "card_number",
+    "paymentData",
+    UNKNOWN,
+    "paymentData.return_user_url",
+    "paymentData.merchant_user_ip",
+];
 
-/// The member that is compared by its value and not by its text.
-const AMOUNT: &str = "amount";
-
-/// What became of the `paymentData` of an earlier body.
-#[derive(Debug, Clone, Copy)]
-pub struct Moved<'s> {
-    /// The JSON text of the `fields` that were stored.
-    pub fields: &'s str,
-    /// Which members the schema of then kept.
-    pub kept: &'s Kept,
+/// What of an earlier body the v2 request holds that it became.
+#[derive(Debug)]
+pub struct Held<'s> {
+    /// The amount.
+    pub amount: Amount,
+    /// The currency, in upper case.
+    pub currency: &'s str,
+    /// `method`.
+    pub shop_code: Option<&'s str>,
+    /// The address of its merchant that the relay calls.
+    pub callback_url: Option<&'s CallbackUrl>,
+    /// `customer_account_id`.
+    pub user_id: Option<CustomerAccountId>,
+    /// `account_number`.
+    pub card_number: Option<&'s str>,
     /// A deposit's browser destination.
     pub return_url: Option<&'s BrowserUrl>,
-}
-
-/// What a body says, in the one spelling that is hashed.
-pub struct Compared {
-    parts: Parts,
-    digest: Digest,
-    /// Where each of the [`MEMBERS`] stands, in their order; empty: it is absent, or `amount`.
-    known: [Range<usize>; MEMBERS.len()],
-    /// Where the others stand.
-    unknown: Vec<Range<usize>>,
-    amount: [u8; 8],
-}
-
-impl Compared {
-    /// The keyed hash of what the body says: decoded values, the order of keys and the spelling of the amount aside.
-    /// `null` is like absent where the contract says so, and so is `paymentData` without members, PHP's empty list
-    /// included: all of these become the same v2 body.
-    #[must_use]
-    pub const fn digest(&self) -> Digest {
-        self.digest
-    }
-
-    /// Short hashes of what the [`MEMBERS`] say, in their order, and of all others together. The place of the first, the
-    /// `external_id`, stays empty: bodies are held against each other when it is the same.
-    #[must_use]
-    pub fn members(&self, comparer: &Comparer) -> V1Members {
-        let mut all = [[0; V1Members::SHORT]; 10];
-        let prefix = Parts::of(MEMBER);
-        let prefix = prefix.between(&(0..prefix.length()));
-        let mut missing = Parts::of("");
-        for ((short, place), name) in all.iter_mut().zip(&self.known).zip(MEMBERS).skip(1) {
-            *short = if place.is_empty() {
-                missing.restart(MEMBER);
-                missing.part(name.as_bytes());
-                if name == AMOUNT {
-                    missing.part(&self.amount);
-                } else {
-                    missing.optional(None);
-                }
-                comparer.short(&missing)
-            } else {
-                comparer.short_of([prefix, self.parts.between(place)])
-            };
-        }
-        missing.restart(UNKNOWN_MEMBERS);
-        canonical::begin_object(&mut missing, self.unknown.len());
-        let start = missing.between(&(0..missing.length()));
-        let unknown = self.unknown.iter().map(|place| self.parts.between(place));
-        all[MEMBERS.len()] = comparer.short_of(iter::once(start).chain(unknown));
-        V1Members::of(all)
-    }
+    /// The JSON text of `fields`.
+    pub fields: &'s str,
+    /// Which members of `fields` the schema of then kept.
+    pub kept: &'s Kept,
+    /// What else the body said.
+    pub members: &'s MemberFingerprints,
 }
 
 impl<'a> V1Create<'a> {
-    /// What the body says, to be hashed.
+    /// Returns the keyed hash of what the body says: decoded values, the order of keys and the spelling of the amount aside.
+    /// `null` is like absent where the contract says so, and so is `paymentData` without members, PHP's empty list
+    /// included: all of these become the same v2 body.
     #[must_use]
-    pub fn compared(&self, comparer: &Comparer) -> Compared {
+    pub fn digest(&self, comparer: &Comparer) -> Digest {
         let body = self.compared_body();
-        let amount = self.amount.hundredths().to_le_bytes();
         let mut parts = Parts::of("v1 create");
         parts.part(self.direction.as_str().as_bytes());
-        parts.part(&amount);
-        let mut known = [const { 0..0 }; MEMBERS.len()];
-        let mut unknown = Vec::new();
-        let keep = |member: &Member<'_>| {
+        parts.part(&self.amount.hundredths().to_le_bytes());
+        canonical::hash_members(&mut parts, &body, |member| {
             let name = member.name.as_ref();
-            name != AMOUNT
+            name != "amount"
                 && (member.value.node != Node::Null || !OPTIONAL.contains(&name))
                 && (name != PAYMENT_DATA || holds_payment_data(&body))
-        };
-        canonical::hash_members_noting(&mut parts, &body, keep, |member, place| {
-            match MEMBERS.iter().position(|name| *name == member.name) {
-                Some(which) => known[which] = place,
-                None => unknown.push(place),
-            }
         });
-        let digest = comparer.digest(&parts);
-        Compared { parts, digest, known, unknown, amount }
+        comparer.digest(&parts)
     }
 
     /// The body without a `null` address in `paymentData`, which is like an absent one.
@@ -127,55 +89,152 @@ impl<'a> V1Create<'a> {
         Cow::Owned(body)
     }
 
-    /// The members in which this body differs from an earlier one, whose short hashes are given, in the order of
-    /// [`MEMBERS`]. Those of `paymentData` are named one by one where it is known what became of them.
+    /// Returns fingerprints of the members that are not held as they were sent by the v2 request and by `relayed_to`, the
+    /// address of the merchant that the relay calls.
     #[must_use]
-    pub fn differing(&self, comparer: &Comparer, earlier: &V1Members, moved: Option<Moved<'_>>) -> Vec<String> {
-        let own = self.compared(comparer).members(comparer);
-        let places: Vec<_> = own.differing(earlier).collect();
-        let outer_ip_differs = places.iter().any(|place| MEMBERS.get(*place) == Some(&USER_IP));
-        let mut names = Vec::new();
-        for place in places {
-            match (MEMBERS.get(place), moved) {
-                (Some(&PAYMENT_DATA), Some(moved)) => {
-                    names.extend(self.differing_payment_data(moved, outer_ip_differs));
-                }
-                (Some(name), _) => names.push((*name).to_owned()),
-                (None, _) => names.push(UNKNOWN.to_owned()),
-            }
+    pub fn not_held(&self, comparer: &Comparer, relayed_to: Option<&CallbackUrl>) -> MemberFingerprints {
+        let place = self.user_ip_place();
+        let inner_ip = matches!(place, UserIpPlace::PaymentData | UserIpPlace::Both);
+        let user_id = present(&self.body, "merchant_user_id");
+        let differs = [
+            ("currency", self.currency.bytes().any(|byte| byte.is_ascii_lowercase())),
+            ("callback_url", self.callback_url.as_ref() != relayed_to),
+            (
+                "merchant_user_id",
+                user_id.is_some_and(|value| !matches!(value.node, Node::String(_)))
+                    || self.merchant_user_id == UserId::NoEquivalent,
+            ),
+            (USER_IP, inner_ip),
+            (UNKNOWN, self.unknown_members().next().is_some()),
+            ("paymentData.return_user_url", self.direction == Direction::Payin && self.return_user_url.is_none()),
+            ("paymentData.merchant_user_ip", inner_ip),
+        ];
+        let mut members = MemberFingerprints::default();
+        for (name, _) in differs.into_iter().filter(|(_, differs)| *differs) {
+            members.add(number(name), self.short(comparer, name, &Kept::Everything));
         }
-        names
+        members
     }
 
-    /// The members of `paymentData` that are known to differ, or `paymentData` itself where none is: the schema may have
-    /// dropped what was sent first, and the merchant's rules may have filled in what was not.
-    fn differing_payment_data(&self, moved: Moved<'_>, outer_ip_differs: bool) -> Vec<String> {
-        let nothing = Object::default();
-        let stored = stored_object(moved.fields);
-        let own = payment_data(&self.body).unwrap_or(&nothing);
-        let is_return_url = |name: &str| self.direction == Direction::Payin && name == RETURN_URL;
-        let mut names = canonical::differing_names(own, &stored, |member| {
-            moved.kept.keeps(&member.name) && member.name != USER_IP && !is_return_url(&member.name)
-        });
-        let stored_ip = match present(&stored, USER_IP) {
-            Some(Value { node: Node::String(text), .. }) => Some(text.as_ref()),
+    /// The short hash of what the body says in a member. Of `paymentData` it is that of what a schema did not keep.
+    fn short(&self, comparer: &Comparer, name: &str, kept: &Kept) -> Short {
+        let mut parts = Parts::of("v1 member");
+        parts.part(name.as_bytes());
+        let mut value = |value: Option<&Value<'_>>| match value {
+            Some(value) => canonical::hash_value(&mut parts, value),
+            None => parts.optional(None),
+        };
+        match name.strip_prefix("paymentData.") {
+            Some(inner) => value(payment_data(&self.body).and_then(|fields| present(fields, inner))),
+            None if name == UNKNOWN => {
+                let unknown: Vec<&str> = self.unknown_members().collect();
+                canonical::hash_members(&mut parts, &self.body, |member| unknown.contains(&&*member.name));
+            }
+            None if name == PAYMENT_DATA => {
+                let nothing = Object::default();
+                let fields = payment_data(&self.body).unwrap_or(&nothing);
+                return dropped(comparer, self.direction, fields, kept).unwrap_or_default();
+            }
+            None => value(present(&self.body, name)),
+        }
+        comparer.short(&parts)
+    }
+
+    /// Whether an earlier body that said nothing beside what v2 holds of it said the same in a member.
+    fn is_held(&self, comparer: &Comparer, name: &str, held: &Held<'_>, fields: &Object<'_>) -> bool {
+        let text = |object: &Object<'_>, name: &str| match present(object, name) {
+            Some(Value { node: Node::String(text), .. }) => Some(text.clone().into_owned()),
             _ => None,
         };
-        let own_ip = self.merchant_user_ip.as_ref().map(crate::domain::CustomerIp::as_str);
-        if own_ip != stored_ip && (!outer_ip_differs || present(own, USER_IP).is_some()) {
-            names.push(USER_IP.to_owned());
+        match name {
+            "amount" => self.amount == held.amount,
+            "currency" => *self.currency == *held.currency,
+            "shop_code" => self.shop_code.as_deref() == held.shop_code,
+            "callback_url" => self.callback_url.as_ref() == held.callback_url,
+            "merchant_user_id" => match (present(&self.body, name), held.user_id) {
+                (None, None) => true,
+                (Some(_), Some(id)) => text(&self.body, name).is_some_and(|text| text == id.to_string()),
+                _ => false,
+            },
+            USER_IP => self.outer_user_ip() == text(fields, USER_IP),
+            "card_number" => self.card_number.as_ref().map(AccountNumber::expose) == held.card_number,
+            PAYMENT_DATA => self.short(comparer, PAYMENT_DATA, held.kept) == Short::default(),
+            UNKNOWN => self.unknown_members().next().is_none(),
+            "paymentData.return_user_url" => {
+                self.direction == Direction::Payout || self.return_user_url.as_ref() == held.return_url
+            }
+            "paymentData.merchant_user_ip" => {
+                !matches!(self.user_ip_place(), UserIpPlace::PaymentData | UserIpPlace::Both)
+            }
+            _ => true,
         }
-        let all_known = *moved.kept == Kept::Everything && own_ip.is_none() && stored_ip.is_none();
-        let only_return_url_is_left = names.is_empty() && all_known && self.direction == Direction::Payin;
-        let other_return_url = self.return_user_url.is_some() && self.return_user_url.as_ref() != moved.return_url;
-        if other_return_url || only_return_url_is_left {
-            names.push(RETURN_URL.to_owned());
-        }
-        if names.is_empty() {
-            return vec![PAYMENT_DATA.to_owned()];
-        }
-        names.into_iter().map(|name| format!("{PAYMENT_DATA}.{name}")).collect()
     }
+
+    /// The customer's address outside of `paymentData`.
+    fn outer_user_ip(&self) -> Option<String> {
+        let outside = matches!(self.user_ip_place(), UserIpPlace::Body(_) | UserIpPlace::Both);
+        self.merchant_user_ip.as_ref().filter(|_| outside).map(|address| CustomerIp::as_str(address).to_owned())
+    }
+
+    /// Returns the members in which this body differs from an earlier one, in the order of [`MEMBERS`]. Those of
+    /// `paymentData` are named one by one, but for what a schema dropped.
+    #[must_use]
+    pub fn differing(&self, comparer: &Comparer, held: &Held<'_>) -> Vec<String> {
+        let fields = stored_object(held.fields);
+        let differs = |name: &&str| match held.members.get(number(name)) {
+            Some(earlier) => self.short(comparer, name, held.kept) != earlier,
+            None => !self.is_held(comparer, name, held, &fields),
+        };
+        let nothing = Object::default();
+        let own = payment_data(&self.body).unwrap_or(&nothing);
+        let moved = canonical::differing_names(own, &fields, |member| {
+            held.kept.keeps(&member.name) && member.name != USER_IP && !self.is_destination(&member.name)
+        });
+        let mut inner: Vec<String> = moved.into_iter().map(|name| format!("{PAYMENT_DATA}.{name}")).collect();
+        let places = ["paymentData.merchant_user_ip", "paymentData.return_user_url"];
+        inner.extend(places.into_iter().filter(|name| differs(name)).map(str::to_owned));
+        if inner.is_empty() && differs(&PAYMENT_DATA) {
+            inner.push(PAYMENT_DATA.to_owned());
+        }
+        let outer = MEMBERS.into_iter().filter(|name| *name != PAYMENT_DATA).filter(differs).map(str::to_owned);
+        let unknown = Some(UNKNOWN).filter(differs).map(str::to_owned);
+        outer.chain(inner).chain(unknown).collect()
+    }
+
+    /// Whether a member of `paymentData` says where the browser goes, and so does not move to `fields`.
+    fn is_destination(&self, name: &str) -> bool {
+        self.direction == Direction::Payin && name == RETURN_URL
+    }
+}
+
+/// Returns the number of `paymentData` in stored fingerprints, and the short hash of those of its members that a schema
+/// drops; `None` when it drops none.
+#[must_use]
+pub fn dropped_fields(
+    comparer: &Comparer,
+    direction: Direction,
+    fields: &Object<'_>,
+    kept: &Kept,
+) -> Option<(u8, Short)> {
+    Some((number(PAYMENT_DATA), dropped(comparer, direction, fields, kept)?))
+}
+
+fn dropped(comparer: &Comparer, direction: Direction, fields: &Object<'_>, kept: &Kept) -> Option<Short> {
+    let is_dropped = |member: &Member<'_>| {
+        let destination = direction == Direction::Payin && member.name == RETURN_URL;
+        !kept.keeps(&member.name) && member.name != USER_IP && !destination
+    };
+    fields.0.iter().any(is_dropped).then(|| {
+        let mut parts = Parts::of("v1 member");
+        parts.part(PAYMENT_DATA.as_bytes());
+        canonical::hash_members(&mut parts, fields, is_dropped);
+        comparer.short(&parts)
+    })
+}
+
+fn number(name: &str) -> u8 {
+    let place = NUMBERED.iter().position(|numbered| *numbered == name).unwrap_or(NUMBERED.len());
+    u8::try_from(place).unwrap_or(u8::MAX)
 }
 
 /// Whether there is anything in `paymentData`.
@@ -204,39 +263,46 @@ mod tests {
     fn hashes_stay_what_they_are() {
         let comparer = Comparer::new(&[3; 32]);
         let create = read_create(Direction::Payin, BODY.as_bytes()).unwrap();
-        assert_eq!(
-            u128::from_be_bytes(create.compared(&comparer).digest().0),
-            0xeb2e_88da_b8cf_98f5_e925_008e_650c_3e55
-        );
-        let shorts =
-            |members: V1Members| members.0.as_chunks().0.iter().map(|short| u32::from_be_bytes(*short)).collect();
-        let members: Vec<u32> = shorts(create.compared(&comparer).members(&comparer));
-        assert_eq!(
-            members,
-            [
-                0,
-                0x4073_91d3,
-                0xa544_7fdc,
-                0x1986_859f,
-                0x3139_776d,
-                0x4d1b_dc31,
-                0x1311_aa2c,
-                0x8334_bc85,
-                0x4c7c_a252,
-                0xb456_0431
-            ]
-        );
+        assert_eq!(u128::from_be_bytes(create.digest(&comparer).0), 0xeb2e_88da_b8cf_98f5_e925_008e_650c_3e55);
+        let callback_url = CallbackUrl::new("https://a.example/cb").unwrap();
+        let members = create.not_held(&comparer, Some(&callback_url));
+        let stored = NUMBERED.map(|name| members.get(number(name)).map(u32::from_be_bytes));
+        // The address, which stands in its other place, and what v1 does not know.
+        let (unknown, nowhere, inside) = (Some(0x46c6_540e), Some(0x1311_aa2c), Some(0x6b36_ecc8));
+        assert_eq!(stored, [None, None, None, None, None, None, nowhere, None, None, unknown, None, inside]);
     }
 
     #[test]
     fn what_differs_is_told() {
         let comparer = Comparer::new(&[3; 32]);
-        let read = |body: &'static str| read_create(Direction::Payin, body.as_bytes()).unwrap();
-        let first = read(BODY);
-        let other = BODY.replace("10.50", "10.51").replace("\"42\"", "43").replace("level\":3", "level\":4");
-        let other = read_create(Direction::Payin, other.as_bytes()).unwrap();
-        let earlier = first.compared(&comparer).members(&comparer);
-        assert_eq!(first.differing(&comparer, &earlier, None), [""; 0]);
-        assert_eq!(other.differing(&comparer, &earlier, None), ["amount", "merchant_user_id", "paymentData"]);
+        let first = read_create(Direction::Payin, BODY.as_bytes()).unwrap();
+        let callback_url = CallbackUrl::new("https://a.example/cb").unwrap();
+        let return_url = BrowserUrl::new("https://a.example/r").unwrap();
+        let held = Held {
+            amount: Amount::from_hundredths(1050).unwrap(),
+            currency: "EUR",
+            shop_code: None,
+            callback_url: Some(&callback_url),
+            user_id: Some(CustomerAccountId(42)),
+            card_number: None,
+            return_url: Some(&return_url),
+            fields: r#"{"merchant_user_ip":"::1","level":3,"ratio":0.250e3,"none":null,"yes":true}"#,
+            kept: &Kept::Everything,
+            members: &first.not_held(&comparer, Some(&callback_url)),
+        };
+        assert_eq!(first.differing(&comparer, &held), [""; 0]);
+        for (from, to, names) in [
+            ("10.50", "10.51", &["amount"][..]),
+            ("\"42\"", "42", &["merchant_user_id"]),
+            ("level\":3", "level\":4", &["paymentData.level"]),
+            ("::1", "::2", &["paymentData.merchant_user_ip"]),
+            ("[1.50,", "[2,", &["unknown fields"]),
+            ("a.example/r", "a.example/s", &["paymentData.return_user_url"]),
+        ] {
+            let body = BODY.replace(from, to);
+            let other = read_create(Direction::Payin, body.as_bytes()).unwrap();
+            assert_eq!(other.differing(&comparer, &held), names, "{from} -> {to}");
+            assert_ne!(other.digest(&comparer), first.digest(&comparer));
+        }
     }
 }

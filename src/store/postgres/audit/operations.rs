@@ -28,9 +28,9 @@ pub(in crate::store::postgres) const SLICE: &str = concat!(
          EXISTS (SELECT FROM provider_jobs j WHERE j.bucket = o.bucket AND j.transaction_id = o.transaction_id), \
          (SELECT p.sealed FROM preparations p WHERE p.bucket = o.bucket AND p.transaction_id = o.transaction_id), \
          o.counted_day IS NOT NULL, \
-         (o.lane IS NULL) = (o.v1_digest IS NULL) AND (o.lane IS NULL OR EXISTS (SELECT FROM lanes l \
+         o.lane IS NULL OR EXISTS (SELECT FROM lanes l \
          WHERE l.bucket = o.bucket AND l.merchant = o.merchant AND l.lane = o.lane AND l.direction = o.direction \
-         AND l.shop = o.shop AND l.currency = o.currency)), \
+         AND l.shop = o.shop AND l.currency = o.currency), \
          coalesce(o.finished_at <= (SELECT until FROM forgotten), false) \
          FROM slice o ORDER BY o.bucket, o.transaction_id"
     )

@@ -16,8 +16,8 @@ use crate::store::conformance::{
 use crate::store::postgres::tests::server;
 use crate::store::postgres::{PostgresStore, open};
 use crate::store::{
-    CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, Digest, Intent, Journal, Kept, News, Outbox,
-    Store, TryOutcome, V1Members, V1Part, V1Told,
+    CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, Intent, Journal, Kept, News, Outbox, Store,
+    TryOutcome, V1Told,
 };
 
 /// A store in a database of its own; `None` where PostgreSQL is not installed.
@@ -68,7 +68,7 @@ async fn operations(store: &PostgresStore) {
         store.settle(id, outcome, NOW).await.unwrap();
     }
     let mut paid = deposit("acme", "paid");
-    paid.v1 = Some(V1Part { digest: Digest([1; 16]), members: V1Members([0; 40]), told: V1Told::Directly });
+    paid.v1 = Some(V1Told::Directly);
     let paid = created(store, paid).await;
     let payer = Some(AccountNumber::new(PAYER).unwrap());
     store.settle(paid, Outcome::Success { payer }, NOW).await.unwrap();
@@ -76,7 +76,7 @@ async fn operations(store: &PostgresStore) {
 
 async fn announced(store: &PostgresStore) {
     let mut relayed = intent("acme", "announced");
-    relayed.v1.told = V1Told::Relayed(Some(CallbackUrl::new_allowing_http("https://acme.example/v1").unwrap()));
+    relayed.callback_url = Some(CallbackUrl::new_allowing_http("https://acme.example/v1").unwrap());
     for text in ["announced", "ready"] {
         let entry = intended(store, Intent { order_id: order(text), ..relayed.clone() }).await;
         store.relayed(entry.id, NOW).await.unwrap();
@@ -262,7 +262,7 @@ const TAMPERED: &[(&str, &str)] = &[
     ),
     ("DELETE FROM operations WHERE transaction_id = $taken", "has entries but does not exist"),
     ("UPDATE journal SET body = '\\x01' WHERE order_id = 'silent'", "the column body is not ours"),
-    ("UPDATE journal SET body = NULL WHERE order_id = 'doubted'", "the column body is not ours"),
+    ("UPDATE journal SET body = '' WHERE order_id = 'doubted'", "the column body is not ours"),
     ("UPDATE journal SET body = '\\x01' WHERE order_id = 'answered'", "the column body is not ours"),
     (
         "UPDATE journal SET body = (SELECT body FROM journal WHERE order_id = 'silent') WHERE order_id = 'doubted'",
@@ -278,8 +278,8 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE journal SET status = 1 WHERE order_id = 'doubted'", "the column status is not ours"),
     ("UPDATE journal SET state = 2 WHERE order_id = 'silent'", "the column transaction_id is not ours"),
     ("UPDATE journal SET state = 3 WHERE order_id = 'silent'", "the column state is not ours"),
-    ("UPDATE journal SET v1_digest = '\\x00' WHERE order_id = 'silent'", "a column is not ours"),
-    ("UPDATE journal SET order_id = 'other' WHERE order_id = 'answered'", "its order key is not the one"),
+    ("UPDATE journal SET digest = '\\x00' WHERE order_id = 'silent'", "a column is not ours"),
+    ("UPDATE journal SET order_id = 'other' WHERE order_id = 'answered'", "the column body is not ours"),
     ("UPDATE journal SET bucket = 1 WHERE order_id = 'answered'", "its bucket is not the one of its merchant"),
     ("UPDATE journal SET entry = entry + 4096 WHERE order_id = 'second'", "its bucket is not the one of its merchant"),
     (

@@ -10,9 +10,9 @@ use crate::store::rows::entry::EntryRow;
 macro_rules! entry {
     ($rest:literal) => {
         concat!(
-            "SELECT j.entry, j.direction, j.state, j.status, j.created_at, j.amount, j.v1_digest, j.currency, j.merchant, \
+            "SELECT j.entry, j.direction, j.state, j.status, j.created_at, j.amount, j.digest, j.currency, j.merchant, \
              j.order_id, j.api_key, j.shop, j.v1_callback_url, j.transaction_id, j.redirect_url, j.account, j.body, \
-             j.v1_members, j.doubted_at ",
+             j.doubted_at ",
             $rest
         )
     };
@@ -26,7 +26,7 @@ pub(in crate::store::postgres) const BY_ID: &str = entry!("FROM journal j WHERE 
 pub(in crate::store::postgres) const BY_ORDER: &str = entry!("FROM journal j WHERE j.bucket = $1 AND j.order_key = $2");
 
 /// The number of columns that [`read`] takes.
-pub(in crate::store::postgres) const COLUMNS: usize = 19;
+pub(in crate::store::postgres) const COLUMNS: usize = 18;
 
 /// Reads the columns of an entry, which are the first of the row.
 ///
@@ -40,7 +40,7 @@ pub(in crate::store::postgres) fn read(row: &Row) -> Result<EntryRow, Fault> {
         status: small(row, 3)?,
         created_at: get(row, 4)?,
         amount: get(row, 5)?,
-        v1_digest: bytes(row, 6)?,
+        digest: bytes(row, 6)?,
         currency: get(row, 7)?,
         merchant: get(row, 8)?,
         order_id: get(row, 9)?,
@@ -51,7 +51,6 @@ pub(in crate::store::postgres) fn read(row: &Row) -> Result<EntryRow, Fault> {
         redirect_url: get(row, 14)?,
         account: get(row, 15)?,
         body: get(row, 16)?,
-        v1_members: bytes(row, 17)?,
-        doubted_at: get(row, 18)?,
+        doubted_at: get(row, 17)?,
     })
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::domain::{CallbackUrl, Status};
 use crate::store::conformance::{DOUBTED_AT, NOW, audited, engine_answer, heard, intended, intent};
 use crate::store::postgres::audit::tests::{node_of, opened};
-use crate::store::{CallbackSubject, Outbox, Progress, Relayed, V1Told};
+use crate::store::{CallbackSubject, Outbox, Progress, Relayed};
 
 const ROUNDS: u64 = 20;
 
@@ -63,7 +63,7 @@ async fn what_is_announced_is_not_withdrawn_on_another_node() {
     for round in 0..ROUNDS {
         let mut announced = intent("acme", &round.to_string());
         let url = CallbackUrl::new_allowing_http("https://acme.example/v1").unwrap();
-        announced.v1.told = V1Told::Relayed(Some(url));
+        announced.callback_url = Some(url);
         let entry = intended(&one, announced).await;
         let (withdrawn, relayed) = tokio::join!(one.withdraw(entry.id, None), other.relayed(entry.id, NOW));
         match (withdrawn.unwrap(), relayed.unwrap()) {
@@ -78,7 +78,7 @@ async fn what_is_announced_is_not_withdrawn_on_another_node() {
 async fn what_was_announced_is_handed_over() {
     let Some((_database, store)) = opened() else { return };
     let mut announced = intent("acme", "order");
-    announced.v1.told = V1Told::Relayed(Some(CallbackUrl::new_allowing_http("https://acme.example/v1").unwrap()));
+    announced.callback_url = Some(CallbackUrl::new_allowing_http("https://acme.example/v1").unwrap());
     let late = intended(&store, announced.clone()).await;
     assert!(store.withdraw(late.id, None).await.unwrap());
     let newer = intended(&store, announced).await;
@@ -106,7 +106,7 @@ async fn a_tampered_entry_is_corrupt_and_does_not_stop_the_others() {
     for number in 0..5 {
         open.push(intended(&store, intent("acme", &number.to_string())).await);
     }
-    for (number, column) in [(0, "body"), (1, "v1_digest"), (3, "body")] {
+    for (number, column) in [(0, "body"), (1, "digest"), (3, "body")] {
         database.sql(&format!("UPDATE journal SET {column} = '\\x01' WHERE order_id = '{number}'"));
     }
     let intent = &open[0].intent;

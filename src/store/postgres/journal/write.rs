@@ -14,10 +14,10 @@ use crate::store::{Digest, EngineAnswer, EntryId};
 macro_rules! insert {
     ($condition:literal) => {
         concat!(
-            "INSERT INTO journal (entry, created_at, amount, bucket, direction, state, status, order_key, v1_digest, \
-             v1_members, currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
-             SELECT $1::bigint, $2::bigint, $3::bigint, $4::smallint, $5::smallint, 0, 0, $6::bytea, $7::bytea, $8::bytea, \
-             $9::text, $10::text, $11::text, $12::text, $13::text, $14::text, $15::bytea",
+            "INSERT INTO journal (entry, created_at, amount, bucket, direction, state, status, order_key, digest, \
+             currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
+             SELECT $1::bigint, $2::bigint, $3::bigint, $4::smallint, $5::smallint, 0, 0, $6::bytea, $7::bytea, \
+             $8::text, $9::text, $10::text, $11::text, $12::text, $13::text, $14::bytea",
             $condition,
             " ON CONFLICT DO NOTHING"
         )
@@ -47,28 +47,27 @@ pub(super) async fn entry_unless_reserved(
 
 async fn insert(client: &impl GenericClient, statement: &str, new: &NewEntry, id: EntryId) -> Result<bool, Fault> {
     let (intent, Digest(order_key)) = (&new.intent, &new.order_key);
-    let parameters: [&(dyn ToSql + Sync); 15] = [
+    let parameters: [&(dyn ToSql + Sync); 14] = [
         &id.0,
         &intent.created_at.0,
         &intent.amount.hundredths().cast_signed(),
         &bucket_in_number(id.0),
         &narrow(direction_number(intent.direction)),
         &&order_key[..],
-        &&intent.v1.digest.0[..],
-        &&intent.v1.members.0[..],
+        &&intent.digest.0[..],
         &intent.currency.as_str(),
         &intent.merchant.as_str(),
         &intent.order_id.as_str(),
         &&*intent.api_key,
         &intent.shop.as_deref().unwrap_or_default(),
-        &intent.v1.told.relayed_to().map(CallbackUrl::as_str),
+        &intent.callback_url.as_ref().map(CallbackUrl::as_str),
         &new.body,
     ];
     let statement = client.prepare_cached(statement).await?;
     Ok(client.execute(&statement, &parameters).await? == 1)
 }
 
-/// Writes the answer into an entry and removes its body.
+/// Writes the answer into an entry.
 pub(super) async fn complete(transaction: &Transaction<'_>, id: EntryId, answer: &EngineAnswer) -> Result<(), Fault> {
     let redirect_url = answer.redirect_url.as_ref().map(RedirectUrl::expose);
     let statement = transaction.prepare_cached(COMPLETE).await?;
@@ -76,8 +75,8 @@ pub(super) async fn complete(transaction: &Transaction<'_>, id: EntryId, answer:
     Ok(())
 }
 
-const COMPLETE: &str = "UPDATE journal SET state = 2, transaction_id = $3, redirect_url = $4, doubted_at = NULL, \
-    body = NULL WHERE bucket = $1 AND entry = $2";
+const COMPLETE: &str = "UPDATE journal SET state = 2, transaction_id = $3, redirect_url = $4, doubted_at = NULL \
+    WHERE bucket = $1 AND entry = $2";
 
 /// Removes an entry that is locked.
 pub(super) async fn remove(transaction: &Transaction<'_>, id: EntryId) -> Result<(), Fault> {

@@ -9,8 +9,8 @@ fn fill(place: &Place) {
     drop(place.open_node());
     place.0.sql(
         "INSERT INTO operations (transaction_id, created_at, amount, bucket, direction, status, provider, relayed, \
-         order_key, digest, v1_digest, lane, currency, merchant, order_id, api_key, shop, callback_url, fields) \
-         SELECT n, n, 1050, n % 7, n % 2, n % 3, 0, false, decode(md5(n::text), 'hex'), '', '', n % 70, 'EUR', \
+         order_key, digest, lane, currency, merchant, order_id, api_key, shop, callback_url, fields) \
+         SELECT n, n, 1050, n % 7, n % 2, n % 3, 0, false, decode(md5(n::text), 'hex'), '', n % 70, 'EUR', \
          'merchant-' || n % 7, n, 'key', 'shop-' || n % 5, '', '' FROM generate_series(1, 20000) AS n; \
          INSERT INTO provider_jobs SELECT transaction_id, created_at, 0, bucket, false, shop FROM operations; \
          ANALYZE operations, provider_jobs",

@@ -13,8 +13,7 @@ use crate::store::{Digest, EngineAnswer, EntryId, Intent};
 impl NewEntry {
     /// Writes the entry under a new number, without an answer.
     pub(in crate::store::sqlite) fn insert(&self, connection: &Connection) -> rusqlite::Result<EntryId> {
-        let Intent { merchant, direction, order_id, api_key, amount, currency, shop, v1, created_at, .. } =
-            &self.intent;
+        let Intent { merchant, direction, order_id, api_key, amount, currency, shop, created_at, .. } = &self.intent;
         connection.prepare_cached(INSERT)?.execute(named_params! {
             ":order_key": self.order_key.0,
             ":direction": direction_number(*direction),
@@ -22,20 +21,19 @@ impl NewEntry {
             ":status": status_number(Status::Pending),
             ":created_at": created_at.0,
             ":amount": amount.hundredths().cast_signed(),
-            ":v1_digest": v1.digest.0,
-            ":v1_members": v1.members.0,
+            ":digest": self.intent.digest.0,
             ":currency": currency.as_str(),
             ":merchant": merchant.as_str(),
             ":order_id": order_id.as_str(),
             ":api_key": api_key,
             ":shop": shop.as_deref().unwrap_or_default(),
-            ":v1_callback_url": v1.told.relayed_to().map(CallbackUrl::as_str),
+            ":v1_callback_url": self.intent.callback_url.as_ref().map(CallbackUrl::as_str),
             ":body": self.body,
         })?;
         Ok(EntryId(connection.last_insert_rowid()))
     }
 
-    /// Writes the answer into the entry, whose number is this, and removes its body.
+    /// Writes the answer into the entry, whose number is this.
     pub(in crate::store::sqlite) fn complete(
         &self,
         connection: &Connection,
@@ -53,20 +51,20 @@ impl NewEntry {
     }
 }
 
-const INSERT: &str = "INSERT INTO journal (order_key, direction, state, status, created_at, amount, v1_digest, \
-    v1_members, currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
-    VALUES (:order_key, :direction, :state, :status, :created_at, :amount, :v1_digest, :v1_members, \
+const INSERT: &str = "INSERT INTO journal (order_key, direction, state, status, created_at, amount, digest, \
+    currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
+    VALUES (:order_key, :direction, :state, :status, :created_at, :amount, :digest, \
     :currency, :merchant, :order_id, :api_key, :shop, :v1_callback_url, :body)";
 
 const COMPLETE: &str = "UPDATE journal SET state = :state, place = :place, transaction_id = :transaction_id, \
-    redirect_url = :redirect_url, doubted_at = NULL, body = NULL WHERE entry = :entry";
+    redirect_url = :redirect_url, doubted_at = NULL WHERE entry = :entry";
 
 /// The order is [`EntryRow::read`]'s.
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "SELECT entry, direction, state, status, created_at, amount, v1_digest, currency, merchant, order_id, \
-             api_key, shop, v1_callback_url, transaction_id, redirect_url, account, body, v1_members, doubted_at FROM journal ",
+            "SELECT entry, direction, state, status, created_at, amount, digest, currency, merchant, order_id, \
+             api_key, shop, v1_callback_url, transaction_id, redirect_url, account, body, doubted_at FROM journal ",
             $rest
         )
     };
@@ -112,7 +110,7 @@ impl EntryRow {
             status: row.get(3)?,
             created_at: row.get(4)?,
             amount: row.get(5)?,
-            v1_digest: row.get(6)?,
+            digest: row.get(6)?,
             currency: row.get(7)?,
             merchant: row.get(8)?,
             order_id: row.get(9)?,
@@ -123,8 +121,7 @@ impl EntryRow {
             redirect_url: row.get(14)?,
             account: row.get(15)?,
             body: row.get(16)?,
-            v1_members: row.get(17)?,
-            doubted_at: row.get(18)?,
+            doubted_at: row.get(17)?,
         })
     }
 }

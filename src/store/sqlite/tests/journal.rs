@@ -55,7 +55,7 @@ async fn nothing_sealed_of_the_journal_is_found_in_any_file() {
 /// SQL on the rows of [`fill`], and what the audit says then.
 const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE journal SET body = x'01' WHERE order_id = 'open'", "the column body is not ours"),
-    ("UPDATE journal SET body = NULL WHERE order_id = 'doubted'", "the column body is not ours"),
+    ("UPDATE journal SET body = x'' WHERE order_id = 'doubted'", "the column body is not ours"),
     ("UPDATE journal SET body = x'01' WHERE order_id = 'answered'", "the column body is not ours"),
     (
         "UPDATE journal SET body = (SELECT body FROM journal WHERE order_id = 'open') WHERE order_id = 'doubted'",
@@ -75,9 +75,9 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE journal SET state = 3 WHERE order_id = 'open'", "the column state is not ours"),
     ("UPDATE journal SET status = 9 WHERE order_id = 'answered'", "the column status is not ours"),
     ("UPDATE journal SET direction = 2 WHERE order_id = 'answered'", "the column direction is not ours"),
-    ("UPDATE journal SET v1_digest = x'00' WHERE order_id = 'open'", "a column is not ours"),
-    ("UPDATE journal SET order_id = 'other' WHERE order_id = 'answered'", "its order key is not the one"),
-    ("UPDATE journal SET merchant = 'bolt' WHERE order_id = 'answered'", "its order key is not the one"),
+    ("UPDATE journal SET digest = x'00' WHERE order_id = 'open'", "a column is not ours"),
+    ("UPDATE journal SET order_id = 'other' WHERE order_id = 'answered'", "the column body is not ours"),
+    ("UPDATE journal SET merchant = 'bolt' WHERE order_id = 'answered'", "the column body is not ours"),
     ("INSERT INTO reserved_ids SELECT order_key, 0 FROM journal WHERE order_id = 'open'", "is reserved for v1 as well"),
     (
         "UPDATE journal SET order_key = (SELECT order_key FROM operations) WHERE order_id = 'answered'",

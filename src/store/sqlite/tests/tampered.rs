@@ -8,7 +8,7 @@ use crate::domain::{CallbackUrl, CustomerAccountId, UnixDay};
 use crate::store::conformance::{audited, intended, intent};
 use crate::store::{
     AuditProgress, CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, Intent, News, Outbox,
-    TryOutcome, V1Told,
+    TryOutcome,
 };
 
 /// One operation of each kind, named in SQL by its `order_id`.
@@ -36,7 +36,7 @@ async fn fill(store: &SqliteStore) {
         .map(|(code, amount)| (Currency::new(code).unwrap(), Amount::from_hundredths(amount).unwrap()));
     let address = |url: &str| Some(CallbackUrl::new_allowing_http(url).unwrap());
     let mut relayed = intent("acme", "announced");
-    relayed.v1.told = V1Told::Relayed(address("https://acme.example/v1"));
+    relayed.callback_url = address("https://acme.example/v1");
     for text in ["announced", "ready"] {
         let entry = intended(store, Intent { order_id: order(text), ..relayed.clone() }).await;
         store.relayed(entry.id, NOW).await.unwrap();
