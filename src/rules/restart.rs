@@ -1,7 +1,7 @@
 //! What only a restart changes (contract section 2, end of `gateway.toml`): which keys differ from those that the process
 //! runs with, and how these stay in force.
 
-use super::{EngineRules, Gateway, RemoteEngine, Secret, Secrets, StoreKeys};
+use super::{EngineRules, Gateway, Secret, Secrets, StoreKeys};
 
 /// Whether a key is the same in two sets.
 type Same = fn(&Gateway, &Gateway) -> bool;
@@ -19,8 +19,10 @@ const KEYS: [(&str, Same); 16] = [
     ("store.connections", |running, new| running.store.connections == new.store.connections),
     ("store.keys", |running, new| same_store_keys(&running.store.keys, &new.store.keys)),
     ("engine.url", |running, new| running.engine.to_string() == new.engine.to_string()),
-    ("engine.trust", |running, new| same_of_remote(running, new, |engine| &engine.trust)),
-    ("engine.timeout", |running, new| same_of_remote(running, new, |engine| &engine.timeout)),
+    ("engine.trust", |running, new| {
+        running.engine_trust == new.engine_trust && same_trust(&running.engine, &new.engine)
+    }),
+    ("engine.timeout", |running, new| running.engine_timeout == new.engine_timeout),
     ("engine.callback_signature", |running, new| running.callback_signature == new.callback_signature),
     ("clients.proxy_protocol", |running, new| running.clients.proxy_protocol == new.clients.proxy_protocol),
     ("clients.trusted_proxies", |running, new| running.clients.trusted_proxies == new.clients.trusted_proxies),
@@ -48,6 +50,8 @@ pub(super) fn keep_running(new: &mut Gateway, running: &Gateway) {
     new.admin_hosts.clone_from(&running.admin_hosts);
     new.store = running.store.clone();
     new.engine = running.engine.clone();
+    new.engine_trust.clone_from(&running.engine_trust);
+    new.engine_timeout = running.engine_timeout;
     new.callback_signature.clone_from(&running.callback_signature);
     new.clients = running.clients.clone();
 }
@@ -62,10 +66,10 @@ fn same_store_keys(running: &StoreKeys, new: &StoreKeys) -> bool {
     running.create_at == new.create_at && (running.keys.is_empty() || bytes(running) == bytes(new))
 }
 
-/// Whether two remote engines have the same value; the embedded one has no use for it.
-fn same_of_remote<T: PartialEq>(running: &Gateway, new: &Gateway, value: fn(&RemoteEngine) -> &T) -> bool {
-    match (&running.engine, &new.engine) {
-        (EngineRules::Remote(running), EngineRules::Remote(new)) => value(running) == value(new),
+/// Whether the certificates in the files that `engine.trust` names are the same; only a remote engine has them read.
+fn same_trust(running: &EngineRules, new: &EngineRules) -> bool {
+    match (running, new) {
+        (EngineRules::Remote(running), EngineRules::Remote(new)) => running.trust == new.trust,
         _ => true,
     }
 }

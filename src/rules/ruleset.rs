@@ -103,6 +103,10 @@ pub struct Gateway {
     pub store: StoreRules,
     /// `[engine]`.
     pub engine: EngineRules,
+    /// `[engine] trust`, whether this engine has a use for it or not, so that a change can be told.
+    pub engine_trust: Vec<PathBuf>,
+    /// `[engine] timeout`, likewise.
+    pub engine_timeout: Duration,
     /// `[engine] callback_signature`.
     pub callback_signature: CallbackSignature,
     /// `[pages]`.

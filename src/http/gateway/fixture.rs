@@ -665,6 +665,8 @@ fn gateway_rules() -> GatewayRules {
             keys: StoreKeys { create_at: None, keys: Vec::new() },
         },
         engine: EngineRules::Embedded,
+        engine_trust: Vec::new(),
+        engine_timeout: Duration::from_secs(10),
         callback_signature: CallbackSignature::default(),
         pages: PageRules {
             language: "en".into(),

@@ -268,6 +268,8 @@ impl Context<'_> {
         let server = self.server(here, &raw.server);
         let gateway = Gateway {
             engine: self.engine(here, &raw.engine, &server, made),
+            engine_trust: raw.engine.trust.values().map(|path| here.relative(path)).collect(),
+            engine_timeout: raw.engine.timeout.0,
             callback_signature: self.callback_signature(here, &raw.engine.callback_signature),
             server,
             tls,

@@ -271,15 +271,11 @@ impl Context<'_> {
 
     fn unique_key(&mut self, here: Here<'_>, key: &Spanned<Visible<255>>, seen: &mut SeenKeys) -> Option<Box<str>> {
         let text = key.get_ref().0.clone();
-        if let Some((file, span)) = seen.get(&text) {
-            let (path, (line, column)) =
-                (self.findings.path(*file).display(), self.findings.position(*file, span.start));
-            let message = format!("the API key is taken: it was first used at {path}:{line}:{column}");
-            self.problem(here, key.span(), message);
-            return None;
-        }
-        seen.insert(text.clone(), (here.file, key.span()));
-        Some(text)
+        let Some((file, span)) = seen.insert(text.clone(), (here.file, key.span())) else { return Some(text) };
+        let (path, (line, column)) = (self.findings.path(file).display(), self.findings.position(file, span.start));
+        let message = format!("the API key is taken: it is used at {path}:{line}:{column}");
+        self.problem(here, key.span(), message);
+        None
     }
 
     /// A limiter, with what was used of it where the key had the same quota before.

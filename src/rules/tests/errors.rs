@@ -140,7 +140,7 @@ fn in_merchants() {
     merchant(&format!("{key}allowed_ips = [\"1.2.3.4/24\"]"), "4:16", "`api_keys[0].allowed_ips[0]` has address bits");
     merchant(&format!("{key}allowed_ips = [\"fe80::1%1\"]"), "4:16", "must be an address or a network");
     merchant(&format!("{key}rate_limit = {{ per_second = 0 }}"), "4:29", "from 1 to 1000000");
-    merchant(&format!("{key}{key}"), "5:7", "it was first used at ");
+    merchant(&format!("{key}{key}"), "5:7", "it is used at ");
     merchant("[v1]\ndialect = \"v2\"", "2:11", "there is no dialect `v2` (did you mean `v1`?)");
     merchant("[v1]\nmode = \"legacy\"", "2:8", "\"legacy\" is not supported by this version");
     merchant("[v1]\nmode = \"shadow\"", "2:8", "\"shadow\" is not supported by this version");

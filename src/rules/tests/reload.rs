@@ -109,7 +109,7 @@ fn every_key_that_needs_a_restart_has_its_name() {
         (&format!("[admin]\ntoken = [\"other\", \"{secret}\"]"), &["admin.token"]),
         ("[store]\nkeys = [\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"]", &["store.keys"]),
         ("[engine]\nurl = \"https://v2.example\"", &["engine.url"]),
-        ("[engine]\ntimeout = \"7s\"", &[]),
+        ("[engine]\ntimeout = \"7s\"", &["engine.timeout"]),
         ("[engine]\ncallback_signature = { header = \"X-Other\" }", &["engine.callback_signature"]),
         ("[clients]\ntrusted_proxies = [\"10.0.0.0/8\"]", &["clients.trusted_proxies"]),
         (

@@ -123,7 +123,7 @@ fn ends_are_known() {
     assert_eq!((problem.place.start, problem.place.end), ((2, 7), (2, 10)));
     assert_eq!(problem.place.line_text(), Some("key = ***"));
     assert!(
-        problem.message.contains("first used at ") && problem.message.ends_with("merchants/m.toml:2:7"),
+        problem.message.contains("it is used at ") && problem.message.ends_with("merchants/m.toml:2:7"),
         "{problem}"
     );
 }
