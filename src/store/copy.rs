@@ -19,7 +19,6 @@ use std::path::PathBuf;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _};
 
-use super::rows::{direction_of, lane};
 use super::vault::{Column as Sealed, Place, Vault};
 use super::{EntryId, OpenError, StoreError};
 use crate::domain::{Bucket, MerchantId, TransactionId, UnixMillis};
@@ -164,17 +163,6 @@ impl<'a> Finisher<'a> {
             row[account] = Value::Blob(opened.map_err(|_| CopyError::Differs { table: table.name })?);
         }
         Ok(row)
-    }
-
-    /// The number of a lane: of a merchant, direction, shop and currency.
-    fn lane(&self, [merchant, direction, shop, currency]: [&Value; 4]) -> Result<i64, Misfit> {
-        let (Value::Text(merchant), Value::Integer(direction), Value::Text(shop), Value::Text(currency)) =
-            (merchant, direction, shop, currency)
-        else {
-            return Err(Misfit::NotOurs);
-        };
-        let direction = direction_of(*direction).ok_or(Misfit::NotOurs)?;
-        Ok(lane::of(self.vault.comparer(), [merchant, direction.as_str(), shop, currency]))
     }
 
     /// The bucket of a merchant.

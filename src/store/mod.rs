@@ -142,10 +142,10 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
     /// A merchant's balances, by currency, sorted; currencies without any entry are absent.
     fn balances<'a>(&'a self, merchant: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>>;
 
-    /// A page of a merchant's operations that were made through v1, newest first, all of one moment. It reads the rows of
-    /// the page, and else one index alone: whatever the filters, it costs nothing that the list is long, and a deep page
-    /// costs a pass over the index's entries that are left out (at most the list's), away from the threads that serve.
-    /// Too many deep pages at once are answered [`StoreError::Unavailable`].
+    /// A page of a merchant's operations that were made through v1, newest first, all of one moment. It is read along one
+    /// index, which holds all that its filters ask, and then its rows; entries that are left out cost some 0.1 us each. Two
+    /// lists are read at once, away from the threads that serve; one that takes over two seconds, or waits as long for its
+    /// turn, is answered [`StoreError::Unavailable`].
     ///
     /// Times are those that the `transaction_id`s tell (see [`TransactionId::first_of`]): to the millisecond `created_at`.
     fn history(&self, query: HistoryQuery) -> Answer<'_, Page<Operation>>;

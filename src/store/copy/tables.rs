@@ -8,9 +8,6 @@ use super::{Finisher, Misfit, Table};
 /// Where the journal's account stands among its columns.
 pub(super) const JOURNAL_ACCOUNT: usize = 18;
 
-/// Where an operation's lane stands.
-const LANE: usize = 30;
-
 pub(in crate::store) const TABLES: &[Table] = &[
     Table {
         name: "kept_names",
@@ -19,22 +16,6 @@ pub(in crate::store) const TABLES: &[Table] = &[
         select: "id, names",
         from: "kept_names ORDER BY id",
         finish: as_it_is,
-    },
-    Table {
-        name: "lanes",
-        columns: &[
-            ("bucket", Small),
-            ("merchant", Text),
-            ("lane", Big),
-            ("direction", Small),
-            ("shop", Text),
-            ("currency", Text),
-        ],
-        key: 3,
-        select: "merchant, merchant, 0, direction, shop, currency",
-        from: "(SELECT DISTINCT merchant, direction, shop, currency FROM operations WHERE from_v1 = 1) \
-            ORDER BY merchant, direction, shop, currency",
-        finish: lane,
     },
     Table {
         name: "operations",
@@ -50,6 +31,7 @@ pub(in crate::store) const TABLES: &[Table] = &[
             ("direction", Small),
             ("status", Small),
             ("provider", Small),
+            ("from_v1", Bool),
             ("relayed", Bool),
             ("order_key", Bytes),
             ("digest", Bytes),
@@ -69,15 +51,14 @@ pub(in crate::store) const TABLES: &[Table] = &[
             ("account", Bytes),
             ("payer", Bytes),
             ("fields", Bytes),
-            ("lane", Big),
         ],
         key: 2,
         select: "merchant, transaction_id, created_at, finished_at, amount, customer_account_id, kept, counted_day, \
-            direction, status, provider, relayed, order_key, digest, currency, merchant, order_id, \
+            direction, status, provider, from_v1, relayed, order_key, digest, currency, merchant, order_id, \
             api_key, shop, method, payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, \
-            redirect_url, account, payer, fields, from_v1",
+            redirect_url, account, payer, fields",
         from: "operations ORDER BY transaction_id",
-        finish: operation,
+        finish: of_a_merchant,
     },
     Table {
         name: "entries",
@@ -267,23 +248,6 @@ fn as_it_is(_: &mut Finisher<'_>, _: &mut [Value]) -> Result<(), Misfit> {
 fn of_a_merchant(finisher: &mut Finisher<'_>, row: &mut [Value]) -> Result<(), Misfit> {
     let Some(Value::Text(merchant)) = row.first() else { return Err(Misfit::NotOurs) };
     row[0] = Value::Integer(finisher.bucket(merchant)?);
-    Ok(())
-}
-
-fn lane(finisher: &mut Finisher<'_>, row: &mut [Value]) -> Result<(), Misfit> {
-    of_a_merchant(finisher, row)?;
-    row[2] = Value::Integer(finisher.lane([&row[1], &row[3], &row[4], &row[5]])?);
-    Ok(())
-}
-
-/// What was made from v1 gets the number of its lane.
-fn operation(finisher: &mut Finisher<'_>, row: &mut [Value]) -> Result<(), Misfit> {
-    of_a_merchant(finisher, row)?;
-    let [direction, currency, merchant, shop] = [8, 14, 15, 18].map(|at| &row[at]);
-    row[LANE] = match row[LANE] {
-        Value::Integer(0) => Value::Null,
-        _ => Value::Integer(finisher.lane([merchant, direction, shop, currency])?),
-    };
     Ok(())
 }
 

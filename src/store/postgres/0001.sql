@@ -13,17 +13,6 @@ CREATE TABLE kept_names (
   names text NOT NULL                         -- JSON array, sorted
 );
 
--- What merchants have v1 operations of, each stored once: a status of it is a lane of their history.
-CREATE TABLE lanes (
-  lane      bigint NOT NULL,                  -- from the keyed hash of the other columns
-  bucket    smallint NOT NULL,
-  direction smallint NOT NULL,
-  merchant  text COLLATE "C" NOT NULL,
-  shop      text COLLATE "C" NOT NULL,
-  currency  text COLLATE "C" NOT NULL,
-  PRIMARY KEY (bucket, merchant, lane)
-);
-
 -- A store that is the unfinished copy of another one: its tables, and how many rows each has by now. No gateway serves it.
 -- Empty else.
 CREATE TABLE copying (
@@ -45,12 +34,12 @@ CREATE TABLE operations (
   amount              bigint NOT NULL,
   customer_account_id bigint,
   kept                bigint,                 -- kept_names.id; NULL: there was no schema
-  lane                bigint,                 -- lanes.lane; NULL: not made from v1
   counted_day         integer,                -- the day under which it counts in daily_usage; NULL: it does not
   bucket              smallint NOT NULL,
   direction           smallint NOT NULL,      -- 0 payin, 1 payout
   status              smallint NOT NULL,      -- 0 PENDING, 1 SUCCESS, 2 FAILED
   provider            smallint NOT NULL,      -- 0 sandbox, 1 http
+  from_v1             boolean NOT NULL,       -- whether it was translated from v1
   relayed             boolean NOT NULL,       -- whether the relay tells the merchant, at v1_callback_url
   order_key           bytea NOT NULL,         -- keyed hash of merchant, direction and order_id, 16 bytes
   digest              bytea NOT NULL,         -- keyed hash of the canonical request, or of the v1 body that it came from, 16 bytes
@@ -81,12 +70,12 @@ CREATE TYPE new_operation AS (
   amount bigint,
   customer_account_id bigint,
   kept bigint,
-  lane bigint,
   counted_day integer,
   bucket smallint,
   direction smallint,
   status smallint,
   provider smallint,
+  from_v1 boolean,
   relayed boolean,
   order_key bytea,
   digest bytea,
@@ -111,9 +100,9 @@ CREATE TYPE new_operation AS (
 -- An order exists once. The key stands for (merchant, direction, order_id).
 CREATE UNIQUE INDEX operations_by_order ON operations (bucket, order_key);
 
--- A merchant's v1 history in lanes, each in the order of its last column. Numbers alone: of all indexes, this one would
--- cost a create the most.
-CREATE INDEX operations_by_v1 ON operations (bucket, status, lane, transaction_id) WHERE lane IS NOT NULL;
+-- A merchant's v1 list, newest last. It holds all that the list is filtered by: entries that are left out cost no look at
+-- their rows, once they were vacuumed. Native operations are not in it.
+CREATE INDEX operations_by_v1 ON operations (bucket, merchant, transaction_id, direction, shop, currency, status) WHERE from_v1;
 
 -- The double-entry ledger: two rows a posting, which sum to zero. Its key makes a second posting of a kind for the same
 -- operation impossible.
@@ -224,7 +213,7 @@ CREATE TABLE journal (
 CREATE UNIQUE INDEX journal_by_order ON journal (bucket, order_key);
 CREATE INDEX journal_by_transaction ON journal (transaction_id) WHERE transaction_id IS NOT NULL;
 CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
-CREATE INDEX journal_by_v1 ON journal (bucket, merchant, direction, shop, currency, status, created_at, entry)
+CREATE INDEX journal_by_v1 ON journal (bucket, merchant, created_at, entry, direction, shop, currency, status)
   WHERE state = 2;
 
 -- The outbox: what merchants must be told, queued with the result. Rows leave for callbacks_told when they are delivered or

@@ -7,7 +7,6 @@ use tokio_postgres::error::SqlState;
 
 use super::fault::Fault;
 use super::given::Given;
-use super::lanes::{self, Lane};
 use super::row;
 use crate::domain::{Direction, State, UnixDay};
 use crate::store::rows::kept::KeptList;
@@ -17,8 +16,8 @@ use crate::store::{Digest, Draft};
 /// The columns of an operation, in the order of [`Given::columns`].
 macro_rules! columns {
     () => {
-        "transaction_id, created_at, finished_at, amount, customer_account_id, kept, lane, counted_day, bucket, \
-             direction, status, provider, relayed, order_key, digest, currency, merchant, \
+        "transaction_id, created_at, finished_at, amount, customer_account_id, kept, counted_day, bucket, \
+             direction, status, provider, from_v1, relayed, order_key, digest, currency, merchant, \
              order_id, api_key, shop, method, payment_method, callback_url, v1_callback_url, success_url, \
              pending_url, fail_url, redirect_url, account, payer, fields"
     };
@@ -98,7 +97,6 @@ const ALONE: &str = concat!(stored!("transaction_id"), " SELECT transaction_id F
 /// A new operation, on its way into the store.
 pub(super) struct New {
     pub(super) row: NewRow,
-    pub(super) lane: Option<Lane>,
 }
 
 impl New {
@@ -169,9 +167,6 @@ pub(super) async fn alone(
 pub(super) async fn named(client: &impl GenericClient, new: &New) -> Result<(), Fault> {
     if let Some(list) = &new.row.kept {
         keep_list(client, list).await?;
-    }
-    if let Some(lane) = new.lane {
-        lanes::keep(client, lane, &new.draft().operation).await?;
     }
     Ok(())
 }

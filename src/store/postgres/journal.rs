@@ -7,7 +7,6 @@
 pub(super) mod entry_row;
 mod moves;
 mod numbers;
-pub(super) mod passed;
 mod reads;
 #[cfg(test)]
 mod tests;
@@ -18,8 +17,7 @@ use std::sync::Arc;
 use moves::Met;
 use numbers::NUMBERS;
 
-use super::node::Node;
-use super::{PostgresStore, reserved, turns};
+use super::{PostgresStore, history, reserved};
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
 use crate::store::postgres::row::bucket_of;
 use crate::store::rows::entry::{EntryRow, NewEntry, is_news, sealed_account};
@@ -161,10 +159,10 @@ impl Journal for PostgresStore {
 
     fn passed(&self, query: HistoryQuery) -> Answer<'_, Page<Entry>> {
         Box::pin(async move {
-            let read = self.thread.run(async move |node| {
-                let read = async |node: &Node| node.ask(async |client| passed::page(client, &query).await).await;
-                turns::page(&node, &query, read).await
-            });
+            let within = (query.created_from.map_or(i64::MIN, |at| at.0), query.created_to.map_or(i64::MAX, |at| at.0));
+            let read = self
+                .thread
+                .run(async move |node| history::page(&node, entry_row::PAGE, &query, within, entry_row::read).await);
             let Page { items, has_more } = read.await?;
             let entries = items.into_iter().map(|row| row.decode(&self.vault));
             Ok(Page { items: entries.collect::<Result<_, _>>()?, has_more })

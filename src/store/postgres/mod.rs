@@ -24,7 +24,6 @@ mod hosts;
 mod insert;
 mod jobs;
 mod journal;
-mod lanes;
 mod ledger;
 mod node;
 mod opening;
@@ -50,8 +49,7 @@ use tokio::sync::Notify;
 use create::Created;
 use fault::Fault;
 use insert::New;
-use lanes::Lanes;
-use node::{Node, Thread};
+use node::Thread;
 pub use opening::{open, open_beside, rewrap_keys};
 use row::{StoredRow, bucket_in, bucket_of, get, key};
 
@@ -75,8 +73,7 @@ pub struct PostgresStore {
     queued: Arc<Notify>,
     vault: Arc<Vault>,
     kept: KeptLists,
-    lanes: Lanes,
-    /// How often a server had been lost when lists and lanes were last forgotten.
+    /// How often a server had been lost when lists were last forgotten.
     remembered_since: AtomicU64,
     random: Arc<dyn Random>,
 }
@@ -90,17 +87,14 @@ impl std::fmt::Debug for PostgresStore {
 impl PostgresStore {
     async fn store(&self, draft: Draft) -> Result<Creation, StoreError> {
         let losses = self.remembering();
-        let (list, lane) = (self.kept.prepare(&draft.comparison.kept), self.lanes.of(&draft));
-        let new = Arc::new(New { row: NewRow::new(draft, &self.vault, list.clone()), lane });
+        let list = self.kept.prepare(&draft.comparison.kept);
+        let new = Arc::new(New { row: NewRow::new(draft, &self.vault, list.clone()) });
         let nonce = self.random.number();
         let created = self.thread.run(async move |node| create::create(&node, new, nonce).await).await?;
-        if matches!(created, Created::Stored { .. }) && losses == self.thread.losses() {
-            if let Some(list) = &list {
-                self.kept.stored(list);
-            }
-            if let Some(lane) = lane {
-                self.lanes.remember(lane);
-            }
+        if let (Created::Stored { .. }, Some(list)) = (&created, &list)
+            && losses == self.thread.losses()
+        {
+            self.kept.stored(list);
         }
         Ok(match created {
             Created::Stored { verdict, queued } => {
@@ -120,7 +114,6 @@ impl PostgresStore {
     fn remembering(&self) -> u64 {
         let losses = self.thread.losses();
         if self.remembered_since.swap(losses, Ordering::AcqRel) != losses {
-            self.lanes.forget();
             self.kept.forget();
         }
         losses
@@ -373,10 +366,12 @@ impl Store for PostgresStore {
 
     fn history(&self, query: HistoryQuery) -> Answer<'_, Page<Operation>> {
         Box::pin(async move {
-            let read = self.thread.run(async move |node| {
-                let read = async |node: &Node| node.ask(async |client| history::page(client, &query).await).await;
-                turns::page(&node, &query, read).await
-            });
+            // An id names the millisecond in which its operation was created: times are bounds of ids.
+            let first = query.created_from.map_or(0, |at| TransactionId::first_of(at).to_stored());
+            let last = query.created_to.map_or(i64::MAX, |at| TransactionId::last_of(at).to_stored());
+            let read = self
+                .thread
+                .run(async move |node| history::page(&node, history::PAGE, &query, (first, last), row::read).await);
             let Page { items, has_more } = read.await?;
             let mut operations = Vec::with_capacity(items.len());
             for row in items {

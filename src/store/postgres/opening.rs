@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::lanes::Lanes;
 use super::ledger::fold::{self, Pass};
 use super::node::{Node, Thread};
 use super::schema::{Asked, Prepared};
@@ -67,10 +66,9 @@ fn open_as(
     let prepare = async move |node: Rc<Node>| schema::prepare(&node, &place, &keys, drawing, asked).await;
     let Prepared { vault, holds } = on_thread(&thread, url, prepare)?;
     let kept = KeptLists::new(vault.comparer().clone());
-    let lanes = Lanes::new(vault.comparer().clone());
     let (queued, vault) = (Arc::new(Notify::new()), Arc::new(vault));
     let remembered_since = AtomicU64::new(thread.losses());
-    let store = PostgresStore { thread, queued, vault, kept, lanes, remembered_since, random };
+    let store = PostgresStore { thread, queued, vault, kept, remembered_since, random };
     Ok(Opened { store, holds })
 }
 

@@ -16,7 +16,7 @@ macro_rules! operation {
              o.customer_account_id, o.kept, o.digest, o.currency, o.merchant, o.order_id, o.api_key, o.shop, \
              o.method, o.payment_method, o.callback_url, o.v1_callback_url, o.success_url, o.pending_url, o.fail_url, \
              o.redirect_url, o.account, o.payer, o.provider, \
-             ((o.lane IS NOT NULL)::integer + 2 * o.relayed::integer)::smallint ",
+             (o.from_v1::integer + 2 * o.relayed::integer)::smallint ",
             $rest
         )
     };

@@ -28,9 +28,8 @@ fn told(row: &Row) -> Result<Told, Fault> {
     })
 }
 
-pub(super) const V1: &str = select!(
-    "transaction_id, created_at, shop FROM operations WHERE bucket = $1 AND order_key = $2 AND lane IS NOT NULL"
-);
+pub(super) const V1: &str =
+    select!("transaction_id, created_at, shop FROM operations WHERE bucket = $1 AND order_key = $2 AND from_v1");
 
 pub(super) const V2: &str = select!(
     "direction, order_id, coalesce(method, payment_method, 'unknown') \

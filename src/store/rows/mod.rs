@@ -5,7 +5,6 @@ pub(in crate::store) mod booked;
 pub(in crate::store) mod callback;
 pub(in crate::store) mod entry;
 pub(in crate::store) mod kept;
-pub(in crate::store) mod lane;
 pub(in crate::store) mod operation;
 pub(in crate::store) mod posting;
 pub(in crate::store) mod preparation;

@@ -29,8 +29,8 @@ CREATE TABLE operations (
   customer_account_id INTEGER,
   kept                INTEGER,                -- kept_names.id; NULL: there was no schema
   digest              BLOB NOT NULL,          -- keyed hash of the canonical request, or of the v1 body that it came from, 16 bytes
-  -- 1: translated from v1. A column of its own, compared with a constant, so that SQLite knows that operations_by_v1 holds
-  -- all that its readers ask for.
+  -- 1: translated from v1. A column of its own, compared with a constant, so that SQLite knows that every entry of
+  -- operations_by_v1 is one.
   from_v1             INTEGER NOT NULL,
   relayed             INTEGER NOT NULL,       -- 1: the relay tells the merchant, at v1_callback_url (nobody where that is NULL)
   provider            INTEGER NOT NULL,       -- 0 sandbox, 1 http
@@ -57,9 +57,9 @@ CREATE TABLE operations (
 -- numbered one after the other lie side by side.
 CREATE UNIQUE INDEX operations_by_order ON operations (order_key);
 
--- A merchant's v1 history in lanes, each in the order of its last column, the transaction_id that ends every index of this
--- table: every filter is some of the lanes, and a page is merged from their ends. Native operations are not in it.
-CREATE INDEX operations_by_v1 ON operations (merchant, direction, shop, currency, status) WHERE from_v1 = 1;
+-- A merchant's v1 list, newest last. It holds all that the list is filtered by: entries that are left out cost no look at
+-- their rows. Native operations are not in it.
+CREATE INDEX operations_by_v1 ON operations (merchant, transaction_id, direction, shop, currency, status) WHERE from_v1 = 1;
 
 -- The double-entry ledger: two rows a posting, which sum to zero. Its key makes a second posting of a kind for the same
 -- operation impossible. The currency is in it for the opening alone, which one operation books in several.
@@ -138,7 +138,7 @@ CREATE TABLE journal (
   merchant        TEXT NOT NULL,
   order_id        TEXT NOT NULL,
   api_key         TEXT NOT NULL,
-  shop            TEXT NOT NULL,              -- the selected shop; '' where it is not known (lanes have no NULL)
+  shop            TEXT NOT NULL,              -- the selected shop; '' where it is not known
   v1_callback_url TEXT,
   transaction_id  TEXT,                       -- the engine's; NULL until it answered
   redirect_url    TEXT,
@@ -148,8 +148,7 @@ CREATE TABLE journal (
 CREATE UNIQUE INDEX journal_by_order ON journal (order_key);
 CREATE UNIQUE INDEX journal_by_transaction ON journal (transaction_id);
 CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
-CREATE INDEX journal_by_v1 ON journal (merchant, direction, shop, currency, status, place) WHERE state = 2;
-CREATE INDEX journal_by_place ON journal (place) WHERE state = 2;
+CREATE INDEX journal_by_v1 ON journal (merchant, place, direction, shop, currency, status) WHERE state = 2;
 
 -- The outbox: what merchants must be told, queued with the result, and what became of it.
 CREATE TABLE callbacks (

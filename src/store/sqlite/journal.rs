@@ -6,7 +6,6 @@
 
 mod audit;
 mod moves;
-mod passed;
 mod row;
 
 use rusqlite::Connection;
@@ -15,11 +14,9 @@ use moves::Met;
 use row::NewEntry;
 
 pub(super) use audit::{count, slice};
-#[cfg(test)]
-pub(super) use passed::ANSWERED_ENTRIES;
 pub(super) use row::EntryRow;
 
-use super::{SqliteStore, reserved};
+use super::{SqliteStore, lists, reserved};
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
 use crate::store::{Answer, EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, OfV1, StoreError};
 
@@ -121,10 +118,12 @@ impl Journal for SqliteStore {
 
     fn passed(&self, query: HistoryQuery) -> Answer<'_, Page<Entry>> {
         Box::pin(async move {
-            let skip = query.skip;
+            // A place begins with the time of its entry: times are bounds of places.
+            let within =
+                query.created_from.map_or(0, row::first_place)..=query.created_to.map_or(i64::MAX, row::last_place);
             let read =
-                move |connection: &Connection, wanted: &dyn Fn() -> bool| passed::page(connection, &query, wanted);
-            let Page { items, has_more } = self.deep.read(&self.readers, skip, read).await?;
+                move |connection: &Connection| lists::page(connection, EntryRow::PAGE, &query, &within, EntryRow::read);
+            let Page { items, has_more } = self.histories.read(&self.readers, read).await?;
             let entries = items.into_iter().map(|row| row.decode(&self.vault));
             Ok(Page { items: entries.collect::<Result<_, _>>()?, has_more })
         })

@@ -3,7 +3,7 @@
 //! ```text
 //! create, settle, claim  seal, hash (caller's thread) -> queue -> writer: up to 256 in one commit -> answers
 //! by_id, by_order, ...   a pooled connection, on the caller's thread
-//! deep pages of history  the same, on blocking threads, two at once
+//! lists                  the same, on blocking threads, two at once
 //! the log                checkpoints on a thread of their own; the writer moves the last pages, and begins it anew
 //! ```
 //!
@@ -17,15 +17,13 @@ mod checkpoints;
 mod connection;
 pub(super) mod copying;
 mod create;
-mod deep;
 #[cfg(test)]
 mod faults;
-mod history;
 mod jobs;
 mod journal;
 mod kept;
-mod lanes;
 mod ledger;
+mod lists;
 mod moved;
 mod opening;
 mod outbox;
@@ -49,8 +47,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, oneshot};
 
 use create::Created;
-use deep::DeepPages;
 use kept::KeptLists;
+use lists::Lists;
 pub use opening::{open, open_beside, rewrap_keys};
 use readers::Readers;
 use row::{NewRow, StoredRow};
@@ -72,9 +70,9 @@ use crate::domain::{
 pub struct SqliteStore {
     writer: Writer,
     readers: Arc<Readers>,
-    deep: DeepPages,
-    /// Lists of callbacks: beside the deep pages of histories, so that neither waits for the other.
-    lists: DeepPages,
+    histories: Lists,
+    /// Lists of callbacks: beside histories, so that neither waits for the other.
+    lists: Lists,
     queued: Notify,
     vault: Arc<Vault>,
     kept: KeptLists,
@@ -320,11 +318,13 @@ impl Store for SqliteStore {
 
     fn history(&self, query: HistoryQuery) -> Answer<'_, Page<Operation>> {
         Box::pin(async move {
-            let skip = query.skip;
-            let read = move |connection: &rusqlite::Connection, wanted: &dyn Fn() -> bool| {
-                history::page(connection, &query, wanted)
+            // An id names the millisecond in which its operation was created: times are bounds of ids.
+            let first = query.created_from.map_or(0, |at| TransactionId::first_of(at).to_stored());
+            let last = query.created_to.map_or(i64::MAX, |at| TransactionId::last_of(at).to_stored());
+            let read = move |connection: &rusqlite::Connection| {
+                lists::page(connection, StoredRow::V1_PAGE, &query, &(first..=last), StoredRow::read)
             };
-            let Page { items, has_more } = self.deep.read(&self.readers, skip, read).await?;
+            let Page { items, has_more } = self.histories.read(&self.readers, read).await?;
             let operation = |row| self.decode(row).map(|stored| stored.operation);
             Ok(Page { items: items.into_iter().map(operation).collect::<Result<_, _>>()?, has_more })
         })

@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 
 use super::checkpoints::Checkpointer;
 use super::connection::{self, Checkpoint, Role, Source};
-use super::deep::DeepPages;
 use super::kept::KeptLists;
+use super::lists::{LONGEST, Lists};
 use super::readers::Readers;
 use super::writer::Writer;
 use super::{SqliteStore, jobs, moved, outbox, schema};
@@ -151,8 +151,8 @@ fn start(
     Ok(SqliteStore {
         writer,
         readers,
-        deep: DeepPages::new(),
-        lists: DeepPages::new(),
+        histories: Lists::new(LONGEST),
+        lists: Lists::new(LONGEST),
         queued: Notify::new(),
         vault: Arc::new(vault),
         kept,

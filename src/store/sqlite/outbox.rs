@@ -103,9 +103,8 @@ impl SqliteStore {
 
     async fn list(&self, query: CallbackQuery) -> Result<Vec<CallbackRecord>, StoreError> {
         let scope = self.scope(&query);
-        let read =
-            move |connection: &Connection, wanted: &dyn Fn() -> bool| list::records(connection, &query, &scope, wanted);
-        let (records, unreadable) = self.lists.read_aside(&self.readers, read).await?;
+        let read = move |connection: &Connection| list::records(connection, &query, &scope);
+        let (records, unreadable) = self.lists.read(&self.readers, read).await?;
         for column in unreadable {
             tracing::error!(column, "a callback cannot be read and is not listed");
         }
@@ -132,9 +131,8 @@ impl SqliteStore {
         let scope = self.scope(&query);
         let query = CallbackQuery { states: vec![CallbackState::Failed], ..query };
         let limit = query.limit;
-        let read =
-            move |connection: &Connection, wanted: &dyn Fn() -> bool| list::places(connection, &query, &scope, wanted);
-        let places = self.lists.read_aside(&self.readers, read).await?;
+        let read = move |connection: &Connection| list::places(connection, &query, &scope);
+        let places = self.lists.read(&self.readers, read).await?;
         // Others may have taken some of them since: whether there are more is told by what was found.
         let next = places.last().copied().filter(|_| places.len() == limit);
         let resend = move |connection: &Connection| tries::resend_failed(connection, &places, now);

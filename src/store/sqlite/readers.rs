@@ -4,6 +4,7 @@
 //! the lookup itself. It never waits for the writer, and sees what was committed.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
@@ -12,6 +13,9 @@ use crate::store::StoreError;
 
 /// The most connections kept; more readers at once open and close their own.
 const MAX_IDLE: usize = 16;
+
+/// After so many steps of SQLite's machine it is looked whether a lookup has taken too long: well under a millisecond.
+const STEPS: i32 = 10_000;
 
 /// A stack of idle connections; `None` after the store was closed.
 pub(super) struct Readers {
@@ -30,14 +34,31 @@ impl Readers {
     /// The store is closed, or the lookup failed.
     pub(super) fn read<T>(&self, lookup: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         let connection = self.take()?;
-        match lookup(&connection) {
-            Ok(found) => {
-                self.put_back(connection);
-                Ok(found)
-            }
-            // The connection is not used again: it may have been what failed.
-            Err(error) => Err(connection::store_error(&error)),
-        }
+        let found = lookup(&connection);
+        self.end(connection, found)
+    }
+
+    /// Runs a lookup that ends with an error when it takes longer than so.
+    ///
+    /// # Errors
+    /// As [`Readers::read`].
+    pub(super) fn read_within<T>(
+        &self,
+        longest: Duration,
+        lookup: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let (mut connection, begun) = (self.take()?, Instant::now());
+        let too_long = move || begun.elapsed() >= longest;
+        let found = connection.progress_handler(STEPS, Some(too_long)).and_then(|()| lookup(&connection));
+        let unbounded = connection.progress_handler(0, None::<fn() -> bool>);
+        self.end(connection, found.and_then(|found| unbounded.map(|()| found)))
+    }
+
+    /// A connection with which something failed is not used again: it may have been what failed.
+    fn end<T>(&self, connection: Connection, found: rusqlite::Result<T>) -> Result<T, StoreError> {
+        let found = found.map_err(|error| connection::store_error(&error))?;
+        self.put_back(connection);
+        Ok(found)
     }
 
     /// Runs a lookup that may be long aside of the threads that serve.

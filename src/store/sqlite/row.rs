@@ -105,6 +105,13 @@ impl StoredRow {
     pub(in crate::store::sqlite) const SLICE: &str =
         select!("WHERE transaction_id > ?1 ORDER BY transaction_id LIMIT ?2");
 
+    /// A page of a merchant's v1 list: see [`super::lists::page`].
+    pub(in crate::store::sqlite) const V1_PAGE: &str = select!(
+        "INDEXED BY operations_by_v1 WHERE from_v1 = 1 AND merchant = ?1 AND transaction_id BETWEEN ?2 AND ?3 \
+         AND (?4 IS NULL OR direction = ?4) AND (?5 IS NULL OR shop = ?5) AND (?6 IS NULL OR currency = ?6) \
+         AND (?7 IS NULL OR status = ?7) ORDER BY transaction_id DESC LIMIT ?8 OFFSET ?9"
+    );
+
     pub(in crate::store::sqlite) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,

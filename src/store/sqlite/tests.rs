@@ -1,9 +1,9 @@
 //! The conformance suite over SQLite, and what only a file can show: keys, modes, sealing, failing disks.
 
 mod beside;
-mod deep;
 mod history;
 mod journal;
+mod lists;
 mod log;
 mod outbox;
 mod tampered;

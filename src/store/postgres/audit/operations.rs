@@ -28,9 +28,6 @@ pub(in crate::store::postgres) const SLICE: &str = concat!(
          EXISTS (SELECT FROM provider_jobs j WHERE j.bucket = o.bucket AND j.transaction_id = o.transaction_id), \
          (SELECT p.sealed FROM preparations p WHERE p.bucket = o.bucket AND p.transaction_id = o.transaction_id), \
          o.counted_day IS NOT NULL, \
-         o.lane IS NULL OR EXISTS (SELECT FROM lanes l \
-         WHERE l.bucket = o.bucket AND l.merchant = o.merchant AND l.lane = o.lane AND l.direction = o.direction \
-         AND l.shop = o.shop AND l.currency = o.currency), \
          coalesce(o.finished_at <= (SELECT until FROM forgotten), false) \
          FROM slice o ORDER BY o.bucket, o.transaction_id"
     )
@@ -47,7 +44,6 @@ struct Around {
     job: bool,
     preparation: Option<Vec<u8>>,
     counted: bool,
-    listed: bool,
     forgotten: bool,
     finished: bool,
     customer: bool,
@@ -65,8 +61,7 @@ impl Around {
             job: get(found, COLUMNS + 6)?,
             preparation: get(found, COLUMNS + 7)?,
             counted: get(found, COLUMNS + 8)?,
-            listed: get(found, COLUMNS + 9)?,
-            forgotten: get(found, COLUMNS + 10)?,
+            forgotten: get(found, COLUMNS + 9)?,
             finished: row.finished_at.is_some(),
             customer: row.customer_account_id.is_some(),
         })
@@ -153,7 +148,6 @@ fn surroundings(findings: &mut Findings, stored: &Stored, around: &Around) {
         (buckets != [around.bucket; 2], "its bucket is not the one of its merchant"),
         (around.finished == pending, "its time of being finished does not fit its status"),
         (around.kept_missing, "the names that its schema kept are missing"),
-        (!around.listed, "its lane is not the one of its merchant, direction, shop and currency"),
         (around.reserved, "its order_id is reserved for v1 as well"),
         (tells && !around.told && !around.forgotten, "its result is not queued to be told"),
         (!tells && around.told, "it is queued to be told of, and nobody is to be told"),

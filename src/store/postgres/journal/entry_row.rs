@@ -25,6 +25,19 @@ pub(in crate::store::postgres) const BY_ID: &str = entry!("FROM journal j WHERE 
 /// One entry of a bucket and an order key.
 pub(in crate::store::postgres) const BY_ORDER: &str = entry!("FROM journal j WHERE j.bucket = $1 AND j.order_key = $2");
 
+/// A page of a merchant's answered entries; places are times. Parameters as of a page of operations.
+pub(in crate::store::postgres) const PAGE: &str = concat!(
+    "WITH page AS MATERIALIZED (SELECT created_at, entry FROM journal \
+     WHERE bucket = $1 AND merchant = $2 AND state = 2 AND created_at BETWEEN $3 AND $4 \
+     AND ($5::smallint IS NULL OR direction = $5) AND ($6::text IS NULL OR shop = $6) \
+     AND ($7::text IS NULL OR currency = $7) AND ($8::smallint IS NULL OR status = $8) \
+     ORDER BY created_at DESC, entry DESC OFFSET $9 LIMIT $10) ",
+    entry!(
+        "FROM page JOIN journal j ON j.bucket = $1 AND j.entry = page.entry \
+         ORDER BY j.created_at DESC, j.entry DESC"
+    )
+);
+
 /// The number of columns that [`read`] takes.
 pub(in crate::store::postgres) const COLUMNS: usize = 18;
 

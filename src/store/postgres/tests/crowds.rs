@@ -15,7 +15,7 @@ pub(super) async fn held(
 ) -> tokio::task::JoinHandle<()> {
     let (locked, is_locked) = tokio::sync::oneshot::channel();
     let store = Arc::clone(store);
-    let holding = store.thread.run(async move |node: std::rc::Rc<Node>| {
+    let holding = store.thread.run(async move |node: std::rc::Rc<node::Node>| {
         let locked = std::cell::Cell::new(Some(locked));
         node.transact(async |transaction| {
             lock(transaction).await?;
@@ -109,26 +109,25 @@ async fn a_merchant_whose_creates_wait_to_be_decided_holds_nobody_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn more_deep_pages_than_a_few_are_refused() {
+async fn a_list_that_takes_too_long_is_refused_and_stops_nobody() {
     let Some(place) = Place::new() else { return };
-    let store = Arc::new(place.open_node());
-    let deep = HistoryQuery { skip: 1_000_000, ..first_page("acme") };
-    let asked: Vec<_> = (0..200)
+    let (store, let_go) = (Arc::new(place.open_node()), Arc::new(Notify::new()));
+    let lock = async |transaction: &Transaction<'_>| {
+        Ok(transaction.batch_execute("LOCK TABLE operations IN ACCESS EXCLUSIVE MODE").await?)
+    };
+    let holding = held(&store, Arc::clone(&let_go), lock).await;
+    let lists: Vec<_> = (0..2)
         .map(|_| {
-            let (store, query) = (Arc::clone(&store), deep.clone());
-            tokio::spawn(async move { store.history(query).await })
+            let store = Arc::clone(&store);
+            tokio::spawn(async move { store.history(first_page("acme")).await })
         })
         .collect();
-    let (mut read, mut refused) = (0, 0);
-    for asked in asked {
-        match asked.await.unwrap() {
-            Ok(page) => {
-                assert!(page.items.is_empty() && !page.has_more);
-                read += 1;
-            }
-            Err(StoreError::Unavailable(_)) => refused += 1,
-            Err(error) => panic!("{error}"),
-        }
+    for list in lists {
+        let error = list.await.unwrap().unwrap_err();
+        assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
+        assert!(store.balances(&merchant("acme")).await.unwrap().is_empty());
     }
-    assert!(read > 0 && refused > 0 && read + refused == 200, "{read} were read, {refused} refused");
+    let_go.notify_one();
+    holding.await.unwrap();
+    assert_eq!(store.history(first_page("acme")).await.unwrap(), Page::empty());
 }

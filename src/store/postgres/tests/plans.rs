@@ -8,9 +8,9 @@ use crate::store::postgres::{history, jobs, journal, row, statuses};
 fn fill(place: &Place) {
     drop(place.open_node());
     place.0.sql(
-        "INSERT INTO operations (transaction_id, created_at, amount, bucket, direction, status, provider, relayed, \
-         order_key, digest, lane, currency, merchant, order_id, api_key, shop, callback_url, fields) \
-         SELECT n, n, 1050, n % 7, n % 2, n % 3, 0, false, decode(md5(n::text), 'hex'), '', n % 70, 'EUR', \
+        "INSERT INTO operations (transaction_id, created_at, amount, bucket, direction, status, provider, from_v1, relayed, \
+         order_key, digest, currency, merchant, order_id, api_key, shop, callback_url, fields) \
+         SELECT n, n, 1050, n % 7, n % 2, n % 3, 0, true, false, decode(md5(n::text), 'hex'), '', 'EUR', \
          'merchant-' || n % 7, n, 'key', 'shop-' || n % 5, '', '' FROM generate_series(1, 20000) AS n; \
          INSERT INTO provider_jobs SELECT transaction_id, created_at, 0, bucket, false, shop FROM operations; \
          ANALYZE operations, provider_jobs",
@@ -47,24 +47,18 @@ fn lookups_go_by_the_bucket_and_a_name_in_it() {
 }
 
 #[test]
-fn a_page_of_history_reads_its_lanes_from_the_index_alone() {
+fn a_page_of_a_list_is_read_along_one_index_alone() {
     let Some(place) = Place::new() else { return };
     fill(&place);
-    let plan = plan(&place, history::PAGE);
-    let lane = "(bucket = $1) AND (status = \"*VALUES*\".column1) AND (lane = lanes.lane)";
-    assert!(plan.contains("Index Only Scan Backward using operations_"), "a slice\n{plan}");
-    assert!(plan.contains(lane), "of a lane\n{plan}");
-}
-
-#[test]
-fn a_page_of_what_passed_reads_its_lanes_from_the_index_alone() {
-    let Some(place) = Place::new() else { return };
-    fill(&place);
-    let plan = plan(&place, journal::passed::PAGE);
-    let leap = "(bucket = $1) AND (merchant = $2) AND (ROW(direction, shop, currency, status) > ";
-    assert!(plan.contains(leap), "a leap\n{plan}");
-    assert!(plan.contains("Index Only Scan Backward using journal_"), "a slice\n{plan}");
-    assert!(plan.contains("(direction = lanes_1.direction) AND (shop = lanes_1.shop)"), "of a lane\n{plan}");
+    for (statement, index, place_column) in [
+        (history::PAGE, "operations_by_v1", "transaction_id"),
+        (journal::entry_row::PAGE, "journal_by_v1", "created_at"),
+    ] {
+        let plan = plan(&place, statement);
+        assert!(plan.contains(&format!("Index Only Scan Backward using {index}")), "{plan}");
+        let range = format!("(bucket = $1) AND (merchant = $2) AND ({place_column} >= $3) AND ({place_column} <= $4)");
+        assert!(plan.contains(&range), "{plan}");
+    }
 }
 
 #[test]

@@ -99,8 +99,12 @@ impl EntryRow {
     /// Entries after a number, in order; the second parameter is how many.
     pub(in crate::store::sqlite) const SLICE: &str = select!("WHERE entry > ?1 ORDER BY entry LIMIT ?2");
 
-    /// The answered entry at a place.
-    pub(in crate::store::sqlite) const BY_PLACE: &str = select!("WHERE state = 2 AND place = ?1");
+    /// A page of a merchant's answered entries: see [`crate::store::sqlite::lists::page`].
+    pub(in crate::store::sqlite) const PAGE: &str = select!(
+        "INDEXED BY journal_by_v1 WHERE state = 2 AND merchant = ?1 AND place BETWEEN ?2 AND ?3 \
+         AND (?4 IS NULL OR direction = ?4) AND (?5 IS NULL OR shop = ?5) AND (?6 IS NULL OR currency = ?6) \
+         AND (?7 IS NULL OR status = ?7) ORDER BY place DESC LIMIT ?8 OFFSET ?9"
+    );
 
     pub(in crate::store::sqlite) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {

@@ -11,14 +11,11 @@ use super::tries;
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
 use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
 use crate::store::rows::{NotOurs, OrNot, direction_of};
-use crate::store::sqlite::lanes::at_one_moment;
+use crate::store::sqlite::lists::at_one_moment;
 use crate::store::{
     CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Digest,
     OutboxSize,
 };
-
-/// Of so many callbacks that are left out, one is where a reader looks whether anyone still waits.
-const LOOK_EVERY: usize = 4096;
 
 /// Among which callbacks a query looks.
 #[derive(Debug, Clone)]
@@ -35,18 +32,17 @@ type Column = &'static str;
 /// What a row holds, if it is there and ours.
 type Understood<T> = Option<Result<T, Column>>;
 
-/// A slice of the list, of one moment, and what made others unreadable, which are left out. Ends early when nobody waits.
+/// A slice of the list, of one moment, and what made others unreadable, which are left out.
 pub(super) fn records(
     connection: &Connection,
     query: &CallbackQuery,
     scope: &Scope,
-    wanted: &dyn Fn() -> bool,
 ) -> rusqlite::Result<(Vec<CallbackRecord>, Vec<Column>)> {
     at_one_moment(connection, || {
         let (mut records, mut unreadable) = (Vec::new(), Vec::new());
         let mut rest = query.clone();
         loop {
-            let places = found(connection, &rest, scope, wanted)?;
+            let places = found(connection, &rest, scope)?;
             for place in &places {
                 match record(connection, place.key)? {
                     Some(Ok(record)) => records.push(record),
@@ -66,22 +62,16 @@ pub(super) fn records(
     })
 }
 
-/// The places of a slice of the list, of one moment. Ends early when nobody waits.
+/// The places of a slice of the list, of one moment.
 pub(super) fn places(
     connection: &Connection,
     query: &CallbackQuery,
     scope: &Scope,
-    wanted: &dyn Fn() -> bool,
 ) -> rusqlite::Result<Vec<CallbackPlace>> {
-    at_one_moment(connection, || found(connection, query, scope, wanted))
+    at_one_moment(connection, || found(connection, query, scope))
 }
 
-fn found(
-    connection: &Connection,
-    query: &CallbackQuery,
-    scope: &Scope,
-    wanted: &dyn Fn() -> bool,
-) -> rusqlite::Result<Vec<CallbackPlace>> {
+fn found(connection: &Connection, query: &CallbackQuery, scope: &Scope) -> rusqlite::Result<Vec<CallbackPlace>> {
     let mut places = match scope {
         Scope::Nothing => Vec::new(),
         Scope::Orders(keys) => of_orders(connection, query, keys)?,
@@ -89,7 +79,7 @@ fn found(
             let mut places = Vec::new();
             for state in [CallbackState::Pending, CallbackState::Delivered, CallbackState::Failed] {
                 if query.states.contains(&state) {
-                    along(connection, query, state, wanted, &mut places)?;
+                    along(connection, query, state, &mut places)?;
                 }
             }
             places
@@ -126,15 +116,14 @@ fn along(
     connection: &Connection,
     query: &CallbackQuery,
     state: CallbackState,
-    wanted: &dyn Fn() -> bool,
     places: &mut Vec<CallbackPlace>,
 ) -> rusqlite::Result<()> {
     let (end, number) = (end_of(query), state_number(state));
     let most = places.len().saturating_add(query.limit);
     let mut statement = connection.prepare_cached(OF_ITS_TIME)?;
-    take(statement.query((number, end.queued_at.0, end.key))?, query, most, wanted, places)?;
+    take(statement.query((number, end.queued_at.0, end.key))?, query, most, places)?;
     let mut statement = connection.prepare_cached(BEFORE_ITS_TIME)?;
-    take(statement.query((number, end.queued_at.0))?, query, most, wanted, places)
+    take(statement.query((number, end.queued_at.0))?, query, most, places)
 }
 
 /// Adds what matches of rows, until there are `most` places.
@@ -142,19 +131,16 @@ fn take(
     mut rows: Rows<'_>,
     query: &CallbackQuery,
     most: usize,
-    wanted: &dyn Fn() -> bool,
     places: &mut Vec<CallbackPlace>,
 ) -> rusqlite::Result<()> {
     let begin = begin_of(query);
     let merchant = query.merchant.as_ref().map(MerchantId::as_str);
-    let mut looked_at = 0_usize;
-    while places.len() < most && (!looked_at.is_multiple_of(LOOK_EVERY) || wanted()) {
+    while places.len() < most {
         let Some(row) = rows.next()? else { break };
         let place = CallbackPlace { queued_at: UnixMillis(row.get(0)?), key: row.get(1)? };
         if place.queued_at < begin {
             break;
         }
-        looked_at += 1;
         if merchant.is_none_or(|merchant| row.get_ref(2).is_ok_and(|found| found.as_str() == Ok(merchant))) {
             places.push(place);
         }

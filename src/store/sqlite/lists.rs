@@ -1,0 +1,102 @@
+//! Lists: what v1 callers and operators page through.
+//!
+//! A page is read along one index, which holds all that its filters ask: what is left out costs some 50 ns an entry, and so a
+//! deep or rare page of a long list takes a while. Lists are read away from the threads that serve, two at once, for two
+//! seconds at most.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, Row, params};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::readers::Readers;
+use super::row::{direction_number, status_number};
+use crate::domain::{Currency, HistoryQuery, Page, ShopCode};
+use crate::store::StoreError;
+
+/// How long a list waits for its turn, and how long it is read.
+pub(super) const LONGEST: Duration = Duration::from_secs(2);
+
+/// How many lists are read at once. Each keeps a processor busy.
+const AT_ONCE: usize = 2;
+
+/// The turns of lists.
+#[derive(Debug)]
+pub(super) struct Lists {
+    turns: Arc<Semaphore>,
+    longest: Duration,
+}
+
+impl Lists {
+    pub(super) fn new(longest: Duration) -> Self {
+        Self { turns: Arc::new(Semaphore::new(AT_ONCE)), longest }
+    }
+
+    /// Reads a list when its turn comes.
+    ///
+    /// # Errors
+    /// Its turn did not come, it takes too long, or the lookup failed.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        readers: &Arc<Readers>,
+        list: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let unavailable = |why: &str| StoreError::Unavailable(why.to_owned());
+        let turn = timeout(LONGEST, Arc::clone(&self.turns).acquire_owned()).await;
+        let turn = turn.map_err(|_| unavailable("too many lists are read"))?;
+        let turn = turn.map_err(|_| unavailable("the store is closed"))?;
+        let (readers, longest) = (Arc::clone(readers), self.longest);
+        let reading = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            readers.read_within(longest, list)
+        });
+        reading.await.unwrap_or_else(|_| Err(StoreError::Corrupt("a list came to no end".to_owned())))
+    }
+}
+
+/// Reads a page of a merchant's list. The parameters of `sql` are the merchant; the first and the last place; direction,
+/// shop, currency and status, each NULL where all are asked for; how many entries to read and how many to leave out.
+pub(super) fn page<T>(
+    connection: &Connection,
+    sql: &str,
+    query: &HistoryQuery,
+    within: &RangeInclusive<i64>,
+    read: fn(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Page<T>> {
+    let limit = usize::from(query.limit);
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map(
+        params![
+            query.merchant.as_str(),
+            within.start(),
+            within.end(),
+            query.direction.map(direction_number),
+            query.shop.as_ref().map(ShopCode::as_str),
+            query.currency.as_ref().map(Currency::as_str),
+            query.status.map(status_number),
+            // One more, to see whether the list goes on.
+            i64::from(query.limit) + 1,
+            i64::try_from(query.skip).unwrap_or(i64::MAX),
+        ],
+        read,
+    )?;
+    let mut items: Vec<T> = rows.collect::<Result<_, _>>()?;
+    let has_more = items.len() > limit;
+    items.truncate(limit);
+    Ok(Page { items, has_more })
+}
+
+/// Reads in a transaction: all that is read is of one moment. After an error the connection is not to be used again.
+pub(super) fn at_one_moment<T>(
+    connection: &Connection,
+    read: impl FnOnce() -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    let execute = |sql| connection.prepare_cached(sql)?.execute([]).map(drop);
+    execute("BEGIN")?;
+    let found = read()?;
+    execute("COMMIT")?;
+    Ok(found)
+}
