@@ -1,4 +1,36 @@
-//! What a proof of the store's invariants says (contract section 12, `store check`).
+//! The store's invariants (contract section 12, `store check`): once, for every backend.
+//!
+//! A backend reads its rows on one snapshot, a slice after the other in the order of their keys, and what stands around
+//! them; what they must be is said here.
+
+mod callbacks;
+mod journal;
+mod ledger;
+mod operations;
+pub(super) mod usage;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
+use std::sync::Arc;
+
+pub(super) use callbacks::{Callback, Tries};
+pub(super) use journal::AroundEntry;
+pub(super) use ledger::Account;
+pub(super) use operations::Around;
+
+use super::StoreError;
+use super::vault::Vault;
+use crate::domain::{Bucket, MerchantId};
+
+/// A place in the order of keys: a bucket, and a number in it. A store without buckets has the bucket 0.
+pub(super) type Place = (i16, i64);
+
+/// Before all places, and behind them.
+pub(super) const FIRST: Place = (i16::MIN, i64::MIN);
+pub(super) const LAST: Place = (i16::MAX, i64::MAX);
+
+/// A row and its place; `None`: a column is of another type than it was made.
+pub(super) type Found<T> = (Place, Option<T>);
 
 /// What an audit looked at and found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,4 +75,66 @@ pub struct AuditProgress {
     pub done: u64,
     /// Operations, entries of the journal and callbacks in all.
     pub total: u64,
+}
+
+/// What an audit remembers.
+pub(super) struct Findings {
+    pub(super) vault: Arc<Vault>,
+    pub(super) found: Audit,
+    /// Whether keys begin with a bucket. Such a store locks accounts by making their rows.
+    has_buckets: bool,
+    /// What the entries of each account sum to.
+    sums: HashMap<Account, i128>,
+    /// The merchants whose ledger was opened.
+    opened: HashSet<Box<str>>,
+}
+
+impl Findings {
+    pub(super) fn new(vault: Arc<Vault>, has_buckets: bool) -> Self {
+        Self { vault, found: Audit::default(), has_buckets, sums: HashMap::new(), opened: HashSet::new() }
+    }
+
+    /// Everything that was looked at slice by slice.
+    pub(super) const fn done(&self) -> u64 {
+        self.found.operations + self.found.journal + self.found.callbacks
+    }
+
+    /// Notes what is wrong with something.
+    fn note<const N: usize>(&mut self, subject: impl Display, problems: [(bool, &str); N]) {
+        for (_, problem) in problems.into_iter().filter(|(wrong, _)| *wrong) {
+            self.found.problem(format!("{subject}: {problem}"));
+        }
+    }
+
+    /// Whether a row stands in the bucket of its merchant, which its number names, too.
+    fn is_in_bucket(&self, (bucket, number): Place, merchant: &str) -> bool {
+        let own = MerchantId::new(merchant).map(|merchant| i64::from(Bucket::of(&merchant).number()));
+        !self.has_buckets || own.is_ok_and(|own| own == i64::from(bucket) && own == (number >> 12) & 1023)
+    }
+
+    /// Compares the parts of which the schema is made with those that this release makes.
+    pub(super) fn structure(&mut self, made: impl IntoIterator<Item = (String, String)>, mut found: Parts) {
+        for (name, made) in made {
+            match found.remove(&name) {
+                None => self.found.problem(format!("the schema: {name} is missing")),
+                Some(found) if found != made => {
+                    self.found.problem(format!("the schema: {name} is not as this release makes it"));
+                }
+                Some(_) => {}
+            }
+        }
+        for name in found.into_keys() {
+            self.found.problem(format!("the schema: {name} is not of this release"));
+        }
+    }
+}
+
+/// What a store is made of, and how, by type and name.
+pub(super) type Parts = std::collections::BTreeMap<String, String>;
+
+/// What an error says of a row; it names no value.
+fn said(error: StoreError) -> String {
+    match error {
+        StoreError::Unavailable(text) | StoreError::Corrupt(text) => text,
+    }
 }

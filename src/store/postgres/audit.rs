@@ -1,9 +1,8 @@
-//! Proves the store's invariants on one snapshot, a slice at a time, beside whoever writes.
+//! Reads what an [audit](crate::store::audit) looks at, on one snapshot, a slice at a time, beside whoever writes.
 //!
 //! Slices are in the order of the keys, bucket first, so that memory stays bounded and each is one step into an index.
 //! They are read on the store's thread and looked at on another: unsealing takes its time.
 
-mod accounts;
 mod callbacks;
 mod journal;
 mod ledger;
@@ -11,9 +10,7 @@ mod operations;
 mod structure;
 #[cfg(test)]
 pub(super) mod tests;
-mod usage;
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use deadpool_postgres::{Object, Transaction};
@@ -22,20 +19,13 @@ use tokio_postgres::{IsolationLevel, Row};
 
 use super::fault::{Fault, closed};
 use super::node::Node;
-use super::row::{bucket_of, get};
-use crate::domain::MerchantId;
+use super::row::get;
+use crate::store::audit::{Findings, Place};
 use crate::store::vault::Vault;
 use crate::store::{Audit, AuditProgress, StoreError};
 
 /// How an audit tells how far it is.
 type Progress = Arc<dyn Fn(AuditProgress) + Send + Sync>;
-
-/// A place in the order of keys: a bucket, and a number in it.
-type Place = (i16, i64);
-
-/// Before all places, and behind them.
-const FIRST: Place = (i16::MIN, i64::MIN);
-const LAST: Place = (i16::MAX, i64::MAX);
 
 /// An audit reads for long, and its snapshot is idle while a slice is looked at. Plans are made for the slice at hand. A
 /// server that knows how ends a statement whose audit is gone.
@@ -58,7 +48,7 @@ const TOTAL: &str = "SELECT (SELECT count(*) FROM operations) + (SELECT count(*)
 /// # Errors
 /// The store cannot be read.
 pub(super) async fn run(node: &Node, vault: Arc<Vault>, progress: Progress) -> Result<Audit, StoreError> {
-    audited(node, Findings::new(vault), progress).await.map_err(Fault::told)
+    audited(node, Findings::new(vault, true), progress).await.map_err(Fault::told)
 }
 
 async fn audited(node: &Node, findings: Findings, progress: Progress) -> Result<Audit, Fault> {
@@ -74,36 +64,6 @@ async fn audited(node: &Node, findings: Findings, progress: Progress) -> Result<
     Ok(found)
 }
 
-/// What an audit remembers. It goes with each slice to the thread that looks at it, and comes back.
-struct Findings {
-    vault: Arc<Vault>,
-    found: Audit,
-    /// What the entries of each account sum to.
-    sums: HashMap<ledger::Account, i128>,
-    /// The merchants whose ledger was opened.
-    opened: HashSet<Box<str>>,
-}
-
-impl Findings {
-    fn new(vault: Arc<Vault>) -> Self {
-        Self { vault, found: Audit::default(), sums: HashMap::new(), opened: HashSet::new() }
-    }
-
-    /// Everything that was looked at slice by slice.
-    const fn done(&self) -> u64 {
-        self.found.operations + self.found.journal + self.found.callbacks
-    }
-
-    /// Takes note of problems that a statement tells of: a part of them, and how many there are.
-    fn problems(&mut self, told: Vec<String>, count: u64) {
-        let untold = count.saturating_sub(told.len() as u64);
-        for problem in told {
-            self.found.problem(problem);
-        }
-        self.found.problem_count += untold;
-    }
-}
-
 struct Auditor<'a> {
     snapshot: Transaction<'a>,
     progress: Progress,
@@ -115,12 +75,12 @@ impl Auditor<'_> {
         self.tell(&findings);
         structure::compare(&self.snapshot, &mut findings).await?;
         operations::references(&self.snapshot, &mut findings).await?;
-        usage::compare(&self.snapshot, &mut findings).await?;
+        ledger::usage(&self.snapshot, &mut findings).await?;
         self.snapshot.batch_execute(BY_INDEXES).await?;
         findings = operations::all(self, findings).await?;
         findings = journal::all(self, findings).await?;
         findings = callbacks::all(self, findings).await?;
-        accounts::compare(&self.snapshot, &mut findings).await?;
+        ledger::balances(&self.snapshot, &mut findings).await?;
         Ok(findings)
     }
 
@@ -145,7 +105,7 @@ impl Auditor<'_> {
         Ok(self.snapshot.query(&statement, parameters).await?)
     }
 
-    /// Looks at a slice on a thread of its own, and tells how far that is.
+    /// Looks at a slice on a thread of its own, and tells how far that is. What was found goes there and comes back.
     async fn look<F>(&self, findings: Findings, look: F) -> Result<Findings, Fault>
     where
         F: FnOnce(&mut Findings) -> Result<(), Fault> + Send + 'static,
@@ -157,17 +117,5 @@ impl Auditor<'_> {
         let findings = looked.await.unwrap_or_else(|_| Err(closed().into()))?;
         self.tell(&findings);
         Ok(findings)
-    }
-}
-
-/// Whether a bucket is the one of a merchant.
-fn is_bucket_of(bucket: i16, merchant: &str) -> bool {
-    MerchantId::new(merchant).is_ok_and(|merchant| bucket_of(&merchant) == bucket)
-}
-
-/// What an error says of a row; it names no value.
-fn said(error: StoreError) -> String {
-    match error {
-        StoreError::Unavailable(text) | StoreError::Corrupt(text) => text,
     }
 }

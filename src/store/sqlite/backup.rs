@@ -219,7 +219,7 @@ impl Copied {
         if found != "ok" {
             return Err(BackupError::Damaged { path: to, found });
         }
-        let audit = audit::run(&connection, &vault, progress, wanted).map_err(unread)?;
+        let audit = audit::run(&connection, Arc::new(vault), progress, wanted).map_err(unread)?;
         if wanted() { Ok(Checked { audit, copy, to }) } else { Err(BackupError::Interrupted) }
     }
 }

@@ -4,7 +4,6 @@
 //! The body and the account are sealed. The body is sealed before its row has a number, so it is bound to the order key;
 //! the account comes later and is bound to the number, which is never given again.
 
-mod audit;
 mod moves;
 mod row;
 
@@ -13,7 +12,6 @@ use rusqlite::Connection;
 use moves::Met;
 use row::NewEntry;
 
-pub(super) use audit::{count, slice};
 pub(super) use row::EntryRow;
 
 use super::{SqliteStore, lists, reserved};

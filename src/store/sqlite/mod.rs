@@ -336,7 +336,7 @@ impl Store for SqliteStore {
             let (reply, result) = oneshot::channel();
             // It reads for long: not on a thread that serves.
             let thread = std::thread::Builder::new().name("store-audit".to_owned()).spawn(move || {
-                let audited = audit::run(&connection, &vault, &*progress, &|| !reply.is_closed());
+                let audited = audit::run(&connection, vault, &*progress, &|| !reply.is_closed());
                 let _ = reply.send(audited);
             });
             thread.map_err(|error| StoreError::Unavailable(error.to_string()))?;

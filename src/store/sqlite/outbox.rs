@@ -4,7 +4,6 @@
 //! A lease ends by itself. Whoever had it may come back late, when the callback was claimed or resent by somebody else:
 //! what it says is kept, but only that the receiver has it still counts (see [`tries`]).
 
-mod audit;
 pub(in crate::store::sqlite) mod forgetting;
 mod list;
 mod queue;
@@ -25,7 +24,6 @@ use crate::store::{
 use queue::Due;
 use subject::Subject;
 
-pub(super) use audit::{count, slice};
 pub(super) use queue::{NewCallback, hand_over, release};
 pub(super) use subject::origin_of;
 

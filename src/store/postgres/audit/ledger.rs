@@ -1,102 +1,61 @@
-//! What an audit looks at in the ledger.
+//! Entries, balances, merchants and daily usage, as an audit reads them.
 
-use std::fmt::Arguments;
-
+use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 
-use super::{Findings, Place, is_bucket_of};
-use crate::domain::Operation;
+use crate::store::audit::usage::WRONG;
+use crate::store::audit::{Account, Findings, Place};
 use crate::store::postgres::fault::Fault;
-use crate::store::postgres::row::{bucket_in_number, get, small};
-use crate::store::rows::booked::{Entry, are_an_opening, booked_as_demanded};
-
-/// An account: bucket, merchant, currency, number.
-pub(super) type Account = (i16, Box<str>, Box<str>, i64);
+use crate::store::postgres::row::{get, small};
+use crate::store::rows::NotOurs;
+use crate::store::rows::booked::Entry;
 
 /// In the order of the key; [`read`] takes what this selects.
 pub(super) const BETWEEN: &str = "SELECT bucket, transaction_id, posting, currency, account, amount, merchant \
     FROM entries WHERE (bucket, transaction_id) > ($1, $2) AND (bucket, transaction_id) <= ($3, $4) \
     ORDER BY bucket, transaction_id, posting, currency, account";
 
-fn read(row: &Row) -> Result<Entry, Fault> {
-    Ok(Entry {
+pub(super) fn read(row: &Row) -> Result<(Place, Entry), Fault> {
+    let entry = Entry {
         posting: small(row, 2)?,
         currency: get(row, 3)?,
         account: small(row, 4)?,
         amount: get(row, 5)?,
         merchant: get(row, 6)?,
-    })
+    };
+    Ok(((get(row, 0)?, get(row, 1)?), entry))
 }
 
-/// What was booked on one occasion.
-pub(super) struct Booked {
-    pub(super) place: Place,
-    entries: Vec<Entry>,
+/// A balance is its row and the changes that were not folded into it yet. A sum may be out of a balance's range: it is read
+/// as text.
+const BALANCES: &str = "SELECT bucket, merchant, currency, account, sum(amount)::text FROM \
+    (SELECT bucket, merchant, currency, account, balance AS amount FROM accounts \
+    UNION ALL SELECT bucket, merchant, currency, account, amount FROM balance_changes) AS parts \
+    GROUP BY bucket, merchant, currency, account ORDER BY bucket, merchant, currency, account";
+
+/// Compares balances and merchants with the entries, which were all looked at.
+pub(super) async fn balances(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), Fault> {
+    let balance = |row: &Row| -> Result<(Account, i128), Fault> {
+        let sum = get::<&str>(row, 4)?.parse().map_err(|_| NotOurs("accounts.balance"))?;
+        Ok(((get(row, 0)?, get(row, 1)?, get(row, 2)?, small(row, 3)?), sum))
+    };
+    let balances = snapshot.query(BALANCES, &[]).await?;
+    findings.balances(balances.iter().map(balance).collect::<Result<Vec<_>, _>>()?);
+    let merchants = snapshot.query("SELECT bucket, merchant FROM merchants", &[]).await?;
+    let known = merchants.iter().map(|row| Ok((get(row, 0)?, get(row, 1)?)));
+    findings.merchants(known.collect::<Result<Vec<_>, Fault>>()?);
+    Ok(())
 }
 
-impl Booked {
-    /// All that rows in the order of [`BETWEEN`] tell of.
-    pub(super) fn read_all(rows: &[Row]) -> Result<Vec<Self>, Fault> {
-        let mut all: Vec<Self> = Vec::new();
-        for row in rows {
-            let (place, entry) = ((get(row, 0)?, get(row, 1)?), read(row)?);
-            match all.last_mut().filter(|booked| booked.place == place) {
-                Some(booked) => booked.entries.push(entry),
-                None => all.push(Self { place, entries: vec![entry] }),
-            }
-        }
-        Ok(all)
-    }
-}
-
-impl Findings {
-    /// Adds to the sums of accounts.
-    pub(super) fn count(&mut self, booked: &Booked) {
-        let (bucket, _) = booked.place;
-        for entry in &booked.entries {
-            self.found.entries += 1;
-            let account = (bucket, entry.merchant.clone(), entry.currency.clone(), entry.account);
-            *self.sums.entry(account).or_default() += i128::from(entry.amount);
-        }
-    }
-
-    /// What was booked without an operation has a number below zero and is an opening.
-    pub(super) fn booked_alone(&mut self, booked: &Booked) {
-        let (Booked { place: (bucket, of), entries }, Some(first)) = (booked, booked.entries.first()) else { return };
-        if *of >= 0 {
-            return self.found.problem(format!("operation {of}: has entries but does not exist"));
-        }
-        if !entries.iter().all(Entry::is_opening) {
-            self.found.problem(format!("opening {of}: has entries of another kind"));
-        }
-        if *bucket != bucket_in_number(*of) || !is_bucket_of(*bucket, &first.merchant) {
-            self.found.problem(format!("opening {of}: its bucket is not the one of its merchant"));
-        }
-        self.opening(&first.merchant, format_args!("opening {of}"), entries);
-    }
-
-    /// What was booked with an operation: what its state demands, and maybe its merchant's opening.
-    pub(super) fn booked_with(&mut self, operation: &Operation, booked: Option<Booked>) {
-        let mut entries = booked.map(|booked| booked.entries).unwrap_or_default();
-        let rest = entries.split_off(entries.partition_point(Entry::is_opening));
-        let id = operation.id;
-        self.opening(operation.merchant.as_str(), format_args!("operation {id}"), &entries);
-        if !booked_as_demanded(operation, &rest) {
-            let status = operation.state.status().as_str();
-            self.found.problem(format!("operation {id}: its entries are not those of a {status} operation"));
-        }
-    }
-
-    /// A ledger is opened once: with any one operation of its merchant, or alone.
-    fn opening(&mut self, merchant: &str, with: Arguments<'_>, entries: &[Entry]) {
-        if entries.is_empty() {
-            return;
-        }
-        if !are_an_opening(entries, merchant) {
-            self.found.problem(format!("{with}: the opening booked with it is not one"));
-        }
-        if !self.opened.insert(merchant.into()) {
-            self.found.problem(format!("merchant {merchant}: its ledger was opened more than once"));
-        }
-    }
+/// Compares daily usage with its operations, in one pass over them: there may be many customers.
+pub(super) async fn usage(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), Fault> {
+    let yesterday = "SELECT floor(extract(epoch FROM now()) / 86400)::integer - 1";
+    let yesterday: i32 = get(&snapshot.query_one(yesterday, &[]).await?, 0)?;
+    let rows = snapshot.query(WRONG, &[&yesterday]).await?;
+    let wrong = rows
+        .iter()
+        .map(|row| Ok((get::<i32>(row, 0)?.into(), get(row, 1)?, get(row, 2)?, small(row, 3)?, get(row, 4)?)));
+    let count = rows.first().map_or(Ok(0), |row| get(row, 5))?;
+    findings.usage(wrong.collect::<Result<_, Fault>>()?, i64::unsigned_abs(count));
+    Ok(())
 }

@@ -7,15 +7,12 @@ use std::collections::BTreeMap;
 
 use deadpool_postgres::Transaction;
 
-use super::Findings;
+use crate::store::audit::{Findings, Parts};
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::row::get;
 
 /// What makes the schema. A later migration that alters what this makes has to be understood here.
 const MADE: &str = include_str!("../0001.sql");
-
-/// What a store is made of, and how, by type and name.
-type Parts = BTreeMap<String, String>;
 
 const COLUMNS: &str = "SELECT c.relname::text, a.attname::text, format_type(a.atttypid, a.atttypmod), a.attnotnull, \
     coalesce(l.collname = 'C', false) \
@@ -35,18 +32,7 @@ pub(super) async fn compare(snapshot: &Transaction<'_>, findings: &mut Findings)
     let (tables, made) = made(MADE);
     let mut found = columns(snapshot, &tables).await?;
     found.append(&mut indexes(snapshot, &tables).await?);
-    for (name, made) in made {
-        match found.remove(&name) {
-            None => findings.found.problem(format!("the schema: {name} is missing")),
-            Some(found) if found != made => {
-                findings.found.problem(format!("the schema: {name} is not as this release makes it"));
-            }
-            Some(_) => {}
-        }
-    }
-    for name in found.into_keys() {
-        findings.found.problem(format!("the schema: {name} is not of this release"));
-    }
+    findings.structure(made, found);
     Ok(())
 }
 

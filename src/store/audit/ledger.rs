@@ -1,0 +1,120 @@
+//! The ledger: entries, the balances that are kept with them, and merchants whose ledger was opened.
+
+use std::collections::HashMap;
+use std::fmt::Arguments;
+
+use super::{Findings, Place};
+use crate::domain::Operation;
+use crate::store::rows::booked::{Entry, are_an_opening, booked_as_demanded};
+
+/// An account: bucket, merchant, currency, number.
+pub(in crate::store) type Account = (i16, Box<str>, Box<str>, i64);
+
+/// What was booked on one occasion.
+pub(super) struct Booked {
+    pub(super) place: Place,
+    entries: Vec<Entry>,
+}
+
+impl Booked {
+    /// All that entries in the order of their places tell of.
+    pub(super) fn all(entries: Vec<(Place, Entry)>) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for (place, entry) in entries {
+            match all.last_mut().filter(|booked| booked.place == place) {
+                Some(booked) => booked.entries.push(entry),
+                None => all.push(Self { place, entries: vec![entry] }),
+            }
+        }
+        all
+    }
+}
+
+impl Findings {
+    /// Adds an entry to the sum of its account.
+    pub(super) fn count(&mut self, (bucket, _): Place, entry: &Entry) {
+        self.found.entries += 1;
+        let account = (bucket, entry.merchant.clone(), entry.currency.clone(), entry.account);
+        *self.sums.entry(account).or_default() += i128::from(entry.amount);
+    }
+
+    /// What was booked without an operation has a number below zero and is an opening.
+    pub(super) fn booked_alone(&mut self, booked: &Booked) {
+        let (Booked { place, entries }, Some(first)) = (booked, booked.entries.first()) else { return };
+        let (_, of) = place;
+        if *of >= 0 {
+            return self.found.problem(format!("operation {of}: has entries but does not exist"));
+        }
+        let problems = [
+            (!entries.iter().all(Entry::is_opening), "has entries of another kind"),
+            (!self.is_in_bucket(*place, &first.merchant), "its bucket is not the one of its merchant"),
+        ];
+        self.note(format_args!("opening {of}"), problems);
+        self.opening(&first.merchant, format_args!("opening {of}"), entries);
+    }
+
+    /// What was booked with an operation: what its state demands, and maybe its merchant's opening.
+    pub(super) fn booked_with(&mut self, operation: &Operation, booked: Option<Booked>) {
+        let mut entries = booked.map(|booked| booked.entries).unwrap_or_default();
+        let rest = entries.split_off(entries.partition_point(Entry::is_opening));
+        let id = operation.id;
+        self.opening(operation.merchant.as_str(), format_args!("operation {id}"), &entries);
+        if !booked_as_demanded(operation, &rest) {
+            let status = operation.state.status().as_str();
+            self.found.problem(format!("operation {id}: its entries are not those of a {status} operation"));
+        }
+    }
+
+    /// A ledger is opened once: with any one operation of its merchant, or alone.
+    fn opening(&mut self, merchant: &str, with: Arguments<'_>, entries: &[Entry]) {
+        if entries.is_empty() {
+            return;
+        }
+        if !are_an_opening(entries, merchant) {
+            self.found.problem(format!("{with}: the opening booked with it is not one"));
+        }
+        if !self.opened.insert(merchant.into()) {
+            self.found.problem(format!("merchant {merchant}: its ledger was opened more than once"));
+        }
+    }
+
+    /// The running balances are the sums of the entries, which sum to zero. To be told once all entries were looked at.
+    pub(in crate::store) fn balances(&mut self, balances: impl IntoIterator<Item = (Account, i128)>) {
+        let mut totals: HashMap<(&str, &str), i128> = HashMap::new();
+        for ((_, merchant, currency, _), sum) in &self.sums {
+            *totals.entry((merchant, currency)).or_default() += sum;
+        }
+        for ((merchant, currency), total) in totals.into_iter().filter(|(_, total)| *total != 0) {
+            self.found.problem(format!("merchant {merchant}, {currency}: the entries sum to {total} hundredths"));
+        }
+        for (account, balance) in balances {
+            let sum = self.sums.remove(&account);
+            // Whoever decides by a balance makes its row, before anything is booked.
+            if sum != Some(balance) && !(self.has_buckets && sum.is_none() && balance == 0) {
+                let (_, merchant, currency, account) = account;
+                self.found.problem(format!(
+                    "merchant {merchant}, {currency}: the balance of account {account} is not the sum of its entries"
+                ));
+            }
+        }
+        for (_, merchant, currency, account) in std::mem::take(&mut self.sums).into_keys() {
+            self.found.problem(format!("merchant {merchant}, {currency}: account {account} has no balance"));
+        }
+    }
+
+    /// Merchants whose ledger was opened are known: others would be given their opening balances again. To be told once all
+    /// entries were looked at.
+    pub(in crate::store) fn merchants(&mut self, known: impl IntoIterator<Item = (i16, Box<str>)>) {
+        for (bucket, merchant) in known {
+            // The number names the same bucket.
+            if self.is_in_bucket((bucket, i64::from(bucket) << 12), &merchant) {
+                self.opened.remove(&merchant);
+            } else {
+                self.found.problem(format!("merchant {merchant}: it is known in a bucket that is not its own"));
+            }
+        }
+        for merchant in std::mem::take(&mut self.opened) {
+            self.found.problem(format!("merchant {merchant}: its ledger was opened and it is not known"));
+        }
+    }
+}

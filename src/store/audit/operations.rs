@@ -1,0 +1,104 @@
+//! Operations, and what stands around them.
+
+use super::ledger::Booked;
+use super::{Findings, Found, Place, said};
+use crate::domain::{Kind, Operation, State, Status, TransactionId};
+use crate::store::rows::booked::Entry;
+use crate::store::rows::operation::{StoredRow, opened_fields};
+use crate::store::rows::{callback, preparation};
+use crate::store::{Digest, Kept, Stored};
+
+/// What stands around an operation.
+pub(in crate::store) struct Around {
+    pub(in crate::store) order_key: Digest,
+    pub(in crate::store) fields: Vec<u8>,
+    pub(in crate::store) kept_missing: bool,
+    pub(in crate::store) reserved: bool,
+    /// It has a callback.
+    pub(in crate::store) told: bool,
+    /// It has a provider job.
+    pub(in crate::store) job: bool,
+    pub(in crate::store) preparation: Option<Vec<u8>>,
+    /// It counts for a day of its customer.
+    pub(in crate::store) counted: bool,
+    /// It was finished before the time until which callbacks are forgotten.
+    pub(in crate::store) forgotten: bool,
+}
+
+impl Findings {
+    /// Looks at a slice of operations and at the entries up to its last one, both in the order of their places.
+    pub(in crate::store) fn operations(&mut self, rows: Vec<Found<(StoredRow, Around)>>, entries: Vec<(Place, Entry)>) {
+        for (place, entry) in &entries {
+            self.count(*place, entry);
+        }
+        let mut booked = Booked::all(entries).into_iter().peekable();
+        for (place, row) in rows {
+            self.found.operations += 1;
+            while let Some(booked) = booked.next_if(|booked| booked.place < place) {
+                self.booked_alone(&booked);
+            }
+            let own = booked.next_if(|booked| booked.place == place);
+            match row {
+                Some((row, around)) => self.operation(place, row, &around, own),
+                None => self.found.problem(format!("operation {}: a column is not ours", place.1)),
+            }
+        }
+        booked.for_each(|booked| self.booked_alone(&booked));
+    }
+
+    fn operation(&mut self, place: Place, row: StoredRow, around: &Around, booked: Option<Booked>) {
+        let (finished, customer) = (row.finished_at.is_some(), row.customer_account_id.is_some());
+        let stored = match row.decode(&self.vault, Kept::Everything) {
+            Ok(stored) => stored,
+            Err(error) => return self.found.problem(said(error)),
+        };
+        self.booked_with(&stored.operation, booked);
+        self.sealed(stored.operation.id, around);
+        let Stored { operation, v1, .. } = stored;
+        let Operation { id, merchant, order_id, .. } = &operation;
+        let pending = operation.state == State::Pending;
+        let key = self.vault.comparer().order_key(merchant, operation.direction(), order_id);
+        let tells = !pending && callback::address(&operation.callback_url, v1.as_ref()).is_some();
+        let deposit = matches!(operation.kind, Kind::Deposit(_));
+        let failed = operation.state.status() == Status::Failed;
+        let problems = [
+            (key != around.order_key, "its order key is not the one of its order_id"),
+            (!self.is_in_bucket(place, merchant.as_str()), "its bucket is not the one of its merchant"),
+            (finished == pending, "its time of being finished does not fit its status"),
+            (around.kept_missing, "the names that its schema kept are missing"),
+            (around.reserved, "its order_id is reserved for v1 as well"),
+            (tells && !around.told && !around.forgotten, "its result is not queued to be told"),
+            (!tells && around.told, "it is queued to be told of, and nobody is to be told"),
+            (around.job && !pending, "it is finished and has a provider job"),
+            (around.counted && failed, "it failed and counts for its customer's day"),
+            (around.counted && !customer, "it counts for a day of no customer"),
+            (around.preparation.is_some() && !(pending && deposit), "only a pending deposit has a preparation"),
+        ];
+        self.note(format_args!("operation {id}"), problems);
+    }
+
+    fn sealed(&mut self, id: TransactionId, around: &Around) {
+        if let Err(error) = opened_fields(&self.vault, id, &around.fields) {
+            self.found.problem(said(error));
+        }
+        let opened = around.preparation.as_deref().map(|sealed| preparation::opened(&self.vault, id, sealed));
+        if let Some(Err(error)) = opened {
+            self.found.problem(said(error));
+        }
+    }
+
+    /// Notes that rows of a table stand without their operation: some of them are told, and how many there are.
+    pub(in crate::store) fn orphans(&mut self, table: &str, ids: impl IntoIterator<Item = i64>, count: u64) {
+        let told = ids.into_iter().map(|id| format!("operation {id}: is in {table} but does not exist"));
+        self.problems(told.collect(), count);
+    }
+
+    /// Notes problems that a statement found: some of them are told, and how many there are.
+    pub(in crate::store) fn problems(&mut self, told: Vec<String>, count: u64) {
+        let untold = count.saturating_sub(told.len() as u64);
+        for problem in told {
+            self.found.problem(problem);
+        }
+        self.found.problem_count += untold;
+    }
+}

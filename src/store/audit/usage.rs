@@ -1,0 +1,36 @@
+//! Daily usage.
+
+use super::Findings;
+use crate::domain::Direction;
+use crate::store::rows::direction_of;
+
+/// Finds usage that is not the sum of its operations, or is missing: some of it, each with the number of all. The parameter is
+/// the first day whose rows are not removed yet. Both databases understand it.
+pub(in crate::store) const WRONG: &str = "SELECT coalesce(u.day, o.counted_day), coalesce(u.merchant, o.merchant), \
+    coalesce(u.shop, o.shop), coalesce(u.direction, o.direction), \
+    coalesce(u.customer_account_id, o.customer_account_id), count(*) OVER () FROM daily_usage u FULL JOIN \
+    (SELECT counted_day, merchant, shop, direction, customer_account_id, count(*) AS operations, sum(amount) AS amount \
+    FROM operations WHERE counted_day IS NOT NULL AND status <> 2 AND customer_account_id IS NOT NULL \
+    GROUP BY counted_day, merchant, shop, direction, customer_account_id) AS o \
+    ON o.counted_day = u.day AND o.merchant = u.merchant AND o.shop = u.shop AND o.direction = u.direction \
+    AND o.customer_account_id = u.customer_account_id \
+    WHERE (u.day IS NOT NULL OR o.counted_day >= $1) \
+    AND (coalesce(u.operations, 0) <> coalesce(o.operations, 0) OR coalesce(u.amount, 0) <> coalesce(o.amount, 0)) \
+    ORDER BY 1, 2, 3, 4, 5 LIMIT 100";
+
+/// A row of [`WRONG`], without the number of all.
+pub(in crate::store) type WrongUsage = (i64, Box<str>, Box<str>, i64, i64);
+
+impl Findings {
+    /// What customers did on a day is what their operations of that day sum to. The rows of old days may be gone.
+    pub(in crate::store) fn usage(&mut self, wrong: Vec<WrongUsage>, count: u64) {
+        let told = wrong.into_iter().map(|(day, merchant, shop, direction, customer)| {
+            let of = direction_of(direction).map_or("unknown", Direction::as_str);
+            format!(
+                "merchant {merchant}, shop {shop}: the {of} usage of customer {customer} on day {day} is not the sum of \
+                 the operations that count for it"
+            )
+        });
+        self.problems(told.collect(), count);
+    }
+}

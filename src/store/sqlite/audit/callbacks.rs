@@ -1,0 +1,47 @@
+//! Callbacks and their tries, as an audit reads them.
+
+use rusqlite::{Connection, Row};
+
+use super::rows;
+use crate::store::audit::{Callback, Findings, Tries};
+use crate::store::rows::callback::outcome_of;
+
+const SLICE: &str = "SELECT c.key, c.state, c.leased, c.attempts, c.tries, c.merchant, c.target, c.last_status, \
+    c.last_error, coalesce(o.merchant, j.merchant), \
+    CASE o.relayed WHEN 0 THEN o.callback_url ELSE coalesce(o.v1_callback_url, j.v1_callback_url) END \
+    FROM callbacks c LEFT JOIN operations o ON o.transaction_id = c.key LEFT JOIN journal j ON j.entry = -c.key \
+    WHERE c.key > ?1 ORDER BY c.key LIMIT ?2";
+
+fn callback(row: &Row<'_>) -> rusqlite::Result<Callback> {
+    Ok(Callback {
+        state: row.get(1)?,
+        leased: row.get(2)?,
+        attempts: row.get(3)?,
+        tries: row.get(4)?,
+        merchant: row.get(5)?,
+        target: row.get(6)?,
+        last: outcome_of(row.get(7)?, row.get(8)?).map(|last| last.is_some()),
+        twice: false,
+        about: row.get(9)?,
+        url: row.get(10)?,
+    })
+}
+
+const TRIES: &str = "SELECT key, count(*), min(number), max(number), \
+    sum((status IS NULL) = (error IS NULL) OR duration_us < 0 OR coalesce(status NOT BETWEEN 0 AND 65535, 0)) \
+    FROM callback_tries WHERE key > ?1 AND key <= ?2 GROUP BY key ORDER BY key";
+
+fn tries(row: &Row<'_>) -> rusqlite::Result<Tries> {
+    let (count, first, last, senseless) = (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
+    Ok(Tries { place: (0, row.get(0)?), count, first, last, senseless })
+}
+
+/// Looks at callbacks and their tries: see [`super::Slice`].
+pub(super) fn slice(connection: &Connection, after: i64, findings: &mut Findings) -> rusqlite::Result<Option<i64>> {
+    let callbacks = rows(connection, SLICE, after, callback)?;
+    let last = callbacks.last().map(|((_, key), _)| *key);
+    let mut statement = connection.prepare_cached(TRIES)?;
+    let tries = statement.query_map((after, last.unwrap_or(i64::MAX)), tries)?;
+    findings.callbacks(callbacks, tries.collect::<Result<_, _>>()?);
+    Ok(last)
+}
