@@ -38,7 +38,7 @@ impl Ran {
     #[track_caller]
     fn copied(&self) -> [u64; 3] {
         assert_eq!(self.code, Some(0), "{}{}", self.out, self.err);
-        let line = r"^copied (\d+) operations? and (\d+) journal (?:entry|entries), (\d+) rows? in all, each compared, in .*\n$";
+        let line = r"^copied (\d+) operations? and (\d+) journal (?:entry|entries), (\d+) rows? in all, with the same sums, in .*\n$";
         let counted =
             Regex::new(line).unwrap().captures(&self.out).unwrap_or_else(|| panic!("{}", self.out)).extract().1;
         assert!(self.err.starts_with("note: "), "{}", self.err);

@@ -17,7 +17,7 @@ use crate::store::{Audit, AuditProgress, CopyError};
 const NO_TARGET: &str = "--to is missing, and store.url of the rules names no PostgreSQL database: put its postgres:// URL into \
     a file, and name that as --to file:PATH";
 
-/// Copies a store, compares every row and proves the copy; says in one line what it holds.
+/// Copies a store, compares counts and sums and proves the copy; says in one line what it holds.
 ///
 /// # Errors
 /// The addresses are none that can be copied, the source or the target cannot be used, or the copy is not what it should
@@ -36,7 +36,7 @@ pub fn run(rules: &RuleSet, asked: &StoreCopy, out: &mut dyn Write, err: &mut dy
     let entries = if journal == 1 { "entry" } else { "entries" };
     writeln!(
         out,
-        "copied {operations} operation{} and {journal} journal {entries}, {rows} row{} in all, each compared, in {}",
+        "copied {operations} operation{} and {journal} journal {entries}, {rows} row{} in all, with the same sums, in {}",
         many(operations),
         many(rows),
         span(started.elapsed())

@@ -6,13 +6,12 @@ use super::Kind::{Big, Bool, Bytes, Integer, Small, Text};
 use super::{Finisher, Misfit, Table};
 
 /// Where the journal's account stands among its columns.
-pub(super) const JOURNAL_ACCOUNT: usize = 18;
+const JOURNAL_ACCOUNT: usize = 18;
 
 pub(in crate::store) const TABLES: &[Table] = &[
     Table {
         name: "kept_names",
         columns: &[("id", Big), ("names", Text)],
-        key: 1,
         select: "id, names",
         from: "kept_names ORDER BY id",
         finish: as_it_is,
@@ -52,7 +51,6 @@ pub(in crate::store) const TABLES: &[Table] = &[
             ("payer", Bytes),
             ("fields", Bytes),
         ],
-        key: 2,
         select: "merchant, transaction_id, created_at, finished_at, amount, customer_account_id, kept, counted_day, \
             direction, status, provider, from_v1, relayed, order_key, digest, currency, merchant, order_id, \
             api_key, shop, method, payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, \
@@ -72,7 +70,6 @@ pub(in crate::store) const TABLES: &[Table] = &[
             ("booked_at", Big),
             ("merchant", Text),
         ],
-        key: 5,
         select: "merchant, transaction_id, posting, currency, account, amount, booked_at, merchant",
         from: "entries ORDER BY transaction_id, posting, currency, account",
         finish: of_a_merchant,
@@ -80,7 +77,6 @@ pub(in crate::store) const TABLES: &[Table] = &[
     Table {
         name: "accounts",
         columns: &[("bucket", Small), ("merchant", Text), ("currency", Text), ("account", Small), ("balance", Big)],
-        key: 4,
         select: "merchant, merchant, currency, account, balance",
         from: "accounts ORDER BY merchant, currency, account",
         finish: of_a_merchant,
@@ -88,7 +84,6 @@ pub(in crate::store) const TABLES: &[Table] = &[
     Table {
         name: "merchants",
         columns: &[("bucket", Small), ("merchant", Text)],
-        key: 2,
         select: "merchant, merchant",
         from: "merchants ORDER BY merchant",
         finish: of_a_merchant,
@@ -105,7 +100,6 @@ pub(in crate::store) const TABLES: &[Table] = &[
             ("operations", Big),
             ("amount", Big),
         ],
-        key: 6,
         select: "merchant, day, merchant, shop, direction, customer_account_id, operations, amount",
         from: "daily_usage ORDER BY day, merchant, shop, direction, customer_account_id",
         finish: of_a_merchant,
@@ -113,7 +107,6 @@ pub(in crate::store) const TABLES: &[Table] = &[
     Table {
         name: "reserved_ids",
         columns: &[("bucket", Small), ("order_key", Bytes)],
-        key: 2,
         select: "bucket, order_key",
         from: "reserved_ids ORDER BY order_key",
         finish: as_it_is,
@@ -128,7 +121,6 @@ pub(in crate::store) const TABLES: &[Table] = &[
             ("leased", Bool),
             ("shop", Text),
         ],
-        key: 2,
         select: "(transaction_id >> 12) & 1023, transaction_id, due_at, attempts, leased, shop",
         from: "provider_jobs ORDER BY transaction_id",
         finish: as_it_is,
@@ -136,7 +128,6 @@ pub(in crate::store) const TABLES: &[Table] = &[
     Table {
         name: "preparations",
         columns: &[("bucket", Small), ("transaction_id", Big), ("sealed", Bytes)],
-        key: 2,
         select: "(transaction_id >> 12) & 1023, transaction_id, sealed",
         from: "preparations ORDER BY transaction_id",
         finish: as_it_is,
@@ -165,7 +156,6 @@ pub(in crate::store) const TABLES: &[Table] = &[
             ("account", Bytes),
             ("body", Bytes),
         ],
-        key: 2,
         select: "merchant, entry, created_at, doubted_at, amount, direction, state, status, order_key, digest, \
             currency, merchant, order_id, api_key, shop, v1_callback_url, transaction_id, redirect_url, account, body",
         from: "journal ORDER BY entry",
@@ -187,7 +177,6 @@ pub(in crate::store) const TABLES: &[Table] = &[
             ("target", Text),
             ("last_error", Text),
         ],
-        key: 2,
         select: "0, key, nonce, queued_at, due_at, attempts, tries, leased, last_status, merchant, target, last_error",
         from: "callbacks WHERE state = 0 ORDER BY key",
         finish: of_a_callback,
@@ -208,7 +197,6 @@ pub(in crate::store) const TABLES: &[Table] = &[
             ("target", Text),
             ("last_error", Text),
         ],
-        key: 2,
         select: "0, key, nonce, queued_at, due_at, attempts, tries, state, last_status, merchant, target, last_error",
         from: "callbacks WHERE state <> 0 ORDER BY key",
         finish: of_a_callback,
@@ -216,7 +204,6 @@ pub(in crate::store) const TABLES: &[Table] = &[
     Table {
         name: "forgotten",
         columns: &[("id", Integer), ("until", Big)],
-        key: 1,
         select: "1, until",
         from: "forgotten WHERE until > 0 ORDER BY until",
         finish: as_it_is,
@@ -232,7 +219,6 @@ pub(in crate::store) const TABLES: &[Table] = &[
             ("status", Integer),
             ("error", Text),
         ],
-        key: 3,
         select: "0, key, number, began_at, duration_us, status, error",
         from: "callback_tries ORDER BY key, number",
         finish: of_a_callback,

@@ -1,15 +1,10 @@
 //! Some rows at a time, and the statements that take them: their columns are arrays.
 
-use std::fmt::Write as _;
-
 use rusqlite::Rows;
 use rusqlite::types::Value;
-use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::store::copy::{CopyError, Finisher, Kind, Table};
-use crate::store::postgres::fault::Fault;
-use crate::store::postgres::row::get;
 
 /// The most rows of a batch.
 const ROWS: usize = 2_000;
@@ -63,15 +58,30 @@ impl Batch {
         i64::try_from(self.rows.len()).unwrap_or(i64::MAX)
     }
 
-    /// The first columns, each as an array.
+    /// The columns, each as an array.
     ///
     /// # Errors
     /// A value is of another type than its column.
-    pub(super) fn columns(&self, count: usize) -> Result<Columns, CopyError> {
-        let kinds = self.table.columns.iter().take(count).enumerate();
-        let columns = kinds.map(|(at, (_, kind))| array(*kind, self.rows.iter().map(|row| &row[at])));
+    pub(super) fn columns(&self) -> Result<Columns, CopyError> {
+        let columns = self.table.columns.iter().enumerate();
+        let columns = columns.map(|(at, (_, kind))| array(*kind, self.rows.iter().map(|row| &row[at])));
         let columns: Option<Vec<_>> = columns.collect();
         columns.map(Columns).ok_or(CopyError::NotOurs { table: self.table.name })
+    }
+
+    /// Adds the rows to the sums of a table: see [`sums`].
+    pub(super) fn add_to(&self, sums: &mut [i128]) {
+        for row in &self.rows {
+            sums[0] += 1;
+            for (sum, value) in sums[1..].iter_mut().zip(row) {
+                *sum += match value {
+                    Value::Integer(number) => i128::from(*number),
+                    Value::Text(text) => text.len() as i128,
+                    Value::Blob(bytes) => bytes.len() as i128,
+                    Value::Null | Value::Real(_) => 0,
+                };
+            }
+        }
     }
 }
 
@@ -132,57 +142,23 @@ const fn array_type(kind: Kind) -> &'static str {
     }
 }
 
-/// `unnest` of the first columns, which are the parameters.
-fn given(table: &Table, count: usize) -> String {
-    let mut sql = String::from("unnest(");
-    for (number, (_, kind)) in (1..).zip(table.columns.iter().take(count)) {
-        let comma = if number == 1 { "" } else { ", " };
-        // Writing to a String does not fail.
-        let _ = write!(sql, "{comma}${number}::{}", array_type(*kind));
-    }
-    sql + ")"
-}
-
-fn names(table: &Table, count: usize, before: &str) -> String {
-    let names: Vec<_> = table.columns.iter().take(count).map(|(name, _)| format!("{before}{name}")).collect();
-    names.join(", ")
-}
-
-/// Inserts rows.
+/// Inserts rows; the columns are the parameters.
 pub(super) fn insert(table: &Table) -> String {
-    let count = table.columns.len();
-    format!("INSERT INTO {} ({}) SELECT * FROM {}", table.name, names(table, count, ""), given(table, count))
+    let names: Vec<_> = table.columns.iter().map(|(name, _)| *name).collect();
+    let given = (1..).zip(table.columns).map(|(number, (_, kind))| format!("${number}::{}", array_type(*kind)));
+    let given: Vec<_> = given.collect();
+    format!("INSERT INTO {} ({}) SELECT * FROM unnest({})", table.name, names.join(", "), given.join(", "))
 }
 
-/// Selects the rows of some keys, in their order.
-pub(super) fn select(table: &Table) -> String {
-    let keys = table.columns.iter().take(table.key);
-    let same: Vec<_> = keys.map(|(name, _)| format!("found.{name} = given.{name}")).collect();
-    format!(
-        "SELECT {} FROM {} WITH ORDINALITY AS given ({}, place) JOIN {} AS found ON {} ORDER BY given.place",
-        names(table, table.columns.len(), "found."),
-        given(table, table.key),
-        names(table, table.key, ""),
-        table.name,
-        same.join(" AND "),
-    )
-}
-
-/// A row of the target as the source would have it.
-///
-/// # Errors
-/// A column is of another type.
-pub(super) fn read(table: &Table, row: &Row) -> Result<Vec<Value>, Fault> {
-    let column = |(at, (_, kind)): (usize, &(&str, Kind))| {
-        let value = match kind {
-            Kind::Big => get::<Option<i64>>(row, at)?.map(Value::Integer),
-            Kind::Integer => get::<Option<i32>>(row, at)?.map(|number| Value::Integer(number.into())),
-            Kind::Small => get::<Option<i16>>(row, at)?.map(|number| Value::Integer(number.into())),
-            Kind::Bool => get::<Option<bool>>(row, at)?.map(|is| Value::Integer(is.into())),
-            Kind::Text => get::<Option<String>>(row, at)?.map(Value::Text),
-            Kind::Bytes => get::<Option<Vec<u8>>>(row, at)?.map(Value::Blob),
+/// Sums a table up, in text: how many rows there are, and of each column the sum of its numbers or of its lengths in bytes.
+pub(super) fn sums(table: &Table) -> String {
+    let sum = |(name, kind): &(&str, Kind)| {
+        let summand = match kind {
+            Kind::Big | Kind::Integer | Kind::Small => (*name).to_owned(),
+            Kind::Bool => format!("{name}::integer"),
+            Kind::Text | Kind::Bytes => format!("octet_length({name})"),
         };
-        Ok(value.unwrap_or(Value::Null))
+        format!(", coalesce(sum({summand}), 0)::text")
     };
-    table.columns.iter().enumerate().map(column).collect()
+    format!("SELECT count(*)::text{} FROM {}", table.columns.iter().map(sum).collect::<String>(), table.name)
 }
