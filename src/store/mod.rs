@@ -6,9 +6,11 @@
 
 mod audit;
 mod compare;
+mod complete;
 #[cfg(test)]
 mod conformance;
 mod copy;
+mod create;
 mod journal;
 mod open;
 mod outbox;
@@ -16,6 +18,7 @@ pub mod postgres;
 mod rows;
 mod secret_file;
 pub mod sqlite;
+mod transaction;
 pub mod vault;
 
 use std::future::Future;

@@ -17,9 +17,10 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::fault::{Fault, closed};
-use super::insert::{self, New};
+use super::insert;
 use super::node::{LIMIT, Node};
 use super::row::{bucket_in, get, key};
+use crate::store::rows::operation::NewRow;
 use crate::store::{Digest, StoreError};
 
 /// What a create met.
@@ -47,7 +48,7 @@ const CROWD: usize = 16;
 const GATHERING: Duration = Duration::from_millis(1);
 
 struct Waiting {
-    new: Arc<New>,
+    new: Arc<NewRow>,
     reply: oneshot::Sender<Result<Met, StoreError>>,
 }
 
@@ -115,7 +116,7 @@ impl Batches {
 ///
 /// # Errors
 /// The database does not answer.
-pub(super) async fn create(node: &Rc<Node>, new: Arc<New>) -> Result<Met, StoreError> {
+pub(super) async fn create(node: &Rc<Node>, new: Arc<NewRow>) -> Result<Met, StoreError> {
     let (reply, met) = oneshot::channel();
     node.batches.push(Waiting { new, reply });
     if node.batches.under_way.get() < UNDER_WAY {
@@ -185,7 +186,7 @@ fn store_part<'n>(
     Box::pin(async move {
         // Nobody waits for ever, and so this does not.
         part.retain(|waiting| !waiting.reply.is_closed());
-        let rows: Vec<&New> = part.iter().map(|waiting| &*waiting.new).collect();
+        let rows: Vec<&NewRow> = part.iter().map(|waiting| &*waiting.new).collect();
         if rows.is_empty() {
             return;
         }
@@ -265,7 +266,7 @@ enum Outcome {
 }
 
 /// `tries` counts the statements that were sent for any of the rows, each of which may have been committed.
-async fn store(node: &Node, rows: &[&New], tries: &Cell<u32>) -> Result<Outcome, StoreError> {
+async fn store(node: &Node, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Outcome, StoreError> {
     node.ask(async |client| {
         let in_doubt = tries.replace(tries.get() + 1) > 0;
         let inserted = async {
@@ -284,7 +285,7 @@ async fn store(node: &Node, rows: &[&New], tries: &Cell<u32>) -> Result<Outcome,
 }
 
 /// The places, from 1, of the rows whose orders are there. To look waits for nobody.
-async fn standing(node: &Node, rows: &[&New]) -> Result<HashSet<i64>, StoreError> {
+async fn standing(node: &Node, rows: &[&NewRow]) -> Result<HashSet<i64>, StoreError> {
     let buckets: Vec<i16> = rows.iter().map(|new| bucket_in(new.draft().operation.id)).collect();
     let keys: Vec<Digest> = rows.iter().map(|new| new.order_key()).collect();
     let keys: Vec<&[u8]> = keys.iter().map(key).collect();

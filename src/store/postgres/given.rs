@@ -3,10 +3,9 @@
 use bytes::BytesMut;
 use tokio_postgres::types::{Field, IsNull, Kind as Of, ToSql, Type, to_sql_checked};
 
-use super::insert::New;
 use super::row::{bucket_in, narrow};
 use crate::domain::{BrowserUrl, CallbackUrl, Deposit, Kind, ShopCode, State, UnixDay};
-use crate::store::rows::operation::other_than;
+use crate::store::rows::operation::{NewRow, other_than};
 use crate::store::rows::{direction_number, finished_at, provider_number, status_number};
 use crate::store::{Digest, V1Told};
 
@@ -51,8 +50,8 @@ pub(super) struct Given<'a> {
 
 impl<'a> Given<'a> {
     /// A new operation in a state, which counts for its customer on a day.
-    pub(super) fn new(new: &'a New, state: &State, counted_day: Option<UnixDay>) -> Self {
-        let (row, draft) = (&new.row, new.draft());
+    pub(super) fn new(new: &'a NewRow, state: &State, counted_day: Option<UnixDay>) -> Self {
+        let (row, draft) = (new, new.draft());
         let (operation, v1) = (&draft.operation, draft.v1.as_ref());
         let (Digest(order_key), Digest(digest)) = (&row.order_key, &draft.comparison.digest);
         let deposit = match &operation.kind {

@@ -11,7 +11,6 @@ use super::row;
 use crate::domain::{Direction, State, UnixDay};
 use crate::store::rows::kept::KeptList;
 use crate::store::rows::operation::NewRow;
-use crate::store::{Digest, Draft};
 
 /// The columns of an operation, in the order of [`Given::columns`].
 macro_rules! columns {
@@ -94,31 +93,16 @@ macro_rules! with_holds {
 /// Operations alone.
 const ALONE: &str = concat!(stored!("transaction_id"), " SELECT transaction_id FROM stored");
 
-/// A new operation, on its way into the store.
-pub(super) struct New {
-    pub(super) row: NewRow,
-}
-
-impl New {
-    pub(super) const fn draft(&self) -> &Draft {
-        self.row.draft()
-    }
-
-    pub(super) const fn order_key(&self) -> Digest {
-        self.row.order_key()
-    }
-
-    /// After which time its provider is asked, in milliseconds; `None`: it is not.
-    fn delay(&self) -> Option<i64> {
-        let draft = self.draft();
-        draft.provider_job.map(|due| due.0 - draft.operation.created_at.0)
-    }
+/// After which time its provider is asked, in milliseconds; `None`: it is not.
+fn delay(new: &NewRow) -> Option<i64> {
+    let draft = new.draft();
+    draft.provider_job.map(|due| due.0 - draft.operation.created_at.0)
 }
 
 /// Stores pending operations with what belongs to them; the ids of those that were stored.
-pub(super) async fn pending(client: &Object, rows: &[&New]) -> Result<HashSet<i64>, Fault> {
+pub(super) async fn pending(client: &Object, rows: &[&NewRow]) -> Result<HashSet<i64>, Fault> {
     let are_deposits = rows.iter().all(|new| new.draft().operation.direction() == Direction::Payin);
-    let delays: Vec<Option<i64>> = rows.iter().map(|new| new.delay()).collect();
+    let delays: Vec<Option<i64>> = rows.iter().map(|new| delay(new)).collect();
     let shared = delays.windows(2).all(|two| two[0] == two[1]);
     let statement = match (are_deposits, shared) {
         (true, true) => deposits!(shared),
@@ -151,7 +135,7 @@ fn is_taken(error: &tokio_postgres::Error) -> bool {
 /// its id or a reservation is there.
 pub(super) async fn alone(
     transaction: &Transaction<'_>,
-    new: &New,
+    new: &NewRow,
     state: &State,
     counted_day: Option<UnixDay>,
 ) -> Result<bool, Fault> {
@@ -164,8 +148,8 @@ pub(super) async fn alone(
 }
 
 /// Stores what a new operation names by a number, unless it is known to be there.
-pub(super) async fn named(client: &impl GenericClient, new: &New) -> Result<(), Fault> {
-    if let Some(list) = &new.row.kept {
+pub(super) async fn named(client: &impl GenericClient, new: &NewRow) -> Result<(), Fault> {
+    if let Some(list) = &new.kept {
         keep_list(client, list).await?;
     }
     Ok(())

@@ -12,11 +12,9 @@ use tokio_postgres::types::ToSql;
 
 use super::fault::Fault;
 use super::row::{bucket_in_number, bucket_of, get, narrow};
-use crate::domain::{Amount, Balance, Bucket, Currency, LedgerAccount, MerchantId, Posting, TransactionId, UnixMillis};
+use crate::domain::{Balance, Currency, LedgerAccount, MerchantId, Posting};
 use crate::store::StoreError;
-pub(super) use crate::store::rows::posting::{
-    Booking, Occasion, account_number, of_creation, of_result, posting_number, signed,
-};
+use crate::store::rows::posting::{Booking, account_number, posting_number};
 
 /// Books postings of one booking.
 ///
@@ -54,61 +52,6 @@ const BOOK: &str = "WITH side AS (SELECT * FROM unnest($6::smallint[], $7::small
     SELECT $1, $2, $3, $4, $5, posting, account, amount FROM side) \
     INSERT INTO balance_changes (bucket, currency, merchant, account, amount) \
     SELECT $3, $4, $5, account, amount FROM side";
-
-/// Takes note of a merchant; `false`: it was known.
-pub(super) async fn meet(transaction: &Transaction<'_>, merchant: &MerchantId) -> Result<bool, Fault> {
-    let statement = transaction.prepare_cached("INSERT INTO merchants VALUES ($1, $2) ON CONFLICT DO NOTHING").await?;
-    Ok(transaction.execute(&statement, &[&bucket_of(merchant), &merchant.as_str()]).await? == 1)
-}
-
-/// Books the opening balances of a merchant that was met now.
-pub(super) async fn open(
-    transaction: &Transaction<'_>,
-    occasion: Occasion,
-    merchant: &MerchantId,
-    opening: &[(Currency, Amount)],
-    at: UnixMillis,
-) -> Result<(), Fault> {
-    for (currency, amount) in opening {
-        let (merchant, currency) = (merchant.as_str(), currency.as_str());
-        let booking = Booking { occasion, merchant, currency, amount: signed(*amount), at };
-        book(transaction, &[Posting::Opened], booking).await?;
-    }
-    Ok(())
-}
-
-/// Opens a ledger without an operation, unless the merchant is known. `random` draws the id.
-pub(super) async fn open_alone(
-    transaction: &Transaction<'_>,
-    merchant: &MerchantId,
-    opening: &[(Currency, Amount)],
-    at: UnixMillis,
-    random: u64,
-) -> Result<(), Fault> {
-    if !meet(transaction, merchant).await? {
-        return Ok(());
-    }
-    // Merchants of the same bucket that are opened in the same millisecond may draw the same id: the next one is free.
-    for step in 0..OPENING_IDS {
-        let id = TransactionId::compose(at, Bucket::of(merchant), random.wrapping_add(step));
-        let occasion = Occasion::Opening(id);
-        if !has_entries(transaction, occasion).await? {
-            return open(transaction, occasion, merchant, opening, at).await;
-        }
-    }
-    Err(StoreError::Unavailable("no number is left for an opening in this millisecond".to_owned()).into())
-}
-
-/// How many ids a bucket has in a millisecond.
-const OPENING_IDS: u64 = 1 << 12;
-
-async fn has_entries(transaction: &Transaction<'_>, occasion: Occasion) -> Result<bool, Fault> {
-    let id = occasion.to_stored();
-    let statement = transaction
-        .prepare_cached("SELECT EXISTS (SELECT FROM entries WHERE bucket = $1 AND transaction_id = $2)")
-        .await?;
-    get(&transaction.query_one(&statement, &[&bucket_in_number(id), &id]).await?, 0)
-}
 
 /// Whether a merchant was seen: its opening balances were booked, or never will be.
 pub(super) async fn knows(client: &impl GenericClient, merchant: &MerchantId) -> Result<bool, Fault> {

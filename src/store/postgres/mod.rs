@@ -33,12 +33,11 @@ mod refusals;
 mod reserved;
 mod row;
 mod schema;
-mod settle;
 mod statuses;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod turns;
-mod usage;
 mod words;
 
 use std::sync::Arc;
@@ -48,10 +47,10 @@ use tokio::sync::Notify;
 
 use create::Created;
 use fault::Fault;
-use insert::New;
 use node::Thread;
 pub use opening::{open, open_beside, rewrap_keys};
 use row::{StoredRow, bucket_in, bucket_of, get, key};
+use transaction::PgRows;
 
 use super::vault::Vault;
 use super::{
@@ -63,6 +62,7 @@ use crate::domain::{
     Amount, Balance, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
     Record, Shown, TransactionId, UnixMillis,
 };
+use crate::store::complete::{self, Completion};
 use crate::store::rows::kept::{self, KeptLists, names_of};
 use crate::store::rows::operation::{NewRow, opened_fields, sealed_payer};
 use crate::store::rows::preparation;
@@ -88,7 +88,7 @@ impl PostgresStore {
     async fn store(&self, draft: Draft) -> Result<Creation, StoreError> {
         let losses = self.remembering();
         let list = self.kept.prepare(&draft.comparison.kept);
-        let new = Arc::new(New { row: NewRow::new(draft, &self.vault, list.clone()) });
+        let new = Arc::new(NewRow::new(draft, &self.vault, list.clone()));
         let nonce = self.random.number();
         let created = self.thread.run(async move |node| create::create(&node, new, nonce).await).await?;
         if let (Created::Stored { .. }, Some(list)) = (&created, &list)
@@ -169,14 +169,11 @@ impl PostgresStore {
             Outcome::Success { payer } => sealed_payer(&self.vault, id, payer.as_ref()),
             Outcome::Failed => None,
         };
-        let nonce = self.random.number();
-        let settled = self.thread.run(async move |node| {
-            let settle = async |transaction: &deadpool_postgres::Transaction<'_>| {
-                settle::settle(transaction, id, &outcome, payer.as_deref(), at, nonce).await
-            };
-            node.transact(settle).await
+        let completion = Completion { id, outcome, payer, at, nonce: self.random.number() };
+        let completed = self.thread.run(async move |node| {
+            node.transact(async |transaction| complete::complete(&mut PgRows(transaction), &completion).await).await
         });
-        let settlement = settled.await?;
+        let settlement = completed.await?;
         if settlement == Settlement::Booked {
             // To look for what nobody is told of costs the worker little.
             self.queued.notify_one();
@@ -290,7 +287,7 @@ impl Store for PostgresStore {
         Box::pin(async move {
             let sealed = preparation::sealed(&self.vault, id, &preparation)?;
             let kept = self.thread.run(async move |node| {
-                node.transact(async |transaction| preparations::keep(transaction, id, &sealed).await).await
+                node.transact(async |transaction| complete::prepare(&mut PgRows(transaction), id, &sealed).await).await
             });
             kept.await
         })
@@ -351,7 +348,7 @@ impl Store for PostgresStore {
                 return Ok(());
             }
             let open = async |transaction: &deadpool_postgres::Transaction<'_>| {
-                ledger::open_alone(transaction, &merchant, &opening, at, random).await
+                crate::store::create::open_alone(&mut PgRows(transaction), &merchant, &opening, at, random).await
             };
             node.transact(open).await
         }))

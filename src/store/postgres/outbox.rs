@@ -32,10 +32,8 @@ use queue::Due;
 use subject::Subject;
 
 pub(super) use entries::{forget, hand_over};
-pub(super) use queue::NewCallback;
+pub(super) use queue::queue_callback;
 pub(super) use subject::origin_of;
-
-pub(super) use crate::store::rows::callback::address;
 
 /// How long a callback is left alone that cannot be read.
 const PUT_OFF_MILLIS: i64 = 60_000;

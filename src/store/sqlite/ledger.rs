@@ -2,10 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::domain::{Amount, Balance, Bucket, Currency, LedgerAccount, MerchantId, Posting, TransactionId, UnixMillis};
-pub(super) use crate::store::rows::posting::{
-    Booking, Occasion, account_number, of_creation, of_result, posting_number, signed,
-};
+use crate::domain::{Balance, LedgerAccount, MerchantId, Posting};
+use crate::store::rows::posting::{Booking, account_number, posting_number};
 
 /// A balance would leave the range of a signed 64-bit number.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +14,7 @@ struct OutOfRange;
 ///
 /// # Errors
 /// It is out of range.
-pub(super) fn sum(balance: i64, amount: i64) -> rusqlite::Result<i64> {
+fn sum(balance: i64, amount: i64) -> rusqlite::Result<i64> {
     balance.checked_add(amount).ok_or_else(|| rusqlite::Error::ToSqlConversionFailure(Box::new(OutOfRange)))
 }
 
@@ -52,56 +50,6 @@ pub(super) fn book(connection: &Connection, posting: Posting, booking: Booking<'
             .execute((merchant, currency, account_number(account), balance))?;
     }
     Ok(())
-}
-
-/// Remembers a merchant and books its opening balances: it must not be known yet.
-pub(super) fn open(
-    connection: &Connection,
-    occasion: Occasion,
-    merchant: &MerchantId,
-    opening: &[(Currency, Amount)],
-    at: UnixMillis,
-) -> rusqlite::Result<()> {
-    let merchant = merchant.as_str();
-    connection.prepare_cached("INSERT INTO merchants (merchant) VALUES (?1)")?.execute([merchant])?;
-    for (currency, amount) in opening {
-        let booking = Booking { occasion, merchant, currency: currency.as_str(), amount: signed(*amount), at };
-        book(connection, Posting::Opened, booking)?;
-    }
-    Ok(())
-}
-
-/// Opens a ledger without an operation, unless the merchant is known. `random` draws the id.
-pub(super) fn open_alone(
-    connection: &Connection,
-    merchant: &MerchantId,
-    opening: &[(Currency, Amount)],
-    at: UnixMillis,
-    random: u64,
-) -> rusqlite::Result<()> {
-    if knows(connection, merchant)? {
-        return Ok(());
-    }
-    // Merchants of the same bucket that are opened in the same millisecond may draw the same id: the next one is free.
-    let mut steps = 0;
-    let occasion = loop {
-        let id = TransactionId::compose(at, Bucket::of(merchant), random.wrapping_add(steps));
-        let occasion = Occasion::Opening(id);
-        if steps == OPENING_IDS || !has_entries(connection, occasion)? {
-            break occasion;
-        }
-        steps += 1;
-    };
-    open(connection, occasion, merchant, opening, at)
-}
-
-/// How many ids a bucket has in a millisecond.
-const OPENING_IDS: u64 = 1 << 12;
-
-fn has_entries(connection: &Connection, occasion: Occasion) -> rusqlite::Result<bool> {
-    connection
-        .prepare_cached("SELECT EXISTS (SELECT 1 FROM entries WHERE transaction_id = ?1)")?
-        .query_row([occasion.to_stored()], |row| row.get(0))
 }
 
 /// Whether a merchant was seen: its opening balances were booked, or never will be.
@@ -143,7 +91,10 @@ pub(super) fn balances(connection: &Connection, merchant: &str) -> rusqlite::Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{Amount, Bucket, Currency, UnixMillis};
+    use crate::store::create::open_alone;
     use crate::store::sqlite::schema::MIGRATIONS;
+    use crate::store::sqlite::transaction::{SqliteRows, at_once};
 
     #[test]
     fn openings_that_draw_the_same_id_do_not_meet() {
@@ -157,7 +108,7 @@ mod tests {
         let opening = [(Currency::new("EUR").unwrap(), Amount::from_hundredths(700).unwrap())];
         let at = UnixMillis(1_790_000_000_000);
         for merchant in [&first, &second, &first] {
-            open_alone(&connection, merchant, &opening, at, 0xfff).unwrap();
+            at_once(open_alone(&mut SqliteRows(&connection), merchant, &opening, at, 0xfff)).unwrap();
             assert!(knows(&connection, merchant).unwrap());
         }
         for merchant in [&first, &second] {

@@ -33,12 +33,11 @@ mod reports;
 mod reserved;
 mod row;
 mod schema;
-mod settle;
 mod statuses;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod unconfirmed;
-mod usage;
 mod writer;
 
 use std::fs::File;
@@ -53,8 +52,10 @@ pub use opening::{open, open_beside, rewrap_keys};
 use readers::Readers;
 use row::{NewRow, StoredRow};
 use statuses::{V1Status, V2Status};
+use transaction::{SqliteRows, at_once};
 use writer::Writer;
 
+use super::complete::{self, Completion};
 use super::vault::Vault;
 use super::{
     Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, Fields, Kept, ProviderJob, ProviderQueue,
@@ -128,11 +129,11 @@ impl SqliteStore {
             Outcome::Success { payer } => row::sealed_payer(&self.vault, id, payer.as_ref()),
             Outcome::Failed => None,
         };
-        let nonce = self.random.number();
-        let settle = move |connection: &rusqlite::Connection| {
-            settle::settle(connection, id, &outcome, payer.as_deref(), at, nonce)
+        let completion = Completion { id, outcome, payer, at, nonce: self.random.number() };
+        let complete = move |connection: &rusqlite::Connection| {
+            at_once(complete::complete(&mut SqliteRows(connection), &completion))
         };
-        let settlement = self.writer.submit(settle).await?;
+        let settlement = self.writer.submit(complete).await?;
         if settlement == Settlement::Booked {
             // To look for what nobody is told of costs the worker little.
             self.queued.notify_one();
@@ -233,11 +234,7 @@ impl Store for SqliteStore {
         Box::pin(async move {
             let sealed = preparations::sealed(&self.vault, id, &preparation)?;
             let keep = move |connection: &rusqlite::Connection| {
-                let kept = preparations::keep(connection, id, &sealed)?;
-                if kept {
-                    jobs::end(connection, id)?;
-                }
-                Ok(kept)
+                at_once(complete::prepare(&mut SqliteRows(connection), id, &sealed))
             };
             self.writer.submit(keep).await
         })
@@ -295,7 +292,7 @@ impl Store for SqliteStore {
             }
             let (merchant, random) = (merchant.clone(), self.random.number());
             let open = move |connection: &rusqlite::Connection| {
-                ledger::open_alone(connection, &merchant, &opening, at, random)
+                at_once(super::create::open_alone(&mut SqliteRows(connection), &merchant, &opening, at, random))
             };
             self.writer.submit(open).await
         })

@@ -24,10 +24,8 @@ use crate::store::{
 use queue::Due;
 use subject::Subject;
 
-pub(super) use queue::{NewCallback, hand_over, release};
+pub(super) use queue::{hand_over, release};
 pub(super) use subject::origin_of;
-
-pub(super) use crate::store::rows::callback::address;
 
 /// How long a callback is left alone that cannot be read.
 const PUT_OFF_MILLIS: i64 = 60_000;

@@ -5,16 +5,11 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::domain::TransactionId;
 pub(super) use crate::store::rows::preparation::{opened, sealed};
 
-/// Keeps a preparation for a pending deposit; `false` when there is no such deposit.
-pub(super) fn keep(connection: &Connection, id: TransactionId, sealed: &[u8]) -> rusqlite::Result<bool> {
-    let kept = connection
-        .prepare_cached(
-            "INSERT INTO preparations (transaction_id, sealed) \
-             SELECT transaction_id, ?2 FROM operations WHERE transaction_id = ?1 AND direction = 0 AND status = 0 \
-             ON CONFLICT DO UPDATE SET sealed = excluded.sealed",
-        )?
-        .execute((id.to_stored(), sealed))?;
-    Ok(kept == 1)
+/// Keeps the preparation of an operation, in place of an earlier one.
+pub(super) fn put(connection: &Connection, id: TransactionId, sealed: &[u8]) -> rusqlite::Result<()> {
+    let put = "INSERT INTO preparations (transaction_id, sealed) VALUES (?1, ?2) \
+        ON CONFLICT DO UPDATE SET sealed = excluded.sealed";
+    connection.prepare_cached(put)?.execute((id.to_stored(), sealed)).map(drop)
 }
 
 /// Reads the sealed preparation of an operation.
@@ -25,7 +20,7 @@ pub(super) fn of(connection: &Connection, id: TransactionId) -> rusqlite::Result
         .optional()
 }
 
-/// Removes the preparation of an operation that was finished.
-pub(super) fn end(connection: &Connection, id: TransactionId) -> rusqlite::Result<()> {
+/// Removes the preparation of an operation.
+pub(super) fn remove(connection: &Connection, id: TransactionId) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM preparations WHERE transaction_id = ?1")?.execute([id.to_stored()]).map(drop)
 }

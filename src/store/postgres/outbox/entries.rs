@@ -3,7 +3,7 @@
 
 use deadpool_postgres::{GenericClient, Transaction};
 
-use super::queue::NewCallback;
+use super::queue::queue_callback;
 use super::standing::Standing;
 use super::subject::bucket_in_key;
 use super::tries;
@@ -11,6 +11,7 @@ use crate::domain::UnixMillis;
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::row::{bucket_in_number, get};
 use crate::store::rows::callback::FAILED;
+use crate::store::transaction::NewCallback;
 use crate::store::{CallbackId, CallbackSubject, CallbackTarget, EntryId, Relayed};
 
 /// Where the result of an entry is told; `None`: nobody is, or there is no such entry.
@@ -46,7 +47,7 @@ pub(super) async fn relay(
         }
         None if get(&found, 1)? => {
             let (id, target) = (CallbackId::new(subject, nonce), CallbackTarget::Engine.as_str());
-            NewCallback { id, merchant: get(&found, 0)?, target, at }.queue(transaction).await?;
+            queue_callback(transaction, &NewCallback { id, merchant: get(&found, 0)?, target, at }).await?;
             Ok(Relayed::Queued)
         }
         Some(_) | None => Ok(Relayed::Nothing),

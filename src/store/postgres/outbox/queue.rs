@@ -10,29 +10,21 @@ use crate::domain::UnixMillis;
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::row::{get, narrow};
 use crate::store::rows::callback::{FAILED, target_of};
+use crate::store::transaction::NewCallback;
 use crate::store::{
     CallbackClaim, CallbackId, CallbackLease, CallbackQueue, CallbackSubject, CallbackTarget, Expiry, StoreError,
 };
 
-/// A callback about to be queued.
-pub(in crate::store::postgres) struct NewCallback<'a> {
-    pub(in crate::store::postgres) id: CallbackId,
-    pub(in crate::store::postgres) merchant: &'a str,
-    /// As [`CallbackTarget::as_str`] says it.
-    pub(in crate::store::postgres) target: &'a str,
-    pub(in crate::store::postgres) at: UnixMillis,
-}
-
-impl NewCallback<'_> {
-    /// Queues it, due at once. It fails when its subject has one.
-    pub(in crate::store::postgres) async fn queue(&self, transaction: &Transaction<'_>) -> Result<(), Fault> {
-        let (key, nonce) = (self.id.subject().key(), self.id.nonce().cast_signed());
-        let statement = transaction.prepare_cached(QUEUE).await?;
-        let queued = transaction
-            .execute(&statement, &[&bucket_in_key(key), &key, &nonce, &self.merchant, &self.target, &self.at.0])
-            .await?;
-        if queued == 1 { Ok(()) } else { Err(Fault::Said(StoreError::Corrupt(format!("{}: it was told", self.id)))) }
-    }
+/// Queues a callback, due at once. It fails when its subject has one.
+pub(in crate::store::postgres) async fn queue_callback(
+    transaction: &Transaction<'_>,
+    callback: &NewCallback<'_>,
+) -> Result<(), Fault> {
+    let NewCallback { id, merchant, target, at } = callback;
+    let (key, nonce) = (id.subject().key(), id.nonce().cast_signed());
+    let statement = transaction.prepare_cached(QUEUE).await?;
+    let queued = transaction.execute(&statement, &[&bucket_in_key(key), &key, &nonce, merchant, target, &at.0]).await?;
+    if queued == 1 { Ok(()) } else { Err(Fault::Said(StoreError::Corrupt(format!("{id}: it was told")))) }
 }
 
 /// The key of `callbacks` refuses what waits, the condition what was told.

@@ -6,37 +6,11 @@ use super::standing::Standing;
 use super::tries;
 use crate::domain::UnixMillis;
 use crate::store::rows::callback::{FAILED, target_of};
+use crate::store::sqlite::transaction::queue_callback;
+use crate::store::transaction::NewCallback;
 use crate::store::{
     CallbackClaim, CallbackId, CallbackLease, CallbackQueue, CallbackSubject, CallbackTarget, EntryId, Expiry, Relayed,
 };
-
-/// A callback about to be queued.
-pub(in crate::store::sqlite) struct NewCallback<'a> {
-    pub(in crate::store::sqlite) id: CallbackId,
-    pub(in crate::store::sqlite) merchant: &'a str,
-    /// As [`CallbackTarget::as_str`] says it.
-    pub(in crate::store::sqlite) target: &'a str,
-    pub(in crate::store::sqlite) at: UnixMillis,
-}
-
-impl NewCallback<'_> {
-    /// Queues it, due at once. It fails when its subject has one.
-    pub(in crate::store::sqlite) fn queue(&self, connection: &Connection) -> rusqlite::Result<()> {
-        connection
-            .prepare_cached(
-                "INSERT INTO callbacks (key, nonce, merchant, target, state, queued_at, due_at, leased, attempts, tries) \
-                 VALUES (:key, :nonce, :merchant, :target, 0, :at, :at, 0, 0, 0)",
-            )?
-            .execute(named_params! {
-                ":key": self.id.subject().key(),
-                ":nonce": self.id.nonce().cast_signed(),
-                ":merchant": self.merchant,
-                ":target": self.target,
-                ":at": self.at.0,
-            })
-            .map(drop)
-    }
-}
 
 /// Queues what a remote engine announced, unless there is nobody to be told or it is there. What waits for the engine's word
 /// and was asked for before, or given up, is asked for anew: whoever is at it now may have asked too early, and loses its
@@ -55,7 +29,8 @@ pub(super) fn relay(connection: &Connection, entry: EntryId, nonce: u64, at: Uni
         .optional()?;
     let Some(merchant) = merchant else { return Ok(Relayed::Nothing) };
     let target = CallbackTarget::Engine.as_str();
-    NewCallback { id: CallbackId::new(subject, nonce), merchant: &merchant, target, at }.queue(connection)?;
+    let id = CallbackId::new(subject, nonce);
+    queue_callback(connection, &NewCallback { id, merchant: &merchant, target, at })?;
     Ok(Relayed::Queued)
 }
 

@@ -1,0 +1,86 @@
+//! Completes an operation with all that follows from its result, and keeps what a provider prepared for one that is pending.
+
+use super::rows::posting::{Booking, Occasion, of_result};
+use super::rows::{NotOurs, bare_state};
+use super::transaction::{Customer, NewCallback, OperationState, Rows};
+use super::{CallbackId, CallbackSubject, Settlement};
+use crate::domain::{CallbackUrl, Direction, Outcome, Status, TransactionId, UnixMillis};
+
+/// A result of an operation.
+#[derive(Debug)]
+pub(super) struct Completion {
+    pub(super) id: TransactionId,
+    pub(super) outcome: Outcome,
+    /// The payer that the outcome names, sealed.
+    pub(super) payer: Option<Vec<u8>>,
+    pub(super) at: UnixMillis,
+    /// Of its callback's name.
+    pub(super) nonce: u64,
+}
+
+/// Writes a result, its postings and its callback. An operation that is finished has no work left, whoever finished it.
+///
+/// The operation is written last: on a database where others write meanwhile, whoever repeats its create would wait for a row
+/// that was changed, and does not for one that is only locked.
+pub(super) async fn complete<R: Rows>(rows: &mut R, completion: &Completion) -> Result<Settlement, R::Error> {
+    let Completion { id, outcome, payer, at, nonce } = completion;
+    let Some(operation) = rows.unfinished(*id).await? else { return Ok(Settlement::Unknown) };
+    let (settlement, finished) = match bare_state(operation.status, operation.finished_at).finish(outcome.clone(), *at)
+    {
+        Ok(Ok(finished)) => (Settlement::Booked, Some(finished)),
+        Ok(Err(_)) => (Settlement::AlreadyBooked, None),
+        Err(contradiction) => (Settlement::Contradicts(contradiction.booked), None),
+    };
+    if let Some(finished) = &finished {
+        rows.post(of_result(operation.direction, finished.status()), booking(*id, &operation, *at)).await?;
+        if let Some(url) = &operation.callback_url {
+            let target = CallbackUrl::new_allowing_http(url).map_err(|_| NotOurs("callback_url"))?.origin();
+            let id = CallbackId::new(CallbackSubject::Operation(*id), *nonce);
+            rows.queue_callback(NewCallback { id, merchant: &operation.merchant, target: &target, at: *at }).await?;
+        }
+    }
+    rows.end_job(*id).await?;
+    if operation.direction == Direction::Payin {
+        rows.remove_preparation(*id).await?;
+    }
+    if let Some(finished) = &finished {
+        // A failure does not count for its customer's day.
+        let counts = operation.counted_day.filter(|_| finished.status() != Status::Failed);
+        if let (None, Some(day), Some(customer)) = (counts, operation.counted_day, customer(&operation)) {
+            rows.reduce_usage(customer, day, operation.amount).await?;
+        }
+        rows.finish(*id, finished, payer.as_deref(), counts).await?;
+    }
+    Ok(settlement)
+}
+
+/// Keeps what a provider prepared for the customer of a pending deposit, and ends the provider job; `false` when there is no
+/// such deposit.
+pub(super) async fn prepare<R: Rows>(rows: &mut R, id: TransactionId, sealed: &[u8]) -> Result<bool, R::Error> {
+    match rows.unfinished(id).await? {
+        Some(OperationState { direction: Direction::Payin, status: Status::Pending, .. }) => {}
+        _ => return Ok(false),
+    }
+    rows.put_preparation(id, sealed).await?;
+    rows.end_job(id).await?;
+    Ok(true)
+}
+
+fn customer(operation: &OperationState) -> Option<Customer<'_>> {
+    operation.customer_account_id.map(|account_id| Customer {
+        merchant: &operation.merchant,
+        shop: &operation.shop,
+        direction: operation.direction,
+        account_id,
+    })
+}
+
+fn booking(id: TransactionId, operation: &OperationState, at: UnixMillis) -> Booking<'_> {
+    Booking {
+        occasion: Occasion::Operation(id),
+        merchant: &operation.merchant,
+        currency: &operation.currency,
+        amount: operation.amount,
+        at,
+    }
+}

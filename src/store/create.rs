@@ -1,0 +1,241 @@
+//! Creates an operation with everything that belongs to it. All that decides is read before the first write, which is the
+//! operation itself: where its order exists, nothing has to be taken back.
+
+use super::rows::callback::address;
+use super::rows::posting::{Booking, Occasion, of_creation, signed};
+use super::transaction::{Customer, NewCallback, Rows, Usage};
+use super::{CallbackId, CallbackSubject, DailyLimit, Draft, Verdict};
+use crate::domain::{
+    Amount, Currency, Direction, LedgerAccount, MerchantId, Operation, Outcome, Posting, State, Status, TransactionId,
+    UnixMillis,
+};
+use crate::store::rows::operation::NewRow;
+
+/// What became of a create.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Inserted {
+    /// It is stored.
+    New {
+        verdict: Verdict,
+        /// A callback was queued.
+        queued: bool,
+    },
+    /// Its order or its id is there, or its order is reserved; nothing was written that is to stay.
+    Taken,
+}
+
+/// How a pending operation is to be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Decision {
+    verdict: Verdict,
+    /// The customer's usage with this operation, when it counts.
+    usage: Option<Usage>,
+}
+
+/// Creates an operation; `nonce` is of its callback's name. What is locked, is locked in this order: the merchant, the
+/// customer's day, the balance, the order.
+pub(super) async fn create<R: Rows>(rows: &mut R, new: &NewRow, nonce: u64) -> Result<Inserted, R::Error> {
+    let draft = new.draft();
+    let operation = &draft.operation;
+    let opening = match &draft.opening {
+        Some(opening) if rows.is_new_merchant(&operation.merchant).await? => Some(&**opening),
+        _ => None,
+    };
+    let Decision { verdict, usage } = decide(rows, draft, opening.unwrap_or_default()).await?;
+    let state = match verdict {
+        Verdict::AsDrafted => operation.state.clone(),
+        Verdict::OverDailyLimit | Verdict::NotCovered => {
+            State::Finished { outcome: Outcome::Failed, at: operation.created_at }
+        }
+    };
+    let day = usage.and(draft.daily_limit).map(|limit| limit.day);
+    if !rows.insert_operation(new, &state, day).await? {
+        return Ok(Inserted::Taken);
+    }
+    if let Some(opening) = opening {
+        open(rows, Occasion::Operation(operation.id), &operation.merchant, opening, operation.created_at).await?;
+    }
+    if let (Some(customer), Some(usage), Some(day)) = (customer(operation), usage, day) {
+        rows.set_usage(customer, day, usage).await?;
+    }
+    rows.post(of_creation(operation.direction(), state.status()), booking(operation)).await?;
+    let queued = follow(rows, draft, &state, nonce).await?;
+    Ok(Inserted::New { verdict, queued })
+}
+
+/// Queues what has to be done for an operation in its first state; returns whether that is a callback.
+async fn follow<R: Rows>(rows: &mut R, draft: &Draft, state: &State, nonce: u64) -> Result<bool, R::Error> {
+    let operation = &draft.operation;
+    match state {
+        State::Pending => {
+            if let Some(due) = draft.provider_job {
+                rows.queue_job(operation.id, &operation.shop, due).await?;
+            }
+            Ok(false)
+        }
+        State::Finished { at, .. } => {
+            let Some(url) = address(&operation.callback_url, draft.v1.as_ref()) else { return Ok(false) };
+            let id = CallbackId::new(CallbackSubject::Operation(operation.id), nonce);
+            let (merchant, target) = (operation.merchant.as_str(), url.origin());
+            rows.queue_callback(NewCallback { id, merchant, target: &target, at: *at }).await?;
+            Ok(true)
+        }
+    }
+}
+
+/// Applies the limits of a pending operation, in their order: the customer's day, then the balance.
+async fn decide<R: Rows>(rows: &mut R, draft: &Draft, opening: &[(Currency, Amount)]) -> Result<Decision, R::Error> {
+    let operation = &draft.operation;
+    let as_drafted = Decision { verdict: Verdict::AsDrafted, usage: None };
+    if operation.state.status() != Status::Pending {
+        return Ok(as_drafted);
+    }
+    let amount = signed(operation.amount);
+    let mut decision = as_drafted;
+    if let (Some(customer), Some(limit)) = (customer(operation), &draft.daily_limit) {
+        decision.usage = with_one_more(rows.usage(customer, limit.day).await?, limit, amount);
+        if decision.usage.is_none() {
+            return Ok(Decision { verdict: Verdict::OverDailyLimit, usage: None });
+        }
+    }
+    if operation.direction() == Direction::Payin {
+        return Ok(decision);
+    }
+    let (merchant, currency, enforce) = (&operation.merchant, operation.currency, draft.enforce_balance);
+    let available = rows.balance(merchant, currency, LedgerAccount::Available, enforce).await?;
+    let held = rows.balance(merchant, currency, LedgerAccount::Held, false).await?;
+    let opened = opening.iter().find(|(opened, _)| *opened == currency).map_or(0, |(_, amount)| signed(*amount));
+    if can_be_held(available.checked_add(opened), held, amount, enforce) {
+        return Ok(decision);
+    }
+    Ok(Decision { verdict: Verdict::NotCovered, usage: None })
+}
+
+/// Returns what a customer's usage becomes with one more operation; `None` when that is over the limit.
+fn with_one_more(used: Usage, limit: &DailyLimit, amount: i64) -> Option<Usage> {
+    let usage = Usage { operations: used.operations + 1, amount: used.amount.checked_add(amount)? };
+    let over = limit.operations.is_some_and(|most| usage.operations > i64::from(most))
+        || limit.amount.is_some_and(|most| usage.amount > signed(most));
+    (!over).then_some(usage)
+}
+
+/// Returns whether a withdrawal's amount can be held: it is covered, where that is asked for, and no balance leaves its range.
+fn can_be_held(available: Option<i64>, held: i64, amount: i64, enforce: bool) -> bool {
+    let Some(available) = available else { return false };
+    let in_range = available.checked_sub(amount).is_some() && held.checked_add(amount).is_some();
+    in_range && (!enforce || available >= amount)
+}
+
+/// Opens the ledger of a merchant without an operation, unless it is known. `random` draws the number.
+pub(super) async fn open_alone<R: Rows>(
+    rows: &mut R,
+    merchant: &MerchantId,
+    opening: &[(Currency, Amount)],
+    at: UnixMillis,
+    random: u64,
+) -> Result<(), R::Error> {
+    if !rows.is_new_merchant(merchant).await? {
+        return Ok(());
+    }
+    // Merchants of the same bucket that are opened in the same millisecond may draw the same number: the next one is free. If
+    // all of them are taken, the entries of the last one are in the way, which is an error.
+    let mut occasion = Occasion::opening(at, merchant, random);
+    for step in 1..OPENING_IDS {
+        if !rows.has_entries(occasion).await? {
+            break;
+        }
+        occasion = Occasion::opening(at, merchant, random.wrapping_add(step));
+    }
+    open(rows, occasion, merchant, opening, at).await
+}
+
+/// How many numbers a bucket has in a millisecond.
+const OPENING_IDS: u64 = 1 << 12;
+
+/// Makes a merchant known that is new, and posts its opening balances.
+async fn open<R: Rows>(
+    rows: &mut R,
+    occasion: Occasion,
+    merchant: &MerchantId,
+    opening: &[(Currency, Amount)],
+    at: UnixMillis,
+) -> Result<(), R::Error> {
+    rows.add_merchant(merchant).await?;
+    let merchant = merchant.as_str();
+    for (currency, amount) in opening {
+        let booking = Booking { occasion, merchant, currency: currency.as_str(), amount: signed(*amount), at };
+        rows.post(&[Posting::Opened], booking).await?;
+    }
+    Ok(())
+}
+
+impl Occasion {
+    /// Draws the number of an opening alone.
+    fn opening(at: UnixMillis, merchant: &MerchantId, random: u64) -> Self {
+        Self::Opening(TransactionId::compose(at, crate::domain::Bucket::of(merchant), random))
+    }
+}
+
+fn customer(operation: &Operation) -> Option<Customer<'_>> {
+    operation.customer_account_id.map(|id| Customer {
+        merchant: operation.merchant.as_str(),
+        shop: operation.shop.as_str(),
+        direction: operation.direction(),
+        account_id: id.0,
+    })
+}
+
+fn booking(operation: &Operation) -> Booking<'_> {
+    Booking {
+        occasion: Occasion::Operation(operation.id),
+        merchant: operation.merchant.as_str(),
+        currency: operation.currency.as_str(),
+        amount: signed(operation.amount),
+        at: operation.created_at,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::UnixDay;
+
+    #[test]
+    fn a_daily_limit_counts_this_operation() {
+        let limit = |operations, amount: Option<u64>| DailyLimit {
+            day: UnixDay(1),
+            operations,
+            amount: amount.map(|hundredths| Amount::from_hundredths(hundredths).unwrap()),
+        };
+        for (used, limit, amount, allowed) in [
+            ((0, 0), limit(None, None), 1, true),
+            ((0, 0), limit(Some(1), None), 1, true),
+            ((1, 1), limit(Some(1), None), 1, false),
+            ((0, 0), limit(None, Some(100)), 100, true),
+            ((0, 0), limit(None, Some(100)), 101, false),
+            ((5, 60), limit(Some(6), Some(100)), 40, true),
+            ((5, 60), limit(Some(6), Some(100)), 41, false),
+            ((6, 60), limit(Some(6), Some(100)), 1, false),
+            ((0, i64::MAX), limit(None, None), 1, false),
+        ] {
+            let used = Usage { operations: used.0, amount: used.1 };
+            let with = Usage { operations: used.operations + 1, amount: used.amount.wrapping_add(amount) };
+            assert_eq!(with_one_more(used, &limit, amount), allowed.then_some(with), "{used:?} {limit:?} {amount}");
+        }
+    }
+
+    #[test]
+    fn a_hold_is_covered_where_that_is_enforced_and_in_range_always() {
+        for (available, held, amount, enforce, can) in [
+            (Some(100), 0, 100, true, true),
+            (Some(99), 0, 100, true, false),
+            (Some(99), 0, 100, false, true),
+            (Some(-5), 0, 1, true, false),
+            (Some(i64::MIN), 0, 1, false, false),
+            (Some(0), i64::MAX, 1, false, false),
+            (None, 0, 1, false, false),
+        ] {
+            assert_eq!(can_be_held(available, held, amount, enforce), can, "{available:?} {held} {amount} {enforce}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The row operations of a transaction: see [`Rows`]. Others write meanwhile: what an operation says is locked is a row that is
+//! locked, which is made first where there is none.
+
+use deadpool_postgres::Transaction;
+use tokio_postgres::Row;
+
+use super::fault::Fault;
+use super::ledger::{self, fold};
+use super::row::{bucket_in, bucket_in_number, bucket_of, get, narrow, small};
+use super::{insert, jobs, outbox, preparations};
+use crate::domain::{
+    Bucket, Currency, LedgerAccount, MerchantId, Posting, ShopCode, State, TransactionId, UnixDay, UnixMillis,
+};
+use crate::store::rows::operation::NewRow;
+use crate::store::rows::posting::{Booking, Occasion};
+use crate::store::rows::{NotOurs, direction_number, direction_of, finished_at, status_number, status_of};
+use crate::store::transaction::{Customer, NewCallback, OperationState, Rows, Usage};
+
+/// Days of usage that are kept before the newest: creations arrive a little late, and other nodes' clocks differ.
+const KEPT_DAYS: i32 = 2;
+
+/// The most old rows of usage removed when a new one is made: their number falls, and nobody is held up.
+const REMOVED: i64 = 8;
+
+/// A transaction.
+pub(super) struct PgRows<'a>(pub(super) &'a Transaction<'a>);
+
+impl Rows for PgRows<'_> {
+    type Error = Fault;
+
+    /// The row is made at once, so that others who ask wait.
+    async fn is_new_merchant(&mut self, merchant: &MerchantId) -> Result<bool, Fault> {
+        let statement = self.0.prepare_cached("INSERT INTO merchants VALUES ($1, $2) ON CONFLICT DO NOTHING").await?;
+        Ok(self.0.execute(&statement, &[&bucket_of(merchant), &merchant.as_str()]).await? == 1)
+    }
+
+    async fn add_merchant(&mut self, _: &MerchantId) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    async fn usage(&mut self, customer: Customer<'_>, day: UnixDay) -> Result<Usage, Fault> {
+        let Customer { merchant, shop, direction, account_id } = customer;
+        let statement = self
+            .0
+            .prepare_cached(
+                "INSERT INTO daily_usage (operations, amount, customer_account_id, day, bucket, direction, merchant, shop) \
+                 VALUES (0, 0, $1, $2, $3, $4, $5, $6) \
+                 ON CONFLICT (bucket, day, merchant, shop, direction, customer_account_id) DO UPDATE \
+                 SET operations = daily_usage.operations RETURNING operations, amount",
+            )
+            .await?;
+        let direction = narrow(direction_number(direction));
+        let row = self
+            .0
+            .query_one(&statement, &[&account_id, &day.0, &bucket(merchant), &direction, &merchant, &shop])
+            .await?;
+        Ok(Usage { operations: get(&row, 0)?, amount: get(&row, 1)? })
+    }
+
+    async fn set_usage(&mut self, customer: Customer<'_>, day: UnixDay, usage: Usage) -> Result<(), Fault> {
+        let Customer { merchant, shop, direction, account_id } = customer;
+        let statement = self
+            .0
+            .prepare_cached(
+                "UPDATE daily_usage SET operations = $7, amount = $8 WHERE bucket = $1 AND day = $2 AND merchant = $3 \
+                 AND shop = $4 AND direction = $5 AND customer_account_id = $6",
+            )
+            .await?;
+        let (bucket, direction) = (bucket(merchant), narrow(direction_number(direction)));
+        let Usage { operations, amount } = usage;
+        self.0
+            .execute(&statement, &[&bucket, &day.0, &merchant, &shop, &direction, &account_id, &operations, &amount])
+            .await?;
+        if operations > 1 {
+            return Ok(());
+        }
+        let statement = self
+            .0
+            .prepare_cached(
+                "DELETE FROM daily_usage WHERE (bucket, day, merchant, shop, direction, customer_account_id) IN \
+                 (SELECT bucket, day, merchant, shop, direction, customer_account_id FROM daily_usage \
+                 WHERE bucket = $1 AND day < $2 LIMIT $3 FOR UPDATE SKIP LOCKED)",
+            )
+            .await?;
+        self.0.execute(&statement, &[&bucket, &day.0.saturating_sub(KEPT_DAYS), &REMOVED]).await?;
+        Ok(())
+    }
+
+    async fn reduce_usage(&mut self, customer: Customer<'_>, day: UnixDay, amount: i64) -> Result<(), Fault> {
+        let Customer { merchant, shop, direction, account_id } = customer;
+        let statement = self
+            .0
+            .prepare_cached(
+                "UPDATE daily_usage SET operations = greatest(operations - 1, 0), amount = greatest(amount - $7, 0) \
+                 WHERE bucket = $1 AND day = $2 AND merchant = $3 AND shop = $4 AND direction = $5 \
+                 AND customer_account_id = $6",
+            )
+            .await?;
+        let (bucket, direction) = (bucket(merchant), narrow(direction_number(direction)));
+        self.0.execute(&statement, &[&bucket, &day.0, &merchant, &shop, &direction, &account_id, &amount]).await?;
+        Ok(())
+    }
+
+    /// Changes of a busy account that is locked are folded by the way.
+    async fn balance(
+        &mut self,
+        merchant: &MerchantId,
+        currency: Currency,
+        account: LedgerAccount,
+        lock: bool,
+    ) -> Result<i64, Fault> {
+        if lock {
+            ledger::lock(self.0, merchant, currency, account).await?;
+        }
+        let (balance, changes) = ledger::balance(self.0, merchant, currency, account).await?;
+        if lock && changes >= fold::MANY {
+            fold::own(self.0, merchant, currency, account).await?;
+        }
+        Ok(balance)
+    }
+
+    async fn insert_operation(
+        &mut self,
+        new: &NewRow,
+        state: &State,
+        counted_day: Option<UnixDay>,
+    ) -> Result<bool, Fault> {
+        insert::named(self.0, new).await?;
+        insert::alone(self.0, new, state, counted_day).await
+    }
+
+    async fn post(&mut self, postings: &[Posting], booking: Booking<'_>) -> Result<(), Fault> {
+        ledger::book(self.0, postings, booking).await
+    }
+
+    async fn has_entries(&mut self, occasion: Occasion) -> Result<bool, Fault> {
+        let id = occasion.to_stored();
+        let statement = self
+            .0
+            .prepare_cached("SELECT EXISTS (SELECT FROM entries WHERE bucket = $1 AND transaction_id = $2)")
+            .await?;
+        get(&self.0.query_one(&statement, &[&bucket_in_number(id), &id]).await?, 0)
+    }
+
+    async fn queue_callback(&mut self, callback: NewCallback<'_>) -> Result<(), Fault> {
+        outbox::queue_callback(self.0, &callback).await
+    }
+
+    async fn queue_job(&mut self, id: TransactionId, shop: &ShopCode, due: UnixMillis) -> Result<(), Fault> {
+        jobs::queue(self.0, id, shop, due).await
+    }
+
+    async fn end_job(&mut self, id: TransactionId) -> Result<(), Fault> {
+        jobs::end(self.0, id).await
+    }
+
+    async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> Result<(), Fault> {
+        preparations::put(self.0, id, sealed).await
+    }
+
+    async fn remove_preparation(&mut self, id: TransactionId) -> Result<(), Fault> {
+        preparations::remove(self.0, id).await
+    }
+
+    async fn unfinished(&mut self, id: TransactionId) -> Result<Option<OperationState>, Fault> {
+        let statement = self
+            .0
+            .prepare_cached(
+                "SELECT direction, status, finished_at, amount, merchant, currency, shop, customer_account_id, \
+                 counted_day, CASE WHEN relayed THEN v1_callback_url ELSE callback_url END \
+                 FROM operations WHERE bucket = $1 AND transaction_id = $2 FOR UPDATE",
+            )
+            .await?;
+        let found = self.0.query_opt(&statement, &[&bucket_in(id), &id.to_stored()]).await?;
+        found.as_ref().map(read_state).transpose()
+    }
+
+    async fn finish(
+        &mut self,
+        id: TransactionId,
+        finished: &State,
+        payer: Option<&[u8]>,
+        counted_day: Option<UnixDay>,
+    ) -> Result<(), Fault> {
+        let statement = self
+            .0
+            .prepare_cached(
+                "UPDATE operations SET status = $3, finished_at = $4, payer = $5, counted_day = $6 \
+                 WHERE bucket = $1 AND transaction_id = $2",
+            )
+            .await?;
+        let status = narrow(status_number(finished.status()));
+        let (finished_at, counted_day) = (finished_at(finished), counted_day.map(|day| day.0));
+        self.0
+            .execute(&statement, &[&bucket_in(id), &id.to_stored(), &status, &finished_at, &payer, &counted_day])
+            .await?;
+        Ok(())
+    }
+}
+
+fn read_state(row: &Row) -> Result<OperationState, Fault> {
+    Ok(OperationState {
+        direction: direction_of(small(row, 0)?).ok_or(NotOurs("direction"))?,
+        status: status_of(small(row, 1)?).ok_or(NotOurs("status"))?,
+        finished_at: get(row, 2)?,
+        amount: get(row, 3)?,
+        merchant: get(row, 4)?,
+        currency: get(row, 5)?,
+        shop: get(row, 6)?,
+        customer_account_id: get(row, 7)?,
+        counted_day: get::<Option<i32>>(row, 8)?.map(UnixDay),
+        callback_url: get(row, 9)?,
+    })
+}
+
+/// The bucket of a merchant by its name in a row, as a column. One that is none has a bucket of its own, where nothing is.
+fn bucket(merchant: &str) -> i16 {
+    MerchantId::new(merchant).map_or(-1, |merchant| i16::try_from(Bucket::of(&merchant).number()).unwrap_or(i16::MAX))
+}

@@ -1,0 +1,232 @@
+//! The row operations of the writer's transaction: see [`Rows`].
+//!
+//! Nobody else writes meanwhile, so that everything is locked. Every operation is done when it is asked for: what is said over
+//! them needs no runtime ([`at_once`]).
+
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use rusqlite::{Connection, OptionalExtension, Row, named_params};
+
+use super::row::{direction_number, direction_of, finished_at, status_number};
+use super::{jobs, ledger, preparations, reserved};
+use crate::domain::{
+    Currency, LedgerAccount, MerchantId, Posting, ShopCode, State, TransactionId, UnixDay, UnixMillis,
+};
+use crate::store::rows::operation::NewRow;
+use crate::store::rows::posting::{Booking, Occasion};
+use crate::store::rows::{NotOurs, status_of};
+use crate::store::transaction::{Customer, NewCallback, OperationState, Rows, Usage};
+
+/// Days of usage that are kept before the newest: creations arrive a little late.
+const KEPT_DAYS: i32 = 2;
+
+/// The most old rows of usage removed when a new one is made: their number falls, and the writer is never held up.
+const REMOVED: i64 = 8;
+
+/// The writer's transaction.
+pub(super) struct SqliteRows<'a>(pub(super) &'a Connection);
+
+/// Something was waited for.
+#[derive(Debug, thiserror::Error)]
+#[error("a transaction of SQLite waited for something")]
+struct Waited;
+
+/// Runs what only waits for row operations.
+///
+/// # Errors
+/// Its own; or it waited for something else, which is a defect.
+pub(super) fn at_once<T>(work: impl Future<Output = rusqlite::Result<T>>) -> rusqlite::Result<T> {
+    match pin!(work).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(done) => done,
+        Poll::Pending => Err(rusqlite::Error::ToSqlConversionFailure(Box::new(Waited))),
+    }
+}
+
+impl From<NotOurs> for rusqlite::Error {
+    fn from(NotOurs(column): NotOurs) -> Self {
+        Self::InvalidColumnType(0, column.to_owned(), rusqlite::types::Type::Null)
+    }
+}
+
+impl Rows for SqliteRows<'_> {
+    type Error = rusqlite::Error;
+
+    async fn is_new_merchant(&mut self, merchant: &MerchantId) -> rusqlite::Result<bool> {
+        ledger::knows(self.0, merchant).map(|known| !known)
+    }
+
+    async fn add_merchant(&mut self, merchant: &MerchantId) -> rusqlite::Result<()> {
+        let mut insert = self.0.prepare_cached("INSERT INTO merchants (merchant) VALUES (?1)")?;
+        insert.execute([merchant.as_str()]).map(drop)
+    }
+
+    async fn usage(&mut self, customer: Customer<'_>, day: UnixDay) -> rusqlite::Result<Usage> {
+        let Customer { merchant, shop, direction, account_id } = customer;
+        let used = self
+            .0
+            .prepare_cached(
+                "SELECT operations, amount FROM daily_usage WHERE day = ?1 AND merchant = ?2 AND shop = ?3 \
+                 AND direction = ?4 AND customer_account_id = ?5",
+            )?
+            .query_row((day.0, merchant, shop, direction_number(direction), account_id), |row| {
+                Ok(Usage { operations: row.get(0)?, amount: row.get(1)? })
+            })
+            .optional()?;
+        Ok(used.unwrap_or(Usage { operations: 0, amount: 0 }))
+    }
+
+    async fn set_usage(&mut self, customer: Customer<'_>, day: UnixDay, usage: Usage) -> rusqlite::Result<()> {
+        let Customer { merchant, shop, direction, account_id } = customer;
+        self.0
+            .prepare_cached(
+                "INSERT INTO daily_usage (day, merchant, shop, direction, customer_account_id, operations, amount) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
+                 ON CONFLICT DO UPDATE SET operations = excluded.operations, amount = excluded.amount",
+            )?
+            .execute((
+                day.0,
+                merchant,
+                shop,
+                direction_number(direction),
+                account_id,
+                usage.operations,
+                usage.amount,
+            ))?;
+        if usage.operations > 1 {
+            return Ok(());
+        }
+        self.0
+            .prepare_cached(
+                "DELETE FROM daily_usage WHERE (day, merchant, shop, direction, customer_account_id) IN \
+                 (SELECT day, merchant, shop, direction, customer_account_id FROM daily_usage WHERE day < ?1 LIMIT ?2)",
+            )?
+            .execute((day.0.saturating_sub(KEPT_DAYS), REMOVED))
+            .map(drop)
+    }
+
+    async fn reduce_usage(&mut self, customer: Customer<'_>, day: UnixDay, amount: i64) -> rusqlite::Result<()> {
+        let Customer { merchant, shop, direction, account_id } = customer;
+        self.0
+            .prepare_cached(
+                "UPDATE daily_usage SET operations = max(operations - 1, 0), amount = max(amount - ?6, 0) \
+                 WHERE day = ?1 AND merchant = ?2 AND shop = ?3 AND direction = ?4 AND customer_account_id = ?5",
+            )?
+            .execute((day.0, merchant, shop, direction_number(direction), account_id, amount))
+            .map(drop)
+    }
+
+    async fn balance(
+        &mut self,
+        merchant: &MerchantId,
+        currency: Currency,
+        account: LedgerAccount,
+        _lock: bool,
+    ) -> rusqlite::Result<i64> {
+        ledger::balance(self.0, merchant.as_str(), currency.as_str(), account)
+    }
+
+    async fn insert_operation(
+        &mut self,
+        new: &NewRow,
+        state: &State,
+        counted_day: Option<UnixDay>,
+    ) -> rusqlite::Result<bool> {
+        Ok(!reserved::holds(self.0, new.order_key())? && new.insert(self.0, state, counted_day)?)
+    }
+
+    async fn post(&mut self, postings: &[Posting], booking: Booking<'_>) -> rusqlite::Result<()> {
+        postings.iter().try_for_each(|posting| ledger::book(self.0, *posting, booking))
+    }
+
+    async fn has_entries(&mut self, occasion: Occasion) -> rusqlite::Result<bool> {
+        self.0
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM entries WHERE transaction_id = ?1)")?
+            .query_row([occasion.to_stored()], |row| row.get(0))
+    }
+
+    async fn queue_callback(&mut self, callback: NewCallback<'_>) -> rusqlite::Result<()> {
+        queue_callback(self.0, &callback)
+    }
+
+    async fn queue_job(&mut self, id: TransactionId, shop: &ShopCode, due: UnixMillis) -> rusqlite::Result<()> {
+        jobs::queue(self.0, id, shop, due)
+    }
+
+    async fn end_job(&mut self, id: TransactionId) -> rusqlite::Result<()> {
+        jobs::end(self.0, id)
+    }
+
+    async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> rusqlite::Result<()> {
+        preparations::put(self.0, id, sealed)
+    }
+
+    async fn remove_preparation(&mut self, id: TransactionId) -> rusqlite::Result<()> {
+        preparations::remove(self.0, id)
+    }
+
+    async fn unfinished(&mut self, id: TransactionId) -> rusqlite::Result<Option<OperationState>> {
+        self.0
+            .prepare_cached(
+                "SELECT direction, status, finished_at, amount, merchant, currency, shop, customer_account_id, \
+                 counted_day, CASE relayed WHEN 0 THEN callback_url ELSE v1_callback_url END \
+                 FROM operations WHERE transaction_id = ?1",
+            )?
+            .query_row([id.to_stored()], read_state)
+            .optional()
+    }
+
+    async fn finish(
+        &mut self,
+        id: TransactionId,
+        finished: &State,
+        payer: Option<&[u8]>,
+        counted_day: Option<UnixDay>,
+    ) -> rusqlite::Result<()> {
+        self.0
+            .prepare_cached(
+                "UPDATE operations SET status = ?2, finished_at = ?3, payer = ?4, counted_day = ?5 \
+                 WHERE transaction_id = ?1",
+            )?
+            .execute((
+                id.to_stored(),
+                status_number(finished.status()),
+                finished_at(finished),
+                payer,
+                counted_day.map(|day| day.0),
+            ))
+            .map(drop)
+    }
+}
+
+fn read_state(row: &Row<'_>) -> rusqlite::Result<OperationState> {
+    Ok(OperationState {
+        direction: direction_of(row.get(0)?).ok_or(NotOurs("direction"))?,
+        status: status_of(row.get(1)?).ok_or(NotOurs("status"))?,
+        finished_at: row.get(2)?,
+        amount: row.get(3)?,
+        merchant: row.get(4)?,
+        currency: row.get(5)?,
+        shop: row.get(6)?,
+        customer_account_id: row.get(7)?,
+        counted_day: row.get::<_, Option<i32>>(8)?.map(UnixDay),
+        callback_url: row.get(9)?,
+    })
+}
+
+/// Queues a callback, due at once. It fails when its subject has one.
+pub(super) fn queue_callback(connection: &Connection, callback: &NewCallback<'_>) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO callbacks (key, nonce, merchant, target, state, queued_at, due_at, leased, attempts, tries) \
+             VALUES (:key, :nonce, :merchant, :target, 0, :at, :at, 0, 0, 0)",
+        )?
+        .execute(named_params! {
+            ":key": callback.id.subject().key(),
+            ":nonce": callback.id.nonce().cast_signed(),
+            ":merchant": callback.merchant,
+            ":target": callback.target,
+            ":at": callback.at.0,
+        })
+        .map(drop)
+}

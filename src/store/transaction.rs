@@ -1,0 +1,125 @@
+//! The row operations of one open transaction: what a database does, and nothing that decides. What happens in a transaction
+//! is said over them, once for every backend.
+
+use crate::domain::{
+    Currency, Direction, LedgerAccount, MerchantId, Posting, ShopCode, State, Status, TransactionId, UnixDay,
+    UnixMillis,
+};
+use crate::store::CallbackId;
+use crate::store::rows::NotOurs;
+use crate::store::rows::operation::NewRow;
+use crate::store::rows::posting::{Booking, Occasion};
+
+/// One open transaction. What an operation says is locked stays so to the transaction's end, in a database where others write
+/// meanwhile.
+pub(super) trait Rows {
+    type Error: From<NotOurs>;
+
+    /// Whether a merchant is not known yet; locked.
+    async fn is_new_merchant(&mut self, merchant: &MerchantId) -> Result<bool, Self::Error>;
+
+    /// Makes a merchant known that is new.
+    async fn add_merchant(&mut self, merchant: &MerchantId) -> Result<(), Self::Error>;
+
+    /// Reads what a customer did on a day; locked.
+    async fn usage(&mut self, customer: Customer<'_>, day: UnixDay) -> Result<Usage, Self::Error>;
+
+    /// Writes what a customer did on a day. Some rows of days long ago are removed.
+    async fn set_usage(&mut self, customer: Customer<'_>, day: UnixDay, usage: Usage) -> Result<(), Self::Error>;
+
+    /// Takes an operation out of what a customer did on a day, down to nothing; does nothing where the day was removed.
+    async fn reduce_usage(&mut self, customer: Customer<'_>, day: UnixDay, amount: i64) -> Result<(), Self::Error>;
+
+    /// Reads the balance of an account, zero when nothing was posted; locked if `lock` says so.
+    async fn balance(
+        &mut self,
+        merchant: &MerchantId,
+        currency: Currency,
+        account: LedgerAccount,
+        lock: bool,
+    ) -> Result<i64, Self::Error>;
+
+    /// Inserts an operation in a state, which counts for its customer on a day; `false`: its order exists or is reserved, or
+    /// its id exists.
+    async fn insert_operation(
+        &mut self,
+        new: &NewRow,
+        state: &State,
+        counted_day: Option<UnixDay>,
+    ) -> Result<bool, Self::Error>;
+
+    /// Posts entries and changes the balances of their accounts.
+    async fn post(&mut self, postings: &[Posting], booking: Booking<'_>) -> Result<(), Self::Error>;
+
+    /// Whether anything was posted with this.
+    async fn has_entries(&mut self, occasion: Occasion) -> Result<bool, Self::Error>;
+
+    /// Queues a callback, due at once. An error when its subject has one.
+    async fn queue_callback(&mut self, callback: NewCallback<'_>) -> Result<(), Self::Error>;
+
+    /// Queues the provider job of an operation.
+    async fn queue_job(&mut self, id: TransactionId, shop: &ShopCode, due: UnixMillis) -> Result<(), Self::Error>;
+
+    /// Ends the provider job of an operation, if it has one.
+    async fn end_job(&mut self, id: TransactionId) -> Result<(), Self::Error>;
+
+    /// Keeps the sealed preparation of an operation, in place of an earlier one.
+    async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> Result<(), Self::Error>;
+
+    /// Removes the preparation of an operation, if it has one.
+    async fn remove_preparation(&mut self, id: TransactionId) -> Result<(), Self::Error>;
+
+    /// Reads what decides about the result of an operation; locked.
+    async fn unfinished(&mut self, id: TransactionId) -> Result<Option<OperationState>, Self::Error>;
+
+    /// Writes the result of an operation and the day for which it still counts.
+    async fn finish(
+        &mut self,
+        id: TransactionId,
+        finished: &State,
+        payer: Option<&[u8]>,
+        counted_day: Option<UnixDay>,
+    ) -> Result<(), Self::Error>;
+}
+
+/// Whose usage is counted together, beside its day.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Customer<'a> {
+    pub(super) merchant: &'a str,
+    pub(super) shop: &'a str,
+    pub(super) direction: Direction,
+    pub(super) account_id: i64,
+}
+
+/// What a customer did on a day: how many operations, of how many hundredths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Usage {
+    pub(super) operations: i64,
+    pub(super) amount: i64,
+}
+
+/// A callback about to be queued.
+#[derive(Debug)]
+pub(super) struct NewCallback<'a> {
+    pub(super) id: CallbackId,
+    pub(super) merchant: &'a str,
+    /// As [`CallbackTarget::as_str`](crate::store::CallbackTarget::as_str) says it.
+    pub(super) target: &'a str,
+    pub(super) at: UnixMillis,
+}
+
+/// What of an operation decides about its result.
+#[derive(Debug)]
+pub(super) struct OperationState {
+    pub(super) direction: Direction,
+    pub(super) status: Status,
+    pub(super) finished_at: Option<i64>,
+    pub(super) amount: i64,
+    pub(super) merchant: Box<str>,
+    pub(super) currency: Box<str>,
+    pub(super) shop: Box<str>,
+    pub(super) customer_account_id: Option<i64>,
+    pub(super) counted_day: Option<UnixDay>,
+    /// Where its merchant is called back; `None`: nowhere.
+    pub(super) callback_url: Option<Box<str>>,
+}
