@@ -1,6 +1,13 @@
 //! Where operations live. [`Store`] is the seam between the engine and a backend: few methods named for what the engine
 //! means, each one transaction. The same conformance suite runs over every backend.
 //!
+//! ```text
+//! create, complete   what happens in a transaction, once: over the row operations of `transaction`
+//! audit              what must hold of the rows, once
+//! rows, vault        what rows mean, and what is sealed in them
+//! sqlite, postgres   connections, batches and SQL; the journal and the outbox are still said in each
+//! ```
+//!
 //! Every backend seals account numbers, payer accounts and `fields` at rest and compares what must be compared by keyed
 //! hashes (contract section 11); the engine hands over and receives plain domain values.
 
