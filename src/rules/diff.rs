@@ -1,0 +1,1059 @@
+//! What changes for whom between two rule directories, in words, without a secret: first whom changes concern and what is
+//! compared, then what a change of each setting comes to, at last schemas.
+//!
+//! The files are compared as they are written, key by key, with the defaults of their own JSON Schemas filled in, and not as they
+//! were compiled: what a secret refers to is not looked up, and paths are relative to directories that differ. What a change of a
+//! setting comes to is said by [`told`]; of a key that it does not know it is said to refuse. Of a JSON Schema its properties are
+//! compared by name, and not what it accepts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+
+use ipnet::IpNet;
+use serde_json::{Map, Value as Json};
+
+use super::compile::{BUILT_IN_DIALECT, folded, lists};
+use super::describe::{FileKind, file_schema};
+use super::files::{self, Role};
+use super::load::{compile_once, whole};
+use super::merchant::canonical_prefix;
+use super::problems::{Findings, quoted};
+use super::schema::ALLOWED_LIST;
+use super::{LoadOptions, PostgresUrl, Problem, Problems, RuleSet, read_span, restart};
+use crate::domain::{Amount, UnixMillis};
+
+/// What a change does to those that it concerns. The most dangerous first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    /// It refuses, or changes, what worked before.
+    Refuses,
+    /// It takes away.
+    TakesAway,
+    /// It allows more.
+    Allows,
+    /// None of these.
+    Neither,
+}
+
+use Effect::{Allows, Neither, Refuses, TakesAway};
+
+/// Whom changes concern.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Who {
+    /// One merchant.
+    Merchant {
+        /// Its id.
+        id: String,
+        /// For people.
+        name: String,
+    },
+    /// Those who may use a shop.
+    Shop {
+        /// Its code.
+        code: String,
+        /// The merchants that may use it, before or after, sorted.
+        merchants: Vec<String>,
+    },
+    /// Those whose shops use a list.
+    List {
+        /// Its name.
+        name: String,
+        /// The shops whose schemas name it, sorted.
+        shops: Vec<String>,
+    },
+    /// Those who speak a dialect.
+    Dialect {
+        /// Its name.
+        name: String,
+        /// The merchants that speak it, before or after, sorted.
+        merchants: Vec<String>,
+    },
+    /// Customers who see pages.
+    Pages,
+    /// Everybody.
+    Gateway,
+}
+
+/// One change, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What it does.
+    pub effect: Effect,
+    /// The file that says it, below the rules directory.
+    pub file: String,
+    /// The key in it, with the tables above; of schemas and lists, the key that names them.
+    pub key: String,
+    /// The change in a sentence.
+    pub what: String,
+    /// Whether it waits for the next start of the process.
+    pub at_next_start: bool,
+}
+
+/// What changes for one of those concerned; never empty, the most dangerous first.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// Whom it concerns.
+    pub who: Who,
+    /// What changes.
+    pub changes: Vec<Change>,
+}
+
+impl Group {
+    const fn new(who: Who) -> Self {
+        Self { who, changes: Vec::new() }
+    }
+
+    fn tell(&mut self, file: &str, effect: Effect, key: impl Into<String>, what: impl Into<String>) {
+        let key = key.into();
+        let at_next_start = self.who == Who::Gateway && restart::waits(&key);
+        self.changes.push(Change { effect, file: file.to_owned(), key, what: what.into(), at_next_start });
+    }
+
+    /// Tells every setting that differs. `said` stands before each sentence, `above` before each key.
+    fn settings(&mut self, file: &str, (said, above): (&str, &str), old: &Settings, new: &Settings) {
+        for path in union(old.keys(), new.keys()) {
+            let (old, new) = (old.get(path), new.get(path));
+            if !means_the_same(path, old, new) {
+                let name = if said.is_empty() { sectioned(path) } else { plain(path) };
+                for (effect, what) in sentences(path, old, new) {
+                    self.tell(file, effect, format!("{above}{path}"), format!("{said}{name}: {what}"));
+                }
+            }
+        }
+    }
+}
+
+/// Returns what changes from one directory to another: nothing, when both mean the same. Groups with the most dangerous
+/// changes come first.
+#[must_use]
+pub fn diff(old: &ReadRules, new: &ReadRules) -> Vec<Group> {
+    let mut groups: Vec<Group> =
+        union(old.merchants.keys(), new.merchants.keys()).map(|id| merchant(id, old, new)).collect();
+    groups.extend(union(old.shops.keys(), new.shops.keys()).map(|code| shop(code, old, new)));
+    groups.extend(union(old.dialects.keys(), new.dialects.keys()).map(|name| dialect(name, old, new)));
+    groups.extend(common_lists(old, new));
+    groups.push(pages(old, new));
+    let mut gateway = Group::new(Who::Gateway);
+    gateway.settings("gateway.toml", ("", ""), &old.gateway, &new.gateway);
+    groups.push(gateway);
+    groups.retain(|group| !group.changes.is_empty());
+    for group in &mut groups {
+        group.changes.sort_by_key(|change| change.effect);
+    }
+    groups.sort_by(|one, other| {
+        let worst = |group: &Group| group.changes.first().map(|change| change.effect);
+        (worst(one), &one.who).cmp(&(worst(other), &other.who))
+    });
+    groups
+}
+
+/// A merchant's file.
+#[derive(Default)]
+struct MerchantFile {
+    settings: Settings,
+    /// By key, in the file's order.
+    api_keys: Vec<(String, Settings)>,
+    /// By code.
+    shops: BTreeMap<String, Settings>,
+}
+
+impl MerchantFile {
+    fn api_key(&self, key: &str) -> Option<&Settings> {
+        self.api_keys.iter().find(|(name, _)| name == key).map(|(_, settings)| settings)
+    }
+}
+
+/// A rules directory without problems, ready to be compared with another one. Secrets are not looked up.
+pub struct ReadRules {
+    rules: RuleSet,
+    gateway: Settings,
+    merchants: BTreeMap<String, MerchantFile>,
+    shops: BTreeMap<String, Settings>,
+    /// By the names of their files.
+    schemas: BTreeMap<String, Json>,
+    dialects: BTreeMap<String, Settings>,
+    /// The values of lists, by merchant (none: everybody's) and name.
+    lists: BTreeMap<(Option<String>, String), BTreeSet<String>>,
+    /// The shops whose schemas name a list, by its name.
+    list_users: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl ReadRules {
+    /// Reads a rules directory, as `check --no-secrets` does. Reads files and may block.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the files.
+    pub fn read(directory: &Path, now: UnixMillis) -> Result<Self, Problems> {
+        let mut findings = Findings::default();
+        let (files, _) = files::read(directory, &mut findings);
+        let rules = compile_once(directory, &files, now, LoadOptions { check_secrets: false }, &mut findings);
+        let mut read = Self {
+            rules: whole(directory, rules, findings)?,
+            gateway: Settings::new(),
+            merchants: BTreeMap::new(),
+            shops: BTreeMap::new(),
+            schemas: BTreeMap::new(),
+            dialects: BTreeMap::new(),
+            lists: BTreeMap::new(),
+            list_users: BTreeMap::new(),
+        };
+        let [gateway, merchant, shop, dialect] =
+            [FileKind::Gateway, FileKind::Merchant, FileKind::Shop, FileKind::Dialect].map(file_schema);
+        for (role, file) in &files {
+            let folder = file.path.parent().unwrap_or(directory);
+            let text = file.text.trim_start_matches('\u{feff}');
+            // A file that was found right.
+            let table = || text.parse::<toml::Table>().unwrap_or_default();
+            match role {
+                Role::Gateway => read.gateway = settings(&table(), &gateway, folder),
+                Role::Dialect(name) => {
+                    read.dialects.insert(name.clone(), settings(&table(), &dialect, folder));
+                }
+                Role::Merchant(id) => {
+                    read.merchants.insert(id.clone(), merchant_file(id, table(), &merchant, folder));
+                }
+                Role::Shop(code) => {
+                    read.shops.insert(code.clone(), shop_file(code, &table(), &shop, folder));
+                }
+                Role::Schema(name) => {
+                    // One that no shop names may be anything.
+                    let schema = serde_json::from_str(text).ok();
+                    read.schemas.extend(schema.map(|schema| (name.clone(), plain_schema(schema))));
+                }
+                Role::List { merchant, name } => {
+                    let values = lists::values(text).into_iter().map(String::from).collect();
+                    read.lists.insert((merchant.clone(), name.clone()), values);
+                }
+                // Pages are compared by what they were compiled to.
+                Role::PageTexts(_) => {}
+            }
+        }
+        // It is there without its file, too.
+        let built_in = || settings(&toml::Table::new(), &dialect, directory);
+        read.dialects.entry(BUILT_IN_DIALECT.into()).or_insert_with(built_in);
+        let mut users: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for code in read.shops.keys() {
+            for (_, schema) in SIDES.iter().filter_map(|(key, _)| read.schema(code, key)) {
+                let mut lists = BTreeSet::new();
+                named_lists(schema, &mut lists);
+                for list in lists {
+                    users.entry(list.to_owned()).or_default().insert(code.clone());
+                }
+            }
+        }
+        read.list_users = users;
+        Ok(read)
+    }
+
+    /// What is no reason to refuse the rules, and would fail requests.
+    #[must_use]
+    pub fn warnings(&self) -> &[Problem] {
+        &self.rules.warnings
+    }
+
+    /// The merchants whose files are so.
+    fn merchants(&self, so: impl Fn(&MerchantFile) -> bool) -> impl Iterator<Item = &String> {
+        self.merchants.iter().filter(move |(_, file)| so(file)).map(|(id, _)| id)
+    }
+
+    /// Whose an API key is.
+    fn owner(&self, key: &str) -> Option<&str> {
+        self.rules.api_key(key).map(|entry| entry.merchant.id.as_str())
+    }
+
+    /// The name and the text of the schema of a shop's side.
+    fn schema(&self, code: &str, key: &str) -> Option<(&str, &Json)> {
+        let name = word(self.shops.get(code)?, key)?;
+        Some((name, self.schemas.get(name)?))
+    }
+
+    /// The shops whose schemas name a list, here or there.
+    fn users<'a>(&'a self, other: &'a Self, list: &str) -> BTreeSet<&'a String> {
+        let users = |read: &'a Self| read.list_users.get(list).into_iter().flatten();
+        users(self).chain(users(other)).collect()
+    }
+}
+
+/// The keys of a shop that name schemas, and what they check.
+const SIDES: [(&str, &str); 2] = [("payin.schema", "deposits"), ("payout.schema", "withdrawals")];
+
+fn merchant_file(id: &str, mut table: toml::Table, schema: &Json, folder: &Path) -> MerchantFile {
+    let mut merchant = MerchantFile::default();
+    if let Some(toml::Value::Array(entries)) = table.remove("api_keys") {
+        for mut entry in entries.into_iter().filter_map(|entry| entry.try_into::<toml::Table>().ok()) {
+            let key = entry.remove("key").and_then(|key| key.as_str().map(str::to_owned)).unwrap_or_default();
+            let schema = &schema["properties"]["api_keys"]["items"];
+            merchant.api_keys.push((key, settings(&entry, schema, folder)));
+        }
+    }
+    if let Some(toml::Value::Table(shops)) = table.remove("shops") {
+        for (code, access) in shops {
+            let schema = &schema["properties"]["shops"]["additionalProperties"];
+            let access = settings(access.as_table().unwrap_or(&toml::Table::new()), schema, folder);
+            merchant.shops.insert(code, access);
+        }
+    }
+    let settings = settings(&table, schema, folder).into_iter();
+    // Codes of currencies are compared without their case.
+    let upper = |(path, value): (String, Setting)| match path.strip_prefix("balance.opening.") {
+        Some(code) => (format!("balance.opening.{}", code.to_ascii_uppercase()), value),
+        None => (path, value),
+    };
+    merchant.settings = settings.map(upper).collect();
+    fill(&mut merchant.settings, "name", id);
+    merchant
+}
+
+/// Reads a shop's file; what it leaves to its code and to its payment method is filled in.
+fn shop_file(code: &str, table: &toml::Table, schema: &Json, folder: &Path) -> Settings {
+    let mut shop = settings(table, schema, folder);
+    fill(&mut shop, "name", code);
+    if !shop.contains_key("payout.account.pattern") {
+        let method = word(&shop, "payment_method").filter(|method| ["card", "mobile"].contains(method));
+        let account = method.unwrap_or("any").to_owned();
+        fill(&mut shop, "payout.account", &account);
+    }
+    shop
+}
+
+fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
+    let none = MerchantFile::default();
+    let (was, is) = (old.merchants.get(id), new.merchants.get(id));
+    let (before, after) = (was.unwrap_or(&none), is.unwrap_or(&none));
+    let name = plain(is.or(was).and_then(|file| word(&file.settings, "name")).unwrap_or(id));
+    let mut group = Group::new(Who::Merchant { id: id.into(), name });
+    let file = format!("merchants/{id}.toml");
+    match (was, is) {
+        (None, _) => group.tell(&file, Allows, "", "the merchant is new"),
+        (_, None) => group.tell(&file, TakesAway, "", "the merchant is removed"),
+        _ => group.settings(&file, ("", ""), &before.settings, &after.settings),
+    }
+    for (key, _) in before.api_keys.iter().filter(|(key, _)| new.owner(key) != Some(id)) {
+        let what = match new.owner(key) {
+            Some(owner) => format!("goes to merchant {owner}: its callers no longer act for this merchant"),
+            None => "is revoked: its callers get 401".to_owned(),
+        };
+        group.tell(&file, TakesAway, format!("api_keys.{key}"), format!("key {} {what}", plain(key)));
+    }
+    for (key, said) in &after.api_keys {
+        let shown = plain(key);
+        let theirs = old.owner(key).filter(|owner| *owner != id);
+        if let Some(owner) = theirs {
+            let what = format!("key {shown} comes from merchant {owner}: its callers act for this merchant now");
+            group.tell(&file, Refuses, format!("api_keys.{key}"), what);
+        }
+        let known = theirs.map_or(was, |owner| old.merchants.get(owner)).and_then(|file| file.api_key(key));
+        if let Some(known) = known {
+            group.settings(&file, (&format!("key {shown}: "), &format!("api_keys.{key}.")), known, said);
+        } else {
+            group.tell(&file, Allows, format!("api_keys.{key}"), format!("key {shown} is added {}", new_key(said)));
+        }
+    }
+    // Some things are signed by the first key of a merchant when theirs is gone.
+    let order = |file: &MerchantFile, other: &MerchantFile| {
+        let names = file.api_keys.iter().map(|(key, _)| key.clone());
+        names.filter(|key| other.api_key(key).is_some()).collect::<Vec<_>>()
+    };
+    if order(before, after) != order(after, before) {
+        let what = "the keys stand in another order: what was created by a key that is gone is signed by the first one";
+        group.tell(&file, Neither, "api_keys", what);
+    }
+    for code in union(before.shops.keys(), after.shops.keys()).filter(|_| is.is_some()) {
+        let (key, said) = (format!("shops.{code}"), format!("shop {code}: "));
+        match (before.shops.get(code), after.shops.get(code)) {
+            (Some(old), Some(new)) => group.settings(&file, (&said, &format!("{key}.")), old, new),
+            (None, Some(new)) => {
+                let on = [("payin", "deposits"), ("payout", "withdrawals")];
+                let on = on.into_iter().filter(|(key, _)| word(new, key) == Some("true")).map(|(_, on)| on.to_owned());
+                group.tell(&file, Allows, key, format!("shop {code} is added for {}", or_none(listed(on))));
+            }
+            _ => group.tell(&file, TakesAway, key, format!("shop {code} is taken away: requests for it are 400")),
+        }
+    }
+    own_lists(&mut group, id, old, new);
+    group
+}
+
+fn new_key(said: &Settings) -> String {
+    let calls = if said.contains_key("v1_secret") { "v1 and v2" } else { "v2 alone" };
+    let from = or_none(said.get("allowed_ips").map(shown).unwrap_or_default());
+    let shops = said.get("shops").map_or_else(String::new, |shops| format!(", for shops: {}", or_none(shown(shops))));
+    format!("({calls}), from {from}{shops}")
+}
+
+fn shop(code: &str, old: &ReadRules, new: &ReadRules) -> Group {
+    let has = |file: &MerchantFile| file.shops.contains_key(code);
+    let merchants = union(old.merchants(has), new.merchants(has)).cloned().collect();
+    let mut group = Group::new(Who::Shop { code: code.into(), merchants });
+    let file = format!("shops/{code}.toml");
+    match (old.shops.get(code), new.shops.get(code)) {
+        (None, Some(after)) => {
+            let [currency, kind] =
+                ["currency", "provider.kind"].map(|key| after.get(key).map(shown).unwrap_or_default());
+            group.tell(&file, Allows, "", format!("the shop is new: {currency}, with the provider {kind} behind it"));
+        }
+        (Some(before), Some(after)) => {
+            // Schemas are told by what is in them.
+            let but_schemas = |settings: &Settings| {
+                let mut settings = settings.clone();
+                settings.retain(|path, _| !path.ends_with(".schema"));
+                settings
+            };
+            group.settings(&file, ("", ""), &but_schemas(before), &but_schemas(after));
+            for (key, said) in SIDES {
+                let (was, is) = (old.schema(code, key), new.schema(code, key));
+                let named = is.or(was).map_or_else(|| file.clone(), |(name, _)| format!("shops/{name}"));
+                for (effect, what) in schema_changes(was.map(|(_, schema)| schema), is.map(|(_, schema)| schema)) {
+                    group.tell(&named, effect, key, format!("{said}: {what}"));
+                }
+            }
+        }
+        _ => group.tell(&file, TakesAway, "", "the shop is removed"),
+    }
+    group
+}
+
+fn common_lists(old: &ReadRules, new: &ReadRules) -> Vec<Group> {
+    let names = union(old.lists.keys(), new.lists.keys()).filter(|(merchant, _)| merchant.is_none());
+    let group = |key: &(Option<String>, String)| {
+        let name = &key.1;
+        let shops = old.users(new, name);
+        let mut group =
+            Group::new(Who::List { name: name.clone(), shops: shops.iter().map(ToString::to_string).collect() });
+        // What nobody uses changes nothing.
+        if !shops.is_empty() {
+            list_values(&mut group, &format!("lists/{name}.txt"), ("", ""), old.lists.get(key), new.lists.get(key));
+        }
+        group
+    };
+    names.map(group).collect()
+}
+
+/// Tells a merchant's own lists, which stand in the place of common ones.
+fn own_lists(group: &mut Group, merchant: &str, old: &ReadRules, new: &ReadRules) {
+    let keys = union(old.lists.keys(), new.lists.keys()).filter(|(owner, _)| owner.as_deref() == Some(merchant));
+    for key in keys.filter(|(_, name)| !old.users(new, name).is_empty()) {
+        let (name, common) = (&key.1, (None, key.1.clone()));
+        let file = format!("lists/{merchant}/{name}.txt");
+        match (old.lists.contains_key(key), new.lists.contains_key(key)) {
+            (false, _) => group.tell(&file, Neither, name, format!("list `{name}` is its own now, not the common one")),
+            (_, false) => group.tell(&file, Neither, name, format!("list `{name}` is the common one now, not its own")),
+            _ => {}
+        }
+        let values = |read: &'_ ReadRules| read.lists.get(key).or_else(|| read.lists.get(&common)).cloned();
+        let said = format!("its list `{name}`: ");
+        list_values(group, &file, (&said, name), values(old).as_ref(), values(new).as_ref());
+    }
+}
+
+fn list_values(
+    group: &mut Group,
+    file: &str,
+    (said, key): (&str, &str),
+    old: Option<&BTreeSet<String>>,
+    new: Option<&BTreeSet<String>>,
+) {
+    let none = BTreeSet::new();
+    let (old, new) = (old.unwrap_or(&none), new.unwrap_or(&none));
+    for (effect, one, other, what) in [(Refuses, old, new, "removed"), (Allows, new, old, "added")] {
+        let names = listed(one.difference(other).map(|value| quoted(value)));
+        if !names.is_empty() {
+            group.tell(file, effect, key, format!("{said}{names} {what}"));
+        }
+    }
+}
+
+fn dialect(name: &str, old: &ReadRules, new: &ReadRules) -> Group {
+    let speaks = |file: &MerchantFile| word(&file.settings, "v1.dialect") == Some(name);
+    let merchants = union(old.merchants(speaks), new.merchants(speaks)).cloned().collect();
+    let mut group = Group::new(Who::Dialect { name: name.into(), merchants });
+    let file = format!("dialects/{name}.toml");
+    match (old.dialects.get(name), new.dialects.get(name)) {
+        (Some(before), Some(after)) => group.settings(&file, ("", ""), before, after),
+        (None, _) => group.tell(&file, Allows, "", "the dialect is new"),
+        _ => group.tell(&file, TakesAway, "", "the dialect is removed: its paths are no longer served"),
+    }
+    group
+}
+
+fn pages(old: &ReadRules, new: &ReadRules) -> Group {
+    let mut group = Group::new(Who::Pages);
+    // Everything that each language says, by key.
+    let texts = |read: &ReadRules| {
+        let all = read.rules.pages.languages().iter().map(|language| {
+            let [direction, decimal, group] = ["direction", "decimal", "group"].map(str::to_owned);
+            let mut texts = BTreeMap::from([
+                (direction, format!("{:?}", language.direction)),
+                (decimal, language.decimal.to_string()),
+                (group, language.group.to_string()),
+            ]);
+            for (table, keys) in language.texts.as_object().into_iter().flatten() {
+                let keys = keys.as_object().into_iter().flatten();
+                texts.extend(keys.map(|(key, text)| (format!("{table}.{key}"), text.to_string())));
+            }
+            (language.tag.to_string(), texts)
+        });
+        all.collect::<BTreeMap<_, _>>()
+    };
+    let (before, after) = (texts(old), texts(new));
+    for tag in union(before.keys(), after.keys()) {
+        let file = format!("pages/{tag}.toml");
+        match (before.get(tag), after.get(tag)) {
+            (Some(one), Some(other)) => {
+                let changed = union(one.keys(), other.keys()).filter(|key| one.get(*key) != other.get(*key));
+                let changed: Vec<&String> = changed.collect();
+                if let [first, more @ ..] = &changed[..] {
+                    let key = if more.is_empty() { first.as_str() } else { "" };
+                    let names = listed(changed.iter().map(|key| plain(key)));
+                    group.tell(&file, Neither, key, format!("language {tag}: {names} changed"));
+                }
+            }
+            (None, _) => {
+                let instead = &old.rules.pages.language(tag).tag;
+                let what = format!("language {tag} is added: customers who ask for it no longer read {instead}");
+                group.tell(&file, Allows, "", what);
+            }
+            _ => {
+                let instead = &new.rules.pages.language(tag).tag;
+                let what = format!("language {tag} is removed: customers who ask for it read {instead}");
+                group.tell(&file, TakesAway, "", what);
+            }
+        }
+    }
+    group
+}
+
+/// What is in either, each once and sorted.
+fn union<'a, T: Ord + 'a>(
+    old: impl Iterator<Item = &'a T>,
+    new: impl Iterator<Item = &'a T>,
+) -> impl Iterator<Item = &'a T> {
+    old.chain(new).collect::<BTreeSet<_>>().into_iter()
+}
+
+/// `limits.body` as people look for it: `[limits] body`.
+fn sectioned(path: &str) -> String {
+    match path.rsplit_once('.') {
+        Some((section, key)) => format!("[{}] {}", plain(section), plain(key)),
+        None => plain(path),
+    }
+}
+
+/// How many names of a list are said, and how much of a value, in characters.
+const MOST_NAMED: usize = 8;
+const LONGEST: usize = 120;
+
+/// What a change of a setting comes to.
+#[derive(Clone, Copy)]
+enum Told {
+    /// This.
+    As(Effect),
+    /// The same, of a span of time, a size, a count or an amount.
+    Measured(Effect),
+    /// More allows more; without one, there is no bound.
+    More,
+    /// A value where there was none allows more; otherwise as one that refuses.
+    Opens,
+    /// This when it is the word now, and that otherwise.
+    When(&'static str, Effect, Effect),
+    /// Of a list: what a new entry does, and one that is gone.
+    Entries(Effect, Effect),
+}
+
+/// Says what a change of the setting at `path` comes to, and what it means where the values do not say it.
+fn told(path: &str) -> (Told, &'static str) {
+    use Told::{As, Entries, Measured, More, Opens, When};
+    match path {
+        "name" => (As(Neither), "what customers read on payment pages"),
+        "tls.generate" | "payin.browser_return" => (As(Neither), ""),
+        "v1.deprecated_since" | "v1.sunset" | "v1.migration_url" => (As(Neither), "a header of v1 replies"),
+        "pages.language" | "pages.name" | "pages.color" | "pages.logo" => (As(Neither), "customers' pages show it"),
+        "server.shutdown_grace" | "server.drain_delay" | "callbacks.timeout" | "provider.delay" => {
+            (Measured(Neither), "")
+        }
+        _ if path.ends_with(".first_retry") || path.ends_with(".max_retry") => (Measured(Neither), ""),
+        _ if path.starts_with("balance.opening.") => {
+            (Measured(Neither), "booked only for a merchant that was not seen yet")
+        }
+        "store.connections" | "pages.link_lifetime" | "pages.return_lifetime" | "signature.window" => (More, ""),
+        _ if path.starts_with("limits.") || path.starts_with("rate_limit.") || path.ends_with("_per_day") => (More, ""),
+        _ if path.ends_with(".timeout") || path.ends_with(".give_up_after") || path.ends_with(".forget_after") => {
+            (More, "")
+        }
+        "active" => (When("true", Allows, TakesAway), "whether new operations are taken"),
+        "payin" => (When("true", Allows, TakesAway), "whether deposits are enabled"),
+        "payout" => (When("true", Allows, TakesAway), "whether withdrawals are enabled"),
+        "balance.enforce" => (When("false", Allows, Refuses), "whether the available balance bounds withdrawals"),
+        "callbacks.allow_private_addresses" => {
+            (When("true", Allows, Refuses), "whether loopback and private targets are called")
+        }
+        "v1.allow_http_callbacks" | "requests.empty_list_is_object" => (When("true", Allows, Refuses), ""),
+        "v1.unknown_fields" => (When("ignore", Allows, Refuses), ""),
+        "v1.non_numeric_user_id" => (When("omit", Allows, Refuses), ""),
+        "payout.account" => (When("any", Allows, Refuses), ""),
+        "default_shop" => (Opens, "where requests go that name no shop"),
+        "v1.return_url" => (Opens, "for deposits that name no return address"),
+        "allowed_ips" | "shops" => (Entries(Allows, TakesAway), ""),
+        "checks.refused_accounts" | "checks.refused_addresses" => {
+            (Entries(Refuses, Allows), "operations of these are created FAILED")
+        }
+        "admin.hosts" => (Entries(Allows, Refuses), "by which names the admin listener may be asked"),
+        "clients.trusted_proxies" => (Entries(Refuses, Refuses), "whose X-Forwarded-For is believed"),
+        "server.listen" => (As(Refuses), "callers reach it there alone"),
+        "server.public_url" => (As(Refuses), "new links begin with it"),
+        "tls.client_ca" => (As(Refuses), "callers without a certificate that it signed are refused"),
+        "store.url" => (As(Refuses), "what is in the old store is not seen"),
+        "engine.url" => (As(Refuses), "a store belongs to one kind of engine"),
+        "clients.proxy_protocol" => (As(Refuses), "connections of the other kind are refused"),
+        "currency" => (As(Refuses), "operations in the old currency are 400"),
+        "payment_method" => (As(Refuses), "`method` of a status whose request named no shop"),
+        "provider.kind" => (As(Refuses), "operations that wait for the other kind go on waiting"),
+        "provider.url" => (As(Refuses), "waiting operations are asked for there, too"),
+        "v1.dialect" => (As(Refuses), "its v1 requests are read by the other one"),
+        "v1.callback_url" => (As(Refuses), "for requests that name no address"),
+        _ if path.starts_with("signature.") => (As(Refuses), "requests as they were signed so far are refused"),
+        _ if path.starts_with("routes.") => (As(Refuses), "requests to the old path are 404"),
+        _ if path.starts_with("statuses.") => {
+            (As(Refuses), "replies, callbacks and the `status` filter use the new word")
+        }
+        _ if path.starts_with("replies.") => (As(Refuses), "that reply has another shape"),
+        _ => (As(Refuses), ""),
+    }
+}
+
+/// Whether a setting holds secrets.
+fn is_secret(path: &str) -> bool {
+    let name = path.rsplit('.').next().unwrap_or(path);
+    name == "keys" || ["secret", "token", "password"].iter().any(|word| name.contains(word))
+}
+
+/// One value: what tells it from others, and what is said of it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    same: String,
+    shown: String,
+}
+
+/// What a setting holds: one value, or those of a list.
+type Setting = Vec<Entry>;
+
+/// The settings of a file or of a table in it, by their dotted names.
+type Settings = BTreeMap<String, Setting>;
+
+fn means_the_same(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> bool {
+    let (Some(old), Some(new)) = (old, new) else { return old.is_none() && new.is_none() };
+    // The first secret signs: their order counts.
+    let same = old.iter().map(|entry| &entry.same).eq(new.iter().map(|entry| &entry.same));
+    same || (!is_secret(path) && missing(old, new).is_empty() && missing(new, old).is_empty())
+}
+
+/// The entries of one list that are not in another one.
+fn missing<'a>(of: &'a [Entry], from: &[Entry]) -> BTreeSet<&'a Entry> {
+    of.iter().filter(|entry| !from.iter().any(|had| had.same == entry.same)).collect()
+}
+
+fn shown<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
+    listed(entries.into_iter().map(|entry| entry.shown.clone()))
+}
+
+fn sentences(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> Vec<(Effect, String)> {
+    if is_secret(path) {
+        return vec![secrets(path, old, new)];
+    }
+    let (rule, meaning) = told(path);
+    let meaning = if meaning.is_empty() { String::new() } else { format!(": {meaning}") };
+    if let (Told::Entries(added, gone), Some(before), Some(after)) = (rule, old, new) {
+        // A network that a larger one stands for now is not gone.
+        let covered = |entry: &&Entry| {
+            let net = network(&entry.shown);
+            net.is_some_and(|net| after.iter().filter_map(|new| network(&new.shown)).any(|new| new.contains(&net)))
+        };
+        let (mut less, more) = (missing(before, after), missing(after, before));
+        less.retain(|entry| !covered(entry));
+        let none_left = if after.is_empty() { ", and none is left" } else { "" };
+        let less = (!less.is_empty()).then(|| (gone, format!("{} removed{none_left}{meaning}", shown(less))));
+        let more = (!more.is_empty()).then(|| (added, format!("{} added{meaning}", shown(more))));
+        return less.into_iter().chain(more).collect();
+    }
+    let absent = if path == "shops" { "all" } else { "none" };
+    let said = |setting: Option<&Setting>| setting.map_or_else(|| absent.to_owned(), |setting| or_none(shown(setting)));
+    if path == "store.url" && said(old) == said(new) {
+        return vec![(Neither, format!("{} as before; its user, password or parameters are others", said(new)))];
+    }
+    let word = |setting: Option<&Setting>| setting.and_then(|setting| Some(setting.first()?.same.clone()));
+    let effect = match (rule, old, new) {
+        (Told::As(effect) | Told::Measured(effect), ..) => effect,
+        (Told::More | Told::Entries(..), Some(_), None) | (Told::Opens, None, Some(_)) => Allows,
+        (Told::More | Told::Entries(..), None, _) => TakesAway,
+        (Told::More, ..) => {
+            let number = |setting| word(setting).and_then(|same| same.parse::<u128>().ok());
+            if number(new) > number(old) { Allows } else { TakesAway }
+        }
+        (Told::When(known, then, otherwise), ..) => {
+            if word(new).as_deref() == Some(known) {
+                then
+            } else {
+                otherwise
+            }
+        }
+        (Told::Opens | Told::Entries(..), ..) => Refuses,
+    };
+    vec![(effect, format!("{}{meaning}", arrow(&said(old), &said(new))))]
+}
+
+/// Says of secrets how many there are, where, and which of them sign. Never one, nor a part of one.
+fn secrets(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> (Effect, String) {
+    let (before, after) = (old.map_or(&[][..], Vec::as_slice), new.map_or(&[][..], Vec::as_slice));
+    let gone = missing(before, after).len();
+    let (effect, meaning) = match (path, before.is_empty(), after.is_empty()) {
+        ("admin.token", true, _) => (Refuses, "the admin listener asks for a token now"),
+        ("admin.token", _, true) => (Allows, "the admin listener asks for no token any more"),
+        ("pages.secret", true, _) => (Refuses, "links that pages.key beside the store's key signed no longer verify"),
+        ("pages.secret", _, true) => {
+            (Refuses, "pages.key beside the store's key signs: earlier links no longer verify")
+        }
+        ("v1_secret", true, _) => (Allows, "the key can call v1 now"),
+        ("v1_secret", _, true) => (TakesAway, "the key can no longer call v1: 401"),
+        (_, true, _) => (Allows, ""),
+        (_, _, true) => (TakesAway, ""),
+        _ if gone == before.len() => (Refuses, "the old one no longer counts"),
+        _ if before[0].same != after[0].same => (Refuses, "another one signs"),
+        _ if gone > 0 => (TakesAway, "an old one no longer verifies"),
+        _ if !missing(after, before).is_empty() => (Allows, "one more verifies (a rotation)"),
+        _ => (Neither, "the same ones in another order"),
+    };
+    let colon = if meaning.is_empty() { "" } else { ": " };
+    (effect, format!("{}{colon}{meaning}", arrow(&or_none(shown(before)), &or_none(shown(after)))))
+}
+
+fn word<'a>(settings: &'a Settings, path: &str) -> Option<&'a str> {
+    settings.get(path)?.first().map(|entry| entry.same.as_str())
+}
+
+/// Reads the settings of a table, and fills in the defaults of its JSON Schema.
+fn settings(table: &toml::Table, schema: &Json, folder: &Path) -> Settings {
+    let mut settings = Settings::new();
+    for (name, value) in table {
+        put(&mut settings, name.clone(), value, folder);
+    }
+    defaults(&mut settings, "", schema, folder);
+    let rates: Vec<String> = settings.keys().filter_map(|path| Some(path.strip_suffix("per_second")?.into())).collect();
+    for rate in rates {
+        let per_second = settings[&format!("{rate}per_second")].clone();
+        settings.entry(format!("{rate}burst")).or_insert(per_second);
+    }
+    settings
+}
+
+fn put(settings: &mut Settings, path: String, value: &toml::Value, folder: &Path) {
+    let spelled = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match value {
+        toml::Value::Table(inner) => {
+            for (name, value) in inner {
+                put(settings, format!("{path}.{name}"), value, folder);
+            }
+        }
+        toml::Value::Array(elements) => {
+            let texts: Vec<String> = elements.iter().map(spelled).collect();
+            let networks: Option<Vec<IpNet>> = texts.iter().map(|text| network(text)).collect();
+            // The fewest that hold the same addresses, so that another spelling is no change.
+            let texts = match networks.filter(|_| ADDRESSES.contains(&path.as_str())) {
+                Some(list) => IpNet::aggregate(&list).iter().map(network_text).collect(),
+                None => texts,
+            };
+            let entries = texts.iter().map(|text| entry(&path, text, folder)).collect();
+            settings.insert(path, entries);
+        }
+        one => {
+            let entries = vec![entry(&path, &spelled(one), folder)];
+            settings.insert(path, entries);
+        }
+    }
+}
+
+/// Fills in what a file leaves out.
+fn defaults(settings: &mut Settings, prefix: &str, schema: &Json, folder: &Path) {
+    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{prefix}{name}");
+        let below = format!("{path}.");
+        let is_said = settings.keys().any(|known| *known == path || known.starts_with(&below));
+        // TOML has no null: a key without a default stays away.
+        if let Ok(default) = toml::Value::try_from(&schema["default"])
+            && !is_said
+        {
+            put(settings, path, &default, folder);
+        }
+        defaults(settings, &below, schema, folder);
+    }
+}
+
+/// Fills in what a file leaves to something else.
+fn fill(settings: &mut Settings, path: &str, text: &str) {
+    settings.entry(path.into()).or_insert_with(|| vec![entry(path, text, Path::new(""))]);
+}
+
+/// A network, or an address alone.
+fn network(text: &str) -> Option<IpNet> {
+    let net = text.parse::<IpNet>().ok().or_else(|| Some(text.parse::<IpAddr>().ok()?.into()));
+    net.map(canonical_prefix)
+}
+
+fn network_text(net: &IpNet) -> String {
+    if net.prefix_len() == net.max_prefix_len() { net.addr().to_string() } else { net.to_string() }
+}
+
+/// Lists of networks.
+const ADDRESSES: [&str; 3] = ["allowed_ips", "checks.refused_addresses", "clients.trusted_proxies"];
+
+/// Reads one value of the setting at `path`: another spelling of the same value is no change.
+fn entry(path: &str, text: &str, folder: &Path) -> Entry {
+    let mut shown = if text.contains("://") { url(text) } else { plain(text) };
+    let same = match path {
+        "store.url" => match PostgresUrl::parse(text, |roots| folded(Path::new(roots))) {
+            Ok(url) => {
+                shown = plain(&url.to_string());
+                let config = url.config();
+                format!("{config:?} {:?} {:?} {:?}", config.get_password(), url.tls(), url.roots())
+            }
+            Err(_) => folded_text(text),
+        },
+        "server.public_url" | "engine.url" => text.trim_end_matches('/').to_owned(),
+        "server.listen" | "admin.listen" => {
+            text.parse::<SocketAddr>().map_or_else(|_| text.into(), |at| at.to_string())
+        }
+        "signature.api_key"
+        | "signature.signature"
+        | "signature.timestamp"
+        | "engine.callback_signature.header"
+        | "admin.hosts"
+        | "currency"
+        | "pages.language" => text.to_ascii_lowercase(),
+        "payin.schema" | "payout.schema" => text.strip_prefix("./").unwrap_or(text).to_owned(),
+        "tls.certificate" | "tls.key" => folded_text(text),
+        // Certificates that are trusted are told apart by what is in their files.
+        _ if path == "tls.client_ca" || path.ends_with("trust") => {
+            let content = files::read_bounded(&folder.join(text), files::LARGEST_FILE).ok();
+            format!("{} {:?}", folded_text(text), content.map(|bytes| files::content_hash(&bytes)))
+        }
+        _ if is_secret(path) => {
+            if !text.starts_with("env:") && !text.starts_with("file:") {
+                "a literal secret".clone_into(&mut shown);
+            }
+            text.to_owned()
+        }
+        _ if path.ends_with("amount_per_day") || path.starts_with("balance.opening.") => {
+            Amount::from_decimal_string(text).map_or_else(|_| text.into(), |amount| amount.hundredths().to_string())
+        }
+        _ if matches!(told(path).0, Told::More | Told::Measured(_)) => measured(text),
+        _ => text.to_owned(),
+    };
+    if path.starts_with("replies.") {
+        "a template".clone_into(&mut shown);
+    }
+    Entry { same, shown }
+}
+
+/// A span of time in milliseconds, a size in bytes, or a count.
+fn measured(text: &str) -> String {
+    let size = |unit: &str, bytes: u128| Some(text.strip_suffix(unit)?.parse::<u128>().ok()? * bytes);
+    let span = read_span(text).map(|span| span.as_millis());
+    let measure = span.or_else(|| size("KiB", 1 << 10)).or_else(|| size("MiB", 1 << 20)).or_else(|| size("B", 1));
+    measure.map_or_else(|| text.to_owned(), |measure| measure.to_string())
+}
+
+fn folded_text(text: &str) -> String {
+    let scheme = if text.starts_with("sqlite:") { "sqlite:" } else { "" };
+    format!("{scheme}{}", folded(Path::new(&text[scheme.len()..])).display())
+}
+
+/// "a, b and c", or "a, b and 31 more".
+fn listed(names: impl IntoIterator<Item = String>) -> String {
+    let mut names = names.into_iter();
+    let mut said: Vec<String> = names.by_ref().take(MOST_NAMED).collect();
+    match names.count() {
+        0 => {}
+        more => said.push(format!("{more} more")),
+    }
+    match said.split_last() {
+        None => String::new(),
+        Some((last, [])) => last.clone(),
+        Some((last, first)) => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+fn or_none(shown: String) -> String {
+    if shown.is_empty() { "none".to_owned() } else { shown }
+}
+
+/// "old -> new"; what looks the same and is not is called another one.
+fn arrow(old: &str, new: &str) -> String {
+    if old == new { format!("{new} is another one now") } else { format!("{old} -> {new}") }
+}
+
+/// A text of the operator's, control characters escaped, the overlong cut.
+fn plain(text: &str) -> String {
+    // Quotes and backslashes are harmless, and patterns are full of them.
+    let escaped = |c: char| if "\"'\\".contains(c) { c.to_string() } else { c.escape_debug().collect() };
+    let mut shown: String = text.chars().take(LONGEST).map(escaped).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        shown.push_str("...");
+    }
+    shown
+}
+
+/// A URL without what may be a secret: what stands before its host, and its query.
+fn url(text: &str) -> String {
+    let (before, query) = match text.find(['?', '#']) {
+        // Whether what is before it is a host or the start of a password is not for guessing.
+        Some(at) if text[at..].contains('@') => (text.split_once("://").map_or("", |(scheme, _)| scheme), "://***"),
+        Some(at) => (&text[..at], "?***"),
+        None => (text, ""),
+    };
+    match before.split_once("://").map(|(scheme, rest)| (scheme, rest.rsplit_once('@'))) {
+        Some((scheme, Some((_, host)))) => plain(&format!("{scheme}://***@{host}")) + query,
+        _ => plain(before) + query,
+    }
+}
+
+/// Keywords that say nothing of values.
+const ANNOTATIONS: [&str; 9] =
+    ["$schema", "$id", "$comment", "title", "description", "examples", "deprecated", "readOnly", "writeOnly"];
+
+/// Drops what says nothing from a schema and from those of its properties.
+fn plain_schema(mut schema: Json) -> Json {
+    if let Json::Object(keywords) = &mut schema {
+        keywords.retain(|name, _| !ANNOTATIONS.contains(&name.as_str()));
+        if let Some(Json::Array(required)) = keywords.get_mut("required") {
+            required.sort_by_key(ToString::to_string);
+        }
+        keywords.retain(|name, value| name != "required" || *value != Json::Array(Vec::new()));
+        if let Some(Json::Object(properties)) = keywords.get_mut("properties") {
+            for property in properties.values_mut() {
+                *property = plain_schema(std::mem::take(property));
+            }
+        }
+    }
+    schema
+}
+
+/// Says which properties of a schema were added, removed, made required or changed.
+fn schema_changes(old: Option<&Json>, new: Option<&Json>) -> Vec<(Effect, String)> {
+    let (old, new) = match (old, new) {
+        (None, None) => return Vec::new(),
+        (None, Some(_)) => return vec![(Refuses, "a schema checks `fields` now, any passed before".to_owned())],
+        (Some(_), None) => return vec![(Allows, "no schema checks `fields` any more: any pass".to_owned())],
+        (Some(old), Some(new)) => (old, new),
+    };
+    let none = Map::new();
+    let properties = |schema: &'_ Json| schema["properties"].as_object().unwrap_or(&none).clone();
+    let required = |schema: &Json| {
+        let names = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str);
+        names.map(str::to_owned).collect::<BTreeSet<_>>()
+    };
+    // What the schema asks of all properties together, and of those that are passed on.
+    let rest = |schema: &Json| {
+        let keywords = schema.as_object().unwrap_or(&none).clone().into_iter();
+        keywords.filter(|(name, _)| !["type", "properties", "required"].contains(&name.as_str())).collect::<Map<_, _>>()
+    };
+    let (before, after, rest) = (properties(old), properties(new), (rest(old), rest(new)));
+    let alone = rest.1.keys().all(|name| name == "$defs");
+    let mut told = Vec::new();
+    for name in union(before.keys(), after.keys()) {
+        let shown = quoted(name);
+        match (before.get(name), after.get(name)) {
+            (Some(one), Some(other)) if one == other => {}
+            (Some(_), Some(_)) => told.push((Refuses, format!("{shown} is changed: it may refuse what was accepted"))),
+            (None, Some(added)) => {
+                let anything = *added == Json::Bool(true) || added.as_object().is_some_and(Map::is_empty);
+                let effect = if anything && alone { Allows } else { Refuses };
+                told.push((effect, format!("{shown} is added: it is passed on and checked now, it was dropped")));
+            }
+            _ => {
+                let effect = if alone { Neither } else { Refuses };
+                told.push((effect, format!("{shown} is removed: it is dropped now, it was passed on")));
+            }
+        }
+    }
+    let (before, after) = (required(old), required(new));
+    for name in after.difference(&before) {
+        told.push((Refuses, format!("{} is required now: requests without it are refused", quoted(name))));
+    }
+    for name in before.difference(&after) {
+        told.push((Allows, format!("{} is no longer required", quoted(name))));
+    }
+    for name in union(rest.0.keys(), rest.1.keys()).filter(|name| rest.0.get(*name) != rest.1.get(*name)) {
+        told.push((Refuses, format!("the keyword {} is changed: it may refuse what was accepted", quoted(name))));
+    }
+    if old["type"] != new["type"] || old.is_object() != new.is_object() {
+        told.push((Refuses, "the type is changed: it may refuse what was accepted".to_owned()));
+    }
+    told
+}
+
+/// The lists of allowed values that a schema names.
+fn named_lists<'a>(schema: &'a Json, lists: &mut BTreeSet<&'a str>) {
+    match schema {
+        Json::Object(members) => {
+            lists.extend(members.get(ALLOWED_LIST).and_then(Json::as_str));
+            members.values().for_each(|value| named_lists(value, lists));
+        }
+        Json::Array(elements) => elements.iter().for_each(|element| named_lists(element, lists)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_bounded() {
+        let said = |count: usize| listed((0..count).map(|name| name.to_string()));
+        assert_eq!([said(0), said(1), said(3)], ["", "0", "0, 1 and 2"]);
+        assert_eq!(said(10), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
+    }
+
+    #[test]
+    fn urls_are_shown_without_credentials() {
+        for (text, shown) in [
+            ("https://a.example/x", "https://a.example/x"),
+            ("https://u:p@a.example/x", "https://***@a.example/x"),
+            ("https://a.example/x?token=abc#d", "https://a.example/x?***"),
+            ("https://a.example/x#abc", "https://a.example/x?***"),
+            ("https://u:p?w@a.example/x", "https://***"),
+            ("https://a/\u{7}", "https://a/\\u{7}"),
+        ] {
+            assert_eq!(url(text), shown);
+        }
+    }
+
+    #[test]
+    fn secrets_are_told_and_never_shown() {
+        use std::fmt::Write as _;
+        let list = |texts: &[&str]| {
+            let entries: Setting = texts.iter().map(|text| entry("v2_secret", text, Path::new(""))).collect();
+            (!entries.is_empty()).then_some(entries)
+        };
+        let mut said = String::new();
+        for (old, new) in [
+            (&["hush-a"][..], &["hush-b"][..]),
+            (&["env:A"], &["env:B"]),
+            (&["env:A"], &["env:A", "hush-b"]),
+            (&["env:A"], &["env:B", "env:A"]),
+            (&["env:A", "env:B"], &["env:B", "env:A"]),
+            (&["env:A", "env:B"], &["env:B"]),
+            (&["env:A", "env:B"], &["env:A"]),
+            (&["env:A"], &["env:A", "env:B", "env:C"]),
+            (&["env:A", "env:B"], &["env:A", "env:C"]),
+            (&["env:A", "env:B", "env:C"], &["env:A", "env:C", "env:B"]),
+            (&[], &["hush-a"]),
+            (&["hush-a"], &[]),
+        ] {
+            let (effect, what) = secrets("v2_secret", list(old).as_ref(), list(new).as_ref());
+            let _ = writeln!(said, "{effect:?}: {what}");
+        }
+        assert!(!said.contains("hush"), "{said}");
+        insta::assert_snapshot!(said);
+    }
+}
