@@ -1,27 +1,16 @@
 //! What changes for whom between two rule directories, in words, without a secret: first whom changes concern and what is
 //! compared, then what a change of each setting comes to, at last schemas.
 //!
-//! The files are compared as they are written, key by key, with the defaults of their own JSON Schemas filled in, and not as they
-//! were compiled: what a secret refers to is not looked up, and paths are relative to directories that differ. What a change of a
-//! setting comes to is said by [`told`]; of a key that it does not know it is said to refuse. Of a JSON Schema its properties are
-//! compared by name, and not what it accepts.
+//! What a change of a setting comes to is said by [`told`]; of a key that it does not know it is said to refuse. Of a JSON Schema its
+//! properties are compared by name, and not what it accepts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
 
-use ipnet::IpNet;
 use serde_json::{Map, Value as Json};
 
-use super::compile::{BUILT_IN_DIALECT, folded, lists};
-use super::describe::{FileKind, file_schema};
-use super::files::{self, Role};
-use super::load::{compile_once, whole};
-use super::merchant::canonical_prefix;
-use super::problems::{Findings, quoted};
-use super::schema::ALLOWED_LIST;
-use super::{LoadOptions, PostgresUrl, Problem, Problems, RuleSet, read_span, restart};
-use crate::domain::{Amount, UnixMillis};
+use super::problems::quoted;
+use super::read_rules::{Entry, MerchantFile, ReadRules, SIDES, Setting, Settings, is_secret, network, plain, word};
+use super::restart;
 
 /// What a change does to those that it concerns. The most dangerous first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -146,175 +135,6 @@ pub fn diff(old: &ReadRules, new: &ReadRules) -> Vec<Group> {
         (worst(one), &one.who).cmp(&(worst(other), &other.who))
     });
     groups
-}
-
-/// A merchant's file.
-#[derive(Default)]
-struct MerchantFile {
-    settings: Settings,
-    /// By key, in the file's order.
-    api_keys: Vec<(String, Settings)>,
-    /// By code.
-    shops: BTreeMap<String, Settings>,
-}
-
-impl MerchantFile {
-    fn api_key(&self, key: &str) -> Option<&Settings> {
-        self.api_keys.iter().find(|(name, _)| name == key).map(|(_, settings)| settings)
-    }
-}
-
-/// A rules directory without problems, ready to be compared with another one. Secrets are not looked up.
-pub struct ReadRules {
-    rules: RuleSet,
-    gateway: Settings,
-    merchants: BTreeMap<String, MerchantFile>,
-    shops: BTreeMap<String, Settings>,
-    /// By the names of their files.
-    schemas: BTreeMap<String, Json>,
-    dialects: BTreeMap<String, Settings>,
-    /// The values of lists, by merchant (none: everybody's) and name.
-    lists: BTreeMap<(Option<String>, String), BTreeSet<String>>,
-    /// The shops whose schemas name a list, by its name.
-    list_users: BTreeMap<String, BTreeSet<String>>,
-}
-
-impl ReadRules {
-    /// Reads a rules directory, as `check --no-secrets` does. Reads files and may block.
-    ///
-    /// # Errors
-    /// Everything that is wrong with the files.
-    pub fn read(directory: &Path, now: UnixMillis) -> Result<Self, Problems> {
-        let mut findings = Findings::default();
-        let (files, _) = files::read(directory, &mut findings);
-        let rules = compile_once(directory, &files, now, LoadOptions { check_secrets: false }, &mut findings);
-        let mut read = Self {
-            rules: whole(directory, rules, findings)?,
-            gateway: Settings::new(),
-            merchants: BTreeMap::new(),
-            shops: BTreeMap::new(),
-            schemas: BTreeMap::new(),
-            dialects: BTreeMap::new(),
-            lists: BTreeMap::new(),
-            list_users: BTreeMap::new(),
-        };
-        let [gateway, merchant, shop, dialect] =
-            [FileKind::Gateway, FileKind::Merchant, FileKind::Shop, FileKind::Dialect].map(file_schema);
-        for (role, file) in &files {
-            let folder = file.path.parent().unwrap_or(directory);
-            let text = file.text.trim_start_matches('\u{feff}');
-            // A file that was found right.
-            let table = || text.parse::<toml::Table>().unwrap_or_default();
-            match role {
-                Role::Gateway => read.gateway = settings(&table(), &gateway, folder),
-                Role::Dialect(name) => {
-                    read.dialects.insert(name.clone(), settings(&table(), &dialect, folder));
-                }
-                Role::Merchant(id) => {
-                    read.merchants.insert(id.clone(), merchant_file(id, table(), &merchant, folder));
-                }
-                Role::Shop(code) => {
-                    read.shops.insert(code.clone(), shop_file(code, &table(), &shop, folder));
-                }
-                Role::Schema(name) => {
-                    // One that no shop names may be anything.
-                    let schema = serde_json::from_str(text).ok();
-                    read.schemas.extend(schema.map(|schema| (name.clone(), plain_schema(schema))));
-                }
-                Role::List { merchant, name } => {
-                    let values = lists::values(text).into_iter().map(String::from).collect();
-                    read.lists.insert((merchant.clone(), name.clone()), values);
-                }
-                // Pages are compared by what they were compiled to.
-                Role::PageTexts(_) => {}
-            }
-        }
-        // It is there without its file, too.
-        let built_in = || settings(&toml::Table::new(), &dialect, directory);
-        read.dialects.entry(BUILT_IN_DIALECT.into()).or_insert_with(built_in);
-        let mut users: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for code in read.shops.keys() {
-            for (_, schema) in SIDES.iter().filter_map(|(key, _)| read.schema(code, key)) {
-                let mut lists = BTreeSet::new();
-                named_lists(schema, &mut lists);
-                for list in lists {
-                    users.entry(list.to_owned()).or_default().insert(code.clone());
-                }
-            }
-        }
-        read.list_users = users;
-        Ok(read)
-    }
-
-    /// What is no reason to refuse the rules, and would fail requests.
-    #[must_use]
-    pub fn warnings(&self) -> &[Problem] {
-        &self.rules.warnings
-    }
-
-    /// The merchants whose files are so.
-    fn merchants(&self, so: impl Fn(&MerchantFile) -> bool) -> impl Iterator<Item = &String> {
-        self.merchants.iter().filter(move |(_, file)| so(file)).map(|(id, _)| id)
-    }
-
-    /// Whose an API key is.
-    fn owner(&self, key: &str) -> Option<&str> {
-        self.rules.api_key(key).map(|entry| entry.merchant.id.as_str())
-    }
-
-    /// The name and the text of the schema of a shop's side.
-    fn schema(&self, code: &str, key: &str) -> Option<(&str, &Json)> {
-        let name = word(self.shops.get(code)?, key)?;
-        Some((name, self.schemas.get(name)?))
-    }
-
-    /// The shops whose schemas name a list, here or there.
-    fn users<'a>(&'a self, other: &'a Self, list: &str) -> BTreeSet<&'a String> {
-        let users = |read: &'a Self| read.list_users.get(list).into_iter().flatten();
-        users(self).chain(users(other)).collect()
-    }
-}
-
-/// The keys of a shop that name schemas, and what they check.
-const SIDES: [(&str, &str); 2] = [("payin.schema", "deposits"), ("payout.schema", "withdrawals")];
-
-fn merchant_file(id: &str, mut table: toml::Table, schema: &Json, folder: &Path) -> MerchantFile {
-    let mut merchant = MerchantFile::default();
-    if let Some(toml::Value::Array(entries)) = table.remove("api_keys") {
-        for mut entry in entries.into_iter().filter_map(|entry| entry.try_into::<toml::Table>().ok()) {
-            let key = entry.remove("key").and_then(|key| key.as_str().map(str::to_owned)).unwrap_or_default();
-            let schema = &schema["properties"]["api_keys"]["items"];
-            merchant.api_keys.push((key, settings(&entry, schema, folder)));
-        }
-    }
-    if let Some(toml::Value::Table(shops)) = table.remove("shops") {
-        for (code, access) in shops {
-            let schema = &schema["properties"]["shops"]["additionalProperties"];
-            let access = settings(access.as_table().unwrap_or(&toml::Table::new()), schema, folder);
-            merchant.shops.insert(code, access);
-        }
-    }
-    let settings = settings(&table, schema, folder).into_iter();
-    // Codes of currencies are compared without their case.
-    let upper = |(path, value): (String, Setting)| match path.strip_prefix("balance.opening.") {
-        Some(code) => (format!("balance.opening.{}", code.to_ascii_uppercase()), value),
-        None => (path, value),
-    };
-    merchant.settings = settings.map(upper).collect();
-    fill(&mut merchant.settings, "name", id);
-    merchant
-}
-
-/// Reads a shop's file; what it leaves to its code and to its payment method is filled in.
-fn shop_file(code: &str, table: &toml::Table, schema: &Json, folder: &Path) -> Settings {
-    let mut shop = settings(table, schema, folder);
-    fill(&mut shop, "name", code);
-    if !shop.contains_key("payout.account.pattern") {
-        let method = word(&shop, "payment_method").filter(|method| ["card", "mobile"].contains(method));
-        let account = method.unwrap_or("any").to_owned();
-        fill(&mut shop, "payout.account", &account);
-    }
-    shop
 }
 
 fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
@@ -540,17 +360,14 @@ fn sectioned(path: &str) -> String {
     }
 }
 
-/// How many names of a list are said, and how much of a value, in characters.
+/// How many names of a list are said.
 const MOST_NAMED: usize = 8;
-const LONGEST: usize = 120;
 
 /// What a change of a setting comes to.
 #[derive(Clone, Copy)]
 enum Told {
     /// This.
     As(Effect),
-    /// The same, of a span of time, a size, a count or an amount.
-    Measured(Effect),
     /// More allows more; without one, there is no bound.
     More,
     /// A value where there was none allows more; otherwise as one that refuses.
@@ -563,19 +380,19 @@ enum Told {
 
 /// Says what a change of the setting at `path` comes to, and what it means where the values do not say it.
 fn told(path: &str) -> (Told, &'static str) {
-    use Told::{As, Entries, Measured, More, Opens, When};
+    use Told::{As, Entries, More, Opens, When};
     match path {
         "name" => (As(Neither), "what customers read on payment pages"),
-        "tls.generate" | "payin.browser_return" => (As(Neither), ""),
         "v1.deprecated_since" | "v1.sunset" | "v1.migration_url" => (As(Neither), "a header of v1 replies"),
         "pages.language" | "pages.name" | "pages.color" | "pages.logo" => (As(Neither), "customers' pages show it"),
-        "server.shutdown_grace" | "server.drain_delay" | "callbacks.timeout" | "provider.delay" => {
-            (Measured(Neither), "")
-        }
-        _ if path.ends_with(".first_retry") || path.ends_with(".max_retry") => (Measured(Neither), ""),
-        _ if path.starts_with("balance.opening.") => {
-            (Measured(Neither), "booked only for a merchant that was not seen yet")
-        }
+        "tls.generate"
+        | "payin.browser_return"
+        | "server.shutdown_grace"
+        | "server.drain_delay"
+        | "callbacks.timeout"
+        | "provider.delay" => (As(Neither), ""),
+        _ if path.ends_with(".first_retry") || path.ends_with(".max_retry") => (As(Neither), ""),
+        _ if path.starts_with("balance.opening.") => (As(Neither), "booked only for a merchant that was not seen yet"),
         "store.connections" | "pages.link_lifetime" | "pages.return_lifetime" | "signature.window" => (More, ""),
         _ if path.starts_with("limits.") || path.starts_with("rate_limit.") || path.ends_with("_per_day") => (More, ""),
         _ if path.ends_with(".timeout") || path.ends_with(".give_up_after") || path.ends_with(".forget_after") => {
@@ -622,25 +439,6 @@ fn told(path: &str) -> (Told, &'static str) {
     }
 }
 
-/// Whether a setting holds secrets.
-fn is_secret(path: &str) -> bool {
-    let name = path.rsplit('.').next().unwrap_or(path);
-    name == "keys" || ["secret", "token", "password"].iter().any(|word| name.contains(word))
-}
-
-/// One value: what tells it from others, and what is said of it.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    same: String,
-    shown: String,
-}
-
-/// What a setting holds: one value, or those of a list.
-type Setting = Vec<Entry>;
-
-/// The settings of a file or of a table in it, by their dotted names.
-type Settings = BTreeMap<String, Setting>;
-
 fn means_the_same(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> bool {
     let (Some(old), Some(new)) = (old, new) else { return old.is_none() && new.is_none() };
     // The first secret signs: their order counts.
@@ -683,7 +481,7 @@ fn sentences(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> Vec<(E
     }
     let word = |setting: Option<&Setting>| setting.and_then(|setting| Some(setting.first()?.same.clone()));
     let effect = match (rule, old, new) {
-        (Told::As(effect) | Told::Measured(effect), ..) => effect,
+        (Told::As(effect), ..) => effect,
         (Told::More | Told::Entries(..), Some(_), None) | (Told::Opens, None, Some(_)) => Allows,
         (Told::More | Told::Entries(..), None, _) => TakesAway,
         (Told::More, ..) => {
@@ -727,146 +525,6 @@ fn secrets(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> (Effect,
     (effect, format!("{}{colon}{meaning}", arrow(&or_none(shown(before)), &or_none(shown(after)))))
 }
 
-fn word<'a>(settings: &'a Settings, path: &str) -> Option<&'a str> {
-    settings.get(path)?.first().map(|entry| entry.same.as_str())
-}
-
-/// Reads the settings of a table, and fills in the defaults of its JSON Schema.
-fn settings(table: &toml::Table, schema: &Json, folder: &Path) -> Settings {
-    let mut settings = Settings::new();
-    for (name, value) in table {
-        put(&mut settings, name.clone(), value, folder);
-    }
-    defaults(&mut settings, "", schema, folder);
-    let rates: Vec<String> = settings.keys().filter_map(|path| Some(path.strip_suffix("per_second")?.into())).collect();
-    for rate in rates {
-        let per_second = settings[&format!("{rate}per_second")].clone();
-        settings.entry(format!("{rate}burst")).or_insert(per_second);
-    }
-    settings
-}
-
-fn put(settings: &mut Settings, path: String, value: &toml::Value, folder: &Path) {
-    let spelled = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    match value {
-        toml::Value::Table(inner) => {
-            for (name, value) in inner {
-                put(settings, format!("{path}.{name}"), value, folder);
-            }
-        }
-        toml::Value::Array(elements) => {
-            let texts: Vec<String> = elements.iter().map(spelled).collect();
-            let networks: Option<Vec<IpNet>> = texts.iter().map(|text| network(text)).collect();
-            // The fewest that hold the same addresses, so that another spelling is no change.
-            let texts = match networks.filter(|_| ADDRESSES.contains(&path.as_str())) {
-                Some(list) => IpNet::aggregate(&list).iter().map(network_text).collect(),
-                None => texts,
-            };
-            let entries = texts.iter().map(|text| entry(&path, text, folder)).collect();
-            settings.insert(path, entries);
-        }
-        one => {
-            let entries = vec![entry(&path, &spelled(one), folder)];
-            settings.insert(path, entries);
-        }
-    }
-}
-
-/// Fills in what a file leaves out.
-fn defaults(settings: &mut Settings, prefix: &str, schema: &Json, folder: &Path) {
-    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
-        let path = format!("{prefix}{name}");
-        let below = format!("{path}.");
-        let is_said = settings.keys().any(|known| *known == path || known.starts_with(&below));
-        // TOML has no null: a key without a default stays away.
-        if let Ok(default) = toml::Value::try_from(&schema["default"])
-            && !is_said
-        {
-            put(settings, path, &default, folder);
-        }
-        defaults(settings, &below, schema, folder);
-    }
-}
-
-/// Fills in what a file leaves to something else.
-fn fill(settings: &mut Settings, path: &str, text: &str) {
-    settings.entry(path.into()).or_insert_with(|| vec![entry(path, text, Path::new(""))]);
-}
-
-/// A network, or an address alone.
-fn network(text: &str) -> Option<IpNet> {
-    let net = text.parse::<IpNet>().ok().or_else(|| Some(text.parse::<IpAddr>().ok()?.into()));
-    net.map(canonical_prefix)
-}
-
-fn network_text(net: &IpNet) -> String {
-    if net.prefix_len() == net.max_prefix_len() { net.addr().to_string() } else { net.to_string() }
-}
-
-/// Lists of networks.
-const ADDRESSES: [&str; 3] = ["allowed_ips", "checks.refused_addresses", "clients.trusted_proxies"];
-
-/// Reads one value of the setting at `path`: another spelling of the same value is no change.
-fn entry(path: &str, text: &str, folder: &Path) -> Entry {
-    let mut shown = if text.contains("://") { url(text) } else { plain(text) };
-    let same = match path {
-        "store.url" => match PostgresUrl::parse(text, |roots| folded(Path::new(roots))) {
-            Ok(url) => {
-                shown = plain(&url.to_string());
-                let config = url.config();
-                format!("{config:?} {:?} {:?} {:?}", config.get_password(), url.tls(), url.roots())
-            }
-            Err(_) => folded_text(text),
-        },
-        "server.public_url" | "engine.url" => text.trim_end_matches('/').to_owned(),
-        "server.listen" | "admin.listen" => {
-            text.parse::<SocketAddr>().map_or_else(|_| text.into(), |at| at.to_string())
-        }
-        "signature.api_key"
-        | "signature.signature"
-        | "signature.timestamp"
-        | "engine.callback_signature.header"
-        | "admin.hosts"
-        | "currency"
-        | "pages.language" => text.to_ascii_lowercase(),
-        "payin.schema" | "payout.schema" => text.strip_prefix("./").unwrap_or(text).to_owned(),
-        "tls.certificate" | "tls.key" => folded_text(text),
-        // Certificates that are trusted are told apart by what is in their files.
-        _ if path == "tls.client_ca" || path.ends_with("trust") => {
-            let content = files::read_bounded(&folder.join(text), files::LARGEST_FILE).ok();
-            format!("{} {:?}", folded_text(text), content.map(|bytes| files::content_hash(&bytes)))
-        }
-        _ if is_secret(path) => {
-            if !text.starts_with("env:") && !text.starts_with("file:") {
-                "a literal secret".clone_into(&mut shown);
-            }
-            text.to_owned()
-        }
-        _ if path.ends_with("amount_per_day") || path.starts_with("balance.opening.") => {
-            Amount::from_decimal_string(text).map_or_else(|_| text.into(), |amount| amount.hundredths().to_string())
-        }
-        _ if matches!(told(path).0, Told::More | Told::Measured(_)) => measured(text),
-        _ => text.to_owned(),
-    };
-    if path.starts_with("replies.") {
-        "a template".clone_into(&mut shown);
-    }
-    Entry { same, shown }
-}
-
-/// A span of time in milliseconds, a size in bytes, or a count.
-fn measured(text: &str) -> String {
-    let size = |unit: &str, bytes: u128| Some(text.strip_suffix(unit)?.parse::<u128>().ok()? * bytes);
-    let span = read_span(text).map(|span| span.as_millis());
-    let measure = span.or_else(|| size("KiB", 1 << 10)).or_else(|| size("MiB", 1 << 20)).or_else(|| size("B", 1));
-    measure.map_or_else(|| text.to_owned(), |measure| measure.to_string())
-}
-
-fn folded_text(text: &str) -> String {
-    let scheme = if text.starts_with("sqlite:") { "sqlite:" } else { "" };
-    format!("{scheme}{}", folded(Path::new(&text[scheme.len()..])).display())
-}
-
 /// "a, b and c", or "a, b and 31 more".
 fn listed(names: impl IntoIterator<Item = String>) -> String {
     let mut names = names.into_iter();
@@ -889,52 +547,6 @@ fn or_none(shown: String) -> String {
 /// "old -> new"; what looks the same and is not is called another one.
 fn arrow(old: &str, new: &str) -> String {
     if old == new { format!("{new} is another one now") } else { format!("{old} -> {new}") }
-}
-
-/// A text of the operator's, control characters escaped, the overlong cut.
-fn plain(text: &str) -> String {
-    // Quotes and backslashes are harmless, and patterns are full of them.
-    let escaped = |c: char| if "\"'\\".contains(c) { c.to_string() } else { c.escape_debug().collect() };
-    let mut shown: String = text.chars().take(LONGEST).map(escaped).collect();
-    if text.chars().nth(LONGEST).is_some() {
-        shown.push_str("...");
-    }
-    shown
-}
-
-/// A URL without what may be a secret: what stands before its host, and its query.
-fn url(text: &str) -> String {
-    let (before, query) = match text.find(['?', '#']) {
-        // Whether what is before it is a host or the start of a password is not for guessing.
-        Some(at) if text[at..].contains('@') => (text.split_once("://").map_or("", |(scheme, _)| scheme), "://***"),
-        Some(at) => (&text[..at], "?***"),
-        None => (text, ""),
-    };
-    match before.split_once("://").map(|(scheme, rest)| (scheme, rest.rsplit_once('@'))) {
-        Some((scheme, Some((_, host)))) => plain(&format!("{scheme}://***@{host}")) + query,
-        _ => plain(before) + query,
-    }
-}
-
-/// Keywords that say nothing of values.
-const ANNOTATIONS: [&str; 9] =
-    ["$schema", "$id", "$comment", "title", "description", "examples", "deprecated", "readOnly", "writeOnly"];
-
-/// Drops what says nothing from a schema and from those of its properties.
-fn plain_schema(mut schema: Json) -> Json {
-    if let Json::Object(keywords) = &mut schema {
-        keywords.retain(|name, _| !ANNOTATIONS.contains(&name.as_str()));
-        if let Some(Json::Array(required)) = keywords.get_mut("required") {
-            required.sort_by_key(ToString::to_string);
-        }
-        keywords.retain(|name, value| name != "required" || *value != Json::Array(Vec::new()));
-        if let Some(Json::Object(properties)) = keywords.get_mut("properties") {
-            for property in properties.values_mut() {
-                *property = plain_schema(std::mem::take(property));
-            }
-        }
-    }
-    schema
 }
 
 /// Says which properties of a schema were added, removed, made required or changed.
@@ -991,20 +603,11 @@ fn schema_changes(old: Option<&Json>, new: Option<&Json>) -> Vec<(Effect, String
     told
 }
 
-/// The lists of allowed values that a schema names.
-fn named_lists<'a>(schema: &'a Json, lists: &mut BTreeSet<&'a str>) {
-    match schema {
-        Json::Object(members) => {
-            lists.extend(members.get(ALLOWED_LIST).and_then(Json::as_str));
-            members.values().for_each(|value| named_lists(value, lists));
-        }
-        Json::Array(elements) => elements.iter().for_each(|element| named_lists(element, lists)),
-        _ => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use super::super::read_rules::entry;
     use super::*;
 
     #[test]
@@ -1012,20 +615,6 @@ mod tests {
         let said = |count: usize| listed((0..count).map(|name| name.to_string()));
         assert_eq!([said(0), said(1), said(3)], ["", "0", "0, 1 and 2"]);
         assert_eq!(said(10), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
-    }
-
-    #[test]
-    fn urls_are_shown_without_credentials() {
-        for (text, shown) in [
-            ("https://a.example/x", "https://a.example/x"),
-            ("https://u:p@a.example/x", "https://***@a.example/x"),
-            ("https://a.example/x?token=abc#d", "https://a.example/x?***"),
-            ("https://a.example/x#abc", "https://a.example/x?***"),
-            ("https://u:p?w@a.example/x", "https://***"),
-            ("https://a/\u{7}", "https://a/\\u{7}"),
-        ] {
-            assert_eq!(url(text), shown);
-        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod pages;
 mod postgres;
 mod problems;
 mod raw;
+mod read_rules;
 mod reload;
 mod restart;
 mod ruleset;
@@ -32,7 +33,7 @@ pub use describe::{FileKind, file_schema};
 #[cfg(test)]
 pub(crate) use dialect::samples::samples as reply_samples;
 pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
-pub use diff::{Change, Effect, Group, ReadRules, Who, diff};
+pub use diff::{Change, Effect, Group, Who, diff};
 pub use inspect::{Inspection, inspect};
 pub use load::{LoadOptions, Loader, load};
 pub use merchant::{
@@ -46,6 +47,7 @@ pub use postgres::{PostgresTls, PostgresUrl};
 pub(crate) use problems::did_you_mean;
 pub use problems::{Place, Problem, Problems, Severity};
 pub(crate) use raw::duration as read_span;
+pub use read_rules::ReadRules;
 pub use reload::{LiveRules, ReloadOutcome};
 pub use ruleset::{
     CallbackRules, CallbackSignature, ClientRules, EngineRules, Gateway, KeyEntry, Limits, PageRules, Quota,

@@ -1,0 +1,429 @@
+//! What the files of a rules directory say, setting by setting, in one spelling and without a secret: what [`diff`](super::diff) compares.
+//!
+//! Settings are as they are written, with the defaults of their files' own JSON Schemas filled in, and not as they were compiled:
+//! what a secret refers to is not looked up, and paths are relative to directories that differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+
+use ipnet::IpNet;
+use serde_json::Value as Json;
+
+use super::compile::{BUILT_IN_DIALECT, folded, lists};
+use super::describe::{FileKind, file_schema};
+use super::files::{self, Role};
+use super::load::{compile_once, whole};
+use super::merchant::canonical_prefix;
+use super::problems::Findings;
+use super::schema::ALLOWED_LIST;
+use super::{LoadOptions, PostgresUrl, Problem, Problems, RuleSet, read_span};
+use crate::domain::{Amount, UnixMillis};
+
+/// How much of a value is shown, in characters.
+const LONGEST: usize = 120;
+
+/// A merchant's file.
+#[derive(Default)]
+pub(super) struct MerchantFile {
+    pub(super) settings: Settings,
+    /// By key, in the file's order.
+    pub(super) api_keys: Vec<(String, Settings)>,
+    /// By code.
+    pub(super) shops: BTreeMap<String, Settings>,
+}
+
+impl MerchantFile {
+    pub(super) fn api_key(&self, key: &str) -> Option<&Settings> {
+        self.api_keys.iter().find(|(name, _)| name == key).map(|(_, settings)| settings)
+    }
+}
+
+/// A rules directory without problems, ready to be compared with another one. Secrets are not looked up.
+pub struct ReadRules {
+    pub(super) rules: RuleSet,
+    pub(super) gateway: Settings,
+    pub(super) merchants: BTreeMap<String, MerchantFile>,
+    pub(super) shops: BTreeMap<String, Settings>,
+    /// By the names of their files.
+    schemas: BTreeMap<String, Json>,
+    pub(super) dialects: BTreeMap<String, Settings>,
+    /// The values of lists, by merchant (none: everybody's) and name.
+    pub(super) lists: BTreeMap<(Option<String>, String), BTreeSet<String>>,
+    /// The shops whose schemas name a list, by its name.
+    list_users: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl ReadRules {
+    /// Reads a rules directory, as `check --no-secrets` does. Reads files and may block.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the files.
+    pub fn read(directory: &Path, now: UnixMillis) -> Result<Self, Problems> {
+        let mut findings = Findings::default();
+        let (files, _) = files::read(directory, &mut findings);
+        let rules = compile_once(directory, &files, now, LoadOptions { check_secrets: false }, &mut findings);
+        let mut read = Self {
+            rules: whole(directory, rules, findings)?,
+            gateway: Settings::new(),
+            merchants: BTreeMap::new(),
+            shops: BTreeMap::new(),
+            schemas: BTreeMap::new(),
+            dialects: BTreeMap::new(),
+            lists: BTreeMap::new(),
+            list_users: BTreeMap::new(),
+        };
+        let [gateway, merchant, shop, dialect] =
+            [FileKind::Gateway, FileKind::Merchant, FileKind::Shop, FileKind::Dialect].map(file_schema);
+        for (role, file) in &files {
+            let folder = file.path.parent().unwrap_or(directory);
+            let text = file.text.trim_start_matches('\u{feff}');
+            // A file that was found right.
+            let table = || text.parse::<toml::Table>().unwrap_or_default();
+            match role {
+                Role::Gateway => read.gateway = settings(&table(), &gateway, folder),
+                Role::Dialect(name) => {
+                    read.dialects.insert(name.clone(), settings(&table(), &dialect, folder));
+                }
+                Role::Merchant(id) => {
+                    read.merchants.insert(id.clone(), merchant_file(id, table(), &merchant, folder));
+                }
+                Role::Shop(code) => {
+                    read.shops.insert(code.clone(), shop_file(code, &table(), &shop, folder));
+                }
+                Role::Schema(name) => {
+                    // One that no shop names may be anything.
+                    let schema = serde_json::from_str(text).ok();
+                    read.schemas.extend(schema.map(|schema| (name.clone(), plain_schema(schema))));
+                }
+                Role::List { merchant, name } => {
+                    let values = lists::values(text).into_iter().map(String::from).collect();
+                    read.lists.insert((merchant.clone(), name.clone()), values);
+                }
+                // Pages are compared by what they were compiled to.
+                Role::PageTexts(_) => {}
+            }
+        }
+        // It is there without its file, too.
+        let built_in = || settings(&toml::Table::new(), &dialect, directory);
+        read.dialects.entry(BUILT_IN_DIALECT.into()).or_insert_with(built_in);
+        let mut users: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for code in read.shops.keys() {
+            for (_, schema) in SIDES.iter().filter_map(|(key, _)| read.schema(code, key)) {
+                let mut lists = BTreeSet::new();
+                named_lists(schema, &mut lists);
+                for list in lists {
+                    users.entry(list.to_owned()).or_default().insert(code.clone());
+                }
+            }
+        }
+        read.list_users = users;
+        Ok(read)
+    }
+
+    /// What is no reason to refuse the rules, and would fail requests.
+    #[must_use]
+    pub fn warnings(&self) -> &[Problem] {
+        &self.rules.warnings
+    }
+
+    /// The merchants whose files are so.
+    pub(super) fn merchants(&self, so: impl Fn(&MerchantFile) -> bool) -> impl Iterator<Item = &String> {
+        self.merchants.iter().filter(move |(_, file)| so(file)).map(|(id, _)| id)
+    }
+
+    /// Whose an API key is.
+    pub(super) fn owner(&self, key: &str) -> Option<&str> {
+        self.rules.api_key(key).map(|entry| entry.merchant.id.as_str())
+    }
+
+    /// The name and the text of the schema of a shop's side.
+    pub(super) fn schema(&self, code: &str, key: &str) -> Option<(&str, &Json)> {
+        let name = word(self.shops.get(code)?, key)?;
+        Some((name, self.schemas.get(name)?))
+    }
+
+    /// The shops whose schemas name a list, here or there.
+    pub(super) fn users<'a>(&'a self, other: &'a Self, list: &str) -> BTreeSet<&'a String> {
+        let users = |read: &'a Self| read.list_users.get(list).into_iter().flatten();
+        users(self).chain(users(other)).collect()
+    }
+}
+
+/// The keys of a shop that name schemas, and what they check.
+pub(super) const SIDES: [(&str, &str); 2] = [("payin.schema", "deposits"), ("payout.schema", "withdrawals")];
+
+fn merchant_file(id: &str, mut table: toml::Table, schema: &Json, folder: &Path) -> MerchantFile {
+    let mut merchant = MerchantFile::default();
+    if let Some(toml::Value::Array(entries)) = table.remove("api_keys") {
+        for mut entry in entries.into_iter().filter_map(|entry| entry.try_into::<toml::Table>().ok()) {
+            let key = entry.remove("key").and_then(|key| key.as_str().map(str::to_owned)).unwrap_or_default();
+            let schema = &schema["properties"]["api_keys"]["items"];
+            merchant.api_keys.push((key, settings(&entry, schema, folder)));
+        }
+    }
+    if let Some(toml::Value::Table(shops)) = table.remove("shops") {
+        for (code, access) in shops {
+            let schema = &schema["properties"]["shops"]["additionalProperties"];
+            let access = settings(access.as_table().unwrap_or(&toml::Table::new()), schema, folder);
+            merchant.shops.insert(code, access);
+        }
+    }
+    let settings = settings(&table, schema, folder).into_iter();
+    // Codes of currencies are compared without their case.
+    let upper = |(path, value): (String, Setting)| match path.strip_prefix("balance.opening.") {
+        Some(code) => (format!("balance.opening.{}", code.to_ascii_uppercase()), value),
+        None => (path, value),
+    };
+    merchant.settings = settings.map(upper).collect();
+    fill(&mut merchant.settings, "name", id);
+    merchant
+}
+
+/// Reads a shop's file; what it leaves to its code and to its payment method is filled in.
+fn shop_file(code: &str, table: &toml::Table, schema: &Json, folder: &Path) -> Settings {
+    let mut shop = settings(table, schema, folder);
+    fill(&mut shop, "name", code);
+    if !shop.contains_key("payout.account.pattern") {
+        let method = word(&shop, "payment_method").filter(|method| ["card", "mobile"].contains(method));
+        let account = method.unwrap_or("any").to_owned();
+        fill(&mut shop, "payout.account", &account);
+    }
+    shop
+}
+
+/// Whether a setting holds secrets.
+pub(super) fn is_secret(path: &str) -> bool {
+    let name = path.rsplit('.').next().unwrap_or(path);
+    name == "keys" || ["secret", "token", "password"].iter().any(|word| name.contains(word))
+}
+
+/// One value: what tells it from others, and what is said of it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Entry {
+    pub(super) same: String,
+    pub(super) shown: String,
+}
+
+/// What a setting holds: one value, or those of a list.
+pub(super) type Setting = Vec<Entry>;
+
+/// The settings of a file or of a table in it, by their dotted names.
+pub(super) type Settings = BTreeMap<String, Setting>;
+
+pub(super) fn word<'a>(settings: &'a Settings, path: &str) -> Option<&'a str> {
+    settings.get(path)?.first().map(|entry| entry.same.as_str())
+}
+
+/// Reads the settings of a table, and fills in the defaults of its JSON Schema.
+fn settings(table: &toml::Table, schema: &Json, folder: &Path) -> Settings {
+    let mut settings = Settings::new();
+    for (name, value) in table {
+        put(&mut settings, name.clone(), value, folder);
+    }
+    defaults(&mut settings, "", schema, folder);
+    let rates: Vec<String> = settings.keys().filter_map(|path| Some(path.strip_suffix("per_second")?.into())).collect();
+    for rate in rates {
+        let per_second = settings[&format!("{rate}per_second")].clone();
+        settings.entry(format!("{rate}burst")).or_insert(per_second);
+    }
+    settings
+}
+
+fn put(settings: &mut Settings, path: String, value: &toml::Value, folder: &Path) {
+    let spelled = |value: &toml::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match value {
+        toml::Value::Table(inner) => {
+            for (name, value) in inner {
+                put(settings, format!("{path}.{name}"), value, folder);
+            }
+        }
+        toml::Value::Array(elements) => {
+            let texts: Vec<String> = elements.iter().map(spelled).collect();
+            let networks: Option<Vec<IpNet>> = texts.iter().map(|text| network(text)).collect();
+            // The fewest that hold the same addresses, so that another spelling is no change.
+            let texts = match networks.filter(|_| ADDRESSES.contains(&path.as_str())) {
+                Some(list) => IpNet::aggregate(&list).iter().map(network_text).collect(),
+                None => texts,
+            };
+            let entries = texts.iter().map(|text| entry(&path, text, folder)).collect();
+            settings.insert(path, entries);
+        }
+        one => {
+            let entries = vec![entry(&path, &spelled(one), folder)];
+            settings.insert(path, entries);
+        }
+    }
+}
+
+/// Fills in what a file leaves out.
+fn defaults(settings: &mut Settings, prefix: &str, schema: &Json, folder: &Path) {
+    for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{prefix}{name}");
+        let below = format!("{path}.");
+        let is_said = settings.keys().any(|known| *known == path || known.starts_with(&below));
+        // TOML has no null: a key without a default stays away.
+        if let Ok(default) = toml::Value::try_from(&schema["default"])
+            && !is_said
+        {
+            put(settings, path, &default, folder);
+        }
+        defaults(settings, &below, schema, folder);
+    }
+}
+
+/// Fills in what a file leaves to something else.
+fn fill(settings: &mut Settings, path: &str, text: &str) {
+    settings.entry(path.into()).or_insert_with(|| vec![entry(path, text, Path::new(""))]);
+}
+
+/// A network, or an address alone.
+pub(super) fn network(text: &str) -> Option<IpNet> {
+    let net = text.parse::<IpNet>().ok().or_else(|| Some(text.parse::<IpAddr>().ok()?.into()));
+    net.map(canonical_prefix)
+}
+
+fn network_text(net: &IpNet) -> String {
+    if net.prefix_len() == net.max_prefix_len() { net.addr().to_string() } else { net.to_string() }
+}
+
+/// Lists of networks.
+const ADDRESSES: [&str; 3] = ["allowed_ips", "checks.refused_addresses", "clients.trusted_proxies"];
+
+/// Reads one value of the setting at `path`: another spelling of the same value is no change.
+pub(super) fn entry(path: &str, text: &str, folder: &Path) -> Entry {
+    let mut shown = if text.contains("://") { url(text) } else { plain(text) };
+    let same = match path {
+        "store.url" => match PostgresUrl::parse(text, |roots| folded(Path::new(roots))) {
+            Ok(url) => {
+                shown = plain(&url.to_string());
+                let config = url.config();
+                format!("{config:?} {:?} {:?} {:?}", config.get_password(), url.tls(), url.roots())
+            }
+            Err(_) => folded_text(text),
+        },
+        "server.public_url" | "engine.url" => text.trim_end_matches('/').to_owned(),
+        "server.listen" | "admin.listen" => {
+            text.parse::<SocketAddr>().map_or_else(|_| text.into(), |at| at.to_string())
+        }
+        "signature.api_key"
+        | "signature.signature"
+        | "signature.timestamp"
+        | "engine.callback_signature.header"
+        | "admin.hosts"
+        | "currency"
+        | "pages.language" => text.to_ascii_lowercase(),
+        "payin.schema" | "payout.schema" => text.strip_prefix("./").unwrap_or(text).to_owned(),
+        "tls.certificate" | "tls.key" => folded_text(text),
+        // Certificates that are trusted are told apart by what is in their files.
+        _ if path == "tls.client_ca" || path.ends_with("trust") => {
+            let content = files::read_bounded(&folder.join(text), files::LARGEST_FILE).ok();
+            format!("{} {:?}", folded_text(text), content.map(|bytes| files::content_hash(&bytes)))
+        }
+        _ if is_secret(path) => {
+            if !text.starts_with("env:") && !text.starts_with("file:") {
+                "a literal secret".clone_into(&mut shown);
+            }
+            text.to_owned()
+        }
+        _ if path.ends_with("amount_per_day") || path.starts_with("balance.opening.") => {
+            Amount::from_decimal_string(text).map_or_else(|_| text.into(), |amount| amount.hundredths().to_string())
+        }
+        "name" | "pages.name" => text.to_owned(),
+        _ => measured(text),
+    };
+    if path.starts_with("replies.") {
+        "a template".clone_into(&mut shown);
+    }
+    Entry { same, shown }
+}
+
+/// A span of time in milliseconds, a size in bytes, or a count.
+fn measured(text: &str) -> String {
+    let size = |unit: &str, bytes: u128| Some(text.strip_suffix(unit)?.parse::<u128>().ok()? * bytes);
+    let span = read_span(text).map(|span| span.as_millis());
+    let measure = span.or_else(|| size("KiB", 1 << 10)).or_else(|| size("MiB", 1 << 20)).or_else(|| size("B", 1));
+    measure.map_or_else(|| text.to_owned(), |measure| measure.to_string())
+}
+
+fn folded_text(text: &str) -> String {
+    let scheme = if text.starts_with("sqlite:") { "sqlite:" } else { "" };
+    format!("{scheme}{}", folded(Path::new(&text[scheme.len()..])).display())
+}
+
+/// A text of the operator's, control characters escaped, the overlong cut.
+pub(super) fn plain(text: &str) -> String {
+    // Quotes and backslashes are harmless, and patterns are full of them.
+    let escaped = |c: char| if "\"'\\".contains(c) { c.to_string() } else { c.escape_debug().collect() };
+    let mut shown: String = text.chars().take(LONGEST).map(escaped).collect();
+    if text.chars().nth(LONGEST).is_some() {
+        shown.push_str("...");
+    }
+    shown
+}
+
+/// A URL without what may be a secret: what stands before its host, and its query.
+fn url(text: &str) -> String {
+    let (before, query) = match text.find(['?', '#']) {
+        // Whether what is before it is a host or the start of a password is not for guessing.
+        Some(at) if text[at..].contains('@') => (text.split_once("://").map_or("", |(scheme, _)| scheme), "://***"),
+        Some(at) => (&text[..at], "?***"),
+        None => (text, ""),
+    };
+    match before.split_once("://").map(|(scheme, rest)| (scheme, rest.rsplit_once('@'))) {
+        Some((scheme, Some((_, host)))) => plain(&format!("{scheme}://***@{host}")) + query,
+        _ => plain(before) + query,
+    }
+}
+
+/// Keywords that say nothing of values.
+const ANNOTATIONS: [&str; 9] =
+    ["$schema", "$id", "$comment", "title", "description", "examples", "deprecated", "readOnly", "writeOnly"];
+
+/// Drops what says nothing from a schema and from those of its properties.
+fn plain_schema(mut schema: Json) -> Json {
+    if let Json::Object(keywords) = &mut schema {
+        keywords.retain(|name, _| !ANNOTATIONS.contains(&name.as_str()));
+        if let Some(Json::Array(required)) = keywords.get_mut("required") {
+            required.sort_by_key(ToString::to_string);
+        }
+        keywords.retain(|name, value| name != "required" || *value != Json::Array(Vec::new()));
+        if let Some(Json::Object(properties)) = keywords.get_mut("properties") {
+            for property in properties.values_mut() {
+                *property = plain_schema(std::mem::take(property));
+            }
+        }
+    }
+    schema
+}
+
+/// The lists of allowed values that a schema names.
+fn named_lists<'a>(schema: &'a Json, lists: &mut BTreeSet<&'a str>) {
+    match schema {
+        Json::Object(members) => {
+            lists.extend(members.get(ALLOWED_LIST).and_then(Json::as_str));
+            members.values().for_each(|value| named_lists(value, lists));
+        }
+        Json::Array(elements) => elements.iter().for_each(|element| named_lists(element, lists)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_shown_without_credentials() {
+        for (text, shown) in [
+            ("https://a.example/x", "https://a.example/x"),
+            ("https://u:p@a.example/x", "https://***@a.example/x"),
+            ("https://a.example/x?token=abc#d", "https://a.example/x?***"),
+            ("https://a.example/x#abc", "https://a.example/x?***"),
+            ("https://u:p?w@a.example/x", "https://***"),
+            ("https://a/\u{7}", "https://a/\\u{7}"),
+        ] {
+            assert_eq!(url(text), shown);
+        }
+    }
+}
