@@ -51,10 +51,9 @@ pub trait Journal: Send + Sync + 'static {
         order_id: &'a OrderId,
     ) -> Answer<'a, Option<OfV1>>;
 
-    /// Keeps the engine's answer to a create. An answer that is there stands. An entry that was
-    /// withdrawn meanwhile, or replaced by one without an answer, is written down again: what the engine made exists.
-    /// Gives the entry as it stands; `None` when another order has this `transaction_id`: nothing was kept.
-    fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Option<Entry>>;
+    /// Keeps the engine's answer to a create, and gives the entry as it stands. An answer that is there stands. An entry that
+    /// was withdrawn meanwhile is written down again, unless its order names something else by now.
+    fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Result<Entry, NotKept>>;
 
     /// A request for an entry without an answer may be under way still, or done, at this time: nobody knows its outcome.
     fn doubt(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()>;
@@ -180,6 +179,15 @@ pub struct EngineAnswer {
     pub transaction_id: Box<str>,
     /// A deposit's customer entry link.
     pub redirect_url: Option<RedirectUrl>,
+}
+
+/// Why an engine's answer was not kept: nothing was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotKept {
+    /// Another order has this `transaction_id`.
+    OtherOrder,
+    /// Its entry was withdrawn, and the order names something else by now.
+    Late,
 }
 
 /// What an intent met.

@@ -35,7 +35,7 @@ use std::sync::Arc;
 pub use audit::{Audit, AuditProgress};
 pub use compare::{Comparer, Digest, MemberFingerprints, Parts, Short};
 pub use copy::CopyError;
-pub use journal::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, OfV1, Passed, Progress};
+pub use journal::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, NotKept, OfV1, Passed, Progress};
 pub use open::{Holds, OpenError, Opened, Rewrapped, open_beside, open_store, rewrap_keys};
 pub use outbox::{
     Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackPlace, CallbackQuery,

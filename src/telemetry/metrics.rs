@@ -214,6 +214,7 @@ pub struct Metrics {
     engine_requests: Words<Outcome>,
     engine_request_duration: Histogram,
     journal_recovering: Gauge,
+    journal_late_answers: Counter,
     callback_tries: Words<Outcome>,
     callback_duration: Histogram,
     callbacks_given_up: Counter,
@@ -265,6 +266,7 @@ impl Default for Metrics {
             engine_requests: Words::new(|outcome| Outcome { outcome }),
             engine_request_duration: Histogram::new(PROVIDER_SECONDS),
             journal_recovering: Gauge::default(),
+            journal_late_answers: Counter::default(),
             callback_tries: Words::new(|outcome| Outcome { outcome }),
             callback_duration: Histogram::new(PROVIDER_SECONDS),
             callbacks_given_up: Counter::default(),
@@ -345,6 +347,8 @@ impl Metrics {
         registry.register_with_unit("engine_request_duration", help, Unit::Seconds, durations);
         let help = "Creates that the last end of the process cut off and whose outcome is still unknown";
         registry.register("journal_recovering", help, self.journal_recovering.clone());
+        let help = "Answers of a remote engine to creates that it had refused, whose ids were used again";
+        registry.register("journal_late_answers", help, self.journal_late_answers.clone());
         self.register_callbacks();
         self.register_rules();
         let help = "Access log lines dropped because the log was not read fast enough";
@@ -500,6 +504,11 @@ impl Metrics {
     /// So many creates of the process before have no outcome yet.
     pub fn journal_recovering(&self, count: usize) {
         self.journal_recovering.set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// An engine's answer came too late to be kept.
+    pub fn journal_late_answer(&self) {
+        self.journal_late_answers.inc();
     }
 
     /// A callback was tried, by outcome.

@@ -37,9 +37,9 @@ use crate::rules::{
 use crate::store::{
     Addressee, Answer, Audit, AuditProgress, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext,
     CallbackPlace, CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, Comparer, Creation, Digest, Draft,
-    EngineAnswer, Entry, EntryId, Expiry, Fields, Heard, Intended, Intent, Journal, OfV1, Outbox, OutboxSize, Passed,
-    Progress, ProviderJob, ProviderQueue, Relayed, Resent, Reservations, Settlement, Standing, Store, StoreError,
-    Stored, Verdict,
+    EngineAnswer, Entry, EntryId, Expiry, Fields, Heard, Intended, Intent, Journal, NotKept, OfV1, Outbox, OutboxSize,
+    Passed, Progress, ProviderJob, ProviderQueue, Relayed, Resent, Reservations, Settlement, Standing, Store,
+    StoreError, Stored, Verdict,
 };
 use crate::telemetry::AccessLine;
 
@@ -194,9 +194,9 @@ impl Journal for EmptyStore {
         answer(Ok(None))
     }
 
-    fn answer(&self, entry: Entry, engine_answer: EngineAnswer) -> Answer<'_, Option<Entry>> {
+    fn answer(&self, entry: Entry, engine_answer: EngineAnswer) -> Answer<'_, Result<Entry, NotKept>> {
         let passed = Passed { answer: engine_answer, status: Status::Pending, account: None };
-        answer(Ok(Some(Entry { progress: Progress::Answered(passed), ..entry })))
+        answer(Ok(Ok(Entry { progress: Progress::Answered(passed), ..entry })))
     }
 
     fn doubt(&self, _: EntryId, _: UnixMillis) -> Answer<'_, ()> {

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::*;
 use crate::domain::{Direction, HistoryQuery, Status};
 use crate::store::{
-    EngineAnswer, Entry, EntryId, Heard, Intended, Intent, MemberFingerprints, OfV1, Passed, Progress, Reservations,
-    Standing, StoreError,
+    EngineAnswer, Entry, EntryId, Heard, Intended, Intent, MemberFingerprints, NotKept, OfV1, Passed, Progress,
+    Reservations, Standing, StoreError,
 };
 
 const BODY: &str = r#"{"order_id":"o","amount":10.50,"account_number":"4929420573595709"}"#;
@@ -234,18 +234,6 @@ pub(in crate::store) async fn reserved_orders_are_not_written_down(backend: &dyn
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn an_answer_takes_a_reservation_back(backend: &dyn Backend) {
-    let store = backend.open().await;
-    let acme = merchant("acme");
-    let entry = intended(&*store, intent("acme", "order")).await;
-    store.withdraw(entry.id, None).await.unwrap();
-    assert_eq!(store.reserve(&acme, Direction::Payin, &[order("order")]).await.unwrap().new, 1);
-    let stands = store.answer(entry, engine_answer(1)).await.unwrap().unwrap();
-    assert_eq!(found(&*store, &stands.intent).await.as_ref(), Some(&stands));
-    assert_eq!(store.by_order(&acme, Direction::Payin, &order("order")).await.unwrap(), Standing::Free);
-    audited(&*store).await;
-}
-
 pub(in crate::store) async fn the_first_answer_stands(backend: &dyn Backend) {
     let store = backend.open().await;
     let entry = intended(&*store, intent("acme", "order")).await;
@@ -292,30 +280,32 @@ pub(in crate::store) async fn an_answer_brings_a_withdrawn_entry_back(backend: &
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn an_answer_replaces_an_entry_without_one(backend: &dyn Backend) {
+pub(in crate::store) async fn a_late_answer_leaves_what_took_its_order(backend: &dyn Backend) {
     let store = backend.open().await;
+    let acme = merchant("acme");
     for (number, doubted) in [(1, false), (3, true)] {
         let text = format!("doubted {doubted}");
         let late = intended(&*store, intent("acme", &text)).await;
         store.withdraw(late.id, None).await.unwrap();
         let mut corrected = intent("acme", &text);
         corrected.amount = Amount::from_hundredths(7).unwrap();
-        let newer = intended(&*store, corrected.clone()).await;
-        assert!(newer.id > late.id, "numbers are not given again");
+        let mut newer = intended(&*store, corrected).await;
         if doubted {
             store.doubt(newer.id, DOUBTED_AT).await.unwrap();
+            newer.progress = Progress::InDoubt { since: DOUBTED_AT };
         }
-        let stands = store.answer(late.clone(), engine_answer(number)).await.unwrap().unwrap();
-        assert_eq!(stands, answered(&Entry { id: stands.id, ..late }, engine_answer(number)));
-        assert!(stands.id > newer.id);
-        // Nothing that the newer one's sender does touches what stands.
-        store.doubt(newer.id, DOUBTED_AT).await.unwrap();
-        store.withdraw(newer.id, None).await.unwrap();
-        store.heard(newer.id, heard(Status::Failed, None)).await.unwrap();
-        assert_eq!(store.answer(newer, engine_answer(number + 1)).await.unwrap().unwrap(), stands);
-        assert_eq!(store.intend(corrected).await.unwrap(), Intended::Existing(Box::new(stands.clone())));
+        assert_eq!(store.answer(late.clone(), engine_answer(number)).await.unwrap(), Err(NotKept::Late));
+        assert_eq!(found(&*store, &late.intent).await.as_ref(), Some(&newer));
+        let stands = store.answer(newer, engine_answer(number + 1)).await.unwrap().unwrap();
+        assert_eq!(store.answer(late, engine_answer(number)).await.unwrap().unwrap(), stands, "an answer stands");
         assert_eq!(found(&*store, &stands.intent).await, Some(stands));
     }
+    let late = intended(&*store, intent("acme", "reserved")).await;
+    store.withdraw(late.id, None).await.unwrap();
+    assert_eq!(store.reserve(&acme, Direction::Payin, &[order("reserved")]).await.unwrap().new, 1);
+    assert_eq!(store.answer(late.clone(), engine_answer(5)).await.unwrap(), Err(NotKept::Late));
+    assert_eq!(found(&*store, &late.intent).await, None);
+    assert_eq!(store.by_order(&acme, Direction::Payin, &order("reserved")).await.unwrap(), Standing::Reserved);
     assert_eq!(open_ids(&*store).await, []);
     assert_eq!(audited(&*store).await.journal, 2);
 }
@@ -327,21 +317,26 @@ pub(in crate::store) async fn an_answer_is_never_lost_in_a_race(backend: &dyn Ba
         let late = intended(&*store, intent("acme", &text)).await;
         let answering = Arc::clone(&store);
         let entry = late.clone();
-        let answer = tokio::spawn(async move { answering.answer(entry, engine_answer(round)).await.unwrap().unwrap() });
+        let answer = tokio::spawn(async move { answering.answer(entry, engine_answer(round)).await.unwrap() });
         let (withdrawing, again) = (Arc::clone(&store), intent("acme", &text));
         let rival = tokio::spawn(async move {
             withdrawing.withdraw(late.id, None).await.unwrap();
-            let Intended::Written(id) = withdrawing.intend(again).await.unwrap() else { return };
-            withdrawing.doubt(id, DOUBTED_AT).await.unwrap();
-            withdrawing.withdraw(id, Some(DOUBTED_AT)).await.unwrap();
+            withdrawing.intend(again).await.unwrap()
         });
-        let stands = answer.await.unwrap();
-        rival.await.unwrap();
-        let Progress::Answered(passed) = &stands.progress else { panic!("{stands:?}") };
-        assert_eq!(passed.answer, engine_answer(round));
-        assert_eq!(found(&*store, &stands.intent).await, Some(stands));
+        let (kept, rival) = (answer.await.unwrap(), rival.await.unwrap());
+        let standing = found(&*store, &intent("acme", &text)).await.unwrap();
+        match (kept, rival) {
+            (Ok(stands), Intended::Existing(_)) => {
+                let Progress::Answered(passed) = &stands.progress else { panic!("{stands:?}") };
+                assert_eq!(passed.answer, engine_answer(round));
+                assert_eq!(standing, stands);
+            }
+            (Err(NotKept::Late), Intended::Written(id)) => {
+                assert_eq!((standing.id, standing.progress), (id, Progress::Open));
+            }
+            both => panic!("{both:?}"),
+        }
     }
-    assert_eq!(open_ids(&*store).await, []);
     assert_eq!(audited(&*store).await.journal, 30);
 }
 
@@ -381,12 +376,12 @@ pub(in crate::store) async fn a_transaction_is_of_one_order(backend: &dyn Backen
     let first = passed(&*store, intent("acme", "first"), engine_answer(1)).await;
     for other in [intent("acme", "second"), intent("bolt", "first"), full_intent("acme", "first")] {
         let entry = intended(&*store, other).await;
-        assert_eq!(store.answer(entry.clone(), engine_answer(1)).await.unwrap(), None);
+        assert_eq!(store.answer(entry.clone(), engine_answer(1)).await.unwrap(), Err(NotKept::OtherOrder));
         assert_eq!(found(&*store, &entry.intent).await, Some(entry), "it has no answer yet");
     }
     let withdrawn = intended(&*store, intent("acme", "withdrawn")).await;
     store.withdraw(withdrawn.id, None).await.unwrap();
-    assert_eq!(store.answer(withdrawn.clone(), engine_answer(1)).await.unwrap(), None);
+    assert_eq!(store.answer(withdrawn.clone(), engine_answer(1)).await.unwrap(), Err(NotKept::OtherOrder));
     assert_eq!(found(&*store, &withdrawn.intent).await, None);
     assert_eq!(found(&*store, &first.intent).await, Some(first));
     audited(&*store).await;

@@ -21,7 +21,7 @@ use super::{PostgresStore, history, reserved};
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
 use crate::store::postgres::row::bucket_of;
 use crate::store::rows::entry::{EntryRow, NewEntry, is_news, sealed_account};
-use crate::store::{Answer, EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, OfV1, StoreError};
+use crate::store::{Answer, EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, NotKept, OfV1, StoreError};
 
 /// How often a number is drawn for an entry: a clash is rare, two in a row are rarer.
 const DRAWS: usize = 8;
@@ -42,13 +42,16 @@ impl PostgresStore {
         Err(numbers::none_is_left())
     }
 
-    async fn write_answer(&self, entry: Entry, answer: EngineAnswer) -> Result<Option<Entry>, StoreError> {
+    async fn write_answer(&self, entry: Entry, answer: EngineAnswer) -> Result<Result<Entry, NotKept>, StoreError> {
         let (id, new) = (entry.id, NewEntry::new(entry.intent, &self.vault));
         let random = Arc::clone(&self.random);
         let stands = self.thread.run(async move |node| {
             node.transact(async |transaction| moves::answer(transaction, id, &new, &answer, &*random).await).await
         });
-        stands.await?.map(|row| row.decode(&self.vault)).transpose()
+        match stands.await? {
+            Ok(row) => row.decode(&self.vault).map(Ok),
+            Err(not_kept) => Ok(Err(not_kept)),
+        }
     }
 
     /// Callers poll: what says nothing new costs no commit.
@@ -131,7 +134,7 @@ impl Journal for PostgresStore {
         )
     }
 
-    fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Option<Entry>> {
+    fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Result<Entry, NotKept>> {
         Box::pin(self.write_answer(entry, answer))
     }
 

@@ -56,10 +56,3 @@ pub(super) async fn reserve(
 const TAKEN: &str = "SELECT given FROM unnest($2::bytea[]) AS given \
     WHERE NOT EXISTS (SELECT FROM operations WHERE bucket = $1 AND order_key = given) \
     AND NOT EXISTS (SELECT FROM journal WHERE bucket = $1 AND order_key = given)";
-
-/// Takes a reservation back: an operation of this order turns out to have been there before it.
-pub(super) async fn release(transaction: &Transaction<'_>, bucket: i16, order: Digest) -> Result<(), Fault> {
-    let statement = transaction.prepare_cached("DELETE FROM reserved_ids WHERE bucket = $1 AND order_key = $2").await?;
-    transaction.execute(&statement, &[&bucket, &key(&order)]).await?;
-    Ok(())
-}

@@ -16,7 +16,7 @@ pub(super) use row::EntryRow;
 
 use super::{SqliteStore, lists, reserved};
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
-use crate::store::{Answer, EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, OfV1, StoreError};
+use crate::store::{Answer, EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, NotKept, OfV1, StoreError};
 
 impl SqliteStore {
     async fn write_intent(&self, intent: Intent) -> Result<Intended, StoreError> {
@@ -28,10 +28,13 @@ impl SqliteStore {
         })
     }
 
-    async fn write_answer(&self, entry: Entry, answer: EngineAnswer) -> Result<Option<Entry>, StoreError> {
+    async fn write_answer(&self, entry: Entry, answer: EngineAnswer) -> Result<Result<Entry, NotKept>, StoreError> {
         let (id, new) = (entry.id, NewEntry::new(entry.intent, &self.vault));
         let write = move |connection: &Connection| moves::answer(connection, id, &new, &answer);
-        self.writer.submit(write).await?.map(|row| row.decode(&self.vault)).transpose()
+        match self.writer.submit(write).await? {
+            Ok(row) => row.decode(&self.vault).map(Ok),
+            Err(not_kept) => Ok(Err(not_kept)),
+        }
     }
 
     /// Callers poll: what says nothing new costs no commit.
@@ -76,7 +79,7 @@ impl Journal for SqliteStore {
         })
     }
 
-    fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Option<Entry>> {
+    fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Result<Entry, NotKept>> {
         Box::pin(self.write_answer(entry, answer))
     }
 

@@ -24,7 +24,7 @@ use crate::store::{
 use queue::Due;
 use subject::Subject;
 
-pub(super) use queue::{hand_over, release};
+pub(super) use queue::release;
 pub(super) use subject::origin_of;
 
 /// How long a callback is left alone that cannot be read.

@@ -48,8 +48,3 @@ pub(super) fn reserve(
     }
     Ok(reservations)
 }
-
-/// Takes a reservation back: an operation of this order turns out to have been there before it.
-pub(super) fn release(connection: &Connection, order_key: Digest) -> rusqlite::Result<()> {
-    connection.prepare_cached("DELETE FROM reserved_ids WHERE order_key = ?1")?.execute([order_key.0]).map(drop)
-}

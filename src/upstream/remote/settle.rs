@@ -10,7 +10,7 @@ use super::asking::{Asked, Credentials, Deadline, Said};
 use super::{answers, words};
 use crate::failure::{Busy, Complaint, Failure};
 use crate::rules::{ApiKey, KeyEntry, RuleSet};
-use crate::store::{EngineAnswer, Entry, Intent, Progress};
+use crate::store::{EngineAnswer, Entry, Intent, NotKept, Progress};
 
 /// For how many times `engine.timeout` a request that was given up is taken to be under way still.
 const UNDER_WAY: u32 = 12;
@@ -108,11 +108,24 @@ impl Remote {
     /// Keeps the engine's answer to an entry.
     pub(super) async fn keep(&self, entry: Entry, answer: EngineAnswer) -> Result<Entry, Failure> {
         let (id, now) = (entry.id, self.parts.clock.now());
-        if let Some(kept) = self.journal().answer(entry, answer).await? {
-            return Ok(kept);
+        let intent = &entry.intent;
+        let order = (intent.merchant.clone(), intent.direction, intent.order_id.clone());
+        match self.journal().answer(entry, answer).await? {
+            Ok(kept) => Ok(kept),
+            Err(NotKept::OtherOrder) => {
+                self.journal().doubt(id, now).await?;
+                Err(Failure::BadEngineReply { cause: "it gave two orders the same transaction_id".to_owned() })
+            }
+            Err(NotKept::Late) => {
+                self.metrics().journal_late_answer();
+                let (merchant, direction, order_id) = order;
+                // An order id is the merchant's own text, and may be anything: its `Debug` has no line breaks.
+                tracing::warn!(merchant = merchant.as_str(), direction = direction.as_str(),
+                    external_id = ?order_id.as_str(), "the engine made an operation of a create that it had refused, and \
+                    the id was used again: compare them by hand");
+                Err(Failure::EngineTimeout)
+            }
         }
-        self.journal().doubt(id, now).await?;
-        Err(Failure::BadEngineReply { cause: "it gave two orders the same transaction_id".to_owned() })
     }
 
     /// Gives an entry up, unless another process has sent it meanwhile.

@@ -16,7 +16,7 @@ use crate::store::postgres::row::{bucket_in_number, bucket_of, get, key, narrow}
 use crate::store::postgres::{outbox, reserved};
 use crate::store::rows::entry::{EntryRow, NewEntry};
 use crate::store::rows::status_number;
-use crate::store::{CallbackSubject, Digest, EngineAnswer, EntryId, StoreError};
+use crate::store::{CallbackSubject, Digest, EngineAnswer, EntryId, NotKept, StoreError};
 
 /// What an intent met.
 pub(super) enum Met {
@@ -48,37 +48,33 @@ pub(super) async fn intend(node: &Node, new: &NewEntry, id: EntryId) -> Result<M
     .await
 }
 
-/// Writes the engine's answer to the entry of this number, and gives what stands then. What the engine made exists,
-/// whatever the entry's order names meanwhile: an entry without an answer and a reservation give way to it. `None`: another
-/// order's answer has the same name.
+/// Writes the engine's answer to the entry of this number, and gives what stands then.
 pub(super) async fn answer(
     transaction: &Transaction<'_>,
     id: EntryId,
     new: &NewEntry,
     answer: &EngineAnswer,
     random: &dyn Random,
-) -> Result<Option<EntryRow>, Fault> {
+) -> Result<Result<EntryRow, NotKept>, Fault> {
     let (bucket, order) = (bucket_of(&new.intent.merchant), new.order_key());
     lock_name(transaction, &answer.transaction_id).await?;
     if is_named(transaction, bucket, order, &answer.transaction_id).await? {
-        return Ok(None);
+        return Ok(Err(NotKept::OtherOrder));
     }
-    let mut replaced = None;
     for _ in 0..=DRAWS {
         let place = match locked(transaction, bucket, order).await? {
-            Some(standing) if standing.is_answered() => return Ok(Some(standing)),
+            Some(standing) if standing.is_answered() => return Ok(Ok(standing)),
             Some(standing) if standing.id() == id => Some(id),
-            other => {
-                if let Some(standing) = other {
-                    write::remove(transaction, standing.id()).await?;
-                    replaced = Some(standing.id());
-                }
-                anew(transaction, new, replaced, random).await?
+            Some(_) => return Ok(Err(NotKept::Late)),
+            None if reserved::holds(transaction, bucket, order).await? => return Ok(Err(NotKept::Late)),
+            None => {
+                let id = NUMBERS.draw(&new.intent, random);
+                write::entry_unless_reserved(transaction, new, id).await?.then_some(id)
             }
         };
         if let Some(place) = place {
             write::complete(transaction, place, answer).await?;
-            return reads::by_order(transaction, bucket, order).await;
+            return reads::by_order(transaction, bucket, order).await.map(|standing| standing.ok_or(NotKept::Late));
         }
     }
     Err(numbers::none_is_left().into())
@@ -114,25 +110,6 @@ async fn locked(transaction: &Transaction<'_>, bucket: i16, order: Digest) -> Re
 }
 
 const LOCKED_BY_ORDER: &str = entry!("FROM journal j WHERE j.bucket = $1 AND j.order_key = $2 FOR UPDATE");
-
-/// Writes an entry where there is none, or no more; `None`: another node was faster, or its number is taken.
-async fn anew(
-    transaction: &Transaction<'_>,
-    new: &NewEntry,
-    replaced: Option<EntryId>,
-    random: &dyn Random,
-) -> Result<Option<EntryId>, Fault> {
-    let id = NUMBERS.draw(&new.intent, random);
-    if !write::entry(transaction, new, id).await? {
-        return Ok(None);
-    }
-    // From here on nobody reserves the order; before, somebody may have.
-    reserved::release(transaction, bucket_in_number(id.0), new.order_key()).await?;
-    if let Some(replaced) = replaced {
-        outbox::hand_over(transaction, replaced, id).await?;
-    }
-    Ok(Some(id))
-}
 
 /// The outcome of an entry without an answer is unknown, at this time the latest.
 pub(super) async fn doubt(client: &impl GenericClient, id: EntryId, at: UnixMillis) -> Result<(), Fault> {

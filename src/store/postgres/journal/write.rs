@@ -10,42 +10,21 @@ use crate::store::rows::direction_number;
 use crate::store::rows::entry::NewEntry;
 use crate::store::{Digest, EngineAnswer, EntryId};
 
-/// Inserts an open entry, unless its order or its number is there.
-macro_rules! insert {
-    ($condition:literal) => {
-        concat!(
-            "INSERT INTO journal (entry, created_at, amount, bucket, direction, state, status, order_key, digest, \
-             currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
-             SELECT $1::bigint, $2::bigint, $3::bigint, $4::smallint, $5::smallint, 0, 0, $6::bytea, $7::bytea, \
-             $8::text, $9::text, $10::text, $11::text, $12::text, $13::text, $14::bytea",
-            $condition,
-            " ON CONFLICT DO NOTHING"
-        )
-    };
-}
+/// Inserts an open entry, unless its order or its number is there, or the order is reserved.
+const INSERT: &str = "INSERT INTO journal (entry, created_at, amount, bucket, direction, state, status, order_key, digest, \
+    currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
+    SELECT $1::bigint, $2::bigint, $3::bigint, $4::smallint, $5::smallint, 0, 0, $6::bytea, $7::bytea, \
+    $8::text, $9::text, $10::text, $11::text, $12::text, $13::text, $14::bytea \
+    WHERE NOT EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = $4::smallint AND r.order_key = $6::bytea) \
+    ON CONFLICT DO NOTHING";
 
-const INSERT: &str = insert!("");
-
-const INSERT_UNLESS_RESERVED: &str = insert!(
-    " WHERE NOT EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = $4::smallint \
-     AND r.order_key = $6::bytea)"
-);
-
-/// Writes an entry without an answer; `false`: its order or its number is there.
-pub(super) async fn entry(client: &impl GenericClient, new: &NewEntry, id: EntryId) -> Result<bool, Fault> {
-    insert(client, INSERT, new, id).await
-}
-
-/// The same, unless its order is reserved.
+/// Writes an entry without an answer; `false`: its order or its number is there, or the order is reserved.
 pub(super) async fn entry_unless_reserved(
     client: &impl GenericClient,
     new: &NewEntry,
     id: EntryId,
 ) -> Result<bool, Fault> {
-    insert(client, INSERT_UNLESS_RESERVED, new, id).await
-}
-
-async fn insert(client: &impl GenericClient, statement: &str, new: &NewEntry, id: EntryId) -> Result<bool, Fault> {
+    let statement = INSERT;
     let (intent, Digest(order_key)) = (&new.intent, &new.order_key);
     let parameters: [&(dyn ToSql + Sync); 14] = [
         &id.0,

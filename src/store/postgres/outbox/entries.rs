@@ -59,27 +59,6 @@ fn may_be_asked_anew(standing: &Standing) -> bool {
         && (standing.state == FAILED || standing.is_pending() && standing.attempts > 0)
 }
 
-/// What was announced of an entry is of the one that takes its place, which is of the same merchant. Nothing was told
-/// of either: neither had an answer.
-pub(in crate::store::postgres) async fn hand_over(
-    transaction: &Transaction<'_>,
-    from: EntryId,
-    to: EntryId,
-) -> Result<(), Fault> {
-    let [from, to] = [from, to].map(|entry| CallbackSubject::Entry(entry).key());
-    let Some(standing) = Standing::of_key(transaction, from).await? else { return Ok(()) };
-    let callbacks = if standing.is_pending() {
-        "UPDATE callbacks SET key = $3 WHERE bucket = $1 AND key = $2"
-    } else {
-        "UPDATE callbacks_told SET key = $3 WHERE bucket = $1 AND key = $2"
-    };
-    for sql in [callbacks, "UPDATE callback_tries SET key = $3 WHERE bucket = $1 AND key = $2"] {
-        let statement = transaction.prepare_cached(sql).await?;
-        transaction.execute(&statement, &[&bucket_in_key(from), &from, &to]).await?;
-    }
-    Ok(())
-}
-
 /// Forgets what was announced of an entry that goes. What was failed may have been resent by hand since it was looked
 /// at: it is held first, and goes from wherever it is.
 pub(in crate::store::postgres) async fn forget(transaction: &Transaction<'_>, entry: EntryId) -> Result<(), Fault> {

@@ -5,9 +5,9 @@ use rusqlite::Connection;
 
 use super::row::{ANSWERED, EntryRow, IN_DOUBT, NewEntry, OPEN};
 use crate::domain::{Status, UnixMillis};
+use crate::store::sqlite::reserved;
 use crate::store::sqlite::row::status_number;
-use crate::store::sqlite::{outbox, reserved};
-use crate::store::{Digest, EngineAnswer, EntryId};
+use crate::store::{Digest, EngineAnswer, EntryId, NotKept};
 
 /// What stood in the way of an intent.
 pub(super) enum Met {
@@ -29,36 +29,25 @@ pub(super) fn intend(connection: &Connection, new: &NewEntry) -> rusqlite::Resul
     new.insert(connection).map(Met::Nothing)
 }
 
-/// Writes the engine's answer to the entry of this number, and gives what stands then. What the engine made exists,
-/// whatever the entry's order names meanwhile: an entry without an answer and a reservation give way to it. `None`: another
-/// order's answer has the same name.
+/// Writes the engine's answer to the entry of this number, and gives what stands then.
 pub(super) fn answer(
     connection: &Connection,
     id: EntryId,
     new: &NewEntry,
     answer: &EngineAnswer,
-) -> rusqlite::Result<Option<EntryRow>> {
+) -> rusqlite::Result<Result<EntryRow, NotKept>> {
     if named(connection, new.order_key(), &answer.transaction_id)? {
-        return Ok(None);
+        return Ok(Err(NotKept::OtherOrder));
     }
     let id = match EntryRow::by_order(connection, new.order_key())? {
-        Some(standing) if standing.is_answered() => return Ok(Some(standing)),
+        Some(standing) if standing.is_answered() => return Ok(Ok(standing)),
         Some(standing) if standing.id() == id => id,
-        other => {
-            let replaced = other.map(|standing| standing.id());
-            if let Some(replaced) = replaced {
-                remove(connection, replaced)?;
-            }
-            reserved::release(connection, new.order_key())?;
-            let id = new.insert(connection)?;
-            if let Some(replaced) = replaced {
-                outbox::hand_over(connection, replaced, id)?;
-            }
-            id
-        }
+        Some(_) => return Ok(Err(NotKept::Late)),
+        None if reserved::holds(connection, new.order_key())? => return Ok(Err(NotKept::Late)),
+        None => new.insert(connection)?,
     };
     new.complete(connection, id, answer)?;
-    EntryRow::by_order(connection, new.order_key())
+    EntryRow::by_order(connection, new.order_key()).map(|standing| standing.ok_or(NotKept::Late))
 }
 
 /// Whether the engine gave another order's operation this name.
@@ -103,13 +92,6 @@ pub(super) fn withdraw(connection: &Connection, id: EntryId, since: Option<UnixM
         connection.prepare_cached("DELETE FROM callbacks WHERE key = -?1")?.execute([id.0])?;
     }
     Ok(removed == 1)
-}
-
-fn remove(connection: &Connection, id: EntryId) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached("DELETE FROM journal WHERE entry = ?1 AND state <> ?2")?
-        .execute((id.0, ANSWERED))
-        .map(drop)
 }
 
 /// Keeps what was heard of an answered entry: while it is PENDING its status and an account, which stays until another is

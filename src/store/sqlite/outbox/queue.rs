@@ -156,16 +156,6 @@ pub(super) fn remove(connection: &Connection, lease: CallbackLease) -> rusqlite:
     connection.prepare_cached("DELETE FROM callback_tries WHERE key = ?1")?.execute([key]).map(drop)
 }
 
-/// What was announced of an entry is of the one that takes its place. Nothing was told of either: neither had an answer.
-pub(in crate::store::sqlite) fn hand_over(connection: &Connection, from: EntryId, to: EntryId) -> rusqlite::Result<()> {
-    let keys = [from, to].map(|entry| CallbackSubject::Entry(entry).key());
-    let handed_over = connection.prepare_cached("UPDATE callbacks SET key = ?2 WHERE key = ?1")?.execute(keys)?;
-    if handed_over == 1 {
-        connection.prepare_cached("UPDATE callback_tries SET key = ?2 WHERE key = ?1")?.execute(keys)?;
-    }
-    Ok(())
-}
-
 /// Pending callbacks of a target that nobody is at and that were queued until a time: a lease that ended by then was
 /// somebody's who is gone.
 pub(in crate::store::sqlite) const EXPIRED: &str = "SELECT key FROM callbacks INDEXED BY callbacks_by_due WHERE state = 0 AND target = ?1 AND queued_at <= ?2 \
