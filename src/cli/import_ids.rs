@@ -19,7 +19,7 @@ use super::lines::{Content, Line, Lines};
 use super::progress::{Progress, span};
 use super::signals::{stop_signals, stopped};
 use super::{Outcome, Stop, merchant, on_runtime};
-use crate::clock::SystemRandomness;
+use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::{Direction, Invalid, MerchantId, OrderId};
 use crate::rules::{RuleSet, StoreRules};
 use crate::store::{OpenError, Reservations, Standing, Store, StoreError, open_beside, open_store};
@@ -243,7 +243,7 @@ impl Import<'_> {
     async fn reserve(&mut self, batch: &[(u64, OrderId)]) -> Result<(), Interruption> {
         let ids: Vec<_> = batch.iter().map(|(_, id)| id.clone()).collect();
         for tries in 1.. {
-            match self.store.reserve(self.merchant, self.direction, &ids).await {
+            match self.store.reserve(self.merchant, self.direction, &ids, SystemClock.now()).await {
                 Ok(done) => {
                     self.name_skipped(batch, done.operations).await?;
                     self.tally.ids.new += done.new;

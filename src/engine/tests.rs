@@ -214,7 +214,7 @@ impl World {
 
     async fn reserve(&self, direction: Direction, order_ids: &[&str]) -> Reservations {
         let order_ids: Vec<_> = order_ids.iter().map(|text| OrderId::new(text).unwrap()).collect();
-        self.store().reserve(&acme(), direction, &order_ids).await.unwrap()
+        self.store().reserve(&acme(), direction, &order_ids, UnixMillis(0)).await.unwrap()
     }
 
     fn store(&self) -> &Arc<dyn Store> {

@@ -18,8 +18,9 @@ pub(super) use journal::AroundEntry;
 pub(super) use ledger::Account;
 pub(super) use operations::Around;
 
-use super::StoreError;
+use super::homes::Home;
 use super::vault::Vault;
+use super::{Digest, StoreError};
 use crate::domain::{Bucket, MerchantId};
 
 /// A place in the order of keys: a bucket, and a number in it. A store without buckets has the bucket 0.
@@ -83,6 +84,8 @@ pub(super) struct Findings {
     pub(super) found: Audit,
     /// Whether keys begin with a bucket. Such a store locks accounts by making their rows.
     has_buckets: bool,
+    /// Of what was looked at, the order's key and the home that it must have: to be compared after each slice.
+    pub(super) homes: Vec<(Digest, Home)>,
     /// What the entries of each account sum to.
     sums: HashMap<Account, i128>,
     /// The merchants whose ledger was opened.
@@ -91,7 +94,14 @@ pub(super) struct Findings {
 
 impl Findings {
     pub(super) fn new(vault: Arc<Vault>, has_buckets: bool) -> Self {
-        Self { vault, found: Audit::default(), has_buckets, sums: HashMap::new(), opened: HashSet::new() }
+        Self {
+            vault,
+            found: Audit::default(),
+            has_buckets,
+            homes: Vec::new(),
+            sums: HashMap::new(),
+            opened: HashSet::new(),
+        }
     }
 
     /// Everything that was looked at slice by slice.
@@ -110,6 +120,23 @@ impl Findings {
     fn is_in_bucket(&self, (bucket, number): Place, merchant: &str) -> bool {
         let own = MerchantId::new(merchant).map(|merchant| i64::from(Bucket::of(&merchant).number()));
         !self.has_buckets || own.is_ok_and(|own| own == i64::from(bucket) && own == (number >> 12) & 1023)
+    }
+
+    /// Compares the homes that a slice must have, which are taken by that, with those that were found.
+    pub(super) fn compare_homes(&mut self, found: impl IntoIterator<Item = Option<Home>>) {
+        for ((_, home), found) in std::mem::take(&mut self.homes).into_iter().zip(found) {
+            let (home, problems) = (
+                match home {
+                    Home::Operation(id) | Home::Imported(id) => format!("operation {id}"),
+                    Home::Entry(id) => format!("journal entry {}", id.0),
+                },
+                [
+                    (found.is_none(), "its order has no home: it could be made twice"),
+                    (found.is_some_and(|found| found != home), "the home of its order is another"),
+                ],
+            );
+            self.note(home, problems);
+        }
     }
 
     /// Compares the parts of which the schema is made with those that this release makes.

@@ -8,20 +8,17 @@
 //! moved     the source is marked as moved, and only then the target's mark goes: never are there two that serve
 //! ```
 //!
-//! Rows are copied as they are, and so are the data keys, so that what is sealed and hashed stays good. Only entries of the
-//! journal change: their numbers have to name their buckets ([`Finisher`]).
+//! Rows are copied as they are, and so are the data keys, so that what is sealed and hashed stays good.
 
 mod tables;
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension as _};
+use rusqlite::Connection;
+use rusqlite::functions::FunctionFlags;
 
-use super::vault::{Column as Sealed, Place, Vault};
-use super::{EntryId, OpenError, StoreError};
-use crate::domain::{Bucket, MerchantId, TransactionId, UnixMillis};
+use super::{OpenError, StoreError};
+use crate::domain::{Bucket, MerchantId};
 pub(super) use tables::TABLES;
 
 /// Why a store was not copied, in one line. What was copied stays, and the target stays marked.
@@ -94,7 +91,6 @@ pub(super) struct Table {
     select: &'static str,
     /// From what, and in which order, which never changes.
     from: &'static str,
-    finish: fn(&mut Finisher<'_>, &mut [Value]) -> Result<(), Misfit>,
 }
 
 impl Table {
@@ -112,65 +108,15 @@ impl Table {
     }
 }
 
-/// Why a row cannot be copied.
-pub(super) enum Misfit {
-    NotOurs,
-    Source(rusqlite::Error),
-}
-
-impl From<rusqlite::Error> for Misfit {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Source(error)
-    }
-}
-
-/// Turns rows of the source into rows of the target.
-pub(super) struct Finisher<'a> {
-    source: &'a Connection,
-    vault: &'a Vault,
-    buckets: HashMap<String, i64>,
-}
-
-impl<'a> Finisher<'a> {
-    pub(super) fn new(source: &'a Connection, vault: &'a Vault) -> Self {
-        Self { source, vault, buckets: HashMap::new() }
-    }
-
-    /// # Errors
-    /// The row is none of this store, or the source cannot be read.
-    pub(super) fn finish(&mut self, table: &Table, mut row: Vec<Value>) -> Result<Vec<Value>, CopyError> {
-        (table.finish)(self, &mut row).map_err(|misfit| match misfit {
-            Misfit::NotOurs => CopyError::NotOurs { table: table.name },
-            Misfit::Source(error) => CopyError::Source(error),
-        })?;
-        Ok(row)
-    }
-
-    /// The bucket of a merchant.
-    fn bucket(&mut self, merchant: &str) -> Result<i64, Misfit> {
-        if let Some(bucket) = self.buckets.get(merchant) {
-            return Ok(*bucket);
-        }
-        let bucket = i64::from(Bucket::of(&MerchantId::new(merchant).map_err(|_| Misfit::NotOurs)?).number());
-        self.buckets.insert(merchant.to_owned(), bucket);
-        Ok(bucket)
-    }
-
-    /// The number that an entry gets: made as new ones are, from its time and its bucket, and told apart by the end of the
-    /// number that it had, so that it is the same whenever it is asked for.
-    fn number(&self, entry: i64) -> Result<i64, Misfit> {
-        let mut select = self.source.prepare_cached("SELECT created_at, merchant FROM journal WHERE entry = ?1")?;
-        let found: Option<(i64, String)> =
-            select.query_row([entry], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-        let (created_at, merchant) = found.ok_or(Misfit::NotOurs)?;
-        let bucket = Bucket::of(&MerchantId::new(&merchant).map_err(|_| Misfit::NotOurs)?);
-        Ok(TransactionId::compose(UnixMillis(created_at), bucket, entry.cast_unsigned()).to_stored())
-    }
-
-    /// Seals an entry's account for the number that the entry gets.
-    fn sealed_anew(&self, before: i64, number: i64, account: &[u8]) -> Result<Vec<u8>, Misfit> {
-        let of = |number| Place::Entry(EntryId(number));
-        let plain = self.vault.open(Sealed::JournalAccount, of(before), account).map_err(|_| Misfit::NotOurs)?;
-        Ok(self.vault.seal(Sealed::JournalAccount, of(number), &plain))
-    }
+/// Makes `bucket(merchant)` known to the source, which has no buckets.
+///
+/// # Errors
+/// SQLite has no memory.
+pub(super) fn make_buckets_known(source: &Connection) -> rusqlite::Result<()> {
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    source.create_scalar_function("bucket", 1, flags, |context| {
+        let merchant = MerchantId::new(context.get_raw(0).as_str()?);
+        let merchant = merchant.map_err(|invalid| rusqlite::Error::UserFunctionError(Box::new(invalid)))?;
+        Ok(i64::from(Bucket::of(&merchant).number()))
+    })
 }

@@ -9,7 +9,7 @@ use crate::domain::{
     Amount, Currency, Direction, LedgerAccount, MerchantId, Operation, Outcome, Posting, State, Status, TransactionId,
     UnixMillis,
 };
-use crate::store::rows::operation::NewRow;
+use crate::store::rows::operation::{NewRow, StoredRow};
 
 /// What became of a create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +20,20 @@ pub(super) enum Inserted {
         /// A callback was queued.
         queued: bool,
     },
-    /// Its order or its id is there, or its order is reserved; nothing was written that is to stay.
+    /// Its order has a home, or its id is there; nothing was written that is to stay.
     Taken,
+}
+
+/// What a create met.
+pub(super) enum Created {
+    Stored {
+        verdict: Verdict,
+        /// A callback was queued.
+        queued: bool,
+    },
+    Existing(Box<StoredRow>),
+    Reserved,
+    IdTaken,
 }
 
 /// How a pending operation is to be stored.

@@ -2,10 +2,11 @@
 //! means, each one transaction. The same conformance suite runs over every backend.
 //!
 //! ```text
-//! create, complete   what happens in a transaction, once: over the row operations of `transaction`
+//! create, complete   what happens in a transaction, once: over the row operations of `transaction`;
+//! homes, journal     where orders live, and the moves of what passed to a remote engine
 //! audit              what must hold of the rows, once
 //! rows, vault        what rows mean, and what is sealed in them
-//! sqlite, postgres   connections, batches and SQL; the journal and the outbox are still said in each
+//! sqlite, postgres   connections, batches and SQL; the outbox is still said in each
 //! ```
 //!
 //! Every backend seals account numbers, payer accounts and `fields` at rest and compares what must be compared by keyed
@@ -18,6 +19,7 @@ mod complete;
 mod conformance;
 mod copy;
 mod create;
+mod homes;
 mod journal;
 mod open;
 mod outbox;
@@ -138,6 +140,7 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
         merchant: &'a MerchantId,
         direction: Direction,
         order_ids: &'a [OrderId],
+        at: UnixMillis,
     ) -> Answer<'a, Reservations>;
 
     /// Books a merchant's opening balances on their own, unless the merchant is known: it has operations, or its ledger

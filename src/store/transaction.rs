@@ -5,10 +5,12 @@ use crate::domain::{
     Currency, Direction, LedgerAccount, MerchantId, Posting, ShopCode, State, Status, TransactionId, UnixDay,
     UnixMillis,
 };
-use crate::store::CallbackId;
+use crate::store::homes::Home;
 use crate::store::rows::NotOurs;
+use crate::store::rows::entry::{EntryRow, NewEntry};
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{Booking, Occasion};
+use crate::store::{CallbackId, CallbackSubject, Digest, EngineAnswer, EntryId};
 
 /// One open transaction. What an operation says is locked stays so to the transaction's end, in a database where others write
 /// meanwhile.
@@ -39,8 +41,17 @@ pub(super) trait Rows {
         lock: bool,
     ) -> Result<i64, Self::Error>;
 
-    /// Inserts an operation in a state, which counts for its customer on a day; `false`: its order exists or is reserved, or
-    /// its id exists.
+    /// Claims a home for each of some orders of one merchant; gives for each where it lives already.
+    async fn claim_homes(&mut self, orders: &[Digest], home: Home) -> Result<Vec<Option<Home>>, Self::Error>;
+
+    /// Reads where an order lives.
+    async fn home(&mut self, merchant: &MerchantId, order: Digest) -> Result<Option<Home>, Self::Error>;
+
+    /// Gives the home of an entry up that is locked.
+    async fn release_home(&mut self, entry: &EntryRow) -> Result<(), Self::Error>;
+
+    /// Inserts an operation in a state, which counts for its customer on a day, and claims the home of its order; `false`, and
+    /// nothing is to stay: its order has a home, or its id exists.
     async fn insert_operation(
         &mut self,
         new: &NewRow,
@@ -68,6 +79,37 @@ pub(super) trait Rows {
 
     /// Removes the preparation of an operation, if it has one.
     async fn remove_preparation(&mut self, id: TransactionId) -> Result<(), Self::Error>;
+
+    /// Inserts an open entry of the journal under a number, and claims the home of its order; `false`, and nothing was
+    /// inserted: its order has a home, or its number exists.
+    async fn insert_entry(&mut self, new: &NewEntry, id: EntryId) -> Result<bool, Self::Error>;
+
+    /// Reads an entry.
+    async fn entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Self::Error>;
+
+    /// Reads an entry; locked.
+    async fn locked_entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Self::Error>;
+
+    /// Whether the engine's name for an operation was given to another order than this; the name is locked.
+    async fn is_another_orders(&mut self, transaction_id: &str, order: Digest) -> Result<bool, Self::Error>;
+
+    /// Writes the engine's answer into an entry without one.
+    async fn answer_entry(&mut self, id: EntryId, answer: &EngineAnswer) -> Result<(), Self::Error>;
+
+    /// Writes the state of an entry without an answer, and when a request for it was last given up or sent again.
+    async fn set_doubt(&mut self, id: EntryId, state: i64, doubted_at: i64) -> Result<(), Self::Error>;
+
+    /// Writes the shop, the status and the account of an entry.
+    async fn set_heard(&mut self, entry: &EntryRow) -> Result<(), Self::Error>;
+
+    /// Removes an entry that is locked.
+    async fn remove_entry(&mut self, id: EntryId) -> Result<(), Self::Error>;
+
+    /// Whether a callback waits.
+    async fn has_pending_callback(&mut self, subject: CallbackSubject) -> Result<bool, Self::Error>;
+
+    /// Removes a callback with its tries, if there is one.
+    async fn remove_callback(&mut self, subject: CallbackSubject) -> Result<(), Self::Error>;
 
     /// Reads what decides about the result of an operation; locked.
     async fn unfinished(&mut self, id: TransactionId) -> Result<Option<OperationState>, Self::Error>;

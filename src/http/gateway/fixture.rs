@@ -156,7 +156,13 @@ impl Store for EmptyStore {
         answer(Ok(()))
     }
 
-    fn reserve<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a [OrderId]) -> Answer<'a, Reservations> {
+    fn reserve<'a>(
+        &'a self,
+        _: &'a MerchantId,
+        _: Direction,
+        _: &'a [OrderId],
+        _: UnixMillis,
+    ) -> Answer<'a, Reservations> {
         answer(Ok(Reservations::default()))
     }
 

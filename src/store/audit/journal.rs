@@ -1,19 +1,14 @@
 //! The journal.
 
 use super::{Findings, Found, Place, said};
-use crate::store::rows::entry::{EntryRow, place_of};
-use crate::store::{Digest, Entry, Progress};
+use crate::store::homes::Home;
+use crate::store::rows::entry::EntryRow;
+use crate::store::{Digest, Entry};
 
 /// What stands around an entry.
 pub(in crate::store) struct AroundEntry {
-    pub(in crate::store) order_key: Digest,
-    pub(in crate::store) reserved: bool,
-    /// Its order is an operation's, too.
-    pub(in crate::store) operation: bool,
     /// Its `transaction_id` is another entry's, too.
     pub(in crate::store) named_twice: bool,
-    /// Its place in the list; a store with buckets keeps none.
-    pub(in crate::store) list_place: Option<i64>,
 }
 
 impl Findings {
@@ -30,20 +25,18 @@ impl Findings {
 
     /// That its state has what it demands, and that what is sealed opens, is shown by decoding it.
     fn entry(&mut self, place: Place, row: EntryRow, around: &AroundEntry) {
-        let Entry { id, intent, progress } = match row.decode(&self.vault) {
+        let stored_key = Digest(row.order_key);
+        let Entry { id, intent, .. } = match row.decode(&self.vault) {
             Ok(entry) => entry,
             Err(error) => return self.found.problem(said(error)),
         };
         let key = self.vault.comparer().order_key(&intent.merchant, intent.direction, &intent.order_id);
-        let listed = matches!(progress, Progress::Answered(_)).then(|| place_of(intent.created_at, id));
         let problems = [
-            (key != around.order_key, "its order key is not the one of its order_id"),
+            (key != stored_key, "its order key is not the one of its order_id"),
             (!self.is_in_bucket(place, intent.merchant.as_str()), "its bucket is not the one of its merchant"),
-            (!self.has_buckets && around.list_place != listed, "its place in the list is not the one of its time"),
             (around.named_twice, "its transaction_id is another entry's as well"),
-            (around.reserved, "its order_id is reserved for v1 as well"),
-            (around.operation, "its order_id names an operation of the embedded engine as well"),
         ];
         self.note(format_args!("journal entry {}", id.0), problems);
+        self.homes.push((key, Home::Entry(id)));
     }
 }

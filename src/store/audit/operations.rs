@@ -3,17 +3,16 @@
 use super::ledger::Booked;
 use super::{Findings, Found, Place, said};
 use crate::domain::{Kind, Operation, State, Status, TransactionId};
+use crate::store::homes::Home;
 use crate::store::rows::booked::Entry;
 use crate::store::rows::operation::{StoredRow, opened_fields};
 use crate::store::rows::{callback, preparation};
-use crate::store::{Digest, Kept, Stored};
+use crate::store::{Kept, Stored};
 
 /// What stands around an operation.
 pub(in crate::store) struct Around {
-    pub(in crate::store) order_key: Digest,
     pub(in crate::store) fields: Vec<u8>,
     pub(in crate::store) kept_missing: bool,
-    pub(in crate::store) reserved: bool,
     /// It has a callback.
     pub(in crate::store) told: bool,
     /// It has a provider job.
@@ -62,11 +61,9 @@ impl Findings {
         let deposit = matches!(operation.kind, Kind::Deposit(_));
         let failed = operation.state.status() == Status::Failed;
         let problems = [
-            (key != around.order_key, "its order key is not the one of its order_id"),
             (!self.is_in_bucket(place, merchant.as_str()), "its bucket is not the one of its merchant"),
             (finished == pending, "its time of being finished does not fit its status"),
             (around.kept_missing, "the names that its schema kept are missing"),
-            (around.reserved, "its order_id is reserved for v1 as well"),
             (tells && !around.told && !around.forgotten, "its result is not queued to be told"),
             (!tells && around.told, "it is queued to be told of, and nobody is to be told"),
             (around.job && !pending, "it is finished and has a provider job"),
@@ -75,6 +72,7 @@ impl Findings {
             (around.preparation.is_some() && !(pending && deposit), "only a pending deposit has a preparation"),
         ];
         self.note(format_args!("operation {id}"), problems);
+        self.homes.push((key, Home::Operation(*id)));
     }
 
     fn sealed(&mut self, id: TransactionId, around: &Around) {

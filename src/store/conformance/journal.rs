@@ -210,7 +210,7 @@ pub(in crate::store) async fn reserved_orders_are_not_written_down(backend: &dyn
     let store = backend.open().await;
     let acme = merchant("acme");
     let there = intended(&*store, intent("acme", "there")).await;
-    let reservations = store.reserve(&acme, Direction::Payin, &[order("there"), order("new")]).await.unwrap();
+    let reservations = store.reserve(&acme, Direction::Payin, &[order("there"), order("new")], NOW).await.unwrap();
     assert_eq!(reservations, Reservations { new: 1, known: 0, operations: 1 });
     assert_eq!(store.intend(intent("acme", "new")).await.unwrap(), Intended::Reserved);
     assert_eq!(found(&*store, &intent("acme", "new")).await, None);
@@ -302,7 +302,7 @@ pub(in crate::store) async fn a_late_answer_leaves_what_took_its_order(backend: 
     }
     let late = intended(&*store, intent("acme", "reserved")).await;
     store.withdraw(late.id, None).await.unwrap();
-    assert_eq!(store.reserve(&acme, Direction::Payin, &[order("reserved")]).await.unwrap().new, 1);
+    assert_eq!(store.reserve(&acme, Direction::Payin, &[order("reserved")], NOW).await.unwrap().new, 1);
     assert_eq!(store.answer(late.clone(), engine_answer(5)).await.unwrap(), Err(NotKept::Late));
     assert_eq!(found(&*store, &late.intent).await, None);
     assert_eq!(store.by_order(&acme, Direction::Payin, &order("reserved")).await.unwrap(), Standing::Reserved);

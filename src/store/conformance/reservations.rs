@@ -11,7 +11,7 @@ fn orders(texts: &[&str]) -> Vec<OrderId> {
 pub(in crate::store) async fn reserved_orders_are_refused(backend: &dyn Backend) {
     let store = backend.open().await;
     let acme = merchant("acme");
-    let reserve = async |texts: &[&str]| store.reserve(&acme, Direction::Payin, &orders(texts)).await.unwrap();
+    let reserve = async |texts: &[&str]| store.reserve(&acme, Direction::Payin, &orders(texts), NOW).await.unwrap();
     assert_eq!(reserve(&["a", "b", "a"]).await, Reservations { new: 2, known: 1, operations: 0 });
     assert_eq!(reserve(&["b", "c"]).await, Reservations { new: 1, known: 1, operations: 0 });
     assert_eq!(reserve(&[]).await, Reservations::default());
@@ -39,7 +39,7 @@ pub(in crate::store) async fn a_reservation_never_touches_an_operation(backend: 
     let draft = deposit("acme", "there");
     let expected = stored(&draft);
     created(&*store, draft).await;
-    let reservations = store.reserve(&acme, Direction::Payin, &orders(&["there", "new"])).await.unwrap();
+    let reservations = store.reserve(&acme, Direction::Payin, &orders(&["there", "new"]), NOW).await.unwrap();
     assert_eq!(reservations, Reservations { new: 1, known: 0, operations: 1 });
     let found = store.by_order(&acme, Direction::Payin, &order("there")).await.unwrap();
     assert_eq!(found, Standing::Operation(Box::new(expected)));
@@ -55,7 +55,9 @@ pub(in crate::store) async fn a_race_for_an_order_has_one_winner(backend: &dyn B
         let (draft, ids) = (deposit("acme", &text), orders(&[&text]));
         let create = tokio::spawn(async move { creating.create(draft).await.unwrap() });
         let reserve =
-            tokio::spawn(async move { reserving.reserve(&merchant("acme"), Direction::Payin, &ids).await.unwrap() });
+            tokio::spawn(
+                async move { reserving.reserve(&merchant("acme"), Direction::Payin, &ids, NOW).await.unwrap() },
+            );
         let (creation, reservations) = (create.await.unwrap(), reserve.await.unwrap());
         match creation {
             Creation::Created(_) => assert_eq!(reservations.operations, 1),

@@ -73,7 +73,7 @@ pub(in crate::store) async fn a_status_of_nothing_is_none(backend: &dyn Backend)
     let mut draft = deposit("acme", "there");
     draft.v1 = Some(V1Told::Directly);
     let id = created(&*store, draft).await;
-    store.reserve(&acme, Direction::Payin, &[order("reserved")]).await.unwrap();
+    store.reserve(&acme, Direction::Payin, &[order("reserved")], NOW).await.unwrap();
     intended(&*store, intent("acme", "written down")).await;
     for (direction, text) in [
         (Direction::Payin, "reserved"),

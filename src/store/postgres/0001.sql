@@ -27,6 +27,15 @@ CREATE TABLE probe (
 );
 INSERT INTO probe VALUES (1, 0);
 
+-- Where the order of a merchant, direction and order_id lives, for ever.
+CREATE TABLE homes (
+  ref       bigint NOT NULL,                  -- operations.transaction_id, journal.entry, when it was imported
+  bucket    smallint NOT NULL,
+  home      smallint NOT NULL,                -- 0 an operation, 1 an entry of the journal, 3 the old v1 service
+  order_key bytea NOT NULL,                   -- keyed hash of the three, 16 bytes
+  PRIMARY KEY (bucket, order_key)
+);
+
 CREATE TABLE operations (
   transaction_id      bigint NOT NULL,        -- ascends with time
   created_at          bigint NOT NULL,
@@ -41,7 +50,6 @@ CREATE TABLE operations (
   provider            smallint NOT NULL,      -- 0 sandbox, 1 http
   from_v1             boolean NOT NULL,       -- whether it was translated from v1
   relayed             boolean NOT NULL,       -- whether the relay tells the merchant, at v1_callback_url
-  order_key           bytea NOT NULL,         -- keyed hash of merchant, direction and order_id, 16 bytes
   digest              bytea NOT NULL,         -- keyed hash of the canonical request, or of the v1 body that it came from, 16 bytes
   currency            text COLLATE "C" NOT NULL,
   merchant            text COLLATE "C" NOT NULL,
@@ -96,9 +104,6 @@ CREATE TYPE new_operation AS (
   payer bytea,
   fields bytea
 );
-
--- An order exists once. The key stands for (merchant, direction, order_id).
-CREATE UNIQUE INDEX operations_by_order ON operations (bucket, order_key);
 
 -- A merchant's v1 list, newest last. It holds all that the list is filtered by: entries that are left out cost no look at
 -- their rows, once they were vacuumed. Native operations are not in it.
@@ -158,13 +163,6 @@ CREATE TABLE daily_usage (
   PRIMARY KEY (bucket, day, merchant, shop, direction, customer_account_id)
 );
 
--- order_ids of the old v1 service.
-CREATE TABLE reserved_ids (
-  bucket     smallint NOT NULL,
-  order_key  bytea NOT NULL,                  -- as operations.order_key
-  PRIMARY KEY (bucket, order_key)
-);
-
 -- What providers have to be asked. Rows leave when the work ends.
 CREATE TABLE provider_jobs (
   transaction_id bigint NOT NULL,
@@ -196,7 +194,7 @@ CREATE TABLE journal (
   direction       smallint NOT NULL,          -- 0 payin, 1 payout
   state           smallint NOT NULL,          -- 0 open, 1 in doubt, 2 answered
   status          smallint NOT NULL,          -- as last heard of the engine: 0 PENDING, 1 SUCCESS, 2 FAILED
-  order_key       bytea NOT NULL,             -- as operations.order_key
+  order_key       bytea NOT NULL,             -- of its home
   digest          bytea NOT NULL,             -- as operations.digest
   currency        text COLLATE "C" NOT NULL,
   merchant        text COLLATE "C" NOT NULL,
@@ -210,7 +208,6 @@ CREATE TABLE journal (
   body            bytea NOT NULL,             -- sealed: the v2 body to be sent again, by which conflicts are told apart, too
   PRIMARY KEY (bucket, entry)
 );
-CREATE UNIQUE INDEX journal_by_order ON journal (bucket, order_key);
 CREATE INDEX journal_by_transaction ON journal (transaction_id) WHERE transaction_id IS NOT NULL;
 CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
 CREATE INDEX journal_by_v1 ON journal (bucket, merchant, created_at, entry, direction, shop, currency, status)

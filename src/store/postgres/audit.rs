@@ -18,11 +18,12 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{IsolationLevel, Row};
 
 use super::fault::{Fault, closed};
+use super::homes;
 use super::node::Node;
-use super::row::get;
+use super::row::{bucket_in_number, get};
 use crate::store::audit::{Findings, Place};
 use crate::store::vault::Vault;
-use crate::store::{Audit, AuditProgress, StoreError};
+use crate::store::{Audit, AuditProgress, Digest, StoreError};
 
 /// How an audit tells how far it is.
 type Progress = Arc<dyn Fn(AuditProgress) + Send + Sync>;
@@ -103,6 +104,15 @@ impl Auditor<'_> {
     async fn read(&self, statement: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Fault> {
         let statement = self.snapshot.prepare_cached(statement).await?;
         Ok(self.snapshot.query(&statement, parameters).await?)
+    }
+
+    /// Compares the homes that a slice must have.
+    async fn homes(&self, findings: &mut Findings) -> Result<(), Fault> {
+        let (orders, buckets): (Vec<Digest>, Vec<i16>) =
+            findings.homes.iter().map(|(order, home)| (*order, bucket_in_number(home.columns().1))).unzip();
+        let found = homes::of_all(&self.snapshot, &buckets, &orders).await?;
+        findings.compare_homes(found);
+        Ok(())
     }
 
     /// Looks at a slice on a thread of its own, and tells how far that is. What was found goes there and comes back.

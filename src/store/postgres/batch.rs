@@ -17,9 +17,9 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::fault::{Fault, closed};
-use super::insert;
 use super::node::{LIMIT, Node};
-use super::row::{bucket_in, get, key};
+use super::row::bucket_in;
+use super::{homes, insert};
 use crate::store::rows::operation::NewRow;
 use crate::store::{Digest, StoreError};
 
@@ -28,7 +28,7 @@ use crate::store::{Digest, StoreError};
 pub(super) enum Met {
     /// It was stored.
     Nothing,
-    /// Its order, its id or a reservation was there.
+    /// Its order has a home, or its id was there.
     Something {
         /// What is there may be of an earlier try of the same create, whose end nobody heard of.
         in_doubt: bool,
@@ -284,19 +284,13 @@ async fn store(node: &Node, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Outco
     .await
 }
 
-/// The places, from 1, of the rows whose orders are there. To look waits for nobody.
+/// The places, from 1, of the rows whose orders have a home. To look waits for nobody.
 async fn standing(node: &Node, rows: &[&NewRow]) -> Result<HashSet<i64>, StoreError> {
     let buckets: Vec<i16> = rows.iter().map(|new| bucket_in(new.draft().operation.id)).collect();
     let keys: Vec<Digest> = rows.iter().map(|new| new.order_key()).collect();
-    let keys: Vec<&[u8]> = keys.iter().map(key).collect();
     node.ask(async |client| {
-        let statement = client.prepare_cached(STANDING).await?;
-        let found = client.query(&statement, &[&buckets, &keys]).await?;
-        found.iter().map(|row| get(row, 0)).collect()
+        let homes = homes::of_all(client, &buckets, &keys).await?;
+        Ok((1..).zip(homes).filter(|(_, home)| home.is_some()).map(|(place, _)| place).collect())
     })
     .await
 }
-
-pub(super) const STANDING: &str = "SELECT place FROM unnest($1::smallint[], $2::bytea[]) WITH ORDINALITY \
-    AS given (bucket, order_key, place) WHERE EXISTS (SELECT FROM operations AS o \
-    WHERE o.bucket = given.bucket AND o.order_key = given.order_key)";

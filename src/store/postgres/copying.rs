@@ -16,7 +16,7 @@ use super::row::get;
 use super::schema::{self, Refused};
 use crate::clock::Random;
 use crate::rules::{PostgresUrl, StoreKeys};
-use crate::store::copy::{CopyError, Finisher, TABLES, Table};
+use crate::store::copy::{CopyError, TABLES, Table};
 use crate::store::sqlite::copying::{Source, take};
 use crate::store::vault::WrappedKey;
 use crate::store::{Audit, AuditProgress, OpenError, StoreError};
@@ -208,8 +208,7 @@ async fn fill_table(
     told.add(copied);
     let mut statement = source.connection.prepare(&table.rows())?;
     let mut batches = Batches::new(statement.query([copied])?, table);
-    let mut finisher = Finisher::new(&source.connection, &source.vault);
-    while let Some(batch) = batches.next(&mut finisher)? {
+    while let Some(batch) = batches.next()? {
         insert(client, &batch, copied).await?;
         let rows = batch.count();
         copied += rows;
@@ -255,8 +254,7 @@ async fn compare_table(
     let mut sums = vec![0; table.columns.len() + 1];
     let mut statement = source.connection.prepare(&table.rows())?;
     let mut batches = Batches::new(statement.query([0])?, table);
-    let mut finisher = Finisher::new(&source.connection, &source.vault);
-    while let Some(batch) = batches.next(&mut finisher)? {
+    while let Some(batch) = batches.next()? {
         batch.add_to(&mut sums);
         told.add(batch.count());
     }

@@ -10,12 +10,14 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::batch::{self, Met};
+use super::homes;
 use super::node::Node;
-use super::reserved;
-use super::row::{self, StoredRow, bucket_in, key};
+use super::row::{StoredRow, bucket_in};
 use super::transaction::PgRows;
 use crate::domain::{Direction, Status};
+pub(super) use crate::store::create::Created;
 use crate::store::create::{self, Inserted};
+use crate::store::homes::Standing;
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::signed;
 use crate::store::rows::status_number;
@@ -24,18 +26,6 @@ use crate::store::{Draft, StoreError, Verdict};
 /// Withdrawals up to this amount are held without a look at the balance when nothing asks for it: a million of them do not
 /// bring an account out of its range.
 const SMALL: i64 = 1_000_000_000_000;
-
-/// What became of a create.
-pub(super) enum Created {
-    Stored {
-        verdict: Verdict,
-        /// A callback was queued.
-        queued: bool,
-    },
-    Existing(Box<StoredRow>),
-    Reserved,
-    IdTaken,
-}
 
 /// Stores a new operation.
 ///
@@ -71,21 +61,14 @@ fn decides(draft: &Draft) -> bool {
 
 /// What stood in the way: whoever lost reads the winner, in a new statement.
 async fn what_stands(node: &Node, new: &NewRow, in_doubt: bool) -> Result<Created, StoreError> {
-    let operation = &new.draft().operation;
     node.ask(async |client| {
-        let statement = client.prepare_cached(row::BY_ORDER).await?;
-        let bucket = bucket_in(operation.id);
-        match client.query_opt(&statement, &[&bucket, &key(&new.order_key())]).await? {
-            Some(found) => {
-                let found = row::read(&found)?;
-                if in_doubt && found.id == operation.id.to_stored() {
-                    return Ok(made_before(new, &found));
-                }
-                Ok(Created::Existing(Box::new(found)))
-            }
-            None if reserved::holds(client, bucket, new.order_key()).await? => Ok(Created::Reserved),
-            None => Ok(Created::IdTaken),
-        }
+        let operation = &new.draft().operation;
+        Ok(match homes::standing(client, bucket_in(operation.id), new.order_key()).await? {
+            Standing::Operation(found) if in_doubt && found.id == operation.id.to_stored() => made_before(new, &found),
+            Standing::Operation(found) => Created::Existing(found),
+            Standing::Elsewhere => Created::Reserved,
+            Standing::Free => Created::IdTaken,
+        })
     })
     .await
 }

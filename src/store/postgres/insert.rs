@@ -12,33 +12,32 @@ use crate::domain::{Direction, State, UnixDay};
 use crate::store::rows::kept::KeptList;
 use crate::store::rows::operation::NewRow;
 
-/// The columns of an operation, in the order of [`Given::columns`].
+/// The columns of an operation.
 macro_rules! columns {
     () => {
         "transaction_id, created_at, finished_at, amount, customer_account_id, kept, counted_day, bucket, \
-             direction, status, provider, from_v1, relayed, order_key, digest, currency, merchant, \
+             direction, status, provider, from_v1, relayed, digest, currency, merchant, \
              order_id, api_key, shop, method, payment_method, callback_url, v1_callback_url, success_url, \
              pending_url, fail_url, redirect_url, account, payer, fields"
     };
 }
 
-/// Inserts [`Given`] rows into `operations`: those whose order is neither there nor reserved. Of what was stored, `stored`
-/// tells the columns that are asked for.
-/// An id that is taken fails the statement: to look for each before would cost every create a step into an index. Where
-/// nothing is reserved, nothing is looked for. One array of rows costs a third of what one array a column does.
+/// Claims the homes of [`Given`] rows, and inserts those into `operations` that got theirs. Of what was stored, `stored` tells the
+/// columns that are asked for.
+/// An id that is taken fails the statement: to look for each before would cost every create a step into an index. One array of
+/// rows costs a third of what one array a column does.
 macro_rules! stored {
     ($told:literal) => {
         concat!(
             "WITH given AS (SELECT * FROM unnest($1::new_operation[])), \
+             won AS (INSERT INTO homes (ref, bucket, home, order_key) \
+             SELECT transaction_id, bucket, 0, order_key FROM given \
+             ON CONFLICT (bucket, order_key) DO NOTHING RETURNING ref), \
              stored AS (INSERT INTO operations (",
             columns!(),
             ") SELECT ",
             columns!(),
-            " FROM given WHERE (NOT (SELECT EXISTS (SELECT FROM reserved_ids)) \
-             OR NOT EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = given.bucket \
-             AND r.order_key = given.order_key)) \
-             ON CONFLICT (bucket, order_key) DO NOTHING \
-             RETURNING ",
+            " FROM given WHERE (transaction_id IN (SELECT ref FROM won)) IS TRUE RETURNING ",
             $told,
             ")"
         )
@@ -131,8 +130,8 @@ fn is_taken(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&SqlState::UNIQUE_VIOLATION)
 }
 
-/// Stores an operation in a state, which counts for its customer on a day, without anything else; `false` when its order,
-/// its id or a reservation is there.
+/// Stores an operation in a state, which counts for its customer on a day, without anything else; `false` when its order
+/// has a home or its id is there.
 pub(super) async fn alone(
     transaction: &Transaction<'_>,
     new: &NewRow,

@@ -1,54 +1,59 @@
 //! The journal of a gateway before a remote engine, in the table of its name: one row an order, whichever node wrote it.
 //!
-//! An intent is one statement: the unique key of orders says who was first. Every other move is decided by a row that is
-//! locked, or is one statement that decides by the row it changes. The body and the account are sealed. The body is sealed
-//! before its row has a number, so it is bound to the order key; the account comes later and is bound to the number.
+//! The body and the account are sealed: the body for the order, the account for the entry's number.
 
 pub(super) mod entry_row;
-mod moves;
-mod numbers;
-mod reads;
 #[cfg(test)]
 mod tests;
-mod write;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
-use moves::Met;
-use numbers::NUMBERS;
+use deadpool_postgres::Transaction;
 
-use super::{PostgresStore, history, reserved};
+use super::fault::Fault;
+use super::transaction::PgRows;
+use super::{PostgresStore, history, homes};
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
+use crate::store::homes::Home;
+use crate::store::journal::moves::{self, Met};
+use crate::store::journal::numbers::{DRAWS, NUMBERS, none_is_left};
 use crate::store::postgres::row::bucket_of;
 use crate::store::rows::entry::{EntryRow, NewEntry, is_news, sealed_account};
 use crate::store::{Answer, EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, NotKept, OfV1, StoreError};
 
-/// How often a number is drawn for an entry: a clash is rare, two in a row are rarer.
-const DRAWS: usize = 8;
-
 impl PostgresStore {
+    async fn move_entry<T: Send + 'static>(
+        &self,
+        work: impl AsyncFn(&Transaction<'_>) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.thread.run(async move |node| node.transact(work).await).await
+    }
+
     async fn write_intent(&self, intent: Intent) -> Result<Intended, StoreError> {
         let new = Arc::new(NewEntry::new(intent, &self.vault));
         for _ in 0..DRAWS {
             let (new, id) = (Arc::clone(&new), NUMBERS.draw(&new.intent, &*self.random));
-            let met = self.thread.run(async move |node| moves::intend(&node, &new, id).await).await?;
-            match met {
+            let tries = Cell::new(0_u32);
+            let write = async move |transaction: &Transaction<'_>| {
+                let again = tries.replace(tries.get() + 1) > 0;
+                moves::intend(&mut PgRows(transaction), &new, id, again).await
+            };
+            match self.move_entry(write).await? {
                 Met::Nothing => return Ok(Intended::Written(id)),
                 Met::Entry(row) => return Ok(Intended::Existing(Box::new(row.decode(&self.vault)?))),
                 Met::Reservation => return Ok(Intended::Reserved),
                 Met::Number => {}
             }
         }
-        Err(numbers::none_is_left())
+        Err(none_is_left())
     }
 
     async fn write_answer(&self, entry: Entry, answer: EngineAnswer) -> Result<Result<Entry, NotKept>, StoreError> {
         let (id, new) = (entry.id, NewEntry::new(entry.intent, &self.vault));
-        let random = Arc::clone(&self.random);
-        let stands = self.thread.run(async move |node| {
-            node.transact(async |transaction| moves::answer(transaction, id, &new, &answer, &*random).await).await
-        });
-        match stands.await? {
+        let write =
+            async move |transaction: &Transaction<'_>| moves::answer(&mut PgRows(transaction), id, &new, &answer).await;
+        match self.move_entry(write).await? {
             Ok(row) => row.decode(&self.vault).map(Ok),
             Err(not_kept) => Ok(Err(not_kept)),
         }
@@ -56,17 +61,42 @@ impl PostgresStore {
 
     /// Callers poll: what says nothing new costs no commit.
     async fn write_heard(&self, id: EntryId, heard: Heard) -> Result<(), StoreError> {
-        let known = self.thread.run(async move |node| node.ask(async |client| reads::by_id(client, id).await).await);
+        let known =
+            self.thread.run(async move |node| node.ask(async |client| entry_row::by_id(client, id).await).await);
         let known = known.await?.map(|row| row.decode(&self.vault)).transpose()?;
         if !known.is_some_and(|entry| is_news(&entry, &heard)) {
             return Ok(());
         }
         let account = heard.account.as_ref().map(|account| sealed_account(&self.vault, id, account));
-        let kept = self.thread.run(async move |node| {
-            let account = account.as_deref();
-            node.ask(async |client| moves::heard(client, id, heard.status, account, &heard.shop).await).await
-        });
-        kept.await
+        let keep = async move |transaction: &Transaction<'_>| {
+            moves::heard(&mut PgRows(transaction), id, heard.status, account.clone(), &heard.shop).await
+        };
+        self.move_entry(keep).await
+    }
+
+    /// A withdrawal that was committed is one, whatever an earlier try of it heard.
+    async fn write_withdrawal(&self, id: EntryId, since: Option<UnixMillis>) -> Result<bool, StoreError> {
+        let removed = Cell::new(false);
+        let withdraw = async move |transaction: &Transaction<'_>| {
+            let mut rows = PgRows(transaction);
+            if moves::withdraw(&mut rows, id, since).await? {
+                removed.set(true);
+                return Ok(true);
+            }
+            Ok(removed.get() && entry_row::by_id(transaction, id).await?.is_none())
+        };
+        self.move_entry(withdraw).await
+    }
+
+    async fn home(
+        &self,
+        merchant: &MerchantId,
+        direction: Direction,
+        order_id: &OrderId,
+    ) -> Result<Option<Home>, StoreError> {
+        let order = self.vault.comparer().order_key(merchant, direction, order_id);
+        let bucket = bucket_of(merchant);
+        self.thread.run(async move |node| node.ask(async |client| homes::of(client, bucket, order).await).await).await
     }
 
     /// One bad row must not keep the others from being settled.
@@ -75,9 +105,9 @@ impl PostgresStore {
         let mut entries = Vec::new();
         while entries.len() < limit {
             let missing = limit - entries.len();
-            let rows = self
-                .thread
-                .run(async move |node| node.ask(async |client| reads::open_after(client, after, missing).await).await);
+            let rows = self.thread.run(async move |node| {
+                node.ask(async |client| entry_row::open_after(client, after, missing).await).await
+            });
             let rows = rows.await?;
             let Some((last, _)) = rows.last() else { break };
             let is_end = rows.len() < missing;
@@ -111,11 +141,9 @@ impl Journal for PostgresStore {
         order_id: &'a OrderId,
     ) -> Answer<'a, Option<Entry>> {
         Box::pin(async move {
-            let order = self.vault.comparer().order_key(merchant, direction, order_id);
-            let bucket = bucket_of(merchant);
-            let read = self
-                .thread
-                .run(async move |node| node.ask(async |client| reads::by_order(client, bucket, order).await).await);
+            let Some(Home::Entry(id)) = self.home(merchant, direction, order_id).await? else { return Ok(None) };
+            let read =
+                self.thread.run(async move |node| node.ask(async |client| entry_row::by_id(client, id).await).await);
             read.await?.map(|row| row.decode(&self.vault)).transpose()
         })
     }
@@ -126,12 +154,7 @@ impl Journal for PostgresStore {
         direction: Direction,
         order_id: &'a OrderId,
     ) -> Answer<'a, Option<OfV1>> {
-        let order = self.vault.comparer().order_key(merchant, direction, order_id);
-        let bucket = bucket_of(merchant);
-        Box::pin(
-            self.thread
-                .run(async move |node| node.ask(async |client| reserved::or_entry(client, bucket, order).await).await),
-        )
+        Box::pin(async move { Ok(self.home(merchant, direction, order_id).await?.and_then(OfV1::of)) })
     }
 
     fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Result<Entry, NotKept>> {
@@ -139,17 +162,17 @@ impl Journal for PostgresStore {
     }
 
     fn doubt(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()> {
-        Box::pin(self.thread.run(async move |node| node.ask(async |client| moves::doubt(client, id, at).await).await))
+        let doubt = async move |transaction: &Transaction<'_>| moves::doubt(&mut PgRows(transaction), id, at).await;
+        Box::pin(self.move_entry(doubt))
     }
 
     fn sent_again(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()> {
-        Box::pin(
-            self.thread.run(async move |node| node.ask(async |client| moves::sent_again(client, id, at).await).await),
-        )
+        let sent = async move |transaction: &Transaction<'_>| moves::sent_again(&mut PgRows(transaction), id, at).await;
+        Box::pin(self.move_entry(sent))
     }
 
     fn withdraw(&self, id: EntryId, since: Option<UnixMillis>) -> Answer<'_, bool> {
-        Box::pin(self.thread.run(async move |node| moves::withdraw(&node, id, since).await))
+        Box::pin(self.write_withdrawal(id, since))
     }
 
     fn open_entries(&self, after: Option<EntryId>, limit: u16) -> Answer<'_, Vec<Entry>> {

@@ -20,6 +20,7 @@ mod create;
 mod fault;
 mod given;
 mod history;
+mod homes;
 mod hosts;
 mod insert;
 mod jobs;
@@ -30,7 +31,6 @@ mod opening;
 mod outbox;
 mod preparations;
 mod refusals;
-mod reserved;
 mod row;
 mod schema;
 mod statuses;
@@ -49,7 +49,7 @@ use create::Created;
 use fault::Fault;
 use node::Thread;
 pub use opening::{open, open_beside, rewrap_keys};
-use row::{StoredRow, bucket_in, bucket_of, get, key};
+use row::{StoredRow, bucket_in, bucket_of, get};
 use transaction::PgRows;
 
 use super::vault::Vault;
@@ -63,6 +63,7 @@ use crate::domain::{
     Record, Shown, TransactionId, UnixMillis,
 };
 use crate::store::complete::{self, Completion};
+use crate::store::homes::Home;
 use crate::store::rows::kept::{self, KeptLists, names_of};
 use crate::store::rows::operation::{NewRow, opened_fields, sealed_payer};
 use crate::store::rows::preparation;
@@ -145,15 +146,11 @@ impl PostgresStore {
         Ok(names)
     }
 
-    /// One operation by a statement whose parameters are a bucket and what names it there.
-    async fn one(&self, statement: &'static str, bucket: i16, name: Name) -> Result<Option<Stored>, StoreError> {
+    async fn operation(&self, id: TransactionId) -> Result<Option<Stored>, StoreError> {
         let read = self.thread.run(async move |node| {
             node.ask(async |client| {
-                let statement = client.prepare_cached(statement).await?;
-                let found = match &name {
-                    Name::Id(id) => client.query_opt(&statement, &[&bucket, &id.to_stored()]).await?,
-                    Name::Order(order) => client.query_opt(&statement, &[&bucket, &key(order)]).await?,
-                };
+                let statement = client.prepare_cached(row::BY_ID).await?;
+                let found = client.query_opt(&statement, &[&bucket_in(id), &id.to_stored()]).await?;
                 found.as_ref().map(row::read).transpose()
             })
             .await
@@ -200,12 +197,6 @@ impl PostgresStore {
     }
 }
 
-/// What names an operation in its bucket.
-enum Name {
-    Id(TransactionId),
-    Order(Digest),
-}
-
 impl Store for PostgresStore {
     fn comparer(&self) -> &Comparer {
         self.vault.comparer()
@@ -223,18 +214,19 @@ impl Store for PostgresStore {
     ) -> Answer<'a, Standing> {
         Box::pin(async move {
             let (bucket, order) = (bucket_of(merchant), self.comparer().order_key(merchant, direction, order_id));
-            if let Some(stored) = self.one(row::BY_ORDER, bucket, Name::Order(order)).await? {
-                return Ok(Standing::Operation(Box::new(stored)));
-            }
-            let reserved = self
+            let read = self
                 .thread
-                .run(async move |node| node.ask(async |client| reserved::holds(client, bucket, order).await).await);
-            Ok(if reserved.await? { Standing::Reserved } else { Standing::Free })
+                .run(async move |node| node.ask(async |client| homes::standing(client, bucket, order).await).await);
+            Ok(match read.await? {
+                super::homes::Standing::Free => Standing::Free,
+                super::homes::Standing::Operation(row) => Standing::Operation(Box::new(self.decode(*row).await?)),
+                super::homes::Standing::Elsewhere => Standing::Reserved,
+            })
         })
     }
 
     fn by_id(&self, id: TransactionId) -> Answer<'_, Option<Stored>> {
-        Box::pin(self.one(row::BY_ID, bucket_in(id), Name::Id(id)))
+        Box::pin(self.operation(id))
     }
 
     fn v1_status<'a>(
@@ -327,11 +319,13 @@ impl Store for PostgresStore {
         merchant: &'a MerchantId,
         direction: Direction,
         order_ids: &'a [OrderId],
+        at: UnixMillis,
     ) -> Answer<'a, Reservations> {
         let key = |order_id| self.comparer().order_key(merchant, direction, order_id);
-        let (bucket, keys): (_, Vec<Digest>) = (bucket_of(merchant), order_ids.iter().map(key).collect());
+        let (imported, keys): (_, Vec<Digest>) = (Home::imported(merchant, at), order_ids.iter().map(key).collect());
         Box::pin(self.thread.run(async move |node| {
-            node.transact(async |transaction| reserved::reserve(transaction, bucket, &keys).await).await
+            node.transact(async |transaction| super::homes::reserve(&mut PgRows(transaction), &keys, imported).await)
+                .await
         }))
     }
 

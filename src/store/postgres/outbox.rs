@@ -31,7 +31,7 @@ use crate::store::{
 use queue::Due;
 use subject::Subject;
 
-pub(super) use entries::forget;
+pub(super) use entries::{forget, is_pending};
 pub(super) use queue::queue_callback;
 pub(super) use subject::origin_of;
 

@@ -26,9 +26,6 @@ pub(super) use operation;
 /// One operation of a bucket and an id.
 pub(super) const BY_ID: &str = operation!("FROM operations o WHERE o.bucket = $1 AND o.transaction_id = $2");
 
-/// One operation of a bucket and an order key.
-pub(super) const BY_ORDER: &str = operation!("FROM operations o WHERE o.bucket = $1 AND o.order_key = $2");
-
 /// The number of columns that [`read`] takes.
 pub(super) const COLUMNS: usize = 26;
 

@@ -28,8 +28,10 @@ fn told(row: &Row) -> Result<Told, Fault> {
     })
 }
 
-pub(super) const V1: &str =
-    select!("transaction_id, created_at, shop FROM operations WHERE bucket = $1 AND order_key = $2 AND from_v1");
+pub(super) const V1: &str = select!(
+    "transaction_id, created_at, shop FROM homes h JOIN operations o ON o.bucket = h.bucket AND o.transaction_id = h.ref \
+     WHERE h.bucket = $1 AND h.order_key = $2 AND h.home = 0 AND from_v1"
+);
 
 pub(super) const V2: &str = select!(
     "direction, order_id, coalesce(method, payment_method, 'unknown') \

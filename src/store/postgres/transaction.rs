@@ -5,16 +5,21 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 
 use super::fault::Fault;
+use super::journal::entry_row;
 use super::ledger::{self, fold};
-use super::row::{bucket_in, bucket_in_number, bucket_of, get, narrow, small};
-use super::{insert, jobs, outbox, preparations};
+use super::row::{bucket_in, bucket_in_number, bucket_of, get, key, narrow, small};
+use super::{homes, insert, jobs, outbox, preparations};
 use crate::domain::{
-    Bucket, Currency, LedgerAccount, MerchantId, Posting, ShopCode, State, TransactionId, UnixDay, UnixMillis,
+    Bucket, Currency, LedgerAccount, MerchantId, Posting, RedirectUrl, ShopCode, State, TransactionId, UnixDay,
+    UnixMillis,
 };
+use crate::store::homes::Home;
+use crate::store::rows::entry::{EntryRow, NewEntry};
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{Booking, Occasion};
 use crate::store::rows::{NotOurs, direction_number, direction_of, finished_at, status_number, status_of};
 use crate::store::transaction::{Customer, NewCallback, OperationState, Rows, Usage};
+use crate::store::{CallbackSubject, Digest, EngineAnswer, EntryId};
 
 /// Days of usage that are kept before the newest: creations arrive a little late, and other nodes' clocks differ.
 const KEPT_DAYS: i32 = 2;
@@ -119,6 +124,18 @@ impl Rows for PgRows<'_> {
         Ok(balance)
     }
 
+    async fn claim_homes(&mut self, orders: &[Digest], home: Home) -> Result<Vec<Option<Home>>, Fault> {
+        homes::claim(self.0, bucket_in_number(home.columns().1), orders, home).await
+    }
+
+    async fn home(&mut self, merchant: &MerchantId, order: Digest) -> Result<Option<Home>, Fault> {
+        homes::of(self.0, bucket_of(merchant), order).await
+    }
+
+    async fn release_home(&mut self, entry: &EntryRow) -> Result<(), Fault> {
+        homes::release(self.0, bucket_in_number(entry.id), Digest(entry.order_key)).await
+    }
+
     async fn insert_operation(
         &mut self,
         new: &NewRow,
@@ -162,6 +179,76 @@ impl Rows for PgRows<'_> {
         preparations::remove(self.0, id).await
     }
 
+    async fn insert_entry(&mut self, new: &NewEntry, id: EntryId) -> Result<bool, Fault> {
+        let bucket = bucket_in_number(id.0);
+        if !homes::claim_one(self.0, bucket, new.order_key, Home::Entry(id)).await? {
+            return Ok(false);
+        }
+        let inserted = entry_row::insert(self.0, new, id).await?;
+        if !inserted {
+            homes::release(self.0, bucket, new.order_key).await?;
+        }
+        Ok(inserted)
+    }
+
+    async fn entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Fault> {
+        entry_row::by_id(self.0, id).await
+    }
+
+    async fn locked_entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Fault> {
+        entry_row::locked(self.0, id).await
+    }
+
+    /// No unique index can say so, since the same name may come in another bucket.
+    async fn is_another_orders(&mut self, transaction_id: &str, order: Digest) -> Result<bool, Fault> {
+        let statement = self.0.prepare_cached("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").await?;
+        self.0.execute(&statement, &[&transaction_id]).await?;
+        let statement = self.0.prepare_cached(IS_ANOTHER_ORDERS).await?;
+        get(&self.0.query_one(&statement, &[&transaction_id, &key(&order)]).await?, 0)
+    }
+
+    async fn answer_entry(&mut self, id: EntryId, answer: &EngineAnswer) -> Result<(), Fault> {
+        let redirect_url = answer.redirect_url.as_ref().map(RedirectUrl::expose);
+        let statement = self
+            .0
+            .prepare_cached(
+                "UPDATE journal SET state = 2, transaction_id = $3, redirect_url = $4, doubted_at = NULL \
+                 WHERE bucket = $1 AND entry = $2",
+            )
+            .await?;
+        self.0.execute(&statement, &[&bucket_in_number(id.0), &id.0, &&*answer.transaction_id, &redirect_url]).await?;
+        Ok(())
+    }
+
+    async fn set_doubt(&mut self, id: EntryId, state: i64, doubted_at: i64) -> Result<(), Fault> {
+        let update = "UPDATE journal SET state = $3, doubted_at = $4 WHERE bucket = $1 AND entry = $2";
+        let statement = self.0.prepare_cached(update).await?;
+        self.0.execute(&statement, &[&bucket_in_number(id.0), &id.0, &narrow(state), &doubted_at]).await?;
+        Ok(())
+    }
+
+    async fn set_heard(&mut self, entry: &EntryRow) -> Result<(), Fault> {
+        let update = "UPDATE journal SET shop = $3, status = $4, account = $5 WHERE bucket = $1 AND entry = $2";
+        let statement = self.0.prepare_cached(update).await?;
+        let (bucket, status) = (bucket_in_number(entry.id), narrow(entry.status));
+        self.0.execute(&statement, &[&bucket, &entry.id, &&*entry.shop, &status, &entry.account]).await?;
+        Ok(())
+    }
+
+    async fn remove_entry(&mut self, id: EntryId) -> Result<(), Fault> {
+        let statement = self.0.prepare_cached("DELETE FROM journal WHERE bucket = $1 AND entry = $2").await?;
+        self.0.execute(&statement, &[&bucket_in_number(id.0), &id.0]).await?;
+        Ok(())
+    }
+
+    async fn has_pending_callback(&mut self, subject: CallbackSubject) -> Result<bool, Fault> {
+        outbox::is_pending(self.0, subject).await
+    }
+
+    async fn remove_callback(&mut self, subject: CallbackSubject) -> Result<(), Fault> {
+        outbox::forget(self.0, subject).await
+    }
+
     async fn unfinished(&mut self, id: TransactionId) -> Result<Option<OperationState>, Fault> {
         let statement = self
             .0
@@ -197,6 +284,9 @@ impl Rows for PgRows<'_> {
         Ok(())
     }
 }
+
+pub(super) const IS_ANOTHER_ORDERS: &str =
+    "SELECT EXISTS (SELECT FROM journal WHERE transaction_id = $1 AND order_key <> $2)";
 
 fn read_state(row: &Row) -> Result<OperationState, Fault> {
     Ok(OperationState {

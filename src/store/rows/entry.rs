@@ -16,28 +16,6 @@ pub(in crate::store) const IN_DOUBT: i64 = 1;
 /// `journal.state`.
 pub(in crate::store) const ANSWERED: i64 = 2;
 
-/// The low bits of a place, which tell entries of the same millisecond apart: a million of them.
-const PLACE_BITS: u32 = 20;
-
-/// The greatest time that a place tells, in milliseconds: the year 2248.
-const MAX_PLACE_MILLIS: i64 = (1 << (63 - PLACE_BITS)) - 1;
-
-/// An entry's place in its merchant's list: entries are in the order of `created_at`, and those of one millisecond in the
-/// order of their numbers. Times before 1970 and after the year 2248 count as those.
-pub(in crate::store) fn place_of(created_at: UnixMillis, id: EntryId) -> i64 {
-    (created_at.0.clamp(0, MAX_PLACE_MILLIS) << PLACE_BITS) | (id.0 & ((1 << PLACE_BITS) - 1))
-}
-
-/// The places of all entries of a millisecond and of later ones begin here, those of earlier ones end before.
-pub(in crate::store) fn first_place(at: UnixMillis) -> i64 {
-    place_of(at, EntryId(0))
-}
-
-/// The places of all entries of a millisecond and of earlier ones end here.
-pub(in crate::store) fn last_place(at: UnixMillis) -> i64 {
-    place_of(at, EntryId(i64::MAX))
-}
-
 /// An entry about to be written, with all that costs time done: the writer's thread only binds and steps.
 #[derive(Debug)]
 pub(in crate::store) struct NewEntry {
@@ -57,10 +35,6 @@ impl NewEntry {
         let body = vault.seal(Column::JournalBody, Place::Order(order_key), &plain);
         Self { intent, order_key, body }
     }
-
-    pub(in crate::store) const fn order_key(&self) -> Digest {
-        self.order_key
-    }
 }
 
 /// An entry's columns, as read: still sealed, not yet understood.
@@ -71,6 +45,8 @@ pub(in crate::store) struct EntryRow {
     pub(in crate::store) status: i64,
     pub(in crate::store) created_at: i64,
     pub(in crate::store) amount: i64,
+    /// Of its home.
+    pub(in crate::store) order_key: [u8; 16],
     pub(in crate::store) digest: [u8; 16],
     pub(in crate::store) currency: Box<str>,
     pub(in crate::store) merchant: Box<str>,
@@ -192,25 +168,4 @@ fn opened_account(vault: &Vault, id: EntryId, sealed: &[u8]) -> Result<AccountNu
     let plain = vault.open(Column::JournalAccount, Place::Entry(id), sealed).map_err(|_| NotOurs("account"))?;
     let text = String::from_utf8(plain).map_err(|_| NotOurs("account"))?;
     AccountNumber::new(&text).or_not("account")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_are_by_time_and_then_by_number() {
-        let place = |millis, number| place_of(UnixMillis(millis), EntryId(number));
-        let now = 1_790_000_000_000;
-        assert!(place(now, 7) < place(now, 8));
-        assert!(place(now, (1 << 20) - 1) < place(now + 1, 1));
-        for number in [1, 1 << 20, i64::MAX] {
-            assert!((first_place(UnixMillis(now))..=last_place(UnixMillis(now))).contains(&place(now, number)));
-        }
-        assert!(last_place(UnixMillis(now - 1)) < first_place(UnixMillis(now)));
-        // A clock that is out of its mind.
-        assert_eq!((place(i64::MIN, 1), place(-1, 1)), (1, 1));
-        assert_eq!(place(i64::MAX, 0), place(MAX_PLACE_MILLIS, 0));
-        assert_eq!(last_place(UnixMillis(i64::MAX)), i64::MAX);
-    }
 }

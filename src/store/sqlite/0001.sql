@@ -18,9 +18,16 @@ CREATE TABLE kept_names (
   names TEXT NOT NULL                         -- JSON array, sorted
 ) STRICT;
 
+-- Where the order of a merchant, direction and order_id lives, for ever. Six bytes of the key are a hash of all but the last two
+-- characters of the order_id: orders that are numbered one after the other lie side by side.
+CREATE TABLE homes (
+  order_key BLOB PRIMARY KEY,                 -- keyed hash of the three, 16 bytes
+  home      INTEGER NOT NULL,                 -- 0 an operation, 1 an entry of the journal, 3 the old v1 service
+  ref       INTEGER NOT NULL                  -- operations.transaction_id, journal.entry, when it was imported
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE operations (
   transaction_id      INTEGER PRIMARY KEY,    -- ascends with time: inserts go to the end
-  order_key           BLOB NOT NULL,          -- keyed hash of merchant, direction and order_id, 16 bytes
   direction           INTEGER NOT NULL,       -- 0 payin, 1 payout
   status              INTEGER NOT NULL,       -- 0 PENDING, 1 SUCCESS, 2 FAILED
   created_at          INTEGER NOT NULL,
@@ -52,10 +59,6 @@ CREATE TABLE operations (
   payer               BLOB,                   -- sealed
   fields              BLOB NOT NULL           -- sealed, with what of a v1 body is nowhere else
 ) STRICT;
-
--- An order exists once. Six bytes of the key are a hash of all but the last two characters of the order_id: orders that are
--- numbered one after the other lie side by side.
-CREATE UNIQUE INDEX operations_by_order ON operations (order_key);
 
 -- A merchant's v1 list, newest last. It holds all that the list is filtered by: entries that are left out cost no look at
 -- their rows. Native operations are not in it.
@@ -100,12 +103,6 @@ CREATE TABLE daily_usage (
   PRIMARY KEY (day, merchant, shop, direction, customer_account_id)
 ) STRICT, WITHOUT ROWID;
 
--- order_ids of the old v1 service.
-CREATE TABLE reserved_ids (
-  order_key BLOB PRIMARY KEY,                 -- as operations.order_key
-  bucket    INTEGER NOT NULL                  -- the merchant's
-) STRICT, WITHOUT ROWID;
-
 -- What providers have to be asked. Rows leave when the work ends.
 CREATE TABLE provider_jobs (
   transaction_id INTEGER PRIMARY KEY REFERENCES operations,
@@ -124,12 +121,11 @@ CREATE TABLE preparations (
 
 -- What passed through this gateway to a remote engine: written before the request leaves.
 CREATE TABLE journal (
-  entry           INTEGER PRIMARY KEY AUTOINCREMENT,  -- ascends with time
-  order_key       BLOB NOT NULL,              -- as operations.order_key
+  entry           INTEGER PRIMARY KEY,        -- made as a transaction_id is
+  order_key       BLOB NOT NULL,              -- of its home
   direction       INTEGER NOT NULL,           -- 0 payin, 1 payout
   state           INTEGER NOT NULL,           -- 0 open, 1 in doubt, 2 answered
-  doubted_at      INTEGER,                    -- when a request for it was last given up; of those in doubt
-  place           INTEGER,                    -- in its merchant's list, by created_at and then entry; NULL until it was answered
+  doubted_at      INTEGER,                    -- when a request for it was last given up, or sent again
   status          INTEGER NOT NULL,           -- as last heard of the engine: 0 PENDING, 1 SUCCESS, 2 FAILED
   created_at      INTEGER NOT NULL,
   amount          INTEGER NOT NULL,
@@ -145,10 +141,9 @@ CREATE TABLE journal (
   account         BLOB,                       -- sealed: as last heard of the engine
   body            BLOB NOT NULL               -- sealed: the v2 body to be sent again, by which conflicts are told apart, too
 ) STRICT;
-CREATE UNIQUE INDEX journal_by_order ON journal (order_key);
 CREATE UNIQUE INDEX journal_by_transaction ON journal (transaction_id);
 CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
-CREATE INDEX journal_by_v1 ON journal (merchant, place, direction, shop, currency, status) WHERE state = 2;
+CREATE INDEX journal_by_v1 ON journal (merchant, created_at, entry, direction, shop, currency, status) WHERE state = 2;
 
 -- The outbox: what merchants must be told, queued with the result, and what became of it.
 CREATE TABLE callbacks (

@@ -12,8 +12,9 @@ use rusqlite::{Connection, ErrorCode, Row};
 use super::connection::store_error;
 use super::schema::MIGRATIONS;
 use crate::store::audit::{Findings, Found, Parts};
+use crate::store::homes::Home;
 use crate::store::vault::Vault;
-use crate::store::{Audit, AuditProgress, StoreError};
+use crate::store::{Audit, AuditProgress, Digest, EntryId, StoreError};
 
 /// Rows in memory at once.
 const SLICE: i64 = 500;
@@ -116,6 +117,21 @@ fn rows<T>(
     let mut statement = connection.prepare_cached(statement)?;
     statement.query_map((after, SLICE), |row| Ok(((0, row.get(0)?), read(row).ok())))?.collect()
 }
+
+/// Compares the homes that a slice must have.
+fn homes(connection: &Connection, findings: &mut Findings) -> rusqlite::Result<()> {
+    // A home that cannot be understood is another one.
+    let home = |(order, _): &(Digest, Home)| match super::homes::of(connection, *order) {
+        Err(error) if error.sqlite_error_code().is_none() => Ok(Some(UNKNOWN)),
+        found => found,
+    };
+    let found = findings.homes.iter().map(home).collect::<rusqlite::Result<Vec<_>>>()?;
+    findings.compare_homes(found);
+    Ok(())
+}
+
+/// No entry has it.
+const UNKNOWN: Home = Home::Entry(EntryId(i64::MIN));
 
 fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))

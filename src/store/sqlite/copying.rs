@@ -11,6 +11,7 @@ use super::{connection, moved, schema};
 use crate::clock::Random;
 use crate::rules::StoreKeys;
 use crate::store::OpenError;
+use crate::store::copy::make_buckets_known;
 use crate::store::vault::{Vault, WrappedKey};
 
 /// A store at one moment, and its lock: no gateway starts on it meanwhile.
@@ -40,6 +41,7 @@ pub(in crate::store) fn take(path: &Path, keys: &StoreKeys, random: Arc<dyn Rand
     let keys = schema::stored_keys(&connection, path)?;
     let moved_to = moved::target(&connection).map_err(OpenError::sqlite(path))?;
     let version = version(&connection).map_err(OpenError::sqlite(path))?;
+    make_buckets_known(&connection).map_err(OpenError::sqlite(path))?;
     Ok(Source { connection, vault, keys, moved_to, version, _lock: lock })
 }
 

@@ -2,33 +2,22 @@
 
 use rusqlite::Connection;
 
-use super::reserved;
-use super::row::{NewRow, StoredRow};
+use super::homes;
+use super::row::NewRow;
 use super::transaction::{SqliteRows, at_once};
-use crate::store::Verdict;
+pub(super) use crate::store::create::Created;
 use crate::store::create::{self, Inserted};
-
-/// What a create met.
-pub(super) enum Created {
-    Stored {
-        verdict: Verdict,
-        /// A callback was queued.
-        queued: bool,
-    },
-    Existing(Box<StoredRow>),
-    Reserved,
-    IdTaken,
-}
+use crate::store::homes::Standing;
 
 /// Creates an operation, or finds what stands in its place: it may be of the same batch, so that the reply is sent after its
 /// commit, too.
 pub(super) fn create(connection: &Connection, row: &NewRow, nonce: u64) -> rusqlite::Result<Created> {
     Ok(match at_once(create::create(&mut SqliteRows(connection), row, nonce))? {
         Inserted::New { verdict, queued } => Created::Stored { verdict, queued },
-        Inserted::Taken if reserved::holds(connection, row.order_key())? => Created::Reserved,
-        Inserted::Taken => match StoredRow::by_order(connection, row.order_key())? {
-            Some(existing) => Created::Existing(Box::new(existing)),
-            None => Created::IdTaken,
+        Inserted::Taken => match homes::standing(connection, row.order_key())? {
+            Standing::Operation(existing) => Created::Existing(existing),
+            Standing::Elsewhere => Created::Reserved,
+            Standing::Free => Created::IdTaken,
         },
     })
 }

@@ -1,36 +1,48 @@
 //! The journal of a gateway before a remote engine, in the table of its name: one row an order. Every change is a
 //! command of the writer, so that it is answered after its commit is on disk.
 //!
-//! The body and the account are sealed. The body is sealed before its row has a number, so it is bound to the order key;
-//! the account comes later and is bound to the number, which is never given again.
+//! The body and the account are sealed: the body for the order, the account for the entry's number.
 
-mod moves;
 mod row;
+
+use std::sync::Arc;
 
 use rusqlite::Connection;
 
-use moves::Met;
-use row::NewEntry;
+pub(super) use row::{EntryRow, NewEntry, insert};
 
-pub(super) use row::EntryRow;
-
-use super::{SqliteStore, lists, reserved};
+use super::transaction::{SqliteRows, at_once};
+use super::{SqliteStore, homes, lists};
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
-use crate::store::{Answer, EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, NotKept, OfV1, StoreError};
+use crate::store::homes::Home;
+use crate::store::journal::moves::{self, Met};
+use crate::store::journal::numbers::{DRAWS, NUMBERS, none_is_left};
+use crate::store::rows::entry::{is_news, sealed_account};
+use crate::store::{
+    Answer, Digest, EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, NotKept, OfV1, StoreError,
+};
 
 impl SqliteStore {
     async fn write_intent(&self, intent: Intent) -> Result<Intended, StoreError> {
-        let new = NewEntry::new(intent, &self.vault);
-        Ok(match self.writer.submit(move |connection| moves::intend(connection, &new)).await? {
-            Met::Nothing(id) => Intended::Written(id),
-            Met::Entry(row) => Intended::Existing(Box::new(row.decode(&self.vault)?)),
-            Met::Reservation => Intended::Reserved,
-        })
+        let new = Arc::new(NewEntry::new(intent, &self.vault));
+        for _ in 0..DRAWS {
+            let (new, id) = (Arc::clone(&new), NUMBERS.draw(&new.intent, &*self.random));
+            let write =
+                move |connection: &Connection| at_once(moves::intend(&mut SqliteRows(connection), &new, id, false));
+            match self.writer.submit(write).await? {
+                Met::Nothing => return Ok(Intended::Written(id)),
+                Met::Entry(row) => return Ok(Intended::Existing(Box::new(row.decode(&self.vault)?))),
+                Met::Reservation => return Ok(Intended::Reserved),
+                Met::Number => {}
+            }
+        }
+        Err(none_is_left())
     }
 
     async fn write_answer(&self, entry: Entry, answer: EngineAnswer) -> Result<Result<Entry, NotKept>, StoreError> {
         let (id, new) = (entry.id, NewEntry::new(entry.intent, &self.vault));
-        let write = move |connection: &Connection| moves::answer(connection, id, &new, &answer);
+        let write =
+            move |connection: &Connection| at_once(moves::answer(&mut SqliteRows(connection), id, &new, &answer));
         match self.writer.submit(write).await? {
             Ok(row) => row.decode(&self.vault).map(Ok),
             Err(not_kept) => Ok(Err(not_kept)),
@@ -40,12 +52,26 @@ impl SqliteStore {
     /// Callers poll: what says nothing new costs no commit.
     async fn write_heard(&self, id: EntryId, heard: Heard) -> Result<(), StoreError> {
         let known = self.readers.read(|connection| EntryRow::by_id(connection, id))?;
-        if !known.map(|row| row.decode(&self.vault)).transpose()?.is_some_and(|entry| row::is_news(&entry, &heard)) {
+        if !known.map(|row| row.decode(&self.vault)).transpose()?.is_some_and(|entry| is_news(&entry, &heard)) {
             return Ok(());
         }
         let Heard { status, account, shop } = heard;
-        let account = account.map(|account| row::sealed_account(&self.vault, id, &account));
-        self.writer.submit(move |connection| moves::heard(connection, id, status, account.as_deref(), &shop)).await
+        let account = account.map(|account| sealed_account(&self.vault, id, &account));
+        let keep = move |connection: &Connection| {
+            at_once(moves::heard(&mut SqliteRows(connection), id, status, account.clone(), &shop))
+        };
+        self.writer.submit(keep).await
+    }
+
+    /// Where an order lives, and its entry if it has one.
+    fn home(
+        &self,
+        merchant: &MerchantId,
+        direction: Direction,
+        order_id: &OrderId,
+    ) -> Result<Option<Home>, StoreError> {
+        let order: Digest = self.vault.comparer().order_key(merchant, direction, order_id);
+        self.readers.read(|connection| homes::of(connection, order))
     }
 }
 
@@ -61,8 +87,8 @@ impl Journal for SqliteStore {
         order_id: &'a OrderId,
     ) -> Answer<'a, Option<Entry>> {
         Box::pin(async move {
-            let key = self.vault.comparer().order_key(merchant, direction, order_id);
-            let row = self.readers.read(|connection| EntryRow::by_order(connection, key))?;
+            let Some(Home::Entry(id)) = self.home(merchant, direction, order_id)? else { return Ok(None) };
+            let row = self.readers.read(|connection| EntryRow::by_id(connection, id))?;
             row.map(|row| row.decode(&self.vault)).transpose()
         })
     }
@@ -73,10 +99,7 @@ impl Journal for SqliteStore {
         direction: Direction,
         order_id: &'a OrderId,
     ) -> Answer<'a, Option<OfV1>> {
-        Box::pin(async move {
-            let key = self.vault.comparer().order_key(merchant, direction, order_id);
-            self.readers.read(|connection| reserved::or_entry(connection, key))
-        })
+        Box::pin(async move { Ok(self.home(merchant, direction, order_id)?.and_then(OfV1::of)) })
     }
 
     fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Result<Entry, NotKept>> {
@@ -84,15 +107,15 @@ impl Journal for SqliteStore {
     }
 
     fn doubt(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()> {
-        Box::pin(self.writer.submit(move |connection| moves::doubt(connection, id, at)))
+        Box::pin(self.writer.submit(move |connection| at_once(moves::doubt(&mut SqliteRows(connection), id, at))))
     }
 
     fn sent_again(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()> {
-        Box::pin(self.writer.submit(move |connection| moves::sent_again(connection, id, at)))
+        Box::pin(self.writer.submit(move |connection| at_once(moves::sent_again(&mut SqliteRows(connection), id, at))))
     }
 
     fn withdraw(&self, id: EntryId, since: Option<UnixMillis>) -> Answer<'_, bool> {
-        Box::pin(self.writer.submit(move |connection| moves::withdraw(connection, id, since)))
+        Box::pin(self.writer.submit(move |connection| at_once(moves::withdraw(&mut SqliteRows(connection), id, since))))
     }
 
     fn open_entries(&self, after: Option<EntryId>, limit: u16) -> Answer<'_, Vec<Entry>> {
@@ -119,9 +142,7 @@ impl Journal for SqliteStore {
 
     fn passed(&self, query: HistoryQuery) -> Answer<'_, Page<Entry>> {
         Box::pin(async move {
-            // A place begins with the time of its entry: times are bounds of places.
-            let within =
-                query.created_from.map_or(0, row::first_place)..=query.created_to.map_or(i64::MAX, row::last_place);
+            let within = query.created_from.map_or(i64::MIN, |at| at.0)..=query.created_to.map_or(i64::MAX, |at| at.0);
             let read =
                 move |connection: &Connection| lists::page(connection, EntryRow::PAGE, &query, &within, EntryRow::read);
             let Page { items, has_more } = self.histories.read(&self.readers, read).await?;

@@ -19,6 +19,7 @@ pub(super) mod copying;
 mod create;
 #[cfg(test)]
 mod faults;
+mod homes;
 mod jobs;
 mod journal;
 mod kept;
@@ -30,7 +31,6 @@ mod outbox;
 mod preparations;
 mod readers;
 mod reports;
-mod reserved;
 mod row;
 mod schema;
 mod statuses;
@@ -56,6 +56,7 @@ use transaction::{SqliteRows, at_once};
 use writer::Writer;
 
 use super::complete::{self, Completion};
+use super::homes::Home;
 use super::vault::Vault;
 use super::{
     Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, Fields, Kept, ProviderJob, ProviderQueue,
@@ -63,8 +64,8 @@ use super::{
 };
 use crate::clock::Random;
 use crate::domain::{
-    Amount, Balance, Bucket, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page,
-    Preparation, Record, ShopCode, Shown, TransactionId, UnixMillis,
+    Amount, Balance, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
+    Record, ShopCode, Shown, TransactionId, UnixMillis,
 };
 
 /// A store in one SQLite file.
@@ -184,11 +185,11 @@ impl Store for SqliteStore {
     ) -> Answer<'a, Standing> {
         Box::pin(async move {
             let key = self.comparer().order_key(merchant, direction, order_id);
-            if let Some(row) = self.readers.read(|connection| StoredRow::by_order(connection, key))? {
-                return Ok(Standing::Operation(Box::new(self.decode(row)?)));
-            }
-            let reserved = self.readers.read(|connection| reserved::holds(connection, key))?;
-            Ok(if reserved { Standing::Reserved } else { Standing::Free })
+            Ok(match self.readers.read(|connection| homes::standing(connection, key))? {
+                super::homes::Standing::Free => Standing::Free,
+                super::homes::Standing::Operation(row) => Standing::Operation(Box::new(self.decode(*row)?)),
+                super::homes::Standing::Elsewhere => Standing::Reserved,
+            })
         })
     }
 
@@ -270,12 +271,16 @@ impl Store for SqliteStore {
         merchant: &'a MerchantId,
         direction: Direction,
         order_ids: &'a [OrderId],
+        at: UnixMillis,
     ) -> Answer<'a, Reservations> {
         Box::pin(async move {
             let key = |order_id| self.comparer().order_key(merchant, direction, order_id);
             let keys: Vec<_> = order_ids.iter().map(key).collect();
-            let bucket = Bucket::of(merchant);
-            self.writer.submit(move |connection| reserved::reserve(connection, bucket, &keys)).await
+            let imported = Home::imported(merchant, at);
+            let reserve = move |connection: &rusqlite::Connection| {
+                at_once(super::homes::reserve(&mut SqliteRows(connection), &keys, imported))
+            };
+            self.writer.submit(reserve).await
         })
     }
 

@@ -6,11 +6,10 @@ use super::kept;
 use crate::domain::{CallbackUrl, Kind, ShopCode, State, TransactionId, UnixDay};
 pub(super) use crate::store::rows::operation::{NewRow, StoredRow, opened_fields, other_than, sealed_payer};
 pub(super) use crate::store::rows::{direction_number, direction_of, finished_at, provider_number, status_number};
-use crate::store::{Digest, Draft, V1Told};
+use crate::store::{Draft, V1Told};
 
 impl NewRow {
-    /// Inserts the operation in `state`, which counts for its customer on `counted_day`; `false` when its id or its order
-    /// exists.
+    /// Inserts the operation in `state`, which counts for its customer on `counted_day`; `false` when its id exists.
     pub(in crate::store::sqlite) fn insert(
         &self,
         connection: &Connection,
@@ -24,7 +23,6 @@ impl NewRow {
         };
         let inserted = connection.prepare_cached(INSERT)?.execute(params![
             operation.id.to_stored(),
-            self.order_key.0,
             direction_number(operation.direction()),
             status_number(state.status()),
             operation.created_at.0,
@@ -64,12 +62,12 @@ impl NewRow {
     }
 }
 
-const INSERT: &str = "INSERT INTO operations (transaction_id, order_key, direction, status, created_at, finished_at, \
+const INSERT: &str = "INSERT INTO operations (transaction_id, direction, status, created_at, finished_at, \
     amount, customer_account_id, kept, digest, currency, merchant, order_id, api_key, shop, method, \
     payment_method, callback_url, v1_callback_url, success_url, pending_url, fail_url, redirect_url, account, payer, \
     fields, counted_day, provider, from_v1, relayed) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, \
-    ?24, ?25, ?26, ?27, ?28, ?29, ?30) ON CONFLICT DO NOTHING";
+    ?24, ?25, ?26, ?27, ?28, ?29) ON CONFLICT DO NOTHING";
 
 /// All but the fields. The order is [`StoredRow::read`]'s.
 macro_rules! select {
@@ -91,11 +89,6 @@ impl StoredRow {
     ) -> rusqlite::Result<Option<Self>> {
         let mut statement = connection.prepare_cached(Self::BY_ID)?;
         statement.query_row([id.to_stored()], Self::read).optional()
-    }
-
-    pub(in crate::store::sqlite) fn by_order(connection: &Connection, key: Digest) -> rusqlite::Result<Option<Self>> {
-        let mut statement = connection.prepare_cached(select!("WHERE order_key = ?1"))?;
-        statement.query_row([key.0], Self::read).optional()
     }
 
     /// One operation; the parameter is its id.

@@ -26,7 +26,8 @@ impl V1Status {
     /// That of the operation which a v1 request made under an order.
     pub(in crate::store::sqlite) fn of_order(connection: &Connection, key: Digest) -> rusqlite::Result<Option<Self>> {
         let mut statement = connection.prepare_cached(select!(
-            "transaction_id, created_at, shop FROM operations WHERE order_key = ?1 AND from_v1 = 1"
+            "transaction_id, created_at, shop FROM operations WHERE transaction_id = \
+             (SELECT ref FROM homes WHERE order_key = ?1 AND home = 0) AND from_v1 = 1"
         ))?;
         statement.query_row([key.0], Self::read).optional()
     }

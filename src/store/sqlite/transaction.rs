@@ -8,15 +8,19 @@ use std::task::{Context, Poll, Waker};
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 
+use super::journal::{self, EntryRow, NewEntry};
 use super::row::{direction_number, direction_of, finished_at, status_number};
-use super::{jobs, ledger, preparations, reserved};
+use super::{homes, jobs, ledger, preparations};
 use crate::domain::{
-    Currency, LedgerAccount, MerchantId, Posting, ShopCode, State, TransactionId, UnixDay, UnixMillis,
+    Currency, LedgerAccount, MerchantId, Posting, RedirectUrl, ShopCode, State, TransactionId, UnixDay, UnixMillis,
 };
+use crate::store::homes::Home;
+use crate::store::rows::entry::ANSWERED;
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{Booking, Occasion};
 use crate::store::rows::{NotOurs, status_of};
 use crate::store::transaction::{Customer, NewCallback, OperationState, Rows, Usage};
+use crate::store::{CallbackSubject, Digest, EngineAnswer, EntryId};
 
 /// Days of usage that are kept before the newest: creations arrive a little late.
 const KEPT_DAYS: i32 = 2;
@@ -126,13 +130,36 @@ impl Rows for SqliteRows<'_> {
         ledger::balance(self.0, merchant.as_str(), currency.as_str(), account)
     }
 
+    async fn claim_homes(&mut self, orders: &[Digest], home: Home) -> rusqlite::Result<Vec<Option<Home>>> {
+        let claim = |order: &Digest| {
+            if homes::claim(self.0, *order, home)? { Ok(None) } else { homes::of(self.0, *order) }
+        };
+        orders.iter().map(claim).collect()
+    }
+
+    async fn home(&mut self, _: &MerchantId, order: Digest) -> rusqlite::Result<Option<Home>> {
+        homes::of(self.0, order)
+    }
+
+    async fn release_home(&mut self, entry: &EntryRow) -> rusqlite::Result<()> {
+        homes::release(self.0, Digest(entry.order_key))
+    }
+
     async fn insert_operation(
         &mut self,
         new: &NewRow,
         state: &State,
         counted_day: Option<UnixDay>,
     ) -> rusqlite::Result<bool> {
-        Ok(!reserved::holds(self.0, new.order_key())? && new.insert(self.0, state, counted_day)?)
+        let order = new.order_key();
+        if !homes::claim(self.0, order, Home::Operation(new.draft().operation.id))? {
+            return Ok(false);
+        }
+        let inserted = new.insert(self.0, state, counted_day)?;
+        if !inserted {
+            homes::release(self.0, order)?;
+        }
+        Ok(inserted)
     }
 
     async fn post(&mut self, postings: &[Posting], booking: Booking<'_>) -> rusqlite::Result<()> {
@@ -163,6 +190,67 @@ impl Rows for SqliteRows<'_> {
 
     async fn remove_preparation(&mut self, id: TransactionId) -> rusqlite::Result<()> {
         preparations::remove(self.0, id)
+    }
+
+    async fn insert_entry(&mut self, new: &NewEntry, id: EntryId) -> rusqlite::Result<bool> {
+        if !homes::claim(self.0, new.order_key, Home::Entry(id))? {
+            return Ok(false);
+        }
+        let inserted = journal::insert(self.0, new, id)?;
+        if !inserted {
+            homes::release(self.0, new.order_key)?;
+        }
+        Ok(inserted)
+    }
+
+    async fn entry(&mut self, id: EntryId) -> rusqlite::Result<Option<EntryRow>> {
+        EntryRow::by_id(self.0, id)
+    }
+
+    async fn locked_entry(&mut self, id: EntryId) -> rusqlite::Result<Option<EntryRow>> {
+        EntryRow::by_id(self.0, id)
+    }
+
+    async fn is_another_orders(&mut self, transaction_id: &str, order: Digest) -> rusqlite::Result<bool> {
+        self.0
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM journal WHERE transaction_id = ?1 AND order_key <> ?2)")?
+            .query_row((transaction_id, order.0), |row| row.get(0))
+    }
+
+    async fn answer_entry(&mut self, id: EntryId, answer: &EngineAnswer) -> rusqlite::Result<()> {
+        let redirect_url = answer.redirect_url.as_ref().map(RedirectUrl::expose);
+        self.0
+            .prepare_cached(
+                "UPDATE journal SET state = ?2, transaction_id = ?3, redirect_url = ?4, doubted_at = NULL \
+                 WHERE entry = ?1",
+            )?
+            .execute((id.0, ANSWERED, &answer.transaction_id, redirect_url))
+            .map(drop)
+    }
+
+    async fn set_doubt(&mut self, id: EntryId, state: i64, doubted_at: i64) -> rusqlite::Result<()> {
+        let update = "UPDATE journal SET state = ?2, doubted_at = ?3 WHERE entry = ?1";
+        self.0.prepare_cached(update)?.execute((id.0, state, doubted_at)).map(drop)
+    }
+
+    async fn set_heard(&mut self, entry: &EntryRow) -> rusqlite::Result<()> {
+        let update = "UPDATE journal SET shop = ?2, status = ?3, account = ?4 WHERE entry = ?1";
+        self.0.prepare_cached(update)?.execute((entry.id, &entry.shop, entry.status, &entry.account)).map(drop)
+    }
+
+    async fn remove_entry(&mut self, id: EntryId) -> rusqlite::Result<()> {
+        self.0.prepare_cached("DELETE FROM journal WHERE entry = ?1")?.execute([id.0]).map(drop)
+    }
+
+    async fn has_pending_callback(&mut self, subject: CallbackSubject) -> rusqlite::Result<bool> {
+        self.0
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM callbacks WHERE key = ?1 AND state = 0)")?
+            .query_row([subject.key()], |row| row.get(0))
+    }
+
+    async fn remove_callback(&mut self, subject: CallbackSubject) -> rusqlite::Result<()> {
+        self.0.prepare_cached("DELETE FROM callback_tries WHERE key = ?1")?.execute([subject.key()])?;
+        self.0.prepare_cached("DELETE FROM callbacks WHERE key = ?1")?.execute([subject.key()]).map(drop)
     }
 
     async fn unfinished(&mut self, id: TransactionId) -> rusqlite::Result<Option<OperationState>> {

@@ -3,11 +3,10 @@
 use tokio_postgres::Row;
 
 use super::Auditor;
-use crate::store::Digest;
 use crate::store::audit::{AroundEntry, FIRST, Findings, Found, Place};
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::journal::entry_row::{self, COLUMNS, entry};
-use crate::store::postgres::row::{bytes, get};
+use crate::store::postgres::row::get;
 use crate::store::rows::entry::EntryRow;
 
 /// Entries after a place, each with what stands around it.
@@ -15,9 +14,7 @@ pub(in crate::store::postgres) const SLICE: &str = concat!(
     "WITH slice AS MATERIALIZED (SELECT * FROM journal WHERE (bucket, entry) > ($1, $2) \
      ORDER BY bucket, entry LIMIT 500) ",
     entry!(
-        ", j.bucket, j.order_key, \
-         EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = j.bucket AND r.order_key = j.order_key), \
-         EXISTS (SELECT FROM operations o WHERE o.bucket = j.bucket AND o.order_key = j.order_key), \
+        ", j.bucket, \
          EXISTS (SELECT FROM journal other WHERE other.transaction_id = j.transaction_id \
          AND (other.bucket <> j.bucket OR other.entry <> j.entry)) \
          FROM slice j ORDER BY j.bucket, j.entry"
@@ -29,15 +26,7 @@ fn place_of(row: &Row) -> Result<Place, Fault> {
 }
 
 fn read(row: &Row) -> Result<Found<(EntryRow, AroundEntry)>, Fault> {
-    let around = || {
-        Ok::<_, Fault>(AroundEntry {
-            order_key: Digest(bytes(row, COLUMNS + 1)?),
-            reserved: get(row, COLUMNS + 2)?,
-            operation: get(row, COLUMNS + 3)?,
-            named_twice: get(row, COLUMNS + 4)?,
-            list_place: None,
-        })
-    };
+    let around = || Ok::<_, Fault>(AroundEntry { named_twice: get(row, COLUMNS + 1)? });
     Ok((place_of(row)?, entry_row::read(row).and_then(|entry| Ok((entry, around()?))).ok()))
 }
 
@@ -53,5 +42,6 @@ pub(super) async fn all(auditor: &Auditor<'_>, mut findings: Findings) -> Result
             Ok(())
         };
         findings = auditor.look(findings, look).await?;
+        auditor.homes(&mut findings).await?;
     }
 }

@@ -4,19 +4,17 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 
 use super::{Auditor, ledger};
-use crate::store::Digest;
 use crate::store::audit::{Around, FIRST, Findings, Found, LAST, Place};
 use crate::store::postgres::fault::Fault;
-use crate::store::postgres::row::{self, COLUMNS, StoredRow, bytes, get, operation};
+use crate::store::postgres::row::{self, COLUMNS, StoredRow, get, operation};
 
 /// Operations after a place, each with what stands around it.
 pub(in crate::store::postgres) const SLICE: &str = concat!(
     "WITH slice AS MATERIALIZED (SELECT * FROM operations WHERE (bucket, transaction_id) > ($1, $2) \
      ORDER BY bucket, transaction_id LIMIT 500) ",
     operation!(
-        ", o.bucket, o.order_key, o.fields, \
+        ", o.bucket, o.fields, \
          o.kept IS NOT NULL AND NOT EXISTS (SELECT FROM kept_names k WHERE k.id = o.kept), \
-         EXISTS (SELECT FROM reserved_ids r WHERE r.bucket = o.bucket AND r.order_key = o.order_key), \
          EXISTS (SELECT FROM callbacks c WHERE c.bucket = o.bucket AND c.key = o.transaction_id) \
          OR EXISTS (SELECT FROM callbacks_told c WHERE c.bucket = o.bucket AND c.key = o.transaction_id), \
          EXISTS (SELECT FROM provider_jobs j WHERE j.bucket = o.bucket AND j.transaction_id = o.transaction_id), \
@@ -34,15 +32,13 @@ fn place_of(row: &Row) -> Result<Place, Fault> {
 fn read(row: &Row) -> Result<Found<(StoredRow, Around)>, Fault> {
     let around = || {
         Ok::<_, Fault>(Around {
-            order_key: Digest(bytes(row, COLUMNS + 1)?),
-            fields: get(row, COLUMNS + 2)?,
-            kept_missing: get(row, COLUMNS + 3)?,
-            reserved: get(row, COLUMNS + 4)?,
-            told: get(row, COLUMNS + 5)?,
-            job: get(row, COLUMNS + 6)?,
-            preparation: get(row, COLUMNS + 7)?,
-            counted: get(row, COLUMNS + 8)?,
-            forgotten: get(row, COLUMNS + 9)?,
+            fields: get(row, COLUMNS + 1)?,
+            kept_missing: get(row, COLUMNS + 2)?,
+            told: get(row, COLUMNS + 3)?,
+            job: get(row, COLUMNS + 4)?,
+            preparation: get(row, COLUMNS + 5)?,
+            counted: get(row, COLUMNS + 6)?,
+            forgotten: get(row, COLUMNS + 7)?,
         })
     };
     Ok((place_of(row)?, row::read(row).and_then(|operation| Ok((operation, around()?))).ok()))
@@ -61,6 +57,7 @@ pub(super) async fn all(auditor: &Auditor<'_>, mut findings: Findings) -> Result
             Ok(())
         };
         findings = auditor.look(findings, look).await?;
+        auditor.homes(&mut findings).await?;
         match last {
             Some(last) => after = last,
             None => return Ok(findings),
@@ -90,5 +87,24 @@ pub(super) async fn references(snapshot: &Transaction<'_>, findings: &mut Findin
         let ids = rows.iter().map(|row| get(row, 0)).collect::<Result<Vec<i64>, Fault>>()?;
         findings.orphans(table, ids, i64::unsigned_abs(rows.first().map_or(Ok(0), |row| get(row, 1))?));
     }
+    for (home, statement) in HOMELESS {
+        for row in snapshot.query(statement, &[]).await? {
+            findings.found.problem(format!("{home} {}: is a home but does not exist", get::<i64>(&row, 0)?));
+        }
+    }
     Ok(())
 }
+
+/// Homes of what does not exist.
+const HOMELESS: [(&str, &str); 2] = [
+    (
+        "operation",
+        "SELECT ref FROM homes h WHERE home = 0 AND NOT EXISTS (SELECT FROM operations o \
+         WHERE o.bucket = h.bucket AND o.transaction_id = h.ref) LIMIT 100",
+    ),
+    (
+        "journal entry",
+        "SELECT ref FROM homes h WHERE home = 1 AND NOT EXISTS (SELECT FROM journal j \
+         WHERE j.bucket = h.bucket AND j.entry = h.ref) LIMIT 100",
+    ),
+];

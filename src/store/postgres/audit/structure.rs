@@ -142,7 +142,7 @@ mod tests {
             ("table merchants", "bucket smallint not null;merchant text C not null;"),
             ("index probe_pkey", "unique probe(id)"),
             ("index operations_pkey", "unique operations(bucket,transaction_id)"),
-            ("index operations_by_order", "unique operations(bucket,order_key)"),
+            ("index homes_pkey", "unique homes(bucket,order_key)"),
             ("index journal_open", "journal(entry)state=0"),
             ("index journal_by_transaction", "journal(transaction_id)transaction_idISNOTNULL"),
         ] {

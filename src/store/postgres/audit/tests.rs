@@ -177,7 +177,7 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE operations SET finished_at = 1 WHERE transaction_id = $held", "does not fit its status"),
     ("UPDATE operations SET status = 9 WHERE transaction_id = $held", "the column status is not ours"),
     ("UPDATE operations SET digest = '\\x00' WHERE transaction_id = $held", "a column is not ours"),
-    ("UPDATE operations SET order_id = 'other' WHERE transaction_id = $held", "its order key is not the one"),
+    ("UPDATE operations SET order_id = 'other' WHERE transaction_id = $held", "its order has no home"),
     ("UPDATE operations SET bucket = 1 WHERE transaction_id = $held", "its bucket is not the one of its merchant"),
     ("UPDATE operations SET account = '\\x01' WHERE transaction_id = $held", "the column account is not ours"),
     ("UPDATE operations SET payer = '\\x01' WHERE transaction_id = $paid", "the column payer is not ours"),
@@ -235,7 +235,10 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE callback_tries SET duration_us = -1 WHERE key = $released", "what came of a try is not ours"),
     ("UPDATE provider_jobs SET transaction_id = $paid", "it is finished and has a provider job"),
     ("UPDATE provider_jobs SET transaction_id = 7", "operation 7: is in provider_jobs but does not exist"),
-    ("INSERT INTO reserved_ids SELECT bucket, order_key FROM operations LIMIT 1", "is reserved for v1 as well"),
+    ("DELETE FROM homes WHERE ref = $taken", "its order has no home: it could be made twice"),
+    ("UPDATE homes SET home = 3 WHERE ref = $taken", "the home of its order is another"),
+    ("UPDATE homes SET ref = 7 WHERE ref = $taken", "operation 7: is a home but does not exist"),
+    ("UPDATE homes SET order_key = '\\x00' WHERE ref = $taken", "its order has no home"),
     ("UPDATE daily_usage SET operations = operations + 1", "payout usage of customer 70 on day 20000 is not the sum"),
     ("UPDATE daily_usage SET amount = amount - 1", "payout usage of customer 70 on day 20000 is not the sum"),
     (
@@ -281,13 +284,12 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE journal SET bucket = 1 WHERE order_id = 'answered'", "its bucket is not the one of its merchant"),
     ("UPDATE journal SET entry = entry + 4096 WHERE order_id = 'second'", "its bucket is not the one of its merchant"),
     (
-        "INSERT INTO reserved_ids SELECT bucket, order_key FROM journal WHERE order_id = 'silent'",
-        "is reserved for v1 as well",
+        "UPDATE journal SET order_key = '\\x00010203040506070809000102030405' WHERE order_id = 'answered'",
+        "its order key is not the one of its order_id",
     ),
-    (
-        "UPDATE journal SET order_key = (SELECT order_key FROM operations LIMIT 1) WHERE order_id = 'answered'",
-        "names an operation of the embedded engine as well",
-    ),
+    ("DELETE FROM homes WHERE home = 1", "its order has no home"),
+    ("UPDATE homes SET home = 3 WHERE home = 1", "the home of its order is another"),
+    ("DELETE FROM journal WHERE order_id = 'silent'", "is a home but does not exist"),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
@@ -318,10 +320,10 @@ async fn an_audit_finds_another_structure() {
     let Some((_database, store)) = opened() else { return };
     fill(&store).await;
     for (sql, said) in [
-        ("DROP INDEX operations_by_order", "index operations_by_order is missing"),
+        ("ALTER TABLE homes DROP CONSTRAINT homes_pkey", "index homes_pkey is missing"),
         (
-            "DROP INDEX operations_by_order; CREATE INDEX operations_by_order ON operations (bucket, order_key)",
-            "index operations_by_order is not as this release makes it",
+            "ALTER TABLE homes DROP CONSTRAINT homes_pkey; CREATE INDEX homes_pkey ON homes (bucket, order_key)",
+            "index homes_pkey is not as this release makes it",
         ),
         (
             "DROP INDEX journal_open; CREATE INDEX journal_open ON journal (entry) WHERE state = 1",

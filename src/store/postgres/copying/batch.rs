@@ -4,7 +4,7 @@ use rusqlite::Rows;
 use rusqlite::types::Value;
 use tokio_postgres::types::ToSql;
 
-use crate::store::copy::{CopyError, Finisher, Kind, Table};
+use crate::store::copy::{CopyError, Kind, Table};
 
 /// The most rows of a batch.
 const ROWS: usize = 2_000;
@@ -26,15 +26,15 @@ impl<'a> Batches<'a> {
     /// The next rows; `None`: there are no more.
     ///
     /// # Errors
-    /// The source cannot be read, or holds what it should not.
-    pub(super) fn next(&mut self, finisher: &mut Finisher<'_>) -> Result<Option<Batch>, CopyError> {
+    /// The source cannot be read.
+    pub(super) fn next(&mut self) -> Result<Option<Batch>, CopyError> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         while rows.len() < ROWS && bytes < BYTES {
             let Some(row) = self.rows.next()? else { break };
             let values = (0..self.table.columns.len()).map(|at| row.get::<_, Value>(at));
             let values = values.collect::<rusqlite::Result<Vec<_>>>()?;
             bytes += values.iter().map(size).sum::<usize>();
-            rows.push(finisher.finish(self.table, values)?);
+            rows.push(values);
         }
         Ok(if rows.is_empty() { None } else { Some(Batch { table: self.table, rows }) })
     }

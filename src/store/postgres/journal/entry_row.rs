@@ -1,10 +1,15 @@
 //! Entries of the journal as rows of PostgreSQL: see [`rows::entry`](crate::store::rows::entry) for what they mean.
 
+use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
+use crate::domain::CallbackUrl;
 use crate::store::postgres::fault::Fault;
-use crate::store::postgres::row::{bytes, get, small};
-use crate::store::rows::entry::EntryRow;
+use crate::store::postgres::row::{bucket_in_number, bytes, get, narrow, small};
+use crate::store::rows::direction_number;
+use crate::store::rows::entry::{EntryRow, NewEntry};
+use crate::store::{Digest, EntryId, StoreError};
 
 /// The columns of an entry. The order is [`read`]'s.
 macro_rules! entry {
@@ -12,7 +17,7 @@ macro_rules! entry {
         concat!(
             "SELECT j.entry, j.direction, j.state, j.status, j.created_at, j.amount, j.digest, j.currency, j.merchant, \
              j.order_id, j.api_key, j.shop, j.v1_callback_url, j.transaction_id, j.redirect_url, j.account, j.body, \
-             j.doubted_at ",
+             j.doubted_at, j.order_key ",
             $rest
         )
     };
@@ -21,9 +26,6 @@ pub(in crate::store::postgres) use entry;
 
 /// One entry of a bucket and a number.
 pub(in crate::store::postgres) const BY_ID: &str = entry!("FROM journal j WHERE j.bucket = $1 AND j.entry = $2");
-
-/// One entry of a bucket and an order key.
-pub(in crate::store::postgres) const BY_ORDER: &str = entry!("FROM journal j WHERE j.bucket = $1 AND j.order_key = $2");
 
 /// A page of a merchant's answered entries; places are times. Parameters as of a page of operations.
 pub(in crate::store::postgres) const PAGE: &str = concat!(
@@ -39,7 +41,7 @@ pub(in crate::store::postgres) const PAGE: &str = concat!(
 );
 
 /// The number of columns that [`read`] takes.
-pub(in crate::store::postgres) const COLUMNS: usize = 18;
+pub(in crate::store::postgres) const COLUMNS: usize = 19;
 
 /// Reads the columns of an entry, which are the first of the row.
 ///
@@ -65,5 +67,75 @@ pub(in crate::store::postgres) fn read(row: &Row) -> Result<EntryRow, Fault> {
         account: get(row, 15)?,
         body: get(row, 16)?,
         doubted_at: get(row, 17)?,
+        order_key: bytes(row, 18)?,
     })
 }
+
+/// Reads an entry.
+pub(in crate::store::postgres) async fn by_id(
+    client: &impl GenericClient,
+    id: EntryId,
+) -> Result<Option<EntryRow>, Fault> {
+    one(client, BY_ID, id).await
+}
+
+/// Reads an entry, which stays as it is until the end of the transaction.
+pub(in crate::store::postgres) async fn locked(
+    client: &Transaction<'_>,
+    id: EntryId,
+) -> Result<Option<EntryRow>, Fault> {
+    one(client, entry!("FROM journal j WHERE j.bucket = $1 AND j.entry = $2 FOR UPDATE"), id).await
+}
+
+async fn one(client: &impl GenericClient, sql: &str, id: EntryId) -> Result<Option<EntryRow>, Fault> {
+    let statement = client.prepare_cached(sql).await?;
+    let found = client.query_opt(&statement, &[&bucket_in_number(id.0), &id.0]).await?;
+    found.as_ref().map(read).transpose()
+}
+
+/// Reads open entries after a number, oldest first, each with its number; some cannot be understood.
+pub(super) async fn open_after(
+    client: &impl GenericClient,
+    after: i64,
+    limit: usize,
+) -> Result<Vec<(i64, Result<EntryRow, StoreError>)>, Fault> {
+    let statement = client.prepare_cached(OPEN_AFTER).await?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = client.query(&statement, &[&after, &limit]).await?;
+    rows.iter().map(|row| Ok((get(row, 0)?, read(row).map_err(Fault::told)))).collect()
+}
+
+/// The partial index `journal_open` holds these alone, of all buckets.
+pub(in crate::store::postgres) const OPEN_AFTER: &str =
+    entry!("FROM journal j WHERE j.state = 0 AND j.entry > $1 ORDER BY j.entry LIMIT $2");
+
+/// Writes an open entry under a number; `false`: the number exists.
+pub(in crate::store::postgres) async fn insert(
+    client: &Transaction<'_>,
+    new: &NewEntry,
+    id: EntryId,
+) -> Result<bool, Fault> {
+    let (intent, Digest(order_key)) = (&new.intent, &new.order_key);
+    let parameters: [&(dyn ToSql + Sync); 14] = [
+        &id.0,
+        &intent.created_at.0,
+        &intent.amount.hundredths().cast_signed(),
+        &bucket_in_number(id.0),
+        &narrow(direction_number(intent.direction)),
+        &&order_key[..],
+        &&intent.digest.0[..],
+        &intent.currency.as_str(),
+        &intent.merchant.as_str(),
+        &intent.order_id.as_str(),
+        &&*intent.api_key,
+        &intent.shop.as_deref().unwrap_or_default(),
+        &intent.callback_url.as_ref().map(CallbackUrl::as_str),
+        &new.body,
+    ];
+    let statement = client.prepare_cached(INSERT).await?;
+    Ok(client.execute(&statement, &parameters).await? == 1)
+}
+
+const INSERT: &str = "INSERT INTO journal (entry, created_at, amount, bucket, direction, state, status, order_key, digest, \
+    currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
+    VALUES ($1, $2, $3, $4, $5, 0, 0, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT DO NOTHING";

@@ -61,8 +61,11 @@ fn may_be_asked_anew(standing: &Standing) -> bool {
 
 /// Forgets what was announced of an entry that goes. What was failed may have been resent by hand since it was looked
 /// at: it is held first, and goes from wherever it is.
-pub(in crate::store::postgres) async fn forget(transaction: &Transaction<'_>, entry: EntryId) -> Result<(), Fault> {
-    let key = CallbackSubject::Entry(entry).key();
+pub(in crate::store::postgres) async fn forget(
+    transaction: &Transaction<'_>,
+    subject: CallbackSubject,
+) -> Result<(), Fault> {
+    let key = subject.key();
     if Standing::of_key(transaction, key).await?.is_none() {
         return Ok(());
     }
@@ -75,4 +78,15 @@ pub(in crate::store::postgres) async fn forget(transaction: &Transaction<'_>, en
         transaction.execute(&statement, &[&bucket_in_key(key), &key]).await?;
     }
     Ok(())
+}
+
+/// Whether a callback waits.
+pub(in crate::store::postgres) async fn is_pending(
+    transaction: &Transaction<'_>,
+    subject: CallbackSubject,
+) -> Result<bool, Fault> {
+    let statement =
+        transaction.prepare_cached("SELECT EXISTS (SELECT FROM callbacks WHERE bucket = $1 AND key = $2)").await?;
+    let key = subject.key();
+    get(&transaction.query_one(&statement, &[&bucket_in_key(key), &key]).await?, 0)
 }

@@ -117,8 +117,8 @@ async fn found(
 async fn keys_of(transaction: &Transaction<'_>, bucket: i16, orders: &[Digest; 2]) -> Result<Vec<i64>, Fault> {
     let statement = transaction
         .prepare_cached(
-            "SELECT transaction_id FROM operations WHERE bucket = $1 AND order_key IN ($2, $3) UNION ALL \
-             SELECT -entry FROM journal WHERE bucket = $1 AND order_key IN ($2, $3)",
+            "SELECT CASE home WHEN 0 THEN ref ELSE -ref END FROM homes \
+             WHERE bucket = $1 AND order_key IN ($2, $3) AND home IN (0, 1)",
         )
         .await?;
     let [payin, payout] = orders;

@@ -81,11 +81,12 @@ pub(super) async fn addressee(
     Ok(addressee.filter(|found| found.merchant == *merchant))
 }
 
-/// An operation goes before an entry of the same order.
-pub(super) const ADDRESSEE: &str = "SELECT merchant, direction, order_id, api_key, NULL::bigint AS entry \
-     FROM operations WHERE bucket = $1 AND order_key = $2 AND relayed UNION ALL \
-     SELECT merchant, direction, order_id, api_key, entry FROM journal WHERE bucket = $1 AND order_key = $2 \
-     ORDER BY entry NULLS FIRST LIMIT 1";
+pub(super) const ADDRESSEE: &str = "SELECT o.merchant, o.direction, o.order_id, o.api_key, NULL::bigint \
+     FROM homes h JOIN operations o ON o.bucket = h.bucket AND o.transaction_id = h.ref \
+     WHERE h.bucket = $1 AND h.order_key = $2 AND h.home = 0 AND o.relayed UNION ALL \
+     SELECT j.merchant, j.direction, j.order_id, j.api_key, j.entry \
+     FROM homes h JOIN journal j ON j.bucket = h.bucket AND j.entry = h.ref \
+     WHERE h.bucket = $1 AND h.order_key = $2 AND h.home = 1";
 
 fn named(row: &Row) -> Result<Addressee, Fault> {
     let understood = |merchant, direction, order_id, api_key, entry: Option<i64>| {

@@ -102,7 +102,7 @@ async fn a_user_that_may_make_no_tables_serves_those_that_are_there() {
     let store = humble_node(&place, &humble(&place), "");
     created(&store, deposit("acme", "one")).await;
     created(&store, withdrawal("acme", "two")).await;
-    store.reserve(&merchant("acme"), Direction::Payin, &[OrderId::new("three").unwrap()]).await.unwrap();
+    store.reserve(&merchant("acme"), Direction::Payin, &[OrderId::new("three").unwrap()], UnixMillis(0)).await.unwrap();
     store.probe().await.unwrap();
     audited(&store).await;
 }

@@ -2,25 +2,26 @@
 
 use super::*;
 use crate::store::postgres::ledger::fold;
-use crate::store::postgres::{history, jobs, journal, row, statuses};
+use crate::store::postgres::{history, homes, jobs, journal, row, statuses};
 
 /// As many rows as make the planner care, of merchants in several buckets.
 fn fill(place: &Place) {
     drop(place.open_node());
     place.0.sql(
         "INSERT INTO operations (transaction_id, created_at, amount, bucket, direction, status, provider, from_v1, relayed, \
-         order_key, digest, currency, merchant, order_id, api_key, shop, callback_url, fields) \
-         SELECT n, n, 1050, n % 7, n % 2, n % 3, 0, true, false, decode(md5(n::text), 'hex'), '', 'EUR', \
+         digest, currency, merchant, order_id, api_key, shop, callback_url, fields) \
+         SELECT n, n, 1050, n % 7, n % 2, n % 3, 0, true, false, '', 'EUR', \
          'merchant-' || n % 7, n, 'key', 'shop-' || n % 5, '', '' FROM generate_series(1, 20000) AS n; \
+         INSERT INTO homes SELECT transaction_id, bucket, 0, decode(md5(transaction_id::text), 'hex') FROM operations; \
          INSERT INTO provider_jobs SELECT transaction_id, created_at, 0, bucket, false, shop FROM operations; \
-         ANALYZE operations, provider_jobs",
+         ANALYZE operations, homes, provider_jobs",
     );
 }
 
 /// The plan that serves whatever the parameters are, in a session as the store has it.
 fn plan(place: &Place, statement: &str) -> String {
     let count = (1..20).take_while(|number| statement.contains(&format!("${number}"))).count();
-    let ones = vec!["'1'"; count].join(", ");
+    let ones = vec![if statement.contains("unnest") { "'{1}'" } else { "'1'" }; count].join(", ");
     let arguments = if count == 0 { String::new() } else { format!("({ones})") };
     let explained = place.0.sql(&format!(
         "SET enable_seqscan = off; SET random_page_cost = 1.1; SET plan_cache_mode = force_generic_plan; \
@@ -37,7 +38,9 @@ fn lookups_go_by_the_bucket_and_a_name_in_it() {
     fill(&place);
     for (statement, condition) in [
         (row::BY_ID, "(bucket = $1) AND (transaction_id = $2)"),
-        (row::BY_ORDER, "(bucket = $1) AND (order_key = $2)"),
+        (homes::OF, "(bucket = $1) AND (order_key = $2)"),
+        (homes::STANDING, "(bucket = $1) AND (order_key = $2)"),
+        (homes::OF_ALL, "(bucket = given.bucket) AND (order_key = given.order_key)"),
         (statuses::V1, "(bucket = $1) AND (order_key = $2)"),
         (statuses::V2, "(bucket = $1) AND (transaction_id = $2)"),
     ] {

@@ -2,15 +2,13 @@
 
 use rusqlite::{Connection, Row};
 
-use super::{ledger, rows};
-use crate::store::Digest;
+use super::{homes, ledger, rows};
 use crate::store::audit::{Around, Findings};
 use crate::store::sqlite::row::StoredRow;
 
 /// In the order and number of [`StoredRow::SLICE`].
-const AROUND: &str = "SELECT transaction_id, order_key, fields, \
+const AROUND: &str = "SELECT transaction_id, fields, \
     kept IS NOT NULL AND NOT EXISTS (SELECT 1 FROM kept_names WHERE id = kept), \
-    EXISTS (SELECT 1 FROM reserved_ids r WHERE r.order_key = o.order_key), \
     EXISTS (SELECT 1 FROM callbacks c WHERE c.key = o.transaction_id), \
     EXISTS (SELECT 1 FROM provider_jobs j WHERE j.transaction_id = o.transaction_id), \
     (SELECT sealed FROM preparations p WHERE p.transaction_id = o.transaction_id), \
@@ -19,15 +17,13 @@ const AROUND: &str = "SELECT transaction_id, order_key, fields, \
 
 fn around(row: &Row<'_>) -> rusqlite::Result<Around> {
     Ok(Around {
-        order_key: Digest(row.get(1)?),
-        fields: row.get(2)?,
-        kept_missing: row.get(3)?,
-        reserved: row.get(4)?,
-        told: row.get(5)?,
-        job: row.get(6)?,
-        preparation: row.get(7)?,
-        counted: row.get(8)?,
-        forgotten: row.get(9)?,
+        fields: row.get(1)?,
+        kept_missing: row.get(2)?,
+        told: row.get(3)?,
+        job: row.get(4)?,
+        preparation: row.get(5)?,
+        counted: row.get(6)?,
+        forgotten: row.get(7)?,
     })
 }
 
@@ -39,11 +35,19 @@ pub(super) fn slice(connection: &Connection, after: i64, findings: &mut Findings
     let entries = ledger::between(connection, after, last.unwrap_or(i64::MAX))?;
     let together = operations.into_iter().zip(around);
     findings.operations(together.map(|((place, row), (_, around))| (place, row.zip(around))).collect(), entries);
+    homes(connection, findings)?;
     Ok(last)
 }
 
-/// Looks for rows without their operation.
+/// Looks for rows without their operation, or their entry.
 pub(super) fn references(connection: &Connection, findings: &mut Findings) -> rusqlite::Result<()> {
+    for (home, sql) in HOMELESS {
+        let mut statement = connection.prepare(sql)?;
+        let ids: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        for id in ids {
+            findings.found.problem(format!("{home} {id}: is a home but does not exist"));
+        }
+    }
     let mut statement = connection.prepare("PRAGMA foreign_key_check")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -52,3 +56,15 @@ pub(super) fn references(connection: &Connection, findings: &mut Findings) -> ru
     }
     Ok(())
 }
+
+/// Homes of what does not exist.
+const HOMELESS: [(&str, &str); 2] = [
+    (
+        "operation",
+        "SELECT ref FROM homes WHERE home = 0 AND NOT EXISTS (SELECT 1 FROM operations WHERE transaction_id = ref) LIMIT 100",
+    ),
+    (
+        "journal entry",
+        "SELECT ref FROM homes WHERE home = 1 AND NOT EXISTS (SELECT 1 FROM journal WHERE entry = ref) LIMIT 100",
+    ),
+];

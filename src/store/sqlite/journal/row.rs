@@ -2,69 +2,46 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 
-use crate::domain::{CallbackUrl, RedirectUrl, Status};
-pub(in crate::store::sqlite) use crate::store::rows::entry::EntryRow;
-pub(super) use crate::store::rows::entry::{
-    ANSWERED, IN_DOUBT, NewEntry, OPEN, first_place, is_news, last_place, place_of, sealed_account,
-};
+use crate::domain::{CallbackUrl, Status};
+use crate::store::rows::entry::OPEN;
+pub(in crate::store::sqlite) use crate::store::rows::entry::{EntryRow, NewEntry};
 use crate::store::rows::{direction_number, status_number};
-use crate::store::{Digest, EngineAnswer, EntryId, Intent};
+use crate::store::{EntryId, Intent};
 
-impl NewEntry {
-    /// Writes the entry under a new number, without an answer.
-    pub(in crate::store::sqlite) fn insert(&self, connection: &Connection) -> rusqlite::Result<EntryId> {
-        let Intent { merchant, direction, order_id, api_key, amount, currency, shop, created_at, .. } = &self.intent;
-        connection.prepare_cached(INSERT)?.execute(named_params! {
-            ":order_key": self.order_key.0,
-            ":direction": direction_number(*direction),
-            ":state": OPEN,
-            ":status": status_number(Status::Pending),
-            ":created_at": created_at.0,
-            ":amount": amount.hundredths().cast_signed(),
-            ":digest": self.intent.digest.0,
-            ":currency": currency.as_str(),
-            ":merchant": merchant.as_str(),
-            ":order_id": order_id.as_str(),
-            ":api_key": api_key,
-            ":shop": shop.as_deref().unwrap_or_default(),
-            ":v1_callback_url": self.intent.callback_url.as_ref().map(CallbackUrl::as_str),
-            ":body": self.body,
-        })?;
-        Ok(EntryId(connection.last_insert_rowid()))
-    }
-
-    /// Writes the answer into the entry, whose number is this.
-    pub(in crate::store::sqlite) fn complete(
-        &self,
-        connection: &Connection,
-        id: EntryId,
-        answer: &EngineAnswer,
-    ) -> rusqlite::Result<()> {
-        connection.prepare_cached(COMPLETE)?.execute(named_params! {
-            ":entry": id.0,
-            ":state": ANSWERED,
-            ":place": place_of(self.intent.created_at, id),
-            ":transaction_id": answer.transaction_id,
-            ":redirect_url": answer.redirect_url.as_ref().map(RedirectUrl::expose),
-        })?;
-        Ok(())
-    }
+/// Writes an open entry under a number; `false`: the number exists.
+pub(in crate::store::sqlite) fn insert(connection: &Connection, new: &NewEntry, id: EntryId) -> rusqlite::Result<bool> {
+    let Intent { merchant, direction, order_id, api_key, amount, currency, shop, created_at, .. } = &new.intent;
+    let inserted = connection.prepare_cached(INSERT)?.execute(named_params! {
+        ":entry": id.0,
+        ":order_key": new.order_key.0,
+        ":direction": direction_number(*direction),
+        ":state": OPEN,
+        ":status": status_number(Status::Pending),
+        ":created_at": created_at.0,
+        ":amount": amount.hundredths().cast_signed(),
+        ":digest": new.intent.digest.0,
+        ":currency": currency.as_str(),
+        ":merchant": merchant.as_str(),
+        ":order_id": order_id.as_str(),
+        ":api_key": api_key,
+        ":shop": shop.as_deref().unwrap_or_default(),
+        ":v1_callback_url": new.intent.callback_url.as_ref().map(CallbackUrl::as_str),
+        ":body": new.body,
+    })?;
+    Ok(inserted == 1)
 }
 
-const INSERT: &str = "INSERT INTO journal (order_key, direction, state, status, created_at, amount, digest, \
+const INSERT: &str = "INSERT INTO journal (entry, order_key, direction, state, status, created_at, amount, digest, \
     currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
-    VALUES (:order_key, :direction, :state, :status, :created_at, :amount, :digest, \
-    :currency, :merchant, :order_id, :api_key, :shop, :v1_callback_url, :body)";
-
-const COMPLETE: &str = "UPDATE journal SET state = :state, place = :place, transaction_id = :transaction_id, \
-    redirect_url = :redirect_url, doubted_at = NULL WHERE entry = :entry";
+    VALUES (:entry, :order_key, :direction, :state, :status, :created_at, :amount, :digest, \
+    :currency, :merchant, :order_id, :api_key, :shop, :v1_callback_url, :body) ON CONFLICT DO NOTHING";
 
 /// The order is [`EntryRow::read`]'s.
 macro_rules! select {
     ($rest:literal) => {
         concat!(
             "SELECT entry, direction, state, status, created_at, amount, digest, currency, merchant, order_id, \
-             api_key, shop, v1_callback_url, transaction_id, redirect_url, account, body, doubted_at FROM journal ",
+             api_key, shop, v1_callback_url, transaction_id, redirect_url, account, body, doubted_at, order_key FROM journal ",
             $rest
         )
     };
@@ -72,11 +49,7 @@ macro_rules! select {
 
 impl EntryRow {
     pub(in crate::store::sqlite) fn by_id(connection: &Connection, id: EntryId) -> rusqlite::Result<Option<Self>> {
-        connection.prepare_cached(select!("WHERE entry = ?1"))?.query_row([id.0], Self::read).optional()
-    }
-
-    pub(in crate::store::sqlite) fn by_order(connection: &Connection, key: Digest) -> rusqlite::Result<Option<Self>> {
-        connection.prepare_cached(Self::BY_ORDER)?.query_row([key.0], Self::read).optional()
+        connection.prepare_cached(Self::BY_ID)?.query_row([id.0], Self::read).optional()
     }
 
     /// Open entries after a number, oldest first, as many as `taken` takes.
@@ -90,8 +63,8 @@ impl EntryRow {
         taken(&mut statement.query_map([after], Self::read)?)
     }
 
-    /// The entry of an order key.
-    pub(in crate::store::sqlite) const BY_ORDER: &str = select!("WHERE order_key = ?1");
+    /// One entry; the parameter is its number.
+    pub(in crate::store::sqlite) const BY_ID: &str = select!("WHERE entry = ?1");
 
     /// The partial index `journal_open` holds these alone.
     pub(in crate::store::sqlite) const OPEN_AFTER: &str = select!("WHERE state = 0 AND entry > ?1 ORDER BY entry");
@@ -101,9 +74,9 @@ impl EntryRow {
 
     /// A page of a merchant's answered entries: see [`crate::store::sqlite::lists::page`].
     pub(in crate::store::sqlite) const PAGE: &str = select!(
-        "INDEXED BY journal_by_v1 WHERE state = 2 AND merchant = ?1 AND place BETWEEN ?2 AND ?3 \
+        "INDEXED BY journal_by_v1 WHERE state = 2 AND merchant = ?1 AND created_at BETWEEN ?2 AND ?3 \
          AND (?4 IS NULL OR direction = ?4) AND (?5 IS NULL OR shop = ?5) AND (?6 IS NULL OR currency = ?6) \
-         AND (?7 IS NULL OR status = ?7) ORDER BY place DESC LIMIT ?8 OFFSET ?9"
+         AND (?7 IS NULL OR status = ?7) ORDER BY created_at DESC, entry DESC LIMIT ?8 OFFSET ?9"
     );
 
     pub(in crate::store::sqlite) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -126,6 +99,7 @@ impl EntryRow {
             account: row.get(15)?,
             body: row.get(16)?,
             doubted_at: row.get(17)?,
+            order_key: row.get(18)?,
         })
     }
 }

@@ -166,8 +166,8 @@ fn of_orders(connection: &Connection, query: &CallbackQuery, keys: &[Digest]) ->
     Ok(places)
 }
 
-pub(in crate::store::sqlite) const OF_ORDER: &str = "SELECT queued_at, key, state FROM callbacks WHERE key IN \
-     (SELECT transaction_id FROM operations WHERE order_key = ?1 UNION ALL SELECT -entry FROM journal WHERE order_key = ?1)";
+pub(in crate::store::sqlite) const OF_ORDER: &str = "SELECT queued_at, key, state FROM callbacks WHERE key = \
+     (SELECT CASE home WHEN 0 THEN ref ELSE -ref END FROM homes WHERE order_key = ?1 AND home IN (0, 1))";
 
 /// What a record is made of, and what it is about; the order is [`understood`]'s.
 macro_rules! select {

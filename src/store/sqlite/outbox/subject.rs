@@ -70,7 +70,8 @@ pub(super) fn addressee(
 ) -> rusqlite::Result<Option<Result<Addressee, &'static str>>> {
     let operation = connection
         .prepare_cached(
-            "SELECT merchant, direction, order_id, api_key, NULL FROM operations WHERE order_key = ?1 AND relayed = 1",
+            "SELECT merchant, direction, order_id, api_key, NULL FROM operations WHERE transaction_id = \
+             (SELECT ref FROM homes WHERE order_key = ?1 AND home = 0) AND relayed = 1",
         )?
         .query_row([order.0], named)
         .optional()?;
@@ -78,7 +79,10 @@ pub(super) fn addressee(
         return Ok(operation);
     }
     connection
-        .prepare_cached("SELECT merchant, direction, order_id, api_key, entry FROM journal WHERE order_key = ?1")?
+        .prepare_cached(
+            "SELECT merchant, direction, order_id, api_key, entry FROM journal WHERE entry = \
+             (SELECT ref FROM homes WHERE order_key = ?1 AND home = 1)",
+        )?
         .query_row([order.0], named)
         .optional()
 }

@@ -82,7 +82,7 @@ async fn a_tool_leaves_a_serving_gateway_alone() {
     let tool = beside(&place).unwrap();
     assert!(tool.by_id(leased).await.unwrap().is_some(), "it sees what is in the log");
     let ids = [order("reserved"), order("leased")];
-    let reservations = tool.reserve(&merchant("acme"), Direction::Payin, &ids).await.unwrap();
+    let reservations = tool.reserve(&merchant("acme"), Direction::Payin, &ids, NOW).await.unwrap();
     assert_eq!(reservations, Reservations { new: 1, known: 0, operations: 1 });
     audited(&tool).await;
     created(&gateway, deposit("acme", "meanwhile")).await;

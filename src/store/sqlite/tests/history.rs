@@ -282,7 +282,7 @@ impl History {
     async fn reserve(&mut self, fails: bool) {
         let (name, text) = (self.chance.of(&MERCHANTS), self.chance.below(ORDERS).to_string());
         let direction = if self.chance.one_in(2) { Direction::Payin } else { Direction::Payout };
-        match self.store().reserve(&merchant(name), direction, &[order(&text)]).await {
+        match self.store().reserve(&merchant(name), direction, &[order(&text)], NOW).await {
             Ok(reservations) => assert_eq!(reservations, self.model.reserve((name.to_owned(), direction, text))),
             Err(error) => assert!(fails, "{error}"),
         }

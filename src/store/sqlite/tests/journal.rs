@@ -77,15 +77,16 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE journal SET digest = x'00' WHERE order_id = 'open'", "a column is not ours"),
     ("UPDATE journal SET order_id = 'other' WHERE order_id = 'answered'", "the column body is not ours"),
     ("UPDATE journal SET merchant = 'bolt' WHERE order_id = 'answered'", "the column body is not ours"),
-    ("INSERT INTO reserved_ids SELECT order_key, 0 FROM journal WHERE order_id = 'open'", "is reserved for v1 as well"),
     (
-        "UPDATE journal SET order_key = (SELECT order_key FROM operations) WHERE order_id = 'answered'",
-        "names an operation of the embedded engine as well",
+        "UPDATE journal SET order_key = zeroblob(16) WHERE order_id = 'answered'",
+        "its order key is not the one of its order_id",
     ),
-    ("UPDATE journal SET place = place + 1 WHERE order_id = 'answered'", "its place in the list is not the one"),
-    ("UPDATE journal SET created_at = 1 WHERE order_id = 'answered'", "its place in the list is not the one"),
-    ("UPDATE journal SET place = 1 WHERE order_id = 'open'", "its place in the list is not the one"),
-    ("DROP INDEX journal_by_order", "index journal_by_order is missing"),
+    ("DELETE FROM homes WHERE home = 1", "its order has no home"),
+    ("UPDATE homes SET home = 3 WHERE home = 1", "the home of its order is another"),
+    ("UPDATE homes SET home = 2 WHERE home = 1", "the home of its order is another"),
+    ("UPDATE homes SET ref = ref + 1 WHERE home = 1", "the home of its order is another"),
+    ("DELETE FROM journal WHERE order_id = 'open'", "is a home but does not exist"),
+    ("DROP INDEX journal_open", "index journal_open is missing"),
 ];
 
 #[tokio::test]
@@ -169,8 +170,8 @@ async fn plans_of_the_journal_search_one_index() {
     drop(store);
     let connection = rusqlite::Connection::open(place.path()).unwrap();
     let plans = [
-        (EntryRow::PAGE, "SEARCH journal USING INDEX journal_by_v1 (merchant=? AND place>? AND place<?)\n"),
-        (EntryRow::BY_ORDER, "SEARCH journal USING INDEX journal_by_order (order_key=?)\n"),
+        (EntryRow::PAGE, "SEARCH journal USING INDEX journal_by_v1 (merchant=? AND created_at>? AND created_at<?)\n"),
+        (EntryRow::BY_ID, "SEARCH journal USING INTEGER PRIMARY KEY (rowid=?)\n"),
         (EntryRow::OPEN_AFTER, "SEARCH journal USING INDEX journal_open (entry>?)\n"),
     ];
     for analyzed in [false, true] {

@@ -9,9 +9,9 @@ use crate::store::sqlite::lists::{LONGEST, Lists};
 /// Operations that v1 requests made, so many; without anything that is sealed.
 fn fill(place: &Place, count: u32) {
     let sql = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) \
-        INSERT INTO operations (transaction_id, merchant, direction, shop, currency, status, from_v1, order_key, relayed, \
+        INSERT INTO operations (transaction_id, merchant, direction, shop, currency, status, from_v1, relayed, \
         provider, created_at, amount, digest, order_id, api_key, callback_url, fields) \
-        SELECT n, 'acme', 0, 'card', 'EUR', 0, 1, randomblob(16), 0, 0, 0, 1, zeroblob(16), '', '', '', x'00' FROM n";
+        SELECT n, 'acme', 0, 'card', 'EUR', 0, 1, 0, 0, 0, 1, zeroblob(16), '', '', '', x'00' FROM n";
     rusqlite::Connection::open(place.path()).unwrap().execute(sql, [count]).unwrap();
 }
 

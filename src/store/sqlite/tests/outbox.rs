@@ -178,9 +178,8 @@ async fn plans_of_the_outbox_search_one_index() {
         (SIZE, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=?)\n"),
         (
             OF_ORDER,
-            "SEARCH callbacks USING INTEGER PRIMARY KEY (rowid=?)\nLIST SUBQUERY 2\nCOMPOUND QUERY\n\
-             LEFT-MOST SUBQUERY\nSEARCH operations USING COVERING INDEX operations_by_order (order_key=?)\n\
-             UNION ALL\nSEARCH journal USING COVERING INDEX journal_by_order (order_key=?)\n",
+            "SEARCH callbacks USING INTEGER PRIMARY KEY (rowid=?)\nSCALAR SUBQUERY 1\n\
+             SEARCH homes USING PRIMARY KEY (order_key=?)\n",
         ),
     ];
     for analyzed in [false, true] {

@@ -119,7 +119,7 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE operations SET finished_at = 1 WHERE transaction_id = $held", "does not fit its status"),
     ("UPDATE operations SET status = 9 WHERE transaction_id = $held", "the column status is not ours"),
     ("UPDATE operations SET digest = x'00' WHERE transaction_id = $held", "a column is not ours"),
-    ("UPDATE operations SET order_id = 'other' WHERE transaction_id = $held", "its order key is not the one"),
+    ("UPDATE operations SET order_id = 'other' WHERE transaction_id = $held", "its order has no home"),
     ("UPDATE operations SET account = x'01' WHERE transaction_id = $held", "the column account is not ours"),
     ("UPDATE operations SET payer = x'01' WHERE transaction_id = $paid", "the column payer is not ours"),
     ("UPDATE operations SET fields = x'01' WHERE transaction_id = $paid", "the column fields is not ours"),
@@ -165,7 +165,10 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE callback_tries SET duration_us = -1 WHERE key = $released", "what came of a try is not ours"),
     ("UPDATE provider_jobs SET transaction_id = $paid", "it is finished and has a provider job"),
     ("UPDATE provider_jobs SET transaction_id = 7", "operation 7: is in provider_jobs"),
-    ("INSERT INTO reserved_ids SELECT order_key, 0 FROM operations LIMIT 1", "is reserved for v1 as well"),
+    ("DELETE FROM homes WHERE ref = $taken", "its order has no home: it could be made twice"),
+    ("UPDATE homes SET home = 3 WHERE ref = $taken", "the home of its order is another"),
+    ("UPDATE homes SET ref = 7 WHERE ref = $taken", "operation 7: is a home but does not exist"),
+    ("UPDATE homes SET order_key = zeroblob(16) WHERE ref = $taken", "its order has no home"),
     ("UPDATE daily_usage SET operations = operations + 1", "payout usage of customer 70 on day 20000 is not the sum"),
     ("UPDATE daily_usage SET amount = amount - 1", "payout usage of customer 70 on day 20000 is not the sum"),
     ("UPDATE daily_usage SET day = day + 1", "on day 20001 is not the sum"),
@@ -234,10 +237,11 @@ async fn the_usage_of_old_days_may_be_gone() {
 #[tokio::test]
 async fn an_audit_finds_another_structure() {
     for (sql, said) in [
-        ("DROP INDEX operations_by_order", "index operations_by_order is missing"),
+        ("ALTER TABLE homes ADD COLUMN more INTEGER", "table homes is not as this release makes it"),
+        ("DROP INDEX operations_by_v1", "index operations_by_v1 is missing"),
         (
-            "DROP INDEX operations_by_order; CREATE INDEX operations_by_order ON operations (order_key)",
-            "index operations_by_order is not as this release makes it",
+            "DROP INDEX operations_by_v1; CREATE INDEX operations_by_v1 ON operations (merchant)",
+            "index operations_by_v1 is not as this release makes it",
         ),
         ("DROP TABLE probe_room", "table probe_room is missing"),
         ("ALTER TABLE entries ADD COLUMN more INTEGER", "table entries is not as this release makes it"),

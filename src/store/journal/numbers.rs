@@ -1,5 +1,5 @@
 //! Numbers of entries. They are made as a `transaction_id` is, so that no two nodes have to agree on them and each names
-//! its bucket; a clash is found by the primary key and drawn again.
+//! its bucket; a clash is found by the primary key and drawn again. None is given twice.
 //!
 //! Those that a process gives in a bucket ascend, even within a millisecond and when a clock is set back.
 
@@ -14,10 +14,10 @@ const BITS_BELOW_TIME: u32 = 22;
 const MASK_BELOW_BUCKET: i64 = (1 << 12) - 1;
 
 /// What this process gave.
-pub(super) static NUMBERS: Numbers = Numbers::new();
+pub(in crate::store) static NUMBERS: Numbers = Numbers::new();
 
 /// The last number given in each bucket; 0 before the first.
-pub(super) struct Numbers([AtomicI64; BUCKETS as usize]);
+pub(in crate::store) struct Numbers([AtomicI64; BUCKETS as usize]);
 
 impl Numbers {
     const fn new() -> Self {
@@ -25,7 +25,7 @@ impl Numbers {
     }
 
     /// A number for an intent, greater than those that were given in its bucket before.
-    pub(super) fn draw(&self, intent: &Intent, random: &dyn Random) -> EntryId {
+    pub(in crate::store) fn draw(&self, intent: &Intent, random: &dyn Random) -> EntryId {
         let bucket = Bucket::of(&intent.merchant);
         let drawn = TransactionId::compose(intent.created_at, bucket, random.number()).to_stored();
         let Some(last) = self.0.get(usize::from(bucket.number())) else { return EntryId(drawn) };
@@ -45,8 +45,11 @@ fn after(last: i64) -> i64 {
     last.wrapping_add(1 << BITS_BELOW_TIME) & !MASK_BELOW_BUCKET & i64::MAX
 }
 
+/// How often a number is drawn for an entry: a clash is rare, two in a row are rarer.
+pub(in crate::store) const DRAWS: usize = 8;
+
 /// Every number that was drawn is another's.
-pub(super) fn none_is_left() -> StoreError {
+pub(in crate::store) fn none_is_left() -> StoreError {
     StoreError::Unavailable("no number is left for an entry in this millisecond".to_owned())
 }
 
@@ -56,7 +59,6 @@ mod tests {
     use crate::clock::SystemRandomness;
     use crate::domain::UnixMillis;
     use crate::store::conformance::intent;
-    use crate::store::postgres::row::{bucket_in_number, bucket_of};
 
     #[test]
     fn numbers_of_a_bucket_ascend_and_name_it() {
@@ -68,7 +70,8 @@ mod tests {
             intent.created_at = UnixMillis(millis);
             let EntryId(number) = numbers.draw(&intent, &random);
             assert!(number > last);
-            assert_eq!(bucket_in_number(number), bucket_of(&intent.merchant));
+            let id = TransactionId::from_stored(number).unwrap();
+            assert_eq!(id.bucket(), Bucket::of(&intent.merchant));
             last = number;
         }
     }

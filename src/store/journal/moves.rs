@@ -1,0 +1,136 @@
+//! The moves of an entry: from nothing over open and in doubt to answered, or back to nothing. A move from another state than
+//! its own changes nothing.
+
+use crate::domain::{Status, UnixMillis};
+use crate::store::homes::Home;
+use crate::store::rows::entry::{EntryRow, IN_DOUBT, NewEntry, OPEN};
+use crate::store::rows::{NotOurs, status_number};
+use crate::store::transaction::Rows;
+use crate::store::{CallbackSubject, EngineAnswer, EntryId, NotKept};
+
+/// What an intent met.
+pub(in crate::store) enum Met {
+    /// It was written.
+    Nothing,
+    Entry(Box<EntryRow>),
+    /// Its order lives elsewhere.
+    Reservation,
+    /// Another entry has its number.
+    Number,
+}
+
+/// Writes an open entry under a number, unless its order has a home. `again`: an earlier try may have been committed, and only the
+/// word of it lost.
+pub(in crate::store) async fn intend<R: Rows>(
+    rows: &mut R,
+    new: &NewEntry,
+    id: EntryId,
+    again: bool,
+) -> Result<Met, R::Error> {
+    if rows.insert_entry(new, id).await? {
+        return Ok(Met::Nothing);
+    }
+    Ok(match rows.home(&new.intent.merchant, new.order_key).await? {
+        Some(Home::Entry(standing)) if again && standing == id => Met::Nothing,
+        Some(Home::Entry(standing)) => match rows.entry(standing).await? {
+            Some(row) => Met::Entry(Box::new(row)),
+            // It was withdrawn since.
+            None => Met::Number,
+        },
+        Some(Home::Operation(_) | Home::Imported(_)) => Met::Reservation,
+        None => Met::Number,
+    })
+}
+
+/// How often an order is looked for anew, when somebody withdraws its entry or is faster to claim it.
+const LOOKS: usize = 4;
+
+/// Writes the engine's answer to the entry of this number, and gives what stands then.
+pub(in crate::store) async fn answer<R: Rows>(
+    rows: &mut R,
+    id: EntryId,
+    new: &NewEntry,
+    answer: &EngineAnswer,
+) -> Result<Result<EntryRow, NotKept>, R::Error> {
+    if rows.is_another_orders(&answer.transaction_id, new.order_key).await? {
+        return Ok(Err(NotKept::OtherOrder));
+    }
+    for _ in 0..LOOKS {
+        match rows.home(&new.intent.merchant, new.order_key).await? {
+            None if !rows.insert_entry(new, id).await? => continue,
+            None => {}
+            Some(Home::Entry(standing)) => match rows.locked_entry(standing).await? {
+                None => continue,
+                Some(row) if row.is_answered() => return Ok(Ok(row)),
+                Some(_) if standing == id => {}
+                Some(_) => return Ok(Err(NotKept::Late)),
+            },
+            Some(Home::Operation(_) | Home::Imported(_)) => return Ok(Err(NotKept::Late)),
+        }
+        rows.answer_entry(id, answer).await?;
+        return Ok(Ok(rows.entry(id).await?.ok_or(NotOurs("entry"))?));
+    }
+    Err(NotOurs("homes.ref").into())
+}
+
+/// The outcome of an entry without an answer is unknown, at this time the latest.
+pub(in crate::store) async fn doubt<R: Rows>(rows: &mut R, id: EntryId, at: UnixMillis) -> Result<(), R::Error> {
+    match rows.locked_entry(id).await? {
+        Some(entry) if !entry.is_answered() => {
+            let doubted_at = entry.doubted_at.map_or(at.0, |before| before.max(at.0));
+            rows.set_doubt(id, IN_DOUBT, doubted_at).await
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A request for an open entry leaves again. The time always changes, however far the clocks of nodes differ: that is what
+/// keeps the sender before from withdrawing the entry.
+pub(in crate::store) async fn sent_again<R: Rows>(rows: &mut R, id: EntryId, at: UnixMillis) -> Result<(), R::Error> {
+    match rows.locked_entry(id).await? {
+        Some(entry) if entry.state == OPEN => {
+            let doubted_at = entry.doubted_at.map_or(at.0, |before| before.saturating_add(1).max(at.0));
+            rows.set_doubt(id, OPEN, doubted_at).await
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes an entry without an answer and gives its home up, if nothing was sent for it since, and no result of it that the
+/// engine announced is being asked for. A result that was asked for in vain until it was given up goes with it.
+pub(in crate::store) async fn withdraw<R: Rows>(
+    rows: &mut R,
+    id: EntryId,
+    since: Option<UnixMillis>,
+) -> Result<bool, R::Error> {
+    // While it is locked, whoever announces a result waits for it, and finds none.
+    let Some(entry) = rows.locked_entry(id).await? else { return Ok(false) };
+    let callback = CallbackSubject::Entry(id);
+    if entry.is_answered() || entry.doubted_at.map(UnixMillis) != since || rows.has_pending_callback(callback).await? {
+        return Ok(false);
+    }
+    rows.remove_entry(id).await?;
+    rows.release_home(&entry).await?;
+    rows.remove_callback(callback).await?;
+    Ok(true)
+}
+
+/// Keeps what was heard of an answered entry: while it is PENDING its status and an account, which stays until another is
+/// heard; its shop where it was not known.
+pub(in crate::store) async fn heard<R: Rows>(
+    rows: &mut R,
+    id: EntryId,
+    status: Status,
+    account: Option<Vec<u8>>,
+    shop: &str,
+) -> Result<(), R::Error> {
+    let Some(mut entry) = rows.locked_entry(id).await?.filter(EntryRow::is_answered) else { return Ok(()) };
+    if entry.shop.is_empty() {
+        entry.shop = shop.into();
+    }
+    if entry.status == status_number(Status::Pending) {
+        entry.status = status_number(status);
+        entry.account = account.or(entry.account);
+    }
+    rows.set_heard(&entry).await
+}
