@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
-pub(super) use callbacks::{Callback, Tries};
+pub(super) use callbacks::{AuditedTask, Callback, Tries};
 pub(super) use journal::AroundEntry;
 pub(super) use ledger::Account;
 pub(super) use operations::Around;

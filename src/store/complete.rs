@@ -1,10 +1,12 @@
 //! Completes an operation with all that follows from its result, and keeps what a provider prepared for one that is pending.
 
+use super::rows::bare_state;
+use super::rows::callback::origin_of;
 use super::rows::posting::{Booking, Occasion, of_result};
-use super::rows::{NotOurs, bare_state};
+use super::tasks::TaskKind;
 use super::transaction::{Customer, NewCallback, OperationState, Rows};
 use super::{CallbackId, CallbackSubject, Settlement};
-use crate::domain::{CallbackUrl, Direction, Outcome, Status, TransactionId, UnixMillis};
+use crate::domain::{Direction, Outcome, Status, TransactionId, UnixMillis};
 
 /// A result of an operation.
 #[derive(Debug)]
@@ -34,12 +36,12 @@ pub(super) async fn complete<R: Rows>(rows: &mut R, completion: &Completion) -> 
     if let Some(finished) = &finished {
         rows.post(of_result(operation.direction, finished.status()), booking(*id, &operation, *at)).await?;
         if let Some(url) = &operation.callback_url {
-            let target = CallbackUrl::new_allowing_http(url).map_err(|_| NotOurs("callback_url"))?.origin();
+            let target = origin_of(url)?;
             let id = CallbackId::new(CallbackSubject::Operation(*id), *nonce);
             rows.queue_callback(NewCallback { id, merchant: &operation.merchant, target: &target, at: *at }).await?;
         }
     }
-    rows.end_job(*id).await?;
+    rows.end_task(TaskKind::ProviderJob, id.to_stored()).await?;
     if operation.direction == Direction::Payin {
         rows.remove_preparation(*id).await?;
     }
@@ -62,7 +64,7 @@ pub(super) async fn prepare<R: Rows>(rows: &mut R, id: TransactionId, sealed: &[
         _ => return Ok(false),
     }
     rows.put_preparation(id, sealed).await?;
-    rows.end_job(id).await?;
+    rows.end_task(TaskKind::ProviderJob, id.to_stored()).await?;
     Ok(true)
 }
 

@@ -3,6 +3,7 @@
 
 use super::rows::callback::address;
 use super::rows::posting::{Booking, Occasion, of_creation, signed};
+use super::tasks::NewTask;
 use super::transaction::{Customer, NewCallback, Rows, Usage};
 use super::{CallbackId, CallbackSubject, DailyLimit, Draft, Verdict};
 use crate::domain::{
@@ -81,7 +82,8 @@ async fn follow<R: Rows>(rows: &mut R, draft: &Draft, state: &State, nonce: u64)
     match state {
         State::Pending => {
             if let Some(due) = draft.provider_job {
-                rows.queue_job(operation.id, &operation.shop, due).await?;
+                let job = NewTask::provider_job(operation.id, &operation.shop, operation.created_at, due);
+                rows.put_task(job).await?;
             }
             Ok(false)
         }

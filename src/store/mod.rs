@@ -13,6 +13,7 @@
 //! hashes (contract section 11); the engine hands over and receives plain domain values.
 
 mod audit;
+mod callbacks;
 mod compare;
 mod complete;
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub mod postgres;
 mod rows;
 mod secret_file;
 pub mod sqlite;
+mod tasks;
 mod transaction;
 pub mod vault;
 
@@ -399,6 +401,16 @@ pub struct ProviderQueue {
     pub shop: ShopCode,
     /// When its earliest job is due.
     pub due: UnixMillis,
+}
+
+impl ProviderQueue {
+    fn of(queue: tasks::TaskQueue) -> Result<Self, StoreError> {
+        let tasks::TaskQueue { queue, due_at, .. } = queue;
+        match ShopCode::new(&queue) {
+            Ok(shop) => Ok(Self { shop, due: due_at }),
+            Err(_) => Err(StoreError::Corrupt("a provider job names no shop".to_owned())),
+        }
+    }
 }
 
 /// Which provider jobs to take.

@@ -19,6 +19,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::rows::callback::target_of;
+use super::tasks::TaskQueue;
 use super::{Answer, Digest, Entry, EntryId, Stored};
 use crate::domain::{CallbackUrl, Direction, MerchantId, OrderId, TransactionId, UnixMillis};
 
@@ -202,6 +204,12 @@ pub struct CallbackQueue {
     pub due: UnixMillis,
     /// Whether that one was attempted before.
     pub tried: bool,
+}
+
+impl CallbackQueue {
+    pub(super) fn of(queue: TaskQueue) -> Self {
+        Self { target: target_of(queue.queue), due: queue.due_at, tried: queue.tried }
+    }
 }
 
 /// Which callbacks to take.

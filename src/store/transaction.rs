@@ -2,15 +2,18 @@
 //! is said over them, once for every backend.
 
 use crate::domain::{
-    Currency, Direction, LedgerAccount, MerchantId, Posting, ShopCode, State, Status, TransactionId, UnixDay,
-    UnixMillis,
+    Currency, Direction, LedgerAccount, MerchantId, Posting, State, Status, TransactionId, UnixDay, UnixMillis,
 };
+use crate::store::callbacks::CallbackRow;
 use crate::store::homes::Home;
 use crate::store::rows::NotOurs;
 use crate::store::rows::entry::{EntryRow, NewEntry};
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{Booking, Occasion};
-use crate::store::{CallbackId, CallbackSubject, Digest, EngineAnswer, EntryId};
+use crate::store::tasks::{NewTask, TaskKind};
+use crate::store::{
+    CallbackId, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Digest, EngineAnswer, EntryId, TryOutcome,
+};
 
 /// One open transaction. What an operation says is locked stays so to the transaction's end, in a database where others write
 /// meanwhile.
@@ -65,14 +68,55 @@ pub(super) trait Rows {
     /// Whether anything was posted with this.
     async fn has_entries(&mut self, occasion: Occasion) -> Result<bool, Self::Error>;
 
-    /// Queues a callback, due at once. An error when its subject has one.
+    /// Inserts a callback and its task, due at once. An error when its subject has one.
     async fn queue_callback(&mut self, callback: NewCallback<'_>) -> Result<(), Self::Error>;
 
-    /// Queues the provider job of an operation.
-    async fn queue_job(&mut self, id: TransactionId, shop: &ShopCode, due: UnixMillis) -> Result<(), Self::Error>;
+    /// Reads a callback and its task; locked.
+    async fn locked_callback(&mut self, subject: CallbackSubject) -> Result<Option<CallbackRow>, Self::Error>;
 
-    /// Ends the provider job of an operation, if it has one.
-    async fn end_job(&mut self, id: TransactionId) -> Result<(), Self::Error>;
+    /// Inserts a try of a callback.
+    async fn insert_try(
+        &mut self,
+        subject: CallbackSubject,
+        number: i64,
+        tried: &CallbackTry,
+    ) -> Result<(), Self::Error>;
+
+    /// Whether a try of a number is there and is this one.
+    async fn is_try(&mut self, subject: CallbackSubject, number: i64, tried: &CallbackTry)
+    -> Result<bool, Self::Error>;
+
+    /// Removes the tries of a callback up to a number.
+    async fn remove_tries(&mut self, subject: CallbackSubject, until: i64) -> Result<(), Self::Error>;
+
+    /// Writes the state of a callback, how many tries there were, and what came of the last one.
+    async fn set_tried(
+        &mut self,
+        subject: CallbackSubject,
+        state: CallbackState,
+        tries: i64,
+        outcome: &TryOutcome,
+    ) -> Result<(), Self::Error>;
+
+    /// Writes how many tries of a callback there were.
+    async fn count_try(&mut self, subject: CallbackSubject, tries: i64) -> Result<(), Self::Error>;
+
+    /// Makes a callback pending, with nothing known of it but its tries; its task is queued beside.
+    async fn set_queued(
+        &mut self,
+        subject: CallbackSubject,
+        target: &CallbackTarget,
+        queued_at: UnixMillis,
+    ) -> Result<(), Self::Error>;
+
+    /// Queues a task, in place of one that there is.
+    async fn put_task(&mut self, task: NewTask<'_>) -> Result<(), Self::Error>;
+
+    /// Ends the lease of a task, if it is there, with another time to be due at.
+    async fn release_task(&mut self, kind: TaskKind, key: i64, due: UnixMillis) -> Result<(), Self::Error>;
+
+    /// Ends a task, if it is there.
+    async fn end_task(&mut self, kind: TaskKind, key: i64) -> Result<(), Self::Error>;
 
     /// Keeps the sealed preparation of an operation, in place of an earlier one.
     async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> Result<(), Self::Error>;
@@ -105,10 +149,7 @@ pub(super) trait Rows {
     /// Removes an entry that is locked.
     async fn remove_entry(&mut self, id: EntryId) -> Result<(), Self::Error>;
 
-    /// Whether a callback waits.
-    async fn has_pending_callback(&mut self, subject: CallbackSubject) -> Result<bool, Self::Error>;
-
-    /// Removes a callback with its tries, if there is one.
+    /// Removes a callback with its tries and its task, if there is one.
     async fn remove_callback(&mut self, subject: CallbackSubject) -> Result<(), Self::Error>;
 
     /// Reads what decides about the result of an operation; locked.

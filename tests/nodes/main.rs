@@ -206,10 +206,10 @@ async fn assert_told(nodes: &Nodes, receiver: &Receiver, orders: &[Order]) {
 async fn assert_nothing_is_left(nodes: &Nodes) {
     eventually("the queues are empty", async || {
         let left = nodes.database.sql(
-            "SELECT (SELECT count(*) FROM callbacks) || ' ' || (SELECT count(*) FROM provider_jobs j \
-             JOIN operations o USING (bucket, transaction_id) WHERE o.direction = 1)",
+            "SELECT count(*) FROM tasks t LEFT JOIN operations o ON o.bucket = t.bucket AND o.transaction_id = t.key \
+             WHERE t.kind = 1 OR o.direction = 1",
         );
-        (left == "0 0").then_some(())
+        (left == "0").then_some(())
     })
     .await;
 }

@@ -8,19 +8,25 @@ use crate::store::{CallbackSubject, CallbackTarget};
 /// A callback, and what stands under the number of what it is about.
 pub(in crate::store) struct Callback {
     pub(in crate::store) state: i64,
-    pub(in crate::store) leased: i64,
-    pub(in crate::store) attempts: i64,
+    /// Its task, whose data are whole.
+    pub(in crate::store) task: Option<AuditedTask>,
     pub(in crate::store) tries: i64,
     pub(in crate::store) merchant: Box<str>,
     pub(in crate::store) target: Box<str>,
     /// Whether something came of its last try.
     pub(in crate::store) last: Result<bool, &'static str>,
-    /// It is pending, and was told as well.
-    pub(in crate::store) twice: bool,
     /// The merchant of the operation or entry.
     pub(in crate::store) about: Option<Box<str>>,
     /// Where that is told.
     pub(in crate::store) url: Option<Box<str>>,
+}
+
+/// The task of a callback.
+pub(in crate::store) struct AuditedTask {
+    pub(in crate::store) leased: i64,
+    pub(in crate::store) attempts: i64,
+    /// Whether its queue is the target, and it was queued when the callback was.
+    pub(in crate::store) fits: bool,
 }
 
 impl Callback {
@@ -69,7 +75,8 @@ impl Findings {
         let Some(merchant) = &callback.about else {
             return self.found.problem(format!("{}: what it is about does not exist", name(key)));
         };
-        let (pending, leased) = (callback.state == PENDING, callback.leased == 1);
+        let (pending, task) = (callback.state == PENDING, callback.task.as_ref());
+        let claimed = |task: &AuditedTask| task.leased == 0 || task.leased == 1 && task.attempts > 0;
         let waits_for_engine = key < 0 && *callback.target == *CallbackTarget::Engine.as_str();
         let origin = callback.origin();
         let kept = callback.tries.clamp(0, kept());
@@ -78,7 +85,9 @@ impl Findings {
             Some(own) => own.count == kept && own.last == callback.tries && own.first == callback.tries - kept + 1,
         };
         let problems = [
-            (callback.twice, "it is pending, and was delivered or given up as well"),
+            (pending && task.is_none(), "it is pending and has no task"),
+            (!pending && task.is_some(), "it was delivered or given up and has a task"),
+            (task.is_some_and(|task| !task.fits), "its task is not in the queue of its target, or of another time"),
             (*merchant != callback.merchant, "its merchant is another one"),
             (origin.is_none(), "nobody is to be told"),
             (
@@ -86,8 +95,8 @@ impl Findings {
                 "its target is not the one of its address",
             ),
             (![PENDING, DELIVERED, FAILED].contains(&callback.state), "its state is none"),
-            (!(callback.leased == 0 || leased && pending && callback.attempts > 0), "nobody can have claimed it"),
-            (callback.attempts < 0, "its attempts are less than none"),
+            (task.is_some_and(|task| !claimed(task)), "nobody can have claimed it"),
+            (task.is_some_and(|task| task.attempts < 0), "its attempts are less than none"),
             (callback.state == DELIVERED && callback.tries == 0, "it was delivered without a try"),
             (callback.state == FAILED && callback.last == Ok(false), "it was given up for no reason"),
             (callback.last.is_err(), "its last outcome is none"),

@@ -6,7 +6,7 @@ use crate::store::homes::Home;
 use crate::store::rows::entry::{EntryRow, IN_DOUBT, NewEntry, OPEN};
 use crate::store::rows::{NotOurs, status_number};
 use crate::store::transaction::Rows;
-use crate::store::{CallbackSubject, EngineAnswer, EntryId, NotKept};
+use crate::store::{CallbackState, CallbackSubject, EngineAnswer, EntryId, NotKept};
 
 /// What an intent met.
 pub(in crate::store) enum Met {
@@ -105,8 +105,11 @@ pub(in crate::store) async fn withdraw<R: Rows>(
 ) -> Result<bool, R::Error> {
     // While it is locked, whoever announces a result waits for it, and finds none.
     let Some(entry) = rows.locked_entry(id).await? else { return Ok(false) };
+    if entry.is_answered() || entry.doubted_at.map(UnixMillis) != since {
+        return Ok(false);
+    }
     let callback = CallbackSubject::Entry(id);
-    if entry.is_answered() || entry.doubted_at.map(UnixMillis) != since || rows.has_pending_callback(callback).await? {
+    if rows.locked_callback(callback).await?.is_some_and(|callback| callback.state == CallbackState::Pending) {
         return Ok(false);
     }
     rows.remove_entry(id).await?;

@@ -163,18 +163,20 @@ CREATE TABLE daily_usage (
   PRIMARY KEY (bucket, day, merchant, shop, direction, customer_account_id)
 );
 
--- What providers have to be asked. Rows leave when the work ends.
-CREATE TABLE provider_jobs (
-  transaction_id bigint NOT NULL,
-  due_at         bigint NOT NULL,
-  attempts       integer NOT NULL,
-  bucket         smallint NOT NULL,
-  leased         boolean NOT NULL,            -- claimed, and due_at is the end of the lease
-  shop           text COLLATE "C" NOT NULL,
-  PRIMARY KEY (bucket, transaction_id)
+-- What has to be done, by when, and who is at it. Rows leave when the work ends.
+CREATE TABLE tasks (
+  key       bigint NOT NULL,                  -- operations.transaction_id, or journal.entry below zero
+  queued_at bigint NOT NULL,                  -- or queued anew
+  due_at    bigint NOT NULL,
+  attempts  integer NOT NULL,                 -- claims since it was queued
+  bucket    smallint NOT NULL,
+  kind      smallint NOT NULL,                -- 0 a provider has to be asked, 1 a merchant has to be told
+  leased    boolean NOT NULL,                 -- claimed, and due_at is the end of the lease
+  queue     text COLLATE "C" NOT NULL,        -- the shop; callbacks.target
+  PRIMARY KEY (bucket, kind, key)
 );
--- Claims ask for a shop's work in all buckets.
-CREATE INDEX provider_jobs_by_due ON provider_jobs (shop, due_at, transaction_id);
+-- Claims ask for a queue's work in all buckets.
+CREATE INDEX tasks_by_due ON tasks (kind, queue, due_at, key);
 
 -- How customers of pending deposits go on.
 CREATE TABLE preparations (
@@ -213,45 +215,23 @@ CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
 CREATE INDEX journal_by_v1 ON journal (bucket, merchant, created_at, entry, direction, shop, currency, status)
   WHERE state = 2;
 
--- The outbox: what merchants must be told, queued with the result. Rows leave for callbacks_told when they are delivered or
--- given up.
+-- What merchants are told, queued with the result, and what became of it. A pending one has a task.
 CREATE TABLE callbacks (
-  key         bigint NOT NULL,                -- operations.transaction_id, or journal.entry below zero
+  key         bigint NOT NULL,                -- as tasks.key
   nonce       bigint NOT NULL,                -- random: with the key, the callback's name
   queued_at   bigint NOT NULL,                -- or last resent
-  due_at      bigint NOT NULL,
-  attempts    integer NOT NULL,               -- claims since it was queued or last resent
   tries       bigint NOT NULL,                -- in all
   bucket      smallint NOT NULL,
-  leased      boolean NOT NULL,               -- claimed, and due_at is the end of the lease
+  state       smallint NOT NULL,              -- 0 pending, 1 delivered, 2 failed
   last_status integer,                        -- of the last try that counted; NULL: none was answered
   merchant    text COLLATE "C" NOT NULL,
   target      text COLLATE "C" NOT NULL,      -- scheme, host and port; 'engine': a remote engine tells the status first
-  last_error  text,                           -- why it was not answered
+  last_error  text,                           -- why it was not answered, or given up without a try
   PRIMARY KEY (bucket, key)
 );
--- Claims ask for a target's queue in all buckets; lists and ages for all of them in order.
-CREATE INDEX callbacks_by_due ON callbacks (target, due_at, key);
-CREATE INDEX callbacks_by_time ON callbacks (queued_at, key);
-
--- Callbacks that were delivered or given up.
-CREATE TABLE callbacks_told (
-  key         bigint NOT NULL,
-  nonce       bigint NOT NULL,
-  queued_at   bigint NOT NULL,
-  due_at      bigint NOT NULL,
-  attempts    integer NOT NULL,
-  tries       bigint NOT NULL,
-  bucket      smallint NOT NULL,
-  state       smallint NOT NULL,              -- 1 delivered, 2 failed
-  last_status integer,
-  merchant    text COLLATE "C" NOT NULL,
-  target      text COLLATE "C" NOT NULL,
-  last_error  text,
-  PRIMARY KEY (bucket, key)
-);
-CREATE INDEX callbacks_told_by_time ON callbacks_told (state, queued_at, key);
-CREATE INDEX callbacks_told_by_merchant ON callbacks_told (bucket, merchant, state, queued_at, key);
+-- Lists and ages ask in all buckets, or of a merchant.
+CREATE INDEX callbacks_by_time ON callbacks (state, queued_at, key);
+CREATE INDEX callbacks_by_merchant ON callbacks (bucket, merchant, state, queued_at, key);
 
 -- A callback's latest tries, by their number.
 CREATE TABLE callback_tries (
@@ -272,6 +252,5 @@ CREATE TABLE forgotten (
 );
 
 -- Queues turn over all the time: what was deleted is to be cleaned away while it is little.
-ALTER TABLE provider_jobs   SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
-ALTER TABLE callbacks       SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+ALTER TABLE tasks           SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
 ALTER TABLE balance_changes SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);

@@ -42,7 +42,7 @@ const BY_INDEXES: &str =
 
 /// Everything that is looked at slice by slice.
 const TOTAL: &str = "SELECT (SELECT count(*) FROM operations) + (SELECT count(*) FROM journal) \
-    + (SELECT count(*) FROM callbacks) + (SELECT count(*) FROM callbacks_told)";
+    + (SELECT count(*) FROM callbacks)";
 
 /// Audits the store as it stands when this begins.
 ///

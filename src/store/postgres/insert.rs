@@ -50,8 +50,9 @@ macro_rules! with_jobs {
     (own, $told:literal) => {
         concat!(
             stored!($told),
-            ", jobs AS (INSERT INTO provider_jobs (transaction_id, due_at, attempts, bucket, leased, shop) \
-             SELECT stored.transaction_id, stored.created_at + delays.delay, 0, stored.bucket, false, stored.shop \
+            ", jobs AS (INSERT INTO tasks (key, queued_at, due_at, attempts, bucket, kind, leased, queue) \
+             SELECT stored.transaction_id, stored.created_at, stored.created_at + delays.delay, 0, stored.bucket, 0, \
+             false, stored.shop \
              FROM unnest($2::bigint[], $3::bigint[]) AS delays (transaction_id, delay) \
              JOIN stored USING (transaction_id) WHERE delays.delay IS NOT NULL)"
         )
@@ -59,8 +60,8 @@ macro_rules! with_jobs {
     (shared, $told:literal) => {
         concat!(
             stored!($told),
-            ", jobs AS (INSERT INTO provider_jobs (transaction_id, due_at, attempts, bucket, leased, shop) \
-             SELECT transaction_id, created_at + $2::bigint, 0, bucket, false, shop FROM stored \
+            ", jobs AS (INSERT INTO tasks (key, queued_at, due_at, attempts, bucket, kind, leased, queue) \
+             SELECT transaction_id, created_at, created_at + $2::bigint, 0, bucket, 0, false, shop FROM stored \
              WHERE $2::bigint IS NOT NULL)"
         )
     };

@@ -23,7 +23,6 @@ mod history;
 mod homes;
 mod hosts;
 mod insert;
-mod jobs;
 mod journal;
 mod ledger;
 mod node;
@@ -34,12 +33,14 @@ mod refusals;
 mod row;
 mod schema;
 mod statuses;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod transaction;
 mod turns;
 mod words;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -67,6 +68,7 @@ use crate::store::homes::Home;
 use crate::store::rows::kept::{self, KeptLists, names_of};
 use crate::store::rows::operation::{NewRow, opened_fields, sealed_payer};
 use crate::store::rows::preparation;
+use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind};
 
 /// A store in a PostgreSQL database.
 pub struct PostgresStore {
@@ -179,14 +181,25 @@ impl PostgresStore {
     }
 
     async fn claim(&self, claim: Claim) -> Result<Vec<ProviderJob>, StoreError> {
+        let claim = TaskClaim {
+            kind: TaskKind::ProviderJob,
+            shares: vec![(claim.shop.as_str().into(), claim.limit)],
+            now: claim.now,
+            lease_until: claim.lease_until,
+        };
         let claimed = self.thread.run(async move |node| {
             node.clock.require_right()?;
-            node.ask(async |client| jobs::claim(client, &claim).await).await
+            let claimed = node.ask(async |client| tasks::claim(client, &claim).await).await?;
+            let keys: Vec<i64> = claimed.iter().map(|task| task.key).collect();
+            let rows = node.ask(async |client| row::by_ids(client, &keys).await).await?;
+            Ok((claimed, rows))
         });
+        let (claimed, mut rows): (Vec<ClaimedTask>, HashMap<i64, StoredRow>) = claimed.await?;
         let mut jobs = Vec::new();
-        for job in claimed.await? {
-            match self.decode(job.row).await {
-                Ok(stored) => jobs.push(ProviderJob { operation: stored.operation, attempts: job.attempts }),
+        for ClaimedTask { key, attempts, .. } in claimed {
+            let Some(row) = rows.remove(&key) else { continue };
+            match self.decode(row).await {
+                Ok(stored) => jobs.push(ProviderJob { operation: stored.operation, attempts }),
                 // Nothing is wrong with it: the leases end by themselves.
                 Err(error @ StoreError::Unavailable(_)) => return Err(error),
                 // One bad row must not stop the queue.
@@ -295,8 +308,10 @@ impl Store for PostgresStore {
 
     fn provider_queues(&self) -> Answer<'_, Vec<ProviderQueue>> {
         Box::pin(async move {
-            let read = self.thread.run(async move |node| node.ask(async |client| jobs::queues(client).await).await);
-            Ok(read.await?.into_iter().map(|(shop, due)| ProviderQueue { shop, due }).collect())
+            let read = self.thread.run(async move |node| {
+                node.ask(async |client| tasks::queues(client, TaskKind::ProviderJob).await).await
+            });
+            read.await?.into_iter().map(ProviderQueue::of).collect()
         })
     }
 
@@ -305,13 +320,15 @@ impl Store for PostgresStore {
     }
 
     fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> Answer<'_, ()> {
-        Box::pin(
-            self.thread.run(async move |node| node.ask(async |client| jobs::postpone(client, id, due).await).await),
-        )
+        Box::pin(self.thread.run(async move |node| {
+            node.ask(async |client| tasks::release(client, TaskKind::ProviderJob, id.to_stored(), due).await).await
+        }))
     }
 
     fn end_provider_job(&self, id: TransactionId) -> Answer<'_, ()> {
-        Box::pin(self.thread.run(async move |node| node.ask(async |client| jobs::end(client, id).await).await))
+        Box::pin(self.thread.run(async move |node| {
+            node.ask(async |client| tasks::end(client, TaskKind::ProviderJob, id.to_stored()).await).await
+        }))
     }
 
     fn reserve<'a>(

@@ -1,18 +1,10 @@
-//! The outbox in the tables `callbacks`, which holds what is pending and stays small, `callbacks_told` and
-//! `callback_tries` (contract section 10). A callback is in one of the first two, queued in the commit of the result;
-//! it moves between them in one statement, and whoever changes it by name holds its row first ([`standing`]).
-//!
-//! A lease ends by itself. Whoever had it, on this node or another one, may come back late, when the callback was
-//! claimed or resent by somebody else: what it says is kept, but only that the receiver has it still counts (see
-//! [`tries`]).
+//! The outbox in the tables `callbacks`, `callback_tries` and `tasks` (contract section 10): one row a callback, queued in the
+//! commit of the result. What happens to them is said by [`callbacks`].
 
-mod entries;
 pub(super) mod forgetting;
 mod list;
-mod queue;
-mod standing;
+pub(super) mod rows;
 mod subject;
-mod tries;
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -20,62 +12,67 @@ use std::collections::HashMap;
 use deadpool_postgres::Transaction;
 use tokio::sync::Notify;
 
-use super::PostgresStore;
 use super::fault::Fault;
+use super::transaction::PgRows;
+use super::{PostgresStore, tasks};
 use crate::domain::{Direction, MerchantId, State, UnixMillis};
+use crate::store::callbacks;
+use crate::store::rows::callback::target_of;
+use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind};
 use crate::store::{
     Addressee, Answer, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackPlace,
     CallbackQuery, CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Digest, EntryId, Expiry,
     News, Outbox, OutboxSize, Relayed, Resent, StoreError,
 };
-use queue::Due;
 use subject::Subject;
 
-pub(super) use entries::{forget, is_pending};
-pub(super) use queue::queue_callback;
-pub(super) use subject::origin_of;
+pub(super) use subject::bucket_in_key;
 
 /// How long a callback is left alone that cannot be read.
 const PUT_OFF_MILLIS: i64 = 60_000;
 
 impl PostgresStore {
     async fn claim_due(&self, claim: CallbackClaim) -> Result<Vec<CallbackJob>, StoreError> {
-        let (now, lease_until) = (claim.now, claim.lease_until);
+        let CallbackClaim { shares, now, lease_until } = claim;
+        let shares = shares.into_iter().map(|(target, share)| (target.as_str().into(), share)).collect();
+        let claim = TaskClaim { kind: TaskKind::Callback, shares, now, lease_until };
         let claimed = self.thread.run(async move |node| {
             node.clock.require_right()?;
-            let claimed = node.ask(async |client| queue::claim(client, &claim).await).await?;
+            let claimed = node.ask(async |client| tasks::claim(client, &claim).await).await?;
             let subjects = node.ask(async |client| subject::of_all(client, &claimed).await).await?;
             Ok((claimed, subjects))
         });
-        let (claimed, mut subjects): (_, HashMap<i64, Subject>) = claimed.await?;
+        let (claimed, mut subjects): (Vec<ClaimedTask>, HashMap<i64, (i64, Subject)>) = claimed.await?;
         let (mut jobs, mut unreadable) = (Vec::with_capacity(claimed.len()), Vec::new());
-        for due in claimed {
-            let (name, subject) = ((due.bucket, due.key), subjects.remove(&due.key));
-            match self.job(due, subject).await {
+        for task in claimed {
+            let (key, subject) = (task.key, subjects.remove(&task.key));
+            match self.job(task, subject).await {
                 Ok(job) => jobs.push(job),
                 // Nothing is wrong with it: the leases end by themselves.
                 Err(error @ StoreError::Unavailable(_)) => return Err(error),
                 Err(error) => {
                     // One bad row must not stop the queue.
                     tracing::error!(%error, "a callback cannot be read and is left for later");
-                    unreadable.push(name);
+                    unreadable.push(key);
                 }
             }
         }
         if !unreadable.is_empty() {
             let later = UnixMillis(now.0.saturating_add(PUT_OFF_MILLIS));
             let put_off = self.thread.run(async move |node| {
-                node.ask(async |client| queue::put_off(client, &unreadable, lease_until, later).await).await
+                let kind = TaskKind::Callback;
+                node.ask(async |client| tasks::put_off(client, kind, &unreadable, lease_until, later).await).await
             });
             put_off.await?;
         }
         Ok(jobs)
     }
 
-    async fn job(&self, due: Due, subject: Option<Subject>) -> Result<CallbackJob, StoreError> {
-        let missing = || StoreError::Corrupt(format!("callback {}: what it is about is missing", due.key));
-        let id = CallbackId::new(CallbackSubject::from_key(due.key).ok_or_else(missing)?, due.nonce.cast_unsigned());
-        let news = match subject.ok_or_else(missing)? {
+    async fn job(&self, task: ClaimedTask, subject: Option<(i64, Subject)>) -> Result<CallbackJob, StoreError> {
+        let missing = || StoreError::Corrupt(format!("callback {}: what it is about is missing", task.key));
+        let (nonce, about) = subject.ok_or_else(missing)?;
+        let id = CallbackId::new(CallbackSubject::from_key(task.key).ok_or_else(missing)?, nonce.cast_unsigned());
+        let news = match about {
             Subject::Operation(row) => {
                 let stored = self.decode(*row).await?;
                 if stored.operation.state == State::Pending {
@@ -85,7 +82,8 @@ impl PostgresStore {
             }
             Subject::Entry(row) => News::Entry(Box::new(row.decode(&self.vault)?)),
         };
-        Ok(CallbackJob { id, target: due.target, attempts: due.attempts, queued_at: due.queued_at, news })
+        let ClaimedTask { queue, queued_at, attempts, .. } = task;
+        Ok(CallbackJob { id, target: target_of(queue.into()), attempts, queued_at, news })
     }
 
     /// Runs a change, and tells the worker if it queued something, or may have before it had to be run again.
@@ -107,15 +105,6 @@ impl PostgresStore {
             self.queued.notify_one();
         }
         Ok(done)
-    }
-
-    async fn make_ready(&self, id: CallbackId, now: UnixMillis) -> Result<(), StoreError> {
-        let CallbackSubject::Entry(entry) = id.subject() else { return Ok(()) };
-        let ready = async move |transaction: &Transaction<'_>| match entries::address(transaction, entry).await? {
-            Some(url) => queue::ready(transaction, id, &origin_of(&url)?, now).await,
-            None => Ok(false),
-        };
-        self.queueing(ready, |ready| *ready).await.map(drop)
     }
 
     async fn list(&self, query: CallbackQuery) -> Result<Vec<CallbackRecord>, StoreError> {
@@ -152,7 +141,8 @@ impl PostgresStore {
         let places = self.thread.run(async move |node| list::places(&node, &query, &scope).await).await?;
         // Others may have taken some of them since: whether there are more is told by what was found.
         let next = places.last().copied().filter(|_| places.len() == limit);
-        let resend = async move |transaction: &Transaction<'_>| tries::resend_failed(transaction, &places, now).await;
+        let keys: Vec<i64> = places.iter().map(|place| place.key).collect();
+        let resend = async move |transaction: &Transaction<'_>| rows::queue_failed(transaction, &keys, now).await;
         let count = self.queueing(resend, |count| *count > 0).await?;
         Ok((count, next))
     }
@@ -164,7 +154,12 @@ impl Outbox for PostgresStore {
     }
 
     fn callback_queues(&self) -> Answer<'_, Vec<CallbackQueue>> {
-        Box::pin(self.thread.run(async move |node| node.ask(async |client| queue::queues(client).await).await))
+        Box::pin(async move {
+            let read = self
+                .thread
+                .run(async move |node| node.ask(async |client| tasks::queues(client, TaskKind::Callback).await).await);
+            Ok(read.await?.into_iter().map(CallbackQueue::of).collect())
+        })
     }
 
     fn claim_callbacks(&self, claim: CallbackClaim) -> Answer<'_, Vec<CallbackJob>> {
@@ -173,32 +168,37 @@ impl Outbox for PostgresStore {
 
     fn callback_tried(&self, lease: CallbackLease, tried: CallbackTry, next: CallbackNext) -> Answer<'_, ()> {
         Box::pin(self.thread.run(async move |node| {
-            node.transact(async |transaction| tries::record(transaction, lease, &tried, next).await).await
+            node.transact(async |transaction| callbacks::record(&mut PgRows(transaction), lease, &tried, next).await)
+                .await
         }))
     }
 
     fn postpone_callback(&self, lease: CallbackLease, due: UnixMillis) -> Answer<'_, ()> {
-        Box::pin(
-            self.thread.run(async move |node| node.ask(async |client| queue::postpone(client, lease, due).await).await),
-        )
+        Box::pin(self.thread.run(async move |node| {
+            node.transact(async |transaction| callbacks::postpone(&mut PgRows(transaction), lease, due).await).await
+        }))
     }
 
     fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, ()> {
-        Box::pin(self.make_ready(id, now))
+        let ready =
+            async move |transaction: &Transaction<'_>| callbacks::ready(&mut PgRows(transaction), id, now).await;
+        Box::pin(async move { self.queueing(ready, |ready| *ready).await.map(drop) })
     }
 
     fn drop_callback(&self, lease: CallbackLease) -> Answer<'_, ()> {
-        Box::pin(
-            self.thread.run(async move |node| {
-                node.transact(async |transaction| queue::remove(transaction, lease).await).await
-            }),
-        )
+        Box::pin(self.thread.run(async move |node| {
+            node.transact(async |transaction| callbacks::remove(&mut PgRows(transaction), lease).await).await
+        }))
     }
 
     fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize> {
         Box::pin(self.thread.run(async move |node| {
             node.clock.require_right()?;
-            node.ask(async |client| queue::expire(client, &expiry).await).await
+            node.transact(async |transaction| {
+                let late = rows::late(transaction, &expiry).await?;
+                rows::give_up(transaction, &late, expiry.reason).await.map(|()| late.len())
+            })
+            .await
         }))
     }
 
@@ -220,7 +220,9 @@ impl Outbox for PostgresStore {
 
     fn relayed(&self, entry: EntryId, at: UnixMillis) -> Answer<'_, Relayed> {
         let nonce = self.random.number();
-        let relay = async move |transaction: &Transaction<'_>| entries::relay(transaction, entry, nonce, at).await;
+        let relay = async move |transaction: &Transaction<'_>| {
+            callbacks::relay(&mut PgRows(transaction), entry, nonce, at).await
+        };
         Box::pin(self.queueing(relay, |relayed| *relayed == Relayed::Queued))
     }
 
@@ -233,7 +235,8 @@ impl Outbox for PostgresStore {
     }
 
     fn resend_callback(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, Resent> {
-        let resend = async move |transaction: &Transaction<'_>| tries::resend(transaction, id, now).await;
+        let resend =
+            async move |transaction: &Transaction<'_>| callbacks::resend(&mut PgRows(transaction), id, now).await;
         Box::pin(self.queueing(resend, |resent| *resent == Resent::Queued))
     }
 

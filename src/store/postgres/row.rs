@@ -1,5 +1,8 @@
 //! Operations as rows of PostgreSQL: see [`rows`](crate::store::rows) for what they mean.
 
+use std::collections::HashMap;
+
+use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
@@ -25,6 +28,23 @@ pub(super) use operation;
 
 /// One operation of a bucket and an id.
 pub(super) const BY_ID: &str = operation!("FROM operations o WHERE o.bucket = $1 AND o.transaction_id = $2");
+
+/// Operations of buckets and ids.
+pub(super) const BY_IDS: &str = operation!(
+    "FROM unnest($1::smallint[], $2::bigint[]) AS given (bucket, key) \
+     JOIN operations o ON o.bucket = given.bucket AND o.transaction_id = given.key"
+);
+
+/// Reads operations, as far as they are there and readable, by their ids.
+pub(super) async fn by_ids(client: &impl GenericClient, ids: &[i64]) -> Result<HashMap<i64, StoredRow>, Fault> {
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let buckets: Vec<i16> = ids.iter().map(|id| bucket_in_number(*id)).collect();
+    let statement = client.prepare_cached(BY_IDS).await?;
+    let rows = client.query(&statement, &[&buckets, &ids]).await?;
+    Ok(rows.iter().filter_map(|row| read(row).ok()).map(|row| (row.id, row)).collect())
+}
 
 /// The number of columns that [`read`] takes.
 pub(super) const COLUMNS: usize = 26;

@@ -7,19 +7,23 @@ use tokio_postgres::Row;
 use super::fault::Fault;
 use super::journal::entry_row;
 use super::ledger::{self, fold};
+use super::outbox::rows;
 use super::row::{bucket_in, bucket_in_number, bucket_of, get, key, narrow, small};
-use super::{homes, insert, jobs, outbox, preparations};
+use super::{homes, insert, preparations, tasks};
 use crate::domain::{
-    Bucket, Currency, LedgerAccount, MerchantId, Posting, RedirectUrl, ShopCode, State, TransactionId, UnixDay,
-    UnixMillis,
+    Bucket, Currency, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay, UnixMillis,
 };
+use crate::store::callbacks::CallbackRow;
 use crate::store::homes::Home;
 use crate::store::rows::entry::{EntryRow, NewEntry};
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{Booking, Occasion};
 use crate::store::rows::{NotOurs, direction_number, direction_of, finished_at, status_number, status_of};
+use crate::store::tasks::{NewTask, TaskKind};
 use crate::store::transaction::{Customer, NewCallback, OperationState, Rows, Usage};
-use crate::store::{CallbackSubject, Digest, EngineAnswer, EntryId};
+use crate::store::{
+    CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Digest, EngineAnswer, EntryId, TryOutcome,
+};
 
 /// Days of usage that are kept before the newest: creations arrive a little late, and other nodes' clocks differ.
 const KEPT_DAYS: i32 = 2;
@@ -160,15 +164,58 @@ impl Rows for PgRows<'_> {
     }
 
     async fn queue_callback(&mut self, callback: NewCallback<'_>) -> Result<(), Fault> {
-        outbox::queue_callback(self.0, &callback).await
+        rows::queue(self.0, &callback).await
     }
 
-    async fn queue_job(&mut self, id: TransactionId, shop: &ShopCode, due: UnixMillis) -> Result<(), Fault> {
-        jobs::queue(self.0, id, shop, due).await
+    async fn locked_callback(&mut self, subject: CallbackSubject) -> Result<Option<CallbackRow>, Fault> {
+        rows::locked(self.0, subject).await
     }
 
-    async fn end_job(&mut self, id: TransactionId) -> Result<(), Fault> {
-        jobs::end(self.0, id).await
+    async fn insert_try(&mut self, subject: CallbackSubject, number: i64, tried: &CallbackTry) -> Result<(), Fault> {
+        rows::insert_try(self.0, subject, number, tried).await
+    }
+
+    async fn is_try(&mut self, subject: CallbackSubject, number: i64, tried: &CallbackTry) -> Result<bool, Fault> {
+        rows::is_try(self.0, subject, number, tried).await
+    }
+
+    async fn remove_tries(&mut self, subject: CallbackSubject, until: i64) -> Result<(), Fault> {
+        rows::remove_tries(self.0, subject, until).await
+    }
+
+    async fn set_tried(
+        &mut self,
+        subject: CallbackSubject,
+        state: CallbackState,
+        tries: i64,
+        outcome: &TryOutcome,
+    ) -> Result<(), Fault> {
+        rows::set_tried(self.0, subject, state, tries, outcome).await
+    }
+
+    async fn count_try(&mut self, subject: CallbackSubject, tries: i64) -> Result<(), Fault> {
+        rows::count_try(self.0, subject, tries).await
+    }
+
+    async fn set_queued(
+        &mut self,
+        subject: CallbackSubject,
+        target: &CallbackTarget,
+        queued_at: UnixMillis,
+    ) -> Result<(), Fault> {
+        rows::set_queued(self.0, subject, target, queued_at).await
+    }
+
+    async fn put_task(&mut self, task: NewTask<'_>) -> Result<(), Fault> {
+        tasks::put(self.0, &task).await
+    }
+
+    async fn release_task(&mut self, kind: TaskKind, key: i64, due: UnixMillis) -> Result<(), Fault> {
+        tasks::release(self.0, kind, key, due).await
+    }
+
+    async fn end_task(&mut self, kind: TaskKind, key: i64) -> Result<(), Fault> {
+        tasks::end(self.0, kind, key).await
     }
 
     async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> Result<(), Fault> {
@@ -241,12 +288,8 @@ impl Rows for PgRows<'_> {
         Ok(())
     }
 
-    async fn has_pending_callback(&mut self, subject: CallbackSubject) -> Result<bool, Fault> {
-        outbox::is_pending(self.0, subject).await
-    }
-
     async fn remove_callback(&mut self, subject: CallbackSubject) -> Result<(), Fault> {
-        outbox::forget(self.0, subject).await
+        rows::remove(self.0, subject).await
     }
 
     async fn unfinished(&mut self, id: TransactionId) -> Result<Option<OperationState>, Fault> {

@@ -1,5 +1,6 @@
 //! Callbacks: their numbers and texts in columns.
 
+use super::{NotOurs, OrNot};
 use crate::domain::CallbackUrl;
 use crate::store::{CallbackRecord, CallbackState, CallbackTarget, TryOutcome, V1Told};
 
@@ -39,6 +40,14 @@ pub(in crate::store) const fn address<'a>(
         Some(V1Told::Relayed(url)) => url.as_ref(),
         Some(V1Told::Directly) | None => Some(callback_url),
     }
+}
+
+/// The target of an address that the store holds.
+///
+/// # Errors
+/// It is no address.
+pub(in crate::store) fn origin_of(url: &str) -> Result<String, NotOurs> {
+    Ok(CallbackUrl::new_allowing_http(url).or_not("callback_url")?.origin())
 }
 
 /// How many tries of a callback are kept.

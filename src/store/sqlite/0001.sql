@@ -103,15 +103,18 @@ CREATE TABLE daily_usage (
   PRIMARY KEY (day, merchant, shop, direction, customer_account_id)
 ) STRICT, WITHOUT ROWID;
 
--- What providers have to be asked. Rows leave when the work ends.
-CREATE TABLE provider_jobs (
-  transaction_id INTEGER PRIMARY KEY REFERENCES operations,
-  shop           TEXT NOT NULL,
-  due_at         INTEGER NOT NULL,
-  attempts       INTEGER NOT NULL,
-  leased         INTEGER NOT NULL             -- 1: claimed, and due_at is the end of the lease
-) STRICT;
-CREATE INDEX provider_jobs_by_due ON provider_jobs (shop, due_at);
+-- What has to be done, by when, and who is at it. Rows leave when the work ends.
+CREATE TABLE tasks (
+  kind      INTEGER NOT NULL,                 -- 0 a provider has to be asked, 1 a merchant has to be told
+  key       INTEGER NOT NULL,                 -- operations.transaction_id, or journal.entry below zero
+  queue     TEXT NOT NULL,                    -- the shop; callbacks.target
+  queued_at INTEGER NOT NULL,                 -- or queued anew
+  due_at    INTEGER NOT NULL,
+  leased    INTEGER NOT NULL,                 -- 1: claimed, and due_at is the end of the lease
+  attempts  INTEGER NOT NULL,                 -- claims since it was queued
+  PRIMARY KEY (kind, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX tasks_by_due ON tasks (kind, queue, due_at, key);
 
 -- How customers of pending deposits go on.
 CREATE TABLE preparations (
@@ -145,24 +148,18 @@ CREATE UNIQUE INDEX journal_by_transaction ON journal (transaction_id);
 CREATE INDEX journal_open ON journal (entry) WHERE state = 0;
 CREATE INDEX journal_by_v1 ON journal (merchant, created_at, entry, direction, shop, currency, status) WHERE state = 2;
 
--- The outbox: what merchants must be told, queued with the result, and what became of it.
+-- What merchants are told, queued with the result, and what became of it. A pending one has a task.
 CREATE TABLE callbacks (
-  key         INTEGER PRIMARY KEY,            -- operations.transaction_id, or journal.entry below zero
+  key         INTEGER PRIMARY KEY,            -- as tasks.key
   nonce       INTEGER NOT NULL,               -- random: with the key, the callback's name
   merchant    TEXT NOT NULL,
   target      TEXT NOT NULL,                  -- scheme, host and port; 'engine': a remote engine tells the status first
   state       INTEGER NOT NULL,               -- 0 pending, 1 delivered, 2 failed
   queued_at   INTEGER NOT NULL,               -- or last resent
-  due_at      INTEGER NOT NULL,
-  leased      INTEGER NOT NULL,               -- 1: claimed, and due_at is the end of the lease
-  attempts    INTEGER NOT NULL,               -- claims since it was queued or last resent
   tries       INTEGER NOT NULL,               -- in all
   last_status INTEGER,                        -- of the last try that counted; NULL: none was answered
   last_error  TEXT                            -- why it was not answered, or given up without a try
 ) STRICT;
-
--- The queues of the targets.
-CREATE INDEX callbacks_by_due ON callbacks (target, due_at, key, attempts, queued_at, leased) WHERE state = 0;
 
 -- The list: with the key, so that it is in the list's order, and all that is asked of rows that are left out.
 CREATE INDEX callbacks_by_time ON callbacks (state, queued_at, key, merchant);

@@ -20,7 +20,6 @@ mod create;
 #[cfg(test)]
 mod faults;
 mod homes;
-mod jobs;
 mod journal;
 mod kept;
 mod ledger;
@@ -34,6 +33,7 @@ mod reports;
 mod row;
 mod schema;
 mod statuses;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -57,6 +57,7 @@ use writer::Writer;
 
 use super::complete::{self, Completion};
 use super::homes::Home;
+use super::tasks::{ClaimedTask, TaskClaim, TaskKind};
 use super::vault::Vault;
 use super::{
     Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, Fields, Kept, ProviderJob, ProviderQueue,
@@ -65,7 +66,7 @@ use super::{
 use crate::clock::Random;
 use crate::domain::{
     Amount, Balance, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
-    Record, ShopCode, Shown, TransactionId, UnixMillis,
+    Record, Shown, TransactionId, UnixMillis,
 };
 
 /// A store in one SQLite file.
@@ -143,9 +144,22 @@ impl SqliteStore {
     }
 
     async fn claim(&self, claim: Claim) -> Result<Vec<ProviderJob>, StoreError> {
-        let claimed = self.writer.submit(move |connection| jobs::claim(connection, &claim)).await?;
-        let jobs = claimed.into_iter().filter_map(|job| match self.decode(job.row) {
-            Ok(stored) => Some(ProviderJob { operation: stored.operation, attempts: job.attempts }),
+        let claim = TaskClaim {
+            kind: TaskKind::ProviderJob,
+            shares: vec![(claim.shop.as_str().into(), claim.limit)],
+            now: claim.now,
+            lease_until: claim.lease_until,
+        };
+        let claimed = self.writer.submit(move |connection| {
+            let claimed = tasks::claim(connection, &claim)?.into_iter();
+            let with_operation = |task: ClaimedTask| {
+                let row = TransactionId::from_stored(task.key).map(|id| StoredRow::by_id(connection, id));
+                Ok(row.transpose()?.flatten().map(|row| (row, task.attempts)))
+            };
+            claimed.filter_map(|task| with_operation(task).transpose()).collect::<rusqlite::Result<Vec<_>>>()
+        });
+        let jobs = claimed.await?.into_iter().filter_map(|(row, attempts)| match self.decode(row) {
+            Ok(stored) => Some(ProviderJob { operation: stored.operation, attempts }),
             Err(error) => {
                 // One bad row must not stop the queue.
                 tracing::error!(%error, "a provider job cannot be read and is left for later");
@@ -250,11 +264,11 @@ impl Store for SqliteStore {
 
     fn provider_queues(&self) -> Answer<'_, Vec<ProviderQueue>> {
         Box::pin(async move {
-            let queue = |(shop, due): (String, UnixMillis)| match ShopCode::new(&shop) {
-                Ok(shop) => Ok(ProviderQueue { shop, due }),
-                Err(_) => Err(StoreError::Corrupt("a provider job names no shop".to_owned())),
-            };
-            self.readers.read(jobs::queues)?.into_iter().map(queue).collect()
+            self.readers
+                .read(|connection| tasks::queues(connection, TaskKind::ProviderJob))?
+                .into_iter()
+                .map(ProviderQueue::of)
+                .collect()
         })
     }
 
@@ -263,7 +277,10 @@ impl Store for SqliteStore {
     }
 
     fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> Answer<'_, ()> {
-        Box::pin(self.writer.submit(move |connection| jobs::postpone(connection, id, due)))
+        Box::pin(
+            self.writer
+                .submit(move |connection| tasks::release(connection, TaskKind::ProviderJob, id.to_stored(), due)),
+        )
     }
 
     fn reserve<'a>(
@@ -315,7 +332,7 @@ impl Store for SqliteStore {
     }
 
     fn end_provider_job(&self, id: TransactionId) -> Answer<'_, ()> {
-        Box::pin(self.writer.submit(move |connection| jobs::end(connection, id)))
+        Box::pin(self.writer.submit(move |connection| tasks::end(connection, TaskKind::ProviderJob, id.to_stored())))
     }
 
     fn history(&self, query: HistoryQuery) -> Answer<'_, Page<Operation>> {

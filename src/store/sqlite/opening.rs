@@ -15,7 +15,7 @@ use super::kept::KeptLists;
 use super::lists::{LONGEST, Lists};
 use super::readers::Readers;
 use super::writer::Writer;
-use super::{SqliteStore, jobs, moved, outbox, schema};
+use super::{SqliteStore, moved, schema, tasks};
 use crate::clock::Random;
 use crate::rules::StoreKeys;
 use crate::store::secret_file::{directory_of, private_directory};
@@ -54,7 +54,7 @@ pub(super) fn open_source(
     write_ahead(&connection, path)?;
     let prepared = schema::prepare(&mut connection, path, keys, Arc::clone(&random))?;
     tell_if_new(&prepared, path);
-    jobs::release(&connection).and_then(|()| outbox::release(&connection)).map_err(OpenError::sqlite(path))?;
+    tasks::release_all(&connection).map_err(OpenError::sqlite(path))?;
     let log = connection::checkpoint(&connection, Checkpoint::Truncate).map_err(OpenError::sqlite(path))?;
     if log.busy {
         tracing::warn!(path = %path.display(), "another process reads the store; its log is moved later");

@@ -1,47 +1,46 @@
-//! The outbox in the tables `callbacks` and `callback_tries`: one row a callback, queued in the commit of the result
+//! The outbox in the tables `callbacks`, `callback_tries` and `tasks`: one row a callback, queued in the commit of the result
 //! (contract section 10). Every change is a command of the writer; what is sent is read after the commit of its lease.
 //!
-//! A lease ends by itself. Whoever had it may come back late, when the callback was claimed or resent by somebody else:
-//! what it says is kept, but only that the receiver has it still counts (see [`tries`]).
+//! What happens to them is said by [`callbacks`].
 
 pub(in crate::store::sqlite) mod forgetting;
 mod list;
-mod queue;
-mod standing;
+pub(in crate::store::sqlite) mod rows;
 mod subject;
-mod tries;
 
 use rusqlite::Connection;
 use tokio::sync::Notify;
 
-use super::SqliteStore;
+use super::transaction::{SqliteRows, at_once};
+use super::{SqliteStore, tasks};
 use crate::domain::{Direction, MerchantId, State, UnixMillis};
+use crate::store::callbacks;
+use crate::store::rows::callback::target_of;
+use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind};
 use crate::store::{
     Addressee, Answer, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackPlace,
     CallbackQuery, CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Digest, EntryId, Expiry,
     News, Outbox, OutboxSize, Relayed, Resent, StoreError,
 };
-use queue::Due;
 use subject::Subject;
-
-pub(super) use queue::release;
-pub(super) use subject::origin_of;
 
 /// How long a callback is left alone that cannot be read.
 const PUT_OFF_MILLIS: i64 = 60_000;
 
 impl SqliteStore {
     async fn claim_due(&self, claim: CallbackClaim) -> Result<Vec<CallbackJob>, StoreError> {
-        let now = claim.now;
-        let claimed = self.writer.submit(move |connection| queue::claim(connection, &claim)).await?;
+        let CallbackClaim { shares, now, lease_until } = claim;
+        let shares = shares.into_iter().map(|(target, share)| (target.as_str().into(), share)).collect();
+        let claim = TaskClaim { kind: TaskKind::Callback, shares, now, lease_until };
+        let claimed = self.writer.submit(move |connection| tasks::claim(connection, &claim)).await?;
         if claimed.is_empty() {
             return Ok(Vec::new());
         }
         let found = self.readers.read_aside(move |connection| subject::of_all(connection, claimed)).await?;
         let (mut jobs, mut unreadable) = (Vec::with_capacity(found.len()), Vec::new());
-        for (due, subject) in found {
-            let key = due.key;
-            match self.job(due, subject) {
+        for (task, subject) in found {
+            let key = task.key;
+            match self.job(task, subject) {
                 Ok(job) => jobs.push(job),
                 Err(error) => {
                     // One bad row must not stop the queue.
@@ -52,16 +51,19 @@ impl SqliteStore {
         }
         if !unreadable.is_empty() {
             let later = UnixMillis(now.0.saturating_add(PUT_OFF_MILLIS));
-            let put_off = move |connection: &Connection| queue::put_off(connection, &unreadable, later);
+            let put_off = move |connection: &Connection| {
+                tasks::put_off(connection, TaskKind::Callback, &unreadable, lease_until, later)
+            };
             self.writer.submit(put_off).await?;
         }
         Ok(jobs)
     }
 
-    fn job(&self, due: Due, subject: Option<Subject>) -> Result<CallbackJob, StoreError> {
-        let missing = || StoreError::Corrupt(format!("callback {}: what it is about is missing", due.key));
-        let id = CallbackId::new(CallbackSubject::from_key(due.key).ok_or_else(missing)?, due.nonce.cast_unsigned());
-        let news = match subject.ok_or_else(missing)? {
+    fn job(&self, task: ClaimedTask, subject: Option<(i64, Subject)>) -> Result<CallbackJob, StoreError> {
+        let missing = || StoreError::Corrupt(format!("callback {}: what it is about is missing", task.key));
+        let (nonce, about) = subject.ok_or_else(missing)?;
+        let id = CallbackId::new(CallbackSubject::from_key(task.key).ok_or_else(missing)?, nonce.cast_unsigned());
+        let news = match about {
             Subject::Operation(row) => {
                 let stored = self.decode(*row)?;
                 if stored.operation.state == State::Pending {
@@ -71,11 +73,12 @@ impl SqliteStore {
             }
             Subject::Entry(row) => News::Entry(Box::new(row.decode(&self.vault)?)),
         };
-        Ok(CallbackJob { id, target: due.target, attempts: due.attempts, queued_at: due.queued_at, news })
+        let ClaimedTask { queue, queued_at, attempts, .. } = task;
+        Ok(CallbackJob { id, target: target_of(queue.into()), attempts, queued_at, news })
     }
 
     /// Runs a change, and tells the worker if it queued something.
-    pub(super) async fn queueing<T: Send + 'static>(
+    async fn queueing<T: Send + 'static>(
         &self,
         change: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
         queued: impl FnOnce(&T) -> bool,
@@ -85,16 +88,6 @@ impl SqliteStore {
             self.queued.notify_one();
         }
         Ok(done)
-    }
-
-    async fn make_ready(&self, id: CallbackId, now: UnixMillis) -> Result<(), StoreError> {
-        let CallbackSubject::Entry(entry) = id.subject() else { return Ok(()) };
-        // The address of an entry never changes: it may be read before the commit.
-        let Some(url) = self.readers.read(|connection| subject::address_of_entry(connection, entry))? else {
-            return Ok(());
-        };
-        let origin = origin_of(&url).map_err(|error| super::connection::store_error(&error))?;
-        self.queueing(move |connection| queue::ready(connection, id, &origin, now), |ready| *ready).await.map(drop)
     }
 
     async fn list(&self, query: CallbackQuery) -> Result<Vec<CallbackRecord>, StoreError> {
@@ -131,7 +124,8 @@ impl SqliteStore {
         let places = self.lists.read(&self.readers, read).await?;
         // Others may have taken some of them since: whether there are more is told by what was found.
         let next = places.last().copied().filter(|_| places.len() == limit);
-        let resend = move |connection: &Connection| tries::resend_failed(connection, &places, now);
+        let keys: Vec<i64> = places.iter().map(|place| place.key).collect();
+        let resend = move |connection: &Connection| rows::queue_failed(connection, &keys, now);
         let count = self.queueing(resend, |count| *count > 0).await?;
         Ok((count, next))
     }
@@ -143,7 +137,10 @@ impl Outbox for SqliteStore {
     }
 
     fn callback_queues(&self) -> Answer<'_, Vec<CallbackQueue>> {
-        Box::pin(self.readers.read_aside(queue::queues))
+        Box::pin(async move {
+            let queues = self.readers.read_aside(|connection| tasks::queues(connection, TaskKind::Callback)).await?;
+            Ok(queues.into_iter().map(CallbackQueue::of).collect())
+        })
     }
 
     fn claim_callbacks(&self, claim: CallbackClaim) -> Answer<'_, Vec<CallbackJob>> {
@@ -151,23 +148,32 @@ impl Outbox for SqliteStore {
     }
 
     fn callback_tried(&self, lease: CallbackLease, tried: CallbackTry, next: CallbackNext) -> Answer<'_, ()> {
-        Box::pin(self.writer.submit(move |connection| tries::record(connection, lease, &tried, next)))
+        Box::pin(
+            self.writer
+                .submit(move |connection| at_once(callbacks::record(&mut SqliteRows(connection), lease, &tried, next))),
+        )
     }
 
     fn postpone_callback(&self, lease: CallbackLease, due: UnixMillis) -> Answer<'_, ()> {
-        Box::pin(self.writer.submit(move |connection| queue::postpone(connection, lease, due)))
+        Box::pin(
+            self.writer.submit(move |connection| at_once(callbacks::postpone(&mut SqliteRows(connection), lease, due))),
+        )
     }
 
     fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, ()> {
-        Box::pin(self.make_ready(id, now))
+        let ready = move |connection: &Connection| at_once(callbacks::ready(&mut SqliteRows(connection), id, now));
+        Box::pin(async move { self.queueing(ready, |ready| *ready).await.map(drop) })
     }
 
     fn drop_callback(&self, lease: CallbackLease) -> Answer<'_, ()> {
-        Box::pin(self.writer.submit(move |connection| queue::remove(connection, lease)))
+        Box::pin(self.writer.submit(move |connection| at_once(callbacks::remove(&mut SqliteRows(connection), lease))))
     }
 
     fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize> {
-        Box::pin(self.writer.submit(move |connection| queue::expire(connection, &expiry)))
+        Box::pin(self.writer.submit(move |connection| {
+            let late = rows::late(connection, &expiry)?;
+            rows::give_up(connection, &late, expiry.reason).map(|()| late.len())
+        }))
     }
 
     fn forget_callbacks(&self, until: UnixMillis, limit: usize) -> Answer<'_, usize> {
@@ -186,7 +192,8 @@ impl Outbox for SqliteStore {
 
     fn relayed(&self, entry: EntryId, at: UnixMillis) -> Answer<'_, Relayed> {
         let nonce = self.random.number();
-        let relay = move |connection: &Connection| queue::relay(connection, entry, nonce, at);
+        let relay =
+            move |connection: &Connection| at_once(callbacks::relay(&mut SqliteRows(connection), entry, nonce, at));
         Box::pin(self.queueing(relay, |relayed| *relayed == Relayed::Queued))
     }
 
@@ -204,7 +211,7 @@ impl Outbox for SqliteStore {
     }
 
     fn resend_callback(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, Resent> {
-        let resend = move |connection: &Connection| tries::resend(connection, id, now);
+        let resend = move |connection: &Connection| at_once(callbacks::resend(&mut SqliteRows(connection), id, now));
         Box::pin(self.queueing(resend, |resent| *resent == Resent::Queued))
     }
 
@@ -221,5 +228,6 @@ impl Outbox for SqliteStore {
 #[cfg(test)]
 pub(super) mod plans {
     pub(in crate::store::sqlite) use super::list::{BEFORE_ITS_TIME, OF_ITS_TIME, OF_ORDER, SIZE};
-    pub(in crate::store::sqlite) use super::queue::{DUE, EXPIRED, NEXT_QUEUE};
+    pub(in crate::store::sqlite) use super::rows::LATE;
+    pub(in crate::store::sqlite) use crate::store::sqlite::tasks::{DUE, NEXT_QUEUE};
 }

@@ -428,7 +428,7 @@ async fn a_command_at_fault_does_not_stop_its_batch() {
             let refused = bad
                 .writer
                 .submit(move |connection| {
-                    connection.execute("INSERT INTO provider_jobs VALUES (9, 'x', 0, 0, 0)", [])?;
+                    connection.execute("INSERT INTO preparations VALUES (9, x'00')", [])?;
                     connection.execute("INSERT INTO probe VALUES (2, 0)", [])
                 })
                 .await;

@@ -6,21 +6,26 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use rusqlite::{Connection, OptionalExtension, Row, named_params};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::journal::{self, EntryRow, NewEntry};
+use super::outbox::rows;
 use super::row::{direction_number, direction_of, finished_at, status_number};
-use super::{homes, jobs, ledger, preparations};
+use super::{homes, ledger, preparations, tasks};
 use crate::domain::{
-    Currency, LedgerAccount, MerchantId, Posting, RedirectUrl, ShopCode, State, TransactionId, UnixDay, UnixMillis,
+    Currency, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay, UnixMillis,
 };
+use crate::store::callbacks::CallbackRow;
 use crate::store::homes::Home;
 use crate::store::rows::entry::ANSWERED;
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{Booking, Occasion};
 use crate::store::rows::{NotOurs, status_of};
+use crate::store::tasks::{NewTask, TaskKind};
 use crate::store::transaction::{Customer, NewCallback, OperationState, Rows, Usage};
-use crate::store::{CallbackSubject, Digest, EngineAnswer, EntryId};
+use crate::store::{
+    CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Digest, EngineAnswer, EntryId, TryOutcome,
+};
 
 /// Days of usage that are kept before the newest: creations arrive a little late.
 const KEPT_DAYS: i32 = 2;
@@ -173,15 +178,59 @@ impl Rows for SqliteRows<'_> {
     }
 
     async fn queue_callback(&mut self, callback: NewCallback<'_>) -> rusqlite::Result<()> {
-        queue_callback(self.0, &callback)
+        rows::queue(self.0, &callback)
     }
 
-    async fn queue_job(&mut self, id: TransactionId, shop: &ShopCode, due: UnixMillis) -> rusqlite::Result<()> {
-        jobs::queue(self.0, id, shop, due)
+    async fn locked_callback(&mut self, subject: CallbackSubject) -> rusqlite::Result<Option<CallbackRow>> {
+        rows::of(self.0, subject)
     }
 
-    async fn end_job(&mut self, id: TransactionId) -> rusqlite::Result<()> {
-        jobs::end(self.0, id)
+    async fn insert_try(&mut self, subject: CallbackSubject, number: i64, tried: &CallbackTry) -> rusqlite::Result<()> {
+        rows::insert_try(self.0, subject, number, tried)
+    }
+
+    /// A commit of the one process is never in doubt while it serves.
+    async fn is_try(&mut self, _: CallbackSubject, _: i64, _: &CallbackTry) -> rusqlite::Result<bool> {
+        Ok(false)
+    }
+
+    async fn remove_tries(&mut self, subject: CallbackSubject, until: i64) -> rusqlite::Result<()> {
+        rows::remove_tries(self.0, subject, until)
+    }
+
+    async fn set_tried(
+        &mut self,
+        subject: CallbackSubject,
+        state: CallbackState,
+        tries: i64,
+        outcome: &TryOutcome,
+    ) -> rusqlite::Result<()> {
+        rows::set_tried(self.0, subject, state, tries, outcome)
+    }
+
+    async fn count_try(&mut self, subject: CallbackSubject, tries: i64) -> rusqlite::Result<()> {
+        rows::count_try(self.0, subject, tries)
+    }
+
+    async fn set_queued(
+        &mut self,
+        subject: CallbackSubject,
+        target: &CallbackTarget,
+        queued_at: UnixMillis,
+    ) -> rusqlite::Result<()> {
+        rows::set_queued(self.0, subject, target, queued_at)
+    }
+
+    async fn put_task(&mut self, task: NewTask<'_>) -> rusqlite::Result<()> {
+        tasks::put(self.0, &task)
+    }
+
+    async fn release_task(&mut self, kind: TaskKind, key: i64, due: UnixMillis) -> rusqlite::Result<()> {
+        tasks::release(self.0, kind, key, due)
+    }
+
+    async fn end_task(&mut self, kind: TaskKind, key: i64) -> rusqlite::Result<()> {
+        tasks::end(self.0, kind, key)
     }
 
     async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> rusqlite::Result<()> {
@@ -242,15 +291,8 @@ impl Rows for SqliteRows<'_> {
         self.0.prepare_cached("DELETE FROM journal WHERE entry = ?1")?.execute([id.0]).map(drop)
     }
 
-    async fn has_pending_callback(&mut self, subject: CallbackSubject) -> rusqlite::Result<bool> {
-        self.0
-            .prepare_cached("SELECT EXISTS (SELECT 1 FROM callbacks WHERE key = ?1 AND state = 0)")?
-            .query_row([subject.key()], |row| row.get(0))
-    }
-
     async fn remove_callback(&mut self, subject: CallbackSubject) -> rusqlite::Result<()> {
-        self.0.prepare_cached("DELETE FROM callback_tries WHERE key = ?1")?.execute([subject.key()])?;
-        self.0.prepare_cached("DELETE FROM callbacks WHERE key = ?1")?.execute([subject.key()]).map(drop)
+        rows::remove(self.0, subject)
     }
 
     async fn unfinished(&mut self, id: TransactionId) -> rusqlite::Result<Option<OperationState>> {
@@ -300,21 +342,4 @@ fn read_state(row: &Row<'_>) -> rusqlite::Result<OperationState> {
         counted_day: row.get::<_, Option<i32>>(8)?.map(UnixDay),
         callback_url: row.get(9)?,
     })
-}
-
-/// Queues a callback, due at once. It fails when its subject has one.
-pub(super) fn queue_callback(connection: &Connection, callback: &NewCallback<'_>) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached(
-            "INSERT INTO callbacks (key, nonce, merchant, target, state, queued_at, due_at, leased, attempts, tries) \
-             VALUES (:key, :nonce, :merchant, :target, 0, :at, :at, 0, 0, 0)",
-        )?
-        .execute(named_params! {
-            ":key": callback.id.subject().key(),
-            ":nonce": callback.id.nonce().cast_signed(),
-            ":merchant": callback.merchant,
-            ":target": callback.target,
-            ":at": callback.at.0,
-        })
-        .map(drop)
 }

@@ -3,26 +3,22 @@
 use tokio_postgres::Row;
 
 use super::Auditor;
-use crate::store::audit::{Callback, FIRST, Findings, Found, LAST, Place, Tries};
+use crate::store::audit::{AuditedTask, Callback, FIRST, Findings, Found, LAST, Place, Tries};
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::row::{get, small};
 use crate::store::rows::callback::outcome_of;
 
-/// Callbacks after a place, wherever they are, each with what stands under the number of what it is about. The least number
-/// of all has no opposite.
-pub(in crate::store::postgres) const SLICE: &str = "WITH slice AS MATERIALIZED (SELECT * FROM (\
-    (SELECT bucket, key, 0::smallint AS state, leased, attempts, tries, merchant, target, last_status, last_error \
-    FROM callbacks WHERE (bucket, key) > ($1, $2) ORDER BY bucket, key LIMIT 500) UNION ALL \
-    (SELECT bucket, key, CASE state WHEN 0 THEN -1::smallint ELSE state END, false, attempts, tries, merchant, target, \
-    last_status, last_error FROM callbacks_told WHERE (bucket, key) > ($1, $2) ORDER BY bucket, key LIMIT 500)) AS both_of \
-    ORDER BY bucket, key, state LIMIT 500) \
-    SELECT c.bucket, c.key, c.state, c.leased, c.attempts, c.tries, c.merchant, c.target, c.last_status, c.last_error, \
-    c.state = 0 AND EXISTS (SELECT FROM callbacks_told t WHERE t.bucket = c.bucket AND t.key = c.key), \
-    coalesce(o.merchant, j.merchant), \
+/// Callbacks after a place, each with what stands under the number of what it is about. The least number of all has no
+/// opposite.
+pub(in crate::store::postgres) const SLICE: &str = "WITH slice AS MATERIALIZED (SELECT * FROM callbacks \
+    WHERE (bucket, key) > ($1, $2) ORDER BY bucket, key LIMIT 500) \
+    SELECT c.bucket, c.key, c.state, t.leased, t.attempts, c.tries, c.merchant, c.target, c.last_status, c.last_error, \
+    t.queue = c.target AND t.queued_at = c.queued_at, coalesce(o.merchant, j.merchant), \
     CASE WHEN o.relayed = false THEN o.callback_url ELSE coalesce(o.v1_callback_url, j.v1_callback_url) END \
-    FROM slice c LEFT JOIN operations o ON o.bucket = c.bucket AND o.transaction_id = c.key \
+    FROM slice c LEFT JOIN tasks t ON t.bucket = c.bucket AND t.kind = 1 AND t.key = c.key \
+    LEFT JOIN operations o ON o.bucket = c.bucket AND o.transaction_id = c.key \
     LEFT JOIN journal j ON j.bucket = c.bucket AND j.entry = -nullif(c.key, '-9223372036854775808'::bigint) \
-    ORDER BY c.bucket, c.key, c.state";
+    ORDER BY c.bucket, c.key";
 
 fn place_of(row: &Row) -> Result<Place, Fault> {
     Ok((get(row, 0)?, get(row, 1)?))
@@ -33,13 +29,18 @@ fn read(row: &Row) -> Result<Found<Callback>, Fault> {
         let last_status = get::<Option<i32>>(row, 8)?.map(i64::from);
         Ok::<_, Fault>(Callback {
             state: small(row, 2)?,
-            leased: get::<bool>(row, 3)?.into(),
-            attempts: get::<i32>(row, 4)?.into(),
+            task: match get::<Option<bool>>(row, 3)? {
+                Some(leased) => Some(AuditedTask {
+                    leased: leased.into(),
+                    attempts: get::<i32>(row, 4)?.into(),
+                    fits: get(row, 10)?,
+                }),
+                None => None,
+            },
             tries: get(row, 5)?,
             merchant: get(row, 6)?,
             target: get(row, 7)?,
             last: outcome_of(last_status, get(row, 9)?).map(|last| last.is_some()),
-            twice: get(row, 10)?,
             about: get(row, 11)?,
             url: get(row, 12)?,
         })

@@ -15,9 +15,8 @@ pub(in crate::store::postgres) const SLICE: &str = concat!(
     operation!(
         ", o.bucket, o.fields, \
          o.kept IS NOT NULL AND NOT EXISTS (SELECT FROM kept_names k WHERE k.id = o.kept), \
-         EXISTS (SELECT FROM callbacks c WHERE c.bucket = o.bucket AND c.key = o.transaction_id) \
-         OR EXISTS (SELECT FROM callbacks_told c WHERE c.bucket = o.bucket AND c.key = o.transaction_id), \
-         EXISTS (SELECT FROM provider_jobs j WHERE j.bucket = o.bucket AND j.transaction_id = o.transaction_id), \
+         EXISTS (SELECT FROM callbacks c WHERE c.bucket = o.bucket AND c.key = o.transaction_id), \
+         EXISTS (SELECT FROM tasks t WHERE t.bucket = o.bucket AND t.kind = 0 AND t.key = o.transaction_id), \
          (SELECT p.sealed FROM preparations p WHERE p.bucket = o.bucket AND p.transaction_id = o.transaction_id), \
          o.counted_day IS NOT NULL, \
          coalesce(o.finished_at <= (SELECT until FROM forgotten), false) \
@@ -77,8 +76,7 @@ macro_rules! orphans {
     };
 }
 
-const ORPHANS: [(&str, &str); 2] =
-    [("provider_jobs", orphans!("provider_jobs")), ("preparations", orphans!("preparations"))];
+const ORPHANS: [(&str, &str); 1] = [("preparations", orphans!("preparations"))];
 
 /// No job and no preparation stands without its operation.
 pub(super) async fn references(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), Fault> {
@@ -87,24 +85,38 @@ pub(super) async fn references(snapshot: &Transaction<'_>, findings: &mut Findin
         let ids = rows.iter().map(|row| get(row, 0)).collect::<Result<Vec<i64>, Fault>>()?;
         findings.orphans(table, ids, i64::unsigned_abs(rows.first().map_or(Ok(0), |row| get(row, 1))?));
     }
-    for (home, statement) in HOMELESS {
+    for (what, of, statement) in HOMELESS {
         for row in snapshot.query(statement, &[]).await? {
-            findings.found.problem(format!("{home} {}: is a home but does not exist", get::<i64>(&row, 0)?));
+            findings.found.problem(format!("{what} {}: {of} but does not exist", get::<i64>(&row, 0)?));
         }
     }
     Ok(())
 }
 
-/// Homes of what does not exist.
-const HOMELESS: [(&str, &str); 2] = [
+/// Homes and tasks of what does not exist.
+const HOMELESS: [(&str, &str, &str); 4] = [
     (
         "operation",
+        "is a home",
         "SELECT ref FROM homes h WHERE home = 0 AND NOT EXISTS (SELECT FROM operations o \
          WHERE o.bucket = h.bucket AND o.transaction_id = h.ref) LIMIT 100",
     ),
     (
         "journal entry",
+        "is a home",
         "SELECT ref FROM homes h WHERE home = 1 AND NOT EXISTS (SELECT FROM journal j \
          WHERE j.bucket = h.bucket AND j.entry = h.ref) LIMIT 100",
+    ),
+    (
+        "operation",
+        "has a provider job",
+        "SELECT key FROM tasks t WHERE kind = 0 AND NOT EXISTS (SELECT FROM operations o \
+         WHERE o.bucket = t.bucket AND o.transaction_id = t.key) LIMIT 100",
+    ),
+    (
+        "callback",
+        "has a task",
+        "SELECT key FROM tasks t WHERE kind <> 0 AND NOT EXISTS (SELECT FROM callbacks c \
+         WHERE c.bucket = t.bucket AND c.key = t.key AND t.kind = 1) LIMIT 100",
     ),
 ];

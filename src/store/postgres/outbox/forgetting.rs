@@ -20,9 +20,9 @@ pub(super) async fn forget(client: &impl GenericClient, until: UnixMillis, limit
 }
 
 /// What somebody resends at this moment is left to them.
-pub(in crate::store::postgres) const FORGET: &str = "WITH old AS MATERIALIZED (SELECT bucket, key FROM callbacks_told \
+pub(in crate::store::postgres) const FORGET: &str = "WITH old AS MATERIALIZED (SELECT bucket, key FROM callbacks \
     WHERE state = $1 AND queued_at <= $2 ORDER BY queued_at, key LIMIT $3 FOR UPDATE SKIP LOCKED), \
-    gone AS (DELETE FROM callbacks_told AS c USING old WHERE c.bucket = old.bucket AND c.key = old.key \
+    gone AS (DELETE FROM callbacks AS c USING old WHERE c.bucket = old.bucket AND c.key = old.key \
     RETURNING c.bucket, c.key), \
     tries AS (DELETE FROM callback_tries AS t USING gone WHERE t.bucket = gone.bucket AND t.key = gone.key), \
     noted AS (INSERT INTO forgotten SELECT 1, $2 WHERE EXISTS (SELECT FROM gone) \

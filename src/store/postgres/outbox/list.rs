@@ -3,12 +3,13 @@
 //! Each state is read along an index in which it is in this order, no further than the slice goes, and the states are
 //! merged by the database. Rows are read of those alone that are shown.
 
+use std::time::Duration;
+
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::types::{FromSql, ToSql};
 use tokio_postgres::{IsolationLevel, Row};
 
 use super::subject::bucket_in_key;
-use super::tries;
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::node::Node;
@@ -16,8 +17,8 @@ use crate::store::postgres::row::{bucket_of, get, key, narrow};
 use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
 use crate::store::rows::{NotOurs, OrNot, direction_of};
 use crate::store::{
-    CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Digest,
-    OutboxSize, StoreError,
+    CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackSubject, CallbackTry, Digest, OutboxSize,
+    StoreError,
 };
 
 /// Among which callbacks a query looks.
@@ -127,26 +128,23 @@ async fn keys_of(transaction: &Transaction<'_>, bucket: i16, orders: &[Digest; 2
 }
 
 /// The places of a query's states, each read as far as the slice goes. Parameters: 1 and 2 the place where they end, 3
-/// when they begin, 4 how many, 5 whether pending ones are asked for, 6 which of the others, 7 and 8 the condition's.
+/// when they begin, 4 how many, 5 the states, 6 and 7 the condition's.
 macro_rules! places {
     ($condition:literal) => {
         concat!(
-            "SELECT queued_at, key FROM ((SELECT queued_at, key FROM callbacks \
-             WHERE $5 AND (queued_at, key) < ($1, $2) AND queued_at >= $3",
-            $condition,
-            " ORDER BY queued_at DESC, key DESC LIMIT $4) UNION ALL \
-             (SELECT told.queued_at, told.key FROM unnest($6::smallint[]) AS wanted (state) CROSS JOIN LATERAL \
-             (SELECT queued_at, key FROM callbacks_told \
+            "SELECT place.queued_at, place.key FROM unnest($5::smallint[]) AS wanted (state) CROSS JOIN LATERAL \
+             (SELECT queued_at, key FROM callbacks \
              WHERE state = wanted.state AND (queued_at, key) < ($1, $2) AND queued_at >= $3",
             $condition,
-            " ORDER BY queued_at DESC, key DESC LIMIT $4) AS told)) AS place ORDER BY queued_at DESC, key DESC LIMIT $4"
+            " ORDER BY queued_at DESC, key DESC LIMIT $4) AS place \
+             ORDER BY place.queued_at DESC, place.key DESC LIMIT $4"
         )
     };
 }
 
 pub(super) const ALL: &str = places!("");
-pub(super) const OF_MERCHANT: &str = places!(" AND bucket = $7 AND merchant = $8");
-pub(super) const OF_ORDERS: &str = places!(" AND bucket = $7 AND key = ANY($8)");
+pub(super) const OF_MERCHANT: &str = places!(" AND bucket = $6 AND merchant = $7");
+pub(super) const OF_ORDERS: &str = places!(" AND bucket = $6 AND key = ANY($7)");
 
 async fn slice(
     transaction: &Transaction<'_>,
@@ -156,13 +154,8 @@ async fn slice(
 ) -> Result<Vec<CallbackPlace>, Fault> {
     let (end, begin) = (end_of(query), query.since.map_or(i64::MIN, |since| since.0));
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
-    let pending = query.states.contains(&CallbackState::Pending);
-    let told: Vec<i16> = [CallbackState::Delivered, CallbackState::Failed]
-        .into_iter()
-        .filter(|state| query.states.contains(state))
-        .map(|state| narrow(state_number(state)))
-        .collect();
-    let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&end.queued_at.0, &end.key, &begin, &limit, &pending, &told];
+    let states: Vec<i16> = query.states.iter().map(|state| narrow(state_number(*state))).collect();
+    let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&end.queued_at.0, &end.key, &begin, &limit, &states];
     parameters.extend(condition);
     let statement = transaction.prepare_cached(sql).await?;
     let rows = transaction.query(&statement, &parameters).await?;
@@ -194,14 +187,12 @@ async fn records_at(
 
 /// What records are made of, and what they are about; the order is [`understood`]'s. The limits say that there is one
 /// of each.
-pub(super) const RECORDS: &str = "SELECT c.key, c.nonce, c.merchant, c.target, c.state, c.queued_at, c.due_at, \
-     c.leased, c.tries, c.last_status, c.last_error, about.direction, about.order_id, about.url, about.relayed, \
-     about.transaction_id \
-     FROM unnest($1::smallint[], $2::bigint[]) WITH ORDINALITY AS place (bucket, key, number) CROSS JOIN LATERAL (\
-     SELECT key, nonce, merchant, target, 0::smallint AS state, queued_at, due_at, leased, tries, last_status, \
-     last_error FROM callbacks WHERE bucket = place.bucket AND key = place.key UNION ALL \
-     SELECT key, nonce, merchant, target, state, queued_at, due_at, false, tries, last_status, last_error \
-     FROM callbacks_told WHERE bucket = place.bucket AND key = place.key LIMIT 1) AS c CROSS JOIN LATERAL (\
+pub(super) const RECORDS: &str = "SELECT c.key, c.nonce, c.merchant, c.target, c.state, c.queued_at, \
+     coalesce(t.due_at, c.queued_at), coalesce(t.leased, false), c.tries, c.last_status, c.last_error, \
+     about.direction, about.order_id, about.url, about.relayed, about.transaction_id \
+     FROM unnest($1::smallint[], $2::bigint[]) WITH ORDINALITY AS place (bucket, key, number) \
+     JOIN callbacks c ON c.bucket = place.bucket AND c.key = place.key \
+     LEFT JOIN tasks t ON t.bucket = place.bucket AND t.kind = 1 AND t.key = place.key CROSS JOIN LATERAL (\
      SELECT direction, order_id, CASE WHEN relayed THEN v1_callback_url ELSE callback_url END AS url, relayed, \
      transaction_id::text FROM operations WHERE bucket = place.bucket AND transaction_id = place.key UNION ALL \
      SELECT direction, order_id, v1_callback_url, true, transaction_id \
@@ -246,14 +237,40 @@ pub(super) async fn one(node: &Node, id: CallbackId) -> Result<Option<(CallbackR
         let found = transaction.query_opt(&statement, &[&vec![bucket_in_key(key)], &vec![key]]).await?;
         let record = found.as_ref().map(understood).transpose().map_err(|NotOurs(column)| not_ours(column))?;
         let Some(record) = record.filter(|record| record.id == id) else { return Ok(None) };
-        Ok(Some((record, tries::of(transaction, id).await?.map_err(not_ours)?)))
+        Ok(Some((record, tries_of(transaction, id).await?.map_err(not_ours)?)))
     })
     .await
 }
 
+/// A callback's tries, oldest first; the error is the column that holds what was never written there.
+async fn tries_of(transaction: &Transaction<'_>, id: CallbackId) -> Result<Result<Vec<CallbackTry>, Column>, Fault> {
+    let key = id.subject().key();
+    let statement = transaction
+        .prepare_cached(
+            "SELECT began_at, duration_us, status, error FROM callback_tries WHERE bucket = $1 AND key = $2 \
+             ORDER BY number",
+        )
+        .await?;
+    let rows = transaction.query(&statement, &[&bucket_in_key(key), &key]).await?;
+    rows.iter().map(read_try).collect()
+}
+
+fn read_try(row: &Row) -> Result<Result<CallbackTry, Column>, Fault> {
+    let (at, duration_us): (_, i64) = (get(row, 0)?, get(row, 1)?);
+    let (status, error): (Option<i32>, _) = (get(row, 2)?, get(row, 3)?);
+    let understood = || {
+        Ok(CallbackTry {
+            at: UnixMillis(at),
+            duration: Duration::from_micros(u64::try_from(duration_us).map_err(|_| "duration_us")?),
+            outcome: outcome_of(status.map(i64::from), error)?.ok_or("status")?,
+        })
+    };
+    Ok(understood())
+}
+
 /// How many callbacks wait and since when, and how many were given up.
-pub(super) const SIZE: &str = "SELECT count(*), min(queued_at), \
-     (SELECT count(*) FROM callbacks_told WHERE state = 2) FROM callbacks";
+pub(super) const SIZE: &str = "SELECT count(*), min(queued_at), (SELECT count(*) FROM callbacks WHERE state = 2) \
+     FROM callbacks WHERE state = 0";
 
 /// Counts what waits and what was given up.
 pub(super) async fn size(client: &impl GenericClient) -> Result<OutboxSize, Fault> {

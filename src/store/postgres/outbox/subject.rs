@@ -5,26 +5,18 @@ use std::collections::HashMap;
 use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 
-use super::queue::Due;
-use crate::domain::{CallbackUrl, MerchantId, OrderId};
+use crate::domain::{MerchantId, OrderId};
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::journal::entry_row::{self, entry};
 use crate::store::postgres::row::{self, StoredRow, bucket_in_number, bucket_of, get, key, operation, small};
 use crate::store::rows::entry::EntryRow;
 use crate::store::rows::{NotOurs, OrNot, direction_of};
+use crate::store::tasks::ClaimedTask;
 use crate::store::{Addressee, Digest, EntryId, StoreError};
 
 /// The bucket of what a callback is about, in the number of that: a `transaction_id`, or an entry's number below zero.
 pub(in crate::store::postgres) const fn bucket_in_key(key: i64) -> i16 {
     bucket_in_number(if key < 0 { key.wrapping_neg() } else { key })
-}
-
-/// The target of an address that the store holds.
-///
-/// # Errors
-/// It is no address.
-pub(in crate::store::postgres) fn origin_of(url: &str) -> Result<String, Fault> {
-    Ok(CallbackUrl::new_allowing_http(url).or_not("callback_url")?.origin())
 }
 
 /// What a callback is about, still sealed.
@@ -33,38 +25,43 @@ pub(super) enum Subject {
     Entry(Box<EntryRow>),
 }
 
-/// Reads what claimed callbacks are about, as far as it is there and readable: by their keys.
-pub(super) async fn of_all(client: &impl GenericClient, claimed: &[Due]) -> Result<HashMap<i64, Subject>, Fault> {
+/// Reads the random numbers of claimed callbacks and what they are about, as far as it is there and readable: by their keys.
+pub(super) async fn of_all(
+    client: &impl GenericClient,
+    claimed: &[ClaimedTask],
+) -> Result<HashMap<i64, (i64, Subject)>, Fault> {
     let mut found = HashMap::with_capacity(claimed.len());
-    let (entries, operations): (Vec<&Due>, Vec<&Due>) = claimed.iter().partition(|due| due.key < 0);
-    for row in read(client, OPERATIONS, &operations).await? {
-        if let Ok(row) = row::read(&row) {
-            found.insert(row.id, Subject::Operation(Box::new(row)));
+    let (entries, operations): (Vec<i64>, Vec<i64>) = claimed.iter().map(|task| task.key).partition(|key| *key < 0);
+    for found_row in read(client, OPERATIONS, &operations).await? {
+        if let (Ok(row), Ok(nonce)) = (row::read(&found_row), get(&found_row, row::COLUMNS)) {
+            found.insert(row.id, (nonce, Subject::Operation(Box::new(row))));
         }
     }
-    for row in read(client, ENTRIES, &entries).await? {
-        if let Ok(row) = entry_row::read(&row) {
-            found.insert(-row.id, Subject::Entry(Box::new(row)));
+    for found_row in read(client, ENTRIES, &entries).await? {
+        if let (Ok(row), Ok(nonce)) = (entry_row::read(&found_row), get(&found_row, entry_row::COLUMNS)) {
+            found.insert(-row.id, (nonce, Subject::Entry(Box::new(row))));
         }
     }
     Ok(found)
 }
 
 pub(super) const OPERATIONS: &str = operation!(
-    "FROM unnest($1::smallint[], $2::bigint[]) AS given (bucket, key) \
-     JOIN operations o ON o.bucket = given.bucket AND o.transaction_id = given.key"
+    ", c.nonce FROM unnest($1::smallint[], $2::bigint[]) AS given (bucket, key) \
+     JOIN operations o ON o.bucket = given.bucket AND o.transaction_id = given.key \
+     JOIN callbacks c ON c.bucket = given.bucket AND c.key = given.key"
 );
 
 pub(super) const ENTRIES: &str = entry!(
-    "FROM unnest($1::smallint[], $2::bigint[]) AS given (bucket, key) \
-     JOIN journal j ON j.bucket = given.bucket AND j.entry = -given.key"
+    ", c.nonce FROM unnest($1::smallint[], $2::bigint[]) AS given (bucket, key) \
+     JOIN journal j ON j.bucket = given.bucket AND j.entry = -given.key \
+     JOIN callbacks c ON c.bucket = given.bucket AND c.key = given.key"
 );
 
-async fn read(client: &impl GenericClient, sql: &str, claimed: &[&Due]) -> Result<Vec<Row>, Fault> {
-    if claimed.is_empty() {
+async fn read(client: &impl GenericClient, sql: &str, keys: &[i64]) -> Result<Vec<Row>, Fault> {
+    if keys.is_empty() {
         return Ok(Vec::new());
     }
-    let (buckets, keys): (Vec<i16>, Vec<i64>) = claimed.iter().map(|due| (due.bucket, due.key)).unzip();
+    let buckets: Vec<i16> = keys.iter().map(|key| bucket_in_key(*key)).collect();
     let statement = client.prepare_cached(sql).await?;
     Ok(client.query(&statement, &[&buckets, &keys]).await?)
 }

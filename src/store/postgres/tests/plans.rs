@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::store::postgres::ledger::fold;
-use crate::store::postgres::{history, homes, jobs, journal, row, statuses};
+use crate::store::postgres::{history, homes, journal, row, statuses, tasks};
 
 /// As many rows as make the planner care, of merchants in several buckets.
 fn fill(place: &Place) {
@@ -13,22 +13,26 @@ fn fill(place: &Place) {
          SELECT n, n, 1050, n % 7, n % 2, n % 3, 0, true, false, '', 'EUR', \
          'merchant-' || n % 7, n, 'key', 'shop-' || n % 5, '', '' FROM generate_series(1, 20000) AS n; \
          INSERT INTO homes SELECT transaction_id, bucket, 0, decode(md5(transaction_id::text), 'hex') FROM operations; \
-         INSERT INTO provider_jobs SELECT transaction_id, created_at, 0, bucket, false, shop FROM operations; \
-         ANALYZE operations, homes, provider_jobs",
+         INSERT INTO tasks SELECT transaction_id, created_at, created_at, 0, bucket, 0, false, shop FROM operations; \
+         ANALYZE operations, homes, tasks",
     );
 }
 
 /// The plan that serves whatever the parameters are, in a session as the store has it.
 fn plan(place: &Place, statement: &str) -> String {
     let count = (1..20).take_while(|number| statement.contains(&format!("${number}"))).count();
-    let ones = vec![if statement.contains("unnest") { "'{1}'" } else { "'1'" }; count].join(", ");
+    let is_array = |number| {
+        ["text", "smallint", "bigint", "bytea"].iter().any(|of| statement.contains(&format!("${number}::{of}[]")))
+    };
+    let ones: Vec<_> = (1..=count).map(|number| if is_array(number) { "'{1}'" } else { "'1'" }).collect();
+    let ones = ones.join(", ");
     let arguments = if count == 0 { String::new() } else { format!("({ones})") };
     let explained = place.0.sql(&format!(
         "SET enable_seqscan = off; SET random_page_cost = 1.1; SET plan_cache_mode = force_generic_plan; \
          PREPARE asked AS {statement}; EXPLAIN (COSTS OFF) EXECUTE asked{arguments}; DEALLOCATE asked"
     ));
     assert!(!explained.contains("Seq Scan on operations"), "{statement}\n{explained}");
-    assert!(!explained.contains("Seq Scan on provider_jobs"), "{statement}\n{explained}");
+    assert!(!explained.contains("Seq Scan on tasks"), "{statement}\n{explained}");
     explained
 }
 
@@ -68,11 +72,11 @@ fn a_page_of_a_list_is_read_along_one_index_alone() {
 fn queues_go_by_what_is_due() {
     let Some(place) = Place::new() else { return };
     fill(&place);
-    let claim = plan(&place, jobs::CLAIM);
-    assert!(claim.contains("Index Cond: ((shop = $1) AND (due_at <= $2))"), "{claim}");
-    assert!(claim.contains("LockRows") && !claim.contains("Sort Key: provider_jobs.due_at"), "{claim}");
-    let queues = plan(&place, jobs::QUEUES);
-    assert!(queues.contains("Index Cond: (shop > queue_1.shop)"), "{queues}");
+    let claim = plan(&place, tasks::CLAIM);
+    assert!(claim.contains("Index Cond: ((kind = $6) AND (queue = share.queue) AND (due_at <= $3))"), "{claim}");
+    assert!(claim.contains("LockRows") && !claim.contains("Sort Key: tasks.due_at"), "{claim}");
+    let queues = plan(&place, tasks::QUEUES);
+    assert!(queues.contains("Index Cond: ((kind = $1) AND (queue > next_queue_1.queue))"), "{queues}");
 }
 
 #[test]

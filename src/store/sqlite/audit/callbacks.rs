@@ -3,25 +3,27 @@
 use rusqlite::{Connection, Row};
 
 use super::rows;
-use crate::store::audit::{Callback, Findings, Tries};
+use crate::store::audit::{AuditedTask, Callback, Findings, Tries};
 use crate::store::rows::callback::outcome_of;
 
-const SLICE: &str = "SELECT c.key, c.state, c.leased, c.attempts, c.tries, c.merchant, c.target, c.last_status, \
+const SLICE: &str = "SELECT c.key, c.state, t.leased, t.attempts, c.tries, c.merchant, c.target, c.last_status, \
     c.last_error, coalesce(o.merchant, j.merchant), \
-    CASE o.relayed WHEN 0 THEN o.callback_url ELSE coalesce(o.v1_callback_url, j.v1_callback_url) END \
-    FROM callbacks c LEFT JOIN operations o ON o.transaction_id = c.key LEFT JOIN journal j ON j.entry = -c.key \
+    CASE o.relayed WHEN 0 THEN o.callback_url ELSE coalesce(o.v1_callback_url, j.v1_callback_url) END, \
+    t.queue = c.target AND t.queued_at = c.queued_at \
+    FROM callbacks c LEFT JOIN tasks t ON t.kind = 1 AND t.key = c.key LEFT JOIN operations o ON o.transaction_id = c.key LEFT JOIN journal j ON j.entry = -c.key \
     WHERE c.key > ?1 ORDER BY c.key LIMIT ?2";
 
 fn callback(row: &Row<'_>) -> rusqlite::Result<Callback> {
     Ok(Callback {
         state: row.get(1)?,
-        leased: row.get(2)?,
-        attempts: row.get(3)?,
+        task: match row.get(2)? {
+            Some(leased) => Some(AuditedTask { leased, attempts: row.get(3)?, fits: row.get(11)? }),
+            None => None,
+        },
         tries: row.get(4)?,
         merchant: row.get(5)?,
         target: row.get(6)?,
         last: outcome_of(row.get(7)?, row.get(8)?).map(|last| last.is_some()),
-        twice: false,
         about: row.get(9)?,
         url: row.get(10)?,
     })

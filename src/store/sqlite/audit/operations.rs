@@ -10,7 +10,7 @@ use crate::store::sqlite::row::StoredRow;
 const AROUND: &str = "SELECT transaction_id, fields, \
     kept IS NOT NULL AND NOT EXISTS (SELECT 1 FROM kept_names WHERE id = kept), \
     EXISTS (SELECT 1 FROM callbacks c WHERE c.key = o.transaction_id), \
-    EXISTS (SELECT 1 FROM provider_jobs j WHERE j.transaction_id = o.transaction_id), \
+    EXISTS (SELECT 1 FROM tasks t WHERE t.kind = 0 AND t.key = o.transaction_id), \
     (SELECT sealed FROM preparations p WHERE p.transaction_id = o.transaction_id), \
     counted_day IS NOT NULL, coalesce(finished_at <= (SELECT until FROM forgotten), 0) \
     FROM operations o WHERE transaction_id > ?1 ORDER BY transaction_id LIMIT ?2";
@@ -41,11 +41,11 @@ pub(super) fn slice(connection: &Connection, after: i64, findings: &mut Findings
 
 /// Looks for rows without their operation, or their entry.
 pub(super) fn references(connection: &Connection, findings: &mut Findings) -> rusqlite::Result<()> {
-    for (home, sql) in HOMELESS {
+    for (what, of, sql) in HOMELESS {
         let mut statement = connection.prepare(sql)?;
         let ids: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
         for id in ids {
-            findings.found.problem(format!("{home} {id}: is a home but does not exist"));
+            findings.found.problem(format!("{what} {id}: {of} but does not exist"));
         }
     }
     let mut statement = connection.prepare("PRAGMA foreign_key_check")?;
@@ -57,14 +57,27 @@ pub(super) fn references(connection: &Connection, findings: &mut Findings) -> ru
     Ok(())
 }
 
-/// Homes of what does not exist.
-const HOMELESS: [(&str, &str); 2] = [
+/// Homes and tasks of what does not exist.
+const HOMELESS: [(&str, &str, &str); 4] = [
     (
         "operation",
+        "is a home",
         "SELECT ref FROM homes WHERE home = 0 AND NOT EXISTS (SELECT 1 FROM operations WHERE transaction_id = ref) LIMIT 100",
     ),
     (
         "journal entry",
+        "is a home",
         "SELECT ref FROM homes WHERE home = 1 AND NOT EXISTS (SELECT 1 FROM journal WHERE entry = ref) LIMIT 100",
+    ),
+    (
+        "operation",
+        "has a provider job",
+        "SELECT key FROM tasks WHERE kind = 0 AND NOT EXISTS (SELECT 1 FROM operations WHERE transaction_id = key) LIMIT 100",
+    ),
+    (
+        "callback",
+        "has a task",
+        "SELECT key FROM tasks t WHERE kind <> 0 AND NOT EXISTS (SELECT 1 FROM callbacks c WHERE c.key = t.key AND t.kind = 1) \
+         LIMIT 100",
     ),
 ];

@@ -4,10 +4,10 @@
 //! those alone that are shown. The states of a query are merged.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
-use super::tries;
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
 use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
 use crate::store::rows::{NotOurs, OrNot, direction_of};
@@ -173,10 +173,11 @@ pub(in crate::store::sqlite) const OF_ORDER: &str = "SELECT queued_at, key, stat
 macro_rules! select {
     ($about:literal) => {
         concat!(
-            "SELECT c.key, c.nonce, c.merchant, c.target, c.state, c.queued_at, c.due_at, c.leased, c.tries, \
+            "SELECT c.key, c.nonce, c.merchant, c.target, c.state, c.queued_at, coalesce(t.due_at, c.queued_at), \
+             coalesce(t.leased, 0), c.tries, \
              c.last_status, c.last_error, ",
             $about,
-            " WHERE c.key = ?1"
+            " LEFT JOIN tasks t ON t.kind = 1 AND t.key = c.key WHERE c.key = ?1"
         )
     };
 }
@@ -230,11 +231,33 @@ pub(super) fn one(
 ) -> rusqlite::Result<Understood<(CallbackRecord, Vec<CallbackTry>)>> {
     at_one_moment(connection, || {
         Ok(match record(connection, id.subject().key())? {
-            Some(Ok(record)) if record.id == id => Some(tries::of(connection, id)?.map(|tries| (record, tries))),
+            Some(Ok(record)) if record.id == id => Some(tries_of(connection, id)?.map(|tries| (record, tries))),
             Some(Err(column)) => Some(Err(column)),
             Some(Ok(_)) | None => None,
         })
     })
+}
+
+/// A callback's tries, oldest first; the error is the column that holds what was never written there.
+fn tries_of(connection: &Connection, id: CallbackId) -> rusqlite::Result<Result<Vec<CallbackTry>, Column>> {
+    connection
+        .prepare_cached(
+            "SELECT began_at, duration_us, status, error FROM callback_tries WHERE key = ?1 ORDER BY number",
+        )?
+        .query_map([id.subject().key()], read_try)?
+        .collect()
+}
+
+fn read_try(row: &Row<'_>) -> rusqlite::Result<Result<CallbackTry, Column>> {
+    let (at, duration_us, status, error): (_, i64, _, _) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+    let understood = || {
+        Ok(CallbackTry {
+            at: UnixMillis(at),
+            duration: Duration::from_micros(u64::try_from(duration_us).map_err(|_| "duration_us")?),
+            outcome: outcome_of(status, error)?.ok_or("status")?,
+        })
+    };
+    Ok(understood())
 }
 
 /// How many callbacks are in a state, and the time of the first.

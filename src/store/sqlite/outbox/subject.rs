@@ -1,33 +1,13 @@
 //! What callbacks are about: operations and entries of the journal, and where their merchants are told.
 
-use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::queue::Due;
-use crate::domain::{CallbackUrl, MerchantId, OrderId};
+use crate::domain::{MerchantId, OrderId};
 use crate::store::rows::{NotOurs, OrNot, direction_of};
 use crate::store::sqlite::journal::EntryRow;
 use crate::store::sqlite::row::StoredRow;
+use crate::store::tasks::ClaimedTask;
 use crate::store::{Addressee, CallbackSubject, Digest, EntryId};
-
-/// The target of an address that the store holds.
-///
-/// # Errors
-/// It is no address.
-pub(in crate::store::sqlite) fn origin_of(url: &str) -> rusqlite::Result<String> {
-    let url = CallbackUrl::new_allowing_http(url)
-        .map_err(|_| rusqlite::Error::InvalidColumnType(0, "callback_url".to_owned(), Type::Text))?;
-    Ok(url.origin())
-}
-
-/// Where the result of an entry is told; `None`: nobody is, or there is no such entry.
-pub(super) fn address_of_entry(connection: &Connection, entry: EntryId) -> rusqlite::Result<Option<String>> {
-    connection
-        .prepare_cached("SELECT v1_callback_url FROM journal WHERE entry = ?1")?
-        .query_row([entry.0], |row| row.get(0))
-        .optional()
-        .map(Option::flatten)
-}
 
 /// What a callback is about, still sealed.
 pub(super) enum Subject {
@@ -35,13 +15,21 @@ pub(super) enum Subject {
     Entry(Box<EntryRow>),
 }
 
-/// Reads what claimed callbacks are about; `None` where it is missing or unreadable.
-pub(super) fn of_all(connection: &Connection, claimed: Vec<Due>) -> rusqlite::Result<Vec<(Due, Option<Subject>)>> {
+/// A callback's random number, and what it is about; `None` where that is missing or unreadable.
+pub(super) type Known = Option<(i64, Subject)>;
+
+/// Reads the random numbers of claimed callbacks and what they are about.
+pub(super) fn of_all(
+    connection: &Connection,
+    claimed: Vec<ClaimedTask>,
+) -> rusqlite::Result<Vec<(ClaimedTask, Known)>> {
+    let mut nonce = connection.prepare_cached("SELECT nonce FROM callbacks WHERE key = ?1")?;
     claimed
         .into_iter()
-        .map(|due| {
-            let subject = of(connection, due.key)?;
-            Ok((due, subject))
+        .map(|task| {
+            let nonce: Option<i64> = nonce.query_row([task.key], |row| row.get(0)).optional()?;
+            let subject = of(connection, task.key)?;
+            Ok((task, nonce.zip(subject)))
         })
         .collect()
 }

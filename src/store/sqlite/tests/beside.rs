@@ -1,6 +1,7 @@
 //! Tools beside a gateway that serves the same file.
 
 use super::*;
+use crate::domain::ShopCode;
 use crate::store::Reservations;
 use crate::store::conformance::audited;
 

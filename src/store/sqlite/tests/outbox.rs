@@ -4,7 +4,7 @@
 use super::*;
 use crate::domain::State;
 use crate::store::conformance::{audited, expiry, told};
-use crate::store::sqlite::outbox::plans::{BEFORE_ITS_TIME, DUE, EXPIRED, NEXT_QUEUE, OF_ITS_TIME, OF_ORDER, SIZE};
+use crate::store::sqlite::outbox::plans::{BEFORE_ITS_TIME, DUE, LATE, NEXT_QUEUE, OF_ITS_TIME, OF_ORDER, SIZE};
 use crate::store::{
     CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackQuery, CallbackState, CallbackSubject,
     CallbackTarget, CallbackTry, Outbox, Resent, TryOutcome,
@@ -170,9 +170,13 @@ async fn plans_of_the_outbox_search_one_index() {
     drop(store);
     let connection = rusqlite::Connection::open(place.path()).unwrap();
     let plans = [
-        (NEXT_QUEUE, "SEARCH callbacks USING COVERING INDEX callbacks_by_due (target>?)\n"),
-        (DUE, "SEARCH callbacks USING INDEX callbacks_by_due (target=? AND due_at<?)\n"),
-        (EXPIRED, "SEARCH callbacks USING COVERING INDEX callbacks_by_due (target=?)\n"),
+        (NEXT_QUEUE, "SEARCH tasks USING INDEX tasks_by_due (kind=? AND queue>?)\n"),
+        (DUE, "SEARCH tasks USING INDEX tasks_by_due (kind=? AND queue=? AND due_at<?)\n"),
+        (
+            LATE,
+            "SEARCH c USING INDEX callbacks_by_time (state=? AND queued_at<?)\n\
+             SEARCH t USING PRIMARY KEY (kind=? AND key=?) LEFT-JOIN\n",
+        ),
         (OF_ITS_TIME, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=? AND queued_at=? AND key<?)\n"),
         (BEFORE_ITS_TIME, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=? AND queued_at<?)\n"),
         (SIZE, "SEARCH callbacks USING COVERING INDEX callbacks_by_time (state=?)\n"),

@@ -132,24 +132,30 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE callbacks SET key = 0 WHERE key = $paid", "callback 0: what it is about does not exist"),
     ("DELETE FROM journal WHERE order_id = 'announced'", "what it is about does not exist"),
     (
-        "UPDATE callbacks SET key = -(SELECT entry FROM journal WHERE order_id = 'silent') WHERE key < 0 AND leased = 0",
+        "UPDATE callbacks SET key = -(SELECT entry FROM journal WHERE order_id = 'silent') WHERE key < 0 AND key NOT IN (SELECT key FROM tasks WHERE leased = 1)",
         "nobody is to be told",
     ),
     ("UPDATE callbacks SET merchant = 'bolt' WHERE key = $paid", "its merchant is another one"),
     ("UPDATE callbacks SET target = 'https://acme.example:8443' WHERE key = $paid", "its target is not the one of its"),
     ("UPDATE callbacks SET target = 'engine' WHERE key = $paid", "its target is not the one of its address"),
     (
-        "UPDATE callbacks SET target = 'https://acme.example' WHERE key < 0 AND leased = 0",
+        "UPDATE callbacks SET target = 'https://acme.example' WHERE key < 0 AND key NOT IN (SELECT key FROM tasks WHERE leased = 1)",
         "its target is not the one of",
     ),
     ("UPDATE operations SET callback_url = 'https://other.example/' WHERE transaction_id = $paid", "its target is not"),
     ("UPDATE callbacks SET state = 3 WHERE key = $paid", "its state is none"),
     ("UPDATE callbacks SET state = 1 WHERE key = $paid", "it was delivered without a try"),
-    ("UPDATE callbacks SET state = 2, leased = 0 WHERE key = $paid", "it was given up for no reason"),
-    ("UPDATE callbacks SET leased = 1 WHERE key = $taken", "nobody can have claimed it"),
-    ("UPDATE callbacks SET leased = 2 WHERE key = $paid", "nobody can have claimed it"),
-    ("UPDATE callbacks SET attempts = 0 WHERE key = $paid", "nobody can have claimed it"),
-    ("UPDATE callbacks SET attempts = -1 WHERE key = $taken", "its attempts are less than none"),
+    ("UPDATE callbacks SET state = 2 WHERE key = $paid", "it was given up for no reason"),
+    ("UPDATE callbacks SET state = 0 WHERE key = $taken", "it is pending and has no task"),
+    ("DELETE FROM tasks WHERE kind = 1 AND key = $paid", "it is pending and has no task"),
+    ("UPDATE callbacks SET state = 1 WHERE key = $paid", "it was delivered or given up and has a task"),
+    ("UPDATE tasks SET key = $taken WHERE kind = 1 AND key = $paid", "it was delivered or given up and has a task"),
+    ("UPDATE tasks SET key = 7 WHERE kind = 1 AND key = $paid", "callback 7: has a task but does not exist"),
+    ("UPDATE tasks SET queue = 'x' WHERE kind = 1 AND key = $paid", "its task is not in the queue of its target"),
+    ("UPDATE tasks SET queued_at = 1 WHERE kind = 1 AND key = $paid", "its task is not in the queue of its target"),
+    ("UPDATE tasks SET leased = 2 WHERE kind = 1 AND key = $paid", "nobody can have claimed it"),
+    ("UPDATE tasks SET attempts = 0 WHERE kind = 1 AND key = $paid", "nobody can have claimed it"),
+    ("UPDATE tasks SET attempts = -1 WHERE kind = 1 AND key = $paid", "its attempts are less than none"),
     ("UPDATE callbacks SET last_error = 'x' WHERE key = $taken", "its last outcome is none"),
     ("UPDATE callbacks SET last_status = -1 WHERE key = $taken", "its last outcome is none"),
     ("UPDATE callbacks SET tries = 3 WHERE key = $taken", "its tries are not those that were made"),
@@ -163,8 +169,8 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE callback_tries SET error = 'x' WHERE key = $taken AND number = 1", "what came of a try is not ours"),
     ("UPDATE callback_tries SET status = 70000 WHERE key = $taken AND number = 1", "what came of a try is not ours"),
     ("UPDATE callback_tries SET duration_us = -1 WHERE key = $released", "what came of a try is not ours"),
-    ("UPDATE provider_jobs SET transaction_id = $paid", "it is finished and has a provider job"),
-    ("UPDATE provider_jobs SET transaction_id = 7", "operation 7: is in provider_jobs"),
+    ("UPDATE tasks SET key = $paid WHERE kind = 0", "it is finished and has a provider job"),
+    ("UPDATE tasks SET key = 7 WHERE kind = 0", "operation 7: has a provider job but does not exist"),
     ("DELETE FROM homes WHERE ref = $taken", "its order has no home: it could be made twice"),
     ("UPDATE homes SET home = 3 WHERE ref = $taken", "the home of its order is another"),
     ("UPDATE homes SET ref = 7 WHERE ref = $taken", "operation 7: is a home but does not exist"),
@@ -276,7 +282,7 @@ fn damage(place: &Place, table: &str) {
 #[tokio::test]
 async fn a_damaged_file_is_told_with_advice() {
     // Index pages are read by the check of pages alone; the rows of entries by what follows it.
-    for part in ["provider_jobs_by_due", "entries"] {
+    for part in ["tasks_by_due", "entries"] {
         let place = Place::new();
         let store = place.open_made().unwrap();
         for number in 0..120 {

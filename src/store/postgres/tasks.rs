@@ -1,0 +1,136 @@
+//! The durable queue in the table `tasks`: see [`tasks`](crate::store::tasks). It is of all nodes: a claim takes rows that
+//! nobody else is taking.
+
+use deadpool_postgres::{GenericClient, Transaction};
+
+use super::fault::Fault;
+use super::outbox::bucket_in_key;
+use super::row::{get, narrow};
+use crate::domain::UnixMillis;
+use crate::store::tasks::{ClaimedTask, NewTask, TaskClaim, TaskKind, TaskQueue, TaskState};
+
+/// Queues a task, in place of one that there is.
+pub(super) async fn put(transaction: &Transaction<'_>, task: &NewTask<'_>) -> Result<(), Fault> {
+    let NewTask { kind, key, queue, queued_at, due_at } = task;
+    let statement = transaction
+        .prepare_cached(
+            "INSERT INTO tasks (bucket, kind, key, queue, queued_at, due_at, leased, attempts) \
+             VALUES ($1, $2, $3, $4, $5, $6, false, 0) ON CONFLICT (bucket, kind, key) DO UPDATE \
+             SET queue = excluded.queue, queued_at = excluded.queued_at, due_at = excluded.due_at, leased = false, \
+             attempts = 0",
+        )
+        .await?;
+    let kind = narrow(kind.number());
+    transaction.execute(&statement, &[&bucket_in_key(*key), &kind, key, queue, &queued_at.0, &due_at.0]).await?;
+    Ok(())
+}
+
+/// Reads how a task stands, which stays so until the end of the transaction.
+pub(super) async fn locked(
+    transaction: &Transaction<'_>,
+    kind: TaskKind,
+    key: i64,
+) -> Result<Option<TaskState>, Fault> {
+    let statement = transaction
+        .prepare_cached(
+            "SELECT queued_at, due_at, leased, attempts FROM tasks WHERE bucket = $1 AND kind = $2 AND key = $3 \
+             FOR UPDATE",
+        )
+        .await?;
+    let found = transaction.query_opt(&statement, &[&bucket_in_key(key), &narrow(kind.number()), &key]).await?;
+    let Some(row) = found else { return Ok(None) };
+    Ok(Some(TaskState {
+        queued_at: UnixMillis(get(&row, 0)?),
+        due_at: UnixMillis(get(&row, 1)?),
+        is_leased: get(&row, 2)?,
+        attempts: get::<i32>(&row, 3)?.into(),
+    }))
+}
+
+/// Ends a lease with another time to be due at; nothing happens when there is no such task.
+pub(super) async fn release(
+    client: &impl GenericClient,
+    kind: TaskKind,
+    key: i64,
+    due: UnixMillis,
+) -> Result<(), Fault> {
+    let update = "UPDATE tasks SET due_at = $4, leased = false WHERE bucket = $1 AND kind = $2 AND key = $3";
+    let statement = client.prepare_cached(update).await?;
+    client.execute(&statement, &[&bucket_in_key(key), &narrow(kind.number()), &key, &due.0]).await?;
+    Ok(())
+}
+
+/// Ends a task; nothing happens when there is none.
+pub(super) async fn end(client: &impl GenericClient, kind: TaskKind, key: i64) -> Result<(), Fault> {
+    let statement = client.prepare_cached("DELETE FROM tasks WHERE bucket = $1 AND kind = $2 AND key = $3").await?;
+    client.execute(&statement, &[&bucket_in_key(key), &narrow(kind.number()), &key]).await?;
+    Ok(())
+}
+
+/// Takes what is due in each queue, earliest first, and leases it.
+pub(super) async fn claim(client: &impl GenericClient, claim: &TaskClaim) -> Result<Vec<ClaimedTask>, Fault> {
+    let queues: Vec<&str> = claim.shares.iter().map(|(queue, _)| &**queue).collect();
+    let shares: Vec<i64> = claim.shares.iter().map(|(_, share)| i64::try_from(*share).unwrap_or(i64::MAX)).collect();
+    let together = shares.iter().fold(0_i64, |sum, share| sum.saturating_add(*share));
+    let (kind, now, until) = (narrow(claim.kind.number()), claim.now.0, claim.lease_until.0);
+    let statement = client.prepare_cached(CLAIM).await?;
+    let rows = client.query(&statement, &[&queues, &shares, &now, &until, &together, &kind]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(ClaimedTask {
+                key: get(row, 0)?,
+                queue: get(row, 1)?,
+                queued_at: UnixMillis(get(row, 2)?),
+                attempts: u32::try_from(get::<i32>(row, 3)?).unwrap_or(0),
+            })
+        })
+        .collect()
+}
+
+/// The sum of the shares takes nothing away: it tells the planner how few rows these are.
+pub(super) const CLAIM: &str = "WITH due AS MATERIALIZED (SELECT next.*, share.number \
+     FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS share (queue, most, number) CROSS JOIN LATERAL \
+     (SELECT bucket, key, due_at FROM tasks WHERE kind = $6 AND queue = share.queue AND due_at <= $3 \
+     ORDER BY due_at, key LIMIT share.most FOR UPDATE SKIP LOCKED) AS next LIMIT $5), \
+     taken AS (UPDATE tasks AS t SET due_at = $4, leased = true, attempts = t.attempts + 1 FROM due \
+     WHERE t.bucket = due.bucket AND t.kind = $6 AND t.key = due.key \
+     RETURNING t.key, t.queue, t.queued_at, t.attempts - 1 AS attempts, due.number, due.due_at) \
+     SELECT key, queue, queued_at, attempts FROM taken ORDER BY number, due_at, key";
+
+/// Makes claimed tasks due at another time that cannot be understood. What somebody else holds or has claimed since is not ours
+/// any more.
+pub(super) async fn put_off(
+    client: &impl GenericClient,
+    kind: TaskKind,
+    keys: &[i64],
+    lease_until: UnixMillis,
+    until: UnixMillis,
+) -> Result<(), Fault> {
+    let buckets: Vec<i16> = keys.iter().map(|key| bucket_in_key(*key)).collect();
+    let statement = client.prepare_cached(PUT_OFF).await?;
+    let kind = narrow(kind.number());
+    client.execute(&statement, &[&buckets, &keys, &lease_until.0, &until.0, &kind]).await?;
+    Ok(())
+}
+
+const PUT_OFF: &str = "WITH own AS MATERIALIZED (SELECT t.bucket, t.key \
+     FROM unnest($1::smallint[], $2::bigint[]) AS given (bucket, key) JOIN tasks t USING (bucket, key) \
+     WHERE t.kind = $5 AND t.leased AND t.due_at = $3 FOR UPDATE OF t SKIP LOCKED) \
+     UPDATE tasks AS t SET due_at = $4, leased = false FROM own \
+     WHERE t.bucket = own.bucket AND t.kind = $5 AND t.key = own.key";
+
+/// The queues with tasks: one step of the index a queue, however many tasks wait.
+pub(super) async fn queues(client: &impl GenericClient, kind: TaskKind) -> Result<Vec<TaskQueue>, Fault> {
+    let statement = client.prepare_cached(QUEUES).await?;
+    let rows = client.query(&statement, &[&narrow(kind.number())]).await?;
+    rows.iter()
+        .map(|row| Ok(TaskQueue { queue: get(row, 0)?, due_at: UnixMillis(get(row, 1)?), tried: get(row, 2)? }))
+        .collect()
+}
+
+pub(super) const QUEUES: &str = "WITH RECURSIVE next_queue AS (\
+    (SELECT queue, due_at, attempts > 0 FROM tasks WHERE kind = $1 ORDER BY queue, due_at, key LIMIT 1) UNION ALL \
+    SELECT next.* FROM next_queue CROSS JOIN LATERAL \
+    (SELECT queue, due_at, attempts > 0 FROM tasks WHERE kind = $1 AND queue > next_queue.queue \
+    ORDER BY queue, due_at, key LIMIT 1) AS next) \
+    SELECT * FROM next_queue";

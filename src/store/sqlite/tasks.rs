@@ -1,0 +1,111 @@
+//! The durable queue in the table `tasks`: see [`tasks`](crate::store::tasks).
+
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use crate::domain::UnixMillis;
+use crate::store::tasks::{ClaimedTask, NewTask, TaskClaim, TaskKind, TaskQueue, TaskState};
+
+/// Queues a task, in place of one that there is.
+pub(super) fn put(connection: &Connection, task: &NewTask<'_>) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO tasks (kind, key, queue, queued_at, due_at, leased, attempts) VALUES (?1, ?2, ?3, ?4, ?5, 0, 0) \
+             ON CONFLICT DO UPDATE SET queue = excluded.queue, queued_at = excluded.queued_at, \
+             due_at = excluded.due_at, leased = 0, attempts = 0",
+        )?
+        .execute((task.kind.number(), task.key, task.queue, task.queued_at.0, task.due_at.0))
+        .map(drop)
+}
+
+/// Reads how a task stands.
+pub(super) fn of(connection: &Connection, kind: TaskKind, key: i64) -> rusqlite::Result<Option<TaskState>> {
+    let read = |row: &Row<'_>| {
+        Ok(TaskState {
+            queued_at: UnixMillis(row.get(0)?),
+            due_at: UnixMillis(row.get(1)?),
+            is_leased: row.get(2)?,
+            attempts: row.get(3)?,
+        })
+    };
+    connection
+        .prepare_cached("SELECT queued_at, due_at, leased, attempts FROM tasks WHERE kind = ?1 AND key = ?2")?
+        .query_row((kind.number(), key), read)
+        .optional()
+}
+
+/// Ends a lease with another time to be due at; nothing happens when there is no such task.
+pub(super) fn release(connection: &Connection, kind: TaskKind, key: i64, due: UnixMillis) -> rusqlite::Result<()> {
+    connection
+        .prepare_cached("UPDATE tasks SET due_at = ?3, leased = 0 WHERE kind = ?1 AND key = ?2")?
+        .execute((kind.number(), key, due.0))
+        .map(drop)
+}
+
+/// Ends a task; nothing happens when there is none.
+pub(super) fn end(connection: &Connection, kind: TaskKind, key: i64) -> rusqlite::Result<()> {
+    connection.prepare_cached("DELETE FROM tasks WHERE kind = ?1 AND key = ?2")?.execute((kind.number(), key)).map(drop)
+}
+
+/// What is due in a queue, earliest first.
+pub(super) const DUE: &str = "SELECT key, queued_at, attempts FROM tasks INDEXED BY tasks_by_due \
+    WHERE kind = ?1 AND queue = ?2 AND due_at <= ?3 ORDER BY due_at, key LIMIT ?4";
+
+/// Takes what is due in each queue, earliest first, and leases it.
+pub(super) fn claim(connection: &Connection, claim: &TaskClaim) -> rusqlite::Result<Vec<ClaimedTask>> {
+    let mut due = connection.prepare_cached(DUE)?;
+    let mut lease = connection.prepare_cached(
+        "UPDATE tasks SET due_at = ?3, leased = 1, attempts = attempts + 1 WHERE kind = ?1 AND key = ?2",
+    )?;
+    let (kind, mut claimed) = (claim.kind.number(), Vec::new());
+    for (queue, share) in &claim.shares {
+        let limit = i64::try_from(*share).unwrap_or(i64::MAX);
+        let read = |row: &Row<'_>| {
+            let (key, queued_at, attempts) = (row.get(0)?, UnixMillis(row.get(1)?), row.get(2)?);
+            Ok(ClaimedTask { key, queue: queue.clone(), queued_at, attempts })
+        };
+        let found: Vec<ClaimedTask> =
+            due.query_map((kind, queue, claim.now.0, limit), read)?.collect::<Result<_, _>>()?;
+        for task in &found {
+            lease.execute((kind, task.key, claim.lease_until.0))?;
+        }
+        claimed.extend(found);
+    }
+    Ok(claimed)
+}
+
+/// Makes claimed tasks due at another time that cannot be understood.
+pub(super) fn put_off(
+    connection: &Connection,
+    kind: TaskKind,
+    keys: &[i64],
+    lease_until: UnixMillis,
+    until: UnixMillis,
+) -> rusqlite::Result<()> {
+    let mut put_off = connection.prepare_cached(
+        "UPDATE tasks SET due_at = ?4, leased = 0 WHERE kind = ?1 AND key = ?2 AND leased = 1 AND due_at = ?3",
+    )?;
+    keys.iter().try_for_each(|key| put_off.execute((kind.number(), key, lease_until.0, until.0)).map(drop))
+}
+
+/// Makes every claimed task due again, and leaves postponed ones at their time. One gateway serves a file, so that whoever
+/// claimed them is gone when it opens.
+pub(super) fn release_all(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute("UPDATE tasks SET due_at = queued_at, leased = 0 WHERE leased <> 0", []).map(drop)
+}
+
+/// The next queue after one, and its earliest task.
+pub(super) const NEXT_QUEUE: &str = "SELECT queue, due_at, attempts > 0 FROM tasks INDEXED BY tasks_by_due \
+    WHERE kind = ?1 AND queue > ?2 ORDER BY queue, due_at LIMIT 1";
+
+/// The queues with tasks: one step of the index a queue, however many tasks wait.
+pub(super) fn queues(connection: &Connection, kind: TaskKind) -> rusqlite::Result<Vec<TaskQueue>> {
+    let mut next = connection.prepare_cached(NEXT_QUEUE)?;
+    let mut queues: Vec<TaskQueue> = Vec::new();
+    loop {
+        let last = queues.last().map_or("", |queue| &*queue.queue);
+        let read =
+            |row: &Row<'_>| Ok(TaskQueue { queue: row.get(0)?, due_at: UnixMillis(row.get(1)?), tried: row.get(2)? });
+        let Some(queue) = next.query_row((kind.number(), last), read).optional()? else { return Ok(queues) };
+        queues.push(queue);
+    }
+}
