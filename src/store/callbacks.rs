@@ -9,12 +9,13 @@
 //! Every try is kept. In the columns to the right of the first it comes late: its lease had ended, and somebody else's
 //! lease or word, or a wish to resend, stands. A pending callback has a task in the queue of its target; others have none.
 
+use super::journal::moves::EntryRows;
 use super::rows::callback::{kept, origin_of};
-use super::tasks::{NewTask, TaskKind, TaskState};
-use super::transaction::{NewCallback, Rows};
+use super::tasks::{NewTask, TaskKind, TaskRows, TaskState};
+use super::transaction::NewCallback;
 use super::{
     CallbackId, CallbackLease, CallbackNext, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, EntryId,
-    Relayed, Resent,
+    Expiry, Relayed, Resent, TryOutcome,
 };
 use crate::domain::UnixMillis;
 
@@ -46,15 +47,72 @@ impl CallbackRow {
     }
 }
 
+/// What a transaction does with callbacks.
+pub(super) trait CallbackRows: TaskRows {
+    /// Inserts a callback and its task, due at once. An error when its subject has one.
+    async fn queue_callback(&mut self, callback: NewCallback<'_>) -> Result<(), Self::Error>;
+
+    /// Reads a callback and its task; locked.
+    async fn locked_callback(&mut self, subject: CallbackSubject) -> Result<Option<CallbackRow>, Self::Error>;
+
+    /// Inserts a try of a callback.
+    async fn insert_try(
+        &mut self,
+        subject: CallbackSubject,
+        number: i64,
+        tried: &CallbackTry,
+    ) -> Result<(), Self::Error>;
+
+    /// Whether a try of a number is there and is this one.
+    async fn is_try(&mut self, subject: CallbackSubject, number: i64, tried: &CallbackTry)
+    -> Result<bool, Self::Error>;
+
+    /// Removes the tries of a callback up to a number.
+    async fn remove_tries(&mut self, subject: CallbackSubject, until: i64) -> Result<(), Self::Error>;
+
+    /// Writes the state of a callback, how many tries there were, and what came of the last one.
+    async fn set_tried(
+        &mut self,
+        subject: CallbackSubject,
+        state: CallbackState,
+        tries: i64,
+        outcome: &TryOutcome,
+    ) -> Result<(), Self::Error>;
+
+    /// Writes how many tries of a callback there were.
+    async fn count_try(&mut self, subject: CallbackSubject, tries: i64) -> Result<(), Self::Error>;
+
+    /// Makes a callback pending, with nothing known of it but its tries; its task is queued beside.
+    async fn set_queued(
+        &mut self,
+        subject: CallbackSubject,
+        target: &CallbackTarget,
+        queued_at: UnixMillis,
+    ) -> Result<(), Self::Error>;
+
+    /// Reads the pending callbacks of an [`Expiry`] that nobody is at, by their keys; locked. What another node changes at this
+    /// moment is left to it.
+    async fn late_callbacks(&mut self, expiry: &Expiry) -> Result<Vec<i64>, Self::Error>;
+
+    /// Gives callbacks up that are locked, and ends their tasks.
+    async fn give_up(&mut self, keys: &[i64], reason: &str) -> Result<(), Self::Error>;
+
+    /// Makes those of some callbacks pending and due that are failed; how many.
+    async fn queue_failed(&mut self, keys: &[i64], now: UnixMillis) -> Result<usize, Self::Error>;
+
+    /// Removes a callback with its tries and its task, if there is one.
+    async fn remove_callback(&mut self, subject: CallbackSubject) -> Result<(), Self::Error>;
+}
+
 /// Reads the callback of a name; locked.
-async fn of_name<R: Rows>(rows: &mut R, id: CallbackId) -> Result<Option<CallbackRow>, R::Error> {
+async fn of_name<R: CallbackRows>(rows: &mut R, id: CallbackId) -> Result<Option<CallbackRow>, R::Error> {
     let found = rows.locked_callback(id.subject()).await?;
     Ok(found.filter(|found| found.nonce == id.nonce().cast_signed()))
 }
 
 /// Keeps a try with what follows from it. What is kept already was committed before, and only the word of it lost: what comes
 /// in time was never kept before, since its lease would have ended with that.
-pub(super) async fn record<R: Rows>(
+pub(super) async fn record<R: CallbackRows>(
     rows: &mut R,
     lease: CallbackLease,
     tried: &CallbackTry,
@@ -88,7 +146,11 @@ pub(super) async fn record<R: Rows>(
 }
 
 /// Makes a claimed callback due at another time; nothing happens unless this is still the latest claim.
-pub(super) async fn postpone<R: Rows>(rows: &mut R, lease: CallbackLease, due: UnixMillis) -> Result<(), R::Error> {
+pub(super) async fn postpone<R: CallbackRows>(
+    rows: &mut R,
+    lease: CallbackLease,
+    due: UnixMillis,
+) -> Result<(), R::Error> {
     if !of_name(rows, lease.id).await?.is_some_and(|callback| callback.is_leased_for(lease)) {
         return Ok(());
     }
@@ -96,7 +158,7 @@ pub(super) async fn postpone<R: Rows>(rows: &mut R, lease: CallbackLease, due: U
 }
 
 /// Moves a callback from the engine's queue to the one of its merchant's target, where its time begins; whether it did.
-pub(super) async fn ready<R: Rows>(rows: &mut R, id: CallbackId, now: UnixMillis) -> Result<bool, R::Error> {
+pub(super) async fn ready<R: EntryRows>(rows: &mut R, id: CallbackId, now: UnixMillis) -> Result<bool, R::Error> {
     let CallbackSubject::Entry(entry) = id.subject() else { return Ok(false) };
     let Some(url) = rows.entry(entry).await?.and_then(|entry| entry.v1_callback_url) else { return Ok(false) };
     let Some(callback) = of_name(rows, id).await? else { return Ok(false) };
@@ -109,7 +171,7 @@ pub(super) async fn ready<R: Rows>(rows: &mut R, id: CallbackId, now: UnixMillis
 
 /// Removes a claimed callback of an entry with its tries, unless it was announced anew or claimed by somebody else since. An
 /// operation's result is always told.
-pub(super) async fn remove<R: Rows>(rows: &mut R, lease: CallbackLease) -> Result<(), R::Error> {
+pub(super) async fn remove<R: CallbackRows>(rows: &mut R, lease: CallbackLease) -> Result<(), R::Error> {
     let subject = lease.id.subject();
     let CallbackSubject::Entry(_) = subject else { return Ok(()) };
     match of_name(rows, lease.id).await? {
@@ -121,7 +183,7 @@ pub(super) async fn remove<R: Rows>(rows: &mut R, lease: CallbackLease) -> Resul
 /// Queues what a remote engine announced, unless there is nobody to be told or it is there. What waits for the engine's word
 /// and was asked for before, or given up, is asked for anew: whoever is at it now may have asked too early, and loses its
 /// lease.
-pub(super) async fn relay<R: Rows>(
+pub(super) async fn relay<R: EntryRows>(
     rows: &mut R,
     entry: EntryId,
     nonce: u64,
@@ -145,7 +207,7 @@ pub(super) async fn relay<R: Rows>(
 
 /// Makes a callback pending and due, with nothing known of it but its earlier tries, unless somebody is at it: the end of a
 /// lease shows that nobody is.
-pub(super) async fn resend<R: Rows>(rows: &mut R, id: CallbackId, now: UnixMillis) -> Result<Resent, R::Error> {
+pub(super) async fn resend<R: CallbackRows>(rows: &mut R, id: CallbackId, now: UnixMillis) -> Result<Resent, R::Error> {
     match of_name(rows, id).await? {
         None => Ok(Resent::Unknown),
         Some(CallbackRow { task: Some(task), .. }) if task.is_leased && task.due_at > now => Ok(Resent::UnderWay),
@@ -157,7 +219,7 @@ pub(super) async fn resend<R: Rows>(rows: &mut R, id: CallbackId, now: UnixMilli
 }
 
 /// Makes a callback pending and due in a queue.
-async fn queue_again<R: Rows>(
+async fn queue_again<R: CallbackRows>(
     rows: &mut R,
     callback: &CallbackRow,
     target: CallbackTarget,
@@ -168,4 +230,11 @@ async fn queue_again<R: Rows>(
     rows.set_queued(callback.subject, &target, queued_at).await?;
     let (kind, key) = (TaskKind::Callback, callback.subject.key());
     rows.put_task(NewTask { kind, key, queue: target.as_str(), queued_at, due_at: now }).await
+}
+
+/// Gives up what was queued until a time for some targets and what nobody is at: a lease that ended by then was somebody's who
+/// is gone. How many there were.
+pub(super) async fn expire<R: CallbackRows>(rows: &mut R, expiry: &Expiry) -> Result<usize, R::Error> {
+    let late = rows.late_callbacks(expiry).await?;
+    rows.give_up(&late, expiry.reason).await.map(|()| late.len())
 }

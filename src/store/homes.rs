@@ -4,7 +4,7 @@
 
 use super::rows::NotOurs;
 use super::rows::operation::StoredRow;
-use super::transaction::Rows;
+use super::transaction::Transaction;
 use super::{Digest, EntryId, OfV1, Reservations};
 use crate::domain::{Bucket, MerchantId, TransactionId, UnixMillis};
 
@@ -73,8 +73,17 @@ impl OfV1 {
     }
 }
 
+/// What a transaction does with homes.
+pub(super) trait HomeRows: Transaction {
+    /// Claims a home for each of some orders of one merchant; gives for each where it lives already.
+    async fn claim_homes(&mut self, orders: &[Digest], home: Home) -> Result<Vec<Option<Home>>, Self::Error>;
+
+    /// Reads where an order lives.
+    async fn home(&mut self, merchant: &MerchantId, order: Digest) -> Result<Option<Home>, Self::Error>;
+}
+
 /// Reserves orders of a merchant for v1; those that live here are left alone.
-pub(super) async fn reserve<R: Rows>(
+pub(super) async fn reserve<R: HomeRows>(
     rows: &mut R,
     orders: &[Digest],
     imported: Home,

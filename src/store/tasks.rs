@@ -4,6 +4,7 @@
 //! A claim leases what is due: it is hidden from other claims until the lease ends. The work of a process that died is taken up
 //! again then; whoever comes back late finds another claim.
 
+use super::transaction::Transaction;
 use crate::domain::{ShopCode, TransactionId, UnixMillis};
 
 /// What a task is.
@@ -87,4 +88,16 @@ pub(super) struct TaskQueue {
     pub(super) due_at: UnixMillis,
     /// Whether that one was claimed before.
     pub(super) tried: bool,
+}
+
+/// What a transaction does with tasks.
+pub(super) trait TaskRows: Transaction {
+    /// Queues a task, in place of one that there is.
+    async fn put_task(&mut self, task: NewTask<'_>) -> Result<(), Self::Error>;
+
+    /// Ends the lease of a task, if it is there, with another time to be due at.
+    async fn release_task(&mut self, kind: TaskKind, key: i64, due: UnixMillis) -> Result<(), Self::Error>;
+
+    /// Ends a task, if it is there.
+    async fn end_task(&mut self, kind: TaskKind, key: i64) -> Result<(), Self::Error>;
 }

@@ -2,11 +2,42 @@
 //! its own changes nothing.
 
 use crate::domain::{Status, UnixMillis};
-use crate::store::homes::Home;
+use crate::store::callbacks::CallbackRows;
+use crate::store::homes::{Home, HomeRows};
 use crate::store::rows::entry::{EntryRow, IN_DOUBT, NewEntry, OPEN};
 use crate::store::rows::{NotOurs, status_number};
-use crate::store::transaction::Rows;
-use crate::store::{CallbackState, CallbackSubject, EngineAnswer, EntryId, NotKept};
+use crate::store::{CallbackState, CallbackSubject, Digest, EngineAnswer, EntryId, NotKept};
+
+/// What a transaction does with entries of the journal.
+pub(in crate::store) trait EntryRows: HomeRows + CallbackRows {
+    /// Inserts an open entry of the journal under a number, and claims the home of its order; `false`, and nothing was
+    /// inserted: its order has a home, or its number exists.
+    async fn insert_entry(&mut self, new: &NewEntry, id: EntryId) -> Result<bool, Self::Error>;
+
+    /// Reads an entry.
+    async fn entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Self::Error>;
+
+    /// Reads an entry; locked.
+    async fn locked_entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Self::Error>;
+
+    /// Whether the engine's name for an operation was given to another order than this; the name is locked.
+    async fn is_another_orders(&mut self, transaction_id: &str, order: Digest) -> Result<bool, Self::Error>;
+
+    /// Writes the engine's answer into an entry without one.
+    async fn answer_entry(&mut self, id: EntryId, answer: &EngineAnswer) -> Result<(), Self::Error>;
+
+    /// Writes the state of an entry without an answer, and when a request for it was last given up or sent again.
+    async fn set_doubt(&mut self, id: EntryId, state: i64, doubted_at: i64) -> Result<(), Self::Error>;
+
+    /// Writes the shop, the status and the account of an entry.
+    async fn set_heard(&mut self, entry: &EntryRow) -> Result<(), Self::Error>;
+
+    /// Removes an entry that is locked.
+    async fn remove_entry(&mut self, id: EntryId) -> Result<(), Self::Error>;
+
+    /// Gives the home of an entry up that is locked.
+    async fn release_home(&mut self, entry: &EntryRow) -> Result<(), Self::Error>;
+}
 
 /// What an intent met.
 pub(in crate::store) enum Met {
@@ -21,7 +52,7 @@ pub(in crate::store) enum Met {
 
 /// Writes an open entry under a number, unless its order has a home. `again`: an earlier try may have been committed, and only the
 /// word of it lost.
-pub(in crate::store) async fn intend<R: Rows>(
+pub(in crate::store) async fn intend<R: EntryRows>(
     rows: &mut R,
     new: &NewEntry,
     id: EntryId,
@@ -46,7 +77,7 @@ pub(in crate::store) async fn intend<R: Rows>(
 const LOOKS: usize = 4;
 
 /// Writes the engine's answer to the entry of this number, and gives what stands then.
-pub(in crate::store) async fn answer<R: Rows>(
+pub(in crate::store) async fn answer<R: EntryRows>(
     rows: &mut R,
     id: EntryId,
     new: &NewEntry,
@@ -74,7 +105,7 @@ pub(in crate::store) async fn answer<R: Rows>(
 }
 
 /// The outcome of an entry without an answer is unknown, at this time the latest.
-pub(in crate::store) async fn doubt<R: Rows>(rows: &mut R, id: EntryId, at: UnixMillis) -> Result<(), R::Error> {
+pub(in crate::store) async fn doubt<R: EntryRows>(rows: &mut R, id: EntryId, at: UnixMillis) -> Result<(), R::Error> {
     match rows.locked_entry(id).await? {
         Some(entry) if !entry.is_answered() => {
             let doubted_at = entry.doubted_at.map_or(at.0, |before| before.max(at.0));
@@ -86,7 +117,11 @@ pub(in crate::store) async fn doubt<R: Rows>(rows: &mut R, id: EntryId, at: Unix
 
 /// A request for an open entry leaves again. The time always changes, however far the clocks of nodes differ: that is what
 /// keeps the sender before from withdrawing the entry.
-pub(in crate::store) async fn sent_again<R: Rows>(rows: &mut R, id: EntryId, at: UnixMillis) -> Result<(), R::Error> {
+pub(in crate::store) async fn sent_again<R: EntryRows>(
+    rows: &mut R,
+    id: EntryId,
+    at: UnixMillis,
+) -> Result<(), R::Error> {
     match rows.locked_entry(id).await? {
         Some(entry) if entry.state == OPEN => {
             let doubted_at = entry.doubted_at.map_or(at.0, |before| before.saturating_add(1).max(at.0));
@@ -98,7 +133,7 @@ pub(in crate::store) async fn sent_again<R: Rows>(rows: &mut R, id: EntryId, at:
 
 /// Removes an entry without an answer and gives its home up, if nothing was sent for it since, and no result of it that the
 /// engine announced is being asked for. A result that was asked for in vain until it was given up goes with it.
-pub(in crate::store) async fn withdraw<R: Rows>(
+pub(in crate::store) async fn withdraw<R: EntryRows>(
     rows: &mut R,
     id: EntryId,
     since: Option<UnixMillis>,
@@ -120,7 +155,7 @@ pub(in crate::store) async fn withdraw<R: Rows>(
 
 /// Keeps what was heard of an answered entry: while it is PENDING its status and an account, which stays until another is
 /// heard; its shop where it was not known.
-pub(in crate::store) async fn heard<R: Rows>(
+pub(in crate::store) async fn heard<R: EntryRows>(
     rows: &mut R,
     id: EntryId,
     status: Status,

@@ -68,7 +68,7 @@ use crate::store::homes::Home;
 use crate::store::rows::kept::{self, KeptLists, names_of};
 use crate::store::rows::operation::{NewRow, opened_fields, sealed_payer};
 use crate::store::rows::preparation;
-use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind};
+use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskRows};
 
 /// A store in a PostgreSQL database.
 pub struct PostgresStore {
@@ -321,13 +321,17 @@ impl Store for PostgresStore {
 
     fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> Answer<'_, ()> {
         Box::pin(self.thread.run(async move |node| {
-            node.ask(async |client| tasks::release(client, TaskKind::ProviderJob, id.to_stored(), due).await).await
+            node.transact(async |transaction| {
+                PgRows(transaction).release_task(TaskKind::ProviderJob, id.to_stored(), due).await
+            })
+            .await
         }))
     }
 
     fn end_provider_job(&self, id: TransactionId) -> Answer<'_, ()> {
         Box::pin(self.thread.run(async move |node| {
-            node.ask(async |client| tasks::end(client, TaskKind::ProviderJob, id.to_stored()).await).await
+            node.transact(async |transaction| PgRows(transaction).end_task(TaskKind::ProviderJob, id.to_stored()).await)
+                .await
         }))
     }
 

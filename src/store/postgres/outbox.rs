@@ -3,7 +3,7 @@
 
 pub(super) mod forgetting;
 mod list;
-pub(super) mod rows;
+mod rows;
 mod subject;
 
 use std::cell::Cell;
@@ -16,7 +16,7 @@ use super::fault::Fault;
 use super::transaction::PgRows;
 use super::{PostgresStore, tasks};
 use crate::domain::{Direction, MerchantId, State, UnixMillis};
-use crate::store::callbacks;
+use crate::store::callbacks::{self, CallbackRows};
 use crate::store::rows::callback::target_of;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind};
 use crate::store::{
@@ -142,7 +142,7 @@ impl PostgresStore {
         // Others may have taken some of them since: whether there are more is told by what was found.
         let next = places.last().copied().filter(|_| places.len() == limit);
         let keys: Vec<i64> = places.iter().map(|place| place.key).collect();
-        let resend = async move |transaction: &Transaction<'_>| rows::queue_failed(transaction, &keys, now).await;
+        let resend = async move |transaction: &Transaction<'_>| PgRows(transaction).queue_failed(&keys, now).await;
         let count = self.queueing(resend, |count| *count > 0).await?;
         Ok((count, next))
     }
@@ -194,11 +194,7 @@ impl Outbox for PostgresStore {
     fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize> {
         Box::pin(self.thread.run(async move |node| {
             node.clock.require_right()?;
-            node.transact(async |transaction| {
-                let late = rows::late(transaction, &expiry).await?;
-                rows::give_up(transaction, &late, expiry.reason).await.map(|()| late.len())
-            })
-            .await
+            node.transact(async |transaction| callbacks::expire(&mut PgRows(transaction), &expiry).await).await
         }))
     }
 

@@ -6,23 +6,39 @@ use deadpool_postgres::{GenericClient, Transaction};
 use super::fault::Fault;
 use super::outbox::bucket_in_key;
 use super::row::{get, narrow};
+use super::transaction::PgRows;
 use crate::domain::UnixMillis;
-use crate::store::tasks::{ClaimedTask, NewTask, TaskClaim, TaskKind, TaskQueue, TaskState};
+use crate::store::tasks::{ClaimedTask, NewTask, TaskClaim, TaskKind, TaskQueue, TaskRows, TaskState};
 
-/// Queues a task, in place of one that there is.
-pub(super) async fn put(transaction: &Transaction<'_>, task: &NewTask<'_>) -> Result<(), Fault> {
-    let NewTask { kind, key, queue, queued_at, due_at } = task;
-    let statement = transaction
-        .prepare_cached(
-            "INSERT INTO tasks (bucket, kind, key, queue, queued_at, due_at, leased, attempts) \
-             VALUES ($1, $2, $3, $4, $5, $6, false, 0) ON CONFLICT (bucket, kind, key) DO UPDATE \
-             SET queue = excluded.queue, queued_at = excluded.queued_at, due_at = excluded.due_at, leased = false, \
-             attempts = 0",
-        )
-        .await?;
-    let kind = narrow(kind.number());
-    transaction.execute(&statement, &[&bucket_in_key(*key), &kind, key, queue, &queued_at.0, &due_at.0]).await?;
-    Ok(())
+impl TaskRows for PgRows<'_> {
+    async fn put_task(&mut self, task: NewTask<'_>) -> Result<(), Fault> {
+        let NewTask { kind, key, queue, queued_at, due_at } = &task;
+        let statement = self
+            .0
+            .prepare_cached(
+                "INSERT INTO tasks (bucket, kind, key, queue, queued_at, due_at, leased, attempts) \
+                 VALUES ($1, $2, $3, $4, $5, $6, false, 0) ON CONFLICT (bucket, kind, key) DO UPDATE \
+                 SET queue = excluded.queue, queued_at = excluded.queued_at, due_at = excluded.due_at, leased = false, \
+                 attempts = 0",
+            )
+            .await?;
+        let kind = narrow(kind.number());
+        self.0.execute(&statement, &[&bucket_in_key(*key), &kind, key, queue, &queued_at.0, &due_at.0]).await?;
+        Ok(())
+    }
+
+    async fn release_task(&mut self, kind: TaskKind, key: i64, due: UnixMillis) -> Result<(), Fault> {
+        let update = "UPDATE tasks SET due_at = $4, leased = false WHERE bucket = $1 AND kind = $2 AND key = $3";
+        let statement = self.0.prepare_cached(update).await?;
+        self.0.execute(&statement, &[&bucket_in_key(key), &narrow(kind.number()), &key, &due.0]).await?;
+        Ok(())
+    }
+
+    async fn end_task(&mut self, kind: TaskKind, key: i64) -> Result<(), Fault> {
+        let statement = self.0.prepare_cached("DELETE FROM tasks WHERE bucket = $1 AND kind = $2 AND key = $3").await?;
+        self.0.execute(&statement, &[&bucket_in_key(key), &narrow(kind.number()), &key]).await?;
+        Ok(())
+    }
 }
 
 /// Reads how a task stands, which stays so until the end of the transaction.
@@ -45,26 +61,6 @@ pub(super) async fn locked(
         is_leased: get(&row, 2)?,
         attempts: get::<i32>(&row, 3)?.into(),
     }))
-}
-
-/// Ends a lease with another time to be due at; nothing happens when there is no such task.
-pub(super) async fn release(
-    client: &impl GenericClient,
-    kind: TaskKind,
-    key: i64,
-    due: UnixMillis,
-) -> Result<(), Fault> {
-    let update = "UPDATE tasks SET due_at = $4, leased = false WHERE bucket = $1 AND kind = $2 AND key = $3";
-    let statement = client.prepare_cached(update).await?;
-    client.execute(&statement, &[&bucket_in_key(key), &narrow(kind.number()), &key, &due.0]).await?;
-    Ok(())
-}
-
-/// Ends a task; nothing happens when there is none.
-pub(super) async fn end(client: &impl GenericClient, kind: TaskKind, key: i64) -> Result<(), Fault> {
-    let statement = client.prepare_cached("DELETE FROM tasks WHERE bucket = $1 AND kind = $2 AND key = $3").await?;
-    client.execute(&statement, &[&bucket_in_key(key), &narrow(kind.number()), &key]).await?;
-    Ok(())
 }
 
 /// Takes what is due in each queue, earliest first, and leases it.

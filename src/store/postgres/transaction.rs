@@ -7,23 +7,17 @@ use tokio_postgres::Row;
 use super::fault::Fault;
 use super::journal::entry_row;
 use super::ledger::{self, fold};
-use super::outbox::rows;
 use super::row::{bucket_in, bucket_in_number, bucket_of, get, key, narrow, small};
-use super::{homes, insert, preparations, tasks};
-use crate::domain::{
-    Bucket, Currency, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay, UnixMillis,
-};
-use crate::store::callbacks::CallbackRow;
-use crate::store::homes::Home;
+use super::{homes, insert, preparations};
+use crate::domain::{Bucket, Currency, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay};
+use crate::store::homes::{Home, HomeRows};
+use crate::store::journal::moves::EntryRows;
 use crate::store::rows::entry::{EntryRow, NewEntry};
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{Booking, Occasion};
 use crate::store::rows::{NotOurs, direction_number, direction_of, finished_at, status_number, status_of};
-use crate::store::tasks::{NewTask, TaskKind};
-use crate::store::transaction::{Customer, NewCallback, OperationState, Rows, Usage};
-use crate::store::{
-    CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Digest, EngineAnswer, EntryId, TryOutcome,
-};
+use crate::store::transaction::{self, Customer, OperationState, Rows, Usage};
+use crate::store::{Digest, EngineAnswer, EntryId};
 
 /// Days of usage that are kept before the newest: creations arrive a little late, and other nodes' clocks differ.
 const KEPT_DAYS: i32 = 2;
@@ -34,9 +28,89 @@ const REMOVED: i64 = 8;
 /// A transaction.
 pub(super) struct PgRows<'a>(pub(super) &'a Transaction<'a>);
 
-impl Rows for PgRows<'_> {
+impl transaction::Transaction for PgRows<'_> {
     type Error = Fault;
+}
 
+impl HomeRows for PgRows<'_> {
+    async fn claim_homes(&mut self, orders: &[Digest], home: Home) -> Result<Vec<Option<Home>>, Fault> {
+        homes::claim(self.0, bucket_in_number(home.columns().1), orders, home).await
+    }
+
+    async fn home(&mut self, merchant: &MerchantId, order: Digest) -> Result<Option<Home>, Fault> {
+        homes::of(self.0, bucket_of(merchant), order).await
+    }
+}
+
+impl EntryRows for PgRows<'_> {
+    async fn insert_entry(&mut self, new: &NewEntry, id: EntryId) -> Result<bool, Fault> {
+        let bucket = bucket_in_number(id.0);
+        if !homes::claim_one(self.0, bucket, new.order_key, Home::Entry(id)).await? {
+            return Ok(false);
+        }
+        let inserted = entry_row::insert(self.0, new, id).await?;
+        if !inserted {
+            homes::release(self.0, bucket, new.order_key).await?;
+        }
+        Ok(inserted)
+    }
+
+    async fn entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Fault> {
+        entry_row::by_id(self.0, id).await
+    }
+
+    async fn locked_entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Fault> {
+        entry_row::locked(self.0, id).await
+    }
+
+    /// No unique index can say so, since the same name may come in another bucket.
+    async fn is_another_orders(&mut self, transaction_id: &str, order: Digest) -> Result<bool, Fault> {
+        let statement = self.0.prepare_cached("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").await?;
+        self.0.execute(&statement, &[&transaction_id]).await?;
+        let statement = self.0.prepare_cached(IS_ANOTHER_ORDERS).await?;
+        get(&self.0.query_one(&statement, &[&transaction_id, &key(&order)]).await?, 0)
+    }
+
+    async fn answer_entry(&mut self, id: EntryId, answer: &EngineAnswer) -> Result<(), Fault> {
+        let redirect_url = answer.redirect_url.as_ref().map(RedirectUrl::expose);
+        let statement = self
+            .0
+            .prepare_cached(
+                "UPDATE journal SET state = 2, transaction_id = $3, redirect_url = $4, doubted_at = NULL \
+                 WHERE bucket = $1 AND entry = $2",
+            )
+            .await?;
+        self.0.execute(&statement, &[&bucket_in_number(id.0), &id.0, &&*answer.transaction_id, &redirect_url]).await?;
+        Ok(())
+    }
+
+    async fn set_doubt(&mut self, id: EntryId, state: i64, doubted_at: i64) -> Result<(), Fault> {
+        let update = "UPDATE journal SET state = $3, doubted_at = $4 WHERE bucket = $1 AND entry = $2";
+        let statement = self.0.prepare_cached(update).await?;
+        self.0.execute(&statement, &[&bucket_in_number(id.0), &id.0, &narrow(state), &doubted_at]).await?;
+        Ok(())
+    }
+
+    async fn set_heard(&mut self, entry: &EntryRow) -> Result<(), Fault> {
+        let update = "UPDATE journal SET shop = $3, status = $4, account = $5 WHERE bucket = $1 AND entry = $2";
+        let statement = self.0.prepare_cached(update).await?;
+        let (bucket, status) = (bucket_in_number(entry.id), narrow(entry.status));
+        self.0.execute(&statement, &[&bucket, &entry.id, &&*entry.shop, &status, &entry.account]).await?;
+        Ok(())
+    }
+
+    async fn remove_entry(&mut self, id: EntryId) -> Result<(), Fault> {
+        let statement = self.0.prepare_cached("DELETE FROM journal WHERE bucket = $1 AND entry = $2").await?;
+        self.0.execute(&statement, &[&bucket_in_number(id.0), &id.0]).await?;
+        Ok(())
+    }
+
+    async fn release_home(&mut self, entry: &EntryRow) -> Result<(), Fault> {
+        homes::release(self.0, bucket_in_number(entry.id), Digest(entry.order_key)).await
+    }
+}
+
+impl Rows for PgRows<'_> {
     /// The row is made at once, so that others who ask wait.
     async fn is_new_merchant(&mut self, merchant: &MerchantId) -> Result<bool, Fault> {
         let statement = self.0.prepare_cached("INSERT INTO merchants VALUES ($1, $2) ON CONFLICT DO NOTHING").await?;
@@ -128,18 +202,6 @@ impl Rows for PgRows<'_> {
         Ok(balance)
     }
 
-    async fn claim_homes(&mut self, orders: &[Digest], home: Home) -> Result<Vec<Option<Home>>, Fault> {
-        homes::claim(self.0, bucket_in_number(home.columns().1), orders, home).await
-    }
-
-    async fn home(&mut self, merchant: &MerchantId, order: Digest) -> Result<Option<Home>, Fault> {
-        homes::of(self.0, bucket_of(merchant), order).await
-    }
-
-    async fn release_home(&mut self, entry: &EntryRow) -> Result<(), Fault> {
-        homes::release(self.0, bucket_in_number(entry.id), Digest(entry.order_key)).await
-    }
-
     async fn insert_operation(
         &mut self,
         new: &NewRow,
@@ -163,133 +225,12 @@ impl Rows for PgRows<'_> {
         get(&self.0.query_one(&statement, &[&bucket_in_number(id), &id]).await?, 0)
     }
 
-    async fn queue_callback(&mut self, callback: NewCallback<'_>) -> Result<(), Fault> {
-        rows::queue(self.0, &callback).await
-    }
-
-    async fn locked_callback(&mut self, subject: CallbackSubject) -> Result<Option<CallbackRow>, Fault> {
-        rows::locked(self.0, subject).await
-    }
-
-    async fn insert_try(&mut self, subject: CallbackSubject, number: i64, tried: &CallbackTry) -> Result<(), Fault> {
-        rows::insert_try(self.0, subject, number, tried).await
-    }
-
-    async fn is_try(&mut self, subject: CallbackSubject, number: i64, tried: &CallbackTry) -> Result<bool, Fault> {
-        rows::is_try(self.0, subject, number, tried).await
-    }
-
-    async fn remove_tries(&mut self, subject: CallbackSubject, until: i64) -> Result<(), Fault> {
-        rows::remove_tries(self.0, subject, until).await
-    }
-
-    async fn set_tried(
-        &mut self,
-        subject: CallbackSubject,
-        state: CallbackState,
-        tries: i64,
-        outcome: &TryOutcome,
-    ) -> Result<(), Fault> {
-        rows::set_tried(self.0, subject, state, tries, outcome).await
-    }
-
-    async fn count_try(&mut self, subject: CallbackSubject, tries: i64) -> Result<(), Fault> {
-        rows::count_try(self.0, subject, tries).await
-    }
-
-    async fn set_queued(
-        &mut self,
-        subject: CallbackSubject,
-        target: &CallbackTarget,
-        queued_at: UnixMillis,
-    ) -> Result<(), Fault> {
-        rows::set_queued(self.0, subject, target, queued_at).await
-    }
-
-    async fn put_task(&mut self, task: NewTask<'_>) -> Result<(), Fault> {
-        tasks::put(self.0, &task).await
-    }
-
-    async fn release_task(&mut self, kind: TaskKind, key: i64, due: UnixMillis) -> Result<(), Fault> {
-        tasks::release(self.0, kind, key, due).await
-    }
-
-    async fn end_task(&mut self, kind: TaskKind, key: i64) -> Result<(), Fault> {
-        tasks::end(self.0, kind, key).await
-    }
-
     async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> Result<(), Fault> {
         preparations::put(self.0, id, sealed).await
     }
 
     async fn remove_preparation(&mut self, id: TransactionId) -> Result<(), Fault> {
         preparations::remove(self.0, id).await
-    }
-
-    async fn insert_entry(&mut self, new: &NewEntry, id: EntryId) -> Result<bool, Fault> {
-        let bucket = bucket_in_number(id.0);
-        if !homes::claim_one(self.0, bucket, new.order_key, Home::Entry(id)).await? {
-            return Ok(false);
-        }
-        let inserted = entry_row::insert(self.0, new, id).await?;
-        if !inserted {
-            homes::release(self.0, bucket, new.order_key).await?;
-        }
-        Ok(inserted)
-    }
-
-    async fn entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Fault> {
-        entry_row::by_id(self.0, id).await
-    }
-
-    async fn locked_entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Fault> {
-        entry_row::locked(self.0, id).await
-    }
-
-    /// No unique index can say so, since the same name may come in another bucket.
-    async fn is_another_orders(&mut self, transaction_id: &str, order: Digest) -> Result<bool, Fault> {
-        let statement = self.0.prepare_cached("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").await?;
-        self.0.execute(&statement, &[&transaction_id]).await?;
-        let statement = self.0.prepare_cached(IS_ANOTHER_ORDERS).await?;
-        get(&self.0.query_one(&statement, &[&transaction_id, &key(&order)]).await?, 0)
-    }
-
-    async fn answer_entry(&mut self, id: EntryId, answer: &EngineAnswer) -> Result<(), Fault> {
-        let redirect_url = answer.redirect_url.as_ref().map(RedirectUrl::expose);
-        let statement = self
-            .0
-            .prepare_cached(
-                "UPDATE journal SET state = 2, transaction_id = $3, redirect_url = $4, doubted_at = NULL \
-                 WHERE bucket = $1 AND entry = $2",
-            )
-            .await?;
-        self.0.execute(&statement, &[&bucket_in_number(id.0), &id.0, &&*answer.transaction_id, &redirect_url]).await?;
-        Ok(())
-    }
-
-    async fn set_doubt(&mut self, id: EntryId, state: i64, doubted_at: i64) -> Result<(), Fault> {
-        let update = "UPDATE journal SET state = $3, doubted_at = $4 WHERE bucket = $1 AND entry = $2";
-        let statement = self.0.prepare_cached(update).await?;
-        self.0.execute(&statement, &[&bucket_in_number(id.0), &id.0, &narrow(state), &doubted_at]).await?;
-        Ok(())
-    }
-
-    async fn set_heard(&mut self, entry: &EntryRow) -> Result<(), Fault> {
-        let update = "UPDATE journal SET shop = $3, status = $4, account = $5 WHERE bucket = $1 AND entry = $2";
-        let statement = self.0.prepare_cached(update).await?;
-        let (bucket, status) = (bucket_in_number(entry.id), narrow(entry.status));
-        self.0.execute(&statement, &[&bucket, &entry.id, &&*entry.shop, &status, &entry.account]).await?;
-        Ok(())
-    }
-
-    async fn remove_entry(&mut self, id: EntryId) -> Result<(), Fault> {
-        let statement = self.0.prepare_cached("DELETE FROM journal WHERE bucket = $1 AND entry = $2").await?;
-        self.0.execute(&statement, &[&bucket_in_number(id.0), &id.0]).await?;
-        Ok(())
-    }
-
-    async fn remove_callback(&mut self, subject: CallbackSubject) -> Result<(), Fault> {
-        rows::remove(self.0, subject).await
     }
 
     async fn unfinished(&mut self, id: TransactionId) -> Result<Option<OperationState>, Fault> {

@@ -57,7 +57,7 @@ use writer::Writer;
 
 use super::complete::{self, Completion};
 use super::homes::Home;
-use super::tasks::{ClaimedTask, TaskClaim, TaskKind};
+use super::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskRows};
 use super::vault::Vault;
 use super::{
     Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, Fields, Kept, ProviderJob, ProviderQueue,
@@ -277,10 +277,9 @@ impl Store for SqliteStore {
     }
 
     fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> Answer<'_, ()> {
-        Box::pin(
-            self.writer
-                .submit(move |connection| tasks::release(connection, TaskKind::ProviderJob, id.to_stored(), due)),
-        )
+        Box::pin(self.writer.submit(move |connection| {
+            at_once(SqliteRows(connection).release_task(TaskKind::ProviderJob, id.to_stored(), due))
+        }))
     }
 
     fn reserve<'a>(
@@ -332,7 +331,11 @@ impl Store for SqliteStore {
     }
 
     fn end_provider_job(&self, id: TransactionId) -> Answer<'_, ()> {
-        Box::pin(self.writer.submit(move |connection| tasks::end(connection, TaskKind::ProviderJob, id.to_stored())))
+        Box::pin(
+            self.writer.submit(move |connection| {
+                at_once(SqliteRows(connection).end_task(TaskKind::ProviderJob, id.to_stored()))
+            }),
+        )
     }
 
     fn history(&self, query: HistoryQuery) -> Answer<'_, Page<Operation>> {

@@ -5,7 +5,7 @@
 
 pub(in crate::store::sqlite) mod forgetting;
 mod list;
-pub(in crate::store::sqlite) mod rows;
+mod rows;
 mod subject;
 
 use rusqlite::Connection;
@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use super::transaction::{SqliteRows, at_once};
 use super::{SqliteStore, tasks};
 use crate::domain::{Direction, MerchantId, State, UnixMillis};
-use crate::store::callbacks;
+use crate::store::callbacks::{self, CallbackRows};
 use crate::store::rows::callback::target_of;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind};
 use crate::store::{
@@ -125,7 +125,7 @@ impl SqliteStore {
         // Others may have taken some of them since: whether there are more is told by what was found.
         let next = places.last().copied().filter(|_| places.len() == limit);
         let keys: Vec<i64> = places.iter().map(|place| place.key).collect();
-        let resend = move |connection: &Connection| rows::queue_failed(connection, &keys, now);
+        let resend = move |connection: &Connection| at_once(SqliteRows(connection).queue_failed(&keys, now));
         let count = self.queueing(resend, |count| *count > 0).await?;
         Ok((count, next))
     }
@@ -170,10 +170,7 @@ impl Outbox for SqliteStore {
     }
 
     fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize> {
-        Box::pin(self.writer.submit(move |connection| {
-            let late = rows::late(connection, &expiry)?;
-            rows::give_up(connection, &late, expiry.reason).map(|()| late.len())
-        }))
+        Box::pin(self.writer.submit(move |connection| at_once(callbacks::expire(&mut SqliteRows(connection), &expiry))))
     }
 
     fn forget_callbacks(&self, until: UnixMillis, limit: usize) -> Answer<'_, usize> {

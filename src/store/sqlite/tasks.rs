@@ -2,19 +2,32 @@
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use super::transaction::SqliteRows;
 use crate::domain::UnixMillis;
-use crate::store::tasks::{ClaimedTask, NewTask, TaskClaim, TaskKind, TaskQueue, TaskState};
+use crate::store::tasks::{ClaimedTask, NewTask, TaskClaim, TaskKind, TaskQueue, TaskRows, TaskState};
 
-/// Queues a task, in place of one that there is.
-pub(super) fn put(connection: &Connection, task: &NewTask<'_>) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached(
-            "INSERT INTO tasks (kind, key, queue, queued_at, due_at, leased, attempts) VALUES (?1, ?2, ?3, ?4, ?5, 0, 0) \
-             ON CONFLICT DO UPDATE SET queue = excluded.queue, queued_at = excluded.queued_at, \
-             due_at = excluded.due_at, leased = 0, attempts = 0",
-        )?
-        .execute((task.kind.number(), task.key, task.queue, task.queued_at.0, task.due_at.0))
-        .map(drop)
+impl TaskRows for SqliteRows<'_> {
+    async fn put_task(&mut self, task: NewTask<'_>) -> rusqlite::Result<()> {
+        self.0
+            .prepare_cached(
+                "INSERT INTO tasks (kind, key, queue, queued_at, due_at, leased, attempts) VALUES (?1, ?2, ?3, ?4, ?5, 0, 0) \
+                 ON CONFLICT DO UPDATE SET queue = excluded.queue, queued_at = excluded.queued_at, \
+                 due_at = excluded.due_at, leased = 0, attempts = 0",
+            )?
+            .execute((task.kind.number(), task.key, task.queue, task.queued_at.0, task.due_at.0))
+            .map(drop)
+    }
+
+    async fn release_task(&mut self, kind: TaskKind, key: i64, due: UnixMillis) -> rusqlite::Result<()> {
+        self.0
+            .prepare_cached("UPDATE tasks SET due_at = ?3, leased = 0 WHERE kind = ?1 AND key = ?2")?
+            .execute((kind.number(), key, due.0))
+            .map(drop)
+    }
+
+    async fn end_task(&mut self, kind: TaskKind, key: i64) -> rusqlite::Result<()> {
+        self.0.prepare_cached("DELETE FROM tasks WHERE kind = ?1 AND key = ?2")?.execute((kind.number(), key)).map(drop)
+    }
 }
 
 /// Reads how a task stands.
@@ -31,19 +44,6 @@ pub(super) fn of(connection: &Connection, kind: TaskKind, key: i64) -> rusqlite:
         .prepare_cached("SELECT queued_at, due_at, leased, attempts FROM tasks WHERE kind = ?1 AND key = ?2")?
         .query_row((kind.number(), key), read)
         .optional()
-}
-
-/// Ends a lease with another time to be due at; nothing happens when there is no such task.
-pub(super) fn release(connection: &Connection, kind: TaskKind, key: i64, due: UnixMillis) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached("UPDATE tasks SET due_at = ?3, leased = 0 WHERE kind = ?1 AND key = ?2")?
-        .execute((kind.number(), key, due.0))
-        .map(drop)
-}
-
-/// Ends a task; nothing happens when there is none.
-pub(super) fn end(connection: &Connection, kind: TaskKind, key: i64) -> rusqlite::Result<()> {
-    connection.prepare_cached("DELETE FROM tasks WHERE kind = ?1 AND key = ?2")?.execute((kind.number(), key)).map(drop)
 }
 
 /// What is due in a queue, earliest first.

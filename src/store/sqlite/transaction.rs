@@ -9,23 +9,17 @@ use std::task::{Context, Poll, Waker};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::journal::{self, EntryRow, NewEntry};
-use super::outbox::rows;
 use super::row::{direction_number, direction_of, finished_at, status_number};
-use super::{homes, ledger, preparations, tasks};
-use crate::domain::{
-    Currency, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay, UnixMillis,
-};
-use crate::store::callbacks::CallbackRow;
-use crate::store::homes::Home;
+use super::{homes, ledger, preparations};
+use crate::domain::{Currency, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay};
+use crate::store::homes::{Home, HomeRows};
+use crate::store::journal::moves::EntryRows;
 use crate::store::rows::entry::ANSWERED;
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{Booking, Occasion};
 use crate::store::rows::{NotOurs, status_of};
-use crate::store::tasks::{NewTask, TaskKind};
-use crate::store::transaction::{Customer, NewCallback, OperationState, Rows, Usage};
-use crate::store::{
-    CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Digest, EngineAnswer, EntryId, TryOutcome,
-};
+use crate::store::transaction::{Customer, OperationState, Rows, Transaction, Usage};
+use crate::store::{Digest, EngineAnswer, EntryId};
 
 /// Days of usage that are kept before the newest: creations arrive a little late.
 const KEPT_DAYS: i32 = 2;
@@ -58,9 +52,80 @@ impl From<NotOurs> for rusqlite::Error {
     }
 }
 
-impl Rows for SqliteRows<'_> {
+impl Transaction for SqliteRows<'_> {
     type Error = rusqlite::Error;
+}
 
+impl HomeRows for SqliteRows<'_> {
+    async fn claim_homes(&mut self, orders: &[Digest], home: Home) -> rusqlite::Result<Vec<Option<Home>>> {
+        let claim = |order: &Digest| {
+            if homes::claim(self.0, *order, home)? { Ok(None) } else { homes::of(self.0, *order) }
+        };
+        orders.iter().map(claim).collect()
+    }
+
+    async fn home(&mut self, _: &MerchantId, order: Digest) -> rusqlite::Result<Option<Home>> {
+        homes::of(self.0, order)
+    }
+}
+
+impl EntryRows for SqliteRows<'_> {
+    async fn insert_entry(&mut self, new: &NewEntry, id: EntryId) -> rusqlite::Result<bool> {
+        if !homes::claim(self.0, new.order_key, Home::Entry(id))? {
+            return Ok(false);
+        }
+        let inserted = journal::insert(self.0, new, id)?;
+        if !inserted {
+            homes::release(self.0, new.order_key)?;
+        }
+        Ok(inserted)
+    }
+
+    async fn entry(&mut self, id: EntryId) -> rusqlite::Result<Option<EntryRow>> {
+        EntryRow::by_id(self.0, id)
+    }
+
+    async fn locked_entry(&mut self, id: EntryId) -> rusqlite::Result<Option<EntryRow>> {
+        EntryRow::by_id(self.0, id)
+    }
+
+    async fn is_another_orders(&mut self, transaction_id: &str, order: Digest) -> rusqlite::Result<bool> {
+        self.0
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM journal WHERE transaction_id = ?1 AND order_key <> ?2)")?
+            .query_row((transaction_id, order.0), |row| row.get(0))
+    }
+
+    async fn answer_entry(&mut self, id: EntryId, answer: &EngineAnswer) -> rusqlite::Result<()> {
+        let redirect_url = answer.redirect_url.as_ref().map(RedirectUrl::expose);
+        self.0
+            .prepare_cached(
+                "UPDATE journal SET state = ?2, transaction_id = ?3, redirect_url = ?4, doubted_at = NULL \
+                 WHERE entry = ?1",
+            )?
+            .execute((id.0, ANSWERED, &answer.transaction_id, redirect_url))
+            .map(drop)
+    }
+
+    async fn set_doubt(&mut self, id: EntryId, state: i64, doubted_at: i64) -> rusqlite::Result<()> {
+        let update = "UPDATE journal SET state = ?2, doubted_at = ?3 WHERE entry = ?1";
+        self.0.prepare_cached(update)?.execute((id.0, state, doubted_at)).map(drop)
+    }
+
+    async fn set_heard(&mut self, entry: &EntryRow) -> rusqlite::Result<()> {
+        let update = "UPDATE journal SET shop = ?2, status = ?3, account = ?4 WHERE entry = ?1";
+        self.0.prepare_cached(update)?.execute((entry.id, &entry.shop, entry.status, &entry.account)).map(drop)
+    }
+
+    async fn remove_entry(&mut self, id: EntryId) -> rusqlite::Result<()> {
+        self.0.prepare_cached("DELETE FROM journal WHERE entry = ?1")?.execute([id.0]).map(drop)
+    }
+
+    async fn release_home(&mut self, entry: &EntryRow) -> rusqlite::Result<()> {
+        homes::release(self.0, Digest(entry.order_key))
+    }
+}
+
+impl Rows for SqliteRows<'_> {
     async fn is_new_merchant(&mut self, merchant: &MerchantId) -> rusqlite::Result<bool> {
         ledger::knows(self.0, merchant).map(|known| !known)
     }
@@ -135,21 +200,6 @@ impl Rows for SqliteRows<'_> {
         ledger::balance(self.0, merchant.as_str(), currency.as_str(), account)
     }
 
-    async fn claim_homes(&mut self, orders: &[Digest], home: Home) -> rusqlite::Result<Vec<Option<Home>>> {
-        let claim = |order: &Digest| {
-            if homes::claim(self.0, *order, home)? { Ok(None) } else { homes::of(self.0, *order) }
-        };
-        orders.iter().map(claim).collect()
-    }
-
-    async fn home(&mut self, _: &MerchantId, order: Digest) -> rusqlite::Result<Option<Home>> {
-        homes::of(self.0, order)
-    }
-
-    async fn release_home(&mut self, entry: &EntryRow) -> rusqlite::Result<()> {
-        homes::release(self.0, Digest(entry.order_key))
-    }
-
     async fn insert_operation(
         &mut self,
         new: &NewRow,
@@ -177,122 +227,12 @@ impl Rows for SqliteRows<'_> {
             .query_row([occasion.to_stored()], |row| row.get(0))
     }
 
-    async fn queue_callback(&mut self, callback: NewCallback<'_>) -> rusqlite::Result<()> {
-        rows::queue(self.0, &callback)
-    }
-
-    async fn locked_callback(&mut self, subject: CallbackSubject) -> rusqlite::Result<Option<CallbackRow>> {
-        rows::of(self.0, subject)
-    }
-
-    async fn insert_try(&mut self, subject: CallbackSubject, number: i64, tried: &CallbackTry) -> rusqlite::Result<()> {
-        rows::insert_try(self.0, subject, number, tried)
-    }
-
-    /// A commit of the one process is never in doubt while it serves.
-    async fn is_try(&mut self, _: CallbackSubject, _: i64, _: &CallbackTry) -> rusqlite::Result<bool> {
-        Ok(false)
-    }
-
-    async fn remove_tries(&mut self, subject: CallbackSubject, until: i64) -> rusqlite::Result<()> {
-        rows::remove_tries(self.0, subject, until)
-    }
-
-    async fn set_tried(
-        &mut self,
-        subject: CallbackSubject,
-        state: CallbackState,
-        tries: i64,
-        outcome: &TryOutcome,
-    ) -> rusqlite::Result<()> {
-        rows::set_tried(self.0, subject, state, tries, outcome)
-    }
-
-    async fn count_try(&mut self, subject: CallbackSubject, tries: i64) -> rusqlite::Result<()> {
-        rows::count_try(self.0, subject, tries)
-    }
-
-    async fn set_queued(
-        &mut self,
-        subject: CallbackSubject,
-        target: &CallbackTarget,
-        queued_at: UnixMillis,
-    ) -> rusqlite::Result<()> {
-        rows::set_queued(self.0, subject, target, queued_at)
-    }
-
-    async fn put_task(&mut self, task: NewTask<'_>) -> rusqlite::Result<()> {
-        tasks::put(self.0, &task)
-    }
-
-    async fn release_task(&mut self, kind: TaskKind, key: i64, due: UnixMillis) -> rusqlite::Result<()> {
-        tasks::release(self.0, kind, key, due)
-    }
-
-    async fn end_task(&mut self, kind: TaskKind, key: i64) -> rusqlite::Result<()> {
-        tasks::end(self.0, kind, key)
-    }
-
     async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> rusqlite::Result<()> {
         preparations::put(self.0, id, sealed)
     }
 
     async fn remove_preparation(&mut self, id: TransactionId) -> rusqlite::Result<()> {
         preparations::remove(self.0, id)
-    }
-
-    async fn insert_entry(&mut self, new: &NewEntry, id: EntryId) -> rusqlite::Result<bool> {
-        if !homes::claim(self.0, new.order_key, Home::Entry(id))? {
-            return Ok(false);
-        }
-        let inserted = journal::insert(self.0, new, id)?;
-        if !inserted {
-            homes::release(self.0, new.order_key)?;
-        }
-        Ok(inserted)
-    }
-
-    async fn entry(&mut self, id: EntryId) -> rusqlite::Result<Option<EntryRow>> {
-        EntryRow::by_id(self.0, id)
-    }
-
-    async fn locked_entry(&mut self, id: EntryId) -> rusqlite::Result<Option<EntryRow>> {
-        EntryRow::by_id(self.0, id)
-    }
-
-    async fn is_another_orders(&mut self, transaction_id: &str, order: Digest) -> rusqlite::Result<bool> {
-        self.0
-            .prepare_cached("SELECT EXISTS (SELECT 1 FROM journal WHERE transaction_id = ?1 AND order_key <> ?2)")?
-            .query_row((transaction_id, order.0), |row| row.get(0))
-    }
-
-    async fn answer_entry(&mut self, id: EntryId, answer: &EngineAnswer) -> rusqlite::Result<()> {
-        let redirect_url = answer.redirect_url.as_ref().map(RedirectUrl::expose);
-        self.0
-            .prepare_cached(
-                "UPDATE journal SET state = ?2, transaction_id = ?3, redirect_url = ?4, doubted_at = NULL \
-                 WHERE entry = ?1",
-            )?
-            .execute((id.0, ANSWERED, &answer.transaction_id, redirect_url))
-            .map(drop)
-    }
-
-    async fn set_doubt(&mut self, id: EntryId, state: i64, doubted_at: i64) -> rusqlite::Result<()> {
-        let update = "UPDATE journal SET state = ?2, doubted_at = ?3 WHERE entry = ?1";
-        self.0.prepare_cached(update)?.execute((id.0, state, doubted_at)).map(drop)
-    }
-
-    async fn set_heard(&mut self, entry: &EntryRow) -> rusqlite::Result<()> {
-        let update = "UPDATE journal SET shop = ?2, status = ?3, account = ?4 WHERE entry = ?1";
-        self.0.prepare_cached(update)?.execute((entry.id, &entry.shop, entry.status, &entry.account)).map(drop)
-    }
-
-    async fn remove_entry(&mut self, id: EntryId) -> rusqlite::Result<()> {
-        self.0.prepare_cached("DELETE FROM journal WHERE entry = ?1")?.execute([id.0]).map(drop)
-    }
-
-    async fn remove_callback(&mut self, subject: CallbackSubject) -> rusqlite::Result<()> {
-        rows::remove(self.0, subject)
     }
 
     async fn unfinished(&mut self, id: TransactionId) -> rusqlite::Result<Option<OperationState>> {

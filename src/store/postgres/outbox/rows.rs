@@ -1,101 +1,179 @@
 //! Callbacks and their tries in their tables: what a transaction does with them. Whoever changes a callback by name holds its row
 //! first, and then its task.
 
-use deadpool_postgres::{GenericClient, Transaction};
-
 use super::subject::bucket_in_key;
 use crate::domain::UnixMillis;
-use crate::store::callbacks::CallbackRow;
+use crate::store::callbacks::{CallbackRow, CallbackRows};
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::row::{get, narrow, small};
 use crate::store::postgres::tasks;
+use crate::store::postgres::transaction::PgRows;
 use crate::store::rows::NotOurs;
 use crate::store::rows::callback::{FAILED, PENDING, columns_of, state_number, state_of, target_of};
-use crate::store::tasks::{NewTask, TaskKind};
+use crate::store::tasks::{NewTask, TaskKind, TaskRows};
 use crate::store::transaction::NewCallback;
 use crate::store::{CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Expiry, TryOutcome};
 
-/// Queues a callback, due at once. It fails when its subject has one.
-pub(in crate::store::postgres) async fn queue(
-    transaction: &Transaction<'_>,
-    callback: &NewCallback<'_>,
-) -> Result<(), Fault> {
-    let NewCallback { id, merchant, target, at } = callback;
-    let (key, nonce) = (id.subject().key(), id.nonce().cast_signed());
-    let statement = transaction
-        .prepare_cached(
-            "INSERT INTO callbacks (bucket, key, nonce, merchant, target, state, queued_at, tries) \
-             VALUES ($1, $2, $3, $4, $5, 0, $6, 0)",
-        )
-        .await?;
-    transaction.execute(&statement, &[&bucket_in_key(key), &key, &nonce, merchant, target, &at.0]).await?;
-    let task = NewTask { kind: TaskKind::Callback, key, queue: target, queued_at: *at, due_at: *at };
-    tasks::put(transaction, &task).await
-}
+impl CallbackRows for PgRows<'_> {
+    async fn queue_callback(&mut self, callback: NewCallback<'_>) -> Result<(), Fault> {
+        let NewCallback { id, merchant, target, at } = &callback;
+        let (key, nonce) = (id.subject().key(), id.nonce().cast_signed());
+        let statement = self
+            .0
+            .prepare_cached(
+                "INSERT INTO callbacks (bucket, key, nonce, merchant, target, state, queued_at, tries) \
+                 VALUES ($1, $2, $3, $4, $5, 0, $6, 0)",
+            )
+            .await?;
+        self.0.execute(&statement, &[&bucket_in_key(key), &key, &nonce, merchant, target, &at.0]).await?;
+        let task = NewTask { kind: TaskKind::Callback, key, queue: target, queued_at: *at, due_at: *at };
+        self.put_task(task).await
+    }
 
-/// Reads a callback, which stays as it is until the end of the transaction. Its task is read by a statement of its own, which sees
-/// what somebody did who was waited for.
-pub(in crate::store::postgres) async fn locked(
-    transaction: &Transaction<'_>,
-    subject: CallbackSubject,
-) -> Result<Option<CallbackRow>, Fault> {
-    let statement = transaction.prepare_cached(LOCKED).await?;
-    let key = subject.key();
-    let Some(row) = transaction.query_opt(&statement, &[&bucket_in_key(key), &key]).await? else { return Ok(None) };
-    Ok(Some(CallbackRow {
-        subject,
-        nonce: get(&row, 0)?,
-        state: state_of(small(&row, 1)?).ok_or(NotOurs("state"))?,
-        target: target_of(get(&row, 2)?),
-        queued_at: UnixMillis(get(&row, 3)?),
-        tries: get(&row, 4)?,
-        task: tasks::locked(transaction, TaskKind::Callback, key).await?,
-    }))
+    async fn locked_callback(&mut self, subject: CallbackSubject) -> Result<Option<CallbackRow>, Fault> {
+        let statement = self.0.prepare_cached(LOCKED).await?;
+        let key = subject.key();
+        let Some(row) = self.0.query_opt(&statement, &[&bucket_in_key(key), &key]).await? else { return Ok(None) };
+        Ok(Some(CallbackRow {
+            subject,
+            nonce: get(&row, 0)?,
+            state: state_of(small(&row, 1)?).ok_or(NotOurs("state"))?,
+            target: target_of(get(&row, 2)?),
+            queued_at: UnixMillis(get(&row, 3)?),
+            tries: get(&row, 4)?,
+            task: tasks::locked(self.0, TaskKind::Callback, key).await?,
+        }))
+    }
+
+    async fn insert_try(&mut self, subject: CallbackSubject, number: i64, tried: &CallbackTry) -> Result<(), Fault> {
+        let (key, (status, error)) = (subject.key(), columns(&tried.outcome));
+        let statement = self
+            .0
+            .prepare_cached(
+                "INSERT INTO callback_tries (bucket, key, number, began_at, duration_us, status, error) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            )
+            .await?;
+        self.0
+            .execute(&statement, &[&bucket_in_key(key), &key, &number, &tried.at.0, &duration(tried), &status, &error])
+            .await?;
+        Ok(())
+    }
+
+    async fn is_try(&mut self, subject: CallbackSubject, number: i64, tried: &CallbackTry) -> Result<bool, Fault> {
+        let (key, (status, error)) = (subject.key(), columns(&tried.outcome));
+        let statement = self
+            .0
+            .prepare_cached(
+                "SELECT EXISTS (SELECT FROM callback_tries WHERE bucket = $1 AND key = $2 AND number = $3 \
+                 AND began_at = $4 AND duration_us = $5 AND status IS NOT DISTINCT FROM $6::integer \
+                 AND error IS NOT DISTINCT FROM $7::text)",
+            )
+            .await?;
+        let found = self
+            .0
+            .query_one(
+                &statement,
+                &[&bucket_in_key(key), &key, &number, &tried.at.0, &duration(tried), &status, &error],
+            )
+            .await?;
+        get(&found, 0)
+    }
+
+    async fn remove_tries(&mut self, subject: CallbackSubject, until: i64) -> Result<(), Fault> {
+        let key = subject.key();
+        let statement =
+            self.0.prepare_cached("DELETE FROM callback_tries WHERE bucket = $1 AND key = $2 AND number <= $3").await?;
+        self.0.execute(&statement, &[&bucket_in_key(key), &key, &until]).await?;
+        Ok(())
+    }
+
+    async fn set_tried(
+        &mut self,
+        subject: CallbackSubject,
+        state: CallbackState,
+        tries: i64,
+        outcome: &TryOutcome,
+    ) -> Result<(), Fault> {
+        let (key, state, (status, error)) = (subject.key(), narrow(state_number(state)), columns(outcome));
+        let statement = self
+            .0
+            .prepare_cached(
+                "UPDATE callbacks SET state = $3, tries = $4, last_status = $5, last_error = $6 \
+                 WHERE bucket = $1 AND key = $2",
+            )
+            .await?;
+        self.0.execute(&statement, &[&bucket_in_key(key), &key, &state, &tries, &status, &error]).await?;
+        Ok(())
+    }
+
+    async fn count_try(&mut self, subject: CallbackSubject, tries: i64) -> Result<(), Fault> {
+        let key = subject.key();
+        let statement = self.0.prepare_cached("UPDATE callbacks SET tries = $3 WHERE bucket = $1 AND key = $2").await?;
+        self.0.execute(&statement, &[&bucket_in_key(key), &key, &tries]).await?;
+        Ok(())
+    }
+
+    async fn set_queued(
+        &mut self,
+        subject: CallbackSubject,
+        target: &CallbackTarget,
+        queued_at: UnixMillis,
+    ) -> Result<(), Fault> {
+        let key = subject.key();
+        let statement = self
+            .0
+            .prepare_cached(
+                "UPDATE callbacks SET state = 0, target = $3, queued_at = $4, last_status = NULL, last_error = NULL \
+                 WHERE bucket = $1 AND key = $2",
+            )
+            .await?;
+        self.0.execute(&statement, &[&bucket_in_key(key), &key, &target.as_str(), &queued_at.0]).await?;
+        Ok(())
+    }
+
+    async fn late_callbacks(&mut self, expiry: &Expiry) -> Result<Vec<i64>, Fault> {
+        let targets: Vec<&str> = expiry.targets.iter().map(CallbackTarget::as_str).collect();
+        let limit = i64::try_from(expiry.limit).unwrap_or(i64::MAX);
+        let statement = self.0.prepare_cached(LATE).await?;
+        let rows = self.0.query(&statement, &[&targets, &expiry.queued_until.0, &limit]).await?;
+        rows.iter().map(|row| get(row, 0)).collect()
+    }
+
+    async fn give_up(&mut self, keys: &[i64], reason: &str) -> Result<(), Fault> {
+        let buckets: Vec<i16> = keys.iter().map(|key| bucket_in_key(*key)).collect();
+        let statement = self.0.prepare_cached(GIVE_UP).await?;
+        self.0.execute(&statement, &[&buckets, &keys, &narrow(FAILED), &reason]).await?;
+        Ok(())
+    }
+
+    async fn queue_failed(&mut self, keys: &[i64], now: UnixMillis) -> Result<usize, Fault> {
+        let buckets: Vec<i16> = keys.iter().map(|key| bucket_in_key(*key)).collect();
+        let statement = self.0.prepare_cached(QUEUE_FAILED).await?;
+        let queued = self.0.execute(&statement, &[&buckets, &keys, &narrow(FAILED), &now.0, &narrow(PENDING)]).await?;
+        Ok(usize::try_from(queued).unwrap_or(usize::MAX))
+    }
+
+    async fn remove_callback(&mut self, subject: CallbackSubject) -> Result<(), Fault> {
+        let key = subject.key();
+        // Whatever changes a callback by name holds its row first.
+        if self.locked_callback(subject).await?.is_none() {
+            return Ok(());
+        }
+        self.end_task(TaskKind::Callback, key).await?;
+        for sql in [
+            "DELETE FROM callback_tries WHERE bucket = $1 AND key = $2",
+            "DELETE FROM callbacks WHERE bucket = $1 AND key = $2",
+        ] {
+            let statement = self.0.prepare_cached(sql).await?;
+            self.0.execute(&statement, &[&bucket_in_key(key), &key]).await?;
+        }
+        Ok(())
+    }
 }
 
 pub(in crate::store::postgres) const LOCKED: &str = "SELECT nonce, state, target, queued_at, tries FROM callbacks \
      WHERE bucket = $1 AND key = $2 FOR UPDATE";
-
-/// Writes a try down.
-pub(in crate::store::postgres) async fn insert_try(
-    transaction: &Transaction<'_>,
-    subject: CallbackSubject,
-    number: i64,
-    tried: &CallbackTry,
-) -> Result<(), Fault> {
-    let (key, (status, error)) = (subject.key(), columns(&tried.outcome));
-    let statement = transaction
-        .prepare_cached(
-            "INSERT INTO callback_tries (bucket, key, number, began_at, duration_us, status, error) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7)",
-        )
-        .await?;
-    transaction
-        .execute(&statement, &[&bucket_in_key(key), &key, &number, &tried.at.0, &duration(tried), &status, &error])
-        .await?;
-    Ok(())
-}
-
-/// Whether a try of a number is there and is this one.
-pub(in crate::store::postgres) async fn is_try(
-    transaction: &Transaction<'_>,
-    subject: CallbackSubject,
-    number: i64,
-    tried: &CallbackTry,
-) -> Result<bool, Fault> {
-    let (key, (status, error)) = (subject.key(), columns(&tried.outcome));
-    let statement = transaction
-        .prepare_cached(
-            "SELECT EXISTS (SELECT FROM callback_tries WHERE bucket = $1 AND key = $2 AND number = $3 \
-             AND began_at = $4 AND duration_us = $5 AND status IS NOT DISTINCT FROM $6::integer \
-             AND error IS NOT DISTINCT FROM $7::text)",
-        )
-        .await?;
-    let found = transaction
-        .query_one(&statement, &[&bucket_in_key(key), &key, &number, &tried.at.0, &duration(tried), &status, &error])
-        .await?;
-    get(&found, 0)
-}
 
 fn duration(tried: &CallbackTry) -> i64 {
     i64::try_from(tried.duration.as_micros()).unwrap_or(i64::MAX)
@@ -106,83 +184,6 @@ fn columns(outcome: &TryOutcome) -> (Option<i32>, Option<&str>) {
     (status.map(i32::from), error)
 }
 
-/// Removes tries up to a number.
-pub(in crate::store::postgres) async fn remove_tries(
-    transaction: &Transaction<'_>,
-    subject: CallbackSubject,
-    until: i64,
-) -> Result<(), Fault> {
-    let key = subject.key();
-    let statement = transaction
-        .prepare_cached("DELETE FROM callback_tries WHERE bucket = $1 AND key = $2 AND number <= $3")
-        .await?;
-    transaction.execute(&statement, &[&bucket_in_key(key), &key, &until]).await?;
-    Ok(())
-}
-
-/// Writes what came of a try.
-pub(in crate::store::postgres) async fn set_tried(
-    transaction: &Transaction<'_>,
-    subject: CallbackSubject,
-    state: CallbackState,
-    tries: i64,
-    outcome: &TryOutcome,
-) -> Result<(), Fault> {
-    let (key, state, (status, error)) = (subject.key(), narrow(state_number(state)), columns(outcome));
-    let statement = transaction
-        .prepare_cached(
-            "UPDATE callbacks SET state = $3, tries = $4, last_status = $5, last_error = $6 \
-             WHERE bucket = $1 AND key = $2",
-        )
-        .await?;
-    transaction.execute(&statement, &[&bucket_in_key(key), &key, &state, &tries, &status, &error]).await?;
-    Ok(())
-}
-
-/// Writes how many tries there were.
-pub(in crate::store::postgres) async fn count_try(
-    transaction: &Transaction<'_>,
-    subject: CallbackSubject,
-    tries: i64,
-) -> Result<(), Fault> {
-    let key = subject.key();
-    let statement =
-        transaction.prepare_cached("UPDATE callbacks SET tries = $3 WHERE bucket = $1 AND key = $2").await?;
-    transaction.execute(&statement, &[&bucket_in_key(key), &key, &tries]).await?;
-    Ok(())
-}
-
-/// Makes a callback pending again, in a queue, with nothing known but its earlier tries.
-pub(in crate::store::postgres) async fn set_queued(
-    transaction: &Transaction<'_>,
-    subject: CallbackSubject,
-    target: &CallbackTarget,
-    queued_at: UnixMillis,
-) -> Result<(), Fault> {
-    let key = subject.key();
-    let statement = transaction
-        .prepare_cached(
-            "UPDATE callbacks SET state = 0, target = $3, queued_at = $4, last_status = NULL, last_error = NULL \
-             WHERE bucket = $1 AND key = $2",
-        )
-        .await?;
-    transaction.execute(&statement, &[&bucket_in_key(key), &key, &target.as_str(), &queued_at.0]).await?;
-    Ok(())
-}
-
-/// Reads what is to be given up, and holds it: pending callbacks of targets that nobody is at and that were queued until a time.
-/// A lease that ended by then was somebody's who is gone. What another node changes at this moment is left to it.
-pub(in crate::store::postgres) async fn late(
-    transaction: &Transaction<'_>,
-    expiry: &Expiry,
-) -> Result<Vec<i64>, Fault> {
-    let targets: Vec<&str> = expiry.targets.iter().map(CallbackTarget::as_str).collect();
-    let limit = i64::try_from(expiry.limit).unwrap_or(i64::MAX);
-    let statement = transaction.prepare_cached(LATE).await?;
-    let rows = transaction.query(&statement, &[&targets, &expiry.queued_until.0, &limit]).await?;
-    rows.iter().map(|row| get(row, 0)).collect()
-}
-
 /// Along the index by time, since what is so old waits behind a dead target or has its last try.
 pub(in crate::store::postgres) const LATE: &str = "SELECT c.key FROM callbacks c \
      LEFT JOIN tasks t ON t.bucket = c.bucket AND t.kind = 1 AND t.key = c.key \
@@ -190,36 +191,11 @@ pub(in crate::store::postgres) const LATE: &str = "SELECT c.key FROM callbacks c
      AND coalesce(NOT t.leased OR t.due_at <= $2, true) \
      ORDER BY c.queued_at, c.key LIMIT $3 FOR UPDATE OF c SKIP LOCKED";
 
-/// Gives callbacks up that are held.
-pub(in crate::store::postgres) async fn give_up(
-    transaction: &Transaction<'_>,
-    keys: &[i64],
-    reason: &str,
-) -> Result<(), Fault> {
-    let buckets: Vec<i16> = keys.iter().map(|key| bucket_in_key(*key)).collect();
-    let statement = transaction.prepare_cached(GIVE_UP).await?;
-    transaction.execute(&statement, &[&buckets, &keys, &narrow(FAILED), &reason]).await?;
-    Ok(())
-}
-
 const GIVE_UP: &str = "WITH given AS (SELECT * FROM unnest($1::smallint[], $2::bigint[]) AS given (bucket, key)), \
      ended AS (DELETE FROM tasks AS t USING given \
      WHERE t.bucket = given.bucket AND t.kind = 1 AND t.key = given.key) \
      UPDATE callbacks AS c SET state = $3, last_status = NULL, last_error = $4 FROM given \
      WHERE c.bucket = given.bucket AND c.key = given.key";
-
-/// Makes those of some callbacks pending and due that are failed; how many. Two nodes that resend the same ones hold them in one
-/// order.
-pub(in crate::store::postgres) async fn queue_failed(
-    transaction: &Transaction<'_>,
-    keys: &[i64],
-    now: UnixMillis,
-) -> Result<usize, Fault> {
-    let buckets: Vec<i16> = keys.iter().map(|key| bucket_in_key(*key)).collect();
-    let statement = transaction.prepare_cached(QUEUE_FAILED).await?;
-    let queued = transaction.execute(&statement, &[&buckets, &keys, &narrow(FAILED), &now.0, &narrow(PENDING)]).await?;
-    Ok(usize::try_from(queued).unwrap_or(usize::MAX))
-}
 
 pub(in crate::store::postgres) const QUEUE_FAILED: &str = "WITH own AS MATERIALIZED (SELECT c.bucket, c.key \
      FROM unnest($1::smallint[], $2::bigint[]) AS given (bucket, key) JOIN callbacks c USING (bucket, key) \
@@ -229,24 +205,3 @@ pub(in crate::store::postgres) const QUEUE_FAILED: &str = "WITH own AS MATERIALI
      RETURNING c.bucket, c.key, c.target, c.queued_at) \
      INSERT INTO tasks (bucket, kind, key, queue, queued_at, due_at, leased, attempts) \
      SELECT bucket, 1, key, target, queued_at, $4, false, 0 FROM queued";
-
-/// Removes a callback with its tries and its task.
-pub(in crate::store::postgres) async fn remove(
-    transaction: &Transaction<'_>,
-    subject: CallbackSubject,
-) -> Result<(), Fault> {
-    let key = subject.key();
-    // Whatever changes a callback by name holds its row first.
-    if locked(transaction, subject).await?.is_none() {
-        return Ok(());
-    }
-    tasks::end(transaction, TaskKind::Callback, key).await?;
-    for sql in [
-        "DELETE FROM callback_tries WHERE bucket = $1 AND key = $2",
-        "DELETE FROM callbacks WHERE bucket = $1 AND key = $2",
-    ] {
-        let statement = transaction.prepare_cached(sql).await?;
-        transaction.execute(&statement, &[&bucket_in_key(key), &key]).await?;
-    }
-    Ok(())
-}
