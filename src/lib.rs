@@ -20,7 +20,7 @@
 //! | [`wire`] | canonical comparison, the shapes of both dialects and of what operators read of callbacks |
 //! | [`certs`] | a local CA and a server pair |
 //! | [`outbound`] | the HTTPS client: pooled, bounded in time, size and reach, trusting what rules name |
-//! | [`store`] | the trait [`store::Store`] and the journal of a remote engine; what a create, a result and the journal's moves do, where orders live, and what an audit proves, once for both backends; what rows mean; SQLite and PostgreSQL; sealing at rest |
+//! | [`store`] | the trait [`store::Store`] and the journal of a remote engine; what a create, a result, a callback and the journal's moves do, where orders live, the durable queue, and what an audit proves, once for both backends; what rows mean; SQLite and PostgreSQL; sealing at rest |
 //! | [`rules`] | raw (how tables are declared and read), compile (each kind of file: what it says and what it means), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems as they are shown, inspect (what `check` sees beside), diff, the JSON Schemas of the files |
 //! | [`json`] | the strict JSON reader, and how strings are written |
 //! | [`failure`] | everything that can stop a request, knowing no HTTP |

@@ -1,4 +1,4 @@
-//! What the files of a rules directory say, setting by setting, in one spelling and without a secret: what [`diff`](super::diff) compares.
+//! What the files of a rules directory say, setting by setting, in one spelling and without a secret: what [`diff()`](super::diff()) compares.
 //!
 //! Settings are as they are written, with the defaults of their files' own JSON Schemas filled in, and not as they were compiled:
 //! what a secret refers to is not looked up, and paths are relative to directories that differ.

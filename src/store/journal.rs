@@ -14,6 +14,7 @@
 //! it is settled by sending the same body again when the caller repeats it or asks for it. An open entry at the start of a
 //! process was cut off by the end of the one before. Only what nothing can come of any more is withdrawn.
 
+mod kept;
 pub(super) mod moves;
 pub(super) mod numbers;
 

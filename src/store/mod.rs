@@ -2,17 +2,20 @@
 //! means, each one transaction. The same conformance suite runs over every backend.
 //!
 //! ```text
-//! create, complete   what happens in a transaction, once: over the row operations of `transaction`;
-//! homes, journal     where orders live, and the moves of what passed to a remote engine
+//! create, complete,  what happens in a transaction, once: over row operations that each of them declares
+//! callbacks, homes,
+//! journal, tasks
+//! backend            what a database does for the core; the journal and the outbox stand over it
 //! audit              what must hold of the rows, once
 //! rows, vault        what rows mean, and what is sealed in them
-//! sqlite, postgres   connections, batches and SQL; the outbox is still said in each
+//! sqlite, postgres   connections, batches and SQL
 //! ```
 //!
 //! Every backend seals account numbers, payer accounts and `fields` at rest and compares what must be compared by keyed
 //! hashes (contract section 11); the engine hands over and receives plain domain values.
 
 mod audit;
+mod backend;
 mod callbacks;
 mod compare;
 mod complete;

@@ -13,6 +13,8 @@
 //! A pending callback waits in the queue of its [`CallbackTarget`], so that a target that is dead or slow holds up nobody
 //! else's. What a remote engine announced waits for the engine's word first, in a queue of its own.
 
+mod kept;
+
 use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;

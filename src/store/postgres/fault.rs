@@ -10,7 +10,7 @@ use crate::store::rows::NotOurs;
 
 /// Why a piece of work did not come to its end. Nothing of it may be told as done.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(in crate::store) enum Fault {
     /// The database's word, or the lack of one.
     Database(tokio_postgres::Error),
     /// There is no connection.

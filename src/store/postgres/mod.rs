@@ -12,6 +12,7 @@
 //! over the work of those who died. What a lost connection leaves unknown is asked for again, never assumed ([`fault`]).
 
 mod audit;
+mod backend;
 mod batch;
 mod clock;
 mod connect;

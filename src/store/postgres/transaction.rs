@@ -26,7 +26,7 @@ const KEPT_DAYS: i32 = 2;
 const REMOVED: i64 = 8;
 
 /// A transaction.
-pub(super) struct PgRows<'a>(pub(super) &'a Transaction<'a>);
+pub(in crate::store) struct PgRows<'a>(pub(super) &'a Transaction<'a>);
 
 impl transaction::Transaction for PgRows<'_> {
     type Error = Fault;

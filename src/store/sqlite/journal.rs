@@ -1,153 +1,94 @@
-//! The journal of a gateway before a remote engine, in the table of its name: one row an order. Every change is a
-//! command of the writer, so that it is answered after its commit is on disk.
-//!
-//! The body and the account are sealed: the body for the order, the account for the entry's number.
+//! Entries of the journal as rows of SQLite: see [`rows::entry`](crate::store::rows::entry) for what they mean.
 
-mod row;
+use rusqlite::{Connection, OptionalExtension, Row, named_params};
 
-use std::sync::Arc;
+use crate::domain::{CallbackUrl, Status};
+use crate::store::rows::entry::OPEN;
+pub(super) use crate::store::rows::entry::{EntryRow, NewEntry};
+use crate::store::rows::{direction_number, status_number};
+use crate::store::{EntryId, Intent};
 
-use rusqlite::Connection;
-
-pub(super) use row::{EntryRow, NewEntry, insert};
-
-use super::transaction::{SqliteRows, at_once};
-use super::{SqliteStore, homes, lists};
-use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
-use crate::store::homes::Home;
-use crate::store::journal::moves::{self, Met};
-use crate::store::journal::numbers::{DRAWS, NUMBERS, none_is_left};
-use crate::store::rows::entry::{is_news, sealed_account};
-use crate::store::{
-    Answer, Digest, EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, NotKept, OfV1, StoreError,
-};
-
-impl SqliteStore {
-    async fn write_intent(&self, intent: Intent) -> Result<Intended, StoreError> {
-        let new = Arc::new(NewEntry::new(intent, &self.vault));
-        for _ in 0..DRAWS {
-            let (new, id) = (Arc::clone(&new), NUMBERS.draw(&new.intent, &*self.random));
-            let write =
-                move |connection: &Connection| at_once(moves::intend(&mut SqliteRows(connection), &new, id, false));
-            match self.writer.submit(write).await? {
-                Met::Nothing => return Ok(Intended::Written(id)),
-                Met::Entry(row) => return Ok(Intended::Existing(Box::new(row.decode(&self.vault)?))),
-                Met::Reservation => return Ok(Intended::Reserved),
-                Met::Number => {}
-            }
-        }
-        Err(none_is_left())
-    }
-
-    async fn write_answer(&self, entry: Entry, answer: EngineAnswer) -> Result<Result<Entry, NotKept>, StoreError> {
-        let (id, new) = (entry.id, NewEntry::new(entry.intent, &self.vault));
-        let write =
-            move |connection: &Connection| at_once(moves::answer(&mut SqliteRows(connection), id, &new, &answer));
-        match self.writer.submit(write).await? {
-            Ok(row) => row.decode(&self.vault).map(Ok),
-            Err(not_kept) => Ok(Err(not_kept)),
-        }
-    }
-
-    /// Callers poll: what says nothing new costs no commit.
-    async fn write_heard(&self, id: EntryId, heard: Heard) -> Result<(), StoreError> {
-        let known = self.readers.read(|connection| EntryRow::by_id(connection, id))?;
-        if !known.map(|row| row.decode(&self.vault)).transpose()?.is_some_and(|entry| is_news(&entry, &heard)) {
-            return Ok(());
-        }
-        let Heard { status, account, shop } = heard;
-        let account = account.map(|account| sealed_account(&self.vault, id, &account));
-        let keep = move |connection: &Connection| {
-            at_once(moves::heard(&mut SqliteRows(connection), id, status, account.clone(), &shop))
-        };
-        self.writer.submit(keep).await
-    }
-
-    /// Where an order lives, and its entry if it has one.
-    fn home(
-        &self,
-        merchant: &MerchantId,
-        direction: Direction,
-        order_id: &OrderId,
-    ) -> Result<Option<Home>, StoreError> {
-        let order: Digest = self.vault.comparer().order_key(merchant, direction, order_id);
-        self.readers.read(|connection| homes::of(connection, order))
-    }
+/// Writes an open entry under a number; `false`: the number exists.
+pub(super) fn insert(connection: &Connection, new: &NewEntry, id: EntryId) -> rusqlite::Result<bool> {
+    let Intent { merchant, direction, order_id, api_key, amount, currency, shop, created_at, .. } = &new.intent;
+    let inserted = connection.prepare_cached(INSERT)?.execute(named_params! {
+        ":entry": id.0,
+        ":order_key": new.order_key.0,
+        ":direction": direction_number(*direction),
+        ":state": OPEN,
+        ":status": status_number(Status::Pending),
+        ":created_at": created_at.0,
+        ":amount": amount.hundredths().cast_signed(),
+        ":digest": new.intent.digest.0,
+        ":currency": currency.as_str(),
+        ":merchant": merchant.as_str(),
+        ":order_id": order_id.as_str(),
+        ":api_key": api_key,
+        ":shop": shop.as_deref().unwrap_or_default(),
+        ":v1_callback_url": new.intent.callback_url.as_ref().map(CallbackUrl::as_str),
+        ":body": new.body,
+    })?;
+    Ok(inserted == 1)
 }
 
-impl Journal for SqliteStore {
-    fn intend(&self, intent: Intent) -> Answer<'_, Intended> {
-        Box::pin(self.write_intent(intent))
+const INSERT: &str = "INSERT INTO journal (entry, order_key, direction, state, status, created_at, amount, digest, \
+    currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
+    VALUES (:entry, :order_key, :direction, :state, :status, :created_at, :amount, :digest, \
+    :currency, :merchant, :order_id, :api_key, :shop, :v1_callback_url, :body) ON CONFLICT DO NOTHING";
+
+/// The order is [`EntryRow::read`]'s.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT entry, direction, state, status, created_at, amount, digest, currency, merchant, order_id, \
+             api_key, shop, v1_callback_url, transaction_id, redirect_url, account, body, doubted_at, order_key FROM journal ",
+            $rest
+        )
+    };
+}
+
+impl EntryRow {
+    pub(super) fn by_id(connection: &Connection, id: EntryId) -> rusqlite::Result<Option<Self>> {
+        connection.prepare_cached(Self::BY_ID)?.query_row([id.0], Self::read).optional()
     }
 
-    fn entry<'a>(
-        &'a self,
-        merchant: &'a MerchantId,
-        direction: Direction,
-        order_id: &'a OrderId,
-    ) -> Answer<'a, Option<Entry>> {
-        Box::pin(async move {
-            let Some(Home::Entry(id)) = self.home(merchant, direction, order_id)? else { return Ok(None) };
-            let row = self.readers.read(|connection| EntryRow::by_id(connection, id))?;
-            row.map(|row| row.decode(&self.vault)).transpose()
-        })
-    }
+    /// One entry; the parameter is its number.
+    pub(super) const BY_ID: &str = select!("WHERE entry = ?1");
 
-    fn of_v1<'a>(
-        &'a self,
-        merchant: &'a MerchantId,
-        direction: Direction,
-        order_id: &'a OrderId,
-    ) -> Answer<'a, Option<OfV1>> {
-        Box::pin(async move { Ok(self.home(merchant, direction, order_id)?.and_then(OfV1::of)) })
-    }
+    /// The partial index `journal_open` holds these alone.
+    pub(super) const OPEN_AFTER: &str = select!("WHERE state = 0 AND entry > ?1 ORDER BY entry LIMIT ?2");
 
-    fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Result<Entry, NotKept>> {
-        Box::pin(self.write_answer(entry, answer))
-    }
+    /// Entries after a number, in order; the second parameter is how many.
+    pub(super) const SLICE: &str = select!("WHERE entry > ?1 ORDER BY entry LIMIT ?2");
 
-    fn doubt(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()> {
-        Box::pin(self.writer.submit(move |connection| at_once(moves::doubt(&mut SqliteRows(connection), id, at))))
-    }
+    /// A page of a merchant's answered entries: see [`super::lists::page`].
+    pub(super) const PAGE: &str = select!(
+        "INDEXED BY journal_by_v1 WHERE state = 2 AND merchant = ?1 AND created_at BETWEEN ?2 AND ?3 \
+         AND (?4 IS NULL OR direction = ?4) AND (?5 IS NULL OR shop = ?5) AND (?6 IS NULL OR currency = ?6) \
+         AND (?7 IS NULL OR status = ?7) ORDER BY created_at DESC, entry DESC LIMIT ?8 OFFSET ?9"
+    );
 
-    fn sent_again(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()> {
-        Box::pin(self.writer.submit(move |connection| at_once(moves::sent_again(&mut SqliteRows(connection), id, at))))
-    }
-
-    fn withdraw(&self, id: EntryId, since: Option<UnixMillis>) -> Answer<'_, bool> {
-        Box::pin(self.writer.submit(move |connection| at_once(moves::withdraw(&mut SqliteRows(connection), id, since))))
-    }
-
-    fn open_entries(&self, after: Option<EntryId>, limit: u16) -> Answer<'_, Vec<Entry>> {
-        Box::pin(async move {
-            let readable = |row: EntryRow| match row.decode(&self.vault) {
-                Ok(entry) => Some(entry),
-                Err(error) => {
-                    // One bad row must not keep the others from being settled.
-                    tracing::error!(%error, "an open entry of the journal cannot be read and is left as it is");
-                    None
-                }
-            };
-            self.readers.read(|connection| {
-                EntryRow::open_after(connection, after, |rows| {
-                    rows.filter_map(|row| row.map(readable).transpose()).take(limit.into()).collect()
-                })
-            })
-        })
-    }
-
-    fn heard(&self, id: EntryId, heard: Heard) -> Answer<'_, ()> {
-        Box::pin(self.write_heard(id, heard))
-    }
-
-    fn passed(&self, query: HistoryQuery) -> Answer<'_, Page<Entry>> {
-        Box::pin(async move {
-            let within = query.created_from.map_or(i64::MIN, |at| at.0)..=query.created_to.map_or(i64::MAX, |at| at.0);
-            let read =
-                move |connection: &Connection| lists::page(connection, EntryRow::PAGE, &query, &within, EntryRow::read);
-            let Page { items, has_more } = self.histories.read(&self.readers, read).await?;
-            let entries = items.into_iter().map(|row| row.decode(&self.vault));
-            Ok(Page { items: entries.collect::<Result<_, _>>()?, has_more })
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            direction: row.get(1)?,
+            state: row.get(2)?,
+            status: row.get(3)?,
+            created_at: row.get(4)?,
+            amount: row.get(5)?,
+            digest: row.get(6)?,
+            currency: row.get(7)?,
+            merchant: row.get(8)?,
+            order_id: row.get(9)?,
+            api_key: row.get(10)?,
+            shop: row.get(11)?,
+            v1_callback_url: row.get(12)?,
+            transaction_id: row.get(13)?,
+            redirect_url: row.get(14)?,
+            account: row.get(15)?,
+            body: row.get(16)?,
+            doubted_at: row.get(17)?,
+            order_key: row.get(18)?,
         })
     }
 }

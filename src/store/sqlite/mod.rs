@@ -12,6 +12,7 @@
 
 mod answers;
 mod audit;
+mod backend;
 pub mod backup;
 mod checkpoints;
 mod connection;

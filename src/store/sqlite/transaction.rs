@@ -28,7 +28,7 @@ const KEPT_DAYS: i32 = 2;
 const REMOVED: i64 = 8;
 
 /// The writer's transaction.
-pub(super) struct SqliteRows<'a>(pub(super) &'a Connection);
+pub(in crate::store) struct SqliteRows<'a>(pub(super) &'a Connection);
 
 /// Something was waited for.
 #[derive(Debug, thiserror::Error)]

@@ -5,11 +5,12 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::domain::CallbackUrl;
+use crate::store::backend::NumberedEntry;
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::row::{bucket_in_number, bytes, get, narrow, small};
 use crate::store::rows::direction_number;
 use crate::store::rows::entry::{EntryRow, NewEntry};
-use crate::store::{Digest, EntryId, StoreError};
+use crate::store::{Digest, EntryId};
 
 /// The columns of an entry. The order is [`read`]'s.
 macro_rules! entry {
@@ -94,11 +95,11 @@ async fn one(client: &impl GenericClient, sql: &str, id: EntryId) -> Result<Opti
 }
 
 /// Reads open entries after a number, oldest first, each with its number; some cannot be understood.
-pub(super) async fn open_after(
+pub(in crate::store::postgres) async fn open_after(
     client: &impl GenericClient,
     after: i64,
     limit: usize,
-) -> Result<Vec<(i64, Result<EntryRow, StoreError>)>, Fault> {
+) -> Result<Vec<NumberedEntry>, Fault> {
     let statement = client.prepare_cached(OPEN_AFTER).await?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = client.query(&statement, &[&after, &limit]).await?;

@@ -1,10 +1,9 @@
 //! The journal between nodes, and what only its rows show.
 
-use super::*;
-use crate::domain::{CallbackUrl, Status};
+use crate::domain::{CallbackUrl, Direction, Status, UnixMillis};
 use crate::store::conformance::{DOUBTED_AT, NOW, audited, engine_answer, heard, intended, intent};
 use crate::store::postgres::audit::tests::{node_of, opened};
-use crate::store::{Outbox, Progress, Relayed};
+use crate::store::{Intended, Journal, Outbox, Progress, Relayed, StoreError};
 
 const ROUNDS: u64 = 20;
 

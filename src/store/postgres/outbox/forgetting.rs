@@ -8,7 +8,11 @@ use crate::store::postgres::row::{get, narrow};
 use crate::store::rows::callback::{DELIVERED, FAILED};
 
 /// Removes callbacks with their tries, and notes until when: an audit does not look for them.
-pub(super) async fn forget(client: &impl GenericClient, until: UnixMillis, limit: usize) -> Result<usize, Fault> {
+pub(in crate::store::postgres) async fn forget(
+    client: &impl GenericClient,
+    until: UnixMillis,
+    limit: usize,
+) -> Result<usize, Fault> {
     let statement = client.prepare_cached(FORGET).await?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut forgotten = 0;

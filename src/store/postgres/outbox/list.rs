@@ -11,6 +11,7 @@ use tokio_postgres::{IsolationLevel, Row};
 
 use super::subject::bucket_in_key;
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
+use crate::store::backend::Scope;
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::node::Node;
 use crate::store::postgres::row::{bucket_of, get, key, narrow};
@@ -20,16 +21,6 @@ use crate::store::{
     CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackSubject, CallbackTry, Digest, OutboxSize,
     StoreError,
 };
-
-/// Among which callbacks a query looks.
-#[derive(Debug, Clone)]
-pub(super) enum Scope {
-    All,
-    Merchant(MerchantId),
-    /// Those of the orders of these keys, which are this merchant's.
-    Orders(MerchantId, [Digest; 2]),
-    Nothing,
-}
 
 /// What a column held that was never written there.
 type Column = &'static str;
@@ -54,7 +45,7 @@ async fn at_one_moment<T>(
 ///
 /// # Errors
 /// The database does not answer.
-pub(super) async fn records(
+pub(in crate::store::postgres) async fn records(
     node: &Node,
     query: &CallbackQuery,
     scope: &Scope,
@@ -87,7 +78,7 @@ pub(super) async fn records(
 ///
 /// # Errors
 /// The database does not answer.
-pub(super) async fn places(
+pub(in crate::store::postgres) async fn places(
     node: &Node,
     query: &CallbackQuery,
     scope: &Scope,
@@ -229,7 +220,10 @@ fn understood(row: &Row) -> Result<CallbackRecord, NotOurs> {
 ///
 /// # Errors
 /// The database does not answer, or a column holds what was never written there.
-pub(super) async fn one(node: &Node, id: CallbackId) -> Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError> {
+pub(in crate::store::postgres) async fn one(
+    node: &Node,
+    id: CallbackId,
+) -> Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError> {
     let not_ours = |column| StoreError::Corrupt(format!("callback {id}: the column {column} is not ours"));
     at_one_moment(node, async |transaction| {
         let key = id.subject().key();
@@ -273,7 +267,7 @@ pub(super) const SIZE: &str = "SELECT count(*), min(queued_at), (SELECT count(*)
      FROM callbacks WHERE state = 0";
 
 /// Counts what waits and what was given up.
-pub(super) async fn size(client: &impl GenericClient) -> Result<OutboxSize, Fault> {
+pub(in crate::store::postgres) async fn size(client: &impl GenericClient) -> Result<OutboxSize, Fault> {
     let statement = client.prepare_cached(SIZE).await?;
     let found = client.query_one(&statement, &[]).await?;
     let count = |at| get::<i64>(&found, at).map(i64::unsigned_abs);

@@ -6,12 +6,11 @@ use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 
 use crate::domain::{MerchantId, OrderId};
+use crate::store::backend::Subject;
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::journal::entry_row::{self, entry};
-use crate::store::postgres::row::{self, StoredRow, bucket_in_number, bucket_of, get, key, operation, small};
-use crate::store::rows::entry::EntryRow;
+use crate::store::postgres::row::{self, bucket_in_number, get, key, operation, small};
 use crate::store::rows::{NotOurs, OrNot, direction_of};
-use crate::store::tasks::ClaimedTask;
 use crate::store::{Addressee, Digest, EntryId, StoreError};
 
 /// The bucket of what a callback is about, in the number of that: a `transaction_id`, or an entry's number below zero.
@@ -19,19 +18,13 @@ pub(in crate::store::postgres) const fn bucket_in_key(key: i64) -> i16 {
     bucket_in_number(if key < 0 { key.wrapping_neg() } else { key })
 }
 
-/// What a callback is about, still sealed.
-pub(super) enum Subject {
-    Operation(Box<StoredRow>),
-    Entry(Box<EntryRow>),
-}
-
 /// Reads the random numbers of claimed callbacks and what they are about, as far as it is there and readable: by their keys.
-pub(super) async fn of_all(
+pub(in crate::store::postgres) async fn of_all(
     client: &impl GenericClient,
-    claimed: &[ClaimedTask],
+    keys: &[i64],
 ) -> Result<HashMap<i64, (i64, Subject)>, Fault> {
-    let mut found = HashMap::with_capacity(claimed.len());
-    let (entries, operations): (Vec<i64>, Vec<i64>) = claimed.iter().map(|task| task.key).partition(|key| *key < 0);
+    let mut found = HashMap::with_capacity(keys.len());
+    let (entries, operations): (Vec<i64>, Vec<i64>) = keys.iter().partition(|key| **key < 0);
     for found_row in read(client, OPERATIONS, &operations).await? {
         if let (Ok(row), Ok(nonce)) = (row::read(&found_row), get(&found_row, row::COLUMNS)) {
             found.insert(row.id, (nonce, Subject::Operation(Box::new(row))));
@@ -66,16 +59,15 @@ async fn read(client: &impl GenericClient, sql: &str, keys: &[i64]) -> Result<Ve
     Ok(client.query(&statement, &[&buckets, &keys]).await?)
 }
 
-/// Whom a merchant's order of a key names, if it was made from v1 with the relay's address.
-pub(super) async fn addressee(
+/// Reads whom the order of a key names, if it was made from v1 with the relay's address.
+pub(in crate::store::postgres) async fn addressee(
     client: &impl GenericClient,
-    merchant: &MerchantId,
+    bucket: i16,
     order: Digest,
 ) -> Result<Option<Addressee>, Fault> {
     let statement = client.prepare_cached(ADDRESSEE).await?;
-    let found = client.query(&statement, &[&bucket_of(merchant), &key(&order)]).await?;
-    let addressee = found.first().map(named).transpose()?;
-    Ok(addressee.filter(|found| found.merchant == *merchant))
+    let found = client.query(&statement, &[&bucket, &key(&order)]).await?;
+    found.first().map(named).transpose()
 }
 
 pub(super) const ADDRESSEE: &str = "SELECT o.merchant, o.direction, o.order_id, o.api_key, NULL::bigint \
@@ -104,6 +96,7 @@ mod tests {
     use super::*;
     use crate::domain::{Bucket, TransactionId, UnixMillis};
     use crate::store::CallbackSubject;
+    use crate::store::postgres::row::bucket_of;
 
     #[test]
     fn a_key_names_the_bucket_of_what_it_is_about() {

@@ -6,7 +6,11 @@ use crate::domain::UnixMillis;
 use crate::store::rows::callback::{DELIVERED, FAILED};
 
 /// Removes callbacks with their tries, and notes until when: an audit does not look for them.
-pub(super) fn forget(connection: &Connection, until: UnixMillis, limit: usize) -> rusqlite::Result<usize> {
+pub(in crate::store::sqlite) fn forget(
+    connection: &Connection,
+    until: UnixMillis,
+    limit: usize,
+) -> rusqlite::Result<usize> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut keys: Vec<i64> = Vec::new();
     for state in [DELIVERED, FAILED] {

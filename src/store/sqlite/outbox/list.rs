@@ -9,6 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
+use crate::store::backend::Scope;
 use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
 use crate::store::rows::{NotOurs, OrNot, direction_of};
 use crate::store::sqlite::lists::at_one_moment;
@@ -17,15 +18,6 @@ use crate::store::{
     OutboxSize,
 };
 
-/// Among which callbacks a query looks.
-#[derive(Debug, Clone)]
-pub(super) enum Scope {
-    All,
-    /// Those of the orders of these keys.
-    Orders([Digest; 2]),
-    Nothing,
-}
-
 /// What a column held that was never written there.
 type Column = &'static str;
 
@@ -33,7 +25,7 @@ type Column = &'static str;
 type Understood<T> = Option<Result<T, Column>>;
 
 /// A slice of the list, of one moment, and what made others unreadable, which are left out.
-pub(super) fn records(
+pub(in crate::store::sqlite) fn records(
     connection: &Connection,
     query: &CallbackQuery,
     scope: &Scope,
@@ -63,7 +55,7 @@ pub(super) fn records(
 }
 
 /// The places of a slice of the list, of one moment.
-pub(super) fn places(
+pub(in crate::store::sqlite) fn places(
     connection: &Connection,
     query: &CallbackQuery,
     scope: &Scope,
@@ -74,8 +66,9 @@ pub(super) fn places(
 fn found(connection: &Connection, query: &CallbackQuery, scope: &Scope) -> rusqlite::Result<Vec<CallbackPlace>> {
     let mut places = match scope {
         Scope::Nothing => Vec::new(),
-        Scope::Orders(keys) => of_orders(connection, query, keys)?,
-        Scope::All => {
+        Scope::Orders(_, keys) => of_orders(connection, query, keys)?,
+        // What is left out costs no look at a row.
+        Scope::All | Scope::Merchant(_) => {
             let mut places = Vec::new();
             for state in [CallbackState::Pending, CallbackState::Delivered, CallbackState::Failed] {
                 if query.states.contains(&state) {
@@ -225,7 +218,7 @@ fn understood(row: &Row<'_>) -> Result<CallbackRecord, NotOurs> {
 }
 
 /// A callback with its tries.
-pub(super) fn one(
+pub(in crate::store::sqlite) fn one(
     connection: &Connection,
     id: CallbackId,
 ) -> rusqlite::Result<Understood<(CallbackRecord, Vec<CallbackTry>)>> {
@@ -265,7 +258,7 @@ pub(in crate::store::sqlite) const SIZE: &str =
     "SELECT count(*), min(queued_at) FROM callbacks INDEXED BY callbacks_by_time WHERE state = ?1";
 
 /// Counts what waits and what was given up: a pass over their index.
-pub(super) fn size(connection: &Connection) -> rusqlite::Result<OutboxSize> {
+pub(in crate::store::sqlite) fn size(connection: &Connection) -> rusqlite::Result<OutboxSize> {
     at_one_moment(connection, || {
         let mut size = connection.prepare_cached(SIZE)?;
         let mut of = |state| {

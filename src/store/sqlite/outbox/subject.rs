@@ -1,37 +1,28 @@
 //! What callbacks are about: operations and entries of the journal, and where their merchants are told.
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::domain::{MerchantId, OrderId};
+use crate::store::backend::Subject;
 use crate::store::rows::{NotOurs, OrNot, direction_of};
 use crate::store::sqlite::journal::EntryRow;
 use crate::store::sqlite::row::StoredRow;
-use crate::store::tasks::ClaimedTask;
 use crate::store::{Addressee, CallbackSubject, Digest, EntryId};
 
-/// What a callback is about, still sealed.
-pub(super) enum Subject {
-    Operation(Box<StoredRow>),
-    Entry(Box<EntryRow>),
-}
-
-/// A callback's random number, and what it is about; `None` where that is missing or unreadable.
-pub(super) type Known = Option<(i64, Subject)>;
-
-/// Reads the random numbers of claimed callbacks and what they are about.
-pub(super) fn of_all(
+/// Reads the random numbers of callbacks and what they are about, as far as it is there and readable, by their keys.
+pub(in crate::store::sqlite) fn of_all(
     connection: &Connection,
-    claimed: Vec<ClaimedTask>,
-) -> rusqlite::Result<Vec<(ClaimedTask, Known)>> {
+    keys: &[i64],
+) -> rusqlite::Result<HashMap<i64, (i64, Subject)>> {
     let mut nonce = connection.prepare_cached("SELECT nonce FROM callbacks WHERE key = ?1")?;
-    claimed
-        .into_iter()
-        .map(|task| {
-            let nonce: Option<i64> = nonce.query_row([task.key], |row| row.get(0)).optional()?;
-            let subject = of(connection, task.key)?;
-            Ok((task, nonce.zip(subject)))
-        })
-        .collect()
+    let mut found = HashMap::with_capacity(keys.len());
+    for key in keys {
+        let nonce: Option<i64> = nonce.query_row([key], |row| row.get(0)).optional()?;
+        found.extend(nonce.zip(of(connection, *key)?).map(|subject| (*key, subject)));
+    }
+    Ok(found)
 }
 
 fn of(connection: &Connection, key: i64) -> rusqlite::Result<Option<Subject>> {
@@ -52,7 +43,7 @@ fn of(connection: &Connection, key: i64) -> rusqlite::Result<Option<Subject>> {
 }
 
 /// Whom the order of a key names, if it was made from v1 with the relay's address.
-pub(super) fn addressee(
+pub(in crate::store::sqlite) fn addressee(
     connection: &Connection,
     order: Digest,
 ) -> rusqlite::Result<Option<Result<Addressee, &'static str>>> {

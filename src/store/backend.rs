@@ -1,0 +1,136 @@
+//! What a backend does for the core: it runs work over the rows of a transaction, and reads beside.
+
+use std::collections::HashMap;
+
+use tokio::sync::Notify;
+
+use super::homes::Home;
+use super::journal::moves::EntryRows;
+use super::rows::NotOurs;
+use super::rows::entry::EntryRow;
+use super::rows::operation::StoredRow;
+use super::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
+use super::vault::Vault;
+use super::{
+    Addressee, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, Digest, EntryId, OutboxSize,
+    StoreError, Stored,
+};
+use crate::clock::Random;
+use crate::domain::{HistoryQuery, MerchantId, Page, UnixMillis};
+
+/// A database, its connections and its transactions.
+pub(super) trait Backend: Send + Sync + 'static {
+    type Error: From<NotOurs>;
+    type Rows<'a>: EntryRows<Error = Self::Error>;
+
+    fn vault(&self) -> &Vault;
+
+    fn random(&self) -> &dyn Random;
+
+    /// Told after a commit that queued a callback or made one due.
+    fn queued(&self) -> &Notify;
+
+    /// Refuses work that goes by a clock which is known to be wrong.
+    fn require_right_clock(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Runs work in a transaction and waits for its commit. The work is run again where others were in its way, or the word of
+    /// its commit was lost.
+    fn transact<T: Send + 'static>(
+        &self,
+        work: impl AsyncFn(&mut Self::Rows<'_>) -> Result<T, Self::Error> + Send + 'static,
+    ) -> impl Future<Output = Result<T, StoreError>> + Send;
+
+    /// Reads where an order lives.
+    fn home(
+        &self,
+        merchant: &MerchantId,
+        order: Digest,
+    ) -> impl Future<Output = Result<Option<Home>, StoreError>> + Send;
+
+    /// Reads an entry.
+    fn entry_row(&self, id: EntryId) -> impl Future<Output = Result<Option<EntryRow>, StoreError>> + Send;
+
+    /// Reads so many open entries after a number, in the order of their numbers, each with its number; some cannot be read.
+    fn open_rows(
+        &self,
+        after: i64,
+        limit: usize,
+    ) -> impl Future<Output = Result<Vec<NumberedEntry>, StoreError>> + Send;
+
+    /// Reads a page of a merchant's answered entries, newest first.
+    fn answered_rows(&self, query: HistoryQuery) -> impl Future<Output = Result<Page<EntryRow>, StoreError>> + Send;
+
+    /// Understands and unseals an operation.
+    fn stored(&self, row: StoredRow) -> impl Future<Output = Result<Stored, StoreError>> + Send;
+
+    /// Takes tasks that are due.
+    fn claim_tasks(&self, claim: TaskClaim) -> impl Future<Output = Result<Vec<ClaimedTask>, StoreError>> + Send;
+
+    /// Reads the queues with tasks.
+    fn task_queues(&self, kind: TaskKind) -> impl Future<Output = Result<Vec<TaskQueue>, StoreError>> + Send;
+
+    /// Makes claimed tasks due at another time that cannot be understood.
+    fn put_off(
+        &self,
+        kind: TaskKind,
+        keys: Vec<i64>,
+        lease_until: UnixMillis,
+        until: UnixMillis,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Reads the random numbers of callbacks and what they are about, as far as it is there and readable, by their keys.
+    fn subjects(&self, keys: Vec<i64>)
+    -> impl Future<Output = Result<HashMap<i64, (i64, Subject)>, StoreError>> + Send;
+
+    /// Removes callbacks that were delivered or given up: see [`Outbox::forget_callbacks`](super::Outbox::forget_callbacks).
+    fn forget_told(&self, until: UnixMillis, limit: usize) -> impl Future<Output = Result<usize, StoreError>> + Send;
+
+    /// Reads whom an order names, if it was made from v1 with the relay's address.
+    fn addressee_of(
+        &self,
+        merchant: &MerchantId,
+        order: Digest,
+    ) -> impl Future<Output = Result<Option<Addressee>, StoreError>> + Send;
+
+    /// Reads a callback with its tries.
+    fn callback_record(
+        &self,
+        id: CallbackId,
+    ) -> impl Future<Output = Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError>> + Send;
+
+    /// Reads a slice of the list of callbacks, and the columns that made others unreadable, which are left out.
+    fn callback_records(
+        &self,
+        query: CallbackQuery,
+        scope: Scope,
+    ) -> impl Future<Output = Result<(Vec<CallbackRecord>, Vec<&'static str>), StoreError>> + Send;
+
+    /// Reads the places of a slice of the list of callbacks.
+    fn callback_places(
+        &self,
+        query: CallbackQuery,
+        scope: Scope,
+    ) -> impl Future<Output = Result<Vec<CallbackPlace>, StoreError>> + Send;
+
+    /// Counts what waits and what was given up.
+    fn callback_counts(&self) -> impl Future<Output = Result<OutboxSize, StoreError>> + Send;
+}
+
+/// An entry and its number; some cannot be read.
+pub(super) type NumberedEntry = (i64, Result<EntryRow, StoreError>);
+
+/// What a callback is about, still sealed.
+pub(super) enum Subject {
+    Operation(Box<StoredRow>),
+    Entry(Box<EntryRow>),
+}
+
+/// Among which callbacks a query looks.
+#[derive(Debug, Clone)]
+pub(super) enum Scope {
+    All,
+    Merchant(MerchantId),
+    /// Those of the orders of these keys, which are this merchant's.
+    Orders(MerchantId, [Digest; 2]),
+    Nothing,
+}

@@ -1,0 +1,142 @@
+//! The journal over whichever backend keeps it.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use super::moves::{self, Met};
+use super::numbers::{DRAWS, NUMBERS, none_is_left};
+use super::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, NotKept, OfV1};
+use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
+use crate::store::backend::Backend;
+use crate::store::homes::Home;
+use crate::store::rows::entry::{NewEntry, is_news, sealed_account};
+use crate::store::{Answer, StoreError};
+
+impl<B: Backend> Journal for B {
+    fn intend(&self, intent: Intent) -> Answer<'_, Intended> {
+        Box::pin(async move {
+            let new = Arc::new(NewEntry::new(intent, self.vault()));
+            for _ in 0..DRAWS {
+                let (new, id, tries) = (Arc::clone(&new), NUMBERS.draw(&new.intent, self.random()), Cell::new(0_u32));
+                let write = async move |rows: &mut B::Rows<'_>| {
+                    let again = tries.replace(tries.get() + 1) > 0;
+                    moves::intend(rows, &new, id, again).await
+                };
+                match self.transact(write).await? {
+                    Met::Nothing => return Ok(Intended::Written(id)),
+                    Met::Entry(row) => return Ok(Intended::Existing(Box::new(row.decode(self.vault())?))),
+                    Met::Reservation => return Ok(Intended::Reserved),
+                    Met::Number => {}
+                }
+            }
+            Err(none_is_left())
+        })
+    }
+
+    fn entry<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+    ) -> Answer<'a, Option<Entry>> {
+        Box::pin(async move {
+            let order = self.vault().comparer().order_key(merchant, direction, order_id);
+            let Some(Home::Entry(id)) = self.home(merchant, order).await? else { return Ok(None) };
+            self.entry_row(id).await?.map(|row| row.decode(self.vault())).transpose()
+        })
+    }
+
+    fn of_v1<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+    ) -> Answer<'a, Option<OfV1>> {
+        Box::pin(async move {
+            let order = self.vault().comparer().order_key(merchant, direction, order_id);
+            Ok(self.home(merchant, order).await?.and_then(OfV1::of))
+        })
+    }
+
+    fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Result<Entry, NotKept>> {
+        Box::pin(async move {
+            let (id, new) = (entry.id, NewEntry::new(entry.intent, self.vault()));
+            let write = async move |rows: &mut B::Rows<'_>| moves::answer(rows, id, &new, &answer).await;
+            match self.transact(write).await? {
+                Ok(row) => row.decode(self.vault()).map(Ok),
+                Err(not_kept) => Ok(Err(not_kept)),
+            }
+        })
+    }
+
+    fn doubt(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()> {
+        Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| moves::doubt(rows, id, at).await))
+    }
+
+    fn sent_again(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()> {
+        Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| moves::sent_again(rows, id, at).await))
+    }
+
+    /// A withdrawal that was committed is one, whatever an earlier try of it heard.
+    fn withdraw(&self, id: EntryId, since: Option<UnixMillis>) -> Answer<'_, bool> {
+        let removed = Cell::new(false);
+        let withdraw = async move |rows: &mut B::Rows<'_>| {
+            if moves::withdraw(rows, id, since).await? {
+                removed.set(true);
+                return Ok(true);
+            }
+            Ok(removed.get() && moves::EntryRows::entry(rows, id).await?.is_none())
+        };
+        Box::pin(self.transact(withdraw))
+    }
+
+    /// One bad row must not keep the others from being settled.
+    fn open_entries(&self, after: Option<EntryId>, limit: u16) -> Answer<'_, Vec<Entry>> {
+        Box::pin(async move {
+            let (mut after, limit) = (after.map_or(i64::MIN, |id| id.0), usize::from(limit));
+            let mut entries = Vec::new();
+            while entries.len() < limit {
+                let missing = limit - entries.len();
+                let rows = self.open_rows(after, missing).await?;
+                let Some((last, _)) = rows.last() else { break };
+                let is_end = rows.len() < missing;
+                after = *last;
+                for (_, row) in rows {
+                    match row.and_then(|row| row.decode(self.vault())) {
+                        Ok(entry) => entries.push(entry),
+                        Err(error) => tracing::error!(
+                            %error,
+                            "an open entry of the journal cannot be read and is left as it is"
+                        ),
+                    }
+                }
+                if is_end {
+                    break;
+                }
+            }
+            Ok(entries)
+        })
+    }
+
+    /// Callers poll: what says nothing new costs no commit.
+    fn heard(&self, id: EntryId, heard: Heard) -> Answer<'_, ()> {
+        Box::pin(async move {
+            let known = self.entry_row(id).await?.map(|row| row.decode(self.vault())).transpose()?;
+            if !known.is_some_and(|entry| is_news(&entry, &heard)) {
+                return Ok(());
+            }
+            let Heard { status, account, shop } = heard;
+            let account = account.map(|account| sealed_account(self.vault(), id, &account));
+            let keep = async move |rows: &mut B::Rows<'_>| moves::heard(rows, id, status, account.clone(), &shop).await;
+            self.transact(keep).await
+        })
+    }
+
+    fn passed(&self, query: HistoryQuery) -> Answer<'_, Page<Entry>> {
+        Box::pin(async move {
+            let Page { items, has_more } = self.answered_rows(query).await?;
+            let entries = items.into_iter().map(|row| row.decode(self.vault()));
+            Ok::<_, StoreError>(Page { items: entries.collect::<Result<_, _>>()?, has_more })
+        })
+    }
+}

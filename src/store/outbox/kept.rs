@@ -1,0 +1,205 @@
+//! The outbox over whichever backend keeps it.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+
+use tokio::sync::Notify;
+
+use super::{
+    Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackPlace, CallbackQuery,
+    CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Expiry, News, Outbox, OutboxSize,
+    Relayed, Resent,
+};
+use crate::domain::{Direction, MerchantId, State, UnixMillis};
+use crate::store::backend::{Backend, Scope, Subject};
+use crate::store::callbacks::{self, CallbackRows as _};
+use crate::store::rows::callback::target_of;
+use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind};
+use crate::store::{Answer, Digest, EntryId, StoreError};
+
+/// How long a callback is left alone that cannot be read.
+const PUT_OFF_MILLIS: i64 = 60_000;
+
+async fn claim<B: Backend>(backend: &B, claim: CallbackClaim) -> Result<Vec<CallbackJob>, StoreError> {
+    let CallbackClaim { shares, now, lease_until } = claim;
+    let shares = shares.into_iter().map(|(target, share)| (target.as_str().into(), share)).collect();
+    let claim = TaskClaim { kind: TaskKind::Callback, shares, now, lease_until };
+    let claimed = backend.claim_tasks(claim).await?;
+    if claimed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut subjects: HashMap<i64, (i64, Subject)> =
+        backend.subjects(claimed.iter().map(|task| task.key).collect()).await?;
+    let (mut jobs, mut unreadable) = (Vec::with_capacity(claimed.len()), Vec::new());
+    for task in claimed {
+        let (key, subject) = (task.key, subjects.remove(&task.key));
+        match job(backend, task, subject).await {
+            Ok(job) => jobs.push(job),
+            // Nothing is wrong with it: the leases end by themselves.
+            Err(error @ StoreError::Unavailable(_)) => return Err(error),
+            Err(error) => {
+                // One bad row must not stop the queue.
+                tracing::error!(%error, "a callback cannot be read and is left for later");
+                unreadable.push(key);
+            }
+        }
+    }
+    if !unreadable.is_empty() {
+        let later = UnixMillis(now.0.saturating_add(PUT_OFF_MILLIS));
+        backend.put_off(TaskKind::Callback, unreadable, lease_until, later).await?;
+    }
+    Ok(jobs)
+}
+
+async fn job<B: Backend>(
+    backend: &B,
+    task: ClaimedTask,
+    subject: Option<(i64, Subject)>,
+) -> Result<CallbackJob, StoreError> {
+    let missing = || StoreError::Corrupt(format!("callback {}: what it is about is missing", task.key));
+    let (nonce, about) = subject.ok_or_else(missing)?;
+    let id = CallbackId::new(CallbackSubject::from_key(task.key).ok_or_else(missing)?, nonce.cast_unsigned());
+    let news = match about {
+        Subject::Operation(row) => {
+            let stored = backend.stored(*row).await?;
+            if stored.operation.state == State::Pending {
+                return Err(StoreError::Corrupt(format!("callback {id}: its operation has no result")));
+            }
+            News::Operation(Box::new(stored))
+        }
+        Subject::Entry(row) => News::Entry(Box::new(row.decode(backend.vault())?)),
+    };
+    let ClaimedTask { queue, queued_at, attempts, .. } = task;
+    Ok(CallbackJob { id, target: target_of(queue.into()), attempts, queued_at, news })
+}
+
+/// Runs a change, and tells the worker if it queued something, or may have before it had to be run again.
+async fn queueing<B: Backend, T: Send + 'static>(
+    backend: &B,
+    change: impl AsyncFn(&mut B::Rows<'_>) -> Result<T, B::Error> + Send + 'static,
+    queued: impl FnOnce(&T) -> bool,
+) -> Result<T, StoreError> {
+    let runs = Cell::new(0_u32);
+    let counted = async move |rows: &mut B::Rows<'_>| {
+        runs.set(runs.get() + 1);
+        Ok((change(rows).await?, runs.get() > 1))
+    };
+    let (done, in_doubt) = backend.transact(counted).await?;
+    if in_doubt || queued(&done) {
+        backend.queued().notify_one();
+    }
+    Ok(done)
+}
+
+/// Among which callbacks a query looks: an order that it names is looked for in either direction.
+fn scope<B: Backend>(backend: &B, query: &CallbackQuery) -> Scope {
+    match (&query.merchant, &query.order_id) {
+        (None, Some(_)) => Scope::Nothing,
+        (None, None) => Scope::All,
+        (Some(merchant), None) => Scope::Merchant(merchant.clone()),
+        (Some(merchant), Some(order_id)) => {
+            let key = |direction| backend.vault().comparer().order_key(merchant, direction, order_id);
+            Scope::Orders(merchant.clone(), [Direction::Payin, Direction::Payout].map(key))
+        }
+    }
+}
+
+impl<B: Backend> Outbox for B {
+    fn callbacks_queued(&self) -> &Notify {
+        self.queued()
+    }
+
+    fn callback_queues(&self) -> Answer<'_, Vec<CallbackQueue>> {
+        Box::pin(
+            async move { Ok(self.task_queues(TaskKind::Callback).await?.into_iter().map(CallbackQueue::of).collect()) },
+        )
+    }
+
+    fn claim_callbacks(&self, callbacks: CallbackClaim) -> Answer<'_, Vec<CallbackJob>> {
+        Box::pin(claim(self, callbacks))
+    }
+
+    fn callback_tried(&self, lease: CallbackLease, tried: CallbackTry, next: CallbackNext) -> Answer<'_, ()> {
+        let record = async move |rows: &mut B::Rows<'_>| callbacks::record(rows, lease, &tried, next).await;
+        Box::pin(self.transact(record))
+    }
+
+    fn postpone_callback(&self, lease: CallbackLease, due: UnixMillis) -> Answer<'_, ()> {
+        Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| callbacks::postpone(rows, lease, due).await))
+    }
+
+    fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, ()> {
+        let ready = async move |rows: &mut B::Rows<'_>| callbacks::ready(rows, id, now).await;
+        Box::pin(async move { queueing(self, ready, |ready| *ready).await.map(drop) })
+    }
+
+    fn drop_callback(&self, lease: CallbackLease) -> Answer<'_, ()> {
+        Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| callbacks::remove(rows, lease).await))
+    }
+
+    fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize> {
+        Box::pin(async move {
+            self.require_right_clock().await?;
+            self.transact(async move |rows: &mut B::Rows<'_>| callbacks::expire(rows, &expiry).await).await
+        })
+    }
+
+    fn forget_callbacks(&self, until: UnixMillis, limit: usize) -> Answer<'_, usize> {
+        Box::pin(async move {
+            self.require_right_clock().await?;
+            self.forget_told(until, limit).await
+        })
+    }
+
+    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Digest) -> Answer<'a, Option<Addressee>> {
+        Box::pin(async move {
+            let found = self.addressee_of(merchant, order).await?;
+            Ok(found.filter(|found| found.merchant == *merchant))
+        })
+    }
+
+    fn relayed(&self, entry: EntryId, at: UnixMillis) -> Answer<'_, Relayed> {
+        let nonce = self.random().number();
+        let relay = async move |rows: &mut B::Rows<'_>| callbacks::relay(rows, entry, nonce, at).await;
+        Box::pin(queueing(self, relay, |relayed| *relayed == Relayed::Queued))
+    }
+
+    fn callback(&self, id: CallbackId) -> Answer<'_, Option<(CallbackRecord, Vec<CallbackTry>)>> {
+        Box::pin(self.callback_record(id))
+    }
+
+    fn callbacks(&self, query: CallbackQuery) -> Answer<'_, Vec<CallbackRecord>> {
+        Box::pin(async move {
+            let scope = scope(self, &query);
+            let (records, unreadable) = self.callback_records(query, scope).await?;
+            for column in unreadable {
+                tracing::error!(column, "a callback cannot be read and is not listed");
+            }
+            Ok(records)
+        })
+    }
+
+    fn resend_callback(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, Resent> {
+        let resend = async move |rows: &mut B::Rows<'_>| callbacks::resend(rows, id, now).await;
+        Box::pin(queueing(self, resend, |resent| *resent == Resent::Queued))
+    }
+
+    fn resend_failed(&self, query: CallbackQuery, now: UnixMillis) -> Answer<'_, (usize, Option<CallbackPlace>)> {
+        Box::pin(async move {
+            let scope = scope(self, &query);
+            let query = CallbackQuery { states: vec![CallbackState::Failed], ..query };
+            let limit = query.limit;
+            let places = self.callback_places(query, scope).await?;
+            // Others may have taken some of them since: whether there are more is told by what was found.
+            let next = places.last().copied().filter(|_| places.len() == limit);
+            let keys: Vec<i64> = places.iter().map(|place| place.key).collect();
+            let resend = async move |rows: &mut B::Rows<'_>| rows.queue_failed(&keys, now).await;
+            let count = queueing(self, resend, |count| *count > 0).await?;
+            Ok((count, next))
+        })
+    }
+
+    fn outbox_size(&self) -> Answer<'_, OutboxSize> {
+        Box::pin(self.callback_counts())
+    }
+}

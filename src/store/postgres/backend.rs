@@ -1,0 +1,143 @@
+//! What PostgreSQL does for the core.
+
+use std::collections::HashMap;
+
+use deadpool_postgres::Object;
+use tokio::sync::Notify;
+
+use super::fault::Fault;
+use super::journal::entry_row;
+use super::outbox::{forgetting, list, subject};
+use super::transaction::PgRows;
+use super::{PostgresStore, history, homes, tasks};
+use crate::clock::Random;
+use crate::domain::{HistoryQuery, MerchantId, Page, UnixMillis};
+use crate::store::backend::{Backend, NumberedEntry, Scope, Subject};
+use crate::store::homes::Home;
+use crate::store::postgres::row::bucket_of;
+use crate::store::rows::entry::EntryRow;
+use crate::store::rows::operation::StoredRow;
+use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
+use crate::store::vault::Vault;
+use crate::store::{
+    Addressee, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, Digest, EntryId, OutboxSize,
+    StoreError, Stored,
+};
+
+impl Backend for PostgresStore {
+    type Error = Fault;
+    type Rows<'a> = PgRows<'a>;
+
+    fn vault(&self) -> &Vault {
+        &self.vault
+    }
+
+    fn random(&self) -> &dyn Random {
+        &*self.random
+    }
+
+    fn queued(&self) -> &Notify {
+        &self.queued
+    }
+
+    async fn require_right_clock(&self) -> Result<(), StoreError> {
+        self.thread.run(async |node| node.clock.require_right()).await
+    }
+
+    fn transact<T: Send + 'static>(
+        &self,
+        work: impl AsyncFn(&mut PgRows<'_>) -> Result<T, Fault> + Send + 'static,
+    ) -> impl Future<Output = Result<T, StoreError>> + Send {
+        self.thread.run(async move |node| node.transact(async |transaction| work(&mut PgRows(transaction)).await).await)
+    }
+
+    async fn home(&self, merchant: &MerchantId, order: Digest) -> Result<Option<Home>, StoreError> {
+        let bucket = bucket_of(merchant);
+        self.ask(async move |client| homes::of(client, bucket, order).await).await
+    }
+
+    async fn entry_row(&self, id: EntryId) -> Result<Option<EntryRow>, StoreError> {
+        self.ask(async move |client| entry_row::by_id(client, id).await).await
+    }
+
+    async fn open_rows(&self, after: i64, limit: usize) -> Result<Vec<NumberedEntry>, StoreError> {
+        self.ask(async move |client| entry_row::open_after(client, after, limit).await).await
+    }
+
+    async fn answered_rows(&self, query: HistoryQuery) -> Result<Page<EntryRow>, StoreError> {
+        let within = (query.created_from.map_or(i64::MIN, |at| at.0), query.created_to.map_or(i64::MAX, |at| at.0));
+        let read = self
+            .thread
+            .run(async move |node| history::page(&node, entry_row::PAGE, &query, within, entry_row::read).await);
+        read.await
+    }
+
+    async fn stored(&self, row: StoredRow) -> Result<Stored, StoreError> {
+        self.decode(row).await
+    }
+
+    async fn claim_tasks(&self, claim: TaskClaim) -> Result<Vec<ClaimedTask>, StoreError> {
+        let claimed = self.thread.run(async move |node| {
+            node.clock.require_right()?;
+            node.ask(async |client| tasks::claim(client, &claim).await).await
+        });
+        claimed.await
+    }
+
+    async fn task_queues(&self, kind: TaskKind) -> Result<Vec<TaskQueue>, StoreError> {
+        self.ask(async move |client| tasks::queues(client, kind).await).await
+    }
+
+    async fn put_off(
+        &self,
+        kind: TaskKind,
+        keys: Vec<i64>,
+        lease_until: UnixMillis,
+        until: UnixMillis,
+    ) -> Result<(), StoreError> {
+        self.ask(async move |client| tasks::put_off(client, kind, &keys, lease_until, until).await).await
+    }
+
+    async fn subjects(&self, keys: Vec<i64>) -> Result<HashMap<i64, (i64, Subject)>, StoreError> {
+        self.ask(async move |client| subject::of_all(client, &keys).await).await
+    }
+
+    async fn forget_told(&self, until: UnixMillis, limit: usize) -> Result<usize, StoreError> {
+        self.ask(async move |client| forgetting::forget(client, until, limit).await).await
+    }
+
+    async fn addressee_of(&self, merchant: &MerchantId, order: Digest) -> Result<Option<Addressee>, StoreError> {
+        let bucket = bucket_of(merchant);
+        self.ask(async move |client| subject::addressee(client, bucket, order).await).await
+    }
+
+    async fn callback_record(&self, id: CallbackId) -> Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError> {
+        self.thread.run(async move |node| list::one(&node, id).await).await
+    }
+
+    async fn callback_records(
+        &self,
+        query: CallbackQuery,
+        scope: Scope,
+    ) -> Result<(Vec<CallbackRecord>, Vec<&'static str>), StoreError> {
+        self.thread.run(async move |node| list::records(&node, &query, &scope).await).await
+    }
+
+    async fn callback_places(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<CallbackPlace>, StoreError> {
+        self.thread.run(async move |node| list::places(&node, &query, &scope).await).await
+    }
+
+    async fn callback_counts(&self) -> Result<OutboxSize, StoreError> {
+        self.ask(async |client| list::size(client).await).await
+    }
+}
+
+impl PostgresStore {
+    /// Runs statements, each of which is a transaction by itself.
+    async fn ask<T: Send + 'static>(
+        &self,
+        work: impl AsyncFn(&Object) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.thread.run(async move |node| node.ask(work).await).await
+    }
+}
