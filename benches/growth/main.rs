@@ -3,7 +3,7 @@
 //! ```sh
 //! cargo bench --bench growth                        # half an hour, 12 GB of disk
 //! cargo bench --bench growth -- --medium            # a million rows at most: five minutes, 2 GB
-//! cargo bench --bench growth -- --only rows,shops   # some of: rows, merchants, shops, networks, connections
+//! cargo bench --bench growth -- --only rows,shops   # some of: rows, postgres, merchants, shops, networks, connections
 //! cargo test --bench growth                         # seconds: only shows that it runs
 //! ```
 //!
@@ -17,6 +17,8 @@
 //! names, links and sealed fields. While rows are measured the second time, withdrawals come to their results beside the
 //! creates, callbacks are delivered and pages of the history are read; the log is moved into the file all the while.
 //!
+//! PostgreSQL is measured through the store, without a gateway: what a create costs the server, all its processes together.
+//!
 //! `growth.md`, `growth.json` and `growth.svg` are written to `--out`.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on panics")]
 #![allow(clippy::cast_precision_loss, reason = "figures for people")]
@@ -24,6 +26,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod connections;
+mod database;
 #[path = "../common/drafts.rs"]
 mod drafts;
 mod figures;
@@ -43,7 +46,7 @@ use figures::Axis;
 use plan::Plan;
 
 /// The axes, by the names that `--only` takes.
-const AXES: [&str; 5] = ["rows", "merchants", "shops", "networks", "connections"];
+const AXES: [&str; 6] = ["postgres", "rows", "merchants", "shops", "networks", "connections"];
 
 fn main() {
     let plan = Plan::of(std::env::args().skip(1));
@@ -57,6 +60,7 @@ fn main() {
     for name in AXES.into_iter().filter(|name| plan.wants(name)) {
         say(&format!("== {name}"));
         match name {
+            "postgres" => axes.extend(database::measure(&plan)),
             "rows" => axes.extend(rows::measure(&plan, cores)),
             "connections" => axes.push(connections::measure(&plan, cores, files)),
             _ => axes.push(worlds::measure(name, &plan, cores)),

@@ -1,0 +1,121 @@
+//! What a create costs PostgreSQL as its tables grow: the processor time of the server, all its processes together, for creates
+//! that 64 callers make through the store, as gateways do.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use paybridge::clock::SystemRandomness;
+use paybridge::domain::UnixMillis;
+use paybridge::rules::{PostgresUrl, Secret, StoreKeys};
+use paybridge::store::postgres::{PostgresStore, open};
+use paybridge::store::{Creation, Store as _, Verdict};
+
+use super::common::cpu::Usage;
+use super::common::load::Loaded;
+use super::drafts::Drafts;
+use super::figures::{Axis, Point, Turn};
+use super::plan::Plan;
+use super::support::postgres::{Database, Server};
+use super::turns::tell;
+
+const CALLERS: u64 = 64;
+
+/// Creates a turn: a hundred commits of a full batch and more.
+const CREATES: u64 = 20_000;
+
+/// A store of one size.
+struct World {
+    database: Database,
+    store: Arc<PostgresStore>,
+    size: u64,
+    stored: u64,
+    turns: Vec<Turn>,
+}
+
+/// What a create costs in tables of several sizes; `None`, and that is said, where there is no PostgreSQL.
+pub fn measure(plan: &Plan) -> Option<Axis> {
+    let server = Server::start(&["fsync=on", "shared_buffers=1GB", "max_wal_size=8GB"])?;
+    let creates = if plan.name == "smoke" { CALLERS } else { CREATES };
+    let runtime = super::client();
+    let mut worlds: Vec<World> = plan.rows.iter().map(|size| World::new(&server, *size)).collect();
+    runtime.block_on(async {
+        for world in &mut worlds {
+            world.create(world.size).await;
+        }
+        for round in 0..plan.rounds {
+            for world in &mut worlds {
+                let turn = world.turn(creates).await;
+                tell(round, world.size, "postgres", &turn);
+                world.turns.push(turn);
+            }
+            // Another one begins.
+            worlds.rotate_left(1);
+        }
+    });
+    worlds.sort_by_key(|world| world.size);
+    Some(Axis {
+        name: "postgres",
+        title: "rows in PostgreSQL, whose CPU it is",
+        request: "create through the store, by 64 callers",
+        cpu_goal: Some(1.35),
+        tail_goal: None,
+        points: worlds.into_iter().map(World::point).collect(),
+    })
+}
+
+impl World {
+    fn new(server: &Server, size: u64) -> Self {
+        let database = server.database();
+        let url = PostgresUrl::parse(&database.url(), |path| path.into()).unwrap();
+        let keys = StoreKeys { create_at: None, keys: vec![Secret::new(&[1; 32])] };
+        let store = Arc::new(open(&url, &keys, Arc::new(SystemRandomness::default())).unwrap().store);
+        Self { database, store, size, stored: 0, turns: Vec::new() }
+    }
+
+    async fn turn(&mut self, creates: u64) -> Turn {
+        let postmaster = [self.postmaster()];
+        let before = Usage::of(&postmaster);
+        let latencies = self.create(creates).await;
+        let cpu = Usage::of(&postmaster).since(&before);
+        let requests = latencies.len();
+        Turn::of(&Loaded { latencies, ..Loaded::default() }, cpu, requests)
+    }
+
+    fn postmaster(&self) -> u32 {
+        let file = format!("{}/postmaster.pid", self.database.sql("SHOW data_directory"));
+        std::fs::read_to_string(file).unwrap().lines().next().unwrap().parse().unwrap()
+    }
+
+    /// Creates so many operations, of as many merchants as there are callers. How long each took, in order.
+    async fn create(&mut self, count: u64) -> Vec<Duration> {
+        let (first, last) = (self.stored, self.stored + count);
+        let share = |caller: u64| {
+            let store = Arc::clone(&self.store);
+            tokio::spawn(async move {
+                let drafts = Drafts::new(&format!("merchant-{caller}"), "card-eur", store.comparer().clone());
+                let mut latencies = Vec::new();
+                for number in (first + caller..last).step_by(CALLERS as usize) {
+                    let at = UnixMillis(1_790_000_000_000 + i64::try_from(number / 8).unwrap());
+                    let begun = Instant::now();
+                    let created = store.create(drafts.deposit(&format!("order-{number:012}"), at, number)).await;
+                    assert!(matches!(created.unwrap(), Creation::Created(Verdict::AsDrafted)));
+                    latencies.push(begun.elapsed());
+                }
+                latencies
+            })
+        };
+        let mut latencies = Vec::new();
+        for caller in (0..CALLERS).map(share).collect::<Vec<_>>() {
+            latencies.extend(caller.await.unwrap());
+        }
+        self.stored = last;
+        latencies.sort_unstable();
+        latencies
+    }
+
+    fn point(self) -> Point {
+        let bytes = self.database.sql("SELECT pg_database_size(current_database())").parse::<u64>().unwrap();
+        let note = format!("{} bytes a row on disk", bytes / self.stored);
+        Point { size: self.size, turns: self.turns, ready: Duration::ZERO, memory: 0, note }
+    }
+}
