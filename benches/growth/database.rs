@@ -18,7 +18,7 @@ use super::plan::Plan;
 use super::support::postgres::{Database, Server};
 use super::turns::tell;
 
-const CALLERS: u64 = 64;
+const CALLERS: usize = 64;
 
 /// Creates a turn: a hundred commits of a full batch and more.
 const CREATES: u64 = 20_000;
@@ -35,7 +35,7 @@ struct World {
 /// What a create costs in tables of several sizes; `None`, and that is said, where there is no PostgreSQL.
 pub fn measure(plan: &Plan) -> Option<Axis> {
     let server = Server::start(&["fsync=on", "shared_buffers=1GB", "max_wal_size=8GB"])?;
-    let creates = if plan.name == "smoke" { CALLERS } else { CREATES };
+    let creates = if plan.name == "smoke" { 128 } else { CREATES };
     let runtime = super::client();
     let mut worlds: Vec<World> = plan.rows.iter().map(|size| World::new(&server, *size)).collect();
     runtime.block_on(async {
@@ -89,12 +89,12 @@ impl World {
     /// Creates so many operations, of as many merchants as there are callers. How long each took, in order.
     async fn create(&mut self, count: u64) -> Vec<Duration> {
         let (first, last) = (self.stored, self.stored + count);
-        let share = |caller: u64| {
+        let share = |caller: usize| {
             let store = Arc::clone(&self.store);
             tokio::spawn(async move {
                 let drafts = Drafts::new(&format!("merchant-{caller}"), "card-eur", store.comparer().clone());
                 let mut latencies = Vec::new();
-                for number in (first + caller..last).step_by(CALLERS as usize) {
+                for number in (first..last).skip(caller).step_by(CALLERS) {
                     let at = UnixMillis(1_790_000_000_000 + i64::try_from(number / 8).unwrap());
                     let begun = Instant::now();
                     let created = store.create(drafts.deposit(&format!("order-{number:012}"), at, number)).await;
