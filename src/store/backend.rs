@@ -98,12 +98,12 @@ pub(super) trait Backend: Send + Sync + 'static {
         id: CallbackId,
     ) -> impl Future<Output = Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError>> + Send;
 
-    /// Reads a slice of the list of callbacks, and the columns that made others unreadable, which are left out.
-    fn callback_records(
+    /// Reads a slice of the list of callbacks, all of one moment.
+    fn callback_slice(
         &self,
         query: CallbackQuery,
         scope: Scope,
-    ) -> impl Future<Output = Result<(Vec<CallbackRecord>, Vec<&'static str>), StoreError>> + Send;
+    ) -> impl Future<Output = Result<Vec<Listed>, StoreError>> + Send;
 
     /// Reads the places of a slice of the list of callbacks.
     fn callback_places(
@@ -118,6 +118,9 @@ pub(super) trait Backend: Send + Sync + 'static {
 
 /// An entry and its number; some cannot be read.
 pub(super) type NumberedEntry = (i64, Result<EntryRow, StoreError>);
+
+/// A place in the list of callbacks and what stands there, or the column of it that holds what was never written there.
+pub(super) type Listed = (CallbackPlace, Result<CallbackRecord, &'static str>);
 
 /// What a callback is about, still sealed.
 pub(super) enum Subject {

@@ -436,6 +436,21 @@ pub struct CallbackQuery {
     pub limit: usize,
 }
 
+impl CallbackQuery {
+    /// What is found is before this place.
+    pub(super) fn end(&self) -> CallbackPlace {
+        let until = self.until.map_or(CallbackPlace { queued_at: UnixMillis(i64::MAX), key: i64::MAX }, |until| {
+            CallbackPlace { queued_at: UnixMillis(until.0.saturating_add(1)), key: i64::MIN }
+        });
+        self.after.map_or(until, |after| after.min(until))
+    }
+
+    /// What is found was queued or last resent then or later.
+    pub(super) fn begin(&self) -> UnixMillis {
+        self.since.unwrap_or(UnixMillis(i64::MIN))
+    }
+}
+
 /// What became of a wish to resend a callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resent {

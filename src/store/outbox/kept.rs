@@ -170,12 +170,23 @@ impl<B: Backend> Outbox for B {
 
     fn callbacks(&self, query: CallbackQuery) -> Answer<'_, Vec<CallbackRecord>> {
         Box::pin(async move {
-            let scope = scope(self, &query);
-            let (records, unreadable) = self.callback_records(query, scope).await?;
-            for column in unreadable {
-                tracing::error!(column, "a callback cannot be read and is not listed");
+            let (scope, mut rest, mut records) = (scope(self, &query), query.clone(), Vec::new());
+            loop {
+                let slice = self.callback_slice(rest.clone(), scope.clone()).await?;
+                let (count, last) = (slice.len(), slice.last().map(|(place, _)| *place));
+                for (_, record) in slice {
+                    match record {
+                        Ok(record) => records.push(record),
+                        Err(column) => tracing::error!(column, "a callback cannot be read and is not listed"),
+                    }
+                }
+                // Others take the places of those that cannot be read: a slice that is not full is the last one.
+                if last.is_none() || count < rest.limit || records.len() == query.limit {
+                    return Ok(records);
+                }
+                rest.after = last;
+                rest.limit = query.limit - records.len();
             }
-            Ok(records)
         })
     }
 

@@ -253,4 +253,6 @@ CREATE TABLE forgotten (
 
 -- Queues turn over all the time: what was deleted is to be cleaned away while it is little.
 ALTER TABLE tasks           SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+-- Each callback leaves the index of those that are pending once.
+ALTER TABLE callbacks       SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000);
 ALTER TABLE balance_changes SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);

@@ -12,7 +12,7 @@ use super::transaction::PgRows;
 use super::{PostgresStore, history, homes, tasks};
 use crate::clock::Random;
 use crate::domain::{HistoryQuery, MerchantId, Page, UnixMillis};
-use crate::store::backend::{Backend, NumberedEntry, Scope, Subject};
+use crate::store::backend::{Backend, Listed, NumberedEntry, Scope, Subject};
 use crate::store::homes::Home;
 use crate::store::postgres::row::bucket_of;
 use crate::store::rows::entry::EntryRow;
@@ -115,12 +115,8 @@ impl Backend for PostgresStore {
         self.thread.run(async move |node| list::one(&node, id).await).await
     }
 
-    async fn callback_records(
-        &self,
-        query: CallbackQuery,
-        scope: Scope,
-    ) -> Result<(Vec<CallbackRecord>, Vec<&'static str>), StoreError> {
-        self.thread.run(async move |node| list::records(&node, &query, &scope).await).await
+    async fn callback_slice(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<Listed>, StoreError> {
+        self.thread.run(async move |node| list::slice_of(&node, &query, &scope).await).await
     }
 
     async fn callback_places(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<CallbackPlace>, StoreError> {

@@ -11,7 +11,7 @@ use super::transaction::{SqliteRows, at_once};
 use super::{SqliteStore, connection, homes, lists, tasks};
 use crate::clock::Random;
 use crate::domain::{HistoryQuery, MerchantId, Page, UnixMillis};
-use crate::store::backend::{Backend, NumberedEntry, Scope, Subject};
+use crate::store::backend::{Backend, Listed, NumberedEntry, Scope, Subject};
 use crate::store::homes::Home;
 use crate::store::rows::operation::StoredRow;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
@@ -113,12 +113,8 @@ impl Backend for SqliteStore {
         found.map_err(|column| StoreError::Corrupt(format!("callback {id}: the column {column} is not ours")))
     }
 
-    async fn callback_records(
-        &self,
-        query: CallbackQuery,
-        scope: Scope,
-    ) -> Result<(Vec<CallbackRecord>, Vec<&'static str>), StoreError> {
-        let read = move |connection: &Connection| list::records(connection, &query, &scope);
+    async fn callback_slice(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<Listed>, StoreError> {
+        let read = move |connection: &Connection| list::slice(connection, &query, &scope);
         self.lists.read(&self.readers, read).await
     }
 

@@ -11,7 +11,7 @@ use tokio_postgres::{IsolationLevel, Row};
 
 use super::subject::bucket_in_key;
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
-use crate::store::backend::Scope;
+use crate::store::backend::{Listed, Scope};
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::node::Node;
 use crate::store::postgres::row::{bucket_of, get, key, narrow};
@@ -41,35 +41,19 @@ async fn at_one_moment<T>(
     .await
 }
 
-/// A slice of the list, of one moment, and what made others unreadable, which are left out.
+/// A slice of the list, of one moment.
 ///
 /// # Errors
 /// The database does not answer.
-pub(in crate::store::postgres) async fn records(
+pub(in crate::store::postgres) async fn slice_of(
     node: &Node,
     query: &CallbackQuery,
     scope: &Scope,
-) -> Result<(Vec<CallbackRecord>, Vec<Column>), StoreError> {
+) -> Result<Vec<Listed>, StoreError> {
     at_one_moment(node, async |transaction| {
-        let (mut records, mut unreadable) = (Vec::new(), Vec::new());
-        let mut rest = query.clone();
-        loop {
-            let found = found(transaction, &rest, scope).await?;
-            for record in records_at(transaction, &found).await? {
-                match record {
-                    Ok(record) => records.push(record),
-                    Err(NotOurs(column)) => unreadable.push(column),
-                }
-            }
-            match found.last() {
-                // Others take the places of those that cannot be read: a slice that is not full is the last one.
-                Some(last) if found.len() == rest.limit && records.len() < query.limit => {
-                    rest.after = Some(*last);
-                    rest.limit = query.limit - records.len();
-                }
-                _ => return Ok((records, unreadable)),
-            }
-        }
+        let places = found(transaction, query, scope).await?;
+        let records = records_at(transaction, &places).await?.into_iter();
+        Ok(places.into_iter().zip(records.map(|record| record.map_err(|NotOurs(column)| column))).collect())
     })
     .await
 }
@@ -143,7 +127,7 @@ async fn slice(
     sql: &str,
     condition: &[&(dyn ToSql + Sync)],
 ) -> Result<Vec<CallbackPlace>, Fault> {
-    let (end, begin) = (end_of(query), query.since.map_or(i64::MIN, |since| since.0));
+    let (end, begin) = (query.end(), query.begin().0);
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let states: Vec<i16> = query.states.iter().map(|state| narrow(state_number(*state))).collect();
     let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&end.queued_at.0, &end.key, &begin, &limit, &states];
@@ -151,14 +135,6 @@ async fn slice(
     let statement = transaction.prepare_cached(sql).await?;
     let rows = transaction.query(&statement, &parameters).await?;
     rows.iter().map(|row| Ok(CallbackPlace { queued_at: UnixMillis(get(row, 0)?), key: get(row, 1)? })).collect()
-}
-
-/// The places of a query end before this one.
-fn end_of(query: &CallbackQuery) -> CallbackPlace {
-    let until = query.until.map_or(CallbackPlace { queued_at: UnixMillis(i64::MAX), key: i64::MAX }, |until| {
-        CallbackPlace { queued_at: UnixMillis(until.0.saturating_add(1)), key: i64::MIN }
-    });
-    query.after.map_or(until, |after| after.min(until))
 }
 
 /// The records at places, in their order; an error is the column that holds what was never written there.
@@ -262,9 +238,10 @@ fn read_try(row: &Row) -> Result<Result<CallbackTry, Column>, Fault> {
     Ok(understood())
 }
 
-/// How many callbacks wait and since when, and how many were given up.
+/// How many callbacks wait and since when, and how many were given up. What waits is counted by its tasks: of what was told, nothing
+/// is left there to be passed over.
 pub(super) const SIZE: &str = "SELECT count(*), min(queued_at), (SELECT count(*) FROM callbacks WHERE state = 2) \
-     FROM callbacks WHERE state = 0";
+     FROM tasks WHERE kind = 1";
 
 /// Counts what waits and what was given up.
 pub(in crate::store::postgres) async fn size(client: &impl GenericClient) -> Result<OutboxSize, Fault> {

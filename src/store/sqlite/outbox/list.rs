@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
-use crate::store::backend::Scope;
+use crate::store::backend::{Listed, Scope};
 use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
 use crate::store::rows::{NotOurs, OrNot, direction_of};
 use crate::store::sqlite::lists::at_one_moment;
@@ -24,33 +24,15 @@ type Column = &'static str;
 /// What a row holds, if it is there and ours.
 type Understood<T> = Option<Result<T, Column>>;
 
-/// A slice of the list, of one moment, and what made others unreadable, which are left out.
-pub(in crate::store::sqlite) fn records(
+/// A slice of the list, of one moment.
+pub(in crate::store::sqlite) fn slice(
     connection: &Connection,
     query: &CallbackQuery,
     scope: &Scope,
-) -> rusqlite::Result<(Vec<CallbackRecord>, Vec<Column>)> {
+) -> rusqlite::Result<Vec<Listed>> {
     at_one_moment(connection, || {
-        let (mut records, mut unreadable) = (Vec::new(), Vec::new());
-        let mut rest = query.clone();
-        loop {
-            let places = found(connection, &rest, scope)?;
-            for place in &places {
-                match record(connection, place.key)? {
-                    Some(Ok(record)) => records.push(record),
-                    Some(Err(column)) => unreadable.push(column),
-                    None => unreadable.push("key"),
-                }
-            }
-            match places.last() {
-                // Others take the places of those that cannot be read: a slice that is not full is the last one.
-                Some(last) if places.len() == rest.limit && records.len() < query.limit => {
-                    rest.after = Some(*last);
-                    rest.limit = query.limit - records.len();
-                }
-                _ => return Ok((records, unreadable)),
-            }
-        }
+        let places = found(connection, query, scope)?.into_iter();
+        places.map(|place| Ok((place, record(connection, place.key)?.unwrap_or(Err("key"))))).collect()
     })
 }
 
@@ -83,18 +65,6 @@ fn found(connection: &Connection, query: &CallbackQuery, scope: &Scope) -> rusql
     Ok(places)
 }
 
-/// The places of a query end before this one.
-fn end_of(query: &CallbackQuery) -> CallbackPlace {
-    let until = query.until.map_or(CallbackPlace { queued_at: UnixMillis(i64::MAX), key: i64::MAX }, |until| {
-        CallbackPlace { queued_at: UnixMillis(until.0.saturating_add(1)), key: i64::MIN }
-    });
-    query.after.map_or(until, |after| after.min(until))
-}
-
-fn begin_of(query: &CallbackQuery) -> UnixMillis {
-    query.since.unwrap_or(UnixMillis(i64::MIN))
-}
-
 /// Callbacks in a state that were queued at the time of a place, before it; newest first. Thousands may be queued at one
 /// time, and SQLite would not seek a place among them if it was compared as a whole.
 pub(in crate::store::sqlite) const OF_ITS_TIME: &str = "SELECT queued_at, key, merchant FROM callbacks INDEXED BY callbacks_by_time \
@@ -111,7 +81,7 @@ fn along(
     state: CallbackState,
     places: &mut Vec<CallbackPlace>,
 ) -> rusqlite::Result<()> {
-    let (end, number) = (end_of(query), state_number(state));
+    let (end, number) = (query.end(), state_number(state));
     let most = places.len().saturating_add(query.limit);
     let mut statement = connection.prepare_cached(OF_ITS_TIME)?;
     take(statement.query((number, end.queued_at.0, end.key))?, query, most, places)?;
@@ -126,7 +96,7 @@ fn take(
     most: usize,
     places: &mut Vec<CallbackPlace>,
 ) -> rusqlite::Result<()> {
-    let begin = begin_of(query);
+    let begin = query.begin();
     let merchant = query.merchant.as_ref().map(MerchantId::as_str);
     while places.len() < most {
         let Some(row) = rows.next()? else { break };
@@ -144,7 +114,7 @@ fn take(
 /// The callbacks of orders: there are at most two of each.
 fn of_orders(connection: &Connection, query: &CallbackQuery, keys: &[Digest]) -> rusqlite::Result<Vec<CallbackPlace>> {
     let mut statement = connection.prepare_cached(OF_ORDER)?;
-    let (end, begin) = (end_of(query), begin_of(query));
+    let (end, begin) = (query.end(), query.begin());
     let mut places = Vec::new();
     for key in keys {
         let mut rows = statement.query([key.0])?;
