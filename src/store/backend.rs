@@ -13,7 +13,7 @@ use super::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use super::vault::Vault;
 use super::{
     Addressee, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, Digest, EntryId, OutboxSize,
-    StoreError, Stored,
+    StoreError,
 };
 use crate::clock::Random;
 use crate::domain::{HistoryQuery, MerchantId, Page, UnixMillis};
@@ -59,9 +59,6 @@ pub(super) trait Backend: Send + Sync + 'static {
 
     /// Reads a page of a merchant's answered entries, newest first.
     fn answered_rows(&self, query: HistoryQuery) -> impl Future<Output = Result<Page<EntryRow>, StoreError>> + Send;
-
-    /// Understands and unseals an operation.
-    fn stored(&self, row: StoredRow) -> impl Future<Output = Result<Stored, StoreError>> + Send;
 
     /// Takes tasks that are due.
     fn claim_tasks(&self, claim: TaskClaim) -> impl Future<Output = Result<Vec<ClaimedTask>, StoreError>> + Send;

@@ -140,6 +140,7 @@ fn stem(text: &str) -> &str {
 
 /// What is hashed: parts, each with its length before it, so that no two lists of parts are alike. They are put together
 /// first, since a hash takes one text much faster than many short ones.
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Parts(Vec<u8>);
 
 impl Parts {

@@ -136,7 +136,8 @@ fn within<T>(seconds: u64, what: &str, mut look: impl FnMut() -> Option<T>) -> T
 /// The database holds the acknowledged orders under the ids that were told, and nothing else: every caller asked for every
 /// order until it was acknowledged.
 fn assert_stored_once(cluster: &Cluster, load: &Load) {
-    let rows = cluster.sql("paybridge", "SELECT order_id, direction, transaction_id FROM operations");
+    let rows = cluster
+        .sql("paybridge", "SELECT order_id, direction, transaction_id FROM operations JOIN contexts ON id = context");
     let mut stored: HashMap<&str, &str> = HashMap::new();
     for row in rows.lines() {
         let (order, id) = row.rsplit_once('|').unwrap();

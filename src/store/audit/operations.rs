@@ -3,16 +3,14 @@
 use super::ledger::Booked;
 use super::{Findings, Found, Place, said};
 use crate::domain::{Kind, Operation, State, Status, TransactionId};
+use crate::store::Stored;
 use crate::store::homes::Home;
 use crate::store::rows::booked::Entry;
-use crate::store::rows::operation::{StoredRow, opened_fields};
+use crate::store::rows::operation::StoredRow;
 use crate::store::rows::{callback, preparation};
-use crate::store::{Kept, Stored};
 
 /// What stands around an operation.
 pub(in crate::store) struct Around {
-    pub(in crate::store) fields: Vec<u8>,
-    pub(in crate::store) kept_missing: bool,
     /// It has a callback.
     pub(in crate::store) told: bool,
     /// It has a provider job.
@@ -47,12 +45,12 @@ impl Findings {
 
     fn operation(&mut self, place: Place, row: StoredRow, around: &Around, booked: Option<Booked>) {
         let (finished, customer) = (row.finished_at.is_some(), row.customer_account_id.is_some());
-        let stored = match row.decode(&self.vault, Kept::Everything) {
+        let stored = match row.decode(&self.vault) {
             Ok(stored) => stored,
             Err(error) => return self.found.problem(said(error)),
         };
         self.booked_with(&stored.operation, booked);
-        self.sealed(stored.operation.id, around);
+        self.preparation(stored.operation.id, around);
         let Stored { operation, v1, .. } = stored;
         let Operation { id, merchant, order_id, .. } = &operation;
         let pending = operation.state == State::Pending;
@@ -63,7 +61,6 @@ impl Findings {
         let problems = [
             (!self.is_in_bucket(place, merchant.as_str()), "its bucket is not the one of its merchant"),
             (finished == pending, "its time of being finished does not fit its status"),
-            (around.kept_missing, "the names that its schema kept are missing"),
             (tells && !around.told && !around.forgotten, "its result is not queued to be told"),
             (!tells && around.told, "it is queued to be told of, and nobody is to be told"),
             (around.job && !pending, "it is finished and has a provider job"),
@@ -75,10 +72,7 @@ impl Findings {
         self.homes.push((key, Home::Operation(*id)));
     }
 
-    fn sealed(&mut self, id: TransactionId, around: &Around) {
-        if let Err(error) = opened_fields(&self.vault, id, &around.fields) {
-            self.found.problem(said(error));
-        }
+    fn preparation(&mut self, id: TransactionId, around: &Around) {
         let opened = around.preparation.as_deref().map(|sealed| preparation::opened(&self.vault, id, sealed));
         if let Some(Err(error)) = opened {
             self.found.problem(said(error));

@@ -10,7 +10,7 @@ pub(in crate::store) const WRONG: &str = "SELECT coalesce(u.day, o.counted_day),
     coalesce(u.shop, o.shop), coalesce(u.direction, o.direction), \
     coalesce(u.customer_account_id, o.customer_account_id), count(*) OVER () FROM daily_usage u FULL JOIN \
     (SELECT counted_day, merchant, shop, direction, customer_account_id, count(*) AS operations, sum(amount) AS amount \
-    FROM operations WHERE counted_day IS NOT NULL AND status <> 2 AND customer_account_id IS NOT NULL \
+    FROM operations JOIN contexts ON contexts.id = operations.context WHERE counted_day IS NOT NULL AND status <> 2 AND customer_account_id IS NOT NULL \
     GROUP BY counted_day, merchant, shop, direction, customer_account_id) AS o \
     ON o.counted_day = u.day AND o.merchant = u.merchant AND o.shop = u.shop AND o.direction = u.direction \
     AND o.customer_account_id = u.customer_account_id \

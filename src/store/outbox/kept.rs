@@ -15,6 +15,7 @@ use crate::store::backend::{Backend, Scope, Subject};
 use crate::store::callbacks::{self, CallbackRows as _};
 use crate::store::rows::callback::target_of;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind};
+use crate::store::vault::Vault;
 use crate::store::{Answer, Digest, EntryId, StoreError};
 
 /// How long a callback is left alone that cannot be read.
@@ -33,10 +34,8 @@ async fn claim<B: Backend>(backend: &B, claim: CallbackClaim) -> Result<Vec<Call
     let (mut jobs, mut unreadable) = (Vec::with_capacity(claimed.len()), Vec::new());
     for task in claimed {
         let (key, subject) = (task.key, subjects.remove(&task.key));
-        match job(backend, task, subject).await {
+        match job(backend.vault(), task, subject) {
             Ok(job) => jobs.push(job),
-            // Nothing is wrong with it: the leases end by themselves.
-            Err(error @ StoreError::Unavailable(_)) => return Err(error),
             Err(error) => {
                 // One bad row must not stop the queue.
                 tracing::error!(%error, "a callback cannot be read and is left for later");
@@ -51,23 +50,19 @@ async fn claim<B: Backend>(backend: &B, claim: CallbackClaim) -> Result<Vec<Call
     Ok(jobs)
 }
 
-async fn job<B: Backend>(
-    backend: &B,
-    task: ClaimedTask,
-    subject: Option<(i64, Subject)>,
-) -> Result<CallbackJob, StoreError> {
+fn job(vault: &Vault, task: ClaimedTask, subject: Option<(i64, Subject)>) -> Result<CallbackJob, StoreError> {
     let missing = || StoreError::Corrupt(format!("callback {}: what it is about is missing", task.key));
     let (nonce, about) = subject.ok_or_else(missing)?;
     let id = CallbackId::new(CallbackSubject::from_key(task.key).ok_or_else(missing)?, nonce.cast_unsigned());
     let news = match about {
         Subject::Operation(row) => {
-            let stored = backend.stored(*row).await?;
+            let stored = row.decode(vault)?;
             if stored.operation.state == State::Pending {
                 return Err(StoreError::Corrupt(format!("callback {id}: its operation has no result")));
             }
             News::Operation(Box::new(stored))
         }
-        Subject::Entry(row) => News::Entry(Box::new(row.decode(backend.vault())?)),
+        Subject::Entry(row) => News::Entry(Box::new(row.decode(vault)?)),
     };
     let ClaimedTask { queue, queued_at, attempts, .. } = task;
     Ok(CallbackJob { id, target: target_of(queue.into()), attempts, queued_at, news })

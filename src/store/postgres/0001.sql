@@ -7,10 +7,21 @@ CREATE TABLE data_keys (
   wrapped bytea NOT NULL                      -- store::vault
 );
 
--- The lists of names that schemas kept at creation, each stored once.
-CREATE TABLE kept_names (
-  id    bigint PRIMARY KEY,                   -- from the keyed hash of the list
-  names text NOT NULL                         -- JSON array, sorted
+-- What many operations have in common: one row for every combination that there is.
+CREATE TABLE contexts (
+  id             bigint NOT NULL,             -- from the keyed hash of all the others
+  bucket         smallint NOT NULL,
+  direction      smallint NOT NULL,           -- 0 payin, 1 payout
+  provider       smallint NOT NULL,           -- 0 sandbox, 1 http
+  origin         smallint NOT NULL,           -- 0 v2; 1 v1, told by the engine; 2 v1, told by the relay
+  merchant       text COLLATE "C" NOT NULL,
+  api_key        text NOT NULL,
+  shop           text COLLATE "C" NOT NULL,   -- the selected shop
+  currency       text COLLATE "C" NOT NULL,
+  method         text,                        -- the shop that the request named
+  payment_method text,
+  kept           text,                        -- JSON array of the names that the schema kept, sorted; NULL: there was no schema
+  PRIMARY KEY (bucket, id)
 );
 
 -- A store that is the unfinished copy of another one: its tables, and how many rows each has by now. No gateway serves it.
@@ -38,76 +49,46 @@ CREATE TABLE homes (
 
 CREATE TABLE operations (
   transaction_id      bigint NOT NULL,        -- ascends with time
+  context             bigint NOT NULL,        -- contexts.id
+  listed              bigint,                 -- the number of the merchant on whose v1 list it is; NULL: made through v2
   created_at          bigint NOT NULL,
   finished_at         bigint,                 -- NULL while PENDING
   amount              bigint NOT NULL,
   customer_account_id bigint,
-  kept                bigint,                 -- kept_names.id; NULL: there was no schema
   counted_day         integer,                -- the day under which it counts in daily_usage; NULL: it does not
   bucket              smallint NOT NULL,
-  direction           smallint NOT NULL,      -- 0 payin, 1 payout
   status              smallint NOT NULL,      -- 0 PENDING, 1 SUCCESS, 2 FAILED
-  provider            smallint NOT NULL,      -- 0 sandbox, 1 http
-  from_v1             boolean NOT NULL,       -- whether it was translated from v1
-  relayed             boolean NOT NULL,       -- whether the relay tells the merchant, at v1_callback_url
-  digest              bytea NOT NULL,         -- keyed hash of the canonical request, or of the v1 body that it came from, 16 bytes
-  currency            text COLLATE "C" NOT NULL,
-  merchant            text COLLATE "C" NOT NULL,
   order_id            text COLLATE "C" NOT NULL,
-  api_key             text NOT NULL,
-  shop                text COLLATE "C" NOT NULL,
-  method              text,
-  payment_method      text,
-  callback_url        text NOT NULL,
-  v1_callback_url     text,
-  success_url         text,                   -- of a payin, as the next three
-  pending_url         text,                   -- NULL: the same as success_url
-  fail_url            text,                   -- NULL: the same as success_url
-  redirect_url        text,
-  account             bytea,                  -- sealed: of a payout, account_number and account_channel
+  digest              bytea NOT NULL,         -- keyed hash of the canonical request, or of the v1 body that it came from, 16 bytes
+  callback_url        text,                   -- where its result is told; NULL: nobody is
+  sealed              bytea NOT NULL,         -- store::rows::details
   payer               bytea,                  -- sealed
-  fields              bytea NOT NULL,         -- sealed, with what of a v1 body is nowhere else
   PRIMARY KEY (bucket, transaction_id)
 );
 
 -- A row of it on its way. What adds a column makes another type beside this one, which nodes of the older release go on to use.
 CREATE TYPE new_operation AS (
   transaction_id bigint,
+  context bigint,
+  listed bigint,
   created_at bigint,
   finished_at bigint,
   amount bigint,
   customer_account_id bigint,
-  kept bigint,
   counted_day integer,
   bucket smallint,
-  direction smallint,
   status smallint,
-  provider smallint,
-  from_v1 boolean,
-  relayed boolean,
   order_key bytea,
-  digest bytea,
-  currency text,
-  merchant text,
   order_id text,
-  api_key text,
-  shop text,
-  method text,
-  payment_method text,
+  digest bytea,
   callback_url text,
-  v1_callback_url text,
-  success_url text,
-  pending_url text,
-  fail_url text,
-  redirect_url text,
-  account bytea,
-  payer bytea,
-  fields bytea
+  sealed bytea,
+  payer bytea
 );
 
 -- A merchant's v1 list, newest last. It holds all that the list is filtered by: entries that are left out cost no look at
 -- their rows, once they were vacuumed. Native operations are not in it.
-CREATE INDEX operations_by_v1 ON operations (bucket, merchant, transaction_id, direction, shop, currency, status) WHERE from_v1;
+CREATE INDEX v1_list ON operations (bucket, listed, transaction_id, context, status) WHERE listed IS NOT NULL;
 
 -- The double-entry ledger: two rows a posting, which sum to zero. Its key makes a second posting of a kind for the same
 -- operation impossible.

@@ -16,12 +16,11 @@ use crate::store::backend::{Backend, Listed, NumberedEntry, Scope, Subject};
 use crate::store::homes::Home;
 use crate::store::postgres::row::bucket_of;
 use crate::store::rows::entry::EntryRow;
-use crate::store::rows::operation::StoredRow;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;
 use crate::store::{
     Addressee, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, Digest, EntryId, OutboxSize,
-    StoreError, Stored,
+    StoreError,
 };
 
 impl Backend for PostgresStore {
@@ -68,12 +67,8 @@ impl Backend for PostgresStore {
         let within = (query.created_from.map_or(i64::MIN, |at| at.0), query.created_to.map_or(i64::MAX, |at| at.0));
         let read = self
             .thread
-            .run(async move |node| history::page(&node, entry_row::PAGE, &query, within, entry_row::read).await);
+            .run(async move |node| history::page(&node, entry_row::PAGE, &query, within, None, entry_row::read).await);
         read.await
-    }
-
-    async fn stored(&self, row: StoredRow) -> Result<Stored, StoreError> {
-        self.decode(row).await
     }
 
     async fn claim_tasks(&self, claim: TaskClaim) -> Result<Vec<ClaimedTask>, StoreError> {

@@ -271,7 +271,7 @@ async fn store(node: &Node, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Outco
         let in_doubt = tries.replace(tries.get() + 1) > 0;
         let inserted = async {
             for row in rows {
-                insert::named(client, row).await?;
+                insert::context(client, row).await?;
             }
             insert::pending(client, rows).await
         };

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LONGEST: &str = "SET TRANSACTION READ ONLY; SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = '2s'";
 
 /// Reads a page when its turn comes. `within` are the first and the last place; the parameters of the statement are those
-/// of [`PAGE`].
+/// of [`PAGE`], the last of them `more`.
 ///
 /// # Errors
 /// Its turn did not come, it takes too long, or the database's own.
@@ -32,13 +32,14 @@ pub(super) async fn page<T>(
     statement: &str,
     query: &HistoryQuery,
     within: (i64, i64),
+    more: Option<i64>,
     read: fn(&Row) -> Result<T, Fault>,
 ) -> Result<Page<T>, StoreError> {
     let unavailable = |why: &str| StoreError::Unavailable(why.to_owned());
     let turn = timeout(PATIENCE, node.turns.lists.acquire()).await;
     let turn = turn.map_err(|_| unavailable("too many lists are read"))?;
     let _turn = turn.map_err(|_| unavailable("the store is closed"))?;
-    node.transact(async |transaction| rows(transaction, statement, query, within, read).await).await
+    node.transact(async |transaction| rows(transaction, statement, query, within, more.as_ref(), read).await).await
 }
 
 async fn rows<T>(
@@ -46,23 +47,23 @@ async fn rows<T>(
     statement: &str,
     query: &HistoryQuery,
     (first, last): (i64, i64),
+    more: Option<&i64>,
     read: fn(&Row) -> Result<T, Fault>,
 ) -> Result<Page<T>, Fault> {
     transaction.batch_execute(LONGEST).await?;
     let statement = transaction.prepare_cached(statement).await?;
-    let parameters: [&(dyn ToSql + Sync); 10] = [
-        &bucket_of(&query.merchant),
-        &query.merchant.as_str(),
-        &first,
-        &last,
-        &query.direction.map(|direction| narrow(direction_number(direction))),
-        &query.shop.as_ref().map(ShopCode::as_str),
-        &query.currency.as_ref().map(Currency::as_str),
-        &query.status.map(|status| narrow(status_number(status))),
-        &i64::try_from(query.skip).unwrap_or(i64::MAX),
-        // One more, to see whether the list goes on.
-        &(i64::from(query.limit) + 1),
-    ];
+    let bucket = bucket_of(&query.merchant);
+    let direction = query.direction.map(|direction| narrow(direction_number(direction)));
+    let (shop, currency) = (query.shop.as_ref().map(ShopCode::as_str), query.currency.as_ref().map(Currency::as_str));
+    let status = query.status.map(|status| narrow(status_number(status)));
+    let (merchant, skip) = (query.merchant.as_str(), i64::try_from(query.skip).unwrap_or(i64::MAX));
+    // One more, to see whether the list goes on.
+    let limit = i64::from(query.limit) + 1;
+    let mut parameters: Vec<&(dyn ToSql + Sync)> =
+        vec![&bucket, &merchant, &first, &last, &direction, &shop, &currency, &status, &skip, &limit];
+    if let Some(more) = more {
+        parameters.push(more);
+    }
     let found = transaction.query(&statement, &parameters).await?;
     let mut items: Vec<T> = found.iter().map(read).collect::<Result<_, _>>()?;
     let limit = usize::from(query.limit);
@@ -73,15 +74,18 @@ async fn rows<T>(
 
 /// A page of operations that were made through v1. Parameters: 1 the bucket, 2 the merchant, 3 and 4 the first and the last
 /// place, 5 to 8 direction, shop, currency and status, each NULL where all are asked for, 9 how many are left out, 10 how
-/// many are read.
+/// many are read, 11 the merchant's number. `IS TRUE` has the contexts looked up once.
 pub(super) const PAGE: &str = concat!(
     "WITH page AS MATERIALIZED (SELECT transaction_id FROM operations \
-     WHERE bucket = $1 AND merchant = $2 AND from_v1 AND transaction_id BETWEEN $3 AND $4 \
+     WHERE bucket = $1 AND listed = $11 AND transaction_id BETWEEN $3 AND $4 \
+     AND ($8::smallint IS NULL OR status = $8) \
+     AND (context IN (SELECT id FROM contexts WHERE bucket = $1 AND merchant = $2 \
      AND ($5::smallint IS NULL OR direction = $5) AND ($6::text IS NULL OR shop = $6) \
-     AND ($7::text IS NULL OR currency = $7) AND ($8::smallint IS NULL OR status = $8) \
+     AND ($7::text IS NULL OR currency = $7))) IS TRUE \
      ORDER BY transaction_id DESC OFFSET $9 LIMIT $10) ",
     operation!(
         "FROM page JOIN operations o ON o.bucket = $1 AND o.transaction_id = page.transaction_id \
+         LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context \
          ORDER BY o.transaction_id DESC"
     )
 );

@@ -115,5 +115,6 @@ pub(super) async fn standing(client: &impl GenericClient, bucket: i16, order: Di
 
 pub(super) const STANDING: &str = operation!(
     ", h.home, h.ref FROM homes h LEFT JOIN operations o \
-     ON h.home = 0 AND o.bucket = h.bucket AND o.transaction_id = h.ref WHERE h.bucket = $1 AND h.order_key = $2"
+     ON h.home = 0 AND o.bucket = h.bucket AND o.transaction_id = h.ref \
+     LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context WHERE h.bucket = $1 AND h.order_key = $2"
 );

@@ -4,21 +4,20 @@ use std::collections::HashSet;
 
 use deadpool_postgres::{GenericClient, Object, Transaction};
 use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
 
 use super::fault::Fault;
 use super::given::Given;
-use super::row;
+use super::row::{self, narrow};
 use crate::domain::{Direction, State, UnixDay};
-use crate::store::rows::kept::KeptList;
+use crate::store::rows::context::NewContext;
 use crate::store::rows::operation::NewRow;
 
 /// The columns of an operation.
 macro_rules! columns {
     () => {
-        "transaction_id, created_at, finished_at, amount, customer_account_id, kept, counted_day, bucket, \
-             direction, status, provider, from_v1, relayed, digest, currency, merchant, \
-             order_id, api_key, shop, method, payment_method, callback_url, v1_callback_url, success_url, \
-             pending_url, fail_url, redirect_url, account, payer, fields"
+        "transaction_id, context, listed, created_at, finished_at, amount, customer_account_id, counted_day, bucket, status, \
+             order_id, digest, callback_url, sealed, payer"
     };
 }
 
@@ -51,18 +50,18 @@ macro_rules! with_jobs {
         concat!(
             stored!($told),
             ", jobs AS (INSERT INTO tasks (key, queued_at, due_at, attempts, bucket, kind, leased, queue) \
-             SELECT stored.transaction_id, stored.created_at, stored.created_at + delays.delay, 0, stored.bucket, 0, \
-             false, stored.shop \
+             SELECT o.transaction_id, o.created_at, o.created_at + delays.delay, 0, o.bucket, 0, false, x.shop \
              FROM unnest($2::bigint[], $3::bigint[]) AS delays (transaction_id, delay) \
-             JOIN stored USING (transaction_id) WHERE delays.delay IS NOT NULL)"
+             JOIN stored o USING (transaction_id) JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context \
+             WHERE delays.delay IS NOT NULL)"
         )
     };
     (shared, $told:literal) => {
         concat!(
             stored!($told),
             ", jobs AS (INSERT INTO tasks (key, queued_at, due_at, attempts, bucket, kind, leased, queue) \
-             SELECT transaction_id, created_at, created_at + $2::bigint, 0, bucket, 0, false, shop FROM stored \
-             WHERE $2::bigint IS NOT NULL)"
+             SELECT o.transaction_id, o.created_at, o.created_at + $2::bigint, 0, o.bucket, 0, false, x.shop \
+             FROM stored o JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context WHERE $2::bigint IS NOT NULL)"
         )
     };
 }
@@ -70,7 +69,7 @@ macro_rules! with_jobs {
 /// Pending deposits.
 macro_rules! deposits {
     ($delay:tt) => {
-        concat!(with_jobs!($delay, "transaction_id, bucket, created_at, shop"), " SELECT transaction_id FROM stored")
+        concat!(with_jobs!($delay, "transaction_id, bucket, created_at, context"), " SELECT transaction_id FROM stored")
     };
 }
 
@@ -78,9 +77,11 @@ macro_rules! deposits {
 macro_rules! with_holds {
     ($delay:tt) => {
         concat!(
-            with_jobs!($delay, "transaction_id, bucket, direction, created_at, amount, currency, merchant, shop"),
-            ", sides AS (SELECT stored.*, side.account, side.sign * amount AS change FROM stored, \
-             (VALUES (2::smallint, -1), (3::smallint, 1)) AS side (account, sign) WHERE direction = 1), \
+            with_jobs!($delay, "transaction_id, bucket, created_at, amount, context"),
+            ", sides AS (SELECT o.transaction_id, o.bucket, o.created_at, x.currency, x.merchant, side.account, \
+             side.sign * o.amount AS change \
+             FROM stored o JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context, \
+             (VALUES (2::smallint, -1), (3::smallint, 1)) AS side (account, sign) WHERE x.direction = 1), \
              booked AS (INSERT INTO entries (transaction_id, amount, booked_at, bucket, posting, account, currency, \
              merchant) SELECT transaction_id, change, created_at, bucket, 2, account, currency, merchant FROM sides), \
              changed AS (INSERT INTO balance_changes (amount, bucket, account, merchant, currency) \
@@ -147,18 +148,33 @@ pub(super) async fn alone(
     }
 }
 
-/// Stores what a new operation names by a number, unless it is known to be there.
-pub(super) async fn named(client: &impl GenericClient, new: &NewRow) -> Result<(), Fault> {
-    if let Some(list) = &new.kept {
-        keep_list(client, list).await?;
+/// Stores the context of a new operation, unless it is known to be there. One that no operation names does no harm.
+pub(super) async fn context(client: &impl GenericClient, new: &NewRow) -> Result<(), Fault> {
+    if new.context.is_known() {
+        return Ok(());
     }
-    Ok(())
-}
-
-/// A list that no operation names does no harm.
-async fn keep_list(client: &impl GenericClient, list: &KeptList) -> Result<(), Fault> {
-    let Some(names) = &list.unstored else { return Ok(()) };
-    let statement = client.prepare_cached("INSERT INTO kept_names VALUES ($1, $2) ON CONFLICT DO NOTHING").await?;
-    client.execute(&statement, &[&list.id, names]).await?;
+    let operation = &new.draft().operation;
+    let context = NewContext::of(new.draft());
+    let statement = client
+        .prepare_cached(
+            "INSERT INTO contexts (id, bucket, direction, provider, origin, merchant, api_key, shop, currency, method, \
+             payment_method, kept) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING",
+        )
+        .await?;
+    let parameters: [&(dyn ToSql + Sync); 12] = [
+        &new.context.number(),
+        &row::bucket_in(operation.id),
+        &narrow(context.direction),
+        &narrow(context.provider),
+        &narrow(context.origin),
+        &context.merchant,
+        &context.api_key,
+        &context.shop,
+        &context.currency,
+        &context.method,
+        &context.payment_method,
+        &context.kept(),
+    ];
+    client.execute(&statement, &parameters).await?;
     Ok(())
 }

@@ -56,7 +56,7 @@ use transaction::PgRows;
 
 use super::vault::Vault;
 use super::{
-    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Digest, Draft, Fields, Kept, ProviderJob, ProviderQueue,
+    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Digest, Draft, Fields, ProviderJob, ProviderQueue,
     Reservations, Settlement, Standing, Store, StoreError, Stored,
 };
 use crate::clock::Random;
@@ -66,8 +66,9 @@ use crate::domain::{
 };
 use crate::store::complete::{self, Completion};
 use crate::store::homes::Home;
-use crate::store::rows::kept::{self, KeptLists, names_of};
-use crate::store::rows::operation::{NewRow, opened_fields, sealed_payer};
+use crate::store::rows::context::{Contexts, merchant_number};
+use crate::store::rows::details::opened_fields;
+use crate::store::rows::operation::{NewRow, sealed_payer};
 use crate::store::rows::preparation;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskRows};
 
@@ -76,8 +77,8 @@ pub struct PostgresStore {
     thread: Thread,
     queued: Arc<Notify>,
     vault: Arc<Vault>,
-    kept: KeptLists,
-    /// How often a server had been lost when lists were last forgotten.
+    contexts: Contexts,
+    /// How often a server had been lost when contexts were last forgotten.
     remembered_since: AtomicU64,
     random: Arc<dyn Random>,
 }
@@ -91,14 +92,12 @@ impl std::fmt::Debug for PostgresStore {
 impl PostgresStore {
     async fn store(&self, draft: Draft) -> Result<Creation, StoreError> {
         let losses = self.remembering();
-        let list = self.kept.prepare(&draft.comparison.kept);
-        let new = Arc::new(NewRow::new(draft, &self.vault, list.clone()));
+        let new = Arc::new(NewRow::new(draft, &self.vault, &self.contexts));
+        let context = new.context.clone();
         let nonce = self.random.number();
         let created = self.thread.run(async move |node| create::create(&node, new, nonce).await).await?;
-        if let (Created::Stored { .. }, Some(list)) = (&created, &list)
-            && losses == self.thread.losses()
-        {
-            self.kept.stored(list);
+        if matches!(created, Created::Stored { .. }) && losses == self.thread.losses() {
+            self.contexts.stored(&context);
         }
         Ok(match created {
             Created::Stored { verdict, queued } => {
@@ -107,7 +106,7 @@ impl PostgresStore {
                 }
                 Creation::Created(verdict)
             }
-            Created::Existing(row) => Creation::Existing(Box::new(self.decode(*row).await?)),
+            Created::Existing(row) => Creation::Existing(Box::new(row.decode(&self.vault)?)),
             Created::Reserved => Creation::Reserved,
             Created::IdTaken => Creation::IdTaken,
         })
@@ -118,35 +117,9 @@ impl PostgresStore {
     fn remembering(&self) -> u64 {
         let losses = self.thread.losses();
         if self.remembered_since.swap(losses, Ordering::AcqRel) != losses {
-            self.kept.forget();
+            self.contexts.forget();
         }
         losses
-    }
-
-    async fn decode(&self, row: StoredRow) -> Result<Stored, StoreError> {
-        let kept = match row.kept {
-            None => Kept::Everything,
-            Some(id) => Kept::Names(self.kept_names(id).await?),
-        };
-        row.decode(&self.vault, kept)
-    }
-
-    async fn kept_names(&self, id: i64) -> Result<kept::Names, StoreError> {
-        if let Some(names) = self.kept.recall(id) {
-            return Ok(names);
-        }
-        let read = self.thread.run(async move |node| {
-            node.ask(async |client| {
-                let statement = client.prepare_cached("SELECT names FROM kept_names WHERE id = $1").await?;
-                let found = client.query_opt(&statement, &[&id]).await?;
-                found.map(|row| get::<String>(&row, 0)).transpose()
-            })
-            .await
-        });
-        let names = read.await?.as_deref().and_then(names_of);
-        let names = names.ok_or_else(|| StoreError::Corrupt(format!("kept_names {id} is missing")))?;
-        self.kept.remember(id, &names);
-        Ok(names)
     }
 
     async fn operation(&self, id: TransactionId) -> Result<Option<Stored>, StoreError> {
@@ -158,10 +131,7 @@ impl PostgresStore {
             })
             .await
         });
-        match read.await? {
-            Some(row) => self.decode(row).await.map(Some),
-            None => Ok(None),
-        }
+        read.await?.map(|row| row.decode(&self.vault)).transpose()
     }
 
     async fn book(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> Result<Settlement, StoreError> {
@@ -199,10 +169,8 @@ impl PostgresStore {
         let mut jobs = Vec::new();
         for ClaimedTask { key, attempts, .. } in claimed {
             let Some(row) = rows.remove(&key) else { continue };
-            match self.decode(row).await {
+            match row.decode(&self.vault) {
                 Ok(stored) => jobs.push(ProviderJob { operation: stored.operation, attempts }),
-                // Nothing is wrong with it: the leases end by themselves.
-                Err(error @ StoreError::Unavailable(_)) => return Err(error),
                 // One bad row must not stop the queue.
                 Err(error) => tracing::error!(%error, "a provider job cannot be read and is left for later"),
             }
@@ -233,7 +201,7 @@ impl Store for PostgresStore {
                 .run(async move |node| node.ask(async |client| homes::standing(client, bucket, order).await).await);
             Ok(match read.await? {
                 super::homes::Standing::Free => Standing::Free,
-                super::homes::Standing::Operation(row) => Standing::Operation(Box::new(self.decode(*row).await?)),
+                super::homes::Standing::Operation(row) => Standing::Operation(Box::new(row.decode(&self.vault)?)),
                 super::homes::Standing::Elsewhere => Standing::Reserved,
             })
         })
@@ -274,7 +242,7 @@ impl Store for PostgresStore {
             let read = self.thread.run(async move |node| {
                 node.ask(async |client| {
                     let statement = client
-                        .prepare_cached("SELECT fields FROM operations WHERE bucket = $1 AND transaction_id = $2")
+                        .prepare_cached("SELECT sealed FROM operations WHERE bucket = $1 AND transaction_id = $2")
                         .await?;
                     let found = client.query_opt(&statement, &[&bucket_in(id), &id.to_stored()]).await?;
                     found.map(|row| get::<Vec<u8>>(&row, 0)).transpose()
@@ -382,15 +350,13 @@ impl Store for PostgresStore {
             // An id names the millisecond in which its operation was created: times are bounds of ids.
             let first = query.created_from.map_or(0, |at| TransactionId::first_of(at).to_stored());
             let last = query.created_to.map_or(i64::MAX, |at| TransactionId::last_of(at).to_stored());
-            let read = self
-                .thread
-                .run(async move |node| history::page(&node, history::PAGE, &query, (first, last), row::read).await);
+            let listed = Some(merchant_number(self.comparer(), &query.merchant));
+            let read = self.thread.run(async move |node| {
+                history::page(&node, history::PAGE, &query, (first, last), listed, row::read).await
+            });
             let Page { items, has_more } = read.await?;
-            let mut operations = Vec::with_capacity(items.len());
-            for row in items {
-                operations.push(self.decode(row).await?.operation);
-            }
-            Ok(Page { items: operations, has_more })
+            let operation = |row: StoredRow| row.decode(&self.vault).map(|stored| stored.operation);
+            Ok(Page { items: items.into_iter().map(operation).collect::<Result<_, _>>()?, has_more })
         })
     }
 

@@ -13,7 +13,7 @@ use super::schema::{Asked, Prepared};
 use super::{PostgresStore, clock, connect, schema};
 use crate::clock::Random;
 use crate::rules::{PostgresUrl, StoreKeys};
-use crate::store::rows::kept::KeptLists;
+use crate::store::rows::context::Contexts;
 use crate::store::{OpenError, Opened, Rewrapped};
 
 /// How often this machine's clock is compared with the database's.
@@ -65,10 +65,10 @@ fn open_as(
     let (place, keys, drawing) = (url.clone(), keys.clone(), Arc::clone(&random));
     let prepare = async move |node: Rc<Node>| schema::prepare(&node, &place, &keys, drawing, asked).await;
     let Prepared { vault, holds } = on_thread(&thread, url, prepare)?;
-    let kept = KeptLists::new(vault.comparer().clone());
+    let contexts = Contexts::new(vault.comparer().clone());
     let (queued, vault) = (Arc::new(Notify::new()), Arc::new(vault));
     let remembered_since = AtomicU64::new(thread.losses());
-    let store = PostgresStore { thread, queued, vault, kept, remembered_since, random };
+    let store = PostgresStore { thread, queued, vault, contexts, remembered_since, random };
     Ok(Opened { store, holds })
 }
 

@@ -8,18 +8,16 @@ use tokio_postgres::types::FromSql;
 
 use super::fault::Fault;
 use crate::domain::{MerchantId, TransactionId};
-pub(super) use crate::store::rows::operation::StoredRow;
+pub(super) use crate::store::rows::operation::{StoredContext, StoredRow};
 use crate::store::{Digest, StoreError};
 
-/// The columns of an operation, all but the fields. The order is [`read`]'s.
+/// The columns of an operation `o` and of its context `x`. The order is [`read`]'s.
 macro_rules! operation {
     ($rest:literal) => {
         concat!(
-            "SELECT o.transaction_id, o.direction, o.status, o.created_at, o.finished_at, o.amount, \
-             o.customer_account_id, o.kept, o.digest, o.currency, o.merchant, o.order_id, o.api_key, o.shop, \
-             o.method, o.payment_method, o.callback_url, o.v1_callback_url, o.success_url, o.pending_url, o.fail_url, \
-             o.redirect_url, o.account, o.payer, o.provider, \
-             (o.from_v1::integer + 2 * o.relayed::integer)::smallint ",
+            "SELECT o.transaction_id, o.status, o.created_at, o.finished_at, o.amount, o.customer_account_id, o.digest, \
+             o.order_id, o.callback_url, o.sealed, o.payer, x.direction, x.provider, x.origin, x.merchant, x.api_key, \
+             x.shop, x.currency, x.method, x.payment_method, x.kept ",
             $rest
         )
     };
@@ -27,12 +25,16 @@ macro_rules! operation {
 pub(super) use operation;
 
 /// One operation of a bucket and an id.
-pub(super) const BY_ID: &str = operation!("FROM operations o WHERE o.bucket = $1 AND o.transaction_id = $2");
+pub(super) const BY_ID: &str = operation!(
+    "FROM operations o LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context \
+     WHERE o.bucket = $1 AND o.transaction_id = $2"
+);
 
 /// Operations of buckets and ids.
 pub(super) const BY_IDS: &str = operation!(
     "FROM unnest($1::smallint[], $2::bigint[]) AS given (bucket, key) \
-     JOIN operations o ON o.bucket = given.bucket AND o.transaction_id = given.key"
+     JOIN operations o ON o.bucket = given.bucket AND o.transaction_id = given.key \
+     LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context"
 );
 
 /// Reads operations, as far as they are there and readable, by their ids.
@@ -47,7 +49,7 @@ pub(super) async fn by_ids(client: &impl GenericClient, ids: &[i64]) -> Result<H
 }
 
 /// The number of columns that [`read`] takes.
-pub(super) const COLUMNS: usize = 26;
+pub(super) const COLUMNS: usize = 21;
 
 /// Reads the columns of an operation, which are the first of the row.
 ///
@@ -56,31 +58,28 @@ pub(super) const COLUMNS: usize = 26;
 pub(super) fn read(row: &Row) -> Result<StoredRow, Fault> {
     Ok(StoredRow {
         id: get(row, 0)?,
-        direction: small(row, 1)?,
-        status: small(row, 2)?,
-        created_at: get(row, 3)?,
-        finished_at: get(row, 4)?,
-        amount: get(row, 5)?,
-        customer_account_id: get(row, 6)?,
-        kept: get(row, 7)?,
-        digest: bytes(row, 8)?,
-        currency: get(row, 9)?,
-        merchant: get(row, 10)?,
-        order_id: get(row, 11)?,
-        api_key: get(row, 12)?,
-        shop: get(row, 13)?,
-        method: get(row, 14)?,
-        payment_method: get(row, 15)?,
-        callback_url: get(row, 16)?,
-        v1_callback_url: get(row, 17)?,
-        success_url: get(row, 18)?,
-        pending_url: get(row, 19)?,
-        fail_url: get(row, 20)?,
-        redirect_url: get(row, 21)?,
-        account: get(row, 22)?,
-        payer: get(row, 23)?,
-        provider: small(row, 24)?,
-        origin: small(row, 25)?,
+        status: small(row, 1)?,
+        created_at: get(row, 2)?,
+        finished_at: get(row, 3)?,
+        amount: get(row, 4)?,
+        customer_account_id: get(row, 5)?,
+        digest: bytes(row, 6)?,
+        order_id: get(row, 7)?,
+        callback_url: get(row, 8)?,
+        sealed: get(row, 9)?,
+        payer: get(row, 10)?,
+        context: StoredContext {
+            direction: small(row, 11)?,
+            provider: small(row, 12)?,
+            origin: small(row, 13)?,
+            merchant: get(row, 14)?,
+            api_key: get(row, 15)?,
+            shop: get(row, 16)?,
+            currency: get(row, 17)?,
+            method: get(row, 18)?,
+            payment_method: get(row, 19)?,
+            kept: get(row, 20)?,
+        },
     })
 }
 

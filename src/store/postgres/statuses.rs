@@ -9,10 +9,13 @@ use crate::domain::{Currency, MerchantId, OrderId, TransactionId};
 use crate::store::Digest;
 use crate::store::rows::told::{Told, V1Status, V2Status};
 
-/// The columns that both API versions tell of.
+/// The columns of an operation `o` and of its context `x` that both API versions tell of.
 macro_rules! select {
     ($rest:literal) => {
-        concat!("SELECT status, amount, currency, coalesce(account, payer), ", $rest)
+        concat!(
+            "SELECT o.status, o.amount, x.currency, CASE x.direction WHEN 1 THEN o.sealed ELSE o.payer END, ",
+            $rest
+        )
     };
 }
 
@@ -29,13 +32,16 @@ fn told(row: &Row) -> Result<Told, Fault> {
 }
 
 pub(super) const V1: &str = select!(
-    "transaction_id, created_at, shop FROM homes h JOIN operations o ON o.bucket = h.bucket AND o.transaction_id = h.ref \
-     WHERE h.bucket = $1 AND h.order_key = $2 AND h.home = 0 AND from_v1"
+    "o.transaction_id, o.created_at, x.shop \
+     FROM homes h JOIN operations o ON o.bucket = h.bucket AND o.transaction_id = h.ref \
+     LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context \
+     WHERE h.bucket = $1 AND h.order_key = $2 AND h.home = 0 AND o.listed IS NOT NULL"
 );
 
 pub(super) const V2: &str = select!(
-    "direction, order_id, coalesce(method, payment_method, 'unknown') \
-     FROM operations WHERE bucket = $1 AND transaction_id = $2 AND merchant = $3"
+    "x.direction, o.order_id, coalesce(x.method, x.payment_method, 'unknown') \
+     FROM operations o JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context \
+     WHERE o.bucket = $1 AND o.transaction_id = $2 AND x.merchant = $3"
 );
 
 /// What v1 tells of the operation that a v1 request made under an order.

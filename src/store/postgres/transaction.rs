@@ -208,7 +208,7 @@ impl Rows for PgRows<'_> {
         state: &State,
         counted_day: Option<UnixDay>,
     ) -> Result<bool, Fault> {
-        insert::named(self.0, new).await?;
+        insert::context(self.0, new).await?;
         insert::alone(self.0, new, state, counted_day).await
     }
 
@@ -237,9 +237,10 @@ impl Rows for PgRows<'_> {
         let statement = self
             .0
             .prepare_cached(
-                "SELECT direction, status, finished_at, amount, merchant, currency, shop, customer_account_id, \
-                 counted_day, CASE WHEN relayed THEN v1_callback_url ELSE callback_url END \
-                 FROM operations WHERE bucket = $1 AND transaction_id = $2 FOR UPDATE",
+                "SELECT x.direction, o.status, o.finished_at, o.amount, x.merchant, x.currency, x.shop, \
+                 o.customer_account_id, o.counted_day, o.callback_url \
+                 FROM operations o LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context \
+                 WHERE o.bucket = $1 AND o.transaction_id = $2 FOR UPDATE OF o",
             )
             .await?;
         let found = self.0.query_opt(&statement, &[&bucket_in(id), &id.to_stored()]).await?;

@@ -3,8 +3,9 @@
 
 pub(in crate::store) mod booked;
 pub(in crate::store) mod callback;
+pub(in crate::store) mod context;
+pub(in crate::store) mod details;
 pub(in crate::store) mod entry;
-pub(in crate::store) mod kept;
 pub(in crate::store) mod operation;
 pub(in crate::store) mod posting;
 pub(in crate::store) mod preparation;

@@ -1,6 +1,7 @@
 //! What status replies tell of an operation: some of its columns. Nothing else of it is unsealed or understood.
 
-use super::operation::{opened_account, opened_payer};
+use super::details::opened_account;
+use super::operation::opened_payer;
 use super::{NotOurs, OrNot, direction_of, status_of};
 use crate::domain::{Amount, Currency, Direction, Invalid, OrderId, Record, Shown, Status, TransactionId, UnixMillis};
 use crate::store::StoreError;
@@ -11,7 +12,7 @@ pub(in crate::store) struct Told {
     pub(in crate::store) status: i64,
     pub(in crate::store) amount: i64,
     pub(in crate::store) currency: Result<Currency, Invalid>,
-    /// A payout has an account and a payin may have a payer: never both.
+    /// What holds the account: all that is sealed of a payout, the payer of a payin.
     pub(in crate::store) account: Option<Vec<u8>>,
 }
 
@@ -29,8 +30,7 @@ impl Told {
     fn account(&self, vault: &Vault, id: TransactionId, direction: Direction) -> Result<Option<String>, NotOurs> {
         match (direction, self.account.as_deref()) {
             (Direction::Payout, sealed) => {
-                let withdrawal = opened_account(vault, id, sealed.ok_or(NotOurs("account"))?)?;
-                Ok(Some(withdrawal.account_number.masked()))
+                Ok(Some(opened_account(vault, id, sealed.ok_or(NotOurs("sealed"))?)?.masked()))
             }
             (Direction::Payin, Some(sealed)) if self.status()? == Status::Success => {
                 Ok(Some(opened_payer(vault, id, sealed)?.masked()))

@@ -12,11 +12,21 @@ CREATE TABLE moved (
   target TEXT NOT NULL
 ) STRICT;
 
--- The lists of names that schemas kept at creation, each stored once.
-CREATE TABLE kept_names (
-  id    INTEGER PRIMARY KEY,                  -- from the keyed hash of the list
-  names TEXT NOT NULL                         -- JSON array, sorted
+-- What many operations have in common: one row for every combination that there is.
+CREATE TABLE contexts (
+  id             INTEGER PRIMARY KEY,         -- from the keyed hash of all the others
+  direction      INTEGER NOT NULL,            -- 0 payin, 1 payout
+  provider       INTEGER NOT NULL,            -- 0 sandbox, 1 http
+  origin         INTEGER NOT NULL,            -- 0 v2; 1 v1, told by the engine; 2 v1, told by the relay
+  merchant       TEXT NOT NULL,
+  api_key        TEXT NOT NULL,
+  shop           TEXT NOT NULL,               -- the selected shop
+  currency       TEXT NOT NULL,
+  method         TEXT,                        -- the shop that the request named
+  payment_method TEXT,
+  kept           TEXT                         -- JSON array of the names that the schema kept, sorted; NULL: there was no schema
 ) STRICT;
+CREATE INDEX contexts_by_merchant ON contexts (merchant);
 
 -- Where the order of a merchant, direction and order_id lives, for ever. Six bytes of the key are a hash of all but the last two
 -- characters of the order_id: orders that are numbered one after the other lie side by side.
@@ -28,41 +38,24 @@ CREATE TABLE homes (
 
 CREATE TABLE operations (
   transaction_id      INTEGER PRIMARY KEY,    -- ascends with time: inserts go to the end
-  direction           INTEGER NOT NULL,       -- 0 payin, 1 payout
+  context             INTEGER NOT NULL,       -- contexts.id
+  listed              INTEGER,                -- the number of the merchant on whose v1 list it is; NULL: made through v2
   status              INTEGER NOT NULL,       -- 0 PENDING, 1 SUCCESS, 2 FAILED
   created_at          INTEGER NOT NULL,
   finished_at         INTEGER,                -- NULL while PENDING
   amount              INTEGER NOT NULL,
   customer_account_id INTEGER,
-  kept                INTEGER,                -- kept_names.id; NULL: there was no schema
-  digest              BLOB NOT NULL,          -- keyed hash of the canonical request, or of the v1 body that it came from, 16 bytes
-  -- 1: translated from v1. A column of its own, compared with a constant, so that SQLite knows that every entry of
-  -- operations_by_v1 is one.
-  from_v1             INTEGER NOT NULL,
-  relayed             INTEGER NOT NULL,       -- 1: the relay tells the merchant, at v1_callback_url (nobody where that is NULL)
-  provider            INTEGER NOT NULL,       -- 0 sandbox, 1 http
   counted_day         INTEGER,                -- the day under which it counts in daily_usage; NULL: it does not
-  currency            TEXT NOT NULL,
-  merchant            TEXT NOT NULL,
   order_id            TEXT NOT NULL,
-  api_key             TEXT NOT NULL,
-  shop                TEXT NOT NULL,
-  method              TEXT,
-  payment_method      TEXT,
-  callback_url        TEXT NOT NULL,
-  v1_callback_url     TEXT,
-  success_url         TEXT,                   -- of a payin, as the next three
-  pending_url         TEXT,                   -- NULL: the same as success_url
-  fail_url            TEXT,                   -- NULL: the same as success_url
-  redirect_url        TEXT,
-  account             BLOB,                   -- sealed: of a payout, account_number and account_channel
-  payer               BLOB,                   -- sealed
-  fields              BLOB NOT NULL           -- sealed, with what of a v1 body is nowhere else
+  digest              BLOB NOT NULL,          -- keyed hash of the canonical request, or of the v1 body that it came from, 16 bytes
+  callback_url        TEXT,                   -- where its result is told; NULL: nobody is
+  sealed              BLOB NOT NULL,          -- store::rows::details
+  payer               BLOB                    -- sealed
 ) STRICT;
 
 -- A merchant's v1 list, newest last. It holds all that the list is filtered by: entries that are left out cost no look at
 -- their rows. Native operations are not in it.
-CREATE INDEX operations_by_v1 ON operations (merchant, transaction_id, direction, shop, currency, status) WHERE from_v1 = 1;
+CREATE INDEX v1_list ON operations (listed, transaction_id, context, status) WHERE listed IS NOT NULL;
 
 -- The double-entry ledger: two rows a posting, which sum to zero. Its key makes a second posting of a kind for the same
 -- operation impossible. The currency is in it for the opening alone, which one operation books in several.

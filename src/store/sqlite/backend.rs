@@ -13,12 +13,11 @@ use crate::clock::Random;
 use crate::domain::{HistoryQuery, MerchantId, Page, UnixMillis};
 use crate::store::backend::{Backend, Listed, NumberedEntry, Scope, Subject};
 use crate::store::homes::Home;
-use crate::store::rows::operation::StoredRow;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;
 use crate::store::{
     Addressee, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, Digest, EntryId, OutboxSize,
-    StoreError, Stored,
+    StoreError,
 };
 
 impl Backend for SqliteStore {
@@ -68,13 +67,10 @@ impl Backend for SqliteStore {
 
     async fn answered_rows(&self, query: HistoryQuery) -> Result<Page<EntryRow>, StoreError> {
         let within = query.created_from.map_or(i64::MIN, |at| at.0)..=query.created_to.map_or(i64::MAX, |at| at.0);
-        let read =
-            move |connection: &Connection| lists::page(connection, EntryRow::PAGE, &query, &within, EntryRow::read);
+        let read = move |connection: &Connection| {
+            lists::page(connection, EntryRow::PAGE, &query, &within, None, EntryRow::read)
+        };
         self.histories.read(&self.readers, read).await
-    }
-
-    async fn stored(&self, row: StoredRow) -> Result<Stored, StoreError> {
-        self.decode(row)
     }
 
     async fn claim_tasks(&self, claim: TaskClaim) -> Result<Vec<ClaimedTask>, StoreError> {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, ErrorCode, OpenFlags, ffi};
 
@@ -125,6 +126,8 @@ impl Source {
         let mut connection = Connection::open_with_flags(&self.path, flags)?;
         connection.busy_handler(Some(wait_for_lock))?;
         connection.set_prepared_statement_cache_capacity(64);
+        // Else a statement is compiled anew at every use when its parameter might be the constant of a partial index.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.pragma_update(None, "temp_store", "MEMORY")?;

@@ -8,13 +8,14 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params_from_iter};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::readers::Readers;
 use super::row::{direction_number, status_number};
-use crate::domain::{Currency, HistoryQuery, Page, ShopCode};
+use crate::domain::{HistoryQuery, Page};
 use crate::store::StoreError;
 
 /// How long a list waits for its turn, and how long it is read.
@@ -58,31 +59,32 @@ impl Lists {
 }
 
 /// Reads a page of a merchant's list. The parameters of `sql` are the merchant; the first and the last place; direction,
-/// shop, currency and status, each NULL where all are asked for; how many entries to read and how many to leave out.
+/// shop, currency and status, each NULL where all are asked for; how many entries to read and how many to leave out; and what
+/// is given as `more`.
 pub(super) fn page<T>(
     connection: &Connection,
     sql: &str,
     query: &HistoryQuery,
     within: &RangeInclusive<i64>,
+    more: Option<i64>,
     read: fn(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Page<T>> {
     let limit = usize::from(query.limit);
+    let mut parameters: Vec<Value> = vec![
+        query.merchant.as_str().to_owned().into(),
+        (*within.start()).into(),
+        (*within.end()).into(),
+        query.direction.map(direction_number).into(),
+        query.shop.as_ref().map(|shop| shop.as_str().to_owned()).into(),
+        query.currency.as_ref().map(|currency| currency.as_str().to_owned()).into(),
+        query.status.map(status_number).into(),
+        // One more, to see whether the list goes on.
+        (i64::from(query.limit) + 1).into(),
+        i64::try_from(query.skip).unwrap_or(i64::MAX).into(),
+    ];
+    parameters.extend(more.map(Value::from));
     let mut statement = connection.prepare_cached(sql)?;
-    let rows = statement.query_map(
-        params![
-            query.merchant.as_str(),
-            within.start(),
-            within.end(),
-            query.direction.map(direction_number),
-            query.shop.as_ref().map(ShopCode::as_str),
-            query.currency.as_ref().map(Currency::as_str),
-            query.status.map(status_number),
-            // One more, to see whether the list goes on.
-            i64::from(query.limit) + 1,
-            i64::try_from(query.skip).unwrap_or(i64::MAX),
-        ],
-        read,
-    )?;
+    let rows = statement.query_map(params_from_iter(parameters), read)?;
     let mut items: Vec<T> = rows.collect::<Result<_, _>>()?;
     let has_more = items.len() > limit;
     items.truncate(limit);

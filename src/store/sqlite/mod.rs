@@ -22,7 +22,6 @@ mod create;
 mod faults;
 mod homes;
 mod journal;
-mod kept;
 mod ledger;
 mod lists;
 mod moved;
@@ -47,7 +46,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, oneshot};
 
 use create::Created;
-use kept::KeptLists;
 use lists::Lists;
 pub use opening::{open, open_beside, rewrap_keys};
 use readers::Readers;
@@ -58,11 +56,13 @@ use writer::Writer;
 
 use super::complete::{self, Completion};
 use super::homes::Home;
+use super::rows::context::{Contexts, merchant_number};
+use super::rows::details::opened_fields;
 use super::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskRows};
 use super::vault::Vault;
 use super::{
-    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, Fields, Kept, ProviderJob, ProviderQueue,
-    Reservations, Settlement, Standing, Store, StoreError, Stored,
+    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, Fields, ProviderJob, ProviderQueue, Reservations,
+    Settlement, Standing, Store, StoreError, Stored,
 };
 use crate::clock::Random;
 use crate::domain::{
@@ -79,7 +79,7 @@ pub struct SqliteStore {
     lists: Lists,
     queued: Notify,
     vault: Arc<Vault>,
-    kept: KeptLists,
+    contexts: Contexts,
     random: Arc<dyn Random>,
     /// Held by the one process that serves the store. Declared last: whoever waits for it finds everything else closed.
     lock: Mutex<Option<File>>,
@@ -101,30 +101,10 @@ impl SqliteStore {
                 }
                 Creation::Created(verdict)
             }
-            Created::Existing(row) => Creation::Existing(Box::new(self.decode(*row)?)),
+            Created::Existing(row) => Creation::Existing(Box::new(row.decode(&self.vault)?)),
             Created::Reserved => Creation::Reserved,
             Created::IdTaken => Creation::IdTaken,
         })
-    }
-
-    fn decode(&self, row: StoredRow) -> Result<Stored, StoreError> {
-        let kept = match row.kept {
-            None => Kept::Everything,
-            Some(id) => Kept::Names(self.kept_names(id)?),
-        };
-        row.decode(&self.vault, kept)
-    }
-
-    fn kept_names(&self, id: i64) -> Result<kept::Names, StoreError> {
-        if let Some(names) = self.kept.recall(id) {
-            return Ok(names);
-        }
-        let names = self
-            .readers
-            .read(|connection| kept::load(connection, id))?
-            .ok_or_else(|| StoreError::Corrupt(format!("kept_names {id} is missing")))?;
-        self.kept.remember(id, &names);
-        Ok(names)
     }
 
     async fn book(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> Result<Settlement, StoreError> {
@@ -159,7 +139,7 @@ impl SqliteStore {
             };
             claimed.filter_map(|task| with_operation(task).transpose()).collect::<rusqlite::Result<Vec<_>>>()
         });
-        let jobs = claimed.await?.into_iter().filter_map(|(row, attempts)| match self.decode(row) {
+        let jobs = claimed.await?.into_iter().filter_map(|(row, attempts)| match row.decode(&self.vault) {
             Ok(stored) => Some(ProviderJob { operation: stored.operation, attempts }),
             Err(error) => {
                 // One bad row must not stop the queue.
@@ -178,15 +158,15 @@ impl Store for SqliteStore {
 
     /// Queues the transaction at once; what is given waits for its commit.
     fn create(&self, draft: Draft) -> Answer<'_, Creation> {
-        let list = self.kept.prepare(&draft.comparison.kept);
-        let row = NewRow::new(draft, &self.vault, list.clone());
+        let row = NewRow::new(draft, &self.vault, &self.contexts);
+        let context = row.context.clone();
         let nonce = self.random.number();
         let create = move |connection: &rusqlite::Connection| create::create(connection, &row, nonce);
         let committed = self.writer.submit(create);
         Box::pin(async move {
             let created = committed.await?;
-            if let (Created::Stored { .. }, Some(list)) = (&created, &list) {
-                self.kept.stored(list);
+            if let Created::Stored { .. } = created {
+                self.contexts.stored(&context);
             }
             self.told(created)
         })
@@ -202,7 +182,7 @@ impl Store for SqliteStore {
             let key = self.comparer().order_key(merchant, direction, order_id);
             Ok(match self.readers.read(|connection| homes::standing(connection, key))? {
                 super::homes::Standing::Free => Standing::Free,
-                super::homes::Standing::Operation(row) => Standing::Operation(Box::new(self.decode(*row)?)),
+                super::homes::Standing::Operation(row) => Standing::Operation(Box::new(row.decode(&self.vault)?)),
                 super::homes::Standing::Elsewhere => Standing::Reserved,
             })
         })
@@ -211,7 +191,7 @@ impl Store for SqliteStore {
     fn by_id(&self, id: TransactionId) -> Answer<'_, Option<Stored>> {
         Box::pin(async move {
             let row = self.readers.read(|connection| StoredRow::by_id(connection, id))?;
-            row.map(|row| self.decode(row)).transpose()
+            row.map(|row| row.decode(&self.vault)).transpose()
         })
     }
 
@@ -237,8 +217,8 @@ impl Store for SqliteStore {
 
     fn fields(&self, id: TransactionId) -> Answer<'_, Option<Fields>> {
         Box::pin(async move {
-            let sealed = self.readers.read(|connection| row::fields_of(connection, id))?;
-            sealed.map(|sealed| row::opened_fields(&self.vault, id, &sealed)).transpose()
+            let sealed = self.readers.read(|connection| row::sealed(connection, id))?;
+            sealed.map(|sealed| opened_fields(&self.vault, id, &sealed)).transpose()
         })
     }
 
@@ -344,11 +324,12 @@ impl Store for SqliteStore {
             // An id names the millisecond in which its operation was created: times are bounds of ids.
             let first = query.created_from.map_or(0, |at| TransactionId::first_of(at).to_stored());
             let last = query.created_to.map_or(i64::MAX, |at| TransactionId::last_of(at).to_stored());
+            let listed = merchant_number(self.comparer(), &query.merchant);
             let read = move |connection: &rusqlite::Connection| {
-                lists::page(connection, StoredRow::V1_PAGE, &query, &(first..=last), StoredRow::read)
+                lists::page(connection, StoredRow::V1_PAGE, &query, &(first..=last), Some(listed), StoredRow::read)
             };
             let Page { items, has_more } = self.histories.read(&self.readers, read).await?;
-            let operation = |row| self.decode(row).map(|stored| stored.operation);
+            let operation = |row: StoredRow| row.decode(&self.vault).map(|stored| stored.operation);
             Ok(Page { items: items.into_iter().map(operation).collect::<Result<_, _>>()?, has_more })
         })
     }

@@ -11,13 +11,13 @@ use tokio::sync::Notify;
 
 use super::checkpoints::Checkpointer;
 use super::connection::{self, Checkpoint, Role, Source};
-use super::kept::KeptLists;
 use super::lists::{LONGEST, Lists};
 use super::readers::Readers;
 use super::writer::Writer;
 use super::{SqliteStore, moved, schema, tasks};
 use crate::clock::Random;
 use crate::rules::StoreKeys;
+use crate::store::rows::context::Contexts;
 use crate::store::secret_file::{directory_of, private_directory};
 use crate::store::vault::Vault;
 use crate::store::{OpenError, Opened, Rewrapped};
@@ -146,7 +146,7 @@ fn start(
     let checkpointer = Checkpointer::start(Arc::clone(&source)).map_err(failed)?;
     let to_serve = Arc::clone(&source);
     let writer = Writer::start(connection, anchor, to_serve, checkpointer, metrics, log).map_err(failed)?;
-    let kept = KeptLists::new(vault.comparer().clone());
+    let contexts = Contexts::new(vault.comparer().clone());
     let readers = Arc::new(Readers::new(source));
     Ok(SqliteStore {
         writer,
@@ -155,7 +155,7 @@ fn start(
         lists: Lists::new(LONGEST),
         queued: Notify::new(),
         vault: Arc::new(vault),
-        kept,
+        contexts,
         random,
         lock: Mutex::new(lock),
     })

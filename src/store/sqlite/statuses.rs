@@ -7,10 +7,13 @@ use crate::store::Digest;
 use crate::store::rows::told::Told;
 pub(super) use crate::store::rows::told::{V1Status, V2Status};
 
-/// The columns that both API versions tell of. A payout has an account and a payin may have a payer: never both.
+/// The columns of an operation `o` and of its context `x` that both API versions tell of.
 macro_rules! select {
     ($rest:literal) => {
-        concat!("SELECT status, amount, currency, coalesce(account, payer), ", $rest)
+        concat!(
+            "SELECT o.status, o.amount, x.currency, CASE x.direction WHEN 1 THEN o.sealed ELSE o.payer END, ",
+            $rest
+        )
     };
 }
 
@@ -26,8 +29,8 @@ impl V1Status {
     /// That of the operation which a v1 request made under an order.
     pub(in crate::store::sqlite) fn of_order(connection: &Connection, key: Digest) -> rusqlite::Result<Option<Self>> {
         let mut statement = connection.prepare_cached(select!(
-            "transaction_id, created_at, shop FROM operations WHERE transaction_id = \
-             (SELECT ref FROM homes WHERE order_key = ?1 AND home = 0) AND from_v1 = 1"
+            "o.transaction_id, o.created_at, x.shop FROM operations o LEFT JOIN contexts x ON x.id = o.context \
+             WHERE o.transaction_id = (SELECT ref FROM homes WHERE order_key = ?1 AND home = 0) AND o.listed IS NOT NULL"
         ))?;
         statement.query_row([key.0], Self::read).optional()
     }
@@ -45,8 +48,8 @@ impl V2Status {
         id: TransactionId,
     ) -> rusqlite::Result<Option<Self>> {
         let mut statement = connection.prepare_cached(select!(
-            "merchant, direction, order_id, coalesce(method, payment_method, 'unknown') \
-             FROM operations WHERE transaction_id = ?1"
+            "x.merchant, x.direction, o.order_id, coalesce(x.method, x.payment_method, 'unknown') \
+             FROM operations o LEFT JOIN contexts x ON x.id = o.context WHERE o.transaction_id = ?1"
         ))?;
         let found = statement.query_row([id.to_stored()], |row| {
             let is_its_own = row.get_ref(REST)?.as_str()? == merchant.as_str();

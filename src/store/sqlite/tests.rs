@@ -28,7 +28,8 @@ use crate::rules::{Secret, StoreKeys};
 use crate::store::conformance::{
     Backend, CARD, NOW, PAYER, conformance, created, deposit, merchant, order, stored, withdrawal,
 };
-use crate::store::{Holds, OpenError, Opened};
+use crate::store::rows::context::merchant_number;
+use crate::store::{Holds, Kept, OpenError, Opened};
 
 /// A store in a directory of its own.
 struct Place(TempDir);
@@ -250,13 +251,13 @@ async fn a_tampered_row_is_corrupt_and_names_no_value() {
     let connection = rusqlite::Connection::open(place.path()).unwrap();
     connection
         .execute(
-            "UPDATE operations SET account = (SELECT account FROM operations WHERE transaction_id = ?1), \
-             fields = x'01' WHERE transaction_id = ?2",
+            "UPDATE operations SET sealed = (SELECT sealed FROM operations WHERE transaction_id = ?1) \
+             WHERE transaction_id = ?2",
             (first.to_stored(), second.to_stored()),
         )
         .unwrap();
     let error = store.by_id(second).await.unwrap_err();
-    assert!(matches!(&error, StoreError::Corrupt(text) if text.contains("account")), "{error}");
+    assert!(matches!(&error, StoreError::Corrupt(text) if text.contains("sealed")), "{error}");
     assert!(matches!(store.fields(second).await, Err(StoreError::Corrupt(_))));
     assert!(store.by_id(first).await.is_ok());
 }
@@ -445,15 +446,15 @@ async fn a_command_at_fault_does_not_stop_its_batch() {
 }
 
 #[tokio::test]
-async fn the_kept_names_are_stored_once() {
+async fn what_operations_have_in_common_is_stored_once() {
     let place = Place::new();
     let store = place.open_made().unwrap();
     for number in 0..20 {
-        let mut draft = deposit("acme", &number.to_string());
+        let mut draft = deposit(["acme", "bolt"][number % 2], &number.to_string());
         draft.comparison.kept = Kept::Names(["a".into(), "b".into()].into());
         created(&store, draft).await;
     }
     let connection = rusqlite::Connection::open(place.path()).unwrap();
-    let lists: i64 = connection.query_row("SELECT count(*) FROM kept_names", [], |row| row.get(0)).unwrap();
-    assert_eq!(lists, 1);
+    let contexts: i64 = connection.query_row("SELECT count(*) FROM contexts", [], |row| row.get(0)).unwrap();
+    assert_eq!(contexts, 2);
 }

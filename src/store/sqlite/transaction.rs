@@ -238,9 +238,9 @@ impl Rows for SqliteRows<'_> {
     async fn unfinished(&mut self, id: TransactionId) -> rusqlite::Result<Option<OperationState>> {
         self.0
             .prepare_cached(
-                "SELECT direction, status, finished_at, amount, merchant, currency, shop, customer_account_id, \
-                 counted_day, CASE relayed WHEN 0 THEN callback_url ELSE v1_callback_url END \
-                 FROM operations WHERE transaction_id = ?1",
+                "SELECT x.direction, o.status, o.finished_at, o.amount, x.merchant, x.currency, x.shop, \
+                 o.customer_account_id, o.counted_day, o.callback_url \
+                 FROM operations o LEFT JOIN contexts x ON x.id = o.context WHERE o.transaction_id = ?1",
             )?
             .query_row([id.to_stored()], read_state)
             .optional()

@@ -55,7 +55,7 @@ mod tests {
         let mut stored = Vault::draw(&[key(1)], &*random).unwrap();
         let old = Vault::unlock(&[key(1)], &stored, Arc::clone(&random)).unwrap();
         let id = TransactionId::from_stored(7).unwrap();
-        let sealed = old.seal(Column::Account, id, b"account");
+        let sealed = old.seal(Column::Details, id, b"account");
         // One key of the two, as a store with seal keys of several times may have it.
         let second = rewrap(&[key(2), key(1)], &stored[1..], &random);
         assert_eq!(second.unwrap_err(), VaultError::Incomplete);
@@ -63,7 +63,7 @@ mod tests {
         let done = rewrap(&[key(3), key(1), key(2)], &stored, &random).unwrap();
         assert_eq!(done.told, Rewrapped { all: 2, before: BTreeMap::from([(2, 1), (3, 1)]) });
         let new = Vault::unlock(&[key(3)], &done.changed, Arc::clone(&random)).unwrap();
-        assert_eq!(new.open(Column::Account, id, &sealed).unwrap(), b"account");
+        assert_eq!(new.open(Column::Details, id, &sealed).unwrap(), b"account");
         assert_eq!(new.comparer().digest(&Parts::of("x")), old.comparer().digest(&Parts::of("x")));
         let again = rewrap(&[key(3), key(1)], &done.changed, &random).unwrap();
         assert!(again.changed.is_empty() && again.told == Rewrapped { all: 2, before: BTreeMap::new() });

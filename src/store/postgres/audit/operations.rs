@@ -13,14 +13,13 @@ pub(in crate::store::postgres) const SLICE: &str = concat!(
     "WITH slice AS MATERIALIZED (SELECT * FROM operations WHERE (bucket, transaction_id) > ($1, $2) \
      ORDER BY bucket, transaction_id LIMIT 500) ",
     operation!(
-        ", o.bucket, o.fields, \
-         o.kept IS NOT NULL AND NOT EXISTS (SELECT FROM kept_names k WHERE k.id = o.kept), \
+        ", o.bucket, \
          EXISTS (SELECT FROM callbacks c WHERE c.bucket = o.bucket AND c.key = o.transaction_id), \
          EXISTS (SELECT FROM tasks t WHERE t.bucket = o.bucket AND t.kind = 0 AND t.key = o.transaction_id), \
          (SELECT p.sealed FROM preparations p WHERE p.bucket = o.bucket AND p.transaction_id = o.transaction_id), \
          o.counted_day IS NOT NULL, \
          coalesce(o.finished_at <= (SELECT until FROM forgotten), false) \
-         FROM slice o ORDER BY o.bucket, o.transaction_id"
+         FROM slice o LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context ORDER BY o.bucket, o.transaction_id"
     )
 );
 
@@ -31,13 +30,11 @@ fn place_of(row: &Row) -> Result<Place, Fault> {
 fn read(row: &Row) -> Result<Found<(StoredRow, Around)>, Fault> {
     let around = || {
         Ok::<_, Fault>(Around {
-            fields: get(row, COLUMNS + 1)?,
-            kept_missing: get(row, COLUMNS + 2)?,
-            told: get(row, COLUMNS + 3)?,
-            job: get(row, COLUMNS + 4)?,
-            preparation: get(row, COLUMNS + 5)?,
-            counted: get(row, COLUMNS + 6)?,
-            forgotten: get(row, COLUMNS + 7)?,
+            told: get(row, COLUMNS + 1)?,
+            job: get(row, COLUMNS + 2)?,
+            preparation: get(row, COLUMNS + 3)?,
+            counted: get(row, COLUMNS + 4)?,
+            forgotten: get(row, COLUMNS + 5)?,
         })
     };
     Ok((place_of(row)?, row::read(row).and_then(|operation| Ok((operation, around()?))).ok()))
@@ -85,7 +82,7 @@ pub(super) async fn references(snapshot: &Transaction<'_>, findings: &mut Findin
         let ids = rows.iter().map(|row| get(row, 0)).collect::<Result<Vec<i64>, Fault>>()?;
         findings.orphans(table, ids, i64::unsigned_abs(rows.first().map_or(Ok(0), |row| get(row, 1))?));
     }
-    for (what, of, statement) in HOMELESS {
+    for (what, of, statement) in MISSING {
         for row in snapshot.query(statement, &[]).await? {
             findings.found.problem(format!("{what} {}: {of} but does not exist", get::<i64>(&row, 0)?));
         }
@@ -93,8 +90,14 @@ pub(super) async fn references(snapshot: &Transaction<'_>, findings: &mut Findin
     Ok(())
 }
 
-/// Homes and tasks of what does not exist.
-const HOMELESS: [(&str, &str, &str); 4] = [
+/// What is named and does not exist.
+const MISSING: [(&str, &str, &str); 5] = [
+    (
+        "the context of operation",
+        "is named",
+        "SELECT transaction_id FROM operations o WHERE NOT EXISTS (SELECT FROM contexts x \
+         WHERE x.bucket = o.bucket AND x.id = o.context) LIMIT 100",
+    ),
     (
         "operation",
         "is a home",

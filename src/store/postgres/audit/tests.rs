@@ -177,15 +177,21 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE operations SET finished_at = 1 WHERE transaction_id = $held", "does not fit its status"),
     ("UPDATE operations SET status = 9 WHERE transaction_id = $held", "the column status is not ours"),
     ("UPDATE operations SET digest = '\\x00' WHERE transaction_id = $held", "a column is not ours"),
+    ("UPDATE contexts SET merchant = 'bolt' WHERE direction = 1", "its order has no home"),
+    ("UPDATE contexts SET kept = 'a' WHERE kept IS NOT NULL", "the column kept is not ours"),
+    ("UPDATE contexts SET origin = 2 WHERE direction = 1", "the column origin is not ours"),
     ("UPDATE operations SET order_id = 'other' WHERE transaction_id = $held", "its order has no home"),
-    ("UPDATE operations SET bucket = 1 WHERE transaction_id = $held", "its bucket is not the one of its merchant"),
-    ("UPDATE operations SET account = '\\x01' WHERE transaction_id = $held", "the column account is not ours"),
+    ("UPDATE operations SET bucket = 1 WHERE transaction_id = $held", "the context of operation"),
+    (
+        "UPDATE contexts SET bucket = 1 WHERE direction = 1; UPDATE operations SET bucket = 1 WHERE transaction_id = $held",
+        "its bucket is not the one of its merchant",
+    ),
     ("UPDATE operations SET payer = '\\x01' WHERE transaction_id = $paid", "the column payer is not ours"),
-    ("UPDATE operations SET fields = '\\x01' WHERE transaction_id = $paid", "the column fields is not ours"),
+    ("UPDATE operations SET sealed = '\\x01' WHERE transaction_id = $paid", "the column sealed is not ours"),
     ("UPDATE preparations SET sealed = '\\x01'", "its preparation is not ours"),
     ("UPDATE preparations SET transaction_id = $held", "only a pending deposit has a preparation"),
     ("UPDATE preparations SET transaction_id = 7", "operation 7: is in preparations but does not exist"),
-    ("DELETE FROM kept_names", "the names that its schema kept are missing"),
+    ("DELETE FROM contexts WHERE kept IS NOT NULL", "the context of operation"),
     ("DELETE FROM callbacks WHERE key = $paid", "its result is not queued to be told"),
     ("DELETE FROM callbacks WHERE key = $taken", "its result is not queued to be told"),
     ("UPDATE callbacks SET key = $held WHERE key = $paid", "nobody is to be told"),
@@ -347,7 +353,7 @@ async fn problems_are_told_up_to_a_bound() {
     for number in 0..150 {
         created(&store, withdrawal("acme", &number.to_string())).await;
     }
-    let audit = tampered(&store, "UPDATE operations SET fields = '\\x01'").await;
+    let audit = tampered(&store, "UPDATE operations SET sealed = '\\x01'").await;
     assert_eq!((audit.problems.len(), audit.problem_count), (100, 150));
     let usage = "INSERT INTO daily_usage SELECT 1, 1, number, 7, 7, 0, 'acme', 'card-eur' \
         FROM generate_series(1, 150) AS number";

@@ -160,8 +160,9 @@ pub(super) const RECORDS: &str = "SELECT c.key, c.nonce, c.merchant, c.target, c
      FROM unnest($1::smallint[], $2::bigint[]) WITH ORDINALITY AS place (bucket, key, number) \
      JOIN callbacks c ON c.bucket = place.bucket AND c.key = place.key \
      LEFT JOIN tasks t ON t.bucket = place.bucket AND t.kind = 1 AND t.key = place.key CROSS JOIN LATERAL (\
-     SELECT direction, order_id, CASE WHEN relayed THEN v1_callback_url ELSE callback_url END AS url, relayed, \
-     transaction_id::text FROM operations WHERE bucket = place.bucket AND transaction_id = place.key UNION ALL \
+     SELECT x.direction, o.order_id, o.callback_url AS url, x.origin = 2 AS relayed, o.transaction_id::text \
+     FROM operations o LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context \
+     WHERE o.bucket = place.bucket AND o.transaction_id = place.key UNION ALL \
      SELECT direction, order_id, v1_callback_url, true, transaction_id \
      FROM journal WHERE bucket = place.bucket AND entry = -place.key LIMIT 1) AS about ORDER BY place.number";
 

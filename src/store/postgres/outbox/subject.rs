@@ -41,6 +41,7 @@ pub(in crate::store::postgres) async fn of_all(
 pub(super) const OPERATIONS: &str = operation!(
     ", c.nonce FROM unnest($1::smallint[], $2::bigint[]) AS given (bucket, key) \
      JOIN operations o ON o.bucket = given.bucket AND o.transaction_id = given.key \
+     LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context \
      JOIN callbacks c ON c.bucket = given.bucket AND c.key = given.key"
 );
 
@@ -70,9 +71,10 @@ pub(in crate::store::postgres) async fn addressee(
     found.first().map(named).transpose()
 }
 
-pub(super) const ADDRESSEE: &str = "SELECT o.merchant, o.direction, o.order_id, o.api_key, NULL::bigint \
+pub(super) const ADDRESSEE: &str = "SELECT x.merchant, x.direction, o.order_id, x.api_key, NULL::bigint \
      FROM homes h JOIN operations o ON o.bucket = h.bucket AND o.transaction_id = h.ref \
-     WHERE h.bucket = $1 AND h.order_key = $2 AND h.home = 0 AND o.relayed UNION ALL \
+     JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context \
+     WHERE h.bucket = $1 AND h.order_key = $2 AND h.home = 0 AND x.origin = 2 UNION ALL \
      SELECT j.merchant, j.direction, j.order_id, j.api_key, j.entry \
      FROM homes h JOIN journal j ON j.bucket = h.bucket AND j.entry = h.ref \
      WHERE h.bucket = $1 AND h.order_key = $2 AND h.home = 1";

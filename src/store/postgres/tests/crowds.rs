@@ -42,7 +42,7 @@ async fn an_order_that_somebody_changes_holds_nobody_up() {
     let (store, let_go) = (Arc::new(place.open_node()), Arc::new(Notify::new()));
     let first = created(&*store, plain("order")).await;
     let change = async |transaction: &Transaction<'_>| {
-        transaction.batch_execute("UPDATE operations SET kept = kept").await.map_err(Fault::from)
+        transaction.batch_execute("UPDATE operations SET amount = amount").await.map_err(Fault::from)
     };
     let holding = held(&store, Arc::clone(&let_go), change).await;
     // Together: one batch has the repeats and the others.

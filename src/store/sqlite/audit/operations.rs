@@ -7,8 +7,7 @@ use crate::store::audit::{Around, Findings};
 use crate::store::sqlite::row::StoredRow;
 
 /// In the order and number of [`StoredRow::SLICE`].
-const AROUND: &str = "SELECT transaction_id, fields, \
-    kept IS NOT NULL AND NOT EXISTS (SELECT 1 FROM kept_names WHERE id = kept), \
+const AROUND: &str = "SELECT transaction_id, \
     EXISTS (SELECT 1 FROM callbacks c WHERE c.key = o.transaction_id), \
     EXISTS (SELECT 1 FROM tasks t WHERE t.kind = 0 AND t.key = o.transaction_id), \
     (SELECT sealed FROM preparations p WHERE p.transaction_id = o.transaction_id), \
@@ -17,13 +16,11 @@ const AROUND: &str = "SELECT transaction_id, fields, \
 
 fn around(row: &Row<'_>) -> rusqlite::Result<Around> {
     Ok(Around {
-        fields: row.get(1)?,
-        kept_missing: row.get(2)?,
-        told: row.get(3)?,
-        job: row.get(4)?,
-        preparation: row.get(5)?,
-        counted: row.get(6)?,
-        forgotten: row.get(7)?,
+        told: row.get(1)?,
+        job: row.get(2)?,
+        preparation: row.get(3)?,
+        counted: row.get(4)?,
+        forgotten: row.get(5)?,
     })
 }
 
@@ -41,7 +38,7 @@ pub(super) fn slice(connection: &Connection, after: i64, findings: &mut Findings
 
 /// Looks for rows without their operation, or their entry.
 pub(super) fn references(connection: &Connection, findings: &mut Findings) -> rusqlite::Result<()> {
-    for (what, of, sql) in HOMELESS {
+    for (what, of, sql) in MISSING {
         let mut statement = connection.prepare(sql)?;
         let ids: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
         for id in ids {
@@ -57,8 +54,13 @@ pub(super) fn references(connection: &Connection, findings: &mut Findings) -> ru
     Ok(())
 }
 
-/// Homes and tasks of what does not exist.
-const HOMELESS: [(&str, &str, &str); 4] = [
+/// What is named and does not exist.
+const MISSING: [(&str, &str, &str); 5] = [
+    (
+        "the context of operation",
+        "is named",
+        "SELECT transaction_id FROM operations WHERE NOT EXISTS (SELECT 1 FROM contexts WHERE id = context) LIMIT 100",
+    ),
     (
         "operation",
         "is a home",

@@ -146,8 +146,8 @@ macro_rules! select {
 }
 
 const OF_OPERATION: &str = select!(
-    "o.direction, o.order_id, CASE o.relayed WHEN 0 THEN o.callback_url ELSE o.v1_callback_url END, o.relayed, \
-     CAST(o.transaction_id AS TEXT) FROM callbacks c JOIN operations o ON o.transaction_id = c.key"
+    "x.direction, o.order_id, o.callback_url, x.origin = 2, CAST(o.transaction_id AS TEXT) \
+     FROM callbacks c JOIN operations o ON o.transaction_id = c.key LEFT JOIN contexts x ON x.id = o.context"
 );
 
 const OF_ENTRY: &str = select!(

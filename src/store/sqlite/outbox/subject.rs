@@ -49,8 +49,9 @@ pub(in crate::store::sqlite) fn addressee(
 ) -> rusqlite::Result<Option<Result<Addressee, &'static str>>> {
     let operation = connection
         .prepare_cached(
-            "SELECT merchant, direction, order_id, api_key, NULL FROM operations WHERE transaction_id = \
-             (SELECT ref FROM homes WHERE order_key = ?1 AND home = 0) AND relayed = 1",
+            "SELECT x.merchant, x.direction, o.order_id, x.api_key, NULL \
+             FROM operations o JOIN contexts x ON x.id = o.context WHERE o.transaction_id = \
+             (SELECT ref FROM homes WHERE order_key = ?1 AND home = 0) AND x.origin = 2",
         )?
         .query_row([order.0], named)
         .optional()?;

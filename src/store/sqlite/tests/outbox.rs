@@ -88,7 +88,7 @@ async fn only_a_serving_process_ends_leases() {
 #[tokio::test]
 async fn what_cannot_be_read_does_not_stop_the_queue() {
     for sql in [
-        "UPDATE operations SET merchant = 'No Merchant' WHERE transaction_id = ?1",
+        "UPDATE operations SET context = 7 WHERE transaction_id = ?1",
         "UPDATE operations SET digest = x'00' WHERE transaction_id = ?1",
         "UPDATE operations SET status = 0, finished_at = NULL WHERE transaction_id = ?1",
         "DELETE FROM operations WHERE transaction_id = ?1",

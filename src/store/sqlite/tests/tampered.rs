@@ -119,13 +119,15 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE operations SET finished_at = 1 WHERE transaction_id = $held", "does not fit its status"),
     ("UPDATE operations SET status = 9 WHERE transaction_id = $held", "the column status is not ours"),
     ("UPDATE operations SET digest = x'00' WHERE transaction_id = $held", "a column is not ours"),
+    ("UPDATE contexts SET merchant = 'bolt' WHERE direction = 1", "its order has no home"),
+    ("UPDATE contexts SET kept = 'a' WHERE kept IS NOT NULL", "the column kept is not ours"),
+    ("UPDATE contexts SET origin = 2 WHERE direction = 1", "the column origin is not ours"),
     ("UPDATE operations SET order_id = 'other' WHERE transaction_id = $held", "its order has no home"),
-    ("UPDATE operations SET account = x'01' WHERE transaction_id = $held", "the column account is not ours"),
     ("UPDATE operations SET payer = x'01' WHERE transaction_id = $paid", "the column payer is not ours"),
-    ("UPDATE operations SET fields = x'01' WHERE transaction_id = $paid", "the column fields is not ours"),
+    ("UPDATE operations SET sealed = x'01' WHERE transaction_id = $paid", "the column sealed is not ours"),
     ("UPDATE preparations SET sealed = x'01'", "its preparation is not ours"),
     ("UPDATE preparations SET transaction_id = $held", "only a pending deposit has a preparation"),
-    ("DELETE FROM kept_names", "the names that its schema kept are missing"),
+    ("DELETE FROM contexts WHERE kept IS NOT NULL", "the context of operation"),
     ("DELETE FROM callbacks WHERE key = $paid", "its result is not queued to be told"),
     ("UPDATE callbacks SET key = $held WHERE key = $paid", "nobody is to be told"),
     ("UPDATE callbacks SET key = 7 WHERE key = $paid", "the callback of operation 7: what it is about does not exist"),
@@ -225,7 +227,7 @@ async fn problems_are_told_up_to_a_bound() {
     for number in 0..150 {
         created(&store, withdrawal("acme", &number.to_string())).await;
     }
-    rusqlite::Connection::open(place.path()).unwrap().execute("UPDATE operations SET fields = x'01'", []).unwrap();
+    rusqlite::Connection::open(place.path()).unwrap().execute("UPDATE operations SET sealed = x'01'", []).unwrap();
     let audit = store.audit(Arc::new(|_: AuditProgress| {})).await.unwrap();
     assert_eq!((audit.problems.len(), audit.problem_count), (100, 150));
 }
@@ -244,10 +246,10 @@ async fn the_usage_of_old_days_may_be_gone() {
 async fn an_audit_finds_another_structure() {
     for (sql, said) in [
         ("ALTER TABLE homes ADD COLUMN more INTEGER", "table homes is not as this release makes it"),
-        ("DROP INDEX operations_by_v1", "index operations_by_v1 is missing"),
+        ("DROP INDEX v1_list", "index v1_list is missing"),
         (
-            "DROP INDEX operations_by_v1; CREATE INDEX operations_by_v1 ON operations (merchant)",
-            "index operations_by_v1 is not as this release makes it",
+            "DROP INDEX v1_list; CREATE INDEX v1_list ON operations (listed)",
+            "index v1_list is not as this release makes it",
         ),
         ("DROP TABLE probe_room", "table probe_room is missing"),
         ("ALTER TABLE entries ADD COLUMN more INTEGER", "table entries is not as this release makes it"),

@@ -1,0 +1,165 @@
+//! What many operations have in common, stored once as a row of `contexts`: who made them, through which shop, and how.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+use super::{direction_number, provider_number};
+use crate::domain::{MerchantId, ShopCode};
+use crate::store::{Comparer, Draft, Kept, Parts, V1Told};
+
+/// The most contexts remembered; they are forgotten together when there are more. There is one for every combination that
+/// rules and callers bring about, some a shop.
+const MAX_CONTEXTS: usize = 16_384;
+
+/// What [`NewContext::origin`] may be: made through v2; translated from v1, and the engine tells its merchant of the result;
+/// translated from v1, and the relay does.
+pub(in crate::store) const OF_V2: i64 = 0;
+pub(in crate::store) const OF_V1: i64 = 1;
+pub(in crate::store) const OF_V1_RELAYED: i64 = 2;
+
+/// The columns of a draft's context.
+pub(in crate::store) struct NewContext<'a> {
+    pub(in crate::store) direction: i64,
+    pub(in crate::store) provider: i64,
+    pub(in crate::store) origin: i64,
+    pub(in crate::store) merchant: &'a str,
+    pub(in crate::store) api_key: &'a str,
+    pub(in crate::store) shop: &'a str,
+    pub(in crate::store) currency: &'a str,
+    pub(in crate::store) method: Option<&'a str>,
+    pub(in crate::store) payment_method: Option<&'a str>,
+    kept: Option<&'a [Box<str>]>,
+}
+
+impl<'a> NewContext<'a> {
+    pub(in crate::store) fn of(draft: &'a Draft) -> Self {
+        let operation = &draft.operation;
+        Self {
+            direction: direction_number(operation.direction()),
+            provider: provider_number(operation.provider),
+            origin: match draft.v1 {
+                None => OF_V2,
+                Some(V1Told::Directly) => OF_V1,
+                Some(V1Told::Relayed(_)) => OF_V1_RELAYED,
+            },
+            merchant: operation.merchant.as_str(),
+            api_key: &draft.api_key,
+            shop: operation.shop.as_str(),
+            currency: operation.currency.as_str(),
+            method: operation.method.as_ref().map(ShopCode::as_str),
+            payment_method: operation.payment_method.as_deref(),
+            kept: match &draft.comparison.kept {
+                Kept::Everything => None,
+                Kept::Names(names) => Some(names),
+            },
+        }
+    }
+
+    /// Returns the names of the `fields` that were kept as a JSON array; `None`: there was no schema.
+    pub(in crate::store) fn kept(&self) -> Option<String> {
+        let names = self.kept?.iter().map(AsRef::as_ref);
+        Some(names.collect::<serde_json::Value>().to_string())
+    }
+
+    fn parts(&self) -> Parts {
+        let mut parts = Parts::of("context");
+        for number in [self.direction, self.provider, self.origin] {
+            parts.part(&number.to_le_bytes());
+        }
+        for text in [self.merchant, self.api_key, self.shop, self.currency] {
+            parts.part(text.as_bytes());
+        }
+        for text in [self.method, self.payment_method] {
+            parts.optional(text.map(str::as_bytes));
+        }
+        parts.optional(self.kept.map(|_| [].as_slice()));
+        for name in self.kept.unwrap_or_default() {
+            parts.part(name.as_bytes());
+        }
+        parts
+    }
+}
+
+/// The names that a context keeps; `None` when it is no list of names.
+pub(super) fn kept_of(json: Option<&str>) -> Option<Kept> {
+    match json {
+        None => Some(Kept::Everything),
+        Some(json) => serde_json::from_str::<Vec<Box<str>>>(json).ok().map(|names| Kept::Names(names.into())),
+    }
+}
+
+/// The numbers of a context and of its merchant: the first eight bytes of keyed hashes, so that every node gives the same ones.
+#[derive(Debug, Clone, Copy)]
+struct Numbers {
+    context: i64,
+    merchant: i64,
+}
+
+/// How a new operation names its context.
+#[derive(Debug, Clone)]
+pub(in crate::store) struct ContextId {
+    numbers: Numbers,
+    /// What it says, unless it is known to be stored.
+    unknown: Option<Parts>,
+}
+
+impl ContextId {
+    pub(in crate::store) const fn number(&self) -> i64 {
+        self.numbers.context
+    }
+
+    /// Returns whether it is known to be stored.
+    pub(in crate::store) const fn is_known(&self) -> bool {
+        self.unknown.is_none()
+    }
+
+    /// Returns the number of its merchant.
+    pub(in crate::store) const fn merchant(&self) -> i64 {
+        self.numbers.merchant
+    }
+}
+
+/// The contexts known to be stored.
+pub(in crate::store) struct Contexts {
+    comparer: Comparer,
+    known: RwLock<HashMap<Parts, Numbers>>,
+}
+
+impl Contexts {
+    pub(in crate::store) fn new(comparer: Comparer) -> Self {
+        Self { comparer, known: RwLock::default() }
+    }
+
+    /// Returns the id of a draft's context.
+    pub(in crate::store) fn id(&self, draft: &Draft) -> ContextId {
+        let parts = NewContext::of(draft).parts();
+        if let Some(numbers) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&parts) {
+            return ContextId { numbers: *numbers, unknown: None };
+        }
+        let merchant = merchant_number(&self.comparer, &draft.operation.merchant);
+        let numbers = Numbers { context: self.comparer.digest(&parts).number(), merchant };
+        ContextId { numbers, unknown: Some(parts) }
+    }
+
+    /// Remembers a context that was committed with an operation.
+    pub(in crate::store) fn stored(&self, id: &ContextId) {
+        let Some(parts) = &id.unknown else { return };
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_CONTEXTS {
+            known.clear();
+        }
+        known.insert(parts.clone(), id.numbers);
+    }
+
+    /// Forgets which contexts are stored.
+    pub(in crate::store) fn forget(&self) {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// Returns the number of a merchant, by which its v1 list is kept.
+pub(in crate::store) fn merchant_number(comparer: &Comparer, merchant: &MerchantId) -> i64 {
+    let mut parts = Parts::of("merchant");
+    parts.part(merchant.as_str().as_bytes());
+    comparer.digest(&parts).number()
+}

@@ -1,0 +1,179 @@
+//! What of an operation is never searched for, in one sealed column: its `fields`, its URLs, the account of a recipient.
+//!
+//! ```text
+//! sent, defaults     the texts of `fields`
+//! members            the fingerprints of v1 members
+//! relay              the relay's address in the engine's callbacks, where the relay tells the merchant
+//! account, channel   of a withdrawal
+//! success, pending, fail, redirect   of a deposit; pending and fail only where they are not success
+//! ```
+//!
+//! A text is its length plus one in LEB128, and its bytes; zero: it is absent.
+
+use super::{NotOurs, OrNot};
+use crate::domain::{
+    AccountNumber, BrowserUrl, CallbackUrl, Deposit, Direction, Kind, RedirectUrl, TransactionId, Withdrawal,
+};
+use crate::store::vault::{Column, Unsealable, Vault};
+use crate::store::{Draft, Fields, MemberFingerprints, StoreError, V1Told};
+
+/// What a reader says of a column that holds what was never written there.
+const NOT_OURS: NotOurs = NotOurs("sealed");
+
+/// Seals what of a draft is never searched for.
+pub(super) fn sealed(vault: &Vault, draft: &Draft) -> Vec<u8> {
+    let (operation, fields) = (&draft.operation, &draft.fields);
+    let mut plain = Vec::with_capacity(256 + fields.sent.len() + fields.defaults.len());
+    put(&mut plain, Some(&fields.sent));
+    put(&mut plain, Some(&fields.defaults));
+    fields.v1_members.write_to(&mut plain);
+    let relay = matches!(draft.v1, Some(V1Told::Relayed(_))).then(|| operation.callback_url.as_str());
+    put(&mut plain, relay);
+    match &operation.kind {
+        Kind::Withdrawal(withdrawal) => {
+            put(&mut plain, Some(withdrawal.account_number.expose()));
+            put(&mut plain, withdrawal.account_channel.as_deref());
+        }
+        Kind::Deposit(deposit) => {
+            let unless_success = |url: &BrowserUrl| (*url != deposit.success_url).then(|| url.as_str().to_owned());
+            put(&mut plain, Some(deposit.success_url.as_str()));
+            put(&mut plain, unless_success(&deposit.pending_url).as_deref());
+            put(&mut plain, unless_success(&deposit.fail_url).as_deref());
+            put(&mut plain, Some(deposit.redirect_url.expose()));
+        }
+    }
+    vault.seal(Column::Details, operation.id, &plain)
+}
+
+/// What was sealed, opened.
+pub(super) struct Details {
+    plain: Vec<u8>,
+    /// Where what follows `fields` begins.
+    rest: usize,
+}
+
+impl Details {
+    /// Opens the column of an operation.
+    pub(super) fn open(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<Self, NotOurs> {
+        let plain = vault.open(Column::Details, id, sealed).map_err(|Unsealable| NOT_OURS)?;
+        let mut texts = Texts(&plain);
+        texts.take()?;
+        texts.take()?;
+        texts.members()?;
+        let rest = plain.len() - texts.0.len();
+        Ok(Self { plain, rest })
+    }
+
+    fn fields(&self) -> Result<Fields, NotOurs> {
+        let mut texts = Texts(&self.plain);
+        let sent = texts.take()?.ok_or(NOT_OURS)?.into();
+        let defaults = texts.take()?.ok_or(NOT_OURS)?.into();
+        Ok(Fields { sent, defaults, v1_members: texts.members()? })
+    }
+
+    /// Reads the relay's address and what is particular to a direction.
+    pub(super) fn understand(&self, direction: Direction) -> Result<(Option<CallbackUrl>, Kind), NotOurs> {
+        let mut texts = Texts(self.plain.get(self.rest..).unwrap_or_default());
+        let relay = texts.take()?.map(CallbackUrl::new_allowing_http).transpose().or_not("sealed")?;
+        let kind = match direction {
+            Direction::Payout => Kind::Withdrawal(texts.withdrawal()?),
+            Direction::Payin => Kind::Deposit(texts.deposit()?),
+        };
+        if texts.0.is_empty() { Ok((relay, kind)) } else { Err(NOT_OURS) }
+    }
+}
+
+/// Unseals the `fields` of an operation.
+///
+/// # Errors
+/// They were never written there.
+pub(in crate::store) fn opened_fields(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<Fields, StoreError> {
+    let fields = Details::open(vault, id, sealed).and_then(|details| details.fields());
+    fields.map_err(|not_ours| not_ours.of_operation(id.to_stored()))
+}
+
+/// Unseals the recipient of a withdrawal.
+pub(super) fn opened_account(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<AccountNumber, NotOurs> {
+    match Details::open(vault, id, sealed)?.understand(Direction::Payout)? {
+        (_, Kind::Withdrawal(withdrawal)) => Ok(withdrawal.account_number),
+        (_, Kind::Deposit(_)) => Err(NOT_OURS),
+    }
+}
+
+fn put(plain: &mut Vec<u8>, text: Option<&str>) {
+    let mut number = text.map_or(0, |text| text.len() + 1);
+    while number >= 0x80 {
+        plain.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
+    }
+    plain.push(number.to_le_bytes()[0]);
+    plain.extend_from_slice(text.unwrap_or_default().as_bytes());
+}
+
+/// The texts that are still to be read.
+struct Texts<'a>(&'a [u8]);
+
+impl<'a> Texts<'a> {
+    fn take(&mut self) -> Result<Option<&'a str>, NotOurs> {
+        let mut number = 0_usize;
+        // Four groups of seven bits: no text is longer than 256 MiB.
+        for shift in [0, 7, 14, 21] {
+            let (byte, rest) = self.0.split_first().ok_or(NOT_OURS)?;
+            self.0 = rest;
+            number |= usize::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return self.text(number);
+            }
+        }
+        Err(NOT_OURS)
+    }
+
+    fn text(&mut self, number: usize) -> Result<Option<&'a str>, NotOurs> {
+        let Some(length) = number.checked_sub(1) else { return Ok(None) };
+        let (text, rest) = self.0.split_at_checked(length).ok_or(NOT_OURS)?;
+        self.0 = rest;
+        std::str::from_utf8(text).map(Some).map_err(|_| NOT_OURS)
+    }
+
+    fn members(&mut self) -> Result<MemberFingerprints, NotOurs> {
+        let (members, rest) = MemberFingerprints::read_from(self.0).ok_or(NOT_OURS)?;
+        self.0 = rest;
+        Ok(members)
+    }
+
+    fn withdrawal(&mut self) -> Result<Withdrawal, NotOurs> {
+        let account_number = AccountNumber::new(self.take()?.ok_or(NOT_OURS)?).or_not("sealed")?;
+        Ok(Withdrawal { account_number, account_channel: self.take()?.map(Into::into) })
+    }
+
+    fn deposit(&mut self) -> Result<Deposit, NotOurs> {
+        let url = |text: &str| BrowserUrl::new(text).or_not("sealed");
+        let success_url = url(self.take()?.ok_or(NOT_OURS)?)?;
+        let pending_url = self.take()?.map_or_else(|| Ok(success_url.clone()), url)?;
+        let fail_url = self.take()?.map_or_else(|| Ok(success_url.clone()), url)?;
+        let redirect_url = self.take()?.map(|url| RedirectUrl::new(url.to_owned())).ok_or(NOT_OURS)?;
+        Ok(Deposit { success_url, pending_url, fail_url, redirect_url })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_come_back_and_nothing_else_is_one() {
+        for text in
+            [None, Some(""), Some("a"), Some(&*"b".repeat(126)), Some(&*"c".repeat(127)), Some(&*"é".repeat(40_000))]
+        {
+            let mut plain = Vec::new();
+            put(&mut plain, text);
+            put(&mut plain, Some("next"));
+            let mut texts = Texts(&plain);
+            assert_eq!((texts.take().ok().unwrap(), texts.take().ok().unwrap()), (text, Some("next")));
+            assert!(texts.0.is_empty());
+        }
+        for wrong in [&[] as &[u8], &[0x80], &[3, b'a'], &[2, 0xff], &[0x80, 0x80, 0x80, 0x80, 0]] {
+            assert!(Texts(wrong).take().is_err(), "{wrong:?}");
+        }
+    }
+}
