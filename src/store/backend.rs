@@ -1,29 +1,40 @@
 //! What a backend does for the core: it runs work over the rows of a transaction, and reads beside.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::homes::Home;
+use super::create::Created;
+use super::homes::{Home, Standing};
 use super::journal::moves::EntryRows;
 use super::rows::NotOurs;
+use super::rows::context::Contexts;
 use super::rows::entry::EntryRow;
-use super::rows::operation::StoredRow;
+use super::rows::operation::{NewRow, StoredRow};
+use super::rows::told::{V1Status, V2Status};
 use super::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
+use super::transaction::Rows;
 use super::vault::Vault;
 use super::{
-    Addressee, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, Digest, EntryId, OutboxSize,
-    StoreError,
+    Addressee, Audit, AuditProgress, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, Digest,
+    EntryId, OutboxSize, StoreError,
 };
 use crate::clock::Random;
-use crate::domain::{HistoryQuery, MerchantId, Page, UnixMillis};
+use crate::domain::{Balance, Currency, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
 
 /// A database, its connections and its transactions.
 pub(super) trait Backend: Send + Sync + 'static {
     type Error: From<NotOurs>;
-    type Rows<'a>: EntryRows<Error = Self::Error>;
+    type Rows<'a>: Rows<Error = Self::Error> + EntryRows<Error = Self::Error>;
 
     fn vault(&self) -> &Vault;
+
+    fn contexts(&self) -> &Contexts;
+
+    /// Counts how often a server was lost, perhaps with commits that no other server has.
+    fn losses(&self) -> u64;
 
     fn random(&self) -> &dyn Random;
 
@@ -39,6 +50,73 @@ pub(super) trait Backend: Send + Sync + 'static {
         &self,
         work: impl AsyncFn(&mut Self::Rows<'_>) -> Result<T, Self::Error> + Send + 'static,
     ) -> impl Future<Output = Result<T, StoreError>> + Send;
+
+    /// Creates an operation in a transaction, which is queued at once; `nonce` is of its callback's name.
+    fn insert(&self, new: NewRow, nonce: u64) -> impl Future<Output = Result<Created, StoreError>> + Send + use<Self>;
+
+    /// Reads what stands under an order.
+    fn standing(
+        &self,
+        merchant: &MerchantId,
+        order: Digest,
+    ) -> impl Future<Output = Result<Standing, StoreError>> + Send;
+
+    /// Reads an operation.
+    fn operation_row(&self, id: TransactionId) -> impl Future<Output = Result<Option<StoredRow>, StoreError>> + Send;
+
+    /// Reads operations, as far as they are there and readable, by their ids.
+    fn operation_rows(&self, ids: Vec<i64>)
+    -> impl Future<Output = Result<HashMap<i64, StoredRow>, StoreError>> + Send;
+
+    /// Reads what v1 tells of the operation that a v1 request made under an order.
+    fn v1_status_row(
+        &self,
+        merchant: &MerchantId,
+        order: Digest,
+    ) -> impl Future<Output = Result<Option<V1Status>, StoreError>> + Send;
+
+    /// Reads what v2 tells of an operation, if it is this merchant's.
+    fn v2_status_row(
+        &self,
+        merchant: &MerchantId,
+        id: TransactionId,
+    ) -> impl Future<Output = Result<Option<V2Status>, StoreError>> + Send;
+
+    /// Reads what is sealed of an operation, its payer aside.
+    fn sealed_details(&self, id: TransactionId) -> impl Future<Output = Result<Option<Vec<u8>>, StoreError>> + Send;
+
+    /// Reads the sealed preparation of an operation that is pending.
+    fn sealed_preparation(&self, id: TransactionId)
+    -> impl Future<Output = Result<Option<Vec<u8>>, StoreError>> + Send;
+
+    /// Reads a page of a merchant's v1 list, newest first, between two ids; `listed` is the merchant's number.
+    fn listed_rows(
+        &self,
+        query: HistoryQuery,
+        within: RangeInclusive<i64>,
+        listed: i64,
+    ) -> impl Future<Output = Result<Page<StoredRow>, StoreError>> + Send;
+
+    /// Reads whether a merchant is known.
+    fn knows(&self, merchant: &MerchantId) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Reads a merchant's balances, by currency, sorted.
+    fn balances_of(
+        &self,
+        merchant: &MerchantId,
+    ) -> impl Future<Output = Result<Vec<(Currency, Balance)>, StoreError>> + Send;
+
+    /// Audits the store: see [`Store::audit`](super::Store::audit).
+    fn look_at_everything(
+        &self,
+        progress: Arc<dyn Fn(AuditProgress) + Send + Sync>,
+    ) -> impl Future<Output = Result<Audit, StoreError>> + Send;
+
+    /// Commits something, to prove that it can.
+    fn commit_probe(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Finishes what was accepted, then closes.
+    fn finish(&self) -> impl Future<Output = ()> + Send;
 
     /// Reads where an order lives.
     fn home(

@@ -5,7 +5,7 @@
 //! create, complete,  what happens in a transaction, once: over row operations that each of them declares
 //! callbacks, homes,
 //! journal, tasks
-//! backend            what a database does for the core; the journal and the outbox stand over it
+//! backend            what a database does for the core; store, journal and outbox stand over it, in files named kept
 //! audit              what must hold of the rows, once
 //! rows, vault        what rows mean, and what is sealed in them
 //! sqlite, postgres   connections, batches and SQL
@@ -25,6 +25,7 @@ mod copy;
 mod create;
 mod homes;
 mod journal;
+mod kept;
 mod open;
 mod outbox;
 pub mod postgres;

@@ -1,6 +1,8 @@
 //! What PostgreSQL does for the core.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use deadpool_postgres::Object;
 use tokio::sync::Notify;
@@ -9,18 +11,22 @@ use super::fault::Fault;
 use super::journal::entry_row;
 use super::outbox::{forgetting, list, subject};
 use super::transaction::PgRows;
-use super::{PostgresStore, history, homes, tasks};
+use super::{PostgresStore, audit, create, history, homes, ledger, preparations, row, statuses, tasks};
 use crate::clock::Random;
-use crate::domain::{HistoryQuery, MerchantId, Page, UnixMillis};
+use crate::domain::{Balance, Currency, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
 use crate::store::backend::{Backend, Listed, NumberedEntry, Scope, Subject};
-use crate::store::homes::Home;
+use crate::store::create::Created;
+use crate::store::homes::{Home, Standing};
 use crate::store::postgres::row::bucket_of;
+use crate::store::rows::context::Contexts;
 use crate::store::rows::entry::EntryRow;
+use crate::store::rows::operation::{NewRow, StoredRow};
+use crate::store::rows::told::{V1Status, V2Status};
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;
 use crate::store::{
-    Addressee, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, Digest, EntryId, OutboxSize,
-    StoreError,
+    Addressee, Audit, AuditProgress, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, Digest,
+    EntryId, OutboxSize, StoreError,
 };
 
 impl Backend for PostgresStore {
@@ -29,6 +35,14 @@ impl Backend for PostgresStore {
 
     fn vault(&self) -> &Vault {
         &self.vault
+    }
+
+    fn contexts(&self) -> &Contexts {
+        &self.contexts
+    }
+
+    fn losses(&self) -> u64 {
+        self.thread.losses()
     }
 
     fn random(&self) -> &dyn Random {
@@ -50,6 +64,83 @@ impl Backend for PostgresStore {
         self.thread.run(async move |node| node.transact(async |transaction| work(&mut PgRows(transaction)).await).await)
     }
 
+    fn insert(&self, new: NewRow, nonce: u64) -> impl Future<Output = Result<Created, StoreError>> + Send + use<> {
+        self.thread.run(async move |node| create::create(&node, Arc::new(new), nonce).await)
+    }
+
+    async fn standing(&self, merchant: &MerchantId, order: Digest) -> Result<Standing, StoreError> {
+        let bucket = bucket_of(merchant);
+        self.ask(async move |client| homes::standing(client, bucket, order).await).await
+    }
+
+    async fn operation_row(&self, id: TransactionId) -> Result<Option<StoredRow>, StoreError> {
+        self.ask(async move |client| row::by_id(client, id).await).await
+    }
+
+    async fn operation_rows(&self, ids: Vec<i64>) -> Result<HashMap<i64, StoredRow>, StoreError> {
+        self.ask(async move |client| row::by_ids(client, &ids).await).await
+    }
+
+    async fn v1_status_row(&self, merchant: &MerchantId, order: Digest) -> Result<Option<V1Status>, StoreError> {
+        let merchant = merchant.clone();
+        self.ask(async move |client| statuses::v1(client, &merchant, order).await).await
+    }
+
+    async fn v2_status_row(&self, merchant: &MerchantId, id: TransactionId) -> Result<Option<V2Status>, StoreError> {
+        let merchant = merchant.clone();
+        self.ask(async move |client| statuses::v2(client, &merchant, id).await).await
+    }
+
+    async fn sealed_details(&self, id: TransactionId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.ask(async move |client| row::sealed(client, id).await).await
+    }
+
+    async fn sealed_preparation(&self, id: TransactionId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.ask(async move |client| preparations::of(client, id).await).await
+    }
+
+    async fn listed_rows(
+        &self,
+        query: HistoryQuery,
+        within: RangeInclusive<i64>,
+        listed: i64,
+    ) -> Result<Page<StoredRow>, StoreError> {
+        let read = self
+            .thread
+            .run(async move |node| history::page(&node, history::PAGE, &query, &within, Some(listed), row::read).await);
+        read.await
+    }
+
+    async fn knows(&self, merchant: &MerchantId) -> Result<bool, StoreError> {
+        let merchant = merchant.clone();
+        self.ask(async move |client| ledger::knows(client, &merchant).await).await
+    }
+
+    async fn balances_of(&self, merchant: &MerchantId) -> Result<Vec<(Currency, Balance)>, StoreError> {
+        let merchant = merchant.clone();
+        self.ask(async move |client| ledger::balances(client, &merchant).await).await
+    }
+
+    async fn look_at_everything(
+        &self,
+        progress: Arc<dyn Fn(AuditProgress) + Send + Sync>,
+    ) -> Result<Audit, StoreError> {
+        let vault = Arc::clone(&self.vault);
+        self.thread.run_while_asked(async move |node| audit::run(&node, vault, progress).await).await
+    }
+
+    async fn commit_probe(&self) -> Result<(), StoreError> {
+        let probe = "UPDATE probe SET count = count + 1 WHERE id = 1";
+        self.ask(async move |client| {
+            client.execute(&client.prepare_cached(probe).await?, &[]).await.map(drop).map_err(Fault::from)
+        })
+        .await
+    }
+
+    async fn finish(&self) {
+        self.thread.close().await;
+    }
+
     async fn home(&self, merchant: &MerchantId, order: Digest) -> Result<Option<Home>, StoreError> {
         let bucket = bucket_of(merchant);
         self.ask(async move |client| homes::of(client, bucket, order).await).await
@@ -64,10 +155,10 @@ impl Backend for PostgresStore {
     }
 
     async fn answered_rows(&self, query: HistoryQuery) -> Result<Page<EntryRow>, StoreError> {
-        let within = (query.created_from.map_or(i64::MIN, |at| at.0), query.created_to.map_or(i64::MAX, |at| at.0));
+        let within = query.created_from.map_or(i64::MIN, |at| at.0)..=query.created_to.map_or(i64::MAX, |at| at.0);
         let read = self
             .thread
-            .run(async move |node| history::page(&node, entry_row::PAGE, &query, within, None, entry_row::read).await);
+            .run(async move |node| history::page(&node, entry_row::PAGE, &query, &within, None, entry_row::read).await);
         read.await
     }
 

@@ -1,6 +1,7 @@
 //! Pages of a merchant's list, newest first: along one index, which holds all that its filters ask. It is one statement, and
 //! so of one moment. Two lists are read at once, for two seconds at most.
 
+use std::ops::RangeInclusive;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ pub(super) async fn page<T>(
     node: &Rc<Node>,
     statement: &str,
     query: &HistoryQuery,
-    within: (i64, i64),
+    within: &RangeInclusive<i64>,
     more: Option<i64>,
     read: fn(&Row) -> Result<T, Fault>,
 ) -> Result<Page<T>, StoreError> {
@@ -46,7 +47,7 @@ async fn rows<T>(
     transaction: &Transaction<'_>,
     statement: &str,
     query: &HistoryQuery,
-    (first, last): (i64, i64),
+    within: &RangeInclusive<i64>,
     more: Option<&i64>,
     read: fn(&Row) -> Result<T, Fault>,
 ) -> Result<Page<T>, Fault> {
@@ -60,7 +61,7 @@ async fn rows<T>(
     // One more, to see whether the list goes on.
     let limit = i64::from(query.limit) + 1;
     let mut parameters: Vec<&(dyn ToSql + Sync)> =
-        vec![&bucket, &merchant, &first, &last, &direction, &shop, &currency, &status, &skip, &limit];
+        vec![&bucket, &merchant, within.start(), within.end(), &direction, &shop, &currency, &status, &skip, &limit];
     if let Some(more) = more {
         parameters.push(more);
     }

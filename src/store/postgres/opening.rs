@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -67,8 +66,7 @@ fn open_as(
     let Prepared { vault, holds } = on_thread(&thread, url, prepare)?;
     let contexts = Contexts::new(vault.comparer().clone());
     let (queued, vault) = (Arc::new(Notify::new()), Arc::new(vault));
-    let remembered_since = AtomicU64::new(thread.losses());
-    let store = PostgresStore { thread, queued, vault, contexts, remembered_since, random };
+    let store = PostgresStore { thread, queued, vault, contexts, random };
     Ok(Opened { store, holds })
 }
 

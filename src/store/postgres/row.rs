@@ -37,6 +37,21 @@ pub(super) const BY_IDS: &str = operation!(
      LEFT JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context"
 );
 
+/// Reads an operation.
+pub(super) async fn by_id(client: &impl GenericClient, id: TransactionId) -> Result<Option<StoredRow>, Fault> {
+    let statement = client.prepare_cached(BY_ID).await?;
+    let found = client.query_opt(&statement, &[&bucket_in(id), &id.to_stored()]).await?;
+    found.as_ref().map(read).transpose()
+}
+
+/// Reads what is sealed of an operation, its payer aside.
+pub(super) async fn sealed(client: &impl GenericClient, id: TransactionId) -> Result<Option<Vec<u8>>, Fault> {
+    let select = "SELECT sealed FROM operations WHERE bucket = $1 AND transaction_id = $2";
+    let statement = client.prepare_cached(select).await?;
+    let found = client.query_opt(&statement, &[&bucket_in(id), &id.to_stored()]).await?;
+    found.map(|row| get(&row, 0)).transpose()
+}
+
 /// Reads operations, as far as they are there and readable, by their ids.
 pub(super) async fn by_ids(client: &impl GenericClient, ids: &[i64]) -> Result<HashMap<i64, StoredRow>, Fault> {
     if ids.is_empty() {

@@ -18,9 +18,11 @@ use std::sync::Arc;
 
 use super::*;
 use crate::clock::SystemRandomness;
+use crate::domain::{Balance, Currency, Direction, MerchantId, OrderId, Outcome, Page, TransactionId, UnixMillis};
 use crate::rules::{PostgresUrl, Secret, StoreKeys};
 use crate::store::OpenError;
 use crate::store::conformance::{Backend, conformance};
+use crate::store::{Claim, Creation, Draft, Store, StoreError};
 
 /// A database of its own.
 struct Place(server::Database);

@@ -1,6 +1,7 @@
 //! What many operations have in common, stored once as a row of `contexts`: who made them, through which shop, and how.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use super::{direction_number, provider_number};
@@ -122,12 +123,14 @@ impl ContextId {
 /// The contexts known to be stored.
 pub(in crate::store) struct Contexts {
     comparer: Comparer,
+    /// How often a server had been lost when they were last forgotten.
+    losses: AtomicU64,
     known: RwLock<HashMap<Parts, Numbers>>,
 }
 
 impl Contexts {
     pub(in crate::store) fn new(comparer: Comparer) -> Self {
-        Self { comparer, known: RwLock::default() }
+        Self { comparer, losses: AtomicU64::new(0), known: RwLock::default() }
     }
 
     /// Returns the id of a draft's context.
@@ -151,9 +154,12 @@ impl Contexts {
         known.insert(parts.clone(), id.numbers);
     }
 
-    /// Forgets which contexts are stored.
-    pub(in crate::store) fn forget(&self) {
-        self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
+    /// Forgets all of them when a server was lost since they were last asked for.
+    pub(in crate::store) fn since(&self, losses: u64) -> &Self {
+        if self.losses.swap(losses, Ordering::AcqRel) != losses {
+            self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+        self
     }
 }
 

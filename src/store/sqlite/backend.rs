@@ -1,23 +1,29 @@
 //! What SQLite does for the core.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, PoisonError};
 
 use rusqlite::{Connection, Row};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 use super::journal::EntryRow;
 use super::outbox::{forgetting, list, subject};
+use super::row::{self, NewRow, StoredRow};
+use super::statuses::{V1Status, V2Status};
 use super::transaction::{SqliteRows, at_once};
-use super::{SqliteStore, connection, homes, lists, tasks};
+use super::{SqliteStore, audit, connection, create, homes, ledger, lists, preparations, tasks};
 use crate::clock::Random;
-use crate::domain::{HistoryQuery, MerchantId, Page, UnixMillis};
+use crate::domain::{Balance, Currency, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
 use crate::store::backend::{Backend, Listed, NumberedEntry, Scope, Subject};
-use crate::store::homes::Home;
+use crate::store::create::Created;
+use crate::store::homes::{Home, Standing};
+use crate::store::rows::context::Contexts;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;
 use crate::store::{
-    Addressee, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, Digest, EntryId, OutboxSize,
-    StoreError,
+    Addressee, Audit, AuditProgress, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, Digest,
+    EntryId, OutboxSize, StoreError,
 };
 
 impl Backend for SqliteStore {
@@ -26,6 +32,15 @@ impl Backend for SqliteStore {
 
     fn vault(&self) -> &Vault {
         &self.vault
+    }
+
+    fn contexts(&self) -> &Contexts {
+        &self.contexts
+    }
+
+    /// There is no other server.
+    fn losses(&self) -> u64 {
+        0
     }
 
     fn random(&self) -> &dyn Random {
@@ -46,6 +61,89 @@ impl Backend for SqliteStore {
         work: impl AsyncFn(&mut SqliteRows<'_>) -> rusqlite::Result<T> + Send + 'static,
     ) -> impl Future<Output = Result<T, StoreError>> + Send {
         self.writer.submit(move |connection| at_once(work(&mut SqliteRows(connection))))
+    }
+
+    fn insert(&self, new: NewRow, nonce: u64) -> impl Future<Output = Result<Created, StoreError>> + Send + use<> {
+        self.writer.submit(move |connection| create::create(connection, &new, nonce))
+    }
+
+    async fn standing(&self, _: &MerchantId, order: Digest) -> Result<Standing, StoreError> {
+        self.readers.read(|connection| homes::standing(connection, order))
+    }
+
+    async fn operation_row(&self, id: TransactionId) -> Result<Option<StoredRow>, StoreError> {
+        self.readers.read(|connection| StoredRow::by_id(connection, id))
+    }
+
+    async fn operation_rows(&self, ids: Vec<i64>) -> Result<HashMap<i64, StoredRow>, StoreError> {
+        self.readers.read_aside(move |connection| StoredRow::by_ids(connection, &ids)).await
+    }
+
+    async fn v1_status_row(&self, _: &MerchantId, order: Digest) -> Result<Option<V1Status>, StoreError> {
+        self.readers.read(|connection| V1Status::of_order(connection, order))
+    }
+
+    async fn v2_status_row(&self, merchant: &MerchantId, id: TransactionId) -> Result<Option<V2Status>, StoreError> {
+        self.readers.read(|connection| V2Status::of_id(connection, merchant, id))
+    }
+
+    async fn sealed_details(&self, id: TransactionId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.readers.read(|connection| row::sealed(connection, id))
+    }
+
+    async fn sealed_preparation(&self, id: TransactionId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.readers.read(|connection| preparations::of(connection, id))
+    }
+
+    async fn listed_rows(
+        &self,
+        query: HistoryQuery,
+        within: RangeInclusive<i64>,
+        listed: i64,
+    ) -> Result<Page<StoredRow>, StoreError> {
+        let read = move |connection: &Connection| {
+            lists::page(connection, StoredRow::V1_PAGE, &query, &within, Some(listed), StoredRow::read)
+        };
+        self.histories.read(&self.readers, read).await
+    }
+
+    async fn knows(&self, merchant: &MerchantId) -> Result<bool, StoreError> {
+        self.readers.read(|connection| ledger::knows(connection, merchant))
+    }
+
+    async fn balances_of(&self, merchant: &MerchantId) -> Result<Vec<(Currency, Balance)>, StoreError> {
+        let found = self.readers.read(|connection| ledger::balances(connection, merchant.as_str()))?;
+        let understood = |(currency, balance): (String, Balance)| match Currency::new(&currency) {
+            Ok(currency) => Ok((currency, balance)),
+            Err(_) => Err(StoreError::Corrupt("an account names no currency".to_owned())),
+        };
+        found.into_iter().map(understood).collect()
+    }
+
+    /// It reads for long: not on a thread that serves.
+    async fn look_at_everything(
+        &self,
+        progress: Arc<dyn Fn(AuditProgress) + Send + Sync>,
+    ) -> Result<Audit, StoreError> {
+        let (connection, vault) = (self.readers.lend()?, Arc::clone(&self.vault));
+        let (reply, result) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("store-audit".to_owned()).spawn(move || {
+            let audited = audit::run(&connection, vault, &*progress, &|| !reply.is_closed());
+            let _ = reply.send(audited);
+        });
+        thread.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        result.await.unwrap_or_else(|_| Err(StoreError::Corrupt("the audit came to no end".to_owned())))
+    }
+
+    async fn commit_probe(&self) -> Result<(), StoreError> {
+        self.writer.submit(connection::write_probe).await
+    }
+
+    /// What the writer still answers may need a lookup.
+    async fn finish(&self) {
+        self.writer.close().await;
+        self.readers.close();
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     async fn home(&self, _: &MerchantId, order: Digest) -> Result<Option<Home>, StoreError> {

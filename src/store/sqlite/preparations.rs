@@ -3,7 +3,6 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::domain::TransactionId;
-pub(super) use crate::store::rows::preparation::{opened, sealed};
 
 /// Keeps the preparation of an operation, in place of an earlier one.
 pub(super) fn put(connection: &Connection, id: TransactionId, sealed: &[u8]) -> rusqlite::Result<()> {

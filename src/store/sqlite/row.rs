@@ -1,11 +1,13 @@
 //! Operations and their contexts as rows of SQLite: see [`rows`](crate::store::rows) for what they mean.
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::domain::{State, TransactionId, UnixDay};
 use crate::store::Draft;
 use crate::store::rows::context::NewContext;
-pub(super) use crate::store::rows::operation::{NewRow, StoredContext, StoredRow, sealed_payer};
+pub(super) use crate::store::rows::operation::{NewRow, StoredContext, StoredRow};
 pub(super) use crate::store::rows::{direction_number, direction_of, finished_at, status_number};
 
 impl NewRow {
@@ -85,6 +87,20 @@ impl StoredRow {
     ) -> rusqlite::Result<Option<Self>> {
         let mut statement = connection.prepare_cached(Self::BY_ID)?;
         statement.query_row([id.to_stored()], Self::read).optional()
+    }
+
+    /// Reads operations, as far as they are there and readable, by their ids.
+    pub(in crate::store::sqlite) fn by_ids(
+        connection: &Connection,
+        ids: &[i64],
+    ) -> rusqlite::Result<HashMap<i64, Self>> {
+        let mut statement = connection.prepare_cached(Self::BY_ID)?;
+        let mut found = HashMap::with_capacity(ids.len());
+        for id in ids {
+            let row = statement.query_row([id], |row| Ok(Self::read(row).ok())).optional()?;
+            found.extend(row.flatten().map(|row| (*id, row)));
+        }
+        Ok(found)
     }
 
     /// One operation; the parameter is its id.

@@ -23,13 +23,19 @@ use super::faults::Faults;
 use super::opening::open_source;
 use super::*;
 use crate::clock::SystemRandomness;
-use crate::domain::{AccountNumber, Detail, Instructions};
+use crate::domain::{
+    AccountNumber, Amount, Balance, Currency, Detail, Direction, Instructions, Outcome, Page, Preparation,
+    TransactionId, UnixMillis,
+};
 use crate::rules::{Secret, StoreKeys};
 use crate::store::conformance::{
     Backend, CARD, NOW, PAYER, conformance, created, deposit, merchant, order, stored, withdrawal,
 };
 use crate::store::rows::context::merchant_number;
-use crate::store::{Holds, Kept, OpenError, Opened};
+use crate::store::{
+    AuditProgress, Claim, Creation, Draft, Fields, Holds, Kept, OpenError, Opened, Settlement, Standing, Store,
+    StoreError, Stored,
+};
 
 /// A store in a directory of its own.
 struct Place(TempDir);

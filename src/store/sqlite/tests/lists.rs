@@ -5,6 +5,7 @@ use crate::domain::HistoryQuery;
 use crate::store::StoreError;
 use crate::store::conformance::first_page;
 use crate::store::sqlite::lists::{LONGEST, Lists};
+use crate::store::sqlite::row::StoredRow;
 
 /// Operations that v1 requests of a merchant made, so many; without anything that is sealed.
 fn fill(place: &Place, listed: i64, count: u32) {

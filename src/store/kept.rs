@@ -1,0 +1,233 @@
+//! The store over whichever backend keeps it.
+
+use std::sync::Arc;
+
+use super::backend::Backend;
+use super::complete::{self, Completion};
+use super::create::{self, Created};
+use super::homes::{self, Home};
+use super::rows::context::merchant_number;
+use super::rows::details::opened_fields;
+use super::rows::operation::{NewRow, sealed_payer};
+use super::rows::preparation;
+use super::tasks::{TaskClaim, TaskKind, TaskRows as _};
+use super::{
+    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, Fields, ProviderJob, ProviderQueue, Reservations,
+    Settlement, Standing, Store, StoreError, Stored,
+};
+use crate::domain::{
+    Amount, Balance, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
+    Record, Shown, TransactionId, UnixMillis,
+};
+
+impl<B: Backend> Store for B {
+    fn comparer(&self) -> &Comparer {
+        self.vault().comparer()
+    }
+
+    /// Queues the create at once; what is given waits for its commit.
+    fn create(&self, draft: Draft) -> Answer<'_, Creation> {
+        let losses = self.losses();
+        let new = NewRow::new(draft, self.vault(), self.contexts().since(losses));
+        let context = new.context.clone();
+        let created = self.insert(new, self.random().number());
+        Box::pin(async move {
+            Ok(match created.await? {
+                Created::Stored { verdict, queued } => {
+                    if losses == self.losses() {
+                        self.contexts().stored(&context);
+                    }
+                    if queued {
+                        self.queued().notify_one();
+                    }
+                    Creation::Created(verdict)
+                }
+                Created::Existing(row) => Creation::Existing(Box::new(row.decode(self.vault())?)),
+                Created::Reserved => Creation::Reserved,
+                Created::IdTaken => Creation::IdTaken,
+            })
+        })
+    }
+
+    fn by_order<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+    ) -> Answer<'a, Standing> {
+        Box::pin(async move {
+            let order = self.comparer().order_key(merchant, direction, order_id);
+            Ok(match self.standing(merchant, order).await? {
+                homes::Standing::Free => Standing::Free,
+                homes::Standing::Operation(row) => Standing::Operation(Box::new(row.decode(self.vault())?)),
+                homes::Standing::Elsewhere => Standing::Reserved,
+            })
+        })
+    }
+
+    fn by_id(&self, id: TransactionId) -> Answer<'_, Option<Stored>> {
+        Box::pin(async move { self.operation_row(id).await?.map(|row| row.decode(self.vault())).transpose() })
+    }
+
+    fn v1_status<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_id: &'a OrderId,
+    ) -> Answer<'a, Option<Shown>> {
+        Box::pin(async move {
+            let order = self.comparer().order_key(merchant, direction, order_id);
+            let read = self.v1_status_row(merchant, order).await?;
+            read.map(|status| status.understand(self.vault(), direction, order_id)).transpose()
+        })
+    }
+
+    fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> Answer<'a, Option<Record>> {
+        Box::pin(async move {
+            let read = self.v2_status_row(merchant, id).await?;
+            read.map(|status| status.understand(self.vault(), id)).transpose()
+        })
+    }
+
+    fn fields(&self, id: TransactionId) -> Answer<'_, Option<Fields>> {
+        Box::pin(async move {
+            let sealed = self.sealed_details(id).await?;
+            sealed.map(|sealed| opened_fields(self.vault(), id, &sealed)).transpose()
+        })
+    }
+
+    fn settle(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> Answer<'_, Settlement> {
+        let payer = match &outcome {
+            Outcome::Success { payer } => sealed_payer(self.vault(), id, payer.as_ref()),
+            Outcome::Failed => None,
+        };
+        let completion = Completion { id, outcome, payer, at, nonce: self.random().number() };
+        Box::pin(async move {
+            let complete = async move |rows: &mut B::Rows<'_>| complete::complete(rows, &completion).await;
+            let settlement = self.transact(complete).await?;
+            if settlement == Settlement::Booked {
+                // To look for what nobody is told of costs the worker little.
+                self.queued().notify_one();
+            }
+            Ok(settlement)
+        })
+    }
+
+    fn prepare(&self, id: TransactionId, preparation: Preparation) -> Answer<'_, bool> {
+        Box::pin(async move {
+            let sealed = preparation::sealed(self.vault(), id, &preparation)?;
+            self.transact(async move |rows: &mut B::Rows<'_>| complete::prepare(rows, id, &sealed).await).await
+        })
+    }
+
+    fn preparation(&self, id: TransactionId) -> Answer<'_, Option<Preparation>> {
+        Box::pin(async move {
+            let sealed = self.sealed_preparation(id).await?;
+            sealed.map(|sealed| preparation::opened(self.vault(), id, &sealed)).transpose()
+        })
+    }
+
+    fn provider_queues(&self) -> Answer<'_, Vec<ProviderQueue>> {
+        Box::pin(
+            async move { self.task_queues(TaskKind::ProviderJob).await?.into_iter().map(ProviderQueue::of).collect() },
+        )
+    }
+
+    fn claim_provider_jobs(&self, jobs: Claim) -> Answer<'_, Vec<ProviderJob>> {
+        Box::pin(claim(self, jobs))
+    }
+
+    fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> Answer<'_, ()> {
+        let key = id.to_stored();
+        Box::pin(
+            self.transact(async move |rows: &mut B::Rows<'_>| rows.release_task(TaskKind::ProviderJob, key, due).await),
+        )
+    }
+
+    fn end_provider_job(&self, id: TransactionId) -> Answer<'_, ()> {
+        let key = id.to_stored();
+        Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| rows.end_task(TaskKind::ProviderJob, key).await))
+    }
+
+    fn reserve<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        direction: Direction,
+        order_ids: &'a [OrderId],
+        at: UnixMillis,
+    ) -> Answer<'a, Reservations> {
+        let key = |order_id| self.comparer().order_key(merchant, direction, order_id);
+        let orders: Vec<_> = order_ids.iter().map(key).collect();
+        let imported = Home::imported(merchant, at);
+        Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| homes::reserve(rows, &orders, imported).await))
+    }
+
+    fn open_ledger<'a>(
+        &'a self,
+        merchant: &'a MerchantId,
+        opening: Arc<[(Currency, Amount)]>,
+        at: UnixMillis,
+    ) -> Answer<'a, ()> {
+        Box::pin(async move {
+            // Almost every merchant is known: that costs no commit.
+            if self.knows(merchant).await? {
+                return Ok(());
+            }
+            let (merchant, random) = (merchant.clone(), self.random().number());
+            let open =
+                async move |rows: &mut B::Rows<'_>| create::open_alone(rows, &merchant, &opening, at, random).await;
+            self.transact(open).await
+        })
+    }
+
+    fn balances<'a>(&'a self, merchant: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>> {
+        Box::pin(self.balances_of(merchant))
+    }
+
+    fn history(&self, query: HistoryQuery) -> Answer<'_, Page<Operation>> {
+        Box::pin(async move {
+            // An id names the millisecond in which its operation was created: times are bounds of ids.
+            let first = query.created_from.map_or(0, |at| TransactionId::first_of(at).to_stored());
+            let last = query.created_to.map_or(i64::MAX, |at| TransactionId::last_of(at).to_stored());
+            let listed = merchant_number(self.comparer(), &query.merchant);
+            let Page { items, has_more } = self.listed_rows(query, first..=last, listed).await?;
+            let operations = items.into_iter().map(|row| row.decode(self.vault()).map(|stored| stored.operation));
+            Ok(Page { items: operations.collect::<Result<_, _>>()?, has_more })
+        })
+    }
+
+    fn audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> Answer<'_, Audit> {
+        Box::pin(self.look_at_everything(progress))
+    }
+
+    fn probe(&self) -> Answer<'_, ()> {
+        Box::pin(self.commit_probe())
+    }
+
+    fn close(&self) -> Answer<'_, ()> {
+        Box::pin(async move {
+            self.finish().await;
+            Ok(())
+        })
+    }
+}
+
+async fn claim<B: Backend>(backend: &B, claim: Claim) -> Result<Vec<ProviderJob>, StoreError> {
+    let Claim { shop, now, lease_until, limit } = claim;
+    let shares = vec![(shop.as_str().into(), limit)];
+    let claimed = backend.claim_tasks(TaskClaim { kind: TaskKind::ProviderJob, shares, now, lease_until }).await?;
+    if claimed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut rows = backend.operation_rows(claimed.iter().map(|task| task.key).collect()).await?;
+    let mut jobs = Vec::with_capacity(claimed.len());
+    for task in claimed {
+        match rows.remove(&task.key).map(|row| row.decode(backend.vault())) {
+            Some(Ok(stored)) => jobs.push(ProviderJob { operation: stored.operation, attempts: task.attempts }),
+            // One bad row must not stop the queue.
+            Some(Err(error)) => tracing::error!(%error, "a provider job cannot be read and is left for later"),
+            None => {}
+        }
+    }
+    Ok(jobs)
+}
