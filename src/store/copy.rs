@@ -10,8 +10,6 @@
 //!
 //! Rows are copied as they are, and so are the data keys, so that what is sealed and hashed stays good.
 
-mod tables;
-
 use std::path::PathBuf;
 
 use rusqlite::Connection;
@@ -19,7 +17,6 @@ use rusqlite::functions::FunctionFlags;
 
 use super::{OpenError, StoreError};
 use crate::domain::{Bucket, MerchantId};
-pub(super) use tables::TABLES;
 
 /// Why a store was not copied, in one line. What was copied stays, and the target stays marked.
 #[derive(Debug, thiserror::Error)]
@@ -72,41 +69,55 @@ impl CopyError {
     }
 }
 
-/// How a column is written in PostgreSQL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Big,
-    Integer,
-    Small,
-    Bool,
-    Text,
-    Bytes,
-}
-
-/// A table of the target, and the rows of the source that it gets.
+/// A table. Its columns have the names that they have in the target.
 pub(super) struct Table {
     pub(super) name: &'static str,
-    pub(super) columns: &'static [(&'static str, Kind)],
-    /// What the columns are in the source, each row once.
-    select: &'static str,
-    /// From what, and in which order, which never changes.
-    from: &'static str,
+    /// What the target's `bucket` is in the source, which has none.
+    bucket: &'static str,
+    /// By what its rows are read: an order that never changes.
+    key: &'static str,
 }
 
 impl Table {
-    /// The rows after so many.
-    pub(super) fn rows(&self) -> String {
-        format!("SELECT {} FROM {} LIMIT -1 OFFSET ?1", self.select, self.from)
+    const fn new(name: &'static str, bucket: &'static str, key: &'static str) -> Self {
+        Self { name, bucket, key }
     }
 
-    /// How many rows there are.
+    /// Returns what reads some columns of the rows after so many.
+    pub(super) fn rows<'a>(&self, columns: impl Iterator<Item = &'a str>) -> String {
+        let columns: Vec<_> = columns.map(|name| if name == "bucket" { self.bucket } else { name }).collect();
+        format!("SELECT {} FROM {} ORDER BY {} LIMIT -1 OFFSET ?1", columns.join(", "), self.name, self.key)
+    }
+
+    /// Counts the rows.
     ///
     /// # Errors
     /// The source cannot be read.
     pub(super) fn count(&self, source: &Connection) -> rusqlite::Result<i64> {
-        source.query_row(&format!("SELECT count(*) FROM (SELECT 1 FROM {})", self.from), [], |row| row.get(0))
+        source.query_row(&format!("SELECT count(*) FROM {}", self.name), [], |row| row.get(0))
     }
 }
+
+const OF_MERCHANT: &str = "bucket(merchant)";
+const OF_OPERATION: &str = "(transaction_id >> 12) & 1023";
+const OF_KEY: &str = "(abs(key) >> 12) & 1023";
+
+/// The tables, in the order in which they are copied.
+pub(super) const TABLES: &[Table] = &[
+    Table::new("contexts", OF_MERCHANT, "id"),
+    Table::new("operations", OF_OPERATION, "transaction_id"),
+    Table::new("entries", OF_MERCHANT, "transaction_id, posting, currency, account"),
+    Table::new("accounts", OF_MERCHANT, "merchant, currency, account"),
+    Table::new("merchants", OF_MERCHANT, "merchant"),
+    Table::new("daily_usage", OF_MERCHANT, "day, merchant, shop, direction, customer_account_id"),
+    Table::new("homes", "(ref >> 12) & 1023", "order_key"),
+    Table::new("tasks", OF_KEY, "kind, key"),
+    Table::new("preparations", OF_OPERATION, "transaction_id"),
+    Table::new("journal", OF_MERCHANT, "entry"),
+    Table::new("callbacks", OF_KEY, "key"),
+    Table::new("callback_tries", OF_KEY, "key, number"),
+    Table::new("forgotten", "", "id"),
+];
 
 /// Makes `bucket(merchant)` known to the source, which has no buckets.
 ///

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use deadpool_postgres::{Object, Transaction};
+use tokio_postgres::types::ToSql;
 
 use super::audit;
 use super::fault::{Fault, closed};
@@ -20,7 +21,7 @@ use crate::store::copy::{CopyError, TABLES, Table};
 use crate::store::sqlite::copying::{Source, take};
 use crate::store::vault::WrappedKey;
 use crate::store::{Audit, AuditProgress, OpenError, StoreError};
-use batch::{Batch, Batches};
+use batch::{Batch, Batches, Columns};
 
 /// A copy reads and writes for long.
 const SESSION: &str = "SET statement_timeout = 0; SET lock_timeout = '60s'";
@@ -206,10 +207,11 @@ async fn fill_table(
         None => return Err(another_copy().into()),
     };
     told.add(copied);
-    let mut statement = source.connection.prepare(&table.rows())?;
-    let mut batches = Batches::new(statement.query([copied])?, table);
+    let columns = Columns::of(client, table).await.map_err(failed)?;
+    let mut statement = columns.rows(&source.connection)?;
+    let mut batches = Batches::new(statement.query([copied])?, &columns);
     while let Some(batch) = batches.next()? {
-        insert(client, &batch, copied).await?;
+        insert(client, &columns, &batch, copied).await?;
         let rows = batch.count();
         copied += rows;
         told.add(rows);
@@ -218,16 +220,22 @@ async fn fill_table(
 }
 
 /// Rows, and how many there are by then, in one commit.
-async fn insert(client: &mut deadpool_postgres::ClientWrapper, batch: &Batch, copied: i64) -> Result<(), CopyError> {
+async fn insert(
+    client: &mut deadpool_postgres::ClientWrapper,
+    columns: &Columns,
+    batch: &Batch<'_>,
+    copied: i64,
+) -> Result<(), CopyError> {
     const COUNT: &str = "UPDATE copying SET copied = copied + $3 WHERE name = $1 AND copied = $2";
     let transaction = client.transaction().await.map_err(failed)?;
-    let counted = transaction.execute(COUNT, &[&batch.table.name, &copied, &batch.count()]).await.map_err(failed)?;
+    let counted = transaction.execute(COUNT, &[&columns.table.name, &copied, &batch.count()]).await.map_err(failed)?;
     if counted != 1 {
         return Err(another_copy().into());
     }
-    let columns = batch.columns()?;
-    let statement = transaction.prepare_cached(&batch::insert(batch.table)).await.map_err(failed)?;
-    transaction.execute(&statement, &columns.parameters()).await.map_err(failed)?;
+    let arrays = batch.arrays()?;
+    let parameters: Vec<&(dyn ToSql + Sync)> = arrays.iter().map(|array| &**array).collect();
+    let statement = transaction.prepare_cached(&columns.insert()).await.map_err(failed)?;
+    transaction.execute(&statement, &parameters).await.map_err(failed)?;
     transaction.commit().await.map_err(failed)
 }
 
@@ -250,10 +258,11 @@ async fn compare_table(
     table: &'static Table,
     told: &mut Told<'_>,
 ) -> Result<(), CopyError> {
-    let found = client.query_one(&batch::sums(table), &[]).await.map_err(failed)?;
-    let mut sums = vec![0; table.columns.len() + 1];
-    let mut statement = source.connection.prepare(&table.rows())?;
-    let mut batches = Batches::new(statement.query([0])?, table);
+    let columns = Columns::of(client, table).await.map_err(failed)?;
+    let found = client.query_one(&columns.sums(), &[]).await.map_err(failed)?;
+    let mut sums = vec![0; columns.count() + 1];
+    let mut statement = columns.rows(&source.connection)?;
+    let mut batches = Batches::new(statement.query([0])?, &columns);
     while let Some(batch) = batches.next()? {
         batch.add_to(&mut sums);
         told.add(batch.count());

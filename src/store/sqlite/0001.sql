@@ -168,11 +168,11 @@ CREATE TABLE callback_tries (
   PRIMARY KEY (key, number)
 ) STRICT, WITHOUT ROWID;
 
--- Until when callbacks were queued of which those that were delivered or given up may be forgotten.
+-- Until when callbacks were queued of which those that were delivered or given up may be forgotten. Empty: none was.
 CREATE TABLE forgotten (
+  id    INTEGER PRIMARY KEY CHECK (id = 1),
   until INTEGER NOT NULL
 ) STRICT;
-INSERT INTO forgotten VALUES (0);
 
 -- Written to prove that the store can commit.
 CREATE TABLE probe (

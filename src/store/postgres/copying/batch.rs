@@ -1,10 +1,12 @@
 //! Some rows at a time, and the statements that take them: their columns are arrays.
 
-use rusqlite::Rows;
 use rusqlite::types::Value;
-use tokio_postgres::types::ToSql;
+use rusqlite::{Connection, Rows, Statement};
+use tokio_postgres::Client;
+use tokio_postgres::types::{ToSql, Type};
 
-use crate::store::copy::{CopyError, Kind, Table};
+use crate::store::copy::{CopyError, Table};
+use crate::store::postgres::fault::Fault;
 
 /// The most rows of a batch.
 const ROWS: usize = 2_000;
@@ -12,31 +14,80 @@ const ROWS: usize = 2_000;
 /// A batch with so many bytes is full.
 const BYTES: usize = 4 * 1024 * 1024;
 
+/// A table with its columns, as the target has them.
+pub(super) struct Columns {
+    pub(super) table: &'static Table,
+    columns: Vec<(String, Type)>,
+}
+
+impl Columns {
+    /// Reads them from the target.
+    pub(super) async fn of(client: &Client, table: &'static Table) -> Result<Self, Fault> {
+        let statement = client.prepare(&format!("SELECT * FROM {}", table.name)).await?;
+        let columns = statement.columns().iter().map(|column| (column.name().to_owned(), column.type_().clone()));
+        Ok(Self { table, columns: columns.collect() })
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|(name, _)| name.as_str())
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Reads the rows of the source after so many.
+    pub(super) fn rows<'a>(&self, source: &'a Connection) -> rusqlite::Result<Statement<'a>> {
+        source.prepare(&self.table.rows(self.names()))
+    }
+
+    /// Inserts rows; the columns are the parameters.
+    pub(super) fn insert(&self) -> String {
+        let names: Vec<_> = self.names().collect();
+        let given = (1..).zip(&self.columns).map(|(number, (_, of))| format!("${number}::{}[]", of.name()));
+        let given: Vec<_> = given.collect();
+        format!("INSERT INTO {} ({}) SELECT * FROM unnest({})", self.table.name, names.join(", "), given.join(", "))
+    }
+
+    /// Sums the table up, in text: how many rows there are, and of each column the sum of its numbers or of its lengths in bytes.
+    pub(super) fn sums(&self) -> String {
+        let sum = |(name, of): &(String, Type)| {
+            let summand = match *of {
+                Type::BOOL => format!("{name}::integer"),
+                Type::TEXT | Type::BYTEA => format!("octet_length({name})"),
+                _ => name.clone(),
+            };
+            format!(", coalesce(sum({summand}), 0)::text")
+        };
+        format!("SELECT count(*)::text{} FROM {}", self.columns.iter().map(sum).collect::<String>(), self.table.name)
+    }
+}
+
 /// The rows of a table of the source, as they are to be in the target.
 pub(super) struct Batches<'a> {
     rows: Rows<'a>,
-    table: &'static Table,
+    columns: &'a Columns,
 }
 
 impl<'a> Batches<'a> {
-    pub(super) const fn new(rows: Rows<'a>, table: &'static Table) -> Self {
-        Self { rows, table }
+    pub(super) const fn new(rows: Rows<'a>, columns: &'a Columns) -> Self {
+        Self { rows, columns }
     }
 
     /// The next rows; `None`: there are no more.
     ///
     /// # Errors
     /// The source cannot be read.
-    pub(super) fn next(&mut self) -> Result<Option<Batch>, CopyError> {
+    pub(super) fn next(&mut self) -> Result<Option<Batch<'a>>, CopyError> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         while rows.len() < ROWS && bytes < BYTES {
             let Some(row) = self.rows.next()? else { break };
-            let values = (0..self.table.columns.len()).map(|at| row.get::<_, Value>(at));
+            let values = (0..self.columns.count()).map(|at| row.get::<_, Value>(at));
             let values = values.collect::<rusqlite::Result<Vec<_>>>()?;
             bytes += values.iter().map(size).sum::<usize>();
             rows.push(values);
         }
-        Ok(if rows.is_empty() { None } else { Some(Batch { table: self.table, rows }) })
+        Ok(if rows.is_empty() { None } else { Some(Batch { columns: self.columns, rows }) })
     }
 }
 
@@ -48,28 +99,27 @@ fn size(value: &Value) -> usize {
     }
 }
 
-pub(super) struct Batch {
-    pub(super) table: &'static Table,
-    pub(super) rows: Vec<Vec<Value>>,
+pub(super) struct Batch<'a> {
+    columns: &'a Columns,
+    rows: Vec<Vec<Value>>,
 }
 
-impl Batch {
+impl Batch<'_> {
     pub(super) fn count(&self) -> i64 {
         i64::try_from(self.rows.len()).unwrap_or(i64::MAX)
     }
 
-    /// The columns, each as an array.
+    /// Turns the columns into arrays.
     ///
     /// # Errors
     /// A value is of another type than its column.
-    pub(super) fn columns(&self) -> Result<Columns, CopyError> {
-        let columns = self.table.columns.iter().enumerate();
-        let columns = columns.map(|(at, (_, kind))| array(*kind, self.rows.iter().map(|row| &row[at])));
-        let columns: Option<Vec<_>> = columns.collect();
-        columns.map(Columns).ok_or(CopyError::NotOurs { table: self.table.name })
+    pub(super) fn arrays(&self) -> Result<Vec<Array>, CopyError> {
+        let columns = self.columns.columns.iter().enumerate();
+        let arrays = columns.map(|(at, (_, of))| array(of, self.rows.iter().map(|row| &row[at])));
+        arrays.collect::<Option<_>>().ok_or(CopyError::NotOurs { table: self.columns.table.name })
     }
 
-    /// Adds the rows to the sums of a table: see [`sums`].
+    /// Adds the rows to the sums of a table: see [`Columns::sums`].
     pub(super) fn add_to(&self, sums: &mut [i128]) {
         for row in &self.rows {
             sums[0] += 1;
@@ -85,18 +135,11 @@ impl Batch {
     }
 }
 
-type Array = Box<dyn ToSql + Sync>;
-
-pub(super) struct Columns(Vec<Array>);
-
-impl Columns {
-    pub(super) fn parameters(&self) -> Vec<&(dyn ToSql + Sync)> {
-        self.0.iter().map(|array| &**array).collect()
-    }
-}
+/// The values of a column.
+pub(super) type Array = Box<dyn ToSql + Sync>;
 
 /// `None`: a value is of another type.
-fn array<'a>(kind: Kind, values: impl Iterator<Item = &'a Value>) -> Option<Array> {
+fn array<'a>(of: &Type, values: impl Iterator<Item = &'a Value>) -> Option<Array> {
     fn all<'a, T: ToSql + Sync + 'static>(
         values: impl Iterator<Item = &'a Value>,
         of: impl Fn(&Value) -> Option<T>,
@@ -111,54 +154,23 @@ fn array<'a>(kind: Kind, values: impl Iterator<Item = &'a Value>) -> Option<Arra
         Value::Integer(number) => Some(*number),
         _ => None,
     };
-    match kind {
-        Kind::Big => all(values, integer),
-        Kind::Integer => all(values, |value| i32::try_from(integer(value)?).ok()),
-        Kind::Small => all(values, |value| i16::try_from(integer(value)?).ok()),
-        Kind::Bool => all(values, |value| match integer(value)? {
+    match *of {
+        Type::INT8 => all(values, integer),
+        Type::INT4 => all(values, |value| i32::try_from(integer(value)?).ok()),
+        Type::INT2 => all(values, |value| i16::try_from(integer(value)?).ok()),
+        Type::BOOL => all(values, |value| match integer(value)? {
             0 => Some(false),
             1 => Some(true),
             _ => None,
         }),
-        Kind::Text => all(values, |value| match value {
+        Type::TEXT => all(values, |value| match value {
             Value::Text(text) => Some(text.clone()),
             _ => None,
         }),
-        Kind::Bytes => all(values, |value| match value {
+        Type::BYTEA => all(values, |value| match value {
             Value::Blob(bytes) => Some(bytes.clone()),
             _ => None,
         }),
+        _ => None,
     }
-}
-
-const fn array_type(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Big => "bigint[]",
-        Kind::Integer => "integer[]",
-        Kind::Small => "smallint[]",
-        Kind::Bool => "boolean[]",
-        Kind::Text => "text[]",
-        Kind::Bytes => "bytea[]",
-    }
-}
-
-/// Inserts rows; the columns are the parameters.
-pub(super) fn insert(table: &Table) -> String {
-    let names: Vec<_> = table.columns.iter().map(|(name, _)| *name).collect();
-    let given = (1..).zip(table.columns).map(|(number, (_, kind))| format!("${number}::{}", array_type(*kind)));
-    let given: Vec<_> = given.collect();
-    format!("INSERT INTO {} ({}) SELECT * FROM unnest({})", table.name, names.join(", "), given.join(", "))
-}
-
-/// Sums a table up, in text: how many rows there are, and of each column the sum of its numbers or of its lengths in bytes.
-pub(super) fn sums(table: &Table) -> String {
-    let sum = |(name, kind): &(&str, Kind)| {
-        let summand = match kind {
-            Kind::Big | Kind::Integer | Kind::Small => (*name).to_owned(),
-            Kind::Bool => format!("{name}::integer"),
-            Kind::Text | Kind::Bytes => format!("octet_length({name})"),
-        };
-        format!(", coalesce(sum({summand}), 0)::text")
-    };
-    format!("SELECT count(*)::text{} FROM {}", table.columns.iter().map(sum).collect::<String>(), table.name)
 }

@@ -27,7 +27,11 @@ pub(in crate::store::sqlite) fn forget(
         forget.execute([key])?;
         tries.execute([key])?;
     }
-    connection.prepare_cached("UPDATE forgotten SET until = max(until, ?1)")?.execute([until.0])?;
+    connection
+        .prepare_cached(
+            "INSERT INTO forgotten VALUES (1, ?1) ON CONFLICT DO UPDATE SET until = max(until, excluded.until)",
+        )?
+        .execute([until.0])?;
     Ok(keys.len())
 }
 
