@@ -63,7 +63,8 @@ CREATE TABLE operations (
   callback_url        text,                   -- where its result is told; NULL: nobody is
   sealed              bytea NOT NULL,         -- store::rows::details
   payer               bytea,                  -- sealed
-  PRIMARY KEY (bucket, transaction_id)
+  PRIMARY KEY (bucket, transaction_id),
+  CONSTRAINT finished_when_it_has_a_result CHECK ((status = 0) = (finished_at IS NULL))
 );
 
 -- A row of it on its way. What adds a column makes another type beside this one, which nodes of the older release go on to use.

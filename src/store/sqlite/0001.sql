@@ -50,7 +50,8 @@ CREATE TABLE operations (
   digest              BLOB NOT NULL,          -- keyed hash of the canonical request, or of the v1 body that it came from, 16 bytes
   callback_url        TEXT,                   -- where its result is told; NULL: nobody is
   sealed              BLOB NOT NULL,          -- store::rows::details
-  payer               BLOB                    -- sealed
+  payer               BLOB,                   -- sealed
+  CHECK ((status = 0) = (finished_at IS NULL))
 ) STRICT;
 
 -- A merchant's v1 list, newest last. It holds all that the list is filtered by: entries that are left out cost no look at

@@ -108,7 +108,7 @@ fn made_table(name: &str, rest: &str, parts: &mut Parts) {
         if line.contains("PRIMARY KEY") {
             parts.insert(format!("index {name}_pkey"), index_text(true, name, key.trim_end_matches(','), ""));
         }
-        if first != "PRIMARY" {
+        if !["PRIMARY", "CONSTRAINT"].contains(&first) {
             let not_null = line.contains("NOT NULL") || line.contains("PRIMARY KEY");
             columns.insert(first, column_text(first, of, not_null, line.contains("COLLATE \"C\"")));
         }
