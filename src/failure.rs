@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::domain::Invalid;
+use crate::domain::InvalidValue;
 
 /// What stopped a request.
 #[derive(Debug)]
-pub enum Failure {
+pub enum ApiError {
     /// The caller must change how it calls: it did not get past admission.
     Refused(Refusal),
     /// The caller must change what it says.
-    Invalid(Complaint),
+    Invalid(RequestError),
     /// The caller sent other data under an `order_id` that exists.
-    Conflict(Complaint),
+    Conflict(RequestError),
     /// The caller asked for something that does not exist for it. One sentence for every kind of absence.
     NotFound,
     /// The caller asked for something that this gateway does not offer: its name, for the caller.
@@ -205,7 +205,7 @@ impl AuthenticationFailure {
     }
 }
 
-impl Failure {
+impl ApiError {
     /// Why a request failed, as access lines have it; `None` where its status says all that there is.
     #[must_use]
     pub const fn reason(&self) -> Option<&'static str> {
@@ -226,7 +226,7 @@ impl Failure {
     }
 }
 
-impl From<Refusal> for Failure {
+impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
@@ -235,12 +235,12 @@ impl From<Refusal> for Failure {
 /// A sentence for the caller about what it sent: the member in the caller's own words and what is wrong with it. It
 /// never holds a value that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Complaint {
+pub struct RequestError {
     member: Option<Cow<'static, str>>,
     reason: Cow<'static, str>,
 }
 
-impl Complaint {
+impl RequestError {
     /// About the body as a whole.
     #[must_use]
     pub fn body(reason: impl Into<Cow<'static, str>>) -> Self {
@@ -255,7 +255,7 @@ impl Complaint {
 
     /// About one member whose value a domain type refused.
     #[must_use]
-    pub fn invalid(path: impl Into<Cow<'static, str>>, invalid: &Invalid) -> Self {
+    pub fn invalid(path: impl Into<Cow<'static, str>>, invalid: &InvalidValue) -> Self {
         Self::member(path, invalid.reason().to_owned())
     }
 
@@ -288,14 +288,14 @@ impl Complaint {
     }
 }
 
-impl fmt::Display for Complaint {
+impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentence())
     }
 }
 
-impl From<Complaint> for Failure {
-    fn from(complaint: Complaint) -> Self {
+impl From<RequestError> for ApiError {
+    fn from(complaint: RequestError) -> Self {
         Self::Invalid(complaint)
     }
 }
@@ -332,10 +332,13 @@ mod tests {
 
     #[test]
     fn names_that_could_hold_a_card_are_not_echoed() {
-        let complaint = Complaint::member("fields.4111111111111111", "is not known");
+        let complaint = RequestError::member("fields.4111111111111111", "is not known");
         assert_eq!(complaint.to_string(), "(a member whose name cannot be shown): is not known");
         assert_eq!(Nameable("fields.имя").to_string(), "fields.имя");
         assert_eq!(Nameable("a\u{202e}b").to_string(), "(a member whose name cannot be shown)");
-        assert_eq!(Complaint::member("fields.bank_code", "is required").to_string(), "fields.bank_code: is required");
+        assert_eq!(
+            RequestError::member("fields.bank_code", "is required").to_string(),
+            "fields.bank_code: is required"
+        );
     }
 }

@@ -9,7 +9,7 @@ use super::targets::Sign;
 use crate::backoff;
 use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
-use crate::failure::Failure;
+use crate::failure::ApiError;
 use crate::outbound::Outbound;
 use crate::rules::{CallbackRules, RuleSet};
 use crate::store::{
@@ -137,15 +137,17 @@ impl Tools {
 }
 
 /// What it tells of the engine that it did not tell a result, and why it did not, for people: the causes hold no values.
-fn unasked(failure: &Failure) -> (Sign, String) {
+fn unasked(failure: &ApiError) -> (Sign, String) {
     match failure {
-        Failure::EngineUnreachable { cause } => (Sign::Silent, format!("not sent: the engine is not reached: {cause}")),
-        Failure::EngineTimeout => (Sign::Silent, "not sent: the engine does not answer in time".to_owned()),
-        Failure::BadEngineReply { cause } => {
+        ApiError::EngineUnreachable { cause } => {
+            (Sign::Silent, format!("not sent: the engine is not reached: {cause}"))
+        }
+        ApiError::EngineTimeout => (Sign::Silent, "not sent: the engine does not answer in time".to_owned()),
+        ApiError::BadEngineReply { cause } => {
             (Sign::Lives, format!("not sent: the engine's answer is of no use: {cause}"))
         }
-        Failure::EngineBusy { .. } => (Sign::Lives, "not sent: the engine is busy".to_owned()),
-        Failure::Internal { cause } => (Sign::Nothing, format!("not sent: {cause}")),
+        ApiError::EngineBusy { .. } => (Sign::Lives, "not sent: the engine is busy".to_owned()),
+        ApiError::Internal { cause } => (Sign::Nothing, format!("not sent: {cause}")),
         _ => (Sign::Nothing, "not sent: the engine could not be asked".to_owned()),
     }
 }

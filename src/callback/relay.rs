@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::auth::SignedBody;
 use crate::clock::Clock;
 use crate::domain::MerchantId;
-use crate::failure::Failure;
+use crate::failure::ApiError;
 use crate::rules::{RuleSet, Secrets};
 use crate::store::{Addressee, Digest, Store, StoreError};
 use crate::wire::members::{read_object, required_parsed};
@@ -46,18 +46,18 @@ pub fn secrets<'r>(rules: &'r RuleSet, addressee: &Addressee) -> Option<(&'r str
 /// Takes a verified callback: the body of the 200 reply. A repeated one changes nothing.
 ///
 /// # Errors
-/// It is malformed, or about another operation than its address ([`Failure::NotFound`]); or the store could not answer:
+/// It is malformed, or about another operation than its address ([`ApiError::NotFound`]); or the store could not answer:
 /// then it has to be sent again.
 pub async fn take(
     store: &dyn Store,
     clock: &dyn Clock,
     addressee: &Addressee,
     body: &SignedBody,
-) -> Result<Bytes, Failure> {
+) -> Result<Bytes, ApiError> {
     let said = read_object(body.bytes())?;
     let order_id = required_parsed("order_id", &said, |text| Ok(text.to_owned()))?;
     if order_id != addressee.order_id.as_str() {
-        return Err(Failure::NotFound);
+        return Err(ApiError::NotFound);
     }
     if let Some(entry) = addressee.entry {
         store.relayed(entry, clock.now()).await?;

@@ -5,7 +5,7 @@ use http::{HeaderName, HeaderValue};
 use super::letter::{self, Letter, Message, Unsendable};
 use super::send::send;
 use crate::clock::{Clock, Random};
-use crate::domain::{Amount, CallbackUrl, Currency, Direction, Invalid, OrderId, Shown, Status};
+use crate::domain::{Amount, CallbackUrl, Currency, Direction, InvalidValue, OrderId, Shown, Status};
 use crate::outbound::Outbound;
 use crate::rules::{CallbackStyle, Merchant, RuleSet};
 use crate::store::CallbackTry;
@@ -84,8 +84,8 @@ pub enum SampleError {
     Defect(Box<str>),
 }
 
-impl From<Invalid> for SampleError {
-    fn from(invalid: Invalid) -> Self {
+impl From<InvalidValue> for SampleError {
+    fn from(invalid: InvalidValue) -> Self {
         Self::Defect(invalid.reason().into())
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::args::Certs;
-use super::{Outcome, Stop};
+use super::{CliError, Outcome};
 use crate::certs::{self, DEFAULT_NAMES, Files};
 use crate::domain::UnixMillis;
 
@@ -14,7 +14,7 @@ use crate::domain::UnixMillis;
 pub fn run(asked: &Certs, now: UnixMillis, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     let defaults = || DEFAULT_NAMES.map(str::to_owned).to_vec();
     let names = if asked.names.is_empty() { defaults() } else { asked.names.clone() };
-    let made = certs::make(&Files::in_directory(&asked.dir), &names, now, asked.force).map_err(Stop::failed)?;
+    let made = certs::make(&Files::in_directory(&asked.dir), &names, now, asked.force).map_err(CliError::failed)?;
     if made.new_ca {
         writeln!(out, "{}\n{}", made.files.ca.display(), made.files.ca_key.display())?;
     }

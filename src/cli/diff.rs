@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::args::{Diff, Format};
-use super::{Outcome, Stop, plural, wrong_rules};
+use super::{CliError, Outcome, plural, wrong_rules};
 use crate::clock::{Clock, SystemClock};
 use crate::rules::{Change, Effect, Group, ReadRules, Who, diff};
 
@@ -21,7 +21,7 @@ const MOST_NAMED: usize = 5;
 pub fn run(asked: &Diff, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     let old = read(&asked.old, err)?;
     let new = read(&asked.new, err)?;
-    let (Some(old), Some(new)) = (old, new) else { return Err(Stop::Told) };
+    let (Some(old), Some(new)) = (old, new) else { return Err(CliError::Told) };
     let groups = diff(&old, &new);
     match asked.format {
         Format::Json => {
@@ -33,11 +33,11 @@ pub fn run(asked: &Diff, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     if groups.is_empty() {
         writeln!(err, "nothing changes: both mean the same")?;
     }
-    if asked.exit_code && !groups.is_empty() { Err(Stop::Told) } else { Ok(()) }
+    if asked.exit_code && !groups.is_empty() { Err(CliError::Told) } else { Ok(()) }
 }
 
 /// Reads one directory; `None` when it has problems, which are told. One run tells those of both.
-fn read(directory: &Path, err: &mut dyn Write) -> Result<Option<ReadRules>, Stop> {
+fn read(directory: &Path, err: &mut dyn Write) -> Result<Option<ReadRules>, CliError> {
     match ReadRules::read(directory, SystemClock.now()) {
         Ok(rules) => {
             for warning in rules.warnings() {
@@ -47,7 +47,7 @@ fn read(directory: &Path, err: &mut dyn Write) -> Result<Option<ReadRules>, Stop
         }
         Err(problems) => {
             match wrong_rules(directory, &problems, err) {
-                Stop::Failed(reason) => writeln!(err, "error: {reason}")?,
+                CliError::Failed(reason) => writeln!(err, "error: {reason}")?,
                 stop => return Err(stop),
             }
             Ok(None)

@@ -18,9 +18,9 @@ use super::args::ImportIds;
 use super::lines::{Content, Line, Lines};
 use super::progress::{Progress, span};
 use super::signals::{stop_signals, stopped};
-use super::{Outcome, Stop, merchant, on_runtime};
+use super::{CliError, Outcome, merchant, on_runtime};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
-use crate::domain::{Direction, Invalid, MerchantId, OrderId};
+use crate::domain::{Direction, InvalidValue, MerchantId, OrderId};
 use crate::rules::{RuleSet, StoreRules};
 use crate::store::{OpenError, Reservations, Standing, Store, StoreError, open_beside, open_store};
 
@@ -46,7 +46,7 @@ pub fn run(rules: &RuleSet, asked: &ImportIds, out: &mut dyn Write, err: &mut dy
     let started = Instant::now();
     let (name, mut source) = open(&asked.file, err)?;
     let lines = check(&mut source, &name, err)?;
-    source.rewind().map_err(|cause| Stop::failed(format!("{name}: {cause}")))?;
+    source.rewind().map_err(|cause| CliError::failed(format!("{name}: {cause}")))?;
     let ids = Lines::new(BufReader::new(source));
     let tally = on_runtime(reserve_all(&rules.gateway.store, merchant, asked.kind, ids, lines, err))?;
     Ok(writeln!(out, "{merchant} {}: {tally}, in {}", asked.kind, span(started.elapsed()))?)
@@ -57,9 +57,9 @@ trait Source: Read + Seek {}
 impl<T: Read + Seek> Source for T {}
 
 /// Opens a file, or reads a pipe to its end. Returns how messages call it, too.
-fn open(path: &Path, err: &mut dyn Write) -> Result<(String, Box<dyn Source>), Stop> {
+fn open(path: &Path, err: &mut dyn Write) -> Result<(String, Box<dyn Source>), CliError> {
     let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
-    let unreadable = |cause: io::Error| Stop::failed(format!("{name}: {cause}"));
+    let unreadable = |cause: io::Error| CliError::failed(format!("{name}: {cause}"));
     let stream: Box<dyn Read> = if path == Path::new("-") {
         if io::stdin().is_terminal() {
             writeln!(err, "reading ids from standard input; end them with Ctrl-D")?;
@@ -75,13 +75,13 @@ fn open(path: &Path, err: &mut dyn Write) -> Result<(String, Box<dyn Source>), S
     let mut held = Vec::new();
     stream.take(LONGEST_PIPE + 1).read_to_end(&mut held).map_err(unreadable)?;
     if held.len() as u64 > LONGEST_PIPE {
-        return Err(Stop::failed(format!("{name}: more than {LONGEST_PIPE} bytes: name a file instead of a pipe")));
+        return Err(CliError::failed(format!("{name}: more than {LONGEST_PIPE} bytes: name a file instead of a pipe")));
     }
     Ok((name, Box::new(Cursor::new(held))))
 }
 
 /// Checks every line; returns how many there are. Bad lines are named, and end the import.
-fn check(source: &mut dyn Source, name: &str, err: &mut dyn Write) -> Result<u64, Stop> {
+fn check(source: &mut dyn Source, name: &str, err: &mut dyn Write) -> Result<u64, CliError> {
     let mut lines = Lines::new(BufReader::new(source));
     let mut progress = Progress::start("checking", "lines", None);
     let (mut count, mut flawed, mut first_flaws) = (0, 0, Vec::new());
@@ -117,18 +117,24 @@ fn check(source: &mut dyn Source, name: &str, err: &mut dyn Write) -> Result<u64
     if flawed == 0 { Ok(count) } else { Err(refuse(name, count, flawed, &first_flaws, err)?) }
 }
 
-fn refuse(name: &str, lines: u64, flawed: usize, first: &[(u64, Invalid)], err: &mut dyn Write) -> io::Result<Stop> {
+fn refuse(
+    name: &str,
+    lines: u64,
+    flawed: usize,
+    first: &[(u64, InvalidValue)],
+    err: &mut dyn Write,
+) -> io::Result<CliError> {
     for (line, invalid) in first {
         writeln!(err, "{name}:{line}: {}", invalid.reason())?;
     }
     if flawed > first.len() {
         writeln!(err, "... and {} more", flawed - first.len())?;
     }
-    Ok(Stop::failed(format!("{name}: {flawed} of {lines} lines cannot be ids; nothing was reserved")))
+    Ok(CliError::failed(format!("{name}: {flawed} of {lines} lines cannot be ids; nothing was reserved")))
 }
 
-fn next_line<R: io::BufRead>(lines: &mut Lines<R>, name: &str, after: u64) -> Result<Option<Line>, Stop> {
-    lines.read().map_err(|cause| Stop::failed(format!("{name}: cannot be read after line {after}: {cause}")))
+fn next_line<R: io::BufRead>(lines: &mut Lines<R>, name: &str, after: u64) -> Result<Option<Line>, CliError> {
+    lines.read().map_err(|cause| CliError::failed(format!("{name}: cannot be read after line {after}: {cause}")))
 }
 
 /// Reserves every id in batches. What was committed stays, whatever follows.
@@ -139,34 +145,34 @@ async fn reserve_all<R: io::BufRead>(
     mut ids: Lines<R>,
     total: u64,
     err: &mut dyn Write,
-) -> Result<Tally, Stop> {
+) -> Result<Tally, CliError> {
     let stop = stop_signals()?;
     let store = open_or_make_store(rules)?;
     let progress = Progress::start("importing", "lines", Some(total));
     let mut import = Import { store: &*store, merchant, direction, stop, progress, tally: Tally::default(), err };
     let outcome = import.run(&mut ids).await;
     let tally = import.tally;
-    let closed = store.close().await.map_err(Stop::failed);
+    let closed = store.close().await.map_err(CliError::failed);
     match outcome {
         Ok(()) => closed.map(|()| tally),
-        Err(why) => {
-            Err(Stop::failed(format!("{why}\nso far: {tally}; run it again to go on: what is reserved stays reserved")))
-        }
+        Err(why) => Err(CliError::failed(format!(
+            "{why}\nso far: {tally}; run it again to go on: what is reserved stays reserved"
+        ))),
     }
 }
 
 /// Opens the store, and makes it when there is none: ids may be reserved before the first operation.
-fn open_or_make_store(rules: &StoreRules) -> Result<Arc<dyn Store>, Stop> {
+fn open_or_make_store(rules: &StoreRules) -> Result<Arc<dyn Store>, CliError> {
     let beside = || open_beside(rules, Arc::new(SystemRandomness::default()), Arc::default());
     match beside() {
         Err(OpenError::Missing { .. }) => {
             // Only for as long as it takes to make it: a gateway may start while ids are reserved.
-            drop(open_store(rules, Arc::new(SystemRandomness::default()), Arc::default()).map_err(Stop::failed)?);
+            drop(open_store(rules, Arc::new(SystemRandomness::default()), Arc::default()).map_err(CliError::failed)?);
             beside()
         }
         opened => opened,
     }
-    .map_err(Stop::failed)
+    .map_err(CliError::failed)
 }
 
 /// What was done so far.
@@ -302,7 +308,7 @@ mod tests {
         assert!(said.starts_with("note: ids.txt: 2 of the ids hold control characters"), "{said}");
         assert_eq!(said.lines().count(), 1 + NAMED + 1, "{said}");
         assert!(said.ends_with("ids.txt:24: must not contain U+0000\n... and 10 more\n"), "{said}");
-        let Err(Stop::Failed(message)) = outcome else { panic!("it holds what cannot be ids") };
+        let Err(CliError::Failed(message)) = outcome else { panic!("it holds what cannot be ids") };
         assert_eq!(message, "ids.txt: 30 of 34 lines cannot be ids; nothing was reserved");
         assert!(matches!(check(&mut Cursor::new("a\n\nb"), "ids.txt", &mut Vec::new()), Ok(3)));
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read as _};
 
-use crate::domain::{Invalid, OrderId};
+use crate::domain::{InvalidValue, OrderId};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -27,7 +27,7 @@ pub enum Content {
     /// An id.
     Id(OrderId),
     /// What cannot be an id, and why.
-    Flawed(Invalid),
+    Flawed(InvalidValue),
 }
 
 /// Reads lines: they end with LF or CRLF, the last one may end with the file, and a byte order mark at the start of the
@@ -61,7 +61,7 @@ impl<R: BufRead> Lines<R> {
         let content = match (whole, text) {
             (true, b"") => Content::Blank,
             (true, text) => content(text),
-            (false, _) => Content::Flawed(Invalid::new("must be at most 255 characters")),
+            (false, _) => Content::Flawed(InvalidValue::new("must be at most 255 characters")),
         };
         Ok(Some(Line { number: self.number, content }))
     }
@@ -83,7 +83,7 @@ impl<R: BufRead> Lines<R> {
 }
 
 fn content(text: &[u8]) -> Content {
-    let Ok(text) = std::str::from_utf8(text) else { return Content::Flawed(Invalid::new("must be UTF-8")) };
+    let Ok(text) = std::str::from_utf8(text) else { return Content::Flawed(InvalidValue::new("must be UTF-8")) };
     OrderId::new(text).map_or_else(Content::Flawed, Content::Id)
 }
 

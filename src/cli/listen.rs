@@ -29,7 +29,7 @@ use tokio_rustls::TlsAcceptor;
 use super::args::{Format, Listen};
 use super::columns::plain;
 use super::signals::{stop_signals, stopped};
-use super::{Outcome, Stop, on_runtime};
+use super::{CliError, Outcome, on_runtime};
 use crate::certs;
 use crate::clock::{Clock, SystemClock};
 use crate::domain::UnixMillis;
@@ -107,7 +107,7 @@ pub fn run(rules: &RuleSet, asked: &Listen, out: &mut dyn Write, err: &mut dyn W
         let mut stop = stop_signals()?;
         let listener = TcpListener::bind(asked.address).await;
         let listener =
-            listener.map_err(|error| Stop::failed(format!("cannot listen at {}: {error}", asked.address)))?;
+            listener.map_err(|error| CliError::failed(format!("cannot listen at {}: {error}", asked.address)))?;
         announce(rules, asked, listener.local_addr()?, err)?;
         let (events, coming) = mpsc::channel(EVENTS);
         let connections = GracefulShutdown::new();
@@ -123,11 +123,11 @@ pub fn run(rules: &RuleSet, asked: &Listen, out: &mut dyn Write, err: &mut dyn W
 }
 
 /// Serves HTTP/1.1 with the rules' own certificate, made where `serve` would make it. Senders need none.
-fn acceptor(rules: &RuleSet) -> Result<TlsAcceptor, Stop> {
+fn acceptor(rules: &RuleSet) -> Result<TlsAcceptor, CliError> {
     let (tls, names) = (&rules.gateway.tls, certs::names_of(&rules.gateway.server));
-    certs::ensure(tls, &names, SystemClock.now()).map_err(Stop::failed)?;
+    certs::ensure(tls, &names, SystemClock.now()).map_err(CliError::failed)?;
     let mut tls = server_tls(&TlsRules { client_ca: None, ..tls.clone() })
-        .map_err(|error| Stop::failed(format!("{error} (`paybridge certs` makes a pair; --plain goes without)")))?;
+        .map_err(|error| CliError::failed(format!("{error} (`paybridge certs` makes a pair; --plain goes without)")))?;
     tls.config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(tls.config)))
 }

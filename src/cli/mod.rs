@@ -37,7 +37,7 @@ use args::{Arguments, Command};
 
 /// Why a command did not come to its end.
 #[derive(Debug)]
-pub enum Stop {
+pub enum CliError {
     /// The reason was written to stderr.
     Told,
     /// The reason, in one line.
@@ -48,21 +48,21 @@ pub enum Stop {
     Output(io::Error),
 }
 
-impl Stop {
+impl CliError {
     /// Stops with a reason in one line.
     pub fn failed(reason: impl fmt::Display) -> Self {
         Self::Failed(reason.to_string())
     }
 }
 
-impl From<io::Error> for Stop {
+impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }
 }
 
 /// How a command ends.
-pub type Outcome = Result<(), Stop>;
+pub type Outcome = Result<(), CliError>;
 
 /// Does what the arguments say; the first is the program's name.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -83,12 +83,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn exit_code(outcome: Outcome, err: &mut dyn Write) -> u8 {
     let (code, message) = match outcome {
         Ok(()) => return 0,
-        Err(Stop::Told) => return 1,
+        Err(CliError::Told) => return 1,
         // The reader went away, as `head` does: it knows.
-        Err(Stop::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => return 1,
-        Err(Stop::Output(error)) => (1, format!("the output cannot be written: {error}")),
-        Err(Stop::Failed(message)) => (1, message),
-        Err(Stop::Usage(message)) => (2, message),
+        Err(CliError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => return 1,
+        Err(CliError::Output(error)) => (1, format!("the output cannot be written: {error}")),
+        Err(CliError::Failed(message)) => (1, message),
+        Err(CliError::Usage(message)) => (2, message),
     };
     // Where this cannot be said, the exit code still can.
     let _ = writeln!(err, "error: {message}");
@@ -128,27 +128,27 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outco
 }
 
 const fn told_unless(done: bool) -> Outcome {
-    if done { Ok(()) } else { Err(Stop::Told) }
+    if done { Ok(()) } else { Err(CliError::Told) }
 }
 
 /// Loads the rules, or tells everything that is wrong with them.
-fn load(directory: &Path, err: &mut dyn Write) -> Result<RuleSet, Stop> {
+fn load(directory: &Path, err: &mut dyn Write) -> Result<RuleSet, CliError> {
     rules::load(directory, SystemClock.now(), None, LoadOptions::default())
         .map_err(|problems| wrong_rules(directory, &problems, err))
 }
 
 /// A merchant that the command line names.
-fn merchant<'a>(rules: &'a RuleSet, id: &MerchantId) -> Result<&'a Arc<Merchant>, Stop> {
+fn merchant<'a>(rules: &'a RuleSet, id: &MerchantId) -> Result<&'a Arc<Merchant>, CliError> {
     rules.merchants.get(id).ok_or_else(|| {
         let near = did_you_mean(id.as_str(), rules.merchants.keys().map(MerchantId::as_str));
         let near = near.map_or_else(String::new, |near| format!(" ({near})"));
-        Stop::failed(format!("there is no merchant {:?} in the rules{near}", id.as_str()))
+        CliError::failed(format!("there is no merchant {:?} in the rules{near}", id.as_str()))
     })
 }
 
 /// Does what has to wait, on this thread; what still runs elsewhere then does not hold up the end.
-fn on_runtime<T>(job: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Stop::failed)?;
+fn on_runtime<T>(job: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(CliError::failed)?;
     let outcome = runtime.block_on(job);
     runtime.shutdown_background();
     outcome
@@ -156,15 +156,15 @@ fn on_runtime<T>(job: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> 
 
 /// Tells every problem of a rule set where it stands. What is said in one line, such as a missing directory, is the
 /// reason itself.
-fn wrong_rules(directory: &Path, problems: &Problems, err: &mut dyn Write) -> Stop {
+fn wrong_rules(directory: &Path, problems: &Problems, err: &mut dyn Write) -> CliError {
     let (rendered, count) = (problems.rendered(), problems.len());
     if count == 1 && !rendered.contains('\n') {
-        return Stop::Failed(problems.to_string());
+        return CliError::Failed(problems.to_string());
     }
     if let Err(error) = writeln!(err, "{rendered}\n") {
-        return Stop::Output(error);
+        return CliError::Output(error);
     }
-    Stop::Failed(format!("the rules in {} cannot be used: {count} problem{}", directory.display(), plural(count)))
+    CliError::Failed(format!("the rules in {} cannot be used: {count} problem{}", directory.display(), plural(count)))
 }
 
 const fn plural(count: usize) -> &'static str {
@@ -182,11 +182,11 @@ mod tests {
             (exit_code(outcome, &mut err), String::from_utf8(err).unwrap())
         };
         assert_eq!(ended(Ok(())), (0, String::new()));
-        assert_eq!(ended(Err(Stop::Told)), (1, String::new()));
-        assert_eq!(ended(Err(Stop::failed("no"))), (1, "error: no\n".to_owned()));
-        assert_eq!(ended(Err(Stop::Usage("so".to_owned()))), (2, "error: so\n".to_owned()));
-        assert_eq!(ended(Err(Stop::Output(io::ErrorKind::BrokenPipe.into()))), (1, String::new()));
-        assert_eq!(ended(Err(Stop::Output(io::ErrorKind::StorageFull.into()))).0, 1);
+        assert_eq!(ended(Err(CliError::Told)), (1, String::new()));
+        assert_eq!(ended(Err(CliError::failed("no"))), (1, "error: no\n".to_owned()));
+        assert_eq!(ended(Err(CliError::Usage("so".to_owned()))), (2, "error: so\n".to_owned()));
+        assert_eq!(ended(Err(CliError::Output(io::ErrorKind::BrokenPipe.into()))), (1, String::new()));
+        assert_eq!(ended(Err(CliError::Output(io::ErrorKind::StorageFull.into()))).0, 1);
     }
 
     #[test]
@@ -202,11 +202,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut err = Vec::new();
         let stop = load(&directory.path().join("none"), &mut err).unwrap_err();
-        assert!(matches!(stop, Stop::Failed(text) if text.contains("is missing") && !text.contains('\n')));
+        assert!(matches!(stop, CliError::Failed(text) if text.contains("is missing") && !text.contains('\n')));
         assert!(err.is_empty());
         std::fs::write(directory.path().join("gateway.toml"), "[limits]\nbodies = 1\n").unwrap();
         let stop = load(directory.path(), &mut err).unwrap_err();
-        assert!(matches!(stop, Stop::Failed(text) if text.ends_with("cannot be used: 1 problem")));
+        assert!(matches!(stop, CliError::Failed(text) if text.ends_with("cannot be used: 1 problem")));
         assert!(String::from_utf8(err).unwrap().contains("gateway.toml:2:1: "));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::args::Serve;
 use super::demo::{demo_curl, seen_from_here};
-use super::{Outcome, Stop, plural, wrong_rules};
+use super::{CliError, Outcome, plural, wrong_rules};
 use crate::app::{self, Ended, Start, StartError};
 use crate::clock::{Clock, SystemClock};
 use crate::domain::UnixMillis;
@@ -23,8 +23,8 @@ pub fn run(asked: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     let metrics = Arc::new(Metrics::default());
     let filter = std::env::var("RUST_LOG").ok();
     let logs = Logs::start(asked.log_format, filter.as_deref(), &metrics).map_err(|error| match error {
-        LogsError::Filter(_) => Stop::Usage(error.to_string()),
-        LogsError::Started | LogsError::Thread(_) => Stop::failed(error),
+        LogsError::Filter(_) => CliError::Usage(error.to_string()),
+        LogsError::Started | LogsError::Thread(_) => CliError::failed(error),
     })?;
     let directory = asked.rules.rules.as_path();
     let start = Start { rules: directory, metrics, access: logs.access() };
@@ -40,12 +40,12 @@ pub fn run(asked: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
         Ok(Ended::Drained) => Ok(()),
         // The process did what it was told: `shutdown_grace` is what requests in flight are given.
         Ok(Ended::Cut) => Ok(writeln!(err, "requests in flight were cut off; what was acknowledged is stored")?),
-        Ok(Ended::AtOnce) => Err(Stop::failed(
+        Ok(Ended::AtOnce) => Err(CliError::failed(
             "ended at once by a second signal; requests in flight, if any, were cut off, and what was acknowledged is \
              stored",
         )),
         Err(StartError::Rules(problems)) => Err(wrong_rules(directory, &problems, err)),
-        Err(error) => Err(Stop::failed(error)),
+        Err(error) => Err(CliError::failed(error)),
     }
 }
 

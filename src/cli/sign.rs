@@ -5,7 +5,7 @@ use std::io::Write;
 use http::{HeaderName, Method};
 
 use super::args::{Interface, Sign};
-use super::{Outcome, Stop, input};
+use super::{CliError, Outcome, input};
 use crate::auth::signatures::{V1Target, sign_v1_headers, sign_v2};
 use crate::domain::UnixMillis;
 use crate::rules::{Endpoint, KeyEntry, RuleSet};
@@ -16,14 +16,14 @@ use crate::rules::{Endpoint, KeyEntry, RuleSet};
 /// The key is unknown or has no secret for the interface, a GET is given a body or no target, or a file cannot be read.
 pub fn run(rules: &RuleSet, asked: &Sign, now: UnixMillis, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     let key = asked.key.as_str();
-    let entry = rules.api_key(key).ok_or_else(|| Stop::failed(format!("no merchant has the API key {key:?}")))?;
+    let entry = rules.api_key(key).ok_or_else(|| CliError::failed(format!("no merchant has the API key {key:?}")))?;
     let secrets = match asked.interface {
         Interface::V1 => &entry.api_key().v1_secrets,
         Interface::V2 => &entry.api_key().v2_secrets,
     };
     let Some(secrets) = secrets else {
         let (name, merchant) = (name(asked.interface), &entry.merchant.id);
-        return Err(Stop::failed(format!("the API key {key:?} of {merchant} has no {name}_secret")));
+        return Err(CliError::failed(format!("the API key {key:?} of {merchant} has no {name}_secret")));
     };
     let bodiless = matches!(asked.method, Method::GET | Method::HEAD);
     let target = match asked.interface {
@@ -37,7 +37,7 @@ pub fn run(rules: &RuleSet, asked: &Sign, now: UnixMillis, out: &mut dyn Write, 
         input::read(asked.file.as_deref(), rules.gateway.limits.body, err)?
     };
     if bodiless && !body.is_empty() {
-        return Err(Stop::Usage(format!("a {} has no body: leave FILE out", asked.method)));
+        return Err(CliError::Usage(format!("a {} has no body: leave FILE out", asked.method)));
     }
     let Some(target) = target else {
         writeln!(out, "X-Api-Key: {key}")?;
@@ -59,13 +59,13 @@ const fn name(interface: Interface) -> &'static str {
 }
 
 /// The target as asked for, else the path of payin in the merchant's dialect.
-fn v1_target(asked: &Sign, entry: &KeyEntry) -> Result<String, Stop> {
+fn v1_target(asked: &Sign, entry: &KeyEntry) -> Result<String, CliError> {
     if let Some(target) = &asked.target {
         return Ok(target.as_str().to_owned());
     }
     payin_path(entry).filter(|(method, _)| **method == asked.method).map(|(_, path)| path.to_owned()).ok_or_else(|| {
         let example = "--target '/api/v1/payin/status?external_id=o-1'";
-        Stop::Usage(format!("a v1 signature covers the target: say which, as in {example}"))
+        CliError::Usage(format!("a v1 signature covers the target: say which, as in {example}"))
     })
 }
 
@@ -152,7 +152,7 @@ mod tests {
             Sign { interface, rules, key: key.to_owned(), method: Method::POST, target: None, file }
         }
 
-        fn sign(&self, asked: &Sign) -> Result<String, Stop> {
+        fn sign(&self, asked: &Sign) -> Result<String, CliError> {
             let mut out = Vec::new();
             run(&self.rules, asked, NOW, &mut out, &mut Vec::new()).map(|()| String::from_utf8(out).unwrap())
         }
@@ -205,8 +205,11 @@ mod tests {
         ];
         for (asked, usage, expected) in cases {
             let stop = desk.sign(&asked).unwrap_err();
-            assert_eq!(matches!(stop, Stop::Usage(_)), usage, "{stop:?}");
-            assert!(matches!(&stop, Stop::Usage(text) | Stop::Failed(text) if text.contains(expected)), "{stop:?}");
+            assert_eq!(matches!(stop, CliError::Usage(_)), usage, "{stop:?}");
+            assert!(
+                matches!(&stop, CliError::Usage(text) | CliError::Failed(text) if text.contains(expected)),
+                "{stop:?}"
+            );
             assert!(!format!("{stop:?}").contains("-secret"), "{stop:?}");
         }
     }

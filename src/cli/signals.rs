@@ -3,15 +3,15 @@
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::Stop;
+use super::CliError;
 
 /// Turns true at SIGINT or SIGTERM.
 ///
 /// # Errors
 /// The signals cannot be listened to.
-pub fn stop_signals() -> Result<watch::Receiver<bool>, Stop> {
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(Stop::failed)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(Stop::failed)?;
+pub fn stop_signals() -> Result<watch::Receiver<bool>, CliError> {
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::failed)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(CliError::failed)?;
     let (wanted, stop) = watch::channel(false);
     tokio::spawn(async move {
         tokio::select! {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use crate::domain::Direction;
 use crate::engine::{Accepted, by_todays_rules};
-use crate::failure::Complaint;
+use crate::failure::RequestError;
 use crate::rules::{ApiKey, EngineRules, Merchant, RuleSet};
 use crate::store::Digest;
 use crate::v1::{relay_url, translate};
@@ -77,7 +77,7 @@ fn engines_verdict(
     direction: Direction,
     body: &[u8],
     create: &v1::V1Create<'_>,
-) -> Result<Accepted, Complaint> {
+) -> Result<Accepted, RequestError> {
     let request = v2::read_create(direction, body);
     let verdict = request.and_then(|request| by_todays_rules(merchant, api_key, &request));
     verdict.map_err(|complaint| complaint.renamed(|path| create.v1_name(path)))

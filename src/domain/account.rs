@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Invalid;
+use super::InvalidValue;
 
 /// The account a withdrawal pays to, or the one a deposit was paid from. Its `Debug` masks; only [`AccountNumber::expose`]
 /// shows the text.
@@ -17,15 +17,15 @@ impl AccountNumber {
     ///
     /// # Errors
     /// Empty text, more than [`AccountNumber::MAX_CHARACTERS`] characters, or control characters.
-    pub fn new(text: &str) -> Result<Self, Invalid> {
+    pub fn new(text: &str) -> Result<Self, InvalidValue> {
         if text.is_empty() {
-            return Err(Invalid::new("must not be empty"));
+            return Err(InvalidValue::new("must not be empty"));
         }
         if text.chars().count() > Self::MAX_CHARACTERS {
-            return Err(Invalid::new("must be at most 255 characters"));
+            return Err(InvalidValue::new("must be at most 255 characters"));
         }
         if text.chars().any(char::is_control) {
-            return Err(Invalid::new("must not contain control characters"));
+            return Err(InvalidValue::new("must not contain control characters"));
         }
         Ok(Self(text.into()))
     }

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::Invalid;
+use super::InvalidValue;
 
 /// The customer's address as the merchant wrote it: exactly one IPv4 or IPv6 address
 /// (merchant-api-v2, `fields.merchant_user_ip`). Retries compare it as text, so the text is kept.
@@ -17,12 +17,12 @@ impl CustomerIp {
     ///
     /// # Errors
     /// Anything else, the empty string included.
-    pub fn new(text: &str) -> Result<Self, Invalid> {
+    pub fn new(text: &str) -> Result<Self, InvalidValue> {
         let address = text
             .parse::<Ipv4Addr>()
             .map(IpAddr::V4)
             .or_else(|_| text.parse::<Ipv6Addr>().map(IpAddr::V6))
-            .map_err(|_| Invalid::new("must be exactly one IPv4 or IPv6 address"))?;
+            .map_err(|_| InvalidValue::new("must be exactly one IPv4 or IPv6 address"))?;
         Ok(Self { text: text.into(), address })
     }
 

@@ -3,18 +3,19 @@
 use std::fmt;
 
 use super::digits::digit;
-use super::{Digits, Invalid};
+use super::{Digits, InvalidValue};
 
 /// An amount of money: hundredths of the currency's unit, greater than zero, at most 9999999999999.99
 /// (contract sections 5 and 7). There is no way to make one from a binary float.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Amount(u64);
 
-const NOT_POSITIVE: Invalid = Invalid::new("must be greater than 0");
-const TOO_PRECISE: Invalid = Invalid::new("must have at most two decimal places");
-const TOO_LARGE: Invalid = Invalid::new("must be at most 9999999999999.99");
-const NOT_DECIMAL: Invalid = Invalid::new("must be a decimal string: digits, optionally a point and one or two digits");
-const NOT_NUMBER: Invalid = Invalid::new("must be a JSON number");
+const NOT_POSITIVE: InvalidValue = InvalidValue::new("must be greater than 0");
+const TOO_PRECISE: InvalidValue = InvalidValue::new("must have at most two decimal places");
+const TOO_LARGE: InvalidValue = InvalidValue::new("must be at most 9999999999999.99");
+const NOT_DECIMAL: InvalidValue =
+    InvalidValue::new("must be a decimal string: digits, optionally a point and one or two digits");
+const NOT_NUMBER: InvalidValue = InvalidValue::new("must be a JSON number");
 
 impl Amount {
     /// The largest amount, in hundredths.
@@ -24,7 +25,7 @@ impl Amount {
     ///
     /// # Errors
     /// Zero, or more than [`Amount::MAX_HUNDREDTHS`].
-    pub const fn from_hundredths(hundredths: u64) -> Result<Self, Invalid> {
+    pub const fn from_hundredths(hundredths: u64) -> Result<Self, InvalidValue> {
         if hundredths == 0 {
             Err(NOT_POSITIVE)
         } else if hundredths > Self::MAX_HUNDREDTHS {
@@ -50,7 +51,7 @@ impl Amount {
     ///
     /// # Errors
     /// Any other spelling (sign, exponent, spaces, a third decimal), zero, or a value over the limit.
-    pub fn from_decimal_string(text: &str) -> Result<Self, Invalid> {
+    pub fn from_decimal_string(text: &str) -> Result<Self, InvalidValue> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         if !digits(whole) || !digits(fraction) {
@@ -67,7 +68,7 @@ impl Amount {
     ///
     /// # Errors
     /// Text that is no JSON number, zero or less, more than two decimal places by value, or a value over the limit.
-    pub fn from_json_number(text: &str) -> Result<Self, Invalid> {
+    pub fn from_json_number(text: &str) -> Result<Self, InvalidValue> {
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, saturating_exponent(exponent)?),
             None => (text, 0),
@@ -86,7 +87,7 @@ impl Amount {
     }
 
     /// The value of `whole.fraction` times ten to the `exponent`.
-    fn from_digits(whole: &str, fraction: &str, exponent: i64) -> Result<Self, Invalid> {
+    fn from_digits(whole: &str, fraction: &str, exponent: i64) -> Result<Self, InvalidValue> {
         let fraction = fraction.trim_end_matches('0');
         let digits = || whole.bytes().chain(fraction.bytes());
         let trailing_zeros = if fraction.is_empty() { whole.len() - whole.trim_end_matches('0').len() } else { 0 };
@@ -137,7 +138,7 @@ impl Amount {
 }
 
 /// An exponent's value, saturating far outside anything an amount can be.
-fn saturating_exponent(text: &str) -> Result<i64, Invalid> {
+fn saturating_exponent(text: &str) -> Result<i64, InvalidValue> {
     const FAR: i64 = 1 << 40;
     let (sign, digits) = match text.as_bytes().first() {
         Some(b'-') => (-1, &text[1..]),

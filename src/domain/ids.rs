@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::NonZeroU64;
 
-use super::{Digits, Invalid};
+use super::{Digits, InvalidValue};
 
 /// How many buckets merchants are spread over. Every table is keyed so that it can be partitioned by bucket.
 pub const BUCKETS: u16 = 1024;
@@ -68,8 +68,8 @@ impl TransactionId {
     ///
     /// # Errors
     /// Anything but 1 to 19 digits without a leading zero within 63 bits. Callers answer all of these like an unknown id.
-    pub fn parse(text: &str) -> Result<Self, Invalid> {
-        const MALFORMED: Invalid = Invalid::new("must be a transaction id");
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
+        const MALFORMED: InvalidValue = InvalidValue::new("must be a transaction id");
         let digits = (1..=19).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
         if !digits || text.starts_with('0') {
             return Err(MALFORMED);
@@ -119,16 +119,16 @@ impl OrderId {
     ///
     /// # Errors
     /// Empty text, more than 255 characters, or U+0000.
-    pub fn new(text: &str) -> Result<Self, Invalid> {
+    pub fn new(text: &str) -> Result<Self, InvalidValue> {
         if text.is_empty() {
-            return Err(Invalid::new("must not be empty"));
+            return Err(InvalidValue::new("must not be empty"));
         }
         // A character is at most four bytes: only texts between 256 and 1,020 bytes have to be counted.
         if text.len() > 255 && (text.len() > 1020 || text.chars().count() > 255) {
-            return Err(Invalid::new("must be at most 255 characters"));
+            return Err(InvalidValue::new("must be at most 255 characters"));
         }
         if text.contains('\0') {
-            return Err(Invalid::new("must not contain U+0000"));
+            return Err(InvalidValue::new("must not contain U+0000"));
         }
         Ok(Self(text.into()))
     }
@@ -149,10 +149,10 @@ impl Currency {
     ///
     /// # Errors
     /// Anything but exactly three ASCII letters.
-    pub fn new(text: &str) -> Result<Self, Invalid> {
+    pub fn new(text: &str) -> Result<Self, InvalidValue> {
         match <[u8; 3]>::try_from(text.as_bytes()) {
             Ok(code) if code.iter().all(u8::is_ascii_alphabetic) => Ok(Self(code.map(|b| b.to_ascii_uppercase()))),
-            _ => Err(Invalid::new("must be exactly 3 letters")),
+            _ => Err(InvalidValue::new("must be exactly 3 letters")),
         }
     }
 
@@ -186,10 +186,10 @@ macro_rules! file_name_id {
             ///
             /// # Errors
             /// Any other text.
-            pub fn new(text: &str) -> Result<Self, Invalid> {
+            pub fn new(text: &str) -> Result<Self, InvalidValue> {
                 let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
                 if !(1..=64).contains(&text.len()) || text.starts_with('.') || !text.bytes().all(allowed) {
-                    return Err(Invalid::new("must be 1 to 64 letters, digits, `.`, `_` or `-`, not starting with `.`"));
+                    return Err(InvalidValue::new("must be 1 to 64 letters, digits, `.`, `_` or `-`, not starting with `.`"));
                 }
                 Ok(Self(text.into()))
             }
@@ -235,8 +235,8 @@ impl CustomerAccountId {
     ///
     /// # Errors
     /// Any other spelling, or a value outside 64 bits.
-    pub fn from_json_number(text: &str) -> Result<Self, Invalid> {
-        text.parse::<i64>().map(Self).map_err(|_| Invalid::new("must be a JSON integer within 64 bits"))
+    pub fn from_json_number(text: &str) -> Result<Self, InvalidValue> {
+        text.parse::<i64>().map(Self).map_err(|_| InvalidValue::new("must be a JSON integer within 64 bits"))
     }
 
     /// Reads a v1 `merchant_user_id`: digits without a significant leading zero; `"0"` is 0 (contract section 5). Never
@@ -244,9 +244,9 @@ impl CustomerAccountId {
     ///
     /// # Errors
     /// Any other text.
-    pub fn from_v1_text(text: &str) -> Result<Self, Invalid> {
-        const NO_EQUIVALENT: Invalid =
-            Invalid::new("must be digits without a leading zero, within a signed 64-bit integer");
+    pub fn from_v1_text(text: &str) -> Result<Self, InvalidValue> {
+        const NO_EQUIVALENT: InvalidValue =
+            InvalidValue::new("must be digits without a leading zero, within a signed 64-bit integer");
         let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         if !digits || (text.len() > 1 && text.starts_with('0')) {
             return Err(NO_EQUIVALENT);

@@ -6,9 +6,9 @@ use std::fmt;
 /// The reason a constructor of this module refused a value: half a sentence that follows the member's name, as in
 /// "`amount` must be greater than 0". It never holds the value itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invalid(Cow<'static, str>);
+pub struct InvalidValue(Cow<'static, str>);
 
-impl Invalid {
+impl InvalidValue {
     /// A reason fixed in the program.
     #[must_use]
     pub const fn new(reason: &'static str) -> Self {
@@ -28,10 +28,10 @@ impl Invalid {
     }
 }
 
-impl fmt::Display for Invalid {
+impl fmt::Display for InvalidValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Invalid {}
+impl std::error::Error for InvalidValue {}

@@ -25,7 +25,7 @@ pub use digits::Digits;
 pub use fields::{CUSTOMER_FIELDS, MERCHANT_USER_IP, reserved_names};
 pub use history::{HistoryQuery, Page};
 pub use ids::{BUCKETS, Bucket, Currency, CustomerAccountId, MerchantId, OrderId, ShopCode, TransactionId};
-pub use invalid::Invalid;
+pub use invalid::InvalidValue;
 pub use ledger::{Balance, Decimals, LedgerAccount, Posting};
 pub use operation::{
     Contradiction, Deposit, Direction, Kind, Operation, Outcome, ProviderKind, RedirectUrl, State, Status, Withdrawal,

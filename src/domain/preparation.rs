@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{BrowserUrl, Invalid};
+use super::{BrowserUrl, InvalidValue};
 
 /// What a provider prepared for a deposit's customer (merchant-api-v2, "Customer payment page").
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,17 +47,17 @@ impl Instructions {
     /// # Errors
     /// Nothing to show, something over its limit, an empty label or value, or control characters (line breaks are
     /// allowed in the text).
-    pub fn new(text: Option<Box<str>>, details: Vec<Detail>) -> Result<Self, Invalid> {
+    pub fn new(text: Option<Box<str>>, details: Vec<Detail>) -> Result<Self, InvalidValue> {
         if text.is_none() && details.is_empty() {
-            return Err(Invalid::new("must have a text or details"));
+            return Err(InvalidValue::new("must have a text or details"));
         }
         if details.len() > Self::MAX_DETAILS {
-            return Err(Invalid::new("must have at most 20 details"));
+            return Err(InvalidValue::new("must have at most 20 details"));
         }
         let fits = |text: &str, limit: usize| (1..=limit).contains(&text.chars().count());
         let plain = |text: &str| !text.chars().any(|c| c.is_control() || deceives(c));
         if text.as_deref().is_some_and(|text| !fits(text, Self::MAX_TEXT) || !plain(&text.replace('\n', " "))) {
-            return Err(Invalid::new("must have a text of 1 to 2000 characters without control characters"));
+            return Err(InvalidValue::new("must have a text of 1 to 2000 characters without control characters"));
         }
         let usable = |detail: &Detail| {
             fits(&detail.label, Self::MAX_LABEL)
@@ -66,7 +66,7 @@ impl Instructions {
                 && plain(&detail.value)
         };
         if !details.iter().all(usable) {
-            return Err(Invalid::new(
+            return Err(InvalidValue::new(
                 "must have details with a label of 1 to 80 and a value of 1 to 300 characters, without control characters",
             ));
         }

@@ -7,7 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use super::Invalid;
+use super::InvalidValue;
 
 /// The longest URL in bytes.
 const MAX_BYTES: usize = 2048;
@@ -21,10 +21,10 @@ impl CallbackUrl {
     ///
     /// # Errors
     /// Anything that is not an absolute RFC 3986 `https` URL with a host and without credentials.
-    pub fn new(text: &str) -> Result<Self, Invalid> {
+    pub fn new(text: &str) -> Result<Self, InvalidValue> {
         match scheme(checked(text)?) {
             Scheme::Https => Ok(Self(text.into())),
-            Scheme::Http => Err(Invalid::new("must be an https:// URL")),
+            Scheme::Http => Err(InvalidValue::new("must be an https:// URL")),
         }
     }
 
@@ -32,7 +32,7 @@ impl CallbackUrl {
     ///
     /// # Errors
     /// As [`CallbackUrl::new`], but `http` is accepted.
-    pub fn new_allowing_http(text: &str) -> Result<Self, Invalid> {
+    pub fn new_allowing_http(text: &str) -> Result<Self, InvalidValue> {
         checked(text).map(|text| Self(text.into()))
     }
 
@@ -77,7 +77,7 @@ impl BrowserUrl {
     ///
     /// # Errors
     /// Anything that is not an absolute RFC 3986 `http` or `https` URL with a host and without credentials.
-    pub fn new(text: &str) -> Result<Self, Invalid> {
+    pub fn new(text: &str) -> Result<Self, InvalidValue> {
         checked(text).map(|text| Self(text.into()))
     }
 
@@ -98,11 +98,11 @@ impl BrowserUrl {
 ///
 /// # Errors
 /// Anything else.
-pub fn service_url(text: &str) -> Result<Box<str>, Invalid> {
+pub fn service_url(text: &str) -> Result<Box<str>, InvalidValue> {
     let text = text.strip_suffix('/').unwrap_or(text);
     match (scheme(checked(text)?), text.split_once("://")) {
         (Scheme::Https, Some((_, rest))) if !rest.contains(['/', '?', '#']) => Ok(text.into()),
-        _ => Err(Invalid::new("must be an https:// URL without a path, such as \"https://pay.example.com\"")),
+        _ => Err(InvalidValue::new("must be an https:// URL without a path, such as \"https://pay.example.com\"")),
     }
 }
 
@@ -134,20 +134,20 @@ fn scheme(text: &str) -> Scheme {
     if text.as_bytes().get(4) == Some(&b':') { Scheme::Http } else { Scheme::Https }
 }
 
-const NOT_ABSOLUTE: Invalid = Invalid::new("must be an absolute URL (https://host/...)");
-const BAD_CHARACTER: Invalid =
-    Invalid::new("must not contain whitespace, control characters, backslashes or characters outside RFC 3986");
-const BAD_HOST: Invalid = Invalid::new("must name a host (RFC 3986)");
-const BAD_PORT: Invalid = Invalid::new("must name a port from 1 to 65535, or none");
-const CREDENTIALS: Invalid = Invalid::new("must not contain credentials");
+const NOT_ABSOLUTE: InvalidValue = InvalidValue::new("must be an absolute URL (https://host/...)");
+const BAD_CHARACTER: InvalidValue =
+    InvalidValue::new("must not contain whitespace, control characters, backslashes or characters outside RFC 3986");
+const BAD_HOST: InvalidValue = InvalidValue::new("must name a host (RFC 3986)");
+const BAD_PORT: InvalidValue = InvalidValue::new("must name a port from 1 to 65535, or none");
+const CREDENTIALS: InvalidValue = InvalidValue::new("must not contain credentials");
 
 /// An absolute `http` or `https` URL by RFC 3986, or why not.
-fn checked(text: &str) -> Result<&str, Invalid> {
+fn checked(text: &str) -> Result<&str, InvalidValue> {
     if text.is_empty() {
-        return Err(Invalid::new("must not be empty"));
+        return Err(InvalidValue::new("must not be empty"));
     }
     if text.len() > MAX_BYTES {
-        return Err(Invalid::new("must be at most 2048 characters"));
+        return Err(InvalidValue::new("must be at most 2048 characters"));
     }
     if !text.bytes().all(|byte| URL_BYTES[usize::from(byte)]) {
         return Err(BAD_CHARACTER);
@@ -186,7 +186,7 @@ const fn is_url_byte(byte: u8) -> bool {
         )
 }
 
-fn check_authority(authority: &str) -> Result<(), Invalid> {
+fn check_authority(authority: &str) -> Result<(), InvalidValue> {
     if authority.contains('@') {
         return Err(CREDENTIALS);
     }
@@ -209,7 +209,7 @@ fn check_authority(authority: &str) -> Result<(), Invalid> {
 
 /// A registered name or a dotted IPv4 address. Where the last label is numeric, a WHATWG parser would read the whole as
 /// an address; then it has to be one in its plain spelling.
-fn check_name(host: &str) -> Result<(), Invalid> {
+fn check_name(host: &str) -> Result<(), InvalidValue> {
     if host.is_empty() || host.len() > 253 {
         return Err(BAD_HOST);
     }
@@ -244,14 +244,14 @@ fn is_label(label: &str) -> bool {
     plain && encoded.is_none_or(|encoded| !encoded.is_empty() && idna::punycode::decode(encoded).is_some())
 }
 
-fn check_port(port: &str) -> Result<(), Invalid> {
+fn check_port(port: &str) -> Result<(), InvalidValue> {
     let digits = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) && !port.starts_with('0');
     if digits && port.parse::<u16>().is_ok() { Ok(()) } else { Err(BAD_PORT) }
 }
 
 /// Path, query and fragment: percent signs introduce two hexadecimal digits, brackets stay in the authority, and there
 /// is one `#` at most.
-fn check_tail(tail: &str) -> Result<(), Invalid> {
+fn check_tail(tail: &str) -> Result<(), InvalidValue> {
     let bytes = tail.as_bytes();
     if !bytes.iter().any(|byte| matches!(byte, b'%' | b'[' | b']' | b'#')) {
         return Ok(());
@@ -262,7 +262,7 @@ fn check_tail(tail: &str) -> Result<(), Invalid> {
             b'%' => {
                 let encoded = bytes.get(at + 1..at + 3).is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit));
                 if !encoded {
-                    return Err(Invalid::new("must have two hexadecimal digits after every %"));
+                    return Err(InvalidValue::new("must have two hexadecimal digits after every %"));
                 }
             }
             b'[' | b']' => return Err(BAD_CHARACTER),

@@ -8,7 +8,7 @@ use crate::domain::{
     Deposit, Direction, Kind, Made, Operation, OrderId, Outcome, ProviderKind, RedirectUrl, State, TransactionId,
     UnixMillis, Withdrawal,
 };
-use crate::failure::{Complaint, Failure};
+use crate::failure::{ApiError, RequestError};
 use crate::rules::ProviderRules;
 use crate::store::{
     Comparison, Creation, Digest, Draft, Fields, MemberFingerprints, Standing, Stored, V1Request, Verdict,
@@ -93,7 +93,7 @@ impl Engine {
         &self,
         caller: &Caller,
         request: &CreateRequest<'_>,
-        complaint: Complaint,
+        complaint: RequestError,
         v1: Option<Digest>,
     ) -> Result<Created, Refused> {
         let (merchant, direction) = (&caller.merchant().id, request.kind.direction());
@@ -132,7 +132,7 @@ impl Engine {
                 Creation::IdTaken => {}
             }
         }
-        Err(Refused::Failed(Failure::Internal { cause: format!("{ID_DRAWS} transaction ids in a row were taken") }))
+        Err(Refused::Failed(ApiError::Internal { cause: format!("{ID_DRAWS} transaction ids in a row were taken") }))
     }
 
     /// What a new operation starts as. The provider is asked only about what the shop's checks let through.

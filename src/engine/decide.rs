@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::FailureCause;
 use super::checks;
 use crate::domain::Direction;
-use crate::failure::Complaint;
+use crate::failure::RequestError;
 use crate::rules::{ApiKey, FieldProblem, FieldValue, Merchant, Shop};
 use crate::store::{Fields, Kept};
 use crate::wire::v2::{CreateRequest, RequestKind};
@@ -32,14 +32,14 @@ pub fn by_todays_rules(
     merchant: &Merchant,
     api_key: &ApiKey,
     request: &CreateRequest<'_>,
-) -> Result<Accepted, Complaint> {
+) -> Result<Accepted, RequestError> {
     let direction = request.kind.direction();
     let shop = select_shop(merchant, api_key, direction, request.method.as_deref())?;
     if request.currency != shop.currency {
-        return Err(Complaint::member("currency", "must be the currency of the shop"));
+        return Err(RequestError::member("currency", "must be the currency of the shop"));
     }
     if let RequestKind::Withdrawal { account_number, .. } = &request.kind {
-        shop.account.check(account_number).map_err(|invalid| Complaint::invalid("account_number", &invalid))?;
+        shop.account.check(account_number).map_err(|invalid| RequestError::invalid("account_number", &invalid))?;
     }
     let (kept, fields) = check_fields(merchant, request, &shop)?;
     let failure = checks::refusal(&shop.checks, request);
@@ -53,24 +53,24 @@ fn select_shop(
     api_key: &ApiKey,
     direction: Direction,
     method: Option<&str>,
-) -> Result<Arc<Shop>, Complaint> {
+) -> Result<Arc<Shop>, RequestError> {
     let (code, reason) = match (method, &merchant.default_shop) {
         (Some(named), _) => (named, "must be the code of an active shop that is enabled for this operation"),
         (None, Some(default)) => {
             (default.as_str(), "must be given: the default shop is not enabled for this operation")
         }
-        (None, None) => return Err(Complaint::member("method", "is required: there is no default shop")),
+        (None, None) => return Err(RequestError::member("method", "is required: there is no default shop")),
     };
     merchant
         .shops
         .get(code)
         .filter(|access| access.enabled(direction) && access.shop.active && api_key.may_use(&access.shop.code))
         .map(|access| Arc::clone(&access.shop))
-        .ok_or_else(|| Complaint::member("method", reason))
+        .ok_or_else(|| RequestError::member("method", reason))
 }
 
 /// Applies the shop's schema to `fields` and reduces them to what it keeps.
-fn check_fields(merchant: &Merchant, request: &CreateRequest<'_>, shop: &Shop) -> Result<(Kept, Fields), Complaint> {
+fn check_fields(merchant: &Merchant, request: &CreateRequest<'_>, shop: &Shop) -> Result<(Kept, Fields), RequestError> {
     let Some(schema) = &shop.side(request.kind.direction()).schema else {
         let sent = request.fields.reduced(&Kept::Everything).text().into();
         return Ok((Kept::Everything, Fields { sent, ..Fields::default() }));
@@ -85,7 +85,7 @@ fn check_fields(merchant: &Merchant, request: &CreateRequest<'_>, shop: &Shop) -
     Ok((kept, Fields { sent, defaults: defaults.into(), ..Fields::default() }))
 }
 
-fn complaint(problem: FieldProblem) -> Complaint {
+fn complaint(problem: FieldProblem) -> RequestError {
     let path = if problem.path.is_empty() { "fields".to_owned() } else { format!("fields.{}", problem.path) };
-    Complaint::member(path, problem.reason)
+    RequestError::member(path, problem.reason)
 }

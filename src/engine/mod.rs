@@ -25,7 +25,7 @@ pub use report::{Report, Reported};
 
 use crate::clock::{Clock, Random};
 use crate::domain::{Amount, Direction, Operation, UnixMillis};
-use crate::failure::{Complaint, Failure};
+use crate::failure::{ApiError, RequestError};
 use crate::rules::{ProviderRules, Shop};
 use crate::store::{Store, StoreError};
 use crate::telemetry::Metrics;
@@ -102,7 +102,7 @@ pub enum AtCreation {
 #[derive(Debug)]
 pub enum Refused {
     /// A rule refuses it.
-    Invalid(Complaint),
+    Invalid(RequestError),
     /// The `order_id` names an operation with other data. The members that differ, as v2 paths, where they are known.
     Differs(Vec<String>),
     /// The `order_id` names an operation that another v1 body made, or one of the other API version.
@@ -110,11 +110,11 @@ pub enum Refused {
     /// The `order_id` is reserved for an operation of the old v1 service.
     Reserved,
     /// Nothing was decided.
-    Failed(Failure),
+    Failed(ApiError),
 }
 
-impl From<Complaint> for Refused {
-    fn from(complaint: Complaint) -> Self {
+impl From<RequestError> for Refused {
+    fn from(complaint: RequestError) -> Self {
         Self::Invalid(complaint)
     }
 }
@@ -125,7 +125,7 @@ impl From<StoreError> for Refused {
     }
 }
 
-impl From<StoreError> for Failure {
+impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Unavailable(cause) => Self::Unavailable { cause },

@@ -5,7 +5,7 @@ use crate::domain::{
     AccountNumber, Amount, Balance, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, Direction, HistoryQuery,
     Kind, Made, MerchantId, Operation, OrderId, Page, Record, Shown, TransactionId,
 };
-use crate::failure::Failure;
+use crate::failure::ApiError;
 use crate::rules::Merchant;
 use crate::store::{Digest, Kept, MemberFingerprints, Standing, StoreError, Stored};
 use crate::wire::v1::Held;
@@ -14,29 +14,29 @@ impl Engine {
     /// The status record of an operation of this merchant.
     ///
     /// # Errors
-    /// [`Failure::NotFound`] for ids that are no operation of this merchant's, whatever the reason.
-    pub async fn v2_status(&self, merchant: &MerchantId, id: TransactionId) -> Result<Record, Failure> {
-        self.store.v2_status(merchant, id).await?.ok_or(Failure::NotFound)
+    /// [`ApiError::NotFound`] for ids that are no operation of this merchant's, whatever the reason.
+    pub async fn v2_status(&self, merchant: &MerchantId, id: TransactionId) -> Result<Record, ApiError> {
+        self.store.v2_status(merchant, id).await?.ok_or(ApiError::NotFound)
     }
 
     /// What v1 tells of the operation that a v1 request of this merchant made, by its `external_id`.
     ///
     /// # Errors
-    /// [`Failure::NotFound`] when there is none, or none of v1 origin.
+    /// [`ApiError::NotFound`] when there is none, or none of v1 origin.
     pub async fn v1_status(
         &self,
         merchant: &MerchantId,
         direction: Direction,
         external_id: &OrderId,
-    ) -> Result<Shown, Failure> {
-        self.store.v1_status(merchant, direction, external_id).await?.ok_or(Failure::NotFound)
+    ) -> Result<Shown, ApiError> {
+        self.store.v1_status(merchant, direction, external_id).await?.ok_or(ApiError::NotFound)
     }
 
     /// A page of the operations that v1 requests of a merchant made, newest first.
     ///
     /// # Errors
     /// The store could not answer.
-    pub async fn v1_history(&self, query: HistoryQuery) -> Result<Page<Operation>, Failure> {
+    pub async fn v1_history(&self, query: HistoryQuery) -> Result<Page<Operation>, ApiError> {
         Ok(self.store.history(query).await?)
     }
 
@@ -45,14 +45,14 @@ impl Engine {
     ///
     /// # Errors
     /// The store could not answer.
-    pub async fn balances(&self, merchant: &Merchant) -> Result<Vec<(Currency, Balance)>, Failure> {
+    pub async fn balances(&self, merchant: &Merchant) -> Result<Vec<(Currency, Balance)>, ApiError> {
         self.open_ledger(merchant).await?;
         Ok(self.store.balances(&merchant.id).await?)
     }
 
     /// Books what there is to open. A merchant without opening balances stays unknown: rules that open its ledger may
     /// still come.
-    async fn open_ledger(&self, merchant: &Merchant) -> Result<(), Failure> {
+    async fn open_ledger(&self, merchant: &Merchant) -> Result<(), ApiError> {
         let opening = self.openings.offered(&merchant.id, &merchant.balance.opening);
         if let Some(opening) = opening.filter(|opening| !opening.is_empty()) {
             self.store.open_ledger(&merchant.id, opening, self.clock.now()).await?;
@@ -71,7 +71,7 @@ impl Engine {
         direction: Direction,
         external_id: &OrderId,
         digest: Digest,
-    ) -> Result<V1Repeat, Failure> {
+    ) -> Result<V1Repeat, ApiError> {
         match self.store.by_order(merchant, direction, external_id).await? {
             Standing::Free => Ok(V1Repeat::New),
             Standing::Reserved => Ok(V1Repeat::Reserved),

@@ -23,7 +23,7 @@ use crate::auth::callers::{Interface, KnownKey, verify_forwarded};
 use crate::auth::{Caller, SignedBody, signatures};
 use crate::clock::{Clock as _, ManualClock, SystemRandomness};
 use crate::domain::{Direction, MerchantId, OrderId, ProviderKind, ShopCode, Status, TransactionId, UnixMillis};
-use crate::failure::Failure;
+use crate::failure::ApiError;
 use crate::provider::Providers;
 use crate::rules::{LoadOptions, RuleSet, Secret, load};
 use crate::store::{
@@ -247,11 +247,11 @@ fn signed(caller: &Caller, body: &str) -> SignedBody {
     verify_forwarded(caller, body, &signature).unwrap()
 }
 
-fn told(answer: Result<Bytes, Failure>) -> Result<String, String> {
+fn told(answer: Result<Bytes, ApiError>) -> Result<String, String> {
     match answer {
         Ok(reply) => Ok(String::from_utf8(reply.to_vec()).unwrap()),
-        Err(Failure::Invalid(complaint)) => Err(format!("400 {complaint}")),
-        Err(Failure::Conflict(complaint)) => Err(format!("409 {complaint}")),
+        Err(ApiError::Invalid(complaint)) => Err(format!("400 {complaint}")),
+        Err(ApiError::Conflict(complaint)) => Err(format!("409 {complaint}")),
         Err(other) => Err(format!("{other:?}")),
     }
 }

@@ -29,7 +29,7 @@ use crate::callback;
 use crate::clock::{Clock, Random};
 use crate::domain::{Direction, ShopCode};
 use crate::engine::Engine;
-use crate::failure::{Failure, Refusal};
+use crate::failure::{ApiError, Refusal};
 use crate::pages::{Answer, Decision, LinkKind, Visit};
 use crate::provider::events;
 use crate::rules::{CallbackSignature, Endpoint, Limits, Merchant, RuleSet, V1Route};
@@ -151,8 +151,8 @@ impl Gateway {
 /// much as the refusal, and who sends wrong signatures, or too much, sends on. One who waits to be told to send its body is
 /// not asked for it. Whether the body was read before is no matter: an unknown key and a wrong signature get the same reply
 /// (contract section 3).
-fn may_stay_open(failure: &Failure, head: &Parts) -> bool {
-    let of_caller = matches!(failure, Failure::Refused(refusal) if refusal.is_of_caller());
+fn may_stay_open(failure: &ApiError, head: &Parts) -> bool {
+    let of_caller = matches!(failure, ApiError::Refused(refusal) if refusal.is_of_caller());
     of_caller && !head.headers.contains_key(EXPECT)
 }
 
@@ -250,7 +250,7 @@ impl Core {
         head: &Parts,
         body: B,
         facts: HeadFacts,
-    ) -> Result<Admitted, Failure>
+    ) -> Result<Admitted, ApiError>
     where
         B: Body<Data = Bytes>,
     {
@@ -309,7 +309,7 @@ impl Core {
         body: B,
         shop: &str,
         address: IpAddr,
-    ) -> Result<Admitted, Failure>
+    ) -> Result<Admitted, ApiError>
     where
         B: Body<Data = Bytes>,
     {
@@ -340,7 +340,7 @@ impl Core {
         body: B,
         kind: LinkKind,
         decides: bool,
-    ) -> Result<Admitted, Failure>
+    ) -> Result<Admitted, ApiError>
     where
         B: Body<Data = Bytes>,
     {
@@ -378,7 +378,7 @@ impl Core {
     }
 
     /// What is rare is boxed, so that the future of a create is not as large as the largest of them.
-    async fn work(&self, admitted: Admitted) -> Result<Said, Failure> {
+    async fn work(&self, admitted: Admitted) -> Result<Said, ApiError> {
         let engine = &self.wiring.engine;
         match admitted {
             Admitted::Merchant(caller, work, upstream) => work_for(&caller, work, &upstream).await.map(Said::Json),
@@ -391,7 +391,7 @@ impl Core {
     }
 }
 
-async fn work_for(caller: &Caller, work: Work, upstream: &Upstream) -> Result<Bytes, Failure> {
+async fn work_for(caller: &Caller, work: Work, upstream: &Upstream) -> Result<Bytes, ApiError> {
     match work {
         Work::V1Create(direction, body) => v1::create(upstream, caller, direction, &body).await,
         Work::V1Status(direction, query) => v1::status(upstream, caller, direction, query.as_deref()).await,
@@ -403,7 +403,7 @@ async fn work_for(caller: &Caller, work: Work, upstream: &Upstream) -> Result<By
 }
 
 /// Reads a body in the time and size that it has.
-async fn whole_body<B>(exchange: &mut Exchange, body: B, limits: &Limits) -> Result<Bytes, Failure>
+async fn whole_body<B>(exchange: &mut Exchange, body: B, limits: &Limits) -> Result<Bytes, ApiError>
 where
     B: Body<Data = Bytes>,
 {
@@ -414,10 +414,10 @@ where
 }
 
 /// Runs a handler; its panic becomes our failure, told to the operator and not to the caller.
-async fn without_panic<T>(mut work: Pin<&mut impl Future<Output = Result<T, Failure>>>) -> Result<T, Failure> {
+async fn without_panic<T>(mut work: Pin<&mut impl Future<Output = Result<T, ApiError>>>) -> Result<T, ApiError> {
     poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
         Ok(poll) => poll,
-        Err(panic) => std::task::Poll::Ready(Err(Failure::Internal { cause: panic_text(panic.as_ref()) })),
+        Err(panic) => std::task::Poll::Ready(Err(ApiError::Internal { cause: panic_text(panic.as_ref()) })),
     })
     .await
 }

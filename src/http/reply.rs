@@ -9,7 +9,7 @@ use http_body_util::Full;
 use serde::Serialize;
 
 use super::correlation::{REQUEST_ID, RequestId};
-use crate::failure::{Busy, EngineReply, EngineWord, Failure, Refusal};
+use crate::failure::{ApiError, Busy, EngineReply, EngineWord, Refusal};
 use crate::json::write_string;
 use crate::pages::{Html, Page, Refresh, Step};
 use crate::rules::{Dialect, Merchant, PageState, Pages};
@@ -43,7 +43,7 @@ pub fn success(body: Bytes, envelope: &Envelope<'_>) -> Reply {
 
 /// The reply to a request that something stopped.
 #[must_use]
-pub fn failure(failure: &Failure, envelope: &Envelope<'_>) -> Reply {
+pub fn failure(failure: &ApiError, envelope: &Envelope<'_>) -> Reply {
     let order_id = if envelope.v1_merchant.is_some() { "external_id" } else { "order_id" };
     let told = told(failure, order_id);
     let dialect = envelope.v1_merchant.map(|merchant| merchant.v1.dialect.as_ref());
@@ -87,7 +87,7 @@ pub fn step(step: &Step, reader: Reader<'_>, envelope: &Envelope<'_>) -> Reply {
 
 /// A page in place of a page that something stopped.
 #[must_use]
-pub fn failure_page(failure: &Failure, reader: Reader<'_>, envelope: &Envelope<'_>) -> Reply {
+pub fn failure_page(failure: &ApiError, reader: Reader<'_>, envelope: &Envelope<'_>) -> Reply {
     let told = told(failure, "link");
     let page = match told.status {
         StatusCode::FORBIDDEN => Page::of(PageState::Refused),
@@ -157,34 +157,34 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// The one match from failures to HTTP (contract sections 3, 5 and 7). `order_id` is the caller's word for what makes a
 /// repeat safe.
-fn told<'a>(failure: &'a Failure, order_id: &str) -> Told<'a> {
+fn told<'a>(failure: &'a ApiError, order_id: &str) -> Told<'a> {
     let again = |what| format!("{what}; the same request, with the same {order_id}, may be sent again");
     match failure {
-        Failure::Refused(refusal) => told_refusal(refusal),
-        Failure::Invalid(complaint) => Told::new(StatusCode::BAD_REQUEST, complaint.sentence()),
-        Failure::Conflict(complaint) => Told::new(StatusCode::CONFLICT, complaint.sentence()),
-        Failure::NotFound => Told::new(StatusCode::NOT_FOUND, NOT_FOUND),
-        Failure::NotOffered(what) => {
+        ApiError::Refused(refusal) => told_refusal(refusal),
+        ApiError::Invalid(complaint) => Told::new(StatusCode::BAD_REQUEST, complaint.sentence()),
+        ApiError::Conflict(complaint) => Told::new(StatusCode::CONFLICT, complaint.sentence()),
+        ApiError::NotFound => Told::new(StatusCode::NOT_FOUND, NOT_FOUND),
+        ApiError::NotOffered(what) => {
             Told::new(StatusCode::NOT_IMPLEMENTED, format!("{what} is not offered by this gateway"))
         }
-        Failure::Unavailable { .. } => {
+        ApiError::Unavailable { .. } => {
             Told::new(StatusCode::SERVICE_UNAVAILABLE, again("the service cannot take this now")).after(SOON)
         }
-        Failure::BadEngineReply { .. } => {
+        ApiError::BadEngineReply { .. } => {
             Told::new(StatusCode::BAD_GATEWAY, again("the payment engine gave no usable answer"))
         }
-        Failure::EngineUnreachable { .. } => {
+        ApiError::EngineUnreachable { .. } => {
             Told::new(StatusCode::BAD_GATEWAY, again("the payment engine could not be reached"))
         }
-        Failure::EngineTimeout => {
+        ApiError::EngineTimeout => {
             Told::new(StatusCode::GATEWAY_TIMEOUT, again("the payment engine did not answer in time"))
         }
-        Failure::EngineBusy { busy, retry_after } => {
+        ApiError::EngineBusy { busy, retry_after } => {
             Told::new(busy_status(*busy), again("the payment engine cannot take this now"))
                 .after(retry_after.unwrap_or(SOON))
         }
-        Failure::EngineSaid(said) => told_by_engine(said, order_id),
-        Failure::Internal { .. } => Told::new(StatusCode::INTERNAL_SERVER_ERROR, again("the gateway failed")),
+        ApiError::EngineSaid(said) => told_by_engine(said, order_id),
+        ApiError::Internal { .. } => Told::new(StatusCode::INTERNAL_SERVER_ERROR, again("the gateway failed")),
     }
 }
 
@@ -203,7 +203,7 @@ fn told_by_engine<'a>(said: &'a EngineReply, order_id: &str) -> Told<'a> {
         EngineWord::NotFound => Told::new(StatusCode::NOT_FOUND, NOT_FOUND),
         EngineWord::Conflict => Told::new(StatusCode::CONFLICT, refused),
         EngineWord::Busy(busy) => {
-            let busy = Failure::EngineBusy { busy, retry_after: said.retry_after };
+            let busy = ApiError::EngineBusy { busy, retry_after: said.retry_after };
             let Told { status, message, retry_after, .. } = told(&busy, order_id);
             Told { retry_after, ..Told::new(status, message.into_owned()) }
         }
@@ -347,11 +347,11 @@ fn add_notices(reply: &mut Reply, v1_merchant: Option<&Merchant>) {
 mod tests {
     use super::*;
     use crate::domain::UnixMillis;
-    use crate::failure::{AuthenticationFailure, Complaint};
+    use crate::failure::{AuthenticationFailure, RequestError};
     use crate::rules::{LoadOptions, reply_samples};
 
-    fn said(word: EngineWord) -> Failure {
-        Failure::EngineSaid(EngineReply { word, retry_after: None, body: None })
+    fn said(word: EngineWord) -> ApiError {
+        ApiError::EngineSaid(EngineReply { word, retry_after: None, body: None })
     }
 
     #[test]
@@ -362,7 +362,7 @@ mod tests {
         let retry_after = Some(Duration::from_secs(7));
         let word = EngineWord::Busy(Busy::TooManyRequests);
         let reply =
-            failure(&Failure::EngineSaid(EngineReply { word, retry_after, body: Some(body.clone()) }), &envelope);
+            failure(&ApiError::EngineSaid(EngineReply { word, retry_after, body: Some(body.clone()) }), &envelope);
         assert_eq!((reply.status().as_u16(), &reply.headers()[header::RETRY_AFTER]), (429, &HeaderValue::from(7)));
         assert_eq!(format!("{:?}", reply.body()), format!("{:?}", Full::new(body)));
         let silent = failure(&said(EngineWord::Conflict), &envelope);
@@ -391,22 +391,22 @@ mod tests {
             (Refusal::PagesTooOften { retry_after: second }.into(), 429),
             (Refusal::RateLimited { retry_after: second }.into(), 429),
             (Refusal::FailedTooOften { retry_after: second }.into(), 429),
-            (Failure::Invalid(Complaint::member("amount", "is required")), 400),
-            (Failure::Conflict(Complaint::member("order_id", "exists already")), 409),
-            (Failure::NotFound, 404),
-            (Failure::NotOffered("the balance"), 501),
-            (Failure::Unavailable { cause: cause() }, 503),
-            (Failure::BadEngineReply { cause: cause() }, 502),
-            (Failure::EngineUnreachable { cause: cause() }, 502),
-            (Failure::EngineTimeout, 504),
-            (Failure::EngineBusy { busy: Busy::TooManyRequests, retry_after: None }, 429),
-            (Failure::EngineBusy { busy: Busy::Unavailable, retry_after: Some(second) }, 503),
+            (ApiError::Invalid(RequestError::member("amount", "is required")), 400),
+            (ApiError::Conflict(RequestError::member("order_id", "exists already")), 409),
+            (ApiError::NotFound, 404),
+            (ApiError::NotOffered("the balance"), 501),
+            (ApiError::Unavailable { cause: cause() }, 503),
+            (ApiError::BadEngineReply { cause: cause() }, 502),
+            (ApiError::EngineUnreachable { cause: cause() }, 502),
+            (ApiError::EngineTimeout, 504),
+            (ApiError::EngineBusy { busy: Busy::TooManyRequests, retry_after: None }, 429),
+            (ApiError::EngineBusy { busy: Busy::Unavailable, retry_after: Some(second) }, 503),
             (said(EngineWord::Invalid), 400),
             (said(EngineWord::NotFound), 404),
             (said(EngineWord::Conflict), 409),
             (said(EngineWord::Busy(Busy::TooManyRequests)), 429),
             (said(EngineWord::Busy(Busy::Unavailable)), 503),
-            (Failure::Internal { cause: cause() }, 500),
+            (ApiError::Internal { cause: cause() }, 500),
         ] {
             let told = told(&failure, "external_id");
             assert_eq!(told.status.as_u16(), status, "{failure:?}");
@@ -419,11 +419,11 @@ mod tests {
     fn failures_of_the_engine_say_that_a_repeat_is_safe() {
         let cause = String::new;
         for failure in [
-            Failure::Unavailable { cause: cause() },
-            Failure::BadEngineReply { cause: cause() },
-            Failure::EngineUnreachable { cause: cause() },
-            Failure::EngineTimeout,
-            Failure::EngineBusy { busy: Busy::Unavailable, retry_after: None },
+            ApiError::Unavailable { cause: cause() },
+            ApiError::BadEngineReply { cause: cause() },
+            ApiError::EngineUnreachable { cause: cause() },
+            ApiError::EngineTimeout,
+            ApiError::EngineBusy { busy: Busy::Unavailable, retry_after: None },
         ] {
             let told = told(&failure, "external_id");
             assert!(told.message.ends_with("with the same external_id, may be sent again"), "{}", told.message);
@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn what_went_wrong_inside_is_not_told() {
-        let failure = Failure::Internal { cause: "the key is 42".to_owned() };
+        let failure = ApiError::Internal { cause: "the key is 42".to_owned() };
         assert!(!told(&failure, "order_id").message.contains("42"));
     }
 

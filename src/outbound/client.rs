@@ -55,7 +55,7 @@ pub struct Way {
 /// As many connections are open as there may be.
 #[derive(Debug, thiserror::Error)]
 #[error("too many connections are open")]
-pub struct Crowded;
+pub struct PoolExhausted;
 
 /// A client for plain HTTP: it trusts nobody who comes with a certificate.
 ///
@@ -149,7 +149,7 @@ impl Service<Uri> for Connector {
         Box::pin(async move {
             let place = match places {
                 Some(places) => {
-                    Some(tokio::time::timeout(PLACE_WAIT, places.acquire_owned()).await.map_err(|_| Crowded)??)
+                    Some(tokio::time::timeout(PLACE_WAIT, places.acquire_owned()).await.map_err(|_| PoolExhausted)??)
                 }
                 None => None,
             };

@@ -25,7 +25,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use crate::domain::UnixMillis;
-use client::{Client, Crowded, Way};
+use client::{Client, PoolExhausted, Way};
 pub use reach::{Reach, is_public};
 use resolver::{Forbidden, ResolveError};
 
@@ -280,7 +280,7 @@ fn no_reply(error: &hyper_util::client::legacy::Error) -> OutboundError {
     if let Some(Forbidden(host)) = chain(error).find_map(forbidden) {
         return OutboundError::Forbidden(host.clone());
     }
-    if chain(error).any(<dyn Error>::is::<Crowded>) {
+    if chain(error).any(<dyn Error>::is::<PoolExhausted>) {
         return OutboundError::Crowded;
     }
     if error.is_connect() { OutboundError::NotConnected(causes(error)) } else { unreachable(error) }

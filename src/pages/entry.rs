@@ -2,10 +2,10 @@
 
 use super::{Opened, PREPARING_SECONDS, Page, STOPPED_SECONDS, Step, Visit};
 use crate::engine::{CustomerWay, Engine};
-use crate::failure::Failure;
+use crate::failure::ApiError;
 use crate::rules::PageState;
 
-pub(super) async fn step(engine: &Engine, visit: &Visit, opened: Opened) -> Result<Step, Failure> {
+pub(super) async fn step(engine: &Engine, visit: &Visit, opened: Opened) -> Result<Step, ApiError> {
     let page = match opened.way(engine, &visit.rules).await? {
         CustomerWay::Finished(status) => return Ok(opened.destination(status)),
         CustomerWay::Page(url) => return Ok(Step::Away(url)),

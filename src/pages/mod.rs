@@ -19,7 +19,7 @@ use crate::domain::{
     UnixMillis,
 };
 use crate::engine::{CustomerWay, Engine};
-use crate::failure::{Failure, Refusal};
+use crate::failure::{ApiError, Refusal};
 use crate::rules::{PageState, RuleSet};
 
 /// How often the preparing page comes again, in seconds.
@@ -97,7 +97,7 @@ impl Visit {
     ///
     /// # Errors
     /// [`Refusal::Link`] when there is no such deposit (any more); or the store could not answer.
-    pub async fn answer(self, engine: &Engine) -> Result<Answer, Failure> {
+    pub async fn answer(self, engine: &Engine) -> Result<Answer, ApiError> {
         let stored = engine.store().by_id(self.link.id).await?;
         let operation = stored.map(|stored| stored.operation);
         // An id that names no deposit looks like a link that was never issued.
@@ -253,7 +253,7 @@ impl Opened {
         Step::Away(destination.clone())
     }
 
-    async fn way(&self, engine: &Engine, rules: &RuleSet) -> Result<CustomerWay, Failure> {
+    async fn way(&self, engine: &Engine, rules: &RuleSet) -> Result<CustomerWay, ApiError> {
         let provider = rules.shops.get(&self.operation.shop).map(|shop| &shop.provider);
         Ok(engine.customer_way(&self.operation, provider).await?)
     }

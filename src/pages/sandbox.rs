@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{FINISHED_SECONDS, Opened, Page, Refresh, Step, Visit};
 use crate::domain::{AccountNumber, Outcome, ProviderKind, Status};
 use crate::engine::{CustomerWay, Engine, Report, Reported};
-use crate::failure::{Complaint, Failure, Refusal};
+use crate::failure::{ApiError, Refusal, RequestError};
 use crate::rules::PageState;
 
 /// The account that Pay pays from.
@@ -29,7 +29,7 @@ impl Decision {
     ///
     /// # Errors
     /// `decision` is missing, there twice, or neither `pay` nor `decline`.
-    pub fn read(body: &[u8]) -> Result<Self, Complaint> {
+    pub fn read(body: &[u8]) -> Result<Self, RequestError> {
         let mut values = body.split(|byte| *byte == b'&').filter_map(|pair| {
             let rest = pair.strip_prefix(DECISION.as_bytes())?;
             if rest.is_empty() { Some(rest) } else { rest.strip_prefix(b"=") }
@@ -37,7 +37,7 @@ impl Decision {
         match (values.next(), values.next()) {
             (Some(b"pay"), None) => Ok(Self::Pay),
             (Some(b"decline"), None) => Ok(Self::Decline),
-            _ => Err(Complaint::member(DECISION, NO_DECISION)),
+            _ => Err(RequestError::member(DECISION, NO_DECISION)),
         }
     }
 
@@ -57,7 +57,7 @@ impl Decision {
 }
 
 /// The page with its form. What has another way by now goes that one.
-pub(super) async fn page(engine: &Engine, visit: &Visit, opened: Opened) -> Result<Step, Failure> {
+pub(super) async fn page(engine: &Engine, visit: &Visit, opened: Opened) -> Result<Step, ApiError> {
     match opened.way(engine, &visit.rules).await? {
         CustomerWay::SandboxPage => {
             let page = Page { action: Some(visit.target.clone()), ..opened.page(PageState::Sandbox) };
@@ -75,7 +75,7 @@ pub(super) async fn decide(
     visit: &Visit,
     opened: Opened,
     decision: Decision,
-) -> Result<Step, Failure> {
+) -> Result<Step, ApiError> {
     // What the page does not offer (any more) is not taken either: a shop may have got another provider meanwhile.
     if !matches!(opened.way(engine, &visit.rules).await?, CustomerWay::SandboxPage | CustomerWay::Finished(_)) {
         return Ok(Step::Link(opened.deposit.redirect_url));

@@ -8,7 +8,7 @@ use crate::clock::Clock as _;
 use crate::domain::{BrowserUrl, Instructions, Preparation, ProviderKind, ShopCode};
 use crate::engine::tests::{START, World, id};
 use crate::engine::{Report, Reported};
-use crate::failure::{Failure, Refusal};
+use crate::failure::{ApiError, Refusal};
 use crate::rules::{PageState, Secret};
 
 const SECOND: u64 = 1000;
@@ -21,7 +21,7 @@ impl World {
         self.clock.advance(Duration::from_millis(millis));
     }
 
-    async fn open(&self, kind: LinkKind, link: &str, decision: Option<Decision>) -> Result<Step, Failure> {
+    async fn open(&self, kind: LinkKind, link: &str, decision: Option<Decision>) -> Result<Step, ApiError> {
         let rules = self.rules();
         let target = link.strip_prefix(&*rules.gateway.server.public_url).unwrap_or(link);
         let visit = Visit::verified(&self.engine, &rules, kind, target, self.clock.now())?;
@@ -60,13 +60,13 @@ impl World {
     }
 }
 
-fn told(step: Result<Step, Failure>) -> String {
+fn told(step: Result<Step, ApiError>) -> String {
     match step {
         Ok(Step::Away(url)) => url.as_str().to_owned(),
         Ok(Step::Link(link)) => link.expose().split(['?', '/']).nth(3).unwrap().to_owned(),
         Ok(Step::Page(page)) if page.contradicts => format!("{:?}, contradicting", page.state),
         Ok(Step::Page(page)) => format!("{:?}", page.state),
-        Err(Failure::Refused(Refusal::Link)) => "refused".to_owned(),
+        Err(ApiError::Refused(Refusal::Link)) => "refused".to_owned(),
         Err(other) => panic!("{other:?}"),
     }
 }

@@ -6,7 +6,7 @@ use super::http::said;
 use crate::auth::SignedBody;
 use crate::domain::{Operation, ProviderKind, ShopCode, Status, TransactionId};
 use crate::engine::{Engine, Reported};
-use crate::failure::{Complaint, Failure};
+use crate::failure::{ApiError, RequestError};
 use crate::rules::{HttpProvider, ProviderRules, RuleSet};
 use crate::wire::members::{read_object, required_parsed};
 
@@ -25,13 +25,13 @@ pub fn provider_of<'r>(rules: &'r RuleSet, shop: &str) -> Option<(&'r ShopCode, 
 /// report gets it too.
 ///
 /// # Errors
-/// A malformed report, an operation that is not this shop's ([`Failure::NotFound`]), a contradiction
-/// ([`Failure::Conflict`]), or the store could not answer: then nothing was taken.
-pub async fn take(engine: &Engine, shop: &ShopCode, body: &SignedBody) -> Result<Bytes, Failure> {
+/// A malformed report, an operation that is not this shop's ([`ApiError::NotFound`]), a contradiction
+/// ([`ApiError::Conflict`]), or the store could not answer: then nothing was taken.
+pub async fn take(engine: &Engine, shop: &ShopCode, body: &SignedBody) -> Result<Bytes, ApiError> {
     let report = read_object(body.bytes())?;
     let id = required_parsed("transaction_id", &report, |text| Ok(text.to_owned()))?;
     // What is no id names no operation.
-    let id = TransactionId::parse(&id).map_err(|_| Failure::NotFound)?;
+    let id = TransactionId::parse(&id).map_err(|_| ApiError::NotFound)?;
     let operation = operation(engine, shop, id).await?;
     let report = said::read(&report, &operation)?;
     match engine.report(ProviderKind::Http, shop, id, report).await? {
@@ -39,19 +39,19 @@ pub async fn take(engine: &Engine, shop: &ShopCode, body: &SignedBody) -> Result
             let status = self::operation(engine, shop, id).await?.state.status();
             Ok(reply(id, status))
         }
-        Reported::Contradicts(status) => Err(Failure::Conflict(Complaint::member(
+        Reported::Contradicts(status) => Err(ApiError::Conflict(RequestError::member(
             "status",
             format!("contradicts the result that is booked, {}, which stands", status.as_str()),
         ))),
-        Reported::Unknown => Err(Failure::NotFound),
+        Reported::Unknown => Err(ApiError::NotFound),
     }
 }
 
-async fn operation(engine: &Engine, shop: &ShopCode, id: TransactionId) -> Result<Operation, Failure> {
+async fn operation(engine: &Engine, shop: &ShopCode, id: TransactionId) -> Result<Operation, ApiError> {
     let stored = engine.store().by_id(id).await?;
     // Not one that was made for the sandbox: its result is not this provider's to tell.
     let own = |operation: &Operation| operation.shop == *shop && operation.provider == ProviderKind::Http;
-    stored.map(|stored| stored.operation).filter(own).ok_or(Failure::NotFound)
+    stored.map(|stored| stored.operation).filter(own).ok_or(ApiError::NotFound)
 }
 
 fn reply(id: TransactionId, status: Status) -> Bytes {

@@ -7,7 +7,9 @@ use std::time::Duration;
 use rustls::pki_types::CertificateDer;
 
 use super::{AddressSet, Secrets};
-use crate::domain::{AccountNumber, Amount, Currency, CustomerAccountId, Direction, Invalid, ProviderKind, ShopCode};
+use crate::domain::{
+    AccountNumber, Amount, Currency, CustomerAccountId, Direction, InvalidValue, ProviderKind, ShopCode,
+};
 
 pub use super::schema::{FieldProblem, FieldsSchema};
 
@@ -85,7 +87,7 @@ impl AccountRule {
     ///
     /// # Errors
     /// What the account must look like.
-    pub fn check(&self, account: &AccountNumber) -> Result<(), Invalid> {
+    pub fn check(&self, account: &AccountNumber) -> Result<(), InvalidValue> {
         let text = account.expose();
         let digits = |text: &str, length: std::ops::RangeInclusive<usize>| {
             length.contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit())
@@ -99,7 +101,7 @@ impl AccountRule {
             Self::Pattern(pattern) => (pattern.is_match(text), "must have the format agreed for this shop"),
             Self::Any => (true, ""),
         };
-        if holds { Ok(()) } else { Err(Invalid::new(reason)) }
+        if holds { Ok(()) } else { Err(InvalidValue::new(reason)) }
     }
 }
 

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::create::Created;
 use super::homes::{Home, Standing};
 use super::journal::moves::EntryRows;
-use super::rows::NotOurs;
+use super::rows::CorruptRow;
 use super::rows::context::Contexts;
 use super::rows::entry::EntryRow;
 use super::rows::operation::{NewRow, StoredRow};
@@ -26,7 +26,7 @@ use crate::domain::{Balance, Currency, HistoryQuery, MerchantId, Page, Transacti
 
 /// A database, its connections and its transactions.
 pub(super) trait Backend: Send + Sync + 'static {
-    type Error: From<NotOurs>;
+    type Error: From<CorruptRow>;
     type Rows<'a>: Rows<Error = Self::Error> + EntryRows<Error = Self::Error>;
 
     fn vault(&self) -> &Vault;

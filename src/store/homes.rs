@@ -2,7 +2,7 @@
 //! `homes` decides create, repeat and reservation. A home is given up in one case only: a remote engine refused the create for
 //! certain (see [`withdraw`](super::journal::moves::withdraw)).
 
-use super::rows::NotOurs;
+use super::rows::CorruptRow;
 use super::rows::operation::StoredRow;
 use super::transaction::Transaction;
 use super::{Digest, EntryId, OfV1, Reservations};
@@ -43,13 +43,13 @@ impl Home {
     ///
     /// # Errors
     /// They hold what was never written there.
-    pub(super) fn of_columns(home: i64, reference: i64) -> Result<Self, NotOurs> {
-        let id = TransactionId::from_stored(reference).ok_or(NotOurs("ref"))?;
+    pub(super) fn of_columns(home: i64, reference: i64) -> Result<Self, CorruptRow> {
+        let id = TransactionId::from_stored(reference).ok_or(CorruptRow("ref"))?;
         match home {
             OPERATION => Ok(Self::Operation(id)),
             ENTRY => Ok(Self::Entry(EntryId(reference))),
             IMPORTED => Ok(Self::Imported(id)),
-            _ => Err(NotOurs("home")),
+            _ => Err(CorruptRow("home")),
         }
     }
 }

@@ -6,13 +6,13 @@ use crate::domain::{
 };
 use crate::store::CallbackId;
 use crate::store::callbacks::CallbackRows;
-use crate::store::rows::NotOurs;
+use crate::store::rows::CorruptRow;
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{Booking, Occasion};
 
 /// An open transaction of a database.
 pub(super) trait Transaction {
-    type Error: From<NotOurs>;
+    type Error: From<CorruptRow>;
 }
 
 /// One open transaction, and what creates and results do with its rows. What an operation says is locked stays so to the transaction's end, in a database where others write

@@ -118,7 +118,7 @@ pub enum VaultError {
 
 /// A sealed value that does not open: it was changed or moved, or its key is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unsealable;
+pub struct DecryptError;
 
 /// The unwrapped data keys of an open store.
 pub struct Vault {
@@ -198,14 +198,14 @@ impl Vault {
     ///
     /// # Errors
     /// The value was changed or moved, or its key is not in this store.
-    pub fn open(&self, column: Column, place: impl Into<Place>, sealed: &[u8]) -> Result<Vec<u8>, Unsealable> {
-        let (header, body) = sealed.split_first_chunk::<SEALED_HEADER_BYTES>().ok_or(Unsealable)?;
+    pub fn open(&self, column: Column, place: impl Into<Place>, sealed: &[u8]) -> Result<Vec<u8>, DecryptError> {
+        let (header, body) = sealed.split_first_chunk::<SEALED_HEADER_BYTES>().ok_or(DecryptError)?;
         let key_id = u16::from_le_bytes([header[1], header[2]]);
-        let (_, key) = self.seal.iter().find(|(id, _)| *id == key_id).ok_or(Unsealable)?;
+        let (_, key) = self.seal.iter().find(|(id, _)| *id == key_id).ok_or(DecryptError)?;
         if header[0] != FORMAT {
-            return Err(Unsealable);
+            return Err(DecryptError);
         }
-        decrypt(key, Context::new(key_id, column, place.into()).as_bytes(), body).ok_or(Unsealable)
+        decrypt(key, Context::new(key_id, column, place.into()).as_bytes(), body).ok_or(DecryptError)
     }
 }
 
@@ -326,15 +326,15 @@ mod tests {
         let vault = Vault::unlock(&[key(1)], &stored, random()).unwrap();
         let sealed = vault.seal(Column::Details, id(7), b"4111111111111111");
         assert_eq!(vault.open(Column::Details, id(7), &sealed).unwrap(), b"4111111111111111");
-        assert_eq!(vault.open(Column::Payer, id(7), &sealed), Err(Unsealable));
-        assert_eq!(vault.open(Column::Details, id(8), &sealed), Err(Unsealable));
+        assert_eq!(vault.open(Column::Payer, id(7), &sealed), Err(DecryptError));
+        assert_eq!(vault.open(Column::Details, id(8), &sealed), Err(DecryptError));
         for at in 0..sealed.len() {
             let mut changed = sealed.clone();
             changed[at] ^= 1;
-            assert_eq!(vault.open(Column::Details, id(7), &changed), Err(Unsealable), "byte {at}");
+            assert_eq!(vault.open(Column::Details, id(7), &changed), Err(DecryptError), "byte {at}");
         }
         for length in 0..sealed.len() {
-            assert_eq!(vault.open(Column::Details, id(7), &sealed[..length]), Err(Unsealable));
+            assert_eq!(vault.open(Column::Details, id(7), &sealed[..length]), Err(DecryptError));
         }
         assert_ne!(sealed, vault.seal(Column::Details, id(7), b"4111111111111111"), "every seal has its own nonce");
     }
@@ -348,9 +348,9 @@ mod tests {
         for (place, others) in [(order(7), [order(8), entry(7)]), (entry(7), [entry(8), order(7)])] {
             let sealed = vault.seal(Column::JournalBody, place, b"{}");
             assert_eq!(vault.open(Column::JournalBody, place, &sealed).unwrap(), b"{}");
-            assert_eq!(vault.open(Column::JournalAccount, place, &sealed), Err(Unsealable));
+            assert_eq!(vault.open(Column::JournalAccount, place, &sealed), Err(DecryptError));
             for other in others {
-                assert_eq!(vault.open(Column::JournalBody, other, &sealed), Err(Unsealable));
+                assert_eq!(vault.open(Column::JournalBody, other, &sealed), Err(DecryptError));
             }
         }
     }

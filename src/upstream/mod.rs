@@ -10,7 +10,7 @@ use http::HeaderValue;
 use crate::auth::{Caller, SignedBody, callers, signatures};
 use crate::domain::{Balance, Currency, Direction, HistoryQuery, Made, OrderId, Page, Shown};
 use crate::engine::{Engine, Refused, V1Repeat};
-use crate::failure::Failure;
+use crate::failure::ApiError;
 use crate::rules::ApiKey;
 use crate::store::{Comparer, Digest, V1Request};
 use crate::telemetry::Metrics;
@@ -58,7 +58,7 @@ impl Upstream {
         let signature = sign(caller.api_key(), &body).map_err(Refused::Failed)?;
         let signed = callers::verify_forwarded(caller, body, &signature).map_err(|failure| {
             let cause = format!("the engine refused the gateway's own signature: {failure:?}");
-            Refused::Failed(Failure::BadEngineReply { cause })
+            Refused::Failed(ApiError::BadEngineReply { cause })
         })?;
         v2::create_operation(engine, caller, direction, &signed, Some(v1)).await.map(Made::from)
     }
@@ -73,7 +73,7 @@ impl Upstream {
         direction: Direction,
         external_id: &OrderId,
         digest: Digest,
-    ) -> Result<V1Repeat, Failure> {
+    ) -> Result<V1Repeat, ApiError> {
         match self {
             Self::Embedded(engine) => engine.v1_repeat(&caller.merchant().id, direction, external_id, digest).await,
             Self::Remote(remote) => Box::pin(remote.v1_repeat(caller, direction, external_id, digest)).await,
@@ -83,13 +83,13 @@ impl Upstream {
     /// The operation that a v1 request made, by its `external_id`.
     ///
     /// # Errors
-    /// [`Failure::NotFound`] when there is none of this merchant's; or the engine could not answer.
+    /// [`ApiError::NotFound`] when there is none of this merchant's; or the engine could not answer.
     pub async fn v1_operation(
         &self,
         caller: &Caller,
         direction: Direction,
         external_id: &OrderId,
-    ) -> Result<Shown, Failure> {
+    ) -> Result<Shown, ApiError> {
         match self {
             Self::Embedded(engine) => engine.v1_status(&caller.merchant().id, direction, external_id).await,
             Self::Remote(remote) => Box::pin(remote.v1_operation(caller, direction, external_id)).await,
@@ -100,7 +100,7 @@ impl Upstream {
     ///
     /// # Errors
     /// The store could not answer.
-    pub async fn v1_history(&self, caller: &Caller, query: HistoryQuery) -> Result<Page<Shown>, Failure> {
+    pub async fn v1_history(&self, caller: &Caller, query: HistoryQuery) -> Result<Page<Shown>, ApiError> {
         match self {
             Self::Embedded(engine) => {
                 let Page { items, has_more } = engine.v1_history(query).await?;
@@ -113,11 +113,11 @@ impl Upstream {
     /// The merchant's balances, by currency.
     ///
     /// # Errors
-    /// The store could not answer; [`Failure::NotOffered`] with a remote engine, whose interface has no balances.
-    pub async fn balances(&self, caller: &Caller) -> Result<Vec<(Currency, Balance)>, Failure> {
+    /// The store could not answer; [`ApiError::NotOffered`] with a remote engine, whose interface has no balances.
+    pub async fn balances(&self, caller: &Caller) -> Result<Vec<(Currency, Balance)>, ApiError> {
         match self {
             Self::Embedded(engine) => engine.balances(caller.merchant()).await,
-            Self::Remote(_) => Err(Failure::NotOffered("the balance")),
+            Self::Remote(_) => Err(ApiError::NotOffered("the balance")),
         }
     }
 
@@ -132,7 +132,7 @@ impl Upstream {
         direction: Direction,
         body: &SignedBody,
         signature: HeaderValue,
-    ) -> Result<Bytes, Failure> {
+    ) -> Result<Bytes, ApiError> {
         match self {
             Self::Embedded(engine) => v2::create(engine, caller, direction, body).await,
             Self::Remote(remote) => Box::pin(remote.native_create(caller, direction, body, signature)).await,
@@ -142,13 +142,13 @@ impl Upstream {
     /// Answers a native `GET /api/v2/transactions/{transaction_id}`: the status record.
     ///
     /// # Errors
-    /// [`Failure::NotFound`] or the engine's own word for it; or the engine could not answer.
+    /// [`ApiError::NotFound`] or the engine's own word for it; or the engine could not answer.
     pub async fn native_status(
         &self,
         caller: &Caller,
         transaction_id: &str,
         signature: HeaderValue,
-    ) -> Result<Bytes, Failure> {
+    ) -> Result<Bytes, ApiError> {
         match self {
             Self::Embedded(engine) => v2::status(engine, caller, transaction_id).await,
             Self::Remote(remote) => Box::pin(remote.native_status(caller, transaction_id, signature)).await,
@@ -181,8 +181,8 @@ impl Upstream {
 }
 
 /// Signs a v2 body with a key's secret.
-fn sign(key: &ApiKey, body: &[u8]) -> Result<String, Failure> {
+fn sign(key: &ApiKey, body: &[u8]) -> Result<String, ApiError> {
     let secrets = key.v2_secrets.as_ref();
-    let secrets = secrets.ok_or_else(|| Failure::Internal { cause: "the calling key has no v2_secret".to_owned() })?;
+    let secrets = secrets.ok_or_else(|| ApiError::Internal { cause: "the calling key has no v2_secret".to_owned() })?;
     Ok(signatures::sign_v2(secrets.signing(), body))
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::reply;
 use crate::auth::Caller;
 use crate::domain::{Balance, Currency, Direction};
-use crate::failure::Failure;
+use crate::failure::ApiError;
 use crate::rules::Merchant;
 use crate::upstream::Upstream;
 
@@ -16,7 +16,7 @@ use crate::upstream::Upstream;
 ///
 /// # Errors
 /// The engine could not answer, or has no balances.
-pub async fn balance(upstream: &Upstream, caller: &Caller) -> Result<Bytes, Failure> {
+pub async fn balance(upstream: &Upstream, caller: &Caller) -> Result<Bytes, ApiError> {
     let merchant = caller.merchant();
     let mut balances: BTreeMap<Currency, Balance> =
         currencies(merchant).map(|currency| (currency, Balance::default())).collect();

@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::translate::{Untranslatable, translate};
+use super::translate::{TranslateError, translate};
 use super::{relay_url, reply};
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{CallbackUrl, Direction, Made};
 use crate::engine::{Earlier, Refused, V1Repeat};
-use crate::failure::{Complaint, Failure};
+use crate::failure::{ApiError, RequestError};
 use crate::rules::{CallbackStyle, Merchant};
 use crate::store::{Comparer, Digest, V1Request, V1Told};
 use crate::telemetry::Stage;
@@ -26,7 +26,7 @@ pub async fn create(
     caller: &Caller,
     direction: Direction,
     body: &SignedBody,
-) -> Result<Bytes, Failure> {
+) -> Result<Bytes, ApiError> {
     let dialect = &caller.merchant().v1.dialect;
     let comparer = upstream.comparer();
     let create = read_create(direction, body.bytes()).inspect_err(|_| {
@@ -51,7 +51,7 @@ fn forwarded(
     create: &V1Create<'_>,
     order: Digest,
     digest: Digest,
-) -> Result<(Bytes, V1Request), Untranslatable> {
+) -> Result<(Bytes, V1Request), TranslateError> {
     let started = Instant::now();
     let public_url = &caller.rules().gateway.server.public_url;
     let (body, relayed_to) = v2_body(caller.merchant(), public_url, order, create)?;
@@ -74,7 +74,7 @@ pub fn v2_body(
     public_url: &str,
     order: Digest,
     create: &V1Create<'_>,
-) -> Result<(Bytes, Option<CallbackUrl>), Untranslatable> {
+) -> Result<(Bytes, Option<CallbackUrl>), TranslateError> {
     let relay = relay_url(public_url, &merchant.id, create.direction, order);
     let translation = translate(create, &merchant.v1, &relay)?;
     Ok((translation.to_body().into(), translation.relayed_to.map(|(url, _)| url)))
@@ -86,33 +86,33 @@ async fn answer_untranslatable(
     caller: &Caller,
     create: &V1Create<'_>,
     digest: Digest,
-    untranslatable: Untranslatable,
-) -> Result<Made, Failure> {
+    untranslatable: TranslateError,
+) -> Result<Made, ApiError> {
     match upstream.v1_repeat(caller, create.direction, &create.external_id, digest).await? {
         V1Repeat::Same(made) => Ok(made),
-        V1Repeat::Other(earlier) => Err(Failure::Conflict(told_apart(create, upstream.comparer(), &earlier))),
-        V1Repeat::Reserved => Err(Failure::Conflict(reserved("external_id"))),
+        V1Repeat::Other(earlier) => Err(ApiError::Conflict(told_apart(create, upstream.comparer(), &earlier))),
+        V1Repeat::Reserved => Err(ApiError::Conflict(reserved("external_id"))),
         V1Repeat::New => {
             upstream.metrics().translation_refused(untranslatable.reason);
-            Err(Failure::Invalid(untranslatable.complaint))
+            Err(ApiError::Invalid(untranslatable.complaint))
         }
     }
 }
 
 /// What the engine refused, told in the names of the v1 body.
-fn in_v1_words(refused: Refused, create: &V1Create<'_>, comparer: &Comparer) -> Failure {
+fn in_v1_words(refused: Refused, create: &V1Create<'_>, comparer: &Comparer) -> ApiError {
     let named = |paths: Vec<String>| paths.iter().map(|path| create.v1_name(path).into_owned()).collect();
     match refused {
-        Refused::Invalid(complaint) => Failure::Invalid(complaint.renamed(|path| create.v1_name(path))),
-        Refused::Differs(paths) => Failure::Conflict(conflict("external_id", named(paths))),
-        Refused::Earlier(earlier) => Failure::Conflict(told_apart(create, comparer, &earlier)),
-        Refused::Reserved => Failure::Conflict(reserved("external_id")),
+        Refused::Invalid(complaint) => ApiError::Invalid(complaint.renamed(|path| create.v1_name(path))),
+        Refused::Differs(paths) => ApiError::Conflict(conflict("external_id", named(paths))),
+        Refused::Earlier(earlier) => ApiError::Conflict(told_apart(create, comparer, &earlier)),
+        Refused::Reserved => ApiError::Conflict(reserved("external_id")),
         Refused::Failed(failure) => failure,
     }
 }
 
 /// The complaint about a body whose `external_id` names what another body made, or a v2 request.
-fn told_apart(create: &V1Create<'_>, comparer: &Comparer, earlier: &Earlier) -> Complaint {
+fn told_apart(create: &V1Create<'_>, comparer: &Comparer, earlier: &Earlier) -> RequestError {
     match earlier {
         Earlier::OfV2 => of_other_version("external_id", "v2"),
         Earlier::OfV1(request) => conflict("external_id", create.differing(comparer, &request.held())),

@@ -5,9 +5,9 @@ use bytes::Bytes;
 use super::{query, reply};
 use crate::auth::Caller;
 use crate::domain::{
-    Currency, Direction, HistoryQuery, Invalid, MerchantId, OrderId, Page, ShopCode, Shown, Status, UnixMillis,
+    Currency, Direction, HistoryQuery, InvalidValue, MerchantId, OrderId, Page, ShopCode, Shown, Status, UnixMillis,
 };
-use crate::failure::{Complaint, Failure};
+use crate::failure::{ApiError, RequestError};
 use crate::rules::StatusWords;
 use crate::upstream::Upstream;
 use crate::wire::time::read_rfc3339;
@@ -24,7 +24,7 @@ const MAX_PER_PAGE: u16 = 200;
 ///
 /// # Errors
 /// A parameter that is unknown, repeated, empty or malformed; or the engine could not answer.
-pub async fn transactions(upstream: &Upstream, caller: &Caller, query: Option<&str>) -> Result<Bytes, Failure> {
+pub async fn transactions(upstream: &Upstream, caller: &Caller, query: Option<&str>) -> Result<Bytes, ApiError> {
     let merchant = caller.merchant();
     let Wanted { external_id, place, history } = Wanted::read(query, &merchant.id, &merchant.v1.dialect.statuses)?;
     let page = match external_id {
@@ -40,7 +40,7 @@ async fn named(
     caller: &Caller,
     external_id: &OrderId,
     history: &HistoryQuery,
-) -> Result<Page<Shown>, Failure> {
+) -> Result<Page<Shown>, ApiError> {
     let mut found = Vec::new();
     for direction in [Direction::Payin, Direction::Payout] {
         if history.direction.is_some_and(|wanted| wanted != direction) {
@@ -48,7 +48,7 @@ async fn named(
         }
         match upstream.v1_operation(caller, direction, external_id).await {
             Ok(shown) if is_wanted(history, &shown) => found.push(shown),
-            Ok(_) | Err(Failure::NotFound) => {}
+            Ok(_) | Err(ApiError::NotFound) => {}
             Err(failure) => return Err(failure),
         }
     }
@@ -76,7 +76,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn read(query: Option<&str>, merchant: &MerchantId, statuses: &StatusWords) -> Result<Self, Complaint> {
+    fn read(query: Option<&str>, merchant: &MerchantId, statuses: &StatusWords) -> Result<Self, RequestError> {
         let values = query::parameters(query, PARAMETERS)?;
         let [kind, status, shop, currency, external_id, from, to, page, per_page] =
             values.each_ref().map(Option::as_deref);
@@ -107,29 +107,29 @@ impl Wanted {
 fn value<T>(
     name: &'static str,
     text: Option<&str>,
-    read: impl FnOnce(&str) -> Result<T, Invalid>,
-) -> Result<Option<T>, Complaint> {
-    text.map(read).transpose().map_err(|invalid| Complaint::invalid(name, &invalid))
+    read: impl FnOnce(&str) -> Result<T, InvalidValue>,
+) -> Result<Option<T>, RequestError> {
+    text.map(read).transpose().map_err(|invalid| RequestError::invalid(name, &invalid))
 }
 
-const NO_STATUS: Invalid = Invalid::new("must be one of the statuses that replies show");
-const NO_TIME: Invalid = Invalid::new("must be a time like 2026-01-02T03:04:05.678Z (RFC 3339)");
+const NO_STATUS: InvalidValue = InvalidValue::new("must be one of the statuses that replies show");
+const NO_TIME: InvalidValue = InvalidValue::new("must be a time like 2026-01-02T03:04:05.678Z (RFC 3339)");
 
-fn direction(text: &str) -> Result<Direction, Invalid> {
+fn direction(text: &str) -> Result<Direction, InvalidValue> {
     match text {
         "payin" => Ok(Direction::Payin),
         "payout" => Ok(Direction::Payout),
-        _ => Err(Invalid::new("must be payin or payout")),
+        _ => Err(InvalidValue::new("must be payin or payout")),
     }
 }
 
-fn page_number(text: &str) -> Result<u64, Invalid> {
-    whole_number(text).ok_or(Invalid::new("must be a whole number from 1"))
+fn page_number(text: &str) -> Result<u64, InvalidValue> {
+    whole_number(text).ok_or(InvalidValue::new("must be a whole number from 1"))
 }
 
-fn page_size(text: &str) -> Result<u16, Invalid> {
+fn page_size(text: &str) -> Result<u16, InvalidValue> {
     let size = whole_number(text).and_then(|number| u16::try_from(number).ok()).filter(|size| *size <= MAX_PER_PAGE);
-    size.ok_or(Invalid::new("must be a whole number from 1 to 200"))
+    size.ok_or(InvalidValue::new("must be a whole number from 1 to 200"))
 }
 
 /// Digits that begin with none but 1 to 9, within 64 bits.
@@ -140,23 +140,23 @@ fn whole_number(text: &str) -> Option<u64> {
 
 /// The first whole millisecond that is not before a time: operations are stored to the millisecond, and a bound that is
 /// finer excludes what was created just before it.
-fn first_millisecond(text: &str) -> Result<UnixMillis, Invalid> {
+fn first_millisecond(text: &str) -> Result<UnixMillis, InvalidValue> {
     let nanoseconds = nanoseconds(text)?;
     in_milliseconds(-(-nanoseconds).div_euclid(1_000_000))
 }
 
 /// The last whole millisecond that is not after a time.
-fn last_millisecond(text: &str) -> Result<UnixMillis, Invalid> {
+fn last_millisecond(text: &str) -> Result<UnixMillis, InvalidValue> {
     in_milliseconds(nanoseconds(text)?.div_euclid(1_000_000))
 }
 
 /// A time in nanoseconds since the epoch. The `+` of an offset that was not encoded arrives as a space, which stands
 /// nowhere else in a time.
-fn nanoseconds(text: &str) -> Result<i128, Invalid> {
+fn nanoseconds(text: &str) -> Result<i128, InvalidValue> {
     read_rfc3339(&text.replace(' ', "+")).map(jiff::Timestamp::as_nanosecond).ok_or(NO_TIME)
 }
 
-fn in_milliseconds(milliseconds: i128) -> Result<UnixMillis, Invalid> {
+fn in_milliseconds(milliseconds: i128) -> Result<UnixMillis, InvalidValue> {
     i64::try_from(milliseconds).map(UnixMillis).map_err(|_| NO_TIME)
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::failure::Complaint;
+use crate::failure::RequestError;
 
 const MALFORMED: &str = "must be percent-encoded UTF-8";
 
@@ -10,16 +10,16 @@ const MALFORMED: &str = "must be percent-encoded UTF-8";
 ///
 /// # Errors
 /// The parameter stands twice, or is not percent-encoded UTF-8.
-pub fn parameter<'q>(query: Option<&'q str>, name: &'static str) -> Result<Option<Cow<'q, str>>, Complaint> {
+pub fn parameter<'q>(query: Option<&'q str>, name: &'static str) -> Result<Option<Cow<'q, str>>, RequestError> {
     let mut found = None;
     for (key, value) in pairs(query) {
         if decoded(key).as_deref() != Some(name) {
             continue;
         }
         if found.is_some() {
-            return Err(Complaint::member(name, ONCE));
+            return Err(RequestError::member(name, ONCE));
         }
-        found = Some(decoded(value).ok_or_else(|| Complaint::member(name, MALFORMED))?);
+        found = Some(decoded(value).ok_or_else(|| RequestError::member(name, MALFORMED))?);
     }
     Ok(found)
 }
@@ -34,19 +34,19 @@ const ONCE: &str = "must be given once";
 pub fn parameters<'q, const N: usize>(
     query: Option<&'q str>,
     names: [&'static str; N],
-) -> Result<[Option<Cow<'q, str>>; N], Complaint> {
+) -> Result<[Option<Cow<'q, str>>; N], RequestError> {
     let mut values = [const { None }; N];
     for (key, value) in pairs(query) {
-        let key = decoded(key).ok_or_else(|| Complaint::body("the names of query parameters must be UTF-8"))?;
+        let key = decoded(key).ok_or_else(|| RequestError::body("the names of query parameters must be UTF-8"))?;
         let Some((name, place)) = names.iter().zip(&mut values).find(|(name, _)| **name == key) else {
-            return Err(Complaint::member(key.into_owned(), "is not a parameter of this request"));
+            return Err(RequestError::member(key.into_owned(), "is not a parameter of this request"));
         };
         if place.is_some() {
-            return Err(Complaint::member(*name, ONCE));
+            return Err(RequestError::member(*name, ONCE));
         }
-        let value = decoded(value).ok_or_else(|| Complaint::member(*name, MALFORMED))?;
+        let value = decoded(value).ok_or_else(|| RequestError::member(*name, MALFORMED))?;
         if value.is_empty() {
-            return Err(Complaint::member(*name, "must not be empty: leave it out instead"));
+            return Err(RequestError::member(*name, "must not be empty: leave it out instead"));
         }
         *place = Some(value);
     }

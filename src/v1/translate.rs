@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use crate::domain::{BrowserUrl, CallbackUrl, Direction, MERCHANT_USER_IP};
-use crate::failure::Complaint;
+use crate::failure::RequestError;
 use crate::rules::{CallbackStyle, IdPolicy, UnknownFields, V1Rules};
 use crate::wire::json::write_string;
 use crate::wire::v1::{UserId, UserIpPlace, V1Create};
@@ -74,9 +74,9 @@ impl fmt::Display for Source<'_> {
 
 /// Why a body cannot be translated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Untranslatable {
+pub struct TranslateError {
     /// For the caller, in v1 words.
-    pub complaint: Complaint,
+    pub complaint: RequestError,
     /// For the metrics.
     pub reason: &'static str,
 }
@@ -89,7 +89,7 @@ pub fn translate<'a>(
     create: &'a V1Create<'a>,
     rules: &'a V1Rules,
     relay_url: &str,
-) -> Result<Translation<'a>, Untranslatable> {
+) -> Result<Translation<'a>, TranslateError> {
     let mut translation =
         Translation { members: Vec::with_capacity(10), fields: Vec::new(), left_out: Vec::new(), relayed_to: None };
     translation.read_empty_list(create, rules)?;
@@ -123,23 +123,23 @@ impl<'a> Translation<'a> {
     }
 
     /// PHP writes an empty object as an empty list; whether that is one, the dialect says.
-    fn read_empty_list(&mut self, create: &V1Create<'_>, rules: &V1Rules) -> Result<(), Untranslatable> {
+    fn read_empty_list(&mut self, create: &V1Create<'_>, rules: &V1Rules) -> Result<(), TranslateError> {
         if !create.payment_data_is_empty_list() {
             return Ok(());
         }
         if !rules.dialect.empty_list_is_object {
-            let complaint = Complaint::member(PAYMENT_DATA, "must be a JSON object, not an array");
-            return Err(Untranslatable { complaint, reason: "payment_data" });
+            let complaint = RequestError::member(PAYMENT_DATA, "must be a JSON object, not an array");
+            return Err(TranslateError { complaint, reason: "payment_data" });
         }
         self.leave_out(PAYMENT_DATA, "[] is read as {}, as the dialect's [requests] empty_list_is_object says");
         Ok(())
     }
 
-    fn drop_unknown(&mut self, create: &'a V1Create<'a>, rules: &V1Rules) -> Result<(), Untranslatable> {
+    fn drop_unknown(&mut self, create: &'a V1Create<'a>, rules: &V1Rules) -> Result<(), TranslateError> {
         for name in create.unknown_members() {
             if rules.unknown_fields == UnknownFields::Reject {
-                let complaint = Complaint::member(name.to_owned(), "is not a known field");
-                return Err(Untranslatable { complaint, reason: "unknown_field" });
+                let complaint = RequestError::member(name.to_owned(), "is not a known field");
+                return Err(TranslateError { complaint, reason: "unknown_field" });
             }
             self.leave_out(name, "unknown to v1: dropped, as the merchant's [v1] unknown_fields says");
         }
@@ -166,7 +166,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    fn add_user_id(&mut self, create: &V1Create<'_>, rules: &V1Rules) -> Result<(), Untranslatable> {
+    fn add_user_id(&mut self, create: &V1Create<'_>, rules: &V1Rules) -> Result<(), TranslateError> {
         const NAME: &str = "merchant_user_id";
         match (create.merchant_user_id, rules.non_numeric_user_id) {
             (UserId::Absent, _) => {}
@@ -178,8 +178,8 @@ impl<'a> Translation<'a> {
             }
             (UserId::NoEquivalent, IdPolicy::Reject) => {
                 let reason = "must be digits without a leading zero, within a signed 64-bit integer";
-                let complaint = Complaint::member(NAME, reason);
-                return Err(Untranslatable { complaint, reason: "user_id" });
+                let complaint = RequestError::member(NAME, reason);
+                return Err(TranslateError { complaint, reason: "user_id" });
             }
         }
         Ok(())
@@ -191,9 +191,9 @@ impl<'a> Translation<'a> {
         create: &'a V1Create<'a>,
         rules: &'a V1Rules,
         relay_url: &str,
-    ) -> Result<(), Untranslatable> {
+    ) -> Result<(), TranslateError> {
         const NAME: &str = "callback_url";
-        let refuse = |why| Untranslatable { complaint: Complaint::member(NAME, why), reason: "callback_url" };
+        let refuse = |why| TranslateError { complaint: RequestError::member(NAME, why), reason: "callback_url" };
         let (url, source, rule) = match (&create.callback_url, &rules.callback_url) {
             (Some(named), _) => (Some(named), Source::Body(NAME), AS_IS),
             (None, default) => (default.as_ref(), Source::MerchantRule(NAME), FILLED_IN),
@@ -220,7 +220,7 @@ impl<'a> Translation<'a> {
     }
 
     /// Where the customer's browser goes: one return address for all three results.
-    fn add_destinations(&mut self, create: &'a V1Create<'a>, rules: &'a V1Rules) -> Result<(), Untranslatable> {
+    fn add_destinations(&mut self, create: &'a V1Create<'a>, rules: &'a V1Rules) -> Result<(), TranslateError> {
         if create.direction == Direction::Payout {
             return Ok(());
         }
@@ -228,8 +228,8 @@ impl<'a> Translation<'a> {
         let named =
             named.map(|url| (url, Source::PaymentData("return_user_url".into()), "as is, for all three results"));
         let default = rules.return_url.as_ref().map(|url| (url, Source::MerchantRule("return_url"), FILLED_IN));
-        let (url, source, rule): (&BrowserUrl, _, _) = named.or(default).ok_or_else(|| Untranslatable {
-            complaint: Complaint::member("paymentData.return_user_url", "is required: the merchant has no default"),
+        let (url, source, rule): (&BrowserUrl, _, _) = named.or(default).ok_or_else(|| TranslateError {
+            complaint: RequestError::member("paymentData.return_user_url", "is required: the merchant has no default"),
             reason: "return_user_url",
         })?;
         for name in ["\"success_url\"", "\"pending_url\"", "\"fail_url\""] {

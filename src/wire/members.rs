@@ -3,35 +3,35 @@
 use std::borrow::Cow;
 
 use super::json::{self, Node, Object, Value};
-use crate::domain::Invalid;
-use crate::failure::Complaint;
+use crate::domain::InvalidValue;
+use crate::failure::RequestError;
 
 /// Reads a body that must be one JSON object.
 ///
 /// # Errors
 /// A body that is no JSON document for us, or not an object.
-pub fn read_object(body: &[u8]) -> Result<Object<'_>, Complaint> {
+pub fn read_object(body: &[u8]) -> Result<Object<'_>, RequestError> {
     match json::read(body) {
         Ok(Value { node: Node::Object(object), .. }) => Ok(object),
-        Ok(other) => Err(Complaint::body(format!("the body must be a JSON object, not {}", other.kind()))),
-        Err(error) => Err(Complaint::body(error.to_string())),
+        Ok(other) => Err(RequestError::body(format!("the body must be a JSON object, not {}", other.kind()))),
+        Err(error) => Err(RequestError::body(error.to_string())),
     }
 }
 
 /// The complaint about a member that must be there.
 #[must_use]
-pub fn required(path: &'static str) -> Complaint {
-    Complaint::member(path, "is required")
+pub fn required(path: &'static str) -> RequestError {
+    RequestError::member(path, "is required")
 }
 
 /// The string of a member.
 ///
 /// # Errors
 /// The value is not a string.
-pub fn string<'v>(path: impl Into<Cow<'static, str>>, value: &'v Value<'_>) -> Result<&'v str, Complaint> {
+pub fn string<'v>(path: impl Into<Cow<'static, str>>, value: &'v Value<'_>) -> Result<&'v str, RequestError> {
     match &value.node {
         Node::String(text) => Ok(text),
-        _ => Err(Complaint::member(path, format!("must be a string, not {}", value.kind()))),
+        _ => Err(RequestError::member(path, format!("must be a string, not {}", value.kind()))),
     }
 }
 
@@ -39,10 +39,10 @@ pub fn string<'v>(path: impl Into<Cow<'static, str>>, value: &'v Value<'_>) -> R
 ///
 /// # Errors
 /// The value is not an object.
-pub fn object<'v, 'a>(path: &'static str, value: &'v Value<'a>) -> Result<&'v Object<'a>, Complaint> {
+pub fn object<'v, 'a>(path: &'static str, value: &'v Value<'a>) -> Result<&'v Object<'a>, RequestError> {
     match &value.node {
         Node::Object(object) => Ok(object),
-        _ => Err(Complaint::member(path, format!("must be a JSON object, not {}", value.kind()))),
+        _ => Err(RequestError::member(path, format!("must be a JSON object, not {}", value.kind()))),
     }
 }
 
@@ -53,9 +53,9 @@ pub fn object<'v, 'a>(path: &'static str, value: &'v Value<'a>) -> Result<&'v Ob
 pub fn parsed<T>(
     path: &'static str,
     value: &Value<'_>,
-    parse: impl FnOnce(&str) -> Result<T, Invalid>,
-) -> Result<T, Complaint> {
-    parse(string(path, value)?).map_err(|invalid| Complaint::invalid(path, &invalid))
+    parse: impl FnOnce(&str) -> Result<T, InvalidValue>,
+) -> Result<T, RequestError> {
+    parse(string(path, value)?).map_err(|invalid| RequestError::invalid(path, &invalid))
 }
 
 /// Reads a string member that must be there by a domain type's constructor.
@@ -65,8 +65,8 @@ pub fn parsed<T>(
 pub fn required_parsed<T>(
     path: &'static str,
     object: &Object<'_>,
-    parse: impl FnOnce(&str) -> Result<T, Invalid>,
-) -> Result<T, Complaint> {
+    parse: impl FnOnce(&str) -> Result<T, InvalidValue>,
+) -> Result<T, RequestError> {
     let value = object.get(path).ok_or_else(|| required(path))?;
     parsed(path, value, parse)
 }

@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use super::json::{Member, Node, Object, Value, write_string};
 use super::members::{parsed, present, read_object, required, required_parsed};
 use crate::domain::{
-    AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, CustomerIp, Direction, Invalid,
+    AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, CustomerIp, Direction, InvalidValue,
     MERCHANT_USER_IP as USER_IP, OrderId, Shown, reserved_names,
 };
-use crate::failure::Complaint;
+use crate::failure::RequestError;
 
 pub use compared::{Held, dropped_fields};
 
@@ -88,7 +88,7 @@ const RETURN_URL: &str = "return_user_url";
 ///
 /// # Errors
 /// The first rule that the body breaks, as far as no rule file is needed to tell.
-pub fn read_create(direction: Direction, body: &[u8]) -> Result<V1Create<'_>, Complaint> {
+pub fn read_create(direction: Direction, body: &[u8]) -> Result<V1Create<'_>, RequestError> {
     let body = read_object(body)?;
     check_payment_data(direction, &body)?;
     Ok(V1Create {
@@ -108,20 +108,20 @@ pub fn read_create(direction: Direction, body: &[u8]) -> Result<V1Create<'_>, Co
     })
 }
 
-fn read_shop_code(text: &str) -> Result<Box<str>, Invalid> {
+fn read_shop_code(text: &str) -> Result<Box<str>, InvalidValue> {
     if text.is_empty() || text.trim() != text {
-        return Err(Invalid::new("must be an exact shop code without surrounding spaces"));
+        return Err(InvalidValue::new("must be an exact shop code without surrounding spaces"));
     }
     Ok(text.into())
 }
 
-fn check_payment_data(direction: Direction, body: &Object<'_>) -> Result<(), Complaint> {
+fn check_payment_data(direction: Direction, body: &Object<'_>) -> Result<(), RequestError> {
     let Some(value) = body.get(PAYMENT_DATA) else { return Ok(()) };
     let fields = match &value.node {
         Node::Object(fields) => fields,
         // Whether PHP's empty array is an object is the dialect's rule: the translation asks for it.
         Node::Array(items) if items.is_empty() => return Ok(()),
-        _ => return Err(Complaint::member(PAYMENT_DATA, format!("must be a JSON object, not {}", value.kind()))),
+        _ => return Err(RequestError::member(PAYMENT_DATA, format!("must be a JSON object, not {}", value.kind()))),
     };
     let reserved = reserved_names(direction);
     let taken = fields.0.iter().find(|member| {
@@ -129,7 +129,7 @@ fn check_payment_data(direction: Direction, body: &Object<'_>) -> Result<(), Com
         reserved.contains(&member.name.as_ref()) && !moved
     });
     match taken {
-        Some(member) => Err(Complaint::member(
+        Some(member) => Err(RequestError::member(
             format!("{PAYMENT_DATA}.{}", member.name),
             "is a reserved name and cannot appear inside paymentData",
         )),
@@ -156,7 +156,7 @@ fn read_user_id(body: &Object<'_>) -> UserId {
 }
 
 /// The customer's address, which may stand in the body, in `paymentData`, or in both if they agree.
-fn read_user_ip(body: &Object<'_>) -> Result<Option<CustomerIp>, Complaint> {
+fn read_user_ip(body: &Object<'_>) -> Result<Option<CustomerIp>, RequestError> {
     let read = |path, value: &Value<'_>| parsed(path, value, CustomerIp::new);
     let outer = present(body, USER_IP).map(|value| read(USER_IP, value)).transpose()?;
     let inner = payment_data(body)
@@ -165,13 +165,13 @@ fn read_user_ip(body: &Object<'_>) -> Result<Option<CustomerIp>, Complaint> {
         .transpose()?;
     match (outer, inner) {
         (Some(outer), Some(inner)) if outer != inner => {
-            Err(Complaint::member(USER_IP, "must be the same as paymentData.merchant_user_ip"))
+            Err(RequestError::member(USER_IP, "must be the same as paymentData.merchant_user_ip"))
         }
         (outer, inner) => Ok(outer.or(inner)),
     }
 }
 
-fn read_return_url(direction: Direction, body: &Object<'_>) -> Result<Option<BrowserUrl>, Complaint> {
+fn read_return_url(direction: Direction, body: &Object<'_>) -> Result<Option<BrowserUrl>, RequestError> {
     if direction == Direction::Payout {
         return Ok(None);
     }
@@ -179,7 +179,7 @@ fn read_return_url(direction: Direction, body: &Object<'_>) -> Result<Option<Bro
     parsed("paymentData.return_user_url", value, BrowserUrl::new).map(Some)
 }
 
-fn read_card_number(direction: Direction, body: &Object<'_>) -> Result<Option<AccountNumber>, Complaint> {
+fn read_card_number(direction: Direction, body: &Object<'_>) -> Result<Option<AccountNumber>, RequestError> {
     if direction == Direction::Payin {
         return Ok(None);
     }

@@ -6,9 +6,9 @@ use super::members::{object, parsed, present, read_object, required, required_pa
 use super::v1::dropped_fields;
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CUSTOMER_FIELDS, CallbackUrl, Currency, CustomerAccountId, CustomerIp,
-    Direction, Invalid, MERCHANT_USER_IP, OrderId, Record, TransactionId, reserved_names,
+    Direction, InvalidValue, MERCHANT_USER_IP, OrderId, Record, TransactionId, reserved_names,
 };
-use crate::failure::Complaint;
+use crate::failure::RequestError;
 use crate::rules;
 use crate::store::{Comparer, Kept, Parts, Short};
 
@@ -86,7 +86,7 @@ const WITHDRAWAL: [&str; 2] = ["account_number", "account_channel"];
 ///
 /// # Errors
 /// The first rule of the interface that the body breaks, as far as no rule file is needed to tell.
-pub fn read_create(direction: Direction, body: &[u8]) -> Result<CreateRequest<'_>, Complaint> {
+pub fn read_create(direction: Direction, body: &[u8]) -> Result<CreateRequest<'_>, RequestError> {
     let mut members = read_object(body)?;
     refuse_unknown(direction, &members)?;
     let order_id = required_parsed("order_id", &members, OrderId::new)?;
@@ -100,7 +100,7 @@ pub fn read_create(direction: Direction, body: &[u8]) -> Result<CreateRequest<'_
     Ok(CreateRequest { order_id, amount, currency, method, customer_account_id, callback_url, kind, fields })
 }
 
-fn refuse_unknown(direction: Direction, members: &Object<'_>) -> Result<(), Complaint> {
+fn refuse_unknown(direction: Direction, members: &Object<'_>) -> Result<(), RequestError> {
     let own: &[&str] = match direction {
         Direction::Payin => &DEPOSIT,
         Direction::Payout => &WITHDRAWAL,
@@ -110,37 +110,37 @@ fn refuse_unknown(direction: Direction, members: &Object<'_>) -> Result<(), Comp
         !COMMON.contains(&name) && !own.contains(&name)
     });
     match unknown {
-        Some(member) => Err(Complaint::member(member.name.clone().into_owned(), "is not a known field")),
+        Some(member) => Err(RequestError::member(member.name.clone().into_owned(), "is not a known field")),
         None => Ok(()),
     }
 }
 
-fn read_amount(members: &Object<'_>) -> Result<Amount, Complaint> {
+fn read_amount(members: &Object<'_>) -> Result<Amount, RequestError> {
     let value = members.get("amount").ok_or_else(|| required("amount"))?;
     if value.node != Node::Number {
-        return Err(Complaint::member("amount", format!("must be a JSON number, not {}", value.kind())));
+        return Err(RequestError::member("amount", format!("must be a JSON number, not {}", value.kind())));
     }
-    Amount::from_json_number(value.raw).map_err(|invalid| Complaint::invalid("amount", &invalid))
+    Amount::from_json_number(value.raw).map_err(|invalid| RequestError::invalid("amount", &invalid))
 }
 
-fn read_method(text: &str) -> Result<Box<str>, Invalid> {
+fn read_method(text: &str) -> Result<Box<str>, InvalidValue> {
     if text.is_empty() || text.trim() != text {
-        return Err(Invalid::new("must be an exact shop code without surrounding spaces"));
+        return Err(InvalidValue::new("must be an exact shop code without surrounding spaces"));
     }
     Ok(text.into())
 }
 
-fn read_customer_account_id(members: &Object<'_>) -> Result<Option<CustomerAccountId>, Complaint> {
+fn read_customer_account_id(members: &Object<'_>) -> Result<Option<CustomerAccountId>, RequestError> {
     const NAME: &str = "customer_account_id";
     let Some(value) = present(members, NAME) else { return Ok(None) };
     if value.node != Node::Number {
-        return Err(Complaint::member(NAME, format!("must be a JSON integer, not {}", value.kind())));
+        return Err(RequestError::member(NAME, format!("must be a JSON integer, not {}", value.kind())));
     }
     let id = CustomerAccountId::from_json_number(value.raw);
-    id.map(Some).map_err(|invalid| Complaint::invalid(NAME, &invalid))
+    id.map(Some).map_err(|invalid| RequestError::invalid(NAME, &invalid))
 }
 
-fn read_kind(direction: Direction, members: &Object<'_>) -> Result<RequestKind, Complaint> {
+fn read_kind(direction: Direction, members: &Object<'_>) -> Result<RequestKind, RequestError> {
     match direction {
         Direction::Payin => {
             let success_url = required_parsed("success_url", members, BrowserUrl::new)?;
@@ -162,15 +162,15 @@ fn read_kind(direction: Direction, members: &Object<'_>) -> Result<RequestKind, 
     }
 }
 
-fn read_channel(text: &str) -> Result<Box<str>, Invalid> {
+fn read_channel(text: &str) -> Result<Box<str>, InvalidValue> {
     if (1..=64).contains(&text.chars().count()) && !text.contains('\0') {
         Ok(text.into())
     } else {
-        Err(Invalid::new("must be 1 to 64 characters without U+0000"))
+        Err(InvalidValue::new("must be 1 to 64 characters without U+0000"))
     }
 }
 
-fn read_fields<'a>(direction: Direction, members: &mut Object<'a>) -> Result<RequestFields<'a>, Complaint> {
+fn read_fields<'a>(direction: Direction, members: &mut Object<'a>) -> Result<RequestFields<'a>, RequestError> {
     let Some(at) = members.0.iter().position(|member| member.name == "fields") else {
         return Ok(RequestFields { object: Object::default(), customer_ip: None });
     };
@@ -181,12 +181,12 @@ fn read_fields<'a>(direction: Direction, members: &mut Object<'a>) -> Result<Req
 }
 
 /// The rules for `fields` that need no schema; yields the customer's address.
-fn check_fields(direction: Direction, fields: &Object<'_>) -> Result<Option<CustomerIp>, Complaint> {
+fn check_fields(direction: Direction, fields: &Object<'_>) -> Result<Option<CustomerIp>, RequestError> {
     let path = |name: &str| format!("fields.{name}");
     for member in &fields.0 {
         let name = member.name.as_ref();
         if reserved_names(direction).contains(&name) {
-            return Err(Complaint::member(path(name), "is reserved and cannot appear inside fields"));
+            return Err(RequestError::member(path(name), "is reserved and cannot appear inside fields"));
         }
         let empty = match &member.value.node {
             Node::Null => true,
@@ -194,7 +194,7 @@ fn check_fields(direction: Direction, fields: &Object<'_>) -> Result<Option<Cust
             _ => false,
         };
         if CUSTOMER_FIELDS.contains(&name) && !empty {
-            return Err(Complaint::member(path(name), format!("must be a string, not {}", member.value.kind())));
+            return Err(RequestError::member(path(name), format!("must be a string, not {}", member.value.kind())));
         }
     }
     let Some(value) = present(fields, MERCHANT_USER_IP) else { return Ok(None) };
@@ -249,11 +249,11 @@ impl<'s> Reduced<'s> {
     ///
     /// # Errors
     /// A number that the schema's validator cannot hold.
-    pub fn check_numbers(&self) -> Result<(), Complaint> {
+    pub fn check_numbers(&self) -> Result<(), RequestError> {
         match self.members().find(|member| !numbers_fit(&member.value)) {
             None => Ok(()),
             Some(member) => {
-                Err(Complaint::member(format!("fields.{}", member.name), "holds a number that is out of range"))
+                Err(RequestError::member(format!("fields.{}", member.name), "holds a number that is out of range"))
             }
         }
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::args::{Callbacks, Format, ListCallbacks, ShowCallback, Which};
-use super::{Outcome, Stop, load, on_runtime};
+use super::{CliError, Outcome, load, on_runtime};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::UnixMillis;
 use crate::rules::StoreRules;
@@ -42,16 +42,16 @@ pub fn run(asked: &Callbacks, out: &mut dyn Write, err: &mut dyn Write) -> Outco
             Callbacks::Resend(asked) => resend::run(&*store, asked, &SystemClock, out, err).await,
             Callbacks::Sample(_) => Ok(()),
         };
-        let closed = store.close().await.map_err(Stop::failed);
+        let closed = store.close().await.map_err(CliError::failed);
         outcome.and(closed)
     })
 }
 
-fn open(rules: &StoreRules) -> Result<Arc<dyn Store>, Stop> {
-    open_beside(rules, Arc::new(SystemRandomness::default()), Arc::default()).map_err(Stop::failed)
+fn open(rules: &StoreRules) -> Result<Arc<dyn Store>, CliError> {
+    open_beside(rules, Arc::new(SystemRandomness::default()), Arc::default()).map_err(CliError::failed)
 }
 
-impl From<StoreError> for Stop {
+impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
         Self::failed(error)
     }
@@ -106,7 +106,7 @@ async fn show(outbox: &dyn Outbox, asked: &ShowCallback, now: UnixMillis, out: &
         None => None,
     };
     let Some((callback, tries)) = found else {
-        return Err(Stop::Failed(unknown(&asked.id)));
+        return Err(CliError::Failed(unknown(&asked.id)));
     };
     match asked.format {
         Format::Json => write_json(&document(&callback, &tries, now), out)?,
@@ -116,6 +116,6 @@ async fn show(outbox: &dyn Outbox, asked: &ShowCallback, now: UnixMillis, out: &
 }
 
 fn write_json(document: &impl Serialize, out: &mut dyn Write) -> Outcome {
-    let json = serde_json::to_string(document).map_err(Stop::failed)?;
+    let json = serde_json::to_string(document).map_err(CliError::failed)?;
     Ok(writeln!(out, "{json}")?)
 }

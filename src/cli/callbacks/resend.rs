@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::super::args::ResendCallbacks;
 use super::super::columns::age;
 use super::super::progress::Progress;
-use super::super::{Outcome, Stop, plural, told_unless};
+use super::super::{CliError, Outcome, plural, told_unless};
 use super::{table, unknown};
 use crate::clock::Clock;
 use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, Outbox, Resent};
@@ -87,7 +87,7 @@ async fn failed(
     let mut resent: u64 = 0;
     loop {
         let (count, last) = outbox.resend_failed(query.clone(), clock.now()).await.map_err(|error| {
-            Stop::failed(format!(
+            CliError::failed(format!(
                 "{error}\nso far: {resent} queued; run it again to go on: what is queued stays queued"
             ))
         })?;
@@ -110,7 +110,7 @@ async fn wait(
     clock: &dyn Clock,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Result<bool, Stop> {
+) -> Result<bool, CliError> {
     let started = Instant::now();
     let mut delivered = true;
     loop {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::super::args::{Format, Interface, SampleCallback};
 use super::super::columns::plain;
-use super::super::{Outcome, Stop, merchant, told_unless};
+use super::super::{CliError, Outcome, merchant, told_unless};
 use super::{table, write_json};
 use crate::callback::{Sample, SampleKind, Sampled, sample};
 use crate::clock::{SystemClock, SystemRandomness};
@@ -24,7 +24,7 @@ pub(super) async fn run(rules: &RuleSet, asked: &SampleCallback, out: &mut dyn W
         url: asked.url.as_ref(),
     };
     let (outbound, random) = (Outbound::default(), SystemRandomness::default());
-    let sampled = sample(rules, &outbound, &SystemClock, &random, &wanted).await.map_err(Stop::failed)?;
+    let sampled = sample(rules, &outbound, &SystemClock, &random, &wanted).await.map_err(CliError::failed)?;
     match asked.format {
         Format::Json => {
             let Sampled { id, kind, url, body, tried } = &sampled;

@@ -322,8 +322,8 @@ fn what_means_the_same_is_no_change() {
 fn exit_codes() {
     let new = edited(world(), &[("shops/card-eur.toml", "\"EUR\"", "\"USD\"")]);
     assert!(compared(&world(), &new, Format::Text, false).outcome.is_ok());
-    assert!(matches!(compared(&world(), &new, Format::Text, true).outcome, Err(Stop::Told)));
-    assert!(matches!(compared(&world(), &new, Format::Json, true).outcome, Err(Stop::Told)));
+    assert!(matches!(compared(&world(), &new, Format::Text, true).outcome, Err(CliError::Told)));
+    assert!(matches!(compared(&world(), &new, Format::Json, true).outcome, Err(CliError::Told)));
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn problems_of_both_directories_are_shown() {
     let old = edited(world(), &[("shops/card-eur.toml", "currency", "curency")]);
     let new = edited(world(), &[("merchants/beta.toml", "[shops.card-eur]", "[shops.card-usd]")]);
     let said = compared(&old, &new, Format::Text, false);
-    assert!(matches!(said.outcome, Err(Stop::Told)) && said.out.is_empty());
+    assert!(matches!(said.outcome, Err(CliError::Told)) && said.out.is_empty());
     for problem in ["A/rules/shops/card-eur.toml:1:1: ", "B/rules/merchants/beta.toml:"] {
         assert!(said.err.contains(problem), "{problem}: {}", said.err);
     }

@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use super::check;
 use crate::cli::progress::{Counters, Progress, span};
 use crate::cli::signals::stop_signals;
-use crate::cli::{Outcome, Stop, on_runtime, plural};
+use crate::cli::{CliError, Outcome, on_runtime, plural};
 use crate::clock::SystemRandomness;
 use crate::rules::{RuleSet, StoreUrl};
 use crate::store::sqlite::backup::{self, BackupError};
@@ -28,7 +28,7 @@ pub fn run(rules: &RuleSet, to: &Path, out: &mut dyn Write, err: &mut dyn Write)
     let path = match &rules.gateway.store.url {
         StoreUrl::Sqlite(path) => path,
         StoreUrl::Postgres(url) => {
-            return Err(Stop::failed(format!(
+            return Err(CliError::failed(format!(
                 "{url}: PostgreSQL has tools of its own for backups: pg_dump copies this database, pg_basebackup the whole \
                  server"
             )));
@@ -36,7 +36,7 @@ pub fn run(rules: &RuleSet, to: &Path, out: &mut dyn Write, err: &mut dyn Write)
     };
     let started = Instant::now();
     let begun = backup::begin(path, &rules.gateway.store.keys, to, Arc::new(SystemRandomness::default()));
-    let audit = on_runtime(made(begun.map_err(Stop::failed)?, err))?;
+    let audit = on_runtime(made(begun.map_err(CliError::failed)?, err))?;
     let (operations, many) = (audit.operations, plural(usize::try_from(audit.operations).unwrap_or(usize::MAX)));
     let (to, time) = (to.display(), span(started.elapsed()));
     writeln!(out, "{to}: a copy of the store with {operations} operation{many}, in {time}")?;
@@ -44,11 +44,11 @@ pub fn run(rules: &RuleSet, to: &Path, out: &mut dyn Write, err: &mut dyn Write)
     if audit.is_clean() {
         return Ok(());
     }
-    Err(Stop::failed("the copy is whole, but the store does not hold what it should"))
+    Err(CliError::failed("the copy is whole, but the store does not hold what it should"))
 }
 
 /// Copies, reads the copy and gives it its name, each on a thread of its own while this one shows the progress.
-async fn made(begun: backup::Begun, err: &mut dyn Write) -> Result<Audit, Stop> {
+async fn made(begun: backup::Begun, err: &mut dyn Write) -> Result<Audit, CliError> {
     let stop = stop_signals()?;
     let copied = aside("copying", "MiB", err, &stop, move |counters, wanted| {
         let tell = |done: u64, total: u64| counters.set(done.div_ceil(MIB), total.div_ceil(MIB));
@@ -58,7 +58,7 @@ async fn made(begun: backup::Begun, err: &mut dyn Write) -> Result<Audit, Stop> 
     let checked = aside("checking the copy", "operations", err, &stop, move |counters, wanted| {
         copied.check(&|AuditProgress { done, total }| counters.set(done, total), wanted)
     });
-    checked.await?.publish().map_err(Stop::failed)
+    checked.await?.publish().map_err(CliError::failed)
 }
 
 async fn aside<T: Send + 'static>(
@@ -67,12 +67,12 @@ async fn aside<T: Send + 'static>(
     err: &mut dyn Write,
     stop: &watch::Receiver<bool>,
     job: impl FnOnce(&Counters, &dyn Fn() -> bool) -> Result<T, BackupError> + Send + 'static,
-) -> Result<T, Stop> {
+) -> Result<T, CliError> {
     let counters = Arc::new(Counters::default());
     let working = {
         let (counters, stop) = (Arc::clone(&counters), stop.clone());
         spawn_blocking(move || job(&counters, &|| !*stop.borrow()))
     };
     let mut progress = Progress::start(what, unit, None);
-    progress.during(&counters, err, working).await.map_err(Stop::failed)?.map_err(Stop::failed)
+    progress.during(&counters, err, working).await.map_err(CliError::failed)?.map_err(CliError::failed)
 }

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
 use crate::cli::progress::{Counters, Progress};
-use crate::cli::{Outcome, Stop, on_runtime, plural};
+use crate::cli::{CliError, Outcome, on_runtime, plural};
 use crate::clock::SystemRandomness;
 use crate::rules::RuleSet;
 use crate::store::{Audit, AuditProgress, OpenError, Store, StoreError, open_beside};
@@ -22,14 +22,14 @@ pub fn run(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> Outcome
     let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(|error| refused(&error))?;
     let audit = on_runtime(async {
         let audit = audit(Arc::clone(&store), err).await;
-        store.close().await.map_err(Stop::failed)?;
+        store.close().await.map_err(CliError::failed)?;
         audit
     })?;
     report(&audit, out, err)
 }
 
 /// A file that is damaged where opening reads it is told with what to do.
-fn refused(error: &OpenError) -> Stop {
+fn refused(error: &OpenError) -> CliError {
     let damaged = match error {
         OpenError::Sqlite { source, .. } => {
             matches!(source.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
@@ -38,10 +38,10 @@ fn refused(error: &OpenError) -> Stop {
     };
     let advice =
         if damaged { ": the file is damaged: stop the gateway, keep the file aside and restore a backup" } else { "" };
-    Stop::failed(format!("{error}{advice}"))
+    CliError::failed(format!("{error}{advice}"))
 }
 
-async fn audit(store: Arc<dyn Store>, err: &mut dyn Write) -> Result<Audit, Stop> {
+async fn audit(store: Arc<dyn Store>, err: &mut dyn Write) -> Result<Audit, CliError> {
     let counters = Arc::new(Counters::default());
     let tell = {
         let counters = Arc::clone(&counters);
@@ -53,7 +53,7 @@ async fn audit(store: Arc<dyn Store>, err: &mut dyn Write) -> Result<Audit, Stop
     let handle = Handle::current();
     let auditing = spawn_blocking(move || -> Result<Audit, StoreError> { handle.block_on(store.audit(tell)) });
     let mut progress = Progress::start("checking", "operations", None);
-    progress.during(&counters, err, auditing).await.map_err(Stop::failed)?.map_err(Stop::failed)
+    progress.during(&counters, err, auditing).await.map_err(CliError::failed)?.map_err(CliError::failed)
 }
 
 fn report(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
@@ -72,7 +72,7 @@ fn report(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
         _ => writeln!(out, "checked {operations}, {ledger} and {journal} journal {}: {problems}", entry(*journal))?,
     }
     tell_problems(audit, out, err)?;
-    if *problem_count == 0 { Ok(()) } else { Err(Stop::failed("the store does not hold what it should")) }
+    if *problem_count == 0 { Ok(()) } else { Err(CliError::failed("the store does not hold what it should")) }
 }
 
 /// Tells each problem in a line on `out`, and of those that are too many their number.
@@ -131,7 +131,7 @@ mod tests {
         let said = |code| {
             let source = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
             match refused(&OpenError::Sqlite { path: "a.db".into(), source }) {
-                Stop::Failed(reason) => reason,
+                CliError::Failed(reason) => reason,
                 other => panic!("{other:?}"),
             }
         };

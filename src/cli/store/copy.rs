@@ -8,7 +8,7 @@ use super::check;
 use crate::cli::args::StoreCopy;
 use crate::cli::progress::{Counters, Progress, span};
 use crate::cli::signals::{stop_signals, stopped};
-use crate::cli::{Outcome, Stop, on_runtime, plural};
+use crate::cli::{CliError, Outcome, on_runtime, plural};
 use crate::clock::SystemRandomness;
 use crate::rules::{RuleSet, StoreUrl, secret_named};
 use crate::store::postgres::copying::{Copying, RowsProgress, begin_copy};
@@ -25,11 +25,11 @@ const NO_TARGET: &str = "--to is missing, and store.url of the rules names no Po
 pub fn run(rules: &RuleSet, asked: &StoreCopy, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
     let (StoreUrl::Sqlite(from), StoreUrl::Postgres(to)) = (place("--from", &asked.from)?, target(rules, asked)?)
     else {
-        return Err(Stop::Usage("stores are copied from sqlite: to postgres:// alone".to_owned()));
+        return Err(CliError::Usage("stores are copied from sqlite: to postgres:// alone".to_owned()));
     };
     let started = Instant::now();
     let random: Arc<dyn crate::clock::Random> = Arc::new(SystemRandomness::default());
-    let copying = begin_copy(&from, &to, &rules.gateway.store.keys, &random).map_err(Stop::failed)?;
+    let copying = begin_copy(&from, &to, &rules.gateway.store.keys, &random).map_err(CliError::failed)?;
     let (rows, audit) = on_runtime(copied(copying, out, err))?;
     let Audit { operations, journal, .. } = audit;
     let many = |count: u64| plural(usize::try_from(count).unwrap_or(usize::MAX));
@@ -46,25 +46,25 @@ pub fn run(rules: &RuleSet, asked: &StoreCopy, out: &mut dyn Write, err: &mut dy
 }
 
 /// A store's address, seen from here. What is wrong with it is said without it: it may hold a password.
-fn place(argument: &str, url: &str) -> Result<StoreUrl, Stop> {
-    StoreUrl::parse(url, |path| path.into()).map_err(|why| Stop::Usage(format!("{argument} {why}")))
+fn place(argument: &str, url: &str) -> Result<StoreUrl, CliError> {
+    StoreUrl::parse(url, |path| path.into()).map_err(|why| CliError::Usage(format!("{argument} {why}")))
 }
 
 /// The address of the copy: `--to`, which may say where it is, or else the store of the rules.
-fn target(rules: &RuleSet, asked: &StoreCopy) -> Result<StoreUrl, Stop> {
+fn target(rules: &RuleSet, asked: &StoreCopy) -> Result<StoreUrl, CliError> {
     let Some(named) = &asked.to else {
         return match &rules.gateway.store.url {
             url @ StoreUrl::Postgres(_) => Ok(url.clone()),
-            StoreUrl::Sqlite(_) => Err(Stop::Usage(NO_TARGET.to_owned())),
+            StoreUrl::Sqlite(_) => Err(CliError::Usage(NO_TARGET.to_owned())),
         };
     };
-    let url = secret_named(named).map_err(|why| Stop::Usage(format!("--to {why}")))?;
-    let url = String::from_utf8(url).map_err(|_| Stop::Usage("--to names what is no text".to_owned()))?;
+    let url = secret_named(named).map_err(|why| CliError::Usage(format!("--to {why}")))?;
+    let url = String::from_utf8(url).map_err(|_| CliError::Usage("--to names what is no text".to_owned()))?;
     place("--to", &url)
 }
 
 /// How many rows were copied, and what the copy holds.
-async fn copied(mut copying: Copying, out: &mut dyn Write, err: &mut dyn Write) -> Result<(u64, Audit), Stop> {
+async fn copied(mut copying: Copying, out: &mut dyn Write, err: &mut dyn Write) -> Result<(u64, Audit), CliError> {
     let mut stop = stop_signals()?;
     let proved = tokio::select! {
         () = stopped(&mut stop) => return Err(to_go_on("interrupted")),
@@ -75,7 +75,7 @@ async fn copied(mut copying: Copying, out: &mut dyn Write, err: &mut dyn Write) 
 }
 
 /// Copies what is not there yet, and proves all of it.
-async fn proved(copying: &mut Copying, out: &mut dyn Write, err: &mut dyn Write) -> Result<(u64, Audit), Stop> {
+async fn proved(copying: &mut Copying, out: &mut dyn Write, err: &mut dyn Write) -> Result<(u64, Audit), CliError> {
     let counters = Arc::new(Counters::default());
     let mut progress = Progress::start("copying", "rows", None);
     let filled = progress.during(&counters, err, copying.fill(telling(&counters))).await;
@@ -86,7 +86,7 @@ async fn proved(copying: &mut Copying, out: &mut dyn Write, err: &mut dyn Write)
     let mut progress = Progress::start("comparing", "rows", None);
     let compared = progress.during(&counters, err, copying.compare(telling(&counters))).await;
     drop(progress);
-    compared.map_err(Stop::failed)?;
+    compared.map_err(CliError::failed)?;
 
     let counters = Arc::new(Counters::default());
     let tell = telling(&counters);
@@ -97,20 +97,20 @@ async fn proved(copying: &mut Copying, out: &mut dyn Write, err: &mut dyn Write)
     let audit = audited.map_err(unfinished)?;
     if !audit.is_clean() {
         check::tell_problems(&audit, out, err)?;
-        return Err(Stop::failed("the copy does not hold what it should, and no gateway serves it"));
+        return Err(CliError::failed("the copy does not hold what it should, and no gateway serves it"));
     }
     Ok((rows, audit))
 }
 
-fn unfinished(error: CopyError) -> Stop {
+fn unfinished(error: CopyError) -> CliError {
     match error {
         CopyError::Target(_) | CopyError::Mark(_) => to_go_on(error),
-        error => Stop::failed(error),
+        error => CliError::failed(error),
     }
 }
 
-fn to_go_on(error: impl std::fmt::Display) -> Stop {
-    Stop::failed(format!("{error}\nrun it again to go on: what was copied stays"))
+fn to_go_on(error: impl std::fmt::Display) -> CliError {
+    CliError::failed(format!("{error}\nrun it again to go on: what was copied stays"))
 }
 
 fn telling(counters: &Arc<Counters>) -> RowsProgress {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use crate::cli::{Outcome, Stop, plural};
+use crate::cli::{CliError, Outcome, plural};
 use crate::clock::SystemRandomness;
 use crate::rules::RuleSet;
 use crate::store::{Rewrapped, rewrap_keys};
@@ -13,7 +13,8 @@ use crate::store::{Rewrapped, rewrap_keys};
 /// # Errors
 /// The store cannot be opened with these keys, or cannot be written: nothing is changed.
 pub fn run(rules: &RuleSet, out: &mut dyn Write) -> Outcome {
-    let rewrapped = rewrap_keys(&rules.gateway.store, Arc::new(SystemRandomness::default())).map_err(Stop::failed)?;
+    let rewrapped =
+        rewrap_keys(&rules.gateway.store, Arc::new(SystemRandomness::default())).map_err(CliError::failed)?;
     Ok(writeln!(out, "{}", told(&rewrapped))?)
 }
 

@@ -59,7 +59,7 @@ async fn v1_is_told_in_its_own_words() {
     // It is no operation of this service: the status of v1 knows it as little as that of v2, which asks by another id.
     let upstream = Upstream::Embedded(Arc::clone(&world.engine));
     let status = v1::status(&upstream, &world.caller(), Direction::Payin, Some("external_id=o")).await;
-    assert!(matches!(status, Err(Failure::NotFound)), "{status:?}");
+    assert!(matches!(status, Err(ApiError::NotFound)), "{status:?}");
     let status = v2::status(&world.engine, &world.caller(), "o").await;
-    assert!(matches!(status, Err(Failure::NotFound)), "{status:?}");
+    assert!(matches!(status, Err(ApiError::NotFound)), "{status:?}");
 }

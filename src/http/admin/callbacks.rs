@@ -9,7 +9,7 @@ use super::AdminSource;
 use super::reply::{self, Reply};
 use crate::callback::{SampleKind, Sampled};
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
-use crate::failure::Complaint;
+use crate::failure::RequestError;
 use crate::store::{CallbackId, CallbackPlace, CallbackQuery, CallbackState, Resent, StoreError};
 use crate::v1::query::parameters;
 use crate::wire::callbacks::{
@@ -38,7 +38,7 @@ pub struct SampleRequest {
 /// Why a request is not served.
 enum Refusal {
     /// What is wrong with a parameter.
-    Parameter(Complaint),
+    Parameter(RequestError),
     /// Why no sample was sent.
     NotSampled(String),
     /// A sample's receiver takes too long.
@@ -50,8 +50,8 @@ enum Refusal {
     Store(StoreError),
 }
 
-impl From<Complaint> for Refusal {
-    fn from(complaint: Complaint) -> Self {
+impl From<RequestError> for Refusal {
+    fn from(complaint: RequestError) -> Self {
         Self::Parameter(complaint)
     }
 }
@@ -84,7 +84,7 @@ async fn listed(source: &dyn AdminSource, query: Option<&str>) -> Result<Reply, 
     let names = ["state", "merchant", "order_id", "since", "until", "limit", "after"];
     let [state, merchant, order_id, since, until, limit, after] = parameters(query, names)?;
     if order_id.is_some() && merchant.is_none() {
-        return Err(Complaint::member("order_id", "needs `merchant`").into());
+        return Err(RequestError::member("order_id", "needs `merchant`").into());
     }
     let now = source.now();
     let limit = read("limit", limit, LIMIT, read_limit)?.unwrap_or(DEFAULT_LIMIT);
@@ -137,7 +137,7 @@ async fn failed_resent(source: &dyn AdminSource, query: Option<&str>) -> Result<
     let [state, merchant, since, until, limit, after] = parameters(query, names)?;
     // Said, so that nobody sends everything again who forgot to say what.
     if state.as_deref() != Some(CallbackState::Failed.as_str()) {
-        return Err(Complaint::member("state", "must be said, and be `failed`").into());
+        return Err(RequestError::member("state", "must be said, and be `failed`").into());
     }
     let now = source.now();
     let limit = read("limit", limit, LIMIT, read_limit)?.unwrap_or(RESEND_LIMIT);
@@ -164,7 +164,7 @@ async fn sampled(source: &dyn AdminSource, query: Option<&str>) -> Result<Reply,
     let [merchant, key, kind, url] = parameters(query, ["merchant", "key", "kind", "url"])?;
     let merchant = read("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?;
     let asked = SampleRequest {
-        merchant: merchant.ok_or_else(|| Complaint::member("merchant", "must be said"))?,
+        merchant: merchant.ok_or_else(|| RequestError::member("merchant", "must be said"))?,
         api_key: key.map(Cow::into_owned),
         kind: read("kind", kind, "must be `v1` or `v2`", |text| {
             SampleKind::ALL.into_iter().find(|kind| kind.as_str() == text)
@@ -186,8 +186,8 @@ fn read<T>(
     text: Option<Cow<'_, str>>,
     expected: &'static str,
     read: impl FnOnce(&str) -> Option<T>,
-) -> Result<Option<T>, Complaint> {
-    text.map(|text| read(&text).ok_or_else(|| Complaint::member(name, expected))).transpose()
+) -> Result<Option<T>, RequestError> {
+    text.map(|text| read(&text).ok_or_else(|| RequestError::member(name, expected))).transpose()
 }
 
 fn read_limit(text: &str) -> Option<usize> {
@@ -201,11 +201,11 @@ fn read_states(text: &str) -> Option<Vec<CallbackState>> {
     Some(states)
 }
 
-fn moment(name: &'static str, text: Option<Cow<'_, str>>, now: UnixMillis) -> Result<Option<UnixMillis>, Complaint> {
+fn moment(name: &'static str, text: Option<Cow<'_, str>>, now: UnixMillis) -> Result<Option<UnixMillis>, RequestError> {
     let moment = read(name, text, Moment::EXPECTED, Moment::parse)?;
     Ok(moment.map(|moment| moment.before(now)))
 }
 
-fn place(text: Option<Cow<'_, str>>) -> Result<Option<CallbackPlace>, Complaint> {
+fn place(text: Option<Cow<'_, str>>) -> Result<Option<CallbackPlace>, RequestError> {
     read("after", text, "must be the `next` of an earlier answer", read_place)
 }

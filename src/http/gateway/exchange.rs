@@ -9,7 +9,7 @@ use http::{HeaderName, HeaderValue, Method};
 
 use super::{Core, Said};
 use crate::auth::addresses::client_address;
-use crate::failure::Failure;
+use crate::failure::ApiError;
 use crate::http::correlation::{self, RequestId};
 use crate::http::listener::ConnectionState;
 use crate::http::reader::Reader;
@@ -90,13 +90,13 @@ impl Exchange {
     ///
     /// # Errors
     /// The connection had to make room for another one a moment ago: nothing is done that its caller could not learn of.
-    pub(super) fn authenticated(&mut self) -> Result<(), Failure> {
+    pub(super) fn authenticated(&mut self) -> Result<(), ApiError> {
         self.stage_ended(Stage::Signature);
         self.close = false;
         if self.connection.authenticate() {
             Ok(())
         } else {
-            Err(Failure::Unavailable { cause: "its connection made room for another one".to_owned() })
+            Err(ApiError::Unavailable { cause: "its connection made room for another one".to_owned() })
         }
     }
 
@@ -114,7 +114,7 @@ impl Exchange {
     }
 
     /// Replies, counts and logs.
-    pub(super) fn finish(mut self, outcome: Result<Said, Failure>) -> Reply {
+    pub(super) fn finish(mut self, outcome: Result<Said, ApiError>) -> Reply {
         let v1_merchant = self.merchant.as_deref().filter(|_| self.v1_proven);
         let hsts = self.rules.gateway.server.is_public();
         let envelope = Envelope { request_id: &self.request_id, v1_merchant, close: self.close, hsts };
@@ -172,36 +172,36 @@ impl Exchange {
     }
 
     /// Counts refusals, and tells the operator what the caller is not told.
-    fn note(&self, failure: &Failure) {
+    fn note(&self, failure: &ApiError) {
         let request_id = || loggable(self.request_id.as_str());
         match failure {
-            Failure::Refused(refusal) => self.core.wiring.metrics.refused(refusal.reason()),
-            Failure::BadEngineReply { cause } => {
+            ApiError::Refused(refusal) => self.core.wiring.metrics.refused(refusal.reason()),
+            ApiError::BadEngineReply { cause } => {
                 if let Some(left_out) = self.core.bad_replies.due(()) {
                     tracing::error!(request_id = %request_id(), route = self.route, %cause, left_out,
                         "the engine's answer cannot be passed on");
                 }
             }
-            Failure::Internal { cause } => {
+            ApiError::Internal { cause } => {
                 tracing::error!(request_id = %request_id(), route = self.route, %cause, "the gateway failed");
             }
             // What keeps the engine from answering is told once by who asks it.
-            Failure::EngineUnreachable { cause } => {
+            ApiError::EngineUnreachable { cause } => {
                 tracing::debug!(request_id = %request_id(), route = self.route, %cause, "the engine could not be reached");
             }
-            Failure::Unavailable { cause } => {
+            ApiError::Unavailable { cause } => {
                 if let Some(left_out) = self.core.unavailable.due(()) {
                     tracing::warn!(request_id = %request_id(), route = self.route, %cause, left_out,
                         "a request was refused for now");
                 }
             }
-            Failure::EngineTimeout
-            | Failure::Invalid(_)
-            | Failure::Conflict(_)
-            | Failure::NotFound
-            | Failure::NotOffered(_)
-            | Failure::EngineBusy { .. }
-            | Failure::EngineSaid(_) => {}
+            ApiError::EngineTimeout
+            | ApiError::Invalid(_)
+            | ApiError::Conflict(_)
+            | ApiError::NotFound
+            | ApiError::NotOffered(_)
+            | ApiError::EngineBusy { .. }
+            | ApiError::EngineSaid(_) => {}
         }
     }
 }

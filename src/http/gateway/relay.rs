@@ -10,7 +10,7 @@ use http_body::Body;
 use super::exchange::Exchange;
 use super::{Admitted, Core, whole_body};
 use crate::callback::relay;
-use crate::failure::{Failure, Refusal};
+use crate::failure::{ApiError, Refusal};
 use crate::http::admission;
 
 impl Core {
@@ -23,7 +23,7 @@ impl Core {
         body: B,
         token: &str,
         address: IpAddr,
-    ) -> Result<Admitted, Failure>
+    ) -> Result<Admitted, ApiError>
     where
         B: Body<Data = Bytes>,
     {

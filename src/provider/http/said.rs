@@ -6,11 +6,11 @@
 //! about the result.
 
 use crate::domain::{
-    AccountNumber, Amount, BrowserUrl, Detail, Direction, Instructions, Invalid, Operation, Outcome, Preparation,
+    AccountNumber, Amount, BrowserUrl, Detail, Direction, Instructions, InvalidValue, Operation, Outcome, Preparation,
     names_loopback,
 };
 use crate::engine::Report;
-use crate::failure::Complaint;
+use crate::failure::RequestError;
 use crate::wire::json::{Node, Object, Value};
 use crate::wire::members::{object, parsed, present, required_parsed, string};
 
@@ -42,17 +42,17 @@ const ECHOES: [(&str, Said); 5] = [
 ///
 /// # Errors
 /// The member that is missing or wrong.
-pub fn read(said: &Object<'_>, operation: &Operation) -> Result<Report, Complaint> {
+pub fn read(said: &Object<'_>, operation: &Operation) -> Result<Report, RequestError> {
     let direction = operation.direction();
     let id = required_parsed("transaction_id", said, |text| Ok(text.to_owned()))?;
     if id != operation.id.to_string() {
-        return Err(Complaint::member("transaction_id", "names another operation"));
+        return Err(RequestError::member("transaction_id", "names another operation"));
     }
     for (name, value) in ECHOES {
         if let Some(echo) = present(said, name)
             && string(name, echo)? != value(operation)
         {
-            return Err(Complaint::member(name, "is not the operation's"));
+            return Err(RequestError::member(name, "is not the operation's"));
         }
     }
     if let Some(echo) = present(said, "amount") {
@@ -62,10 +62,10 @@ pub fn read(said: &Object<'_>, operation: &Operation) -> Result<Report, Complain
     if let Some(name) = PREPARATIONS.into_iter().find(|name| present(said, name).is_some())
         && (status != Word::Pending || direction == Direction::Payout)
     {
-        return Err(Complaint::member(name, "belongs to a PENDING deposit alone"));
+        return Err(RequestError::member(name, "belongs to a PENDING deposit alone"));
     }
     if present(said, PAYER_ACCOUNT).is_some() && (status != Word::Success || direction == Direction::Payout) {
-        return Err(Complaint::member(PAYER_ACCOUNT, "belongs to a SUCCESS of a deposit alone"));
+        return Err(RequestError::member(PAYER_ACCOUNT, "belongs to a SUCCESS of a deposit alone"));
     }
     match status {
         Word::Failed => Ok(Report::Finished(Outcome::Failed)),
@@ -75,32 +75,32 @@ pub fn read(said: &Object<'_>, operation: &Operation) -> Result<Report, Complain
 }
 
 /// An amount by its value, as a decimal string or as a number.
-fn amount(echo: &Value<'_>, expected: Amount) -> Result<(), Complaint> {
+fn amount(echo: &Value<'_>, expected: Amount) -> Result<(), RequestError> {
     let amount = match &echo.node {
         Node::String(text) => Amount::from_decimal_string(text),
         _ => Amount::from_json_number(echo.raw),
     };
-    if amount == Ok(expected) { Ok(()) } else { Err(Complaint::member("amount", "is not the operation's")) }
+    if amount == Ok(expected) { Ok(()) } else { Err(RequestError::member("amount", "is not the operation's")) }
 }
 
-fn word(text: &str) -> Result<Word, Invalid> {
+fn word(text: &str) -> Result<Word, InvalidValue> {
     match text {
         "PENDING" => Ok(Word::Pending),
         "SUCCESS" => Ok(Word::Success),
         "FAILED" => Ok(Word::Failed),
-        _ => Err(Invalid::new("must be PENDING, SUCCESS or FAILED")),
+        _ => Err(InvalidValue::new("must be PENDING, SUCCESS or FAILED")),
     }
 }
 
-fn payer(said: &Object<'_>) -> Result<Option<AccountNumber>, Complaint> {
+fn payer(said: &Object<'_>) -> Result<Option<AccountNumber>, RequestError> {
     present(said, PAYER_ACCOUNT).map(|value| parsed(PAYER_ACCOUNT, value, AccountNumber::new)).transpose()
 }
 
-fn preparation(said: &Object<'_>) -> Result<Option<Preparation>, Complaint> {
+fn preparation(said: &Object<'_>) -> Result<Option<Preparation>, RequestError> {
     let mut given = PREPARATIONS.into_iter().filter_map(|name| present(said, name).map(|value| (name, value)));
     let Some((name, value)) = given.next() else { return Ok(None) };
     if let Some((other, _)) = given.next() {
-        return Err(Complaint::member(other, format!("cannot stand beside {name}")));
+        return Err(RequestError::member(other, format!("cannot stand beside {name}")));
     }
     match name {
         "page" => page(value).map(Preparation::Page),
@@ -110,47 +110,50 @@ fn preparation(said: &Object<'_>) -> Result<Option<Preparation>, Complaint> {
     .map(Some)
 }
 
-fn page(value: &Value<'_>) -> Result<BrowserUrl, Complaint> {
+fn page(value: &Value<'_>) -> Result<BrowserUrl, RequestError> {
     let page = object("page", value)?;
-    let url = present(page, "url").ok_or_else(|| Complaint::member("page.url", "is required"))?;
+    let url = present(page, "url").ok_or_else(|| RequestError::member("page.url", "is required"))?;
     parsed("page.url", url, |text| {
         let url = BrowserUrl::new(text)?;
         // A customer types card numbers there. What runs on the customer's own machine is a demonstration.
         if url.is_plain_http() && !names_loopback(text) {
-            return Err(Invalid::new("must be an https:// URL"));
+            return Err(InvalidValue::new("must be an https:// URL"));
         }
         Ok(url)
     })
 }
 
-fn stopped(text: &str) -> Result<Preparation, Invalid> {
-    if text == "stopped" { Ok(Preparation::Stopped) } else { Err(Invalid::new("must be stopped")) }
+fn stopped(text: &str) -> Result<Preparation, InvalidValue> {
+    if text == "stopped" { Ok(Preparation::Stopped) } else { Err(InvalidValue::new("must be stopped")) }
 }
 
-fn instructions(value: &Value<'_>) -> Result<Instructions, Complaint> {
+fn instructions(value: &Value<'_>) -> Result<Instructions, RequestError> {
     let given = object("instructions", value)?;
     let text = present(given, "text").map(|value| string("instructions.text", value)).transpose()?;
     let details = match present(given, "details") {
         None => Vec::new(),
         Some(Value { node: Node::Array(items), .. }) => details(items)?,
         Some(other) => {
-            return Err(Complaint::member("instructions.details", format!("must be an array, not {}", other.kind())));
+            return Err(RequestError::member(
+                "instructions.details",
+                format!("must be an array, not {}", other.kind()),
+            ));
         }
     };
-    Instructions::new(text.map(Into::into), details).map_err(|invalid| Complaint::invalid("instructions", &invalid))
+    Instructions::new(text.map(Into::into), details).map_err(|invalid| RequestError::invalid("instructions", &invalid))
 }
 
-fn details(items: &[Value<'_>]) -> Result<Vec<Detail>, Complaint> {
+fn details(items: &[Value<'_>]) -> Result<Vec<Detail>, RequestError> {
     // One over the limit is enough to be refused for it.
     items.iter().take(Instructions::MAX_DETAILS + 1).map(detail).collect()
 }
 
-fn detail(item: &Value<'_>) -> Result<Detail, Complaint> {
+fn detail(item: &Value<'_>) -> Result<Detail, RequestError> {
     const PATH: &str = "instructions.details";
     let item = object(PATH, item)?;
     let text = |name: &str| {
         let path = format!("{PATH}.{name}");
-        let value = present(item, name).ok_or_else(|| Complaint::member(path.clone(), "is required"))?;
+        let value = present(item, name).ok_or_else(|| RequestError::member(path.clone(), "is required"))?;
         string(path, value).map(Box::from)
     };
     Ok(Detail { label: text("label")?, value: text("value")? })

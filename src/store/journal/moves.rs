@@ -5,7 +5,7 @@ use crate::domain::{Status, UnixMillis};
 use crate::store::callbacks::CallbackRows;
 use crate::store::homes::{Home, HomeRows};
 use crate::store::rows::entry::{EntryRow, IN_DOUBT, NewEntry, OPEN};
-use crate::store::rows::{NotOurs, status_number};
+use crate::store::rows::{CorruptRow, status_number};
 use crate::store::{CallbackState, CallbackSubject, Digest, EngineAnswer, EntryId, NotKept};
 
 /// What a transaction does with entries of the journal.
@@ -99,9 +99,9 @@ pub(in crate::store) async fn answer<R: EntryRows>(
             Some(Home::Operation(_) | Home::Imported(_)) => return Ok(Err(NotKept::Late)),
         }
         rows.answer_entry(id, answer).await?;
-        return Ok(Ok(rows.entry(id).await?.ok_or(NotOurs("entry"))?));
+        return Ok(Ok(rows.entry(id).await?.ok_or(CorruptRow("entry"))?));
     }
-    Err(NotOurs("homes.ref").into())
+    Err(CorruptRow("homes.ref").into())
 }
 
 /// The outcome of an entry without an answer is unknown, at this time the latest.

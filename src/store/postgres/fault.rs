@@ -6,7 +6,7 @@ use tokio_postgres::error::SqlState;
 use super::refusals::Refusals;
 use super::words::{own, refused, said, with_source};
 use crate::store::StoreError;
-use crate::store::rows::NotOurs;
+use crate::store::rows::CorruptRow;
 
 /// Why a piece of work did not come to its end. Nothing of it may be told as done.
 #[derive(Debug)]
@@ -169,8 +169,8 @@ impl From<StoreError> for Fault {
 }
 
 /// A column outside of a row that has a name of its own.
-impl From<NotOurs> for Fault {
-    fn from(NotOurs(column): NotOurs) -> Self {
+impl From<CorruptRow> for Fault {
+    fn from(CorruptRow(column): CorruptRow) -> Self {
         Self::Said(StoreError::Corrupt(format!("the column {column} is not ours")))
     }
 }

@@ -9,7 +9,7 @@ use super::fault::Fault;
 use super::row::{self, COLUMNS, get, key, narrow, operation, small};
 use crate::store::Digest;
 use crate::store::homes::{Home, Standing};
-use crate::store::rows::NotOurs;
+use crate::store::rows::CorruptRow;
 
 /// Reads where an order lives.
 pub(super) async fn of(client: &impl GenericClient, bucket: i16, order: Digest) -> Result<Option<Home>, Fault> {
@@ -67,7 +67,7 @@ pub(super) async fn claim(
             return Ok(orders.iter().zip(found).map(met).collect());
         }
     }
-    Err(NotOurs("homes").into())
+    Err(CorruptRow("homes").into())
 }
 
 /// How often homes are claimed that are given up meanwhile.
@@ -107,7 +107,7 @@ pub(super) async fn standing(client: &impl GenericClient, bucket: i16, order: Di
         return Ok(Standing::Free);
     };
     match read(&found, COLUMNS)? {
-        Home::Operation(_) if get::<Option<i64>>(&found, 0)?.is_none() => Err(NotOurs("ref").into()),
+        Home::Operation(_) if get::<Option<i64>>(&found, 0)?.is_none() => Err(CorruptRow("ref").into()),
         Home::Operation(_) => Ok(Standing::Operation(Box::new(row::read(&found)?))),
         Home::Entry(_) | Home::Imported(_) => Ok(Standing::Elsewhere),
     }

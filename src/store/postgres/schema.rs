@@ -12,7 +12,7 @@ use super::row::get;
 use crate::clock::Random;
 use crate::rules::{PostgresUrl, StoreKeys};
 use crate::store::open::wrapping_keys;
-use crate::store::rows::NotOurs;
+use crate::store::rows::CorruptRow;
 use crate::store::vault::{self, Purpose, Rewrap, Vault, VaultError, WrappedKey};
 use crate::store::{Holds, OpenError, Rewrapped};
 
@@ -281,8 +281,8 @@ pub(super) async fn stored_keys(transaction: &Transaction<'_>) -> Result<Vec<Wra
     let rows = transaction.query("SELECT id, purpose, wrapped FROM data_keys ORDER BY id", &[]).await?;
     rows.iter()
         .map(|row| {
-            let id = u16::try_from(get::<i32>(row, 0)?).map_err(|_| NotOurs("data_keys.id"))?;
-            let purpose = Purpose::from_stored(get(row, 1)?).ok_or(NotOurs("data_keys.purpose"))?;
+            let id = u16::try_from(get::<i32>(row, 0)?).map_err(|_| CorruptRow("data_keys.id"))?;
+            let purpose = Purpose::from_stored(get(row, 1)?).ok_or(CorruptRow("data_keys.purpose"))?;
             Ok(WrappedKey { id, purpose, wrapped: get(row, 2)? })
         })
         .collect()

@@ -15,7 +15,7 @@ use crate::store::journal::moves::EntryRows;
 use crate::store::rows::entry::{EntryRow, NewEntry};
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{Booking, Occasion};
-use crate::store::rows::{NotOurs, direction_number, direction_of, finished_at, status_number, status_of};
+use crate::store::rows::{CorruptRow, direction_number, direction_of, finished_at, status_number, status_of};
 use crate::store::transaction::{self, Customer, OperationState, Rows, Usage};
 use crate::store::{Digest, EngineAnswer, EntryId};
 
@@ -275,8 +275,8 @@ pub(super) const IS_ANOTHER_ORDERS: &str =
 
 fn read_state(row: &Row) -> Result<OperationState, Fault> {
     Ok(OperationState {
-        direction: direction_of(small(row, 0)?).ok_or(NotOurs("direction"))?,
-        status: status_of(small(row, 1)?).ok_or(NotOurs("status"))?,
+        direction: direction_of(small(row, 0)?).ok_or(CorruptRow("direction"))?,
+        status: status_of(small(row, 1)?).ok_or(CorruptRow("status"))?,
         finished_at: get(row, 2)?,
         amount: get(row, 3)?,
         merchant: get(row, 4)?,

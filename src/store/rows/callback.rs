@@ -1,6 +1,6 @@
 //! Callbacks: their numbers and texts in columns.
 
-use super::{NotOurs, OrNot};
+use super::{CorruptRow, OrCorrupt};
 use crate::domain::CallbackUrl;
 use crate::store::{CallbackRecord, CallbackState, CallbackTarget, TryOutcome, V1Told};
 
@@ -46,8 +46,8 @@ pub(in crate::store) const fn address<'a>(
 ///
 /// # Errors
 /// It is no address.
-pub(in crate::store) fn origin_of(url: &str) -> Result<String, NotOurs> {
-    Ok(CallbackUrl::new_allowing_http(url).or_not("callback_url")?.origin())
+pub(in crate::store) fn origin_of(url: &str) -> Result<String, CorruptRow> {
+    Ok(CallbackUrl::new_allowing_http(url).or_corrupt("callback_url")?.origin())
 }
 
 /// How many tries of a callback are kept.

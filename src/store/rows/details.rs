@@ -10,15 +10,15 @@
 //!
 //! A text is its length plus one in LEB128, and its bytes; zero: it is absent.
 
-use super::{NotOurs, OrNot};
+use super::{CorruptRow, OrCorrupt};
 use crate::domain::{
     AccountNumber, BrowserUrl, CallbackUrl, Deposit, Direction, Kind, RedirectUrl, TransactionId, Withdrawal,
 };
-use crate::store::vault::{Column, Unsealable, Vault};
+use crate::store::vault::{Column, DecryptError, Vault};
 use crate::store::{Draft, Fields, MemberFingerprints, StoreError, V1Told};
 
 /// What a reader says of a column that holds what was never written there.
-const NOT_OURS: NotOurs = NotOurs("sealed");
+const NOT_OURS: CorruptRow = CorruptRow("sealed");
 
 /// Seals what of a draft is never searched for.
 pub(super) fn sealed(vault: &Vault, draft: &Draft) -> Vec<u8> {
@@ -54,8 +54,8 @@ pub(super) struct Details {
 
 impl Details {
     /// Opens the column of an operation.
-    pub(super) fn open(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<Self, NotOurs> {
-        let plain = vault.open(Column::Details, id, sealed).map_err(|Unsealable| NOT_OURS)?;
+    pub(super) fn open(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<Self, CorruptRow> {
+        let plain = vault.open(Column::Details, id, sealed).map_err(|DecryptError| NOT_OURS)?;
         let mut texts = Texts(&plain);
         texts.take()?;
         texts.take()?;
@@ -64,7 +64,7 @@ impl Details {
         Ok(Self { plain, rest })
     }
 
-    fn fields(&self) -> Result<Fields, NotOurs> {
+    fn fields(&self) -> Result<Fields, CorruptRow> {
         let mut texts = Texts(&self.plain);
         let sent = texts.take()?.ok_or(NOT_OURS)?.into();
         let defaults = texts.take()?.ok_or(NOT_OURS)?.into();
@@ -72,9 +72,9 @@ impl Details {
     }
 
     /// Reads the relay's address and what is particular to a direction.
-    pub(super) fn understand(&self, direction: Direction) -> Result<(Option<CallbackUrl>, Kind), NotOurs> {
+    pub(super) fn understand(&self, direction: Direction) -> Result<(Option<CallbackUrl>, Kind), CorruptRow> {
         let mut texts = Texts(self.plain.get(self.rest..).unwrap_or_default());
-        let relay = texts.take()?.map(CallbackUrl::new_allowing_http).transpose().or_not("sealed")?;
+        let relay = texts.take()?.map(CallbackUrl::new_allowing_http).transpose().or_corrupt("sealed")?;
         let kind = match direction {
             Direction::Payout => Kind::Withdrawal(texts.withdrawal()?),
             Direction::Payin => Kind::Deposit(texts.deposit()?),
@@ -93,7 +93,7 @@ pub(in crate::store) fn opened_fields(vault: &Vault, id: TransactionId, sealed: 
 }
 
 /// Unseals the recipient of a withdrawal.
-pub(super) fn opened_account(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<AccountNumber, NotOurs> {
+pub(super) fn opened_account(vault: &Vault, id: TransactionId, sealed: &[u8]) -> Result<AccountNumber, CorruptRow> {
     match Details::open(vault, id, sealed)?.understand(Direction::Payout)? {
         (_, Kind::Withdrawal(withdrawal)) => Ok(withdrawal.account_number),
         (_, Kind::Deposit(_)) => Err(NOT_OURS),
@@ -114,7 +114,7 @@ fn put(plain: &mut Vec<u8>, text: Option<&str>) {
 struct Texts<'a>(&'a [u8]);
 
 impl<'a> Texts<'a> {
-    fn take(&mut self) -> Result<Option<&'a str>, NotOurs> {
+    fn take(&mut self) -> Result<Option<&'a str>, CorruptRow> {
         let mut number = 0_usize;
         // Four groups of seven bits: no text is longer than 256 MiB.
         for shift in [0, 7, 14, 21] {
@@ -128,26 +128,26 @@ impl<'a> Texts<'a> {
         Err(NOT_OURS)
     }
 
-    fn text(&mut self, number: usize) -> Result<Option<&'a str>, NotOurs> {
+    fn text(&mut self, number: usize) -> Result<Option<&'a str>, CorruptRow> {
         let Some(length) = number.checked_sub(1) else { return Ok(None) };
         let (text, rest) = self.0.split_at_checked(length).ok_or(NOT_OURS)?;
         self.0 = rest;
         std::str::from_utf8(text).map(Some).map_err(|_| NOT_OURS)
     }
 
-    fn members(&mut self) -> Result<MemberFingerprints, NotOurs> {
+    fn members(&mut self) -> Result<MemberFingerprints, CorruptRow> {
         let (members, rest) = MemberFingerprints::read_from(self.0).ok_or(NOT_OURS)?;
         self.0 = rest;
         Ok(members)
     }
 
-    fn withdrawal(&mut self) -> Result<Withdrawal, NotOurs> {
-        let account_number = AccountNumber::new(self.take()?.ok_or(NOT_OURS)?).or_not("sealed")?;
+    fn withdrawal(&mut self) -> Result<Withdrawal, CorruptRow> {
+        let account_number = AccountNumber::new(self.take()?.ok_or(NOT_OURS)?).or_corrupt("sealed")?;
         Ok(Withdrawal { account_number, account_channel: self.take()?.map(Into::into) })
     }
 
-    fn deposit(&mut self) -> Result<Deposit, NotOurs> {
-        let url = |text: &str| BrowserUrl::new(text).or_not("sealed");
+    fn deposit(&mut self) -> Result<Deposit, CorruptRow> {
+        let url = |text: &str| BrowserUrl::new(text).or_corrupt("sealed");
         let success_url = url(self.take()?.ok_or(NOT_OURS)?)?;
         let pending_url = self.take()?.map_or_else(|| Ok(success_url.clone()), url)?;
         let fail_url = self.take()?.map_or_else(|| Ok(success_url.clone()), url)?;

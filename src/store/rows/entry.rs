@@ -1,6 +1,6 @@
 //! Entries of the journal: from an [`Intent`] into columns, and back.
 
-use super::{NotOurs, OrNot, direction_of, status_number, status_of};
+use super::{CorruptRow, OrCorrupt, direction_of, status_number, status_of};
 use crate::domain::{
     AccountNumber, Amount, CallbackUrl, Currency, MerchantId, OrderId, RedirectUrl, Status, UnixMillis,
 };
@@ -76,50 +76,50 @@ impl EntryRow {
     /// A column holds what was never written there.
     pub(in crate::store) fn decode(self, vault: &Vault) -> Result<Entry, StoreError> {
         let id = self.id;
-        self.understand(vault).map_err(|NotOurs(column)| {
+        self.understand(vault).map_err(|CorruptRow(column)| {
             StoreError::Corrupt(format!("journal entry {id}: the column {column} is not ours"))
         })
     }
 
-    fn understand(mut self, vault: &Vault) -> Result<Entry, NotOurs> {
+    fn understand(mut self, vault: &Vault) -> Result<Entry, CorruptRow> {
         let mut intent = self.intent()?;
         let progress = match self.state {
             OPEN => Progress::Open,
-            IN_DOUBT => Progress::InDoubt { since: self.doubted_at.map(UnixMillis).ok_or(NotOurs("doubted_at"))? },
+            IN_DOUBT => Progress::InDoubt { since: self.doubted_at.map(UnixMillis).ok_or(CorruptRow("doubted_at"))? },
             ANSWERED => Progress::Answered(self.passed(vault)?),
-            _ => return Err(NotOurs("state")),
+            _ => return Err(CorruptRow("state")),
         };
         if !self.is_answered() {
             self.has_nothing_of_an_answer()?;
         }
         let place = Place::Order(key_of(&intent, vault));
-        let plain = vault.open(Column::JournalBody, place, &self.body).map_err(|_| NotOurs("body"))?;
-        let (v1_members, body) = MemberFingerprints::read_from(&plain).ok_or(NotOurs("body"))?;
+        let plain = vault.open(Column::JournalBody, place, &self.body).map_err(|_| CorruptRow("body"))?;
+        let (v1_members, body) = MemberFingerprints::read_from(&plain).ok_or(CorruptRow("body"))?;
         (intent.v1_members, intent.body) = (v1_members, body.into());
         Ok(Entry { id: self.id(), intent, progress })
     }
 
-    fn has_nothing_of_an_answer(&self) -> Result<(), NotOurs> {
+    fn has_nothing_of_an_answer(&self) -> Result<(), CorruptRow> {
         let columns = [
             (self.status != status_number(Status::Pending), "status"),
             (self.transaction_id.is_some(), "transaction_id"),
             (self.redirect_url.is_some(), "redirect_url"),
             (self.account.is_some(), "account"),
         ];
-        columns.into_iter().find(|(there, _)| *there).map_or(Ok(()), |(_, column)| Err(NotOurs(column)))
+        columns.into_iter().find(|(there, _)| *there).map_or(Ok(()), |(_, column)| Err(CorruptRow(column)))
     }
 
     /// What was written down, without the body.
-    fn intent(&self) -> Result<Intent, NotOurs> {
+    fn intent(&self) -> Result<Intent, CorruptRow> {
         Ok(Intent {
-            merchant: MerchantId::new(&self.merchant).or_not("merchant")?,
-            direction: direction_of(self.direction).ok_or(NotOurs("direction"))?,
-            order_id: OrderId::new(&self.order_id).or_not("order_id")?,
+            merchant: MerchantId::new(&self.merchant).or_corrupt("merchant")?,
+            direction: direction_of(self.direction).ok_or(CorruptRow("direction"))?,
+            order_id: OrderId::new(&self.order_id).or_corrupt("order_id")?,
             api_key: self.api_key.clone(),
             amount: u64::try_from(self.amount)
-                .map_err(|_| NotOurs("amount"))
-                .and_then(|hundredths| Amount::from_hundredths(hundredths).or_not("amount"))?,
-            currency: Currency::new(&self.currency).or_not("currency")?,
+                .map_err(|_| CorruptRow("amount"))
+                .and_then(|hundredths| Amount::from_hundredths(hundredths).or_corrupt("amount"))?,
+            currency: Currency::new(&self.currency).or_corrupt("currency")?,
             shop: Some(self.shop.clone()).filter(|shop| !shop.is_empty()),
             digest: Digest(self.digest),
             v1_members: MemberFingerprints::default(),
@@ -128,20 +128,20 @@ impl EntryRow {
                 .as_deref()
                 .map(CallbackUrl::new_allowing_http)
                 .transpose()
-                .or_not("v1_callback_url")?,
+                .or_corrupt("v1_callback_url")?,
             body: Box::default(),
             created_at: UnixMillis(self.created_at),
         })
     }
 
-    fn passed(&mut self, vault: &Vault) -> Result<Passed, NotOurs> {
+    fn passed(&mut self, vault: &Vault) -> Result<Passed, CorruptRow> {
         let account = self.account.as_deref().map(|sealed| opened_account(vault, self.id(), sealed)).transpose()?;
         Ok(Passed {
             answer: EngineAnswer {
-                transaction_id: self.transaction_id.take().ok_or(NotOurs("transaction_id"))?,
+                transaction_id: self.transaction_id.take().ok_or(CorruptRow("transaction_id"))?,
                 redirect_url: self.redirect_url.take().map(RedirectUrl::new),
             },
-            status: status_of(self.status).ok_or(NotOurs("status"))?,
+            status: status_of(self.status).ok_or(CorruptRow("status"))?,
             account,
         })
     }
@@ -164,8 +164,8 @@ pub(in crate::store) fn sealed_account(vault: &Vault, id: EntryId, account: &Acc
     vault.seal(Column::JournalAccount, Place::Entry(id), account.expose().as_bytes())
 }
 
-fn opened_account(vault: &Vault, id: EntryId, sealed: &[u8]) -> Result<AccountNumber, NotOurs> {
-    let plain = vault.open(Column::JournalAccount, Place::Entry(id), sealed).map_err(|_| NotOurs("account"))?;
-    let text = String::from_utf8(plain).map_err(|_| NotOurs("account"))?;
-    AccountNumber::new(&text).or_not("account")
+fn opened_account(vault: &Vault, id: EntryId, sealed: &[u8]) -> Result<AccountNumber, CorruptRow> {
+    let plain = vault.open(Column::JournalAccount, Place::Entry(id), sealed).map_err(|_| CorruptRow("account"))?;
+    let text = String::from_utf8(plain).map_err(|_| CorruptRow("account"))?;
+    AccountNumber::new(&text).or_corrupt("account")
 }

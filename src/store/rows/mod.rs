@@ -12,13 +12,13 @@ pub(in crate::store) mod preparation;
 pub(in crate::store) mod told;
 
 use super::StoreError;
-use super::vault::Unsealable;
-use crate::domain::{Direction, Invalid, Outcome, ProviderKind, State, Status, UnixMillis};
+use super::vault::DecryptError;
+use crate::domain::{Direction, InvalidValue, Outcome, ProviderKind, State, Status, UnixMillis};
 
 /// The column that holds what was never written there.
-pub(in crate::store) struct NotOurs(pub(in crate::store) &'static str);
+pub(in crate::store) struct CorruptRow(pub(in crate::store) &'static str);
 
-impl NotOurs {
+impl CorruptRow {
     /// What is said of a column of an operation.
     pub(in crate::store) fn of_operation(self, id: i64) -> StoreError {
         let Self(column) = self;
@@ -26,19 +26,19 @@ impl NotOurs {
     }
 }
 
-impl From<(Unsealable, &'static str)> for NotOurs {
-    fn from((Unsealable, column): (Unsealable, &'static str)) -> Self {
+impl From<(DecryptError, &'static str)> for CorruptRow {
+    fn from((DecryptError, column): (DecryptError, &'static str)) -> Self {
         Self(column)
     }
 }
 
-pub(in crate::store) trait OrNot<T> {
-    fn or_not(self, column: &'static str) -> Result<T, NotOurs>;
+pub(in crate::store) trait OrCorrupt<T> {
+    fn or_corrupt(self, column: &'static str) -> Result<T, CorruptRow>;
 }
 
-impl<T> OrNot<T> for Result<T, Invalid> {
-    fn or_not(self, column: &'static str) -> Result<T, NotOurs> {
-        self.map_err(|_| NotOurs(column))
+impl<T> OrCorrupt<T> for Result<T, InvalidValue> {
+    fn or_corrupt(self, column: &'static str) -> Result<T, CorruptRow> {
+        self.map_err(|_| CorruptRow(column))
     }
 }
 

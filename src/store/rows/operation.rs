@@ -2,7 +2,7 @@
 
 use super::context::{ContextId, Contexts, OF_V1, OF_V1_RELAYED, OF_V2, kept_of};
 use super::details::{self, Details};
-use super::{NotOurs, OrNot, direction_of, provider_of, status_of};
+use super::{CorruptRow, OrCorrupt, direction_of, provider_of, status_of};
 use crate::domain::{
     AccountNumber, Amount, CallbackUrl, Currency, CustomerAccountId, MerchantId, Operation, OrderId, Outcome, ShopCode,
     State, Status, TransactionId, UnixMillis,
@@ -95,39 +95,39 @@ impl StoredRow {
         self.understand(vault).map_err(|not_ours| not_ours.of_operation(id))
     }
 
-    fn understand(self, vault: &Vault) -> Result<Stored, NotOurs> {
-        let id = TransactionId::from_stored(self.id).ok_or(NotOurs("transaction_id"))?;
+    fn understand(self, vault: &Vault) -> Result<Stored, CorruptRow> {
+        let id = TransactionId::from_stored(self.id).ok_or(CorruptRow("transaction_id"))?;
         let state = self.state(vault, id)?;
         let context = self.context;
-        let direction = direction_of(context.direction).ok_or(NotOurs("direction"))?;
+        let direction = direction_of(context.direction).ok_or(CorruptRow("direction"))?;
         let (relay, kind) = Details::open(vault, id, &self.sealed)?.understand(direction)?;
         let url = self.callback_url.as_deref().map(CallbackUrl::new_allowing_http).transpose();
-        let (callback_url, v1) = match (context.origin, relay, url.or_not("callback_url")?) {
+        let (callback_url, v1) = match (context.origin, relay, url.or_corrupt("callback_url")?) {
             (OF_V2, None, Some(url)) => (url, None),
             (OF_V1, None, Some(url)) => (url, Some(V1Told::Directly)),
             (OF_V1_RELAYED, Some(relay), url) => (relay, Some(V1Told::Relayed(url))),
-            (OF_V2 | OF_V1, None, None) => return Err(NotOurs("callback_url")),
-            _ => return Err(NotOurs("origin")),
+            (OF_V2 | OF_V1, None, None) => return Err(CorruptRow("callback_url")),
+            _ => return Err(CorruptRow("origin")),
         };
         let operation = Operation {
             id,
-            merchant: MerchantId::new(&context.merchant).or_not("merchant")?,
-            order_id: OrderId::new(&self.order_id).or_not("order_id")?,
+            merchant: MerchantId::new(&context.merchant).or_corrupt("merchant")?,
+            order_id: OrderId::new(&self.order_id).or_corrupt("order_id")?,
             amount: u64::try_from(self.amount)
-                .map_err(|_| NotOurs("amount"))
-                .and_then(|hundredths| Amount::from_hundredths(hundredths).or_not("amount"))?,
-            currency: Currency::new(&context.currency).or_not("currency")?,
-            method: context.method.as_deref().map(ShopCode::new).transpose().or_not("method")?,
-            shop: ShopCode::new(&context.shop).or_not("shop")?,
+                .map_err(|_| CorruptRow("amount"))
+                .and_then(|hundredths| Amount::from_hundredths(hundredths).or_corrupt("amount"))?,
+            currency: Currency::new(&context.currency).or_corrupt("currency")?,
+            method: context.method.as_deref().map(ShopCode::new).transpose().or_corrupt("method")?,
+            shop: ShopCode::new(&context.shop).or_corrupt("shop")?,
             payment_method: context.payment_method,
             customer_account_id: self.customer_account_id.map(CustomerAccountId),
             callback_url,
             kind,
-            provider: provider_of(context.provider).ok_or(NotOurs("provider"))?,
+            provider: provider_of(context.provider).ok_or(CorruptRow("provider"))?,
             state,
             created_at: UnixMillis(self.created_at),
         };
-        let kept = kept_of(context.kept.as_deref()).ok_or(NotOurs("kept"))?;
+        let kept = kept_of(context.kept.as_deref()).ok_or(CorruptRow("kept"))?;
         Ok(Stored {
             operation,
             api_key: context.api_key,
@@ -136,8 +136,8 @@ impl StoredRow {
         })
     }
 
-    fn state(&self, vault: &Vault, id: TransactionId) -> Result<State, NotOurs> {
-        let status = status_of(self.status).ok_or(NotOurs("status"))?;
+    fn state(&self, vault: &Vault, id: TransactionId) -> Result<State, CorruptRow> {
+        let status = status_of(self.status).ok_or(CorruptRow("status"))?;
         let outcome = match status {
             Status::Pending => return Ok(State::Pending),
             Status::Success => {
@@ -146,7 +146,7 @@ impl StoredRow {
             }
             Status::Failed => Outcome::Failed,
         };
-        let at = self.finished_at.map(UnixMillis).ok_or(NotOurs("finished_at"))?;
+        let at = self.finished_at.map(UnixMillis).ok_or(CorruptRow("finished_at"))?;
         Ok(State::Finished { outcome, at })
     }
 }
@@ -173,7 +173,7 @@ pub(in crate::store) fn opened_payer(
     vault: &Vault,
     id: TransactionId,
     sealed: &[u8],
-) -> Result<AccountNumber, NotOurs> {
+) -> Result<AccountNumber, CorruptRow> {
     let plain = vault.open(Column::Payer, id, sealed).ok().and_then(|plain| String::from_utf8(plain).ok());
-    AccountNumber::new(&plain.ok_or(NotOurs("payer"))?).or_not("payer")
+    AccountNumber::new(&plain.ok_or(CorruptRow("payer"))?).or_corrupt("payer")
 }

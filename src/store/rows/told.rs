@@ -2,8 +2,10 @@
 
 use super::details::opened_account;
 use super::operation::opened_payer;
-use super::{NotOurs, OrNot, direction_of, status_of};
-use crate::domain::{Amount, Currency, Direction, Invalid, OrderId, Record, Shown, Status, TransactionId, UnixMillis};
+use super::{CorruptRow, OrCorrupt, direction_of, status_of};
+use crate::domain::{
+    Amount, Currency, Direction, InvalidValue, OrderId, Record, Shown, Status, TransactionId, UnixMillis,
+};
 use crate::store::StoreError;
 use crate::store::vault::Vault;
 
@@ -11,26 +13,26 @@ use crate::store::vault::Vault;
 pub(in crate::store) struct Told {
     pub(in crate::store) status: i64,
     pub(in crate::store) amount: i64,
-    pub(in crate::store) currency: Result<Currency, Invalid>,
+    pub(in crate::store) currency: Result<Currency, InvalidValue>,
     /// What holds the account: all that is sealed of a payout, the payer of a payin.
     pub(in crate::store) account: Option<Vec<u8>>,
 }
 
 impl Told {
-    fn amount(&self) -> Result<Amount, NotOurs> {
-        let hundredths = u64::try_from(self.amount).map_err(|_| NotOurs("amount"))?;
-        Amount::from_hundredths(hundredths).or_not("amount")
+    fn amount(&self) -> Result<Amount, CorruptRow> {
+        let hundredths = u64::try_from(self.amount).map_err(|_| CorruptRow("amount"))?;
+        Amount::from_hundredths(hundredths).or_corrupt("amount")
     }
 
-    fn status(&self) -> Result<Status, NotOurs> {
-        status_of(self.status).ok_or(NotOurs("status"))
+    fn status(&self) -> Result<Status, CorruptRow> {
+        status_of(self.status).ok_or(CorruptRow("status"))
     }
 
     /// See [`crate::domain::Operation::shown_account`].
-    fn account(&self, vault: &Vault, id: TransactionId, direction: Direction) -> Result<Option<String>, NotOurs> {
+    fn account(&self, vault: &Vault, id: TransactionId, direction: Direction) -> Result<Option<String>, CorruptRow> {
         match (direction, self.account.as_deref()) {
             (Direction::Payout, sealed) => {
-                Ok(Some(opened_account(vault, id, sealed.ok_or(NotOurs("sealed"))?)?.masked()))
+                Ok(Some(opened_account(vault, id, sealed.ok_or(CorruptRow("sealed"))?)?.masked()))
             }
             (Direction::Payin, Some(sealed)) if self.status()? == Status::Success => {
                 Ok(Some(opened_payer(vault, id, sealed)?.masked()))
@@ -63,8 +65,8 @@ impl V1Status {
         self.shown(vault, direction, order_id).map_err(|not_ours| not_ours.of_operation(id))
     }
 
-    fn shown(self, vault: &Vault, direction: Direction, order_id: &OrderId) -> Result<Shown, NotOurs> {
-        let id = TransactionId::from_stored(self.id).ok_or(NotOurs("transaction_id"))?;
+    fn shown(self, vault: &Vault, direction: Direction, order_id: &OrderId) -> Result<Shown, CorruptRow> {
+        let id = TransactionId::from_stored(self.id).ok_or(CorruptRow("transaction_id"))?;
         Ok(Shown {
             transaction_id: id.digits().as_str().into(),
             external_id: order_id.clone(),
@@ -72,7 +74,7 @@ impl V1Status {
             status: self.told.status()?,
             amount: self.told.amount()?,
             account_number: self.told.account(vault, id, direction)?,
-            currency: self.told.currency.or_not("currency")?,
+            currency: self.told.currency.or_corrupt("currency")?,
             shop_code: self.shop,
             created_at: UnixMillis(self.created_at),
         })
@@ -83,7 +85,7 @@ impl V1Status {
 pub(in crate::store) struct V2Status {
     pub(in crate::store) told: Told,
     pub(in crate::store) direction: i64,
-    pub(in crate::store) order_id: Result<OrderId, Invalid>,
+    pub(in crate::store) order_id: Result<OrderId, InvalidValue>,
     pub(in crate::store) method: Box<str>,
 }
 
@@ -96,15 +98,15 @@ impl V2Status {
         self.record(vault, id).map_err(|not_ours| not_ours.of_operation(id.to_stored()))
     }
 
-    fn record(self, vault: &Vault, id: TransactionId) -> Result<Record, NotOurs> {
-        let direction = direction_of(self.direction).ok_or(NotOurs("direction"))?;
+    fn record(self, vault: &Vault, id: TransactionId) -> Result<Record, CorruptRow> {
+        let direction = direction_of(self.direction).ok_or(CorruptRow("direction"))?;
         Ok(Record {
             transaction_id: id,
             status: self.told.status()?,
             amount: self.told.amount()?,
             account_number: self.told.account(vault, id, direction)?,
-            currency: self.told.currency.or_not("currency")?,
-            order_id: self.order_id.or_not("order_id")?,
+            currency: self.told.currency.or_corrupt("currency")?,
+            order_id: self.order_id.or_corrupt("order_id")?,
             method: self.method,
         })
     }

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::row::StoredRow;
 use crate::store::Digest;
 use crate::store::homes::{Home, Standing};
-use crate::store::rows::NotOurs;
+use crate::store::rows::CorruptRow;
 
 /// Reads where an order lives.
 pub(super) fn of(connection: &Connection, order: Digest) -> rusqlite::Result<Option<Home>> {
@@ -32,7 +32,7 @@ pub(super) fn standing(connection: &Connection, order: Digest) -> rusqlite::Resu
         None => Standing::Free,
         Some(Home::Operation(id)) => match StoredRow::by_id(connection, id)? {
             Some(row) => Standing::Operation(Box::new(row)),
-            None => Err(NotOurs("ref"))?,
+            None => Err(CorruptRow("ref"))?,
         },
         Some(Home::Entry(_) | Home::Imported(_)) => Standing::Elsewhere,
     })

@@ -17,7 +17,7 @@ use crate::store::journal::moves::EntryRows;
 use crate::store::rows::entry::ANSWERED;
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{Booking, Occasion};
-use crate::store::rows::{NotOurs, status_of};
+use crate::store::rows::{CorruptRow, status_of};
 use crate::store::transaction::{Customer, OperationState, Rows, Transaction, Usage};
 use crate::store::{Digest, EngineAnswer, EntryId};
 
@@ -46,8 +46,8 @@ pub(super) fn at_once<T>(work: impl Future<Output = rusqlite::Result<T>>) -> rus
     }
 }
 
-impl From<NotOurs> for rusqlite::Error {
-    fn from(NotOurs(column): NotOurs) -> Self {
+impl From<CorruptRow> for rusqlite::Error {
+    fn from(CorruptRow(column): CorruptRow) -> Self {
         Self::InvalidColumnType(0, column.to_owned(), rusqlite::types::Type::Null)
     }
 }
@@ -271,8 +271,8 @@ impl Rows for SqliteRows<'_> {
 
 fn read_state(row: &Row<'_>) -> rusqlite::Result<OperationState> {
     Ok(OperationState {
-        direction: direction_of(row.get(0)?).ok_or(NotOurs("direction"))?,
-        status: status_of(row.get(1)?).ok_or(NotOurs("status"))?,
+        direction: direction_of(row.get(0)?).ok_or(CorruptRow("direction"))?,
+        status: status_of(row.get(1)?).ok_or(CorruptRow("status"))?,
         finished_at: row.get(2)?,
         amount: row.get(3)?,
         merchant: row.get(4)?,

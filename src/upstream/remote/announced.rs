@@ -2,9 +2,9 @@
 
 use super::Remote;
 use super::asking::Deadline;
-use super::settle::{Delivered, Signer, Undone};
+use super::settle::{Delivered, Signer, Unresolved};
 use super::v1::is_final;
-use crate::failure::Failure;
+use crate::failure::ApiError;
 use crate::rules::RuleSet;
 use crate::store::Entry;
 
@@ -26,9 +26,9 @@ impl Remote {
     ///
     /// # Errors
     /// The engine or the store could not answer, or nobody's key is left to sign with.
-    pub async fn announced(&self, rules: &RuleSet, entry: Entry) -> Result<Announced, Failure> {
+    pub async fn announced(&self, rules: &RuleSet, entry: Entry) -> Result<Announced, ApiError> {
         let signer = Signer::of(rules, &entry.intent)
-            .ok_or_else(|| Failure::Internal { cause: "no key of the merchant has a v2_secret".to_owned() })?;
+            .ok_or_else(|| ApiError::Internal { cause: "no key of the merchant has a v2_secret".to_owned() })?;
         let deadline = self.deadline();
         let intent = &entry.intent;
         let _turn = self.parts.orders.turn(&intent.merchant, intent.direction, &intent.order_id, deadline).await?;
@@ -41,15 +41,15 @@ impl Remote {
 
     /// An entry with the answer to its create, which is sent again. That it is refused proves nothing: the engine has just
     /// said that it has the operation.
-    async fn sent_as_announced(&self, signer: &Signer, entry: Entry, deadline: Deadline) -> Result<Entry, Failure> {
+    async fn sent_as_announced(&self, signer: &Signer, entry: Entry, deadline: Deadline) -> Result<Entry, ApiError> {
         self.journal().sent_again(entry.id, self.parts.clock.now()).await?;
         let Delivered { said, .. } = self.deliver(signer.key(), &entry, deadline).await;
         match said {
             Ok(answer) => self.keep(entry, answer).await,
-            Err(Undone::Failed(failure)) => Err(failure),
-            Err(Undone::Declined(_)) => {
+            Err(Unresolved::Failed(failure)) => Err(failure),
+            Err(Unresolved::Declined(_)) => {
                 let cause = "it refuses the create of the operation whose result it announced".to_owned();
-                Err(Failure::BadEngineReply { cause })
+                Err(ApiError::BadEngineReply { cause })
             }
         }
     }

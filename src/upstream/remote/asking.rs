@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::Remote;
 use crate::domain::Direction;
-use crate::failure::{Busy, Failure};
+use crate::failure::{ApiError, Busy};
 use crate::outbound::{Answer, AnswerBody, OutboundError, Question, Reach};
 use crate::rules::ApiKey;
 use crate::upstream::sign;
@@ -51,7 +51,7 @@ impl Deadline {
 /// What asking came to.
 pub(super) struct Asked {
     /// What the engine said, or why nothing that can be passed on.
-    pub said: Result<Said, Failure>,
+    pub said: Result<Said, ApiError>,
     /// A try may have been taken by the engine, and what came of it is not known.
     pub unsure: bool,
 }
@@ -64,16 +64,16 @@ pub(super) struct Credentials {
 
 impl Credentials {
     /// Signs a body (the empty one of a GET) with a key's v2 secret.
-    pub fn signing(key: &ApiKey, body: &[u8]) -> Result<Self, Failure> {
+    pub fn signing(key: &ApiKey, body: &[u8]) -> Result<Self, ApiError> {
         let signature = HeaderValue::try_from(sign(key, body)?)
-            .map_err(|_| Failure::Internal { cause: "a signature is no header".to_owned() })?;
+            .map_err(|_| ApiError::Internal { cause: "a signature is no header".to_owned() })?;
         Self::signed(key, signature)
     }
 
     /// Takes a signature that the key's holder made.
-    pub fn signed(key: &ApiKey, mut signature: HeaderValue) -> Result<Self, Failure> {
+    pub fn signed(key: &ApiKey, mut signature: HeaderValue) -> Result<Self, ApiError> {
         let mut api_key = HeaderValue::try_from(&*key.key)
-            .map_err(|_| Failure::Internal { cause: "the calling key is no header".to_owned() })?;
+            .map_err(|_| ApiError::Internal { cause: "the calling key is no header".to_owned() })?;
         api_key.set_sensitive(true);
         signature.set_sensitive(true);
         Ok(Self { api_key, signature })
@@ -96,7 +96,7 @@ pub(super) enum Said {
 
 impl Said {
     /// Reads an answer's status; any other is nothing that can be passed on.
-    fn of(answer: Answer) -> Result<Self, Failure> {
+    fn of(answer: Answer) -> Result<Self, ApiError> {
         let Answer { status, retry_after, body } = answer;
         let retry_after = retry_after.map(|wait| wait.min(LONGEST_WAIT));
         match status {
@@ -106,7 +106,7 @@ impl Said {
             409 => Ok(Self::Conflict(body)),
             429 => Ok(Self::Busy(Busy::TooManyRequests, retry_after, body)),
             503 => Ok(Self::Busy(Busy::Unavailable, retry_after, body)),
-            other => Err(Failure::BadEngineReply { cause: format!("it answered HTTP {other}") }),
+            other => Err(ApiError::BadEngineReply { cause: format!("it answered HTTP {other}") }),
         }
     }
 }
@@ -138,7 +138,7 @@ impl Remote {
         transaction_id: &str,
         credentials: &Credentials,
         deadline: Deadline,
-    ) -> Result<Said, Failure> {
+    ) -> Result<Said, ApiError> {
         let path = format!("/transactions/{transaction_id}");
         self.exchange(&path, credentials, None, deadline).await.said
     }
@@ -158,7 +158,7 @@ impl Remote {
         self.parts.trouble.heard(&answer);
         let said = answer.map_err(failure).and_then(Said::of);
         // An answer that says nothing leaves what came of it open.
-        unsure |= matches!(said, Err(Failure::BadEngineReply { .. }));
+        unsure |= matches!(said, Err(ApiError::BadEngineReply { .. }));
         Asked { said, unsure }
     }
 
@@ -194,12 +194,12 @@ const fn was_sent(answer: &Result<Answer, OutboundError>) -> bool {
     matches!(answer, Err(OutboundError::Unreachable(_) | OutboundError::Timeout | OutboundError::TooLong))
 }
 
-fn failure(error: OutboundError) -> Failure {
+fn failure(error: OutboundError) -> ApiError {
     match error {
-        OutboundError::Timeout => Failure::EngineTimeout,
-        OutboundError::Unreachable(cause) | OutboundError::NotConnected(cause) => Failure::EngineUnreachable { cause },
+        OutboundError::Timeout => ApiError::EngineTimeout,
+        OutboundError::Unreachable(cause) | OutboundError::NotConnected(cause) => ApiError::EngineUnreachable { cause },
         OutboundError::TooLong | OutboundError::Unusable(_) | OutboundError::Forbidden(_) | OutboundError::Crowded => {
-            Failure::BadEngineReply { cause: error.to_string() }
+            ApiError::BadEngineReply { cause: error.to_string() }
         }
     }
 }

@@ -13,7 +13,7 @@ use super::asking::Deadline;
 use super::v1::{may_change, shown};
 use crate::auth::Caller;
 use crate::domain::{HistoryQuery, Page, Shown, Status};
-use crate::failure::Failure;
+use crate::failure::ApiError;
 use crate::store::{Entry, EntryId};
 
 /// How many records the engine is asked for at once, for all histories together.
@@ -32,7 +32,7 @@ impl Remote {
         &self,
         caller: &Caller,
         query: HistoryQuery,
-    ) -> Result<Page<Shown>, Failure> {
+    ) -> Result<Page<Shown>, ApiError> {
         let deadline = self.deadline();
         if let Some(status) = query.status {
             let skip = if status == Status::Pending { query.skip } else { 0 };
@@ -58,7 +58,7 @@ impl Remote {
             match asked {
                 Ok((index, Ok(Some(entry)))) => entries[index] = entry,
                 Ok((_, Ok(None))) => {}
-                Ok((_, Err(Failure::EngineBusy { .. }))) => asking.abort_all(),
+                Ok((_, Err(ApiError::EngineBusy { .. }))) => asking.abort_all(),
                 Ok((_, Err(failure))) => tracing::debug!(?failure, "a row is shown as it was last heard"),
                 Err(error) if error.is_cancelled() => {}
                 Err(panic) => tracing::error!(%panic, "a row is shown as it was last heard"),
@@ -68,7 +68,7 @@ impl Remote {
     }
 
     /// One of the entries; `None` when it was asked for a moment ago, or there was no time left.
-    async fn refresh(&self, caller: &Caller, entry: Entry, deadline: Deadline) -> Result<Option<Entry>, Failure> {
+    async fn refresh(&self, caller: &Caller, entry: Entry, deadline: Deadline) -> Result<Option<Entry>, ApiError> {
         let refreshes = &self.parts.refreshes;
         let Some(Ok(_permit)) = deadline.bounds(refreshes.at_once.acquire()).await else { return Ok(None) };
         if !refreshes.is_due(entry.id) {

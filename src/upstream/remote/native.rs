@@ -9,7 +9,7 @@ use super::asking::{Asked, Credentials, Said};
 use super::settle::not_found;
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{Direction, OrderId};
-use crate::failure::{EngineReply, EngineWord, Failure};
+use crate::failure::{ApiError, EngineReply, EngineWord};
 use crate::store::OfV1;
 use crate::v2::{of_other_version, reserved};
 use crate::wire::json::Node;
@@ -24,14 +24,14 @@ impl Remote {
         direction: Direction,
         body: &SignedBody,
         signature: HeaderValue,
-    ) -> Result<Bytes, Failure> {
+    ) -> Result<Bytes, ApiError> {
         self.refuse_orders_of_v1(caller, direction, body).await?;
         let credentials = Credentials::signed(caller.api_key(), signature)?;
         let Asked { said, unsure } = self.post(direction, &credentials, body.bytes().clone(), self.deadline()).await;
         match said? {
             Said::NotFound(_) => Err(not_found()),
             // A first try whose reply was lost may be under way still: that its repeat was refused proves nothing.
-            Said::Invalid(_) | Said::Conflict(_) if unsure => Err(Failure::EngineTimeout),
+            Said::Invalid(_) | Said::Conflict(_) if unsure => Err(ApiError::EngineTimeout),
             said => passed_on(said),
         }
     }
@@ -41,12 +41,12 @@ impl Remote {
         caller: &Caller,
         direction: Direction,
         body: &SignedBody,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ApiError> {
         // What names no order cannot name one of these, and the engine says what is wrong with it.
         let Some(order_id) = order_id(body.bytes()) else { return Ok(()) };
         match self.journal().of_v1(&caller.merchant().id, direction, &order_id).await? {
-            Some(OfV1::Entry) => Err(Failure::Conflict(of_other_version("order_id", "v1"))),
-            Some(OfV1::Reservation) => Err(Failure::Conflict(reserved("order_id"))),
+            Some(OfV1::Entry) => Err(ApiError::Conflict(of_other_version("order_id", "v1"))),
+            Some(OfV1::Reservation) => Err(ApiError::Conflict(reserved("order_id"))),
             None => Ok(()),
         }
     }
@@ -57,10 +57,10 @@ impl Remote {
         caller: &Caller,
         transaction_id: &str,
         signature: HeaderValue,
-    ) -> Result<Bytes, Failure> {
+    ) -> Result<Bytes, ApiError> {
         // No other text names a transaction, and none is put into an address.
         if !is_transaction_id(transaction_id) {
-            return Err(Failure::NotFound);
+            return Err(ApiError::NotFound);
         }
         let credentials = Credentials::signed(caller.api_key(), signature)?;
         passed_on(self.get(transaction_id, &credentials, self.deadline()).await?)
@@ -74,12 +74,12 @@ fn order_id(body: &[u8]) -> Option<OrderId> {
     }
 }
 
-fn passed_on(said: Said) -> Result<Bytes, Failure> {
+fn passed_on(said: Said) -> Result<Bytes, ApiError> {
     let (word, retry_after, body) = match said {
         Said::Done(body) => {
             return match read_object(&body) {
                 Ok(_) => Ok(body),
-                Err(_) => Err(Failure::BadEngineReply { cause: "its 200 is no JSON object".to_owned() }),
+                Err(_) => Err(ApiError::BadEngineReply { cause: "its 200 is no JSON object".to_owned() }),
             };
         }
         Said::Invalid(body) => (EngineWord::Invalid, None, body),
@@ -89,5 +89,5 @@ fn passed_on(said: Said) -> Result<Bytes, Failure> {
     };
     // What is no JSON, such as a proxy's page, is nothing that v2 says: the caller gets a sentence of ours.
     let body = read_object(&body).is_ok().then_some(body);
-    Err(Failure::EngineSaid(EngineReply { word, retry_after, body }))
+    Err(ApiError::EngineSaid(EngineReply { word, retry_after, body }))
 }

@@ -8,7 +8,7 @@ use tokio::sync::{Mutex as Turns, OwnedMutexGuard};
 
 use super::asking::Deadline;
 use crate::domain::{Direction, MerchantId, OrderId};
-use crate::failure::Failure;
+use crate::failure::ApiError;
 
 /// How many orders are remembered before those that nobody asks for any more are forgotten.
 const FEW: usize = 1024;
@@ -36,16 +36,16 @@ impl Orders {
     /// Waits for an order's turn.
     ///
     /// # Errors
-    /// [`Failure::EngineTimeout`]: another request is at it until the deadline.
+    /// [`ApiError::EngineTimeout`]: another request is at it until the deadline.
     pub(super) async fn turn(
         &self,
         merchant: &MerchantId,
         direction: Direction,
         order_id: &OrderId,
         deadline: Deadline,
-    ) -> Result<Turn, Failure> {
+    ) -> Result<Turn, ApiError> {
         let turns = self.turns((merchant.clone(), direction, order_id.clone()));
-        let guard = deadline.bounds(turns.lock_owned()).await.ok_or(Failure::EngineTimeout)?;
+        let guard = deadline.bounds(turns.lock_owned()).await.ok_or(ApiError::EngineTimeout)?;
         Ok(Turn { _guard: guard })
     }
 
@@ -86,7 +86,7 @@ mod tests {
             }
         };
         let first = turn(1).await.unwrap();
-        assert!(matches!(turn(1).await, Err(Failure::EngineTimeout)));
+        assert!(matches!(turn(1).await, Err(ApiError::EngineTimeout)));
         turn(2).await.unwrap();
         drop(first);
         turn(1).await.unwrap();

@@ -11,10 +11,10 @@ use tokio::task::JoinSet;
 
 use super::Remote;
 use super::asking::Deadline;
-use super::settle::{Declined, Delivered, Signer, Undone};
+use super::settle::{Declined, Delivered, Signer, Unresolved};
 use crate::backoff;
 use crate::clock::Random;
-use crate::failure::Failure;
+use crate::failure::ApiError;
 use crate::provider::CurrentRules;
 use crate::rules::RuleSet;
 use crate::store::{Entry, EntryId, Progress, StoreError};
@@ -43,7 +43,7 @@ enum Recovered {
     /// It is settled, or in doubt and its caller's business.
     Done,
     /// The engine has to be asked again: why.
-    Unknown(Failure),
+    Unknown(ApiError),
 }
 
 impl Remote {
@@ -101,7 +101,7 @@ impl Recovery {
     }
 
     /// Sends every open entry up to `newest` once; how many are open still, and why one of them is.
-    async fn round(self: Arc<Self>, newest: EntryId) -> Result<(usize, Option<Failure>), StoreError> {
+    async fn round(self: Arc<Self>, newest: EntryId) -> Result<(usize, Option<ApiError>), StoreError> {
         let (mut after, mut open, mut why) = (None, 0, None);
         loop {
             let mut page = self.remote.journal().open_entries(after, PAGE).await?;
@@ -114,7 +114,7 @@ impl Recovery {
         }
     }
 
-    async fn page(self: Arc<Self>, page: Vec<Entry>) -> Result<Vec<Failure>, StoreError> {
+    async fn page(self: Arc<Self>, page: Vec<Entry>) -> Result<Vec<ApiError>, StoreError> {
         let rules = (self.rules)();
         let mut unknown = Vec::new();
         let mut sending = JoinSet::new();
@@ -131,7 +131,7 @@ impl Recovery {
                 Some(Ok(Ok(Recovered::Unknown(failure)))) => unknown.push(failure),
                 Some(Ok(Err(error))) => return Err(error),
                 Some(Err(panic)) => {
-                    unknown.push(Failure::Internal { cause: format!("a recovery failed: {panic}") });
+                    unknown.push(ApiError::Internal { cause: format!("a recovery failed: {panic}") });
                 }
                 None => return Ok(unknown),
             }
@@ -151,7 +151,7 @@ impl Remote {
         // Who repeats the create or asks for it is at it already.
         let Ok(_turn) = self.parts.orders.turn(&intent.merchant, intent.direction, &intent.order_id, deadline).await
         else {
-            return Ok(Recovered::Unknown(Failure::EngineTimeout));
+            return Ok(Recovered::Unknown(ApiError::EngineTimeout));
         };
         match self.journal().entry(&intent.merchant, intent.direction, &intent.order_id).await? {
             Some(entry) if entry.progress == Progress::Open => self.recover_open(rules, entry, deadline).await,
@@ -174,16 +174,16 @@ impl Remote {
                     Ok(_) => tracing::info!(merchant = entry.intent.merchant.as_str(),
                         direction = entry.intent.direction.as_str(), external_id = ?entry.intent.order_id.as_str(),
                         "recovered: the engine has it"),
-                    Err(Failure::BadEngineReply { cause }) => warn(&entry, &cause),
+                    Err(ApiError::BadEngineReply { cause }) => warn(&entry, &cause),
                     Err(failure) => return Ok(Recovered::Unknown(failure)),
                 }
                 Ok(Recovered::Done)
             }
-            Err(Undone::Declined(Declined::Invalid(complaint) | Declined::Conflict(complaint))) => {
+            Err(Unresolved::Declined(Declined::Invalid(complaint) | Declined::Conflict(complaint))) => {
                 warn(&entry, &format!("the engine refuses it now: {complaint}"));
                 self.journal().doubt(id, now).await.map(|()| Recovered::Done)
             }
-            Err(Undone::Failed(failure)) => Ok(Recovered::Unknown(failure)),
+            Err(Unresolved::Failed(failure)) => Ok(Recovered::Unknown(failure)),
         }
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::Remote;
 use super::asking::{Asked, Credentials, Deadline, Said};
 use super::{answers, words};
-use crate::failure::{Busy, Complaint, Failure};
+use crate::failure::{ApiError, Busy, RequestError};
 use crate::rules::{ApiKey, KeyEntry, RuleSet};
 use crate::store::{EngineAnswer, Entry, Intent, NotKept, Progress};
 
@@ -27,22 +27,22 @@ pub(super) enum Settled {
 #[derive(Debug)]
 pub(super) enum Declined {
     /// A rule refuses it.
-    Invalid(Complaint),
+    Invalid(RequestError),
     /// The engine knows the order from other data.
-    Conflict(Complaint),
+    Conflict(RequestError),
 }
 
 /// What sending a body came to.
 pub(super) struct Delivered {
-    pub said: Result<EngineAnswer, Undone>,
+    pub said: Result<EngineAnswer, Unresolved>,
     /// A try of this delivery may have been taken, and what came of it is not known.
     pub unsure: bool,
 }
 
 /// Why there is no operation that is known of.
-pub(super) enum Undone {
+pub(super) enum Unresolved {
     Declined(Declined),
-    Failed(Failure),
+    Failed(ApiError),
 }
 
 /// The key that signs for an entry: the one it came with, or else the first of its merchant's that can.
@@ -81,22 +81,22 @@ impl Remote {
         entry: Entry,
         first: bool,
         deadline: Deadline,
-    ) -> Result<Settled, Failure> {
+    ) -> Result<Settled, ApiError> {
         if !first && entry.progress == Progress::Open {
             self.journal().sent_again(entry.id, self.parts.clock.now()).await?;
         }
         let Delivered { said, unsure } = self.deliver(signer.key(), &entry, deadline).await;
         match said {
             Ok(answer) => self.keep(entry, answer).await.map(|entry| Settled::Made(Box::new(entry))),
-            Err(Undone::Declined(declined)) => {
+            Err(Unresolved::Declined(declined)) => {
                 let counts = if signer.own { first || self.is_over(&entry) } else { self.is_old(&entry) };
                 if !unsure && counts && self.withdraw(&entry).await? {
                     return Ok(Settled::Declined(declined));
                 }
                 self.doubt(&entry, unsure).await?;
-                Err(Failure::EngineTimeout)
+                Err(ApiError::EngineTimeout)
             }
-            Err(Undone::Failed(failure)) => {
+            Err(Unresolved::Failed(failure)) => {
                 if !first || unsure || !self.withdraw(&entry).await? {
                     self.doubt(&entry, unsure).await?;
                 }
@@ -106,7 +106,7 @@ impl Remote {
     }
 
     /// Keeps the engine's answer to an entry.
-    pub(super) async fn keep(&self, entry: Entry, answer: EngineAnswer) -> Result<Entry, Failure> {
+    pub(super) async fn keep(&self, entry: Entry, answer: EngineAnswer) -> Result<Entry, ApiError> {
         let (id, now) = (entry.id, self.parts.clock.now());
         let intent = &entry.intent;
         let order = (intent.merchant.clone(), intent.direction, intent.order_id.clone());
@@ -114,7 +114,7 @@ impl Remote {
             Ok(kept) => Ok(kept),
             Err(NotKept::OtherOrder) => {
                 self.journal().doubt(id, now).await?;
-                Err(Failure::BadEngineReply { cause: "it gave two orders the same transaction_id".to_owned() })
+                Err(ApiError::BadEngineReply { cause: "it gave two orders the same transaction_id".to_owned() })
             }
             Err(NotKept::Late) => {
                 self.metrics().journal_late_answer();
@@ -123,13 +123,13 @@ impl Remote {
                 tracing::warn!(merchant = merchant.as_str(), direction = direction.as_str(),
                     external_id = ?order_id.as_str(), "the engine made an operation of a create that it had refused, and \
                     the id was used again: compare them by hand");
-                Err(Failure::EngineTimeout)
+                Err(ApiError::EngineTimeout)
             }
         }
     }
 
     /// Gives an entry up, unless another process has sent it meanwhile.
-    async fn withdraw(&self, entry: &Entry) -> Result<bool, Failure> {
+    async fn withdraw(&self, entry: &Entry) -> Result<bool, ApiError> {
         let since = match entry.progress {
             Progress::InDoubt { since } => Some(since),
             Progress::Open | Progress::Answered(_) => None,
@@ -146,7 +146,7 @@ impl Remote {
     }
 
     /// Puts an entry in doubt; `again`: a request for it was given up now.
-    async fn doubt(&self, entry: &Entry, again: bool) -> Result<(), Failure> {
+    async fn doubt(&self, entry: &Entry, again: bool) -> Result<(), ApiError> {
         let since = match entry.progress {
             Progress::InDoubt { since } if !again => since,
             _ => self.parts.clock.now(),
@@ -162,18 +162,18 @@ impl Remote {
             Ok(credentials) => self.post(intent.direction, &credentials, body, deadline).await,
             Err(failure) => Asked { said: Err(failure), unsure: false },
         };
-        let failed = |failure, unsure| Delivered { said: Err(Undone::Failed(failure)), unsure };
-        let declined = |declined| Delivered { said: Err(Undone::Declined(declined)), unsure };
+        let failed = |failure, unsure| Delivered { said: Err(Unresolved::Failed(failure)), unsure };
+        let declined = |declined| Delivered { said: Err(Unresolved::Declined(declined)), unsure };
         match said {
             Ok(Said::Done(body)) => match answers::created(intent.direction, &body) {
                 Ok(answer) => Delivered { said: Ok(answer), unsure },
-                Err(cause) => failed(Failure::BadEngineReply { cause }, true),
+                Err(cause) => failed(ApiError::BadEngineReply { cause }, true),
             },
             Ok(Said::Invalid(body)) => declined(Declined::Invalid(words::complaint(&body))),
             Ok(Said::Conflict(body)) => declined(Declined::Conflict(words::complaint(&body))),
             // What is over its rate was not taken; what cannot be taken now may have been begun.
             Ok(Said::Busy(busy, retry_after, _)) => {
-                failed(Failure::EngineBusy { busy, retry_after }, unsure || busy == Busy::Unavailable)
+                failed(ApiError::EngineBusy { busy, retry_after }, unsure || busy == Busy::Unavailable)
             }
             Ok(Said::NotFound(_)) => failed(not_found(), true),
             Err(failure) => failed(failure, unsure),
@@ -182,6 +182,6 @@ impl Remote {
 }
 
 /// v2 has no 404 for a create: something else than an engine answered.
-pub(super) fn not_found() -> Failure {
-    Failure::BadEngineReply { cause: "it answered HTTP 404 to a create: is engine.url right?".to_owned() }
+pub(super) fn not_found() -> ApiError {
+    ApiError::BadEngineReply { cause: "it answered HTTP 404 to a create: is engine.url right?".to_owned() }
 }

@@ -10,7 +10,7 @@ use super::{Remote, answers};
 use crate::auth::Caller;
 use crate::domain::{Direction, Made, OrderId, Shown, Status};
 use crate::engine::{Earlier, EarlierRequest, Refused, V1Repeat};
-use crate::failure::Failure;
+use crate::failure::ApiError;
 use crate::rules::ApiKey;
 use crate::store::{Digest, EngineAnswer, Entry, Intended, Intent, Kept, Passed, Progress, Standing, V1Request};
 use crate::wire::v1::v1_name;
@@ -86,7 +86,7 @@ impl Remote {
             }
         }
         let cause = "what stood under its external_id was gone again and again".to_owned();
-        Err(Refused::Failed(Failure::Unavailable { cause }))
+        Err(Refused::Failed(ApiError::Unavailable { cause }))
     }
 
     /// What stands under the `external_id` of a v1 create, in the journal or reserved for v1.
@@ -96,7 +96,7 @@ impl Remote {
         direction: Direction,
         external_id: &OrderId,
         digest: Digest,
-    ) -> Result<V1Repeat, Failure> {
+    ) -> Result<V1Repeat, ApiError> {
         let merchant = &caller.merchant().id;
         let deadline = self.deadline();
         let _turn = self.parts.orders.turn(merchant, direction, external_id, deadline).await?;
@@ -107,7 +107,7 @@ impl Remote {
         let same = entry.intent.digest == digest;
         if !same && !entry.is_answered() {
             // A body that can only be refused is no reason to send another one.
-            return Err(Failure::EngineTimeout);
+            return Err(ApiError::EngineTimeout);
         }
         match self.answered(caller, entry, deadline).await? {
             Settled::Made(entry) if same => made(*entry).map(V1Repeat::Same),
@@ -122,7 +122,7 @@ impl Remote {
         caller: &Caller,
         direction: Direction,
         external_id: &OrderId,
-    ) -> Result<Shown, Failure> {
+    ) -> Result<Shown, ApiError> {
         let deadline = self.deadline();
         let entry = self.asked_for(caller, direction, external_id, deadline).await?;
         shown(self.heard(caller.api_key(), entry, deadline).await?)
@@ -136,27 +136,27 @@ impl Remote {
         direction: Direction,
         external_id: &OrderId,
         deadline: Deadline,
-    ) -> Result<Entry, Failure> {
+    ) -> Result<Entry, ApiError> {
         let merchant = &caller.merchant().id;
         let find = async || self.journal().entry(merchant, direction, external_id).await;
-        let entry = find().await?.ok_or(Failure::NotFound)?;
+        let entry = find().await?.ok_or(ApiError::NotFound)?;
         if entry.is_answered() {
             return Ok(entry);
         }
         let _turn = self.parts.orders.turn(merchant, direction, external_id, deadline).await?;
-        let entry = find().await?.ok_or(Failure::NotFound)?;
+        let entry = find().await?.ok_or(ApiError::NotFound)?;
         if !entry.is_answered() && self.is_old(&entry) {
-            return Err(Failure::EngineTimeout);
+            return Err(ApiError::EngineTimeout);
         }
         match self.answered(caller, entry, deadline).await? {
             Settled::Made(entry) => Ok(*entry),
-            Settled::Declined(_) => Err(Failure::NotFound),
+            Settled::Declined(_) => Err(ApiError::NotFound),
         }
     }
 
     /// Whether an entry without an answer may be settled for the sake of another body under its order.
-    fn may_be_settled_for_another(&self, entry: &Entry) -> Result<(), Failure> {
-        if entry.is_answered() || !self.is_old(entry) { Ok(()) } else { Err(Failure::EngineTimeout) }
+    fn may_be_settled_for_another(&self, entry: &Entry) -> Result<(), ApiError> {
+        if entry.is_answered() || !self.is_old(entry) { Ok(()) } else { Err(ApiError::EngineTimeout) }
     }
 
     /// Whether an entry is not sent any more but at its caller's own wish.
@@ -166,21 +166,21 @@ impl Remote {
 
     /// An entry with its answer; one that has none is settled first, which is the only way to learn its outcome: v2 has no
     /// lookup by `order_id`, and an equal create is no second operation. Nobody else may be at the order.
-    async fn answered(&self, caller: &Caller, entry: Entry, deadline: Deadline) -> Result<Settled, Failure> {
+    async fn answered(&self, caller: &Caller, entry: Entry, deadline: Deadline) -> Result<Settled, ApiError> {
         match entry.progress {
             Progress::Answered(_) => Ok(Settled::Made(Box::new(entry))),
             Progress::Open | Progress::InDoubt { .. } => self.sent(caller, entry, false, deadline).await,
         }
     }
 
-    async fn sent(&self, caller: &Caller, entry: Entry, first: bool, deadline: Deadline) -> Result<Settled, Failure> {
+    async fn sent(&self, caller: &Caller, entry: Entry, first: bool, deadline: Deadline) -> Result<Settled, ApiError> {
         let signer = Signer::of(caller.rules(), &entry.intent)
-            .ok_or_else(|| Failure::Internal { cause: "no key of the merchant has a v2_secret".to_owned() })?;
+            .ok_or_else(|| ApiError::Internal { cause: "no key of the merchant has a v2_secret".to_owned() })?;
         self.settle(&signer, entry, first, deadline).await
     }
 
     /// An answered entry with what the engine says of it now. A result that was heard once is not asked for again.
-    pub(super) async fn heard(&self, key: &ApiKey, mut entry: Entry, deadline: Deadline) -> Result<Entry, Failure> {
+    pub(super) async fn heard(&self, key: &ApiKey, mut entry: Entry, deadline: Deadline) -> Result<Entry, ApiError> {
         if !may_change(&entry) {
             return Ok(entry);
         }
@@ -188,11 +188,11 @@ impl Remote {
         let transaction_id = passed.answer.transaction_id.clone();
         let heard = match self.get(&transaction_id, &Credentials::signing(key, b"")?, deadline).await? {
             Said::Done(body) => answers::record(&entry, &transaction_id, &body)
-                .map_err(|cause| Failure::BadEngineReply { cause: format!("of its status record: {cause}") })?,
-            Said::Busy(busy, retry_after, _) => return Err(Failure::EngineBusy { busy, retry_after }),
+                .map_err(|cause| ApiError::BadEngineReply { cause: format!("of its status record: {cause}") })?,
+            Said::Busy(busy, retry_after, _) => return Err(ApiError::EngineBusy { busy, retry_after }),
             Said::Invalid(_) | Said::NotFound(_) | Said::Conflict(_) => {
                 let cause = "it does not tell the status of a transaction that it made".to_owned();
-                return Err(Failure::BadEngineReply { cause });
+                return Err(ApiError::BadEngineReply { cause });
             }
         };
         let passed = passed_mut(&mut entry.progress)?;
@@ -224,7 +224,7 @@ pub fn is_final(entry: &Entry) -> bool {
 ///
 /// # Errors
 /// The engine has not answered it.
-pub fn shown(entry: Entry) -> Result<Shown, Failure> {
+pub fn shown(entry: Entry) -> Result<Shown, ApiError> {
     let Entry { intent, progress, .. } = entry;
     let Passed { answer, status, account } = passed(progress)?;
     Ok(Shown {
@@ -241,16 +241,16 @@ pub fn shown(entry: Entry) -> Result<Shown, Failure> {
     })
 }
 
-fn made(entry: Entry) -> Result<Made, Failure> {
+fn made(entry: Entry) -> Result<Made, ApiError> {
     let EngineAnswer { transaction_id, redirect_url } = passed(entry.progress)?.answer;
     Ok(Made { transaction_id, external_id: entry.intent.order_id, redirect_url })
 }
 
 /// What another body under an entry's order is told apart by.
-fn earlier(entry: Entry) -> Result<Earlier, Failure> {
+fn earlier(entry: Entry) -> Result<Earlier, ApiError> {
     let Intent { direction, amount, currency, v1_members: members, callback_url, body, .. } = entry.intent;
     let request = read_create(direction, &body)
-        .map_err(|_| Failure::Internal { cause: "the journal holds a body that is no v2 request".to_owned() })?;
+        .map_err(|_| ApiError::Internal { cause: "the journal holds a body that is no v2 request".to_owned() })?;
     let (return_url, card_number) = match request.kind {
         RequestKind::Deposit { success_url, .. } => (Some(success_url), None),
         RequestKind::Withdrawal { account_number, .. } => (None, Some(account_number)),
@@ -269,29 +269,29 @@ fn earlier(entry: Entry) -> Result<Earlier, Failure> {
     }))
 }
 
-fn passed(progress: Progress) -> Result<Passed, Failure> {
+fn passed(progress: Progress) -> Result<Passed, ApiError> {
     match progress {
         Progress::Answered(passed) => Ok(passed),
         Progress::Open | Progress::InDoubt { .. } => Err(unanswered()),
     }
 }
 
-fn passed_mut(progress: &mut Progress) -> Result<&mut Passed, Failure> {
+fn passed_mut(progress: &mut Progress) -> Result<&mut Passed, ApiError> {
     match progress {
         Progress::Answered(passed) => Ok(passed),
         Progress::Open | Progress::InDoubt { .. } => Err(unanswered()),
     }
 }
 
-fn unanswered() -> Failure {
-    Failure::Internal { cause: "the journal gave an answered entry without its answer".to_owned() }
+fn unanswered() -> ApiError {
+    ApiError::Internal { cause: "the journal gave an answered entry without its answer".to_owned() }
 }
 
 fn refused(declined: Declined) -> Refused {
     match declined {
         Declined::Invalid(complaint) => Refused::Invalid(complaint),
         Declined::Conflict(complaint) => {
-            Refused::Failed(Failure::Conflict(complaint.renamed(|path| v1_name(path, false))))
+            Refused::Failed(ApiError::Conflict(complaint.renamed(|path| v1_name(path, false))))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What an engine says of a request, with v1's names of members in place of v2's.
 
 use crate::domain::deceives;
-use crate::failure::Complaint;
+use crate::failure::RequestError;
 use crate::telemetry::without_cards;
 use crate::wire::json::Node;
 use crate::wire::members::{object, read_object};
@@ -15,13 +15,13 @@ const SIGNATURE_DIGITS: usize = 32;
 
 /// Returns the complaint of an engine's error body: the member that its sentence begins with in v2 words, as for the
 /// engine's own complaints, and the rest in v1 words. A body without a sentence fit to be shown gives a plain one.
-pub fn complaint(body: &[u8]) -> Complaint {
-    let Some(message) = message(body) else { return Complaint::body("the payment engine refused the request") };
+pub fn complaint(body: &[u8]) -> RequestError {
+    let Some(message) = message(body) else { return RequestError::body("the payment engine refused the request") };
     match message.split_once(": ") {
         Some((path, reason)) if !path.is_empty() && path.chars().all(|c| is_name(c) || matches!(c, '[' | ']')) => {
-            Complaint::member(path.to_owned(), in_v1_words(reason))
+            RequestError::member(path.to_owned(), in_v1_words(reason))
         }
-        _ => Complaint::body(in_v1_words(&message)),
+        _ => RequestError::body(in_v1_words(&message)),
     }
 }
 

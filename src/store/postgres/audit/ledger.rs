@@ -7,7 +7,7 @@ use crate::store::audit::usage::WRONG;
 use crate::store::audit::{Account, Findings, Place};
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::row::{get, small};
-use crate::store::rows::NotOurs;
+use crate::store::rows::CorruptRow;
 use crate::store::rows::booked::Entry;
 
 /// In the order of the key; [`read`] takes what this selects.
@@ -36,7 +36,7 @@ const BALANCES: &str = "SELECT bucket, merchant, currency, account, sum(amount):
 /// Compares balances and merchants with the entries, which were all looked at.
 pub(super) async fn balances(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), Fault> {
     let balance = |row: &Row| -> Result<(Account, i128), Fault> {
-        let sum = get::<&str>(row, 4)?.parse().map_err(|_| NotOurs("accounts.balance"))?;
+        let sum = get::<&str>(row, 4)?.parse().map_err(|_| CorruptRow("accounts.balance"))?;
         Ok(((get(row, 0)?, get(row, 1)?, get(row, 2)?, small(row, 3)?), sum))
     };
     let balances = snapshot.query(BALANCES, &[]).await?;

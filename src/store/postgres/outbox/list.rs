@@ -16,7 +16,7 @@ use crate::store::postgres::fault::Fault;
 use crate::store::postgres::node::Node;
 use crate::store::postgres::row::{bucket_of, get, key, narrow};
 use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
-use crate::store::rows::{NotOurs, OrNot, direction_of};
+use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
 use crate::store::{
     CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackSubject, CallbackTry, Digest, OutboxSize,
     StoreError,
@@ -53,7 +53,7 @@ pub(in crate::store::postgres) async fn slice_of(
     at_one_moment(node, async |transaction| {
         let places = found(transaction, query, scope).await?;
         let records = records_at(transaction, &places).await?.into_iter();
-        Ok(places.into_iter().zip(records.map(|record| record.map_err(|NotOurs(column)| column))).collect())
+        Ok(places.into_iter().zip(records.map(|record| record.map_err(|CorruptRow(column)| column))).collect())
     })
     .await
 }
@@ -141,14 +141,14 @@ async fn slice(
 async fn records_at(
     transaction: &Transaction<'_>,
     places: &[CallbackPlace],
-) -> Result<Vec<Result<CallbackRecord, NotOurs>>, Fault> {
+) -> Result<Vec<Result<CallbackRecord, CorruptRow>>, Fault> {
     let keys: Vec<i64> = places.iter().map(|place| place.key).collect();
     let buckets: Vec<i16> = keys.iter().map(|key| bucket_in_key(*key)).collect();
     let statement = transaction.prepare_cached(RECORDS).await?;
     let rows = transaction.query(&statement, &[&buckets, &keys]).await?;
     let mut records: Vec<_> = rows.iter().map(understood).collect();
     // What a callback is about is missing.
-    records.resize_with(places.len(), || Err(NotOurs("key")));
+    records.resize_with(places.len(), || Err(CorruptRow("key")));
     Ok(records)
 }
 
@@ -166,30 +166,30 @@ pub(super) const RECORDS: &str = "SELECT c.key, c.nonce, c.merchant, c.target, c
      SELECT direction, order_id, v1_callback_url, true, transaction_id \
      FROM journal WHERE bucket = place.bucket AND entry = -place.key LIMIT 1) AS about ORDER BY place.number";
 
-fn understood(row: &Row) -> Result<CallbackRecord, NotOurs> {
-    fn column<'a, T: FromSql<'a>>(row: &'a Row, at: usize, name: Column) -> Result<T, NotOurs> {
-        row.try_get(at).map_err(|_| NotOurs(name))
+fn understood(row: &Row) -> Result<CallbackRecord, CorruptRow> {
+    fn column<'a, T: FromSql<'a>>(row: &'a Row, at: usize, name: Column) -> Result<T, CorruptRow> {
+        row.try_get(at).map_err(|_| CorruptRow(name))
     }
     let number = |at, name| column::<i16>(row, at, name).map(i64::from);
     let text = |at, name| column::<&str>(row, at, name);
-    let subject = CallbackSubject::from_key(column(row, 0, "key")?).ok_or(NotOurs("key"))?;
+    let subject = CallbackSubject::from_key(column(row, 0, "key")?).ok_or(CorruptRow("key"))?;
     let status = column::<Option<i32>>(row, 9, "last_status")?.map(i64::from);
     let outcome = outcome_of(status, column(row, 10, "last_error")?);
     Ok(CallbackRecord {
         id: CallbackId::new(subject, column::<i64>(row, 1, "nonce")?.cast_unsigned()),
-        merchant: MerchantId::new(text(2, "merchant")?).or_not("merchant")?,
-        direction: direction_of(number(11, "direction")?).ok_or(NotOurs("direction"))?,
-        order_id: OrderId::new(text(12, "order_id")?).or_not("order_id")?,
+        merchant: MerchantId::new(text(2, "merchant")?).or_corrupt("merchant")?,
+        direction: direction_of(number(11, "direction")?).ok_or(CorruptRow("direction"))?,
+        order_id: OrderId::new(text(12, "order_id")?).or_corrupt("order_id")?,
         transaction_id: column(row, 15, "transaction_id")?,
-        url: CallbackUrl::new_allowing_http(text(13, "callback_url")?).or_not("callback_url")?,
+        url: CallbackUrl::new_allowing_http(text(13, "callback_url")?).or_corrupt("callback_url")?,
         is_v1: column(row, 14, "relayed")?,
-        state: state_of(number(4, "state")?).ok_or(NotOurs("state"))?,
+        state: state_of(number(4, "state")?).ok_or(CorruptRow("state"))?,
         target: target_of(column(row, 3, "target")?),
         is_claimed: column(row, 7, "leased")?,
         queued_at: UnixMillis(column(row, 5, "queued_at")?),
         due: UnixMillis(column(row, 6, "due_at")?),
-        tries: u32::try_from(column::<i64>(row, 8, "tries")?).map_err(|_| NotOurs("tries"))?,
-        last: outcome.map_err(NotOurs)?,
+        tries: u32::try_from(column::<i64>(row, 8, "tries")?).map_err(|_| CorruptRow("tries"))?,
+        last: outcome.map_err(CorruptRow)?,
     })
 }
 
@@ -206,7 +206,7 @@ pub(in crate::store::postgres) async fn one(
         let key = id.subject().key();
         let statement = transaction.prepare_cached(RECORDS).await?;
         let found = transaction.query_opt(&statement, &[&vec![bucket_in_key(key)], &vec![key]]).await?;
-        let record = found.as_ref().map(understood).transpose().map_err(|NotOurs(column)| not_ours(column))?;
+        let record = found.as_ref().map(understood).transpose().map_err(|CorruptRow(column)| not_ours(column))?;
         let Some(record) = record.filter(|record| record.id == id) else { return Ok(None) };
         Ok(Some((record, tries_of(transaction, id).await?.map_err(not_ours)?)))
     })

@@ -8,7 +8,7 @@ use crate::store::postgres::fault::Fault;
 use crate::store::postgres::row::{get, narrow, small};
 use crate::store::postgres::tasks;
 use crate::store::postgres::transaction::PgRows;
-use crate::store::rows::NotOurs;
+use crate::store::rows::CorruptRow;
 use crate::store::rows::callback::{FAILED, PENDING, columns_of, state_number, state_of, target_of};
 use crate::store::tasks::{NewTask, TaskKind, TaskRows};
 use crate::store::transaction::NewCallback;
@@ -37,7 +37,7 @@ impl CallbackRows for PgRows<'_> {
         Ok(Some(CallbackRow {
             subject,
             nonce: get(&row, 0)?,
-            state: state_of(small(&row, 1)?).ok_or(NotOurs("state"))?,
+            state: state_of(small(&row, 1)?).ok_or(CorruptRow("state"))?,
             target: target_of(get(&row, 2)?),
             queued_at: UnixMillis(get(&row, 3)?),
             tries: get(&row, 4)?,

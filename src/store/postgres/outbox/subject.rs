@@ -10,7 +10,7 @@ use crate::store::backend::Subject;
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::journal::entry_row::{self, entry};
 use crate::store::postgres::row::{self, bucket_in_number, get, key, operation, small};
-use crate::store::rows::{NotOurs, OrNot, direction_of};
+use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
 use crate::store::{Addressee, Digest, EntryId, StoreError};
 
 /// The bucket of what a callback is about, in the number of that: a `transaction_id`, or an entry's number below zero.
@@ -82,15 +82,16 @@ pub(super) const ADDRESSEE: &str = "SELECT x.merchant, x.direction, o.order_id, 
 fn named(row: &Row) -> Result<Addressee, Fault> {
     let understood = |merchant, direction, order_id, api_key, entry: Option<i64>| {
         Ok(Addressee {
-            merchant: MerchantId::new(merchant).or_not("merchant")?,
-            direction: direction_of(direction).ok_or(NotOurs("direction"))?,
-            order_id: OrderId::new(order_id).or_not("order_id")?,
+            merchant: MerchantId::new(merchant).or_corrupt("merchant")?,
+            direction: direction_of(direction).ok_or(CorruptRow("direction"))?,
+            order_id: OrderId::new(order_id).or_corrupt("order_id")?,
             api_key,
             entry: entry.map(EntryId),
         })
     };
-    understood(get(row, 0)?, small(row, 1)?, get(row, 2)?, get(row, 3)?, get(row, 4)?)
-        .map_err(|NotOurs(column)| Fault::Said(StoreError::Corrupt(format!("an order's column {column} is not ours"))))
+    understood(get(row, 0)?, small(row, 1)?, get(row, 2)?, get(row, 3)?, get(row, 4)?).map_err(|CorruptRow(column)| {
+        Fault::Said(StoreError::Corrupt(format!("an order's column {column} is not ours")))
+    })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Rows};
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
 use crate::store::backend::{Listed, Scope};
 use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
-use crate::store::rows::{NotOurs, OrNot, direction_of};
+use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
 use crate::store::sqlite::lists::at_one_moment;
 use crate::store::{
     CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Digest,
@@ -159,31 +159,31 @@ const OF_ENTRY: &str = select!(
 fn record(connection: &Connection, key: i64) -> rusqlite::Result<Understood<CallbackRecord>> {
     let select = if key < 0 { OF_ENTRY } else { OF_OPERATION };
     let read = connection.prepare_cached(select)?.query_row([key], |row| Ok(understood(row)));
-    Ok(read.optional()?.map(|understood| understood.map_err(|NotOurs(column)| column)))
+    Ok(read.optional()?.map(|understood| understood.map_err(|CorruptRow(column)| column)))
 }
 
-fn understood(row: &Row<'_>) -> Result<CallbackRecord, NotOurs> {
-    fn column<T: rusqlite::types::FromSql>(row: &Row<'_>, at: usize, name: Column) -> Result<T, NotOurs> {
-        row.get(at).map_err(|_| NotOurs(name))
+fn understood(row: &Row<'_>) -> Result<CallbackRecord, CorruptRow> {
+    fn column<T: rusqlite::types::FromSql>(row: &Row<'_>, at: usize, name: Column) -> Result<T, CorruptRow> {
+        row.get(at).map_err(|_| CorruptRow(name))
     }
-    let subject = CallbackSubject::from_key(column(row, 0, "key")?).ok_or(NotOurs("key"))?;
+    let subject = CallbackSubject::from_key(column(row, 0, "key")?).ok_or(CorruptRow("key"))?;
     let text = |at, name| column::<String>(row, at, name);
     let outcome = outcome_of(column(row, 9, "last_status")?, column(row, 10, "last_error")?);
     Ok(CallbackRecord {
         id: CallbackId::new(subject, column::<i64>(row, 1, "nonce")?.cast_unsigned()),
-        merchant: MerchantId::new(&text(2, "merchant")?).or_not("merchant")?,
-        direction: direction_of(column(row, 11, "direction")?).ok_or(NotOurs("direction"))?,
-        order_id: OrderId::new(&text(12, "order_id")?).or_not("order_id")?,
+        merchant: MerchantId::new(&text(2, "merchant")?).or_corrupt("merchant")?,
+        direction: direction_of(column(row, 11, "direction")?).ok_or(CorruptRow("direction"))?,
+        order_id: OrderId::new(&text(12, "order_id")?).or_corrupt("order_id")?,
         transaction_id: column(row, 15, "transaction_id")?,
-        url: CallbackUrl::new_allowing_http(&text(13, "callback_url")?).or_not("callback_url")?,
+        url: CallbackUrl::new_allowing_http(&text(13, "callback_url")?).or_corrupt("callback_url")?,
         is_v1: column(row, 14, "relayed")?,
-        state: state_of(column(row, 4, "state")?).ok_or(NotOurs("state"))?,
+        state: state_of(column(row, 4, "state")?).ok_or(CorruptRow("state"))?,
         target: target_of(text(3, "target")?),
         is_claimed: column(row, 7, "leased")?,
         queued_at: UnixMillis(column(row, 5, "queued_at")?),
         due: UnixMillis(column(row, 6, "due_at")?),
         tries: column(row, 8, "tries")?,
-        last: outcome.map_err(NotOurs)?,
+        last: outcome.map_err(CorruptRow)?,
     })
 }
 

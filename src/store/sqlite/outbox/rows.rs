@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Row, named_params};
 
 use crate::domain::UnixMillis;
 use crate::store::callbacks::{CallbackRow, CallbackRows};
-use crate::store::rows::NotOurs;
+use crate::store::rows::CorruptRow;
 use crate::store::rows::callback::{FAILED, PENDING, columns_of, state_number, state_of, target_of};
 use crate::store::sqlite::tasks;
 use crate::store::sqlite::transaction::SqliteRows;
@@ -38,7 +38,7 @@ impl CallbackRows for SqliteRows<'_> {
             Ok(CallbackRow {
                 subject,
                 nonce: row.get(0)?,
-                state: state_of(row.get(1)?).ok_or(NotOurs("state"))?,
+                state: state_of(row.get(1)?).ok_or(CorruptRow("state"))?,
                 target: target_of(row.get(2)?),
                 queued_at: UnixMillis(row.get(3)?),
                 tries: row.get(4)?,

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::domain::{MerchantId, OrderId};
 use crate::store::backend::Subject;
-use crate::store::rows::{NotOurs, OrNot, direction_of};
+use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
 use crate::store::sqlite::journal::EntryRow;
 use crate::store::sqlite::row::StoredRow;
 use crate::store::{Addressee, CallbackSubject, Digest, EntryId};
@@ -72,12 +72,12 @@ fn named(row: &Row<'_>) -> rusqlite::Result<Result<Addressee, &'static str>> {
     let (api_key, entry) = (row.get(3)?, row.get::<_, Option<i64>>(4)?);
     let understood = || {
         Ok(Addressee {
-            merchant: MerchantId::new(&merchant).or_not("merchant")?,
-            direction: direction_of(direction).ok_or(NotOurs("direction"))?,
-            order_id: OrderId::new(&order_id).or_not("order_id")?,
+            merchant: MerchantId::new(&merchant).or_corrupt("merchant")?,
+            direction: direction_of(direction).ok_or(CorruptRow("direction"))?,
+            order_id: OrderId::new(&order_id).or_corrupt("order_id")?,
             api_key,
             entry: entry.map(EntryId),
         })
     };
-    Ok(understood().map_err(|NotOurs(column)| column))
+    Ok(understood().map_err(|CorruptRow(column)| column))
 }
