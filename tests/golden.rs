@@ -14,7 +14,7 @@ use std::process::{Command, Output};
 
 use paybridge::domain::{Direction, MerchantId, UnixMillis};
 use paybridge::rules::{self, LoadOptions};
-use paybridge::store::Comparer;
+use paybridge::store::FingerprintKey;
 use paybridge::{v1, wire};
 use regex::Regex;
 use serde_json::value::RawValue;
@@ -143,7 +143,7 @@ fn what_is_printed_is_what_is_forwarded() {
     let directory = root.path().join("rules");
     let rules = rules::load(&directory, UnixMillis(1_780_000_000_000), None, LoadOptions::default()).unwrap();
     let public_url = &rules.gateway.server.public_url;
-    let comparer = Comparer::new(&[9; 32]);
+    let fingerprint_key = FingerprintKey::new(&[9; 32]);
     let mut seen = 0;
     for case in cases() {
         let (name, [merchant, kind]) = named(&case);
@@ -154,7 +154,7 @@ fn what_is_printed_is_what_is_forwarded() {
         let sent = std::fs::read(&case).unwrap();
         let create = wire::v1::read_create(direction, &sent).unwrap();
         let merchant = &rules.merchants[&MerchantId::new(&merchant).unwrap()];
-        let order = comparer.order_key(&merchant.id, direction, &create.external_id);
+        let order = fingerprint_key.order_key(&merchant.id, direction, &create.external_id);
         let (forwarded, _) = v1::v2_body(merchant, public_url, order, &create).unwrap();
         let forwarded = without_code(std::str::from_utf8(&forwarded).unwrap());
         assert_eq!(printed(&directory, &case, &[]), format!("{forwarded}\n"), "{name}");

@@ -6,7 +6,7 @@ use paybridge::domain::{
     Amount, BrowserUrl, Bucket, CallbackUrl, Currency, CustomerAccountId, Deposit, Kind, MerchantId, Operation,
     OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis,
 };
-use paybridge::store::{Comparer, Comparison, Draft, Fields, Kept, Parts, V1Told};
+use paybridge::store::{Draft, Fields, FingerprintInput, FingerprintKey, RequestFingerprint, SchemaFields, V1Told};
 
 /// What the shop's schema keeps.
 const KEPT: [&str; 3] = ["email", "first_name", "merchant_user_ip"];
@@ -15,17 +15,17 @@ const KEPT: [&str; 3] = ["email", "first_name", "merchant_user_ip"];
 pub struct Drafts {
     merchant: MerchantId,
     shop: ShopCode,
-    comparer: Comparer,
+    fingerprint_key: FingerprintKey,
     kept: Arc<[Box<str>]>,
 }
 
 impl Drafts {
-    /// For a merchant, in a shop, of a store that compares with `comparer`.
-    pub fn new(merchant: &str, shop: &str, comparer: Comparer) -> Self {
+    /// For a merchant, in a shop, of a store that compares with `fingerprint_key`.
+    pub fn new(merchant: &str, shop: &str, fingerprint_key: FingerprintKey) -> Self {
         Self {
             merchant: MerchantId::new(merchant).unwrap(),
             shop: ShopCode::new(shop).unwrap(),
-            comparer,
+            fingerprint_key,
             kept: KEPT.map(Box::from).into(),
         }
     }
@@ -33,10 +33,10 @@ impl Drafts {
     /// A pending deposit under this `order_id`, made at `now`; `random` tells apart what one millisecond makes.
     pub fn deposit(&self, order_id: &str, now: UnixMillis, random: u64) -> Draft {
         let id = TransactionId::compose(now, Bucket::of(&self.merchant), random);
-        let digest = |purpose: &str| {
-            let mut parts = Parts::of(purpose);
+        let fingerprint = |purpose: &str| {
+            let mut parts = FingerprintInput::of(purpose);
             parts.part(order_id.as_bytes());
-            self.comparer.digest(&parts)
+            self.fingerprint_key.fingerprint(&parts)
         };
         let told = CallbackUrl::new("https://acme.example/cb").unwrap();
         Draft {
@@ -48,7 +48,10 @@ impl Drafts {
                 defaults: r#"{"channel":"web"}"#.into(),
                 ..Fields::default()
             },
-            comparison: Comparison { digest: digest("v2 create"), kept: Kept::Names(Arc::clone(&self.kept)) },
+            comparison: RequestFingerprint {
+                fingerprint: fingerprint("v2 create"),
+                kept: SchemaFields::Names(Arc::clone(&self.kept)),
+            },
             v1: Some(V1Told::Relayed(Some(told))),
             provider_job: Some(UnixMillis(now.0 + 50)),
             opening: None,

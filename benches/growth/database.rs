@@ -92,7 +92,7 @@ impl World {
         let share = |caller: usize| {
             let store = Arc::clone(&self.store);
             tokio::spawn(async move {
-                let drafts = Drafts::new(&format!("merchant-{caller}"), "card-eur", store.comparer().clone());
+                let drafts = Drafts::new(&format!("merchant-{caller}"), "card-eur", store.fingerprint_key().clone());
                 let mut latencies = Vec::new();
                 for number in (first..last).skip(caller).step_by(CALLERS) {
                     let at = UnixMillis(1_790_000_000_000 + i64::try_from(number / 8).unwrap());

@@ -72,7 +72,7 @@ struct Filling {
 
 impl Filling {
     fn of(store: SqliteStore, from: u64, to: u64) -> Self {
-        let drafts = MERCHANTS.map(|merchant| Drafts::new(merchant, "card-eur", store.comparer().clone()));
+        let drafts = MERCHANTS.map(|merchant| Drafts::new(merchant, "card-eur", store.fingerprint_key().clone()));
         let begins = i64::try_from(unix_now()).unwrap() * 1000 - MOST * APART_MILLIS;
         Self { store, drafts, begins, next: AtomicU64::new(from), from, to, started: Instant::now() }
     }

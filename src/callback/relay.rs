@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::domain::MerchantId;
 use crate::failure::ApiError;
 use crate::rules::{RuleSet, Secrets};
-use crate::store::{Addressee, Digest, Store, StoreError};
+use crate::store::{Addressee, Fingerprint, Store, StoreError};
 use crate::wire::members::{read_object, required_parsed};
 
 /// Whom the last segment of a relay address names; `None` for what was never such an address.
@@ -28,10 +28,10 @@ pub async fn addressee(store: &dyn Store, token: &str) -> Result<Option<Addresse
 }
 
 /// Sixteen bytes in lowercase hexadecimal.
-fn code_of(text: &str) -> Option<Digest> {
+fn code_of(text: &str) -> Option<Fingerprint> {
     let digits = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     let plain = text.len() == 32 && text.bytes().all(digits);
-    plain.then(|| u128::from_str_radix(text, 16).ok()).flatten().map(|number| Digest(number.to_be_bytes()))
+    plain.then(|| u128::from_str_radix(text, 16).ok()).flatten().map(|number| Fingerprint(number.to_be_bytes()))
 }
 
 /// The secrets that an engine may sign a callback with: those of the key that the operation was made with, or, when it has
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn codes_have_one_spelling() {
         let code = "00ff0000000000000000000000000001";
-        assert_eq!(code_of(code), Some(Digest([0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])));
+        assert_eq!(code_of(code), Some(Fingerprint([0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])));
         for wrong in [
             "",
             "00FF0000000000000000000000000001",

@@ -8,7 +8,7 @@ use crate::domain::Direction;
 use crate::engine::{Accepted, by_todays_rules};
 use crate::failure::RequestError;
 use crate::rules::{ApiKey, EngineRules, Merchant, RuleSet};
-use crate::store::Digest;
+use crate::store::Fingerprint;
 use crate::v1::{relay_url, translate};
 use crate::wire::{v1, v2};
 
@@ -67,7 +67,7 @@ fn refuse(err: &mut dyn Write, complaint: &str) -> io::Result<bool> {
 
 /// The code is the store's to make: here it is all zeros.
 fn sample_relay_url(rules: &RuleSet, merchant: &Merchant, direction: Direction) -> String {
-    relay_url(&rules.gateway.server.public_url, &merchant.id, direction, Digest([0; 16]))
+    relay_url(&rules.gateway.server.public_url, &merchant.id, direction, Fingerprint([0; 16]))
 }
 
 /// What today's rules of the embedded engine make of the body, or their objection in v1 words.

@@ -1,13 +1,13 @@
 //! Whether a create repeats one that is stored (contract section 7, "repeat").
 
 use crate::domain::{Deposit, Kind, ShopCode, Withdrawal};
-use crate::store::{Comparer, Digest, Kept, Parts, Stored};
+use crate::store::{Fingerprint, FingerprintInput, FingerprintKey, SchemaFields, Stored};
 use crate::wire::json::{self, Node, Object};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
 /// The keyed hash of what a request says, reduced to the `fields` that `kept` keeps.
-pub fn digest(comparer: &Comparer, request: &CreateRequest<'_>, kept: &Kept) -> Digest {
-    let mut parts = Parts::of("v2 create");
+pub fn fingerprint(fingerprint_key: &FingerprintKey, request: &CreateRequest<'_>, kept: &SchemaFields) -> Fingerprint {
+    let mut parts = FingerprintInput::of("v2 create");
     parts.part(request.kind.direction().as_str().as_bytes());
     parts.part(&request.amount.hundredths().to_le_bytes());
     parts.part(request.currency.as_str().as_bytes());
@@ -26,12 +26,12 @@ pub fn digest(comparer: &Comparer, request: &CreateRequest<'_>, kept: &Kept) -> 
         }
     }
     request.fields.hash(&mut parts, kept);
-    comparer.digest(&parts)
+    fingerprint_key.fingerprint(&parts)
 }
 
 /// How a create stands to the operation that its order names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Likeness {
+pub enum RepeatCheck {
     /// It says what the operation was created from.
     Repeat,
     /// It came through the same API version and says something else.
@@ -43,12 +43,17 @@ pub enum Likeness {
 
 /// Compares a request with a stored operation; `v1` is the keyed hash of the v1 body that it was translated from. Such a
 /// request is compared by what that body said, which no rule can change between the two.
-pub fn likeness(comparer: &Comparer, request: &CreateRequest<'_>, v1: Option<Digest>, stored: &Stored) -> Likeness {
+pub fn check_repeat(
+    fingerprint_key: &FingerprintKey,
+    request: &CreateRequest<'_>,
+    v1: Option<Fingerprint>,
+    stored: &Stored,
+) -> RepeatCheck {
     if v1.is_some() != stored.v1.is_some() {
-        return Likeness::OtherVersion;
+        return RepeatCheck::OtherVersion;
     }
-    let sent = v1.unwrap_or_else(|| digest(comparer, request, &stored.comparison.kept));
-    if sent == stored.comparison.digest { Likeness::Repeat } else { Likeness::Differs }
+    let sent = v1.unwrap_or_else(|| fingerprint(fingerprint_key, request, &stored.comparison.kept));
+    if sent == stored.comparison.fingerprint { RepeatCheck::Repeat } else { RepeatCheck::Differs }
 }
 
 /// The members in which a v2 request differs from an operation that was made through v2, as paths; never their values.
@@ -107,15 +112,15 @@ mod tests {
         let withdrawal = r#""account_number":"4111111111111111","account_channel":"x""#;
         let fields =
             r#""fields":{"b":[1.50,{"a":-0}],"merchant_user_ip":null,"a":"\u00e9","dropped":1,"n":1200,"t":true}"#;
-        let comparer = Comparer::new(&[3; 32]);
-        let kept = Kept::Names(["a", "b", "merchant_user_ip", "n", "t"].map(Box::from).into());
+        let fingerprint_key = FingerprintKey::new(&[3; 32]);
+        let kept = SchemaFields::Names(["a", "b", "merchant_user_ip", "n", "t"].map(Box::from).into());
         for (direction, own, kept, expected) in [
             (Direction::Payin, deposit, &kept, 0x2f16_0e11_5183_391e_1e6b_1ec3_e1db_b2ff),
-            (Direction::Payout, withdrawal, &Kept::Everything, 0x55d0_f0bc_1e33_2e4a_fb1c_9dce_67be_172d),
+            (Direction::Payout, withdrawal, &SchemaFields::Everything, 0x55d0_f0bc_1e33_2e4a_fb1c_9dce_67be_172d),
         ] {
             let body = format!("{{{common},{own},{fields}}}");
             let request = read_create(direction, body.as_bytes()).unwrap();
-            assert_eq!(u128::from_be_bytes(digest(&comparer, &request, kept).0), expected);
+            assert_eq!(u128::from_be_bytes(fingerprint(&fingerprint_key, &request, kept).0), expected);
         }
     }
 }

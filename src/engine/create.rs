@@ -1,7 +1,7 @@
 //! Creating an operation: what stands already is answered before any rule that may have changed, and a new one is
 //! committed with all that belongs to it.
 
-use super::compare::{self, Likeness};
+use super::compare::{self, RepeatCheck};
 use super::{AtCreation, Engine, FailureCause, Refused, checks, decide};
 use crate::auth::Caller;
 use crate::domain::{
@@ -11,7 +11,7 @@ use crate::domain::{
 use crate::failure::{ApiError, RequestError};
 use crate::rules::ProviderRules;
 use crate::store::{
-    Comparison, Creation, Digest, Draft, Fields, MemberFingerprints, Standing, Stored, V1Request, Verdict,
+    Creation, Draft, Fields, Fingerprint, MemberFingerprints, RequestFingerprint, Standing, Stored, V1Request, Verdict,
 };
 use crate::wire::v2::{CreateRequest, RequestKind};
 
@@ -55,7 +55,7 @@ struct Plan<'r> {
     caller: &'r Caller,
     request: &'r CreateRequest<'r>,
     accepted: decide::Accepted,
-    digest: Digest,
+    fingerprint: Fingerprint,
     v1: Option<V1Request>,
     now: UnixMillis,
     /// Why it is created FAILED, if it is.
@@ -83,7 +83,7 @@ impl Engine {
         match decide::by_todays_rules(caller.merchant(), caller.api_key(), request) {
             Ok(accepted) => self.commit(caller, request, accepted, v1).await,
             Err(complaint) => {
-                let v1 = v1.as_ref().map(|v1| v1.digest);
+                let v1 = v1.as_ref().map(|v1| v1.fingerprint);
                 self.refuse_unless_repeated(caller, request, complaint, v1).await
             }
         }
@@ -94,7 +94,7 @@ impl Engine {
         caller: &Caller,
         request: &CreateRequest<'_>,
         complaint: RequestError,
-        v1: Option<Digest>,
+        v1: Option<Fingerprint>,
     ) -> Result<Created, Refused> {
         let (merchant, direction) = (&caller.merchant().id, request.kind.direction());
         match self.store.by_order(merchant, direction, &request.order_id).await? {
@@ -125,7 +125,7 @@ impl Engine {
                     return Ok(created);
                 }
                 Creation::Existing(stored) => {
-                    let v1 = plan.v1.as_ref().map(|v1| v1.digest);
+                    let v1 = plan.v1.as_ref().map(|v1| v1.fingerprint);
                     return self.answer_existing(request, v1, *stored).await;
                 }
                 Creation::Reserved => return Err(Refused::Reserved),
@@ -153,12 +153,12 @@ impl Engine {
                 AtCreation::Wait => (None, None),
             },
         };
-        let digest = match &v1 {
+        let fingerprint = match &v1 {
             // Such an operation is compared by what the v1 body said, never by what it became.
-            Some(v1) => v1.digest,
-            None => compare::digest(self.store.comparer(), request, &accepted.kept),
+            Some(v1) => v1.fingerprint,
+            None => compare::fingerprint(self.store.fingerprint_key(), request, &accepted.kept),
         };
-        Plan { caller, request, accepted, digest, v1, now, failure, provider_job }
+        Plan { caller, request, accepted, fingerprint, v1, now, failure, provider_job }
     }
 
     /// An operation of a plan under a new id.
@@ -192,7 +192,7 @@ impl Engine {
             order_key: plan.v1.as_ref().map(|v1| v1.order),
             api_key: caller.api_key().key.clone(),
             fields: Fields { v1_members: self.v1_members(plan), ..accepted.fields.clone() },
-            comparison: Comparison { digest: plan.digest, kept: accepted.kept.clone() },
+            comparison: RequestFingerprint { fingerprint: plan.fingerprint, kept: accepted.kept.clone() },
             v1: plan.v1.as_ref().map(|v1| v1.told.clone()),
             provider_job: plan.provider_job,
             opening: self.openings.offered(&merchant.id, &merchant.balance.opening),
@@ -205,9 +205,11 @@ impl Engine {
     fn v1_members(&self, plan: &Plan<'_>) -> MemberFingerprints {
         let Some(v1) = &plan.v1 else { return MemberFingerprints::default() };
         let mut members = v1.members.clone();
-        if let Some((member, short)) =
-            plan.request.fields.dropped(self.store.comparer(), plan.request.kind.direction(), &plan.accepted.kept)
-        {
+        if let Some((member, short)) = plan.request.fields.dropped(
+            self.store.fingerprint_key(),
+            plan.request.kind.direction(),
+            &plan.accepted.kept,
+        ) {
             members.add(member, short);
         }
         members
@@ -248,17 +250,17 @@ impl Engine {
     async fn answer_existing(
         &self,
         request: &CreateRequest<'_>,
-        v1: Option<Digest>,
+        v1: Option<Fingerprint>,
         stored: Stored,
     ) -> Result<Created, Refused> {
-        match (compare::likeness(self.store.comparer(), request, v1, &stored), v1) {
-            (Likeness::Repeat, _) => Ok(Created::of(&stored.operation)),
-            (Likeness::Differs, None) => {
+        match (compare::check_repeat(self.store.fingerprint_key(), request, v1, &stored), v1) {
+            (RepeatCheck::Repeat, _) => Ok(Created::of(&stored.operation)),
+            (RepeatCheck::Differs, None) => {
                 let fields = self.store.fields(stored.operation.id).await?;
                 let sent = fields.as_ref().map_or("{}", |fields| &fields.sent);
                 Err(Refused::Differs(compare::differences(request, &stored, sent)))
             }
-            (Likeness::Differs, Some(_)) | (Likeness::OtherVersion, _) => {
+            (RepeatCheck::Differs, Some(_)) | (RepeatCheck::OtherVersion, _) => {
                 Err(Refused::Earlier(Box::new(self.earlier(stored).await?)))
             }
         }

@@ -7,7 +7,7 @@ use super::checks;
 use crate::domain::Direction;
 use crate::failure::RequestError;
 use crate::rules::{ApiKey, FieldProblem, FieldValue, Merchant, Shop};
-use crate::store::{Fields, Kept};
+use crate::store::{Fields, SchemaFields};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
 /// A request that today's rules accept.
@@ -16,7 +16,7 @@ pub struct Accepted {
     /// The shop that serves it.
     pub shop: Arc<Shop>,
     /// Which members of `fields` the shop's schema keeps.
-    pub kept: Kept,
+    pub kept: SchemaFields,
     /// The `fields` to be stored.
     pub fields: Fields,
     /// Why the shop's payment checks let it be created FAILED, if they do.
@@ -70,12 +70,16 @@ fn select_shop(
 }
 
 /// Applies the shop's schema to `fields` and reduces them to what it keeps.
-fn check_fields(merchant: &Merchant, request: &CreateRequest<'_>, shop: &Shop) -> Result<(Kept, Fields), RequestError> {
+fn check_fields(
+    merchant: &Merchant,
+    request: &CreateRequest<'_>,
+    shop: &Shop,
+) -> Result<(SchemaFields, Fields), RequestError> {
     let Some(schema) = &shop.side(request.kind.direction()).schema else {
-        let sent = request.fields.reduced(&Kept::Everything).text().into();
-        return Ok((Kept::Everything, Fields { sent, ..Fields::default() }));
+        let sent = request.fields.reduced(&SchemaFields::Everything).text().into();
+        return Ok((SchemaFields::Everything, Fields { sent, ..Fields::default() }));
     };
-    let kept = Kept::Names(Arc::clone(schema.kept()));
+    let kept = SchemaFields::Names(Arc::clone(schema.kept()));
     let reduced = request.fields.reduced(&kept);
     reduced.check_numbers()?;
     let members = reduced.members().map(|member| (&*member.name, FieldValue::Read(&member.value)));

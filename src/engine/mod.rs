@@ -20,7 +20,7 @@ pub use create::Created;
 pub use customer::CustomerWay;
 pub use decide::{Accepted, by_todays_rules};
 pub use links::PageSecret;
-pub use query::{Earlier, EarlierRequest, V1Repeat};
+pub use query::{ConflictDetail, EarlierRequest, V1Repeat};
 pub use report::{Report, Reported};
 
 use crate::clock::{Clock, Random};
@@ -106,7 +106,7 @@ pub enum Refused {
     /// The `order_id` names an operation with other data. The members that differ, as v2 paths, where they are known.
     Differs(Vec<String>),
     /// The `order_id` names an operation that another v1 body made, or one of the other API version.
-    Earlier(Box<Earlier>),
+    Earlier(Box<ConflictDetail>),
     /// The `order_id` is reserved for an operation of the old v1 service.
     Reserved,
     /// Nothing was decided.

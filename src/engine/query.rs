@@ -7,7 +7,7 @@ use crate::domain::{
 };
 use crate::failure::ApiError;
 use crate::rules::Merchant;
-use crate::store::{Digest, Kept, MemberFingerprints, Standing, StoreError, Stored};
+use crate::store::{Fingerprint, MemberFingerprints, SchemaFields, Standing, StoreError, Stored};
 use crate::wire::v1::Held;
 
 impl Engine {
@@ -61,7 +61,7 @@ impl Engine {
         Ok(())
     }
 
-    /// What stands under the `external_id` of a v1 create whose body hashes to `digest`.
+    /// What stands under the `external_id` of a v1 create whose body hashes to `fingerprint`.
     ///
     /// # Errors
     /// The store could not answer.
@@ -70,13 +70,13 @@ impl Engine {
         merchant: &MerchantId,
         direction: Direction,
         external_id: &OrderId,
-        digest: Digest,
+        fingerprint: Fingerprint,
     ) -> Result<V1Repeat, ApiError> {
         match self.store.by_order(merchant, direction, external_id).await? {
             Standing::Free => Ok(V1Repeat::New),
             Standing::Reserved => Ok(V1Repeat::Reserved),
             Standing::Operation(stored) => match &stored.v1 {
-                Some(_) if stored.comparison.digest == digest => {
+                Some(_) if stored.comparison.fingerprint == fingerprint => {
                     Ok(V1Repeat::Same(Created::of(&stored.operation).into()))
                 }
                 _ => Ok(V1Repeat::Other(Box::new(self.earlier(*stored).await?))),
@@ -85,14 +85,14 @@ impl Engine {
     }
 
     /// What a request that names a stored operation is told apart by.
-    pub(super) async fn earlier(&self, stored: Stored) -> Result<Earlier, StoreError> {
-        let Stored { operation, comparison, v1: Some(told), .. } = stored else { return Ok(Earlier::OfV2) };
+    pub(super) async fn earlier(&self, stored: Stored) -> Result<ConflictDetail, StoreError> {
+        let Stored { operation, comparison, v1: Some(told), .. } = stored else { return Ok(ConflictDetail::OfV2) };
         let fields = self.store.fields(operation.id).await?.unwrap_or_default();
         let (return_url, card_number) = match operation.kind {
             Kind::Deposit(deposit) => (Some(deposit.success_url), None),
             Kind::Withdrawal(withdrawal) => (None, Some(withdrawal.account_number)),
         };
-        Ok(Earlier::OfV1(EarlierRequest {
+        Ok(ConflictDetail::OfV1(EarlierRequest {
             amount: operation.amount,
             currency: operation.currency,
             shop_code: operation.method.map(|shop| shop.as_str().into()),
@@ -109,7 +109,7 @@ impl Engine {
 
 /// What stands under an order that is named with other data, or through the other API version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Earlier {
+pub enum ConflictDetail {
     /// An operation that was made through v2.
     OfV2,
     /// An operation that was made from a v1 request.
@@ -136,7 +136,7 @@ pub struct EarlierRequest {
     /// The JSON text of `fields`.
     pub fields: Box<str>,
     /// Which members of `fields` the schema of then kept.
-    pub kept: Kept,
+    pub kept: SchemaFields,
     /// What else the v1 body said.
     pub members: MemberFingerprints,
 }
@@ -175,7 +175,7 @@ pub enum V1Repeat {
     /// What the same body made.
     Same(Made),
     /// What another body made, or a v2 request.
-    Other(Box<Earlier>),
+    Other(Box<ConflictDetail>),
     /// An operation of the old v1 service.
     Reserved,
 }

@@ -20,7 +20,7 @@ pub(super) use operations::Around;
 
 use super::homes::Home;
 use super::vault::Vault;
-use super::{Digest, StoreError};
+use super::{Fingerprint, StoreError};
 use crate::domain::{Bucket, MerchantId};
 
 /// A place in the order of keys: a bucket, and a number in it. A store without buckets has the bucket 0.
@@ -85,7 +85,7 @@ pub(super) struct Findings {
     /// Whether keys begin with a bucket. Such a store locks accounts by making their rows.
     has_buckets: bool,
     /// Of what was looked at, the order's key and the home that it must have: to be compared after each slice.
-    pub(super) homes: Vec<(Digest, Home)>,
+    pub(super) homes: Vec<(Fingerprint, Home)>,
     /// What the entries of each account sum to.
     sums: HashMap<Account, i128>,
     /// The merchants whose ledger was opened.

@@ -18,8 +18,8 @@ use super::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use super::transaction::Rows;
 use super::vault::Vault;
 use super::{
-    Addressee, Audit, AuditProgress, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, Digest,
-    EntryId, OutboxSize, StoreError,
+    Addressee, Audit, AuditProgress, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, EntryId,
+    Fingerprint, OutboxSize, StoreError,
 };
 use crate::clock::Random;
 use crate::domain::{Balance, Currency, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
@@ -58,7 +58,7 @@ pub(super) trait Backend: Send + Sync + 'static {
     fn standing(
         &self,
         merchant: &MerchantId,
-        order: Digest,
+        order: Fingerprint,
     ) -> impl Future<Output = Result<Standing, StoreError>> + Send;
 
     /// Reads an operation.
@@ -72,7 +72,7 @@ pub(super) trait Backend: Send + Sync + 'static {
     fn v1_status_row(
         &self,
         merchant: &MerchantId,
-        order: Digest,
+        order: Fingerprint,
     ) -> impl Future<Output = Result<Option<V1Status>, StoreError>> + Send;
 
     /// Reads what v2 tells of an operation, if it is this merchant's.
@@ -122,7 +122,7 @@ pub(super) trait Backend: Send + Sync + 'static {
     fn home(
         &self,
         merchant: &MerchantId,
-        order: Digest,
+        order: Fingerprint,
     ) -> impl Future<Output = Result<Option<Home>, StoreError>> + Send;
 
     /// Reads an entry.
@@ -164,7 +164,7 @@ pub(super) trait Backend: Send + Sync + 'static {
     fn addressee_of(
         &self,
         merchant: &MerchantId,
-        order: Digest,
+        order: Fingerprint,
     ) -> impl Future<Output = Result<Option<Addressee>, StoreError>> + Send;
 
     /// Reads a callback with its tries.
@@ -209,6 +209,6 @@ pub(super) enum Scope {
     All,
     Merchant(MerchantId),
     /// Those of the orders of these keys, which are this merchant's.
-    Orders(MerchantId, [Digest; 2]),
+    Orders(MerchantId, [Fingerprint; 2]),
     Nothing,
 }

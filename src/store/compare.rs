@@ -9,9 +9,9 @@ use crate::domain::{Direction, MerchantId, OrderId};
 
 /// A keyed hash of a canonical request: the first 16 bytes of HMAC-SHA256.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Digest(pub [u8; 16]);
+pub struct Fingerprint(pub [u8; 16]);
 
-impl Digest {
+impl Fingerprint {
     /// Its first eight bytes as a number: a name for what was hashed.
     #[must_use]
     pub fn number(self) -> i64 {
@@ -23,20 +23,20 @@ impl Digest {
 /// dropped, filled in by a rule, or spelt in another way. Usually there is none. They tell in which members two bodies
 /// differ; whether they differ is the fingerprint's to say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct MemberFingerprints(Vec<(u8, Short)>);
+pub struct MemberFingerprints(Vec<(u8, MemberFingerprint)>);
 
 /// The short keyed hash of one member.
-pub type Short = [u8; 4];
+pub type MemberFingerprint = [u8; 4];
 
 impl MemberFingerprints {
     /// Adds what the member of a number says (see [`crate::wire::v1`], which numbers them).
-    pub fn add(&mut self, member: u8, short: Short) {
+    pub fn add(&mut self, member: u8, short: MemberFingerprint) {
         self.0.push((member, short));
     }
 
     /// Returns what a member says, if it is one of these.
     #[must_use]
-    pub fn get(&self, member: u8) -> Option<Short> {
+    pub fn get(&self, member: u8) -> Option<MemberFingerprint> {
         self.0.iter().find(|(known, _)| *known == member).map(|(_, short)| *short)
     }
 
@@ -59,50 +59,50 @@ impl MemberFingerprints {
     }
 }
 
-/// Makes [`Digest`]s with the store's comparison key, which never changes.
+/// Makes [`Fingerprint`]s with the store's comparison key, which never changes.
 #[derive(Clone)]
-pub struct Comparer {
+pub struct FingerprintKey {
     keyed: Hmac<Sha256>,
     /// Has taken in one block that is secret, made from the key.
     short: Sha256,
 }
 
-impl fmt::Debug for Comparer {
+impl fmt::Debug for FingerprintKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Comparer(..)")
     }
 }
 
-impl Comparer {
+impl FingerprintKey {
     /// Uses `key` from now on.
     #[must_use]
     pub fn new(key: &[u8; 32]) -> Self {
         let keyed: Hmac<Sha256> = Hmac::new_from_slice(key).expect("HMAC takes keys of any length");
         let mut secret_block = [0; 64];
-        let derived = keyed.clone().chain_update(&Parts::of("short hashes").0).finalize().into_bytes();
+        let derived = keyed.clone().chain_update(&FingerprintInput::of("short hashes").0).finalize().into_bytes();
         secret_block[..derived.len()].copy_from_slice(&derived);
         Self { keyed, short: Sha256::new_with_prefix(secret_block) }
     }
 
     /// The hash of parts.
     #[must_use]
-    pub fn digest(&self, parts: &Parts) -> Digest {
+    pub fn fingerprint(&self, parts: &FingerprintInput) -> Fingerprint {
         let full = self.keyed.clone().chain_update(&parts.0).finalize().into_bytes();
-        let mut digest = [0; 16];
-        digest.copy_from_slice(&full[..16]);
-        Digest(digest)
+        let mut fingerprint = [0; 16];
+        fingerprint.copy_from_slice(&full[..16]);
+        Fingerprint(fingerprint)
     }
 
     /// A short hash of parts: a hint at what differs, never proof of what is the same. HMAC's outer hash is left out, which
     /// is half of the work for a short text: it guards against who knows a whole hash and goes on from there, and of this
     /// one no more than six bytes leave.
     #[must_use]
-    pub fn short(&self, parts: &Parts) -> Short {
+    pub fn short(&self, parts: &FingerprintInput) -> MemberFingerprint {
         self.first_bytes(parts)
     }
 
     /// The beginning of such a hash, which never leaves as a whole.
-    fn first_bytes<const LENGTH: usize>(&self, parts: &Parts) -> [u8; LENGTH] {
+    fn first_bytes<const LENGTH: usize>(&self, parts: &FingerprintInput) -> [u8; LENGTH] {
         let whole = self.short.clone().chain_update(&parts.0).finalize();
         std::array::from_fn(|place| whole[place])
     }
@@ -113,12 +113,12 @@ impl Comparer {
     /// `order_id`: orders that are numbered one after the other lie side by side in an index, so that a commit changes few
     /// of its pages.
     #[must_use]
-    pub fn order_key(&self, merchant: &MerchantId, direction: Direction, order: &OrderId) -> Digest {
-        let mut parts = Parts::of("order");
+    pub fn order_key(&self, merchant: &MerchantId, direction: Direction, order: &OrderId) -> Fingerprint {
+        let mut parts = FingerprintInput::of("order");
         parts.part(merchant.as_str().as_bytes());
         parts.part(direction.as_str().as_bytes());
         parts.part(order.as_str().as_bytes());
-        let Digest(of_order) = self.digest(&parts);
+        let Fingerprint(of_order) = self.fingerprint(&parts);
         parts.restart("neighbours");
         parts.part(merchant.as_str().as_bytes());
         parts.part(direction.as_str().as_bytes());
@@ -127,7 +127,7 @@ impl Comparer {
         let mut key = [0; 16];
         key[..6].copy_from_slice(&of_neighbours);
         key[6..].copy_from_slice(&of_order[..10]);
-        Digest(key)
+        Fingerprint(key)
     }
 }
 
@@ -141,9 +141,9 @@ fn stem(text: &str) -> &str {
 /// What is hashed: parts, each with its length before it, so that no two lists of parts are alike. They are put together
 /// first, since a hash takes one text much faster than many short ones.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Parts(Vec<u8>);
+pub struct FingerprintInput(Vec<u8>);
 
-impl Parts {
+impl FingerprintInput {
     /// Begins a list; `purpose` keeps hashes of different things apart.
     #[must_use]
     pub fn of(purpose: &str) -> Self {
@@ -177,7 +177,7 @@ impl Parts {
 }
 
 /// Its parts are what is compared without being kept.
-impl fmt::Debug for Parts {
+impl fmt::Debug for FingerprintInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Parts({} bytes)", self.0.len())
     }
@@ -189,7 +189,7 @@ mod tests {
 
     fn key(merchant: &str, direction: Direction, order: &str) -> [u8; 16] {
         let (merchant, order) = (MerchantId::new(merchant).unwrap(), OrderId::new(order).unwrap());
-        Comparer::new(&[3; 32]).order_key(&merchant, direction, &order).0
+        FingerprintKey::new(&[3; 32]).order_key(&merchant, direction, &order).0
     }
 
     #[test]

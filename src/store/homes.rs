@@ -5,7 +5,7 @@
 use super::rows::CorruptRow;
 use super::rows::operation::StoredRow;
 use super::transaction::Transaction;
-use super::{Digest, EntryId, OfV1, Reservations};
+use super::{EntryId, Fingerprint, Reservations, V1Lookup};
 use crate::domain::{Bucket, MerchantId, TransactionId, UnixMillis};
 
 /// Where an order lives. The bucket of its merchant is in each of the numbers.
@@ -62,7 +62,7 @@ pub(super) enum Standing {
     Elsewhere,
 }
 
-impl OfV1 {
+impl V1Lookup {
     /// What an order is to v1 that lives there.
     pub(super) const fn of(home: Home) -> Option<Self> {
         match home {
@@ -76,16 +76,16 @@ impl OfV1 {
 /// What a transaction does with homes.
 pub(super) trait HomeRows: Transaction {
     /// Claims a home for each of some orders of one merchant; gives for each where it lives already.
-    async fn claim_homes(&mut self, orders: &[Digest], home: Home) -> Result<Vec<Option<Home>>, Self::Error>;
+    async fn claim_homes(&mut self, orders: &[Fingerprint], home: Home) -> Result<Vec<Option<Home>>, Self::Error>;
 
     /// Reads where an order lives.
-    async fn home(&mut self, merchant: &MerchantId, order: Digest) -> Result<Option<Home>, Self::Error>;
+    async fn home(&mut self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<Home>, Self::Error>;
 }
 
 /// Reserves orders of a merchant for v1; those that live here are left alone.
 pub(super) async fn reserve<R: HomeRows>(
     rows: &mut R,
-    orders: &[Digest],
+    orders: &[Fingerprint],
     imported: Home,
 ) -> Result<Reservations, R::Error> {
     let mut reservations = Reservations::default();

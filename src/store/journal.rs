@@ -18,7 +18,7 @@ mod kept;
 pub(super) mod moves;
 pub(super) mod numbers;
 
-use super::{Answer, Digest, MemberFingerprints};
+use super::{Answer, Fingerprint, MemberFingerprints};
 use crate::domain::{
     AccountNumber, Amount, CallbackUrl, Currency, Direction, HistoryQuery, MerchantId, OrderId, Page, RedirectUrl,
     Status, UnixMillis,
@@ -26,7 +26,7 @@ use crate::domain::{
 
 /// What an `order_id` may be to v1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OfV1 {
+pub enum V1Lookup {
     /// A request for it is written down.
     Entry,
     /// It is reserved.
@@ -53,7 +53,7 @@ pub trait Journal: Send + Sync + 'static {
         merchant: &'a MerchantId,
         direction: Direction,
         order_id: &'a OrderId,
-    ) -> Answer<'a, Option<OfV1>>;
+    ) -> Answer<'a, Option<V1Lookup>>;
 
     /// Keeps the engine's answer to a create, and gives the entry as it stands. An answer that is there stands. An entry that
     /// was withdrawn meanwhile is written down again, unless its order names something else by now.
@@ -104,7 +104,7 @@ pub struct Intent {
     /// The selected shop's code, as the request or the merchant's default names it; it need not exist.
     pub shop: Option<Box<str>>,
     /// The keyed hash of what the v1 body said.
-    pub digest: Digest,
+    pub fingerprint: Fingerprint,
     /// What of the v1 body the v2 body does not hold.
     pub v1_members: MemberFingerprints,
     /// The merchant's address that the relay calls. `None`: nobody is called back.

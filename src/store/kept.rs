@@ -12,8 +12,8 @@ use super::rows::operation::{NewRow, sealed_payer};
 use super::rows::preparation;
 use super::tasks::{TaskClaim, TaskKind, TaskRows as _};
 use super::{
-    Answer, Audit, AuditProgress, Claim, Comparer, Creation, Draft, Fields, ProviderJob, ProviderQueue, Reservations,
-    Settlement, Standing, Store, StoreError, Stored,
+    Answer, Audit, AuditProgress, Claim, Creation, Draft, Fields, FingerprintKey, ProviderJob, ProviderQueue,
+    Reservations, Settlement, Standing, Store, StoreError, Stored,
 };
 use crate::domain::{
     Amount, Balance, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
@@ -21,8 +21,8 @@ use crate::domain::{
 };
 
 impl<B: Backend> Store for B {
-    fn comparer(&self) -> &Comparer {
-        self.vault().comparer()
+    fn fingerprint_key(&self) -> &FingerprintKey {
+        self.vault().fingerprint_key()
     }
 
     /// Queues the create at once; what is given waits for its commit.
@@ -56,7 +56,7 @@ impl<B: Backend> Store for B {
         order_id: &'a OrderId,
     ) -> Answer<'a, Standing> {
         Box::pin(async move {
-            let order = self.comparer().order_key(merchant, direction, order_id);
+            let order = self.fingerprint_key().order_key(merchant, direction, order_id);
             Ok(match self.standing(merchant, order).await? {
                 homes::Standing::Free => Standing::Free,
                 homes::Standing::Operation(row) => Standing::Operation(Box::new(row.decode(self.vault())?)),
@@ -76,7 +76,7 @@ impl<B: Backend> Store for B {
         order_id: &'a OrderId,
     ) -> Answer<'a, Option<Shown>> {
         Box::pin(async move {
-            let order = self.comparer().order_key(merchant, direction, order_id);
+            let order = self.fingerprint_key().order_key(merchant, direction, order_id);
             let read = self.v1_status_row(merchant, order).await?;
             read.map(|status| status.understand(self.vault(), direction, order_id)).transpose()
         })
@@ -156,7 +156,7 @@ impl<B: Backend> Store for B {
         order_ids: &'a [OrderId],
         at: UnixMillis,
     ) -> Answer<'a, Reservations> {
-        let key = |order_id| self.comparer().order_key(merchant, direction, order_id);
+        let key = |order_id| self.fingerprint_key().order_key(merchant, direction, order_id);
         let orders: Vec<_> = order_ids.iter().map(key).collect();
         let imported = Home::imported(merchant, at);
         Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| homes::reserve(rows, &orders, imported).await))
@@ -189,7 +189,7 @@ impl<B: Backend> Store for B {
             // An id names the millisecond in which its operation was created: times are bounds of ids.
             let first = query.created_from.map_or(0, |at| TransactionId::first_of(at).to_stored());
             let last = query.created_to.map_or(i64::MAX, |at| TransactionId::last_of(at).to_stored());
-            let listed = merchant_number(self.comparer(), &query.merchant);
+            let listed = merchant_number(self.fingerprint_key(), &query.merchant);
             let Page { items, has_more } = self.listed_rows(query, first..=last, listed).await?;
             let operations = items.into_iter().map(|row| row.decode(self.vault()).map(|stored| stored.operation));
             Ok(Page { items: operations.collect::<Result<_, _>>()?, has_more })

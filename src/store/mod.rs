@@ -41,9 +41,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use audit::{Audit, AuditProgress};
-pub use compare::{Comparer, Digest, MemberFingerprints, Parts, Short};
+pub use compare::{Fingerprint, FingerprintInput, FingerprintKey, MemberFingerprint, MemberFingerprints};
 pub use copy::CopyError;
-pub use journal::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, NotKept, OfV1, Passed, Progress};
+pub use journal::{
+    EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, NotKept, Passed, Progress, V1Lookup,
+};
 pub use open::{Holds, OpenError, Opened, Rewrapped, open_beside, open_store, rewrap_keys};
 pub use outbox::{
     Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackPlace, CallbackQuery,
@@ -75,7 +77,7 @@ pub enum StoreError {
 /// The durable home of operations, and of what passed through to a remote engine.
 pub trait Store: Journal + Outbox + Send + Sync + 'static {
     /// The keyed hash that comparisons use; its key never changes in the life of a store.
-    fn comparer(&self) -> &Comparer;
+    fn fingerprint_key(&self) -> &FingerprintKey;
 
     /// Stores a new operation with everything that belongs to it in one commit, unless its merchant, direction and
     /// `order_id` name one already or are reserved. Resolves only after the commit is on disk.
@@ -188,14 +190,14 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
 pub struct Draft {
     /// The operation; its state may already be finished ("created FAILED").
     pub operation: Operation,
-    /// What the store's [`Comparer::order_key`] makes of the operation's order, where whoever drafts has asked already.
-    pub order_key: Option<Digest>,
+    /// What the store's [`FingerprintKey::order_key`] makes of the operation's order, where whoever drafts has asked already.
+    pub order_key: Option<Fingerprint>,
     /// The key it was created with, which signs its callbacks.
     pub api_key: Box<str>,
     /// The `fields` of the request.
     pub fields: Fields,
     /// What a repeat is compared with.
-    pub comparison: Comparison,
+    pub comparison: RequestFingerprint,
     /// Of an operation that was translated from v1: where its merchant is called back.
     pub v1: Option<V1Told>,
     /// When the provider has to be asked; `None` when it has nothing to do.
@@ -245,23 +247,23 @@ impl std::fmt::Debug for Fields {
 
 /// What a repeat of an operation is compared with (contract section 7, "repeat").
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Comparison {
+pub struct RequestFingerprint {
     /// The keyed hash of the canonical request; of an operation that was translated from v1, of its v1 body.
-    pub digest: Digest,
+    pub fingerprint: Fingerprint,
     /// Which members of `fields` the schema in force at creation kept.
-    pub kept: Kept,
+    pub kept: SchemaFields,
 }
 
 /// The members of `fields` that a schema keeps; the others are left out of comparisons.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kept {
+pub enum SchemaFields {
     /// There was no schema: all of them.
     Everything,
     /// These names, sorted. Shared between the operations of a schema, and stored once.
     Names(Arc<[Box<str>]>),
 }
 
-impl Kept {
+impl SchemaFields {
     /// Whether a member of this name is kept.
     #[must_use]
     pub fn keeps(&self, name: &str) -> bool {
@@ -276,13 +278,13 @@ impl Kept {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct V1Request {
     /// The keyed hash of what the v1 body said, decoded and canonical.
-    pub digest: Digest,
+    pub fingerprint: Fingerprint,
     /// What of the body the v2 request does not hold.
     pub members: MemberFingerprints,
     /// Who tells the merchant of the result.
     pub told: V1Told,
-    /// The [`Comparer::order_key`] of its order.
-    pub order: Digest,
+    /// The [`FingerprintKey::order_key`] of its order.
+    pub order: Fingerprint,
 }
 
 /// Who tells a merchant of the result of an operation that was made from v1.
@@ -314,7 +316,7 @@ pub struct Stored {
     /// The key it was created with.
     pub api_key: Box<str>,
     /// What a repeat is compared with.
-    pub comparison: Comparison,
+    pub comparison: RequestFingerprint,
     /// Present when it was translated from v1.
     pub v1: Option<V1Told>,
 }

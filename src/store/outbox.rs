@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 
 use super::rows::callback::target_of;
 use super::tasks::TaskQueue;
-use super::{Answer, Digest, Entry, EntryId, Stored};
+use super::{Answer, Entry, EntryId, Fingerprint, Stored};
 use crate::domain::{CallbackUrl, Direction, MerchantId, OrderId, TransactionId, UnixMillis};
 
 /// The durable outbox. Each method is one transaction.
@@ -64,9 +64,9 @@ pub trait Outbox: Send + Sync + 'static {
     /// time, oldest first, at most so many of each. How many there were.
     fn forget_callbacks(&self, until: UnixMillis, limit: usize) -> Answer<'_, usize>;
 
-    /// Whom a relay address names: what this merchant's order of this key (see [`super::Comparer::order_key`]) is, if it was
+    /// Whom a relay address names: what this merchant's order of this key (see [`super::FingerprintKey::order_key`]) is, if it was
     /// made from v1 with the relay's address.
-    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Digest) -> Answer<'a, Option<Addressee>>;
+    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Fingerprint) -> Answer<'a, Option<Addressee>>;
 
     /// A remote engine announced the result of an entry: queues its callback in the queue of [`CallbackTarget::Engine`],
     /// unless it was told or has nobody to be told to. One that waits there and was asked for in vain, or was given up, is

@@ -1,7 +1,7 @@
 //! The store's data keys, and what is sealed with them (contract section 11).
 //!
 //! A store has two kinds of data keys, drawn when it is made: `seal` keys encrypt account numbers, payer accounts,
-//! `fields`, preparations and the journal's bodies; the one `compare` key feeds the [`Comparer`] and never changes. They live in the store, wrapped by the
+//! `fields`, preparations and the journal's bodies; the one `compare` key feeds the [`FingerprintKey`] and never changes. They live in the store, wrapped by the
 //! first key of `store.keys`; any key of that list unwraps them, so that `store.keys` is rotated without touching a row.
 //!
 //! Both formats begin with a format byte and use AES-256-GCM with a random 96-bit nonce:
@@ -22,7 +22,7 @@ pub use rewrap::{Rewrap, rewrap};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
-use super::{Comparer, Digest, EntryId};
+use super::{EntryId, Fingerprint, FingerprintKey};
 use crate::clock::Random;
 use crate::domain::TransactionId;
 use crate::rules::Secret;
@@ -93,7 +93,7 @@ pub enum Place {
     /// By a journal entry's number.
     Entry(EntryId),
     /// By an order key: what is sealed before its row has a number.
-    Order(Digest),
+    Order(Fingerprint),
 }
 
 impl From<TransactionId> for Place {
@@ -124,7 +124,7 @@ pub struct DecryptError;
 pub struct Vault {
     /// By id, ascending; the last one seals.
     seal: Vec<(u16, LessSafeKey)>,
-    comparer: Comparer,
+    fingerprint_key: FingerprintKey,
     random: Arc<dyn Random>,
 }
 
@@ -158,25 +158,25 @@ impl Vault {
     pub fn unlock(keys: &[Secret], stored: &[WrappedKey], random: Arc<dyn Random>) -> Result<Self, VaultError> {
         let wrapping = keys.iter().map(|key| aes(key.expose())).collect::<Result<Vec<_>, _>>()?;
         let mut seal = Vec::new();
-        let mut comparer = None;
+        let mut fingerprint_key = None;
         for key in stored {
             let (_, plain) = unwrap(&wrapping, key)?;
             match key.purpose {
                 Purpose::Seal => seal.push((key.id, aes(&plain)?)),
-                Purpose::Compare => comparer = Some(Comparer::new(&plain)),
+                Purpose::Compare => fingerprint_key = Some(FingerprintKey::new(&plain)),
             }
         }
         seal.sort_unstable_by_key(|(id, _)| *id);
-        match comparer {
-            Some(comparer) if !seal.is_empty() => Ok(Self { seal, comparer, random }),
+        match fingerprint_key {
+            Some(fingerprint_key) if !seal.is_empty() => Ok(Self { seal, fingerprint_key, random }),
             _ => Err(VaultError::Incomplete),
         }
     }
 
     /// The hash that comparisons use.
     #[must_use]
-    pub const fn comparer(&self) -> &Comparer {
-        &self.comparer
+    pub const fn fingerprint_key(&self) -> &FingerprintKey {
+        &self.fingerprint_key
     }
 
     /// Encrypts a value for its place.
@@ -256,7 +256,7 @@ impl Context {
         match place {
             Place::Operation(id) => context.push(&id.to_stored().to_le_bytes()),
             Place::Entry(EntryId(number)) => context.push(&number.to_le_bytes()),
-            Place::Order(Digest(key)) => context.push(&key),
+            Place::Order(Fingerprint(key)) => context.push(&key),
         }
         context
     }
@@ -306,7 +306,7 @@ fn decrypt(key: &LessSafeKey, context: &[u8], body: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::clock::SystemRandomness;
-    use crate::store::Parts;
+    use crate::store::FingerprintInput;
 
     fn key(byte: u8) -> Secret {
         Secret::new(&[byte; 32])
@@ -343,7 +343,7 @@ mod tests {
     fn rows_of_every_kind_are_apart() {
         let stored = Vault::draw(&[key(1)], &*random()).unwrap();
         let vault = Vault::unlock(&[key(1)], &stored, random()).unwrap();
-        let order = |byte| Place::Order(Digest([byte; 16]));
+        let order = |byte| Place::Order(Fingerprint([byte; 16]));
         let entry = |number| Place::Entry(EntryId(number));
         for (place, others) in [(order(7), [order(8), entry(7)]), (entry(7), [entry(8), order(7)])] {
             let sealed = vault.seal(Column::JournalBody, place, b"{}");
@@ -369,7 +369,10 @@ mod tests {
         let rotated = Vault::unlock(&[key(2), key(1)], &stored, random()).unwrap();
         let sealed = vault.seal(Column::Details, id(7), b"{}");
         assert_eq!(rotated.open(Column::Details, id(7), &sealed).unwrap(), b"{}");
-        assert_eq!(rotated.comparer().digest(&Parts::of("x")), vault.comparer().digest(&Parts::of("x")));
+        assert_eq!(
+            rotated.fingerprint_key().fingerprint(&FingerprintInput::of("x")),
+            vault.fingerprint_key().fingerprint(&FingerprintInput::of("x"))
+        );
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::domain::{Balance, Currency, Direction, HistoryQuery, Made, OrderId, P
 use crate::engine::{Engine, Refused, V1Repeat};
 use crate::failure::ApiError;
 use crate::rules::ApiKey;
-use crate::store::{Comparer, Digest, V1Request};
+use crate::store::{Fingerprint, FingerprintKey, V1Request};
 use crate::telemetry::Metrics;
 use crate::v2;
 use remote::{Passing, Remote};
@@ -72,11 +72,13 @@ impl Upstream {
         caller: &Caller,
         direction: Direction,
         external_id: &OrderId,
-        digest: Digest,
+        fingerprint: Fingerprint,
     ) -> Result<V1Repeat, ApiError> {
         match self {
-            Self::Embedded(engine) => engine.v1_repeat(&caller.merchant().id, direction, external_id, digest).await,
-            Self::Remote(remote) => Box::pin(remote.v1_repeat(caller, direction, external_id, digest)).await,
+            Self::Embedded(engine) => {
+                engine.v1_repeat(&caller.merchant().id, direction, external_id, fingerprint).await
+            }
+            Self::Remote(remote) => Box::pin(remote.v1_repeat(caller, direction, external_id, fingerprint)).await,
         }
     }
 
@@ -163,10 +165,10 @@ impl Upstream {
 
     /// The keyed hash of comparisons and relay tokens.
     #[must_use]
-    pub fn comparer(&self) -> &Comparer {
+    pub fn fingerprint_key(&self) -> &FingerprintKey {
         match self {
-            Self::Embedded(engine) => engine.store().comparer(),
-            Self::Remote(remote) => remote.comparer(),
+            Self::Embedded(engine) => engine.store().fingerprint_key(),
+            Self::Remote(remote) => remote.fingerprint_key(),
         }
     }
 

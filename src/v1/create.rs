@@ -8,10 +8,10 @@ use super::translate::{TranslateError, translate};
 use super::{relay_url, reply};
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{CallbackUrl, Direction, Made};
-use crate::engine::{Earlier, Refused, V1Repeat};
+use crate::engine::{ConflictDetail, Refused, V1Repeat};
 use crate::failure::{ApiError, RequestError};
 use crate::rules::{CallbackStyle, Merchant};
-use crate::store::{Comparer, Digest, V1Request, V1Told};
+use crate::store::{Fingerprint, FingerprintKey, V1Request, V1Told};
 use crate::telemetry::Stage;
 use crate::upstream::Upstream;
 use crate::v2::{conflict, of_other_version, reserved};
@@ -28,18 +28,18 @@ pub async fn create(
     body: &SignedBody,
 ) -> Result<Bytes, ApiError> {
     let dialect = &caller.merchant().v1.dialect;
-    let comparer = upstream.comparer();
+    let fingerprint_key = upstream.fingerprint_key();
     let create = read_create(direction, body.bytes()).inspect_err(|_| {
         upstream.metrics().translation_refused("shape");
     })?;
-    let digest = create.digest(comparer);
-    let order = comparer.order_key(&caller.merchant().id, direction, &create.external_id);
-    let made = match forwarded(upstream, caller, &create, order, digest) {
+    let fingerprint = create.fingerprint(fingerprint_key);
+    let order = fingerprint_key.order_key(&caller.merchant().id, direction, &create.external_id);
+    let made = match forwarded(upstream, caller, &create, order, fingerprint) {
         Ok((body, v1)) => {
             let created = upstream.create(caller, direction, body, v1).await;
-            created.map_err(|refused| in_v1_words(refused, &create, upstream.comparer()))?
+            created.map_err(|refused| in_v1_words(refused, &create, upstream.fingerprint_key()))?
         }
-        Err(untranslatable) => answer_untranslatable(upstream, caller, &create, digest, untranslatable).await?,
+        Err(untranslatable) => answer_untranslatable(upstream, caller, &create, fingerprint, untranslatable).await?,
     };
     Ok(reply::created(dialect, direction, &made))
 }
@@ -49,19 +49,19 @@ fn forwarded(
     upstream: &Upstream,
     caller: &Caller,
     create: &V1Create<'_>,
-    order: Digest,
-    digest: Digest,
+    order: Fingerprint,
+    fingerprint: Fingerprint,
 ) -> Result<(Bytes, V1Request), TranslateError> {
     let started = Instant::now();
     let public_url = &caller.rules().gateway.server.public_url;
     let (body, relayed_to) = v2_body(caller.merchant(), public_url, order, create)?;
     upstream.metrics().stage(Stage::Translate, started.elapsed());
-    let members = create.not_held(upstream.comparer(), relayed_to.as_ref());
+    let members = create.not_held(upstream.fingerprint_key(), relayed_to.as_ref());
     let told = match caller.merchant().v1.callbacks {
         CallbackStyle::V1 => V1Told::Relayed(relayed_to),
         CallbackStyle::V2 => V1Told::Directly,
     };
-    Ok((body, V1Request { digest, members, told, order }))
+    Ok((body, V1Request { fingerprint, members, told, order }))
 }
 
 /// The bytes that are signed and forwarded for a create, and whom the relay tells of its result. `order` is the store's key
@@ -72,7 +72,7 @@ fn forwarded(
 pub fn v2_body(
     merchant: &Merchant,
     public_url: &str,
-    order: Digest,
+    order: Fingerprint,
     create: &V1Create<'_>,
 ) -> Result<(Bytes, Option<CallbackUrl>), TranslateError> {
     let relay = relay_url(public_url, &merchant.id, create.direction, order);
@@ -85,12 +85,12 @@ async fn answer_untranslatable(
     upstream: &Upstream,
     caller: &Caller,
     create: &V1Create<'_>,
-    digest: Digest,
+    fingerprint: Fingerprint,
     untranslatable: TranslateError,
 ) -> Result<Made, ApiError> {
-    match upstream.v1_repeat(caller, create.direction, &create.external_id, digest).await? {
+    match upstream.v1_repeat(caller, create.direction, &create.external_id, fingerprint).await? {
         V1Repeat::Same(made) => Ok(made),
-        V1Repeat::Other(earlier) => Err(ApiError::Conflict(told_apart(create, upstream.comparer(), &earlier))),
+        V1Repeat::Other(earlier) => Err(ApiError::Conflict(told_apart(create, upstream.fingerprint_key(), &earlier))),
         V1Repeat::Reserved => Err(ApiError::Conflict(reserved("external_id"))),
         V1Repeat::New => {
             upstream.metrics().translation_refused(untranslatable.reason);
@@ -100,21 +100,21 @@ async fn answer_untranslatable(
 }
 
 /// What the engine refused, told in the names of the v1 body.
-fn in_v1_words(refused: Refused, create: &V1Create<'_>, comparer: &Comparer) -> ApiError {
+fn in_v1_words(refused: Refused, create: &V1Create<'_>, fingerprint_key: &FingerprintKey) -> ApiError {
     let named = |paths: Vec<String>| paths.iter().map(|path| create.v1_name(path).into_owned()).collect();
     match refused {
         Refused::Invalid(complaint) => ApiError::Invalid(complaint.renamed(|path| create.v1_name(path))),
         Refused::Differs(paths) => ApiError::Conflict(conflict("external_id", named(paths))),
-        Refused::Earlier(earlier) => ApiError::Conflict(told_apart(create, comparer, &earlier)),
+        Refused::Earlier(earlier) => ApiError::Conflict(told_apart(create, fingerprint_key, &earlier)),
         Refused::Reserved => ApiError::Conflict(reserved("external_id")),
         Refused::Failed(failure) => failure,
     }
 }
 
 /// The complaint about a body whose `external_id` names what another body made, or a v2 request.
-fn told_apart(create: &V1Create<'_>, comparer: &Comparer, earlier: &Earlier) -> RequestError {
+fn told_apart(create: &V1Create<'_>, fingerprint_key: &FingerprintKey, earlier: &ConflictDetail) -> RequestError {
     match earlier {
-        Earlier::OfV2 => of_other_version("external_id", "v2"),
-        Earlier::OfV1(request) => conflict("external_id", create.differing(comparer, &request.held())),
+        ConflictDetail::OfV2 => of_other_version("external_id", "v2"),
+        ConflictDetail::OfV1(request) => conflict("external_id", create.differing(fingerprint_key, &request.held())),
     }
 }

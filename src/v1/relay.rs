@@ -1,13 +1,13 @@
 //! The address at which this gateway takes the v2 callbacks of operations that it translated from v1.
 
 use crate::domain::{Direction, MerchantId};
-use crate::store::Digest;
+use crate::store::Fingerprint;
 
 /// The relay address of an order: `{public_url}/relay/{merchant}.{direction}.{code}`. `order` is the store's key of the
 /// order, a keyed hash, so that it cannot be guessed or used for another one; it is the same at every try of the same
 /// create, so that two concurrent ones say the same to the engine.
 #[must_use]
-pub fn relay_url(public_url: &str, merchant: &MerchantId, direction: Direction, order: Digest) -> String {
+pub fn relay_url(public_url: &str, merchant: &MerchantId, direction: Direction, order: Fingerprint) -> String {
     let mut url = String::with_capacity(public_url.len() + merchant.as_str().len() + 64);
     for piece in [public_url, "/relay/", merchant.as_str(), ".", direction.as_str(), "."] {
         url.push_str(piece);
@@ -20,14 +20,14 @@ pub fn relay_url(public_url: &str, merchant: &MerchantId, direction: Direction, 
 mod tests {
     use super::*;
     use crate::domain::OrderId;
-    use crate::store::Comparer;
+    use crate::store::FingerprintKey;
 
     #[test]
     fn one_address_for_each_order() {
-        let comparer = Comparer::new(&[5; 32]);
+        let fingerprint_key = FingerprintKey::new(&[5; 32]);
         let merchant = MerchantId::new("acme").unwrap();
         let url = |direction, order: &str| {
-            let order = comparer.order_key(&merchant, direction, &OrderId::new(order).unwrap());
+            let order = fingerprint_key.order_key(&merchant, direction, &OrderId::new(order).unwrap());
             relay_url("https://gw.example", &merchant, direction, order)
         };
         let first = url(Direction::Payin, "o1");

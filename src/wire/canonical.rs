@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::json::{Member, Node, Object, Value};
-use crate::store::Parts;
+use crate::store::FingerprintInput;
 
 /// Adds what a value says to a hash.
-pub fn hash_value(parts: &mut Parts, value: &Value<'_>) {
+pub fn hash_value(parts: &mut FingerprintInput, value: &Value<'_>) {
     match &value.node {
         Node::Null => parts.part(b"null"),
         Node::Bool(truth) => parts.part(if *truth { b"true" } else { b"false" }),
@@ -30,7 +30,7 @@ pub fn hash_value(parts: &mut Parts, value: &Value<'_>) {
 }
 
 /// Adds those members of an object that `keep` takes to a hash, whatever their order.
-pub fn hash_members(parts: &mut Parts, object: &Object<'_>, keep: impl Fn(&Member<'_>) -> bool) {
+pub fn hash_members(parts: &mut FingerprintInput, object: &Object<'_>, keep: impl Fn(&Member<'_>) -> bool) {
     let mut members = Vec::with_capacity(object.0.len());
     members.extend(object.0.iter().filter(|member| keep(member)));
     members.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -121,13 +121,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::store::{Comparer, Digest};
+    use crate::store::{Fingerprint, FingerprintKey};
     use crate::wire::json::read;
 
-    fn digest(text: &str) -> Digest {
-        let mut parts = Parts::of("test");
+    fn fingerprint(text: &str) -> Fingerprint {
+        let mut parts = FingerprintInput::of("test");
         hash_value(&mut parts, &read(text.as_bytes()).unwrap());
-        Comparer::new(&[7; 32]).digest(&parts)
+        FingerprintKey::new(&[7; 32]).fingerprint(&parts)
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
             (r#"{"a":1,"b":[2,"x"]}"#, r#"{ "b":[2.0,"\u0078"], "a":1.00 }"#),
             (r#""\/""#, r#""/""#),
         ] {
-            assert_eq!(digest(left), digest(right), "{left} {right}");
+            assert_eq!(fingerprint(left), fingerprint(right), "{left} {right}");
             assert!(same(&read(left.as_bytes()).unwrap(), &read(right.as_bytes()).unwrap()), "{left} {right}");
         }
         for (left, right) in [
@@ -159,7 +159,7 @@ mod tests {
             ("1e999999999999999999999", "1e9999999999999999999999"),
             ("9007199254740993", "9007199254740992"),
         ] {
-            assert_ne!(digest(left), digest(right), "{left} {right}");
+            assert_ne!(fingerprint(left), fingerprint(right), "{left} {right}");
             assert!(!same(&read(left.as_bytes()).unwrap(), &read(right.as_bytes()).unwrap()), "{left} {right}");
         }
     }

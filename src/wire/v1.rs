@@ -343,7 +343,7 @@ pub(super) fn push_status(body: &mut String, shown: &Shown, status_word: &str) {
 mod tests {
     use super::*;
     use crate::domain::{Status, UnixMillis};
-    use crate::store::Comparer;
+    use crate::store::FingerprintKey;
 
     const PAYIN: &str = r#"{"external_id":"o1","amount":"10.50","currency":"EUR","shop_code":"card-eur",
         "callback_url":"https://a.example/cb","merchant_user_id":"42","merchant_user_ip":"203.0.113.7",
@@ -408,12 +408,12 @@ mod tests {
 
     #[test]
     fn payment_data_without_members_is_like_none_to_comparisons() {
-        let comparer = Comparer::new(&[3; 32]);
+        let fingerprint_key = FingerprintKey::new(&[3; 32]);
         let values = [Some("[]"), Some("{}"), None, Some(r#"{"merchant_user_ip":null}"#)];
         let [list, object, absent, null] = values.map(|value| replaced("paymentData", value));
         let read = |body: &str| {
             let create = read_create(Direction::Payin, body.as_bytes()).unwrap();
-            (create.payment_data_is_empty_list(), create.digest(&comparer))
+            (create.payment_data_is_empty_list(), create.fingerprint(&fingerprint_key))
         };
         assert!(read(&list).0);
         for other in [&object, &absent, &null] {
@@ -452,15 +452,16 @@ mod tests {
 
     #[test]
     fn equal_bodies_hash_alike() {
-        let comparer = Comparer::new(&[3; 32]);
-        let digest = |body: &str| read_create(Direction::Payin, body.as_bytes()).unwrap().digest(&comparer);
-        let first = digest(PAYIN);
-        assert_eq!(first, digest(&replaced("amount", Some("\"10.5\""))));
-        assert_eq!(first, digest(&replaced("amount", Some("\"010.50\""))));
+        let fingerprint_key = FingerprintKey::new(&[3; 32]);
+        let fingerprint =
+            |body: &str| read_create(Direction::Payin, body.as_bytes()).unwrap().fingerprint(&fingerprint_key);
+        let first = fingerprint(PAYIN);
+        assert_eq!(first, fingerprint(&replaced("amount", Some("\"10.5\""))));
+        assert_eq!(first, fingerprint(&replaced("amount", Some("\"010.50\""))));
         let respelt = r#"{"paymentData":{"n":1.5,"mobile_\u006eumber":"0712","return_user_url":"https://a.example/r"},
             "merchant_user_ip":"203.0.113.7","merchant_user_id":"42","callback_url":"https:\/\/a.example\/cb",
             "shop_code":"card-eur","currency":"EUR","amount":"10.5","external_id":"o1"}"#;
-        assert_eq!(first, digest(respelt));
+        assert_eq!(first, fingerprint(respelt));
         for (name, value) in [
             ("amount", Some("\"10.51\"")),
             ("callback_url", Some("\"https://a.example/cb2\"")),
@@ -470,9 +471,9 @@ mod tests {
             ("paymentData", None),
             ("extra", Some("1")),
         ] {
-            assert_ne!(first, digest(&replaced(name, value)), "{name}");
+            assert_ne!(first, fingerprint(&replaced(name, value)), "{name}");
         }
-        assert_eq!(digest(&replaced("shop_code", None)), digest(&replaced("shop_code", Some("null"))));
+        assert_eq!(fingerprint(&replaced("shop_code", None)), fingerprint(&replaced("shop_code", Some("null"))));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::domain::{
 };
 use crate::failure::RequestError;
 use crate::rules;
-use crate::store::{Comparer, Kept, Parts, Short};
+use crate::store::{FingerprintInput, FingerprintKey, MemberFingerprint, SchemaFields};
 
 /// A create request that keeps every rule of the interface which needs no rule file.
 #[derive(Debug)]
@@ -203,32 +203,37 @@ fn check_fields(direction: Direction, fields: &Object<'_>) -> Result<Option<Cust
 
 impl RequestFields<'_> {
     /// The members that `kept` keeps, a `null` `merchant_user_ip` left out (it is like absent).
-    pub fn members<'s>(&'s self, kept: &'s Kept) -> impl Iterator<Item = &'s Member<'s>> {
+    pub fn members<'s>(&'s self, kept: &'s SchemaFields) -> impl Iterator<Item = &'s Member<'s>> {
         self.object.0.iter().filter(move |member| is_compared(&member.name, &member.value, kept))
     }
 
     /// The [`RequestFields::members`], looked for once.
     #[must_use]
-    pub fn reduced<'s>(&'s self, kept: &'s Kept) -> Reduced<'s> {
+    pub fn reduced<'s>(&'s self, kept: &'s SchemaFields) -> Reduced<'s> {
         let mut members = Vec::with_capacity(self.object.0.len());
         members.extend(self.members(kept));
         Reduced(members)
     }
 
     /// Adds the kept members to a hash.
-    pub fn hash(&self, parts: &mut Parts, kept: &Kept) {
+    pub fn hash(&self, parts: &mut FingerprintInput, kept: &SchemaFields) {
         canonical::hash_members(parts, &self.object, |member| is_compared(&member.name, &member.value, kept));
     }
 
     /// Returns the short hash of the members that a schema drops, and its number among those of a v1 body.
     #[must_use]
-    pub fn dropped(&self, comparer: &Comparer, direction: Direction, kept: &Kept) -> Option<(u8, Short)> {
-        dropped_fields(comparer, direction, &self.object, kept)
+    pub fn dropped(
+        &self,
+        fingerprint_key: &FingerprintKey,
+        direction: Direction,
+        kept: &SchemaFields,
+    ) -> Option<(u8, MemberFingerprint)> {
+        dropped_fields(fingerprint_key, direction, &self.object, kept)
     }
 
     /// The names of kept members in which these fields differ from stored ones, as paths.
     #[must_use]
-    pub fn differences(&self, kept: &Kept, stored: &Object<'_>) -> Vec<String> {
+    pub fn differences(&self, kept: &SchemaFields, stored: &Object<'_>) -> Vec<String> {
         let names =
             canonical::differing_names(&self.object, stored, |member| is_compared(&member.name, &member.value, kept));
         names.into_iter().map(|name| format!("fields.{name}")).collect()
@@ -290,7 +295,7 @@ fn numbers_fit(value: &Value<'_>) -> bool {
     }
 }
 
-fn is_compared(name: &str, value: &Value<'_>, kept: &Kept) -> bool {
+fn is_compared(name: &str, value: &Value<'_>, kept: &SchemaFields) -> bool {
     kept.keeps(name) && !(name == MERCHANT_USER_IP && value.node == Node::Null)
 }
 
@@ -342,7 +347,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::store::Comparer;
+    use crate::store::FingerprintKey;
 
     const DEPOSIT_BODY: &str = r#"{"order_id":"o1","amount":10.5,"currency":"EUR","callback_url":"https://a.example/cb",
         "success_url":"https://a.example/s","pending_url":"https://a.example/p","fail_url":"https://a.example/f"}"#;
@@ -369,7 +374,7 @@ mod tests {
         assert_eq!(request.method.as_deref(), Some("card-eur"));
         assert_eq!(request.customer_account_id, Some(CustomerAccountId(0)));
         assert_eq!(request.fields.customer_ip.as_ref().map(CustomerIp::as_str), Some("::1"));
-        assert_eq!(request.fields.reduced(&Kept::Everything).text(), r#"{"merchant_user_ip":"::1","x":1.50}"#);
+        assert_eq!(request.fields.reduced(&SchemaFields::Everything).text(), r#"{"merchant_user_ip":"::1","x":1.50}"#);
     }
 
     #[test]
@@ -420,7 +425,7 @@ mod tests {
         let body = with(r#""fields":{"email":"","phone":null,"merchant_user_ip":null}"#);
         let request = read_create(Direction::Payin, body.as_bytes()).unwrap();
         assert_eq!(request.fields.customer_ip, None);
-        assert_eq!(request.fields.reduced(&Kept::Everything).text(), r#"{"email":"","phone":null}"#);
+        assert_eq!(request.fields.reduced(&SchemaFields::Everything).text(), r#"{"email":"","phone":null}"#);
     }
 
     const WITHDRAWAL_BODY: &str = r#"{"order_id":"o1","amount":10.5,"currency":"EUR",
@@ -659,18 +664,24 @@ mod tests {
 
     #[test]
     fn kept_members_alone_are_compared() {
-        let comparer = Comparer::new(&[1; 32]);
-        let kept = Kept::Names(Arc::from(vec![Box::from("a"), Box::from("merchant_user_ip")]));
-        let digest = |fields: &str, kept: &Kept| {
+        let fingerprint_key = FingerprintKey::new(&[1; 32]);
+        let kept = SchemaFields::Names(Arc::from(vec![Box::from("a"), Box::from("merchant_user_ip")]));
+        let fingerprint = |fields: &str, kept: &SchemaFields| {
             let body = with(&format!("\"fields\":{fields}"));
             let request = read_create(Direction::Payin, body.as_bytes()).unwrap();
-            let mut parts = Parts::of("test");
+            let mut parts = FingerprintInput::of("test");
             request.fields.hash(&mut parts, kept);
-            comparer.digest(&parts)
+            fingerprint_key.fingerprint(&parts)
         };
-        assert_eq!(digest(r#"{"a":1,"z":2}"#, &kept), digest(r#"{"z":3,"a":1.0,"merchant_user_ip":null}"#, &kept));
-        assert_ne!(digest(r#"{"a":1,"z":2}"#, &Kept::Everything), digest(r#"{"z":3,"a":1.0}"#, &Kept::Everything));
-        assert_eq!(digest("{}", &kept), digest(r#"{"merchant_user_ip":null}"#, &kept));
+        assert_eq!(
+            fingerprint(r#"{"a":1,"z":2}"#, &kept),
+            fingerprint(r#"{"z":3,"a":1.0,"merchant_user_ip":null}"#, &kept)
+        );
+        assert_ne!(
+            fingerprint(r#"{"a":1,"z":2}"#, &SchemaFields::Everything),
+            fingerprint(r#"{"z":3,"a":1.0}"#, &SchemaFields::Everything)
+        );
+        assert_eq!(fingerprint("{}", &kept), fingerprint(r#"{"merchant_user_ip":null}"#, &kept));
     }
 
     #[test]

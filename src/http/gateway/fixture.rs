@@ -36,10 +36,10 @@ use crate::rules::{
 };
 use crate::store::{
     Addressee, Answer, Audit, AuditProgress, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext,
-    CallbackPlace, CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, Comparer, Creation, Digest, Draft,
-    EngineAnswer, Entry, EntryId, Expiry, Fields, Heard, Intended, Intent, Journal, NotKept, OfV1, Outbox, OutboxSize,
-    Passed, Progress, ProviderJob, ProviderQueue, Relayed, Resent, Reservations, Settlement, Standing, Store,
-    StoreError, Stored, Verdict,
+    CallbackPlace, CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, Creation, Draft, EngineAnswer,
+    Entry, EntryId, Expiry, Fields, Fingerprint, FingerprintKey, Heard, Intended, Intent, Journal, NotKept, Outbox,
+    OutboxSize, Passed, Progress, ProviderJob, ProviderQueue, Relayed, Resent, Reservations, Settlement, Standing,
+    Store, StoreError, Stored, V1Lookup, Verdict,
 };
 use crate::telemetry::AccessLine;
 
@@ -57,7 +57,7 @@ pub const PAYIN: &str = r#"{"external_id":"o-1","amount":"10.50","currency":"EUR
 
 /// Keeps nothing: every create is new, no operation is found.
 pub struct EmptyStore {
-    comparer: Comparer,
+    fingerprint_key: FingerprintKey,
     pub created: AtomicU64,
     pub relayed: AtomicU64,
     /// Creates wait for `go_on` while this is set.
@@ -84,8 +84,8 @@ fn full_disk() -> StoreError {
 }
 
 impl Store for EmptyStore {
-    fn comparer(&self) -> &Comparer {
-        &self.comparer
+    fn fingerprint_key(&self) -> &FingerprintKey {
+        &self.fingerprint_key
     }
 
     fn create(&self, _: Draft) -> Answer<'_, Creation> {
@@ -196,7 +196,7 @@ impl Journal for EmptyStore {
         answer(Ok(None))
     }
 
-    fn of_v1<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Option<OfV1>> {
+    fn of_v1<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Option<V1Lookup>> {
         answer(Ok(None))
     }
 
@@ -268,9 +268,10 @@ impl Outbox for EmptyStore {
     }
 
     /// Only the deposit `o-1` of the first merchant passed to a remote engine.
-    fn addressee<'a>(&'a self, owner: &'a MerchantId, order: Digest) -> Answer<'a, Option<Addressee>> {
+    fn addressee<'a>(&'a self, owner: &'a MerchantId, order: Fingerprint) -> Answer<'a, Option<Addressee>> {
         let (merchant, order_id) = (MerchantId::new("acme").unwrap(), OrderId::new("o-1").unwrap());
-        let known = *owner == merchant && self.comparer.order_key(&merchant, Direction::Payin, &order_id) == order;
+        let known =
+            *owner == merchant && self.fingerprint_key.order_key(&merchant, Direction::Payin, &order_id) == order;
         let (api_key, entry) = ("acme-live".into(), Some(EntryId(7)));
         let addressee = Addressee { merchant, direction: Direction::Payin, order_id, api_key, entry };
         answer(self.present().map(|()| known.then_some(addressee)))
@@ -364,7 +365,7 @@ impl Fixture {
         change(&mut rules);
         let rules = Arc::new(rules);
         let store = Arc::new(EmptyStore {
-            comparer: Comparer::new(&[7; 32]),
+            fingerprint_key: FingerprintKey::new(&[7; 32]),
             created: AtomicU64::new(0),
             relayed: AtomicU64::new(0),
             holds: AtomicBool::new(false),

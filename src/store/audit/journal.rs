@@ -3,7 +3,7 @@
 use super::{Findings, Found, Place, said};
 use crate::store::homes::Home;
 use crate::store::rows::entry::EntryRow;
-use crate::store::{Digest, Entry};
+use crate::store::{Entry, Fingerprint};
 
 /// What stands around an entry.
 pub(in crate::store) struct AroundEntry {
@@ -25,12 +25,12 @@ impl Findings {
 
     /// That its state has what it demands, and that what is sealed opens, is shown by decoding it.
     fn entry(&mut self, place: Place, row: EntryRow, around: &AroundEntry) {
-        let stored_key = Digest(row.order_key);
+        let stored_key = Fingerprint(row.order_key);
         let Entry { id, intent, .. } = match row.decode(&self.vault) {
             Ok(entry) => entry,
             Err(error) => return self.found.problem(said(error)),
         };
-        let key = self.vault.comparer().order_key(&intent.merchant, intent.direction, &intent.order_id);
+        let key = self.vault.fingerprint_key().order_key(&intent.merchant, intent.direction, &intent.order_id);
         let problems = [
             (key != stored_key, "its order key is not the one of its order_id"),
             (!self.is_in_bucket(place, intent.merchant.as_str()), "its bucket is not the one of its merchant"),

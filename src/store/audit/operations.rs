@@ -54,7 +54,7 @@ impl Findings {
         let Stored { operation, v1, .. } = stored;
         let Operation { id, merchant, order_id, .. } = &operation;
         let pending = operation.state == State::Pending;
-        let key = self.vault.comparer().order_key(merchant, operation.direction(), order_id);
+        let key = self.vault.fingerprint_key().order_key(merchant, operation.direction(), order_id);
         let tells = !pending && callback::address(&operation.callback_url, v1.as_ref()).is_some();
         let deposit = matches!(operation.kind, Kind::Deposit(_));
         let failed = operation.state.status() == Status::Failed;

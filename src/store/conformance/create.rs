@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::domain::{CustomerAccountId, Direction, Outcome, Status};
-use crate::store::{MemberFingerprints, Parts, Standing, StoreError, V1Told};
+use crate::store::{FingerprintInput, MemberFingerprints, Standing, StoreError, V1Told};
 
-fn names(list: &[&str]) -> Kept {
-    Kept::Names(list.iter().map(|name| Box::from(*name)).collect())
+fn names(list: &[&str]) -> SchemaFields {
+    SchemaFields::Names(list.iter().map(|name| Box::from(*name)).collect())
 }
 
 fn full_deposit() -> Draft {
@@ -26,7 +26,8 @@ fn full_deposit() -> Draft {
     v1_members.add(9, [0; 4]);
     draft.fields =
         Fields { sent: r#"{"first_name":"Zoë","n":1.50}"#.into(), defaults: r#"{"bank":"x"}"#.into(), v1_members };
-    draft.comparison = Comparison { digest: Digest([0xfe; 16]), kept: names(&["bank", "first_name", "n"]) };
+    draft.comparison =
+        RequestFingerprint { fingerprint: Fingerprint([0xfe; 16]), kept: names(&["bank", "first_name", "n"]) };
     let callback_url = CallbackUrl::new_allowing_http("http://acme.example/v1").unwrap();
     draft.v1 = Some(V1Told::Relayed(Some(callback_url)));
     draft.provider_job = Some(NOW);
@@ -112,7 +113,7 @@ pub(in crate::store) async fn one_of_many_concurrent_creates_wins(backend: &dyn 
         let tasks: Vec<_> = (0..100_u8)
             .map(|number| {
                 let (store, mut draft) = (Arc::clone(&store), deposit("acme", &text));
-                draft.comparison.digest = Digest([number; 16]);
+                draft.comparison.fingerprint = Fingerprint([number; 16]);
                 tokio::spawn(async move { (stored(&draft), store.create(draft).await.unwrap()) })
             })
             .collect();
@@ -162,7 +163,7 @@ pub(in crate::store) async fn a_taken_id_is_reported(backend: &dyn Backend) {
 }
 
 pub(in crate::store) async fn kept_names_come_back_after_reopening(backend: &dyn Backend) {
-    let lists = [names(&["a", "b"]), names(&["ab"]), Kept::Everything, names(&[]), names(&["\"", "\0", "é"])];
+    let lists = [names(&["a", "b"]), names(&["ab"]), SchemaFields::Everything, names(&[]), names(&["\"", "\0", "é"])];
     let store = backend.open().await;
     let mut ids = Vec::new();
     // Twice: once stored anew, once known.
@@ -180,7 +181,7 @@ pub(in crate::store) async fn kept_names_come_back_after_reopening(backend: &dyn
 
 pub(in crate::store) async fn everything_survives_reopening(backend: &dyn Backend) {
     let store = backend.open().await;
-    let hash = |store: &dyn Store| store.comparer().digest(&Parts::of("x"));
+    let hash = |store: &dyn Store| store.fingerprint_key().fingerprint(&FingerprintInput::of("x"));
     let key = hash(&*store);
     let mut expected = Vec::new();
     for draft in [full_deposit(), full_withdrawal(), deposit("acme", "plain")] {

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::*;
 use crate::domain::{Direction, HistoryQuery, Status};
 use crate::store::{
-    EngineAnswer, Entry, EntryId, Heard, Intended, Intent, MemberFingerprints, NotKept, OfV1, Passed, Progress,
-    Reservations, Standing, StoreError,
+    EngineAnswer, Entry, EntryId, Heard, Intended, Intent, MemberFingerprints, NotKept, Passed, Progress, Reservations,
+    Standing, StoreError, V1Lookup,
 };
 
 const BODY: &str = r#"{"order_id":"o","amount":10.50,"account_number":"4929420573595709"}"#;
@@ -25,7 +25,7 @@ pub(in crate::store) fn intent(merchant_name: &str, order_text: &str) -> Intent 
         amount: Amount::from_hundredths(1050).unwrap(),
         currency: Currency::new("EUR").unwrap(),
         shop: None,
-        digest: Digest([7; 16]),
+        fingerprint: Fingerprint([7; 16]),
         v1_members: MemberFingerprints::default(),
         callback_url: None,
         body: BODY.as_bytes().into(),
@@ -40,7 +40,7 @@ fn full_intent(merchant_name: &str, order_text: &str) -> Intent {
         direction: Direction::Payout,
         amount: Amount::from_hundredths(Amount::MAX_HUNDREDTHS).unwrap(),
         shop: Some("no such shop \u{e9}".into()),
-        digest: Digest([0xfe; 16]),
+        fingerprint: Fingerprint([0xfe; 16]),
         v1_members: MemberFingerprints::default(),
         callback_url: Some(callback_url),
         created_at: at(1),
@@ -89,7 +89,7 @@ async fn passed(store: &dyn Store, intent: Intent, answer: EngineAnswer) -> Entr
 async fn found(store: &dyn Store, intent: &Intent) -> Option<Entry> {
     let entry = store.entry(&intent.merchant, intent.direction, &intent.order_id).await.unwrap();
     let of_v1 = store.of_v1(&intent.merchant, intent.direction, &intent.order_id).await.unwrap();
-    assert_eq!(of_v1 == Some(OfV1::Entry), entry.is_some());
+    assert_eq!(of_v1 == Some(V1Lookup::Entry), entry.is_some());
     entry
 }
 
@@ -167,7 +167,7 @@ pub(in crate::store) async fn one_of_many_concurrent_intents_is_written(backend:
         let tasks: Vec<_> = (0..100_u8)
             .map(|number| {
                 let (store, mut intent) = (Arc::clone(&store), intent("acme", &text));
-                intent.digest = Digest([number; 16]);
+                intent.fingerprint = Fingerprint([number; 16]);
                 tokio::spawn(async move { (intent.clone(), store.intend(intent).await.unwrap()) })
             })
             .collect();
@@ -216,10 +216,10 @@ pub(in crate::store) async fn reserved_orders_are_not_written_down(backend: &dyn
     assert_eq!(found(&*store, &intent("acme", "new")).await, None);
     created(&*store, deposit("acme", "operation")).await;
     for (name, order_id, direction, of_v1) in [
-        ("acme", "new", Direction::Payin, Some(OfV1::Reservation)),
+        ("acme", "new", Direction::Payin, Some(V1Lookup::Reservation)),
         ("acme", "new", Direction::Payout, None),
         ("bolt", "new", Direction::Payin, None),
-        ("acme", "there", Direction::Payin, Some(OfV1::Entry)),
+        ("acme", "there", Direction::Payin, Some(V1Lookup::Entry)),
         ("acme", "operation", Direction::Payin, None),
     ] {
         assert_eq!(

@@ -21,7 +21,9 @@ use crate::domain::{
     AccountNumber, Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, HistoryQuery, Kind, MerchantId,
     Operation, OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
 };
-use crate::store::{Audit, Comparison, Creation, Digest, Draft, Fields, Kept, Store, Stored, Verdict};
+use crate::store::{
+    Audit, Creation, Draft, Fields, Fingerprint, RequestFingerprint, SchemaFields, Store, Stored, Verdict,
+};
 
 pub(super) use callbacks::*;
 pub(super) use create::*;
@@ -204,7 +206,7 @@ pub(super) fn deposit(merchant_name: &str, order_text: &str) -> Draft {
         order_key: None,
         api_key: "acme-live".into(),
         fields: Fields::default(),
-        comparison: Comparison { digest: Digest([7; 16]), kept: Kept::Everything },
+        comparison: RequestFingerprint { fingerprint: Fingerprint([7; 16]), kept: SchemaFields::Everything },
         v1: None,
         provider_job: None,
         opening: Some(Arc::default()),

@@ -639,7 +639,7 @@ pub(in crate::store) async fn an_announced_entry_is_not_lost(backend: &dyn Backe
 
 pub(in crate::store) async fn a_relay_address_names_its_order(backend: &dyn Backend) {
     let store = backend.open().await;
-    let key = |name, direction, text| store.comparer().order_key(&merchant(name), direction, &order(text));
+    let key = |name, direction, text| store.fingerprint_key().order_key(&merchant(name), direction, &order(text));
     let mut relayed = withdrawal("acme", "relayed");
     relayed.api_key = "acme-second".into();
     relayed.v1 = Some(V1Told::Relayed(None));

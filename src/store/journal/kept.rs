@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::moves::{self, Met};
 use super::numbers::{DRAWS, NUMBERS, none_is_left};
-use super::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, NotKept, OfV1};
+use super::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, NotKept, V1Lookup};
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
 use crate::store::backend::Backend;
 use crate::store::homes::Home;
@@ -40,7 +40,7 @@ impl<B: Backend> Journal for B {
         order_id: &'a OrderId,
     ) -> Answer<'a, Option<Entry>> {
         Box::pin(async move {
-            let order = self.vault().comparer().order_key(merchant, direction, order_id);
+            let order = self.vault().fingerprint_key().order_key(merchant, direction, order_id);
             let Some(Home::Entry(id)) = self.home(merchant, order).await? else { return Ok(None) };
             self.entry_row(id).await?.map(|row| row.decode(self.vault())).transpose()
         })
@@ -51,10 +51,10 @@ impl<B: Backend> Journal for B {
         merchant: &'a MerchantId,
         direction: Direction,
         order_id: &'a OrderId,
-    ) -> Answer<'a, Option<OfV1>> {
+    ) -> Answer<'a, Option<V1Lookup>> {
         Box::pin(async move {
-            let order = self.vault().comparer().order_key(merchant, direction, order_id);
-            Ok(self.home(merchant, order).await?.and_then(OfV1::of))
+            let order = self.vault().fingerprint_key().order_key(merchant, direction, order_id);
+            Ok(self.home(merchant, order).await?.and_then(V1Lookup::of))
         })
     }
 

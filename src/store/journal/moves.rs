@@ -6,7 +6,7 @@ use crate::store::callbacks::CallbackRows;
 use crate::store::homes::{Home, HomeRows};
 use crate::store::rows::entry::{EntryRow, IN_DOUBT, NewEntry, OPEN};
 use crate::store::rows::{CorruptRow, status_number};
-use crate::store::{CallbackState, CallbackSubject, Digest, EngineAnswer, EntryId, NotKept};
+use crate::store::{CallbackState, CallbackSubject, EngineAnswer, EntryId, Fingerprint, NotKept};
 
 /// What a transaction does with entries of the journal.
 pub(in crate::store) trait EntryRows: HomeRows + CallbackRows {
@@ -21,7 +21,7 @@ pub(in crate::store) trait EntryRows: HomeRows + CallbackRows {
     async fn locked_entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Self::Error>;
 
     /// Whether the engine's name for an operation was given to another order than this; the name is locked.
-    async fn is_another_orders(&mut self, transaction_id: &str, order: Digest) -> Result<bool, Self::Error>;
+    async fn is_another_orders(&mut self, transaction_id: &str, order: Fingerprint) -> Result<bool, Self::Error>;
 
     /// Writes the engine's answer into an entry without one.
     async fn answer_entry(&mut self, id: EntryId, answer: &EngineAnswer) -> Result<(), Self::Error>;

@@ -16,7 +16,7 @@ use crate::store::callbacks::{self, CallbackRows as _};
 use crate::store::rows::callback::target_of;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind};
 use crate::store::vault::Vault;
-use crate::store::{Answer, Digest, EntryId, StoreError};
+use crate::store::{Answer, EntryId, Fingerprint, StoreError};
 
 /// How long a callback is left alone that cannot be read.
 const PUT_OFF_MILLIS: i64 = 60_000;
@@ -93,7 +93,7 @@ fn scope<B: Backend>(backend: &B, query: &CallbackQuery) -> Scope {
         (None, None) => Scope::All,
         (Some(merchant), None) => Scope::Merchant(merchant.clone()),
         (Some(merchant), Some(order_id)) => {
-            let key = |direction| backend.vault().comparer().order_key(merchant, direction, order_id);
+            let key = |direction| backend.vault().fingerprint_key().order_key(merchant, direction, order_id);
             Scope::Orders(merchant.clone(), [Direction::Payin, Direction::Payout].map(key))
         }
     }
@@ -146,7 +146,7 @@ impl<B: Backend> Outbox for B {
         })
     }
 
-    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Digest) -> Answer<'a, Option<Addressee>> {
+    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Fingerprint) -> Answer<'a, Option<Addressee>> {
         Box::pin(async move {
             let found = self.addressee_of(merchant, order).await?;
             Ok(found.filter(|found| found.merchant == *merchant))

@@ -59,7 +59,7 @@ CREATE TABLE operations (
   bucket              smallint NOT NULL,
   status              smallint NOT NULL,      -- 0 PENDING, 1 SUCCESS, 2 FAILED
   order_id            text COLLATE "C" NOT NULL,
-  digest              bytea NOT NULL,         -- keyed hash of the canonical request, or of the v1 body that it came from, 16 bytes
+  fingerprint              bytea NOT NULL,         -- keyed hash of the canonical request, or of the v1 body that it came from, 16 bytes
   callback_url        text,                   -- where its result is told; NULL: nobody is
   sealed              bytea NOT NULL,         -- store::rows::details
   payer               bytea,                  -- sealed
@@ -81,7 +81,7 @@ CREATE TYPE new_operation AS (
   status smallint,
   order_key bytea,
   order_id text,
-  digest bytea,
+  fingerprint bytea,
   callback_url text,
   sealed bytea,
   payer bytea
@@ -179,7 +179,7 @@ CREATE TABLE journal (
   state           smallint NOT NULL,          -- 0 open, 1 in doubt, 2 answered
   status          smallint NOT NULL,          -- as last heard of the engine: 0 PENDING, 1 SUCCESS, 2 FAILED
   order_key       bytea NOT NULL,             -- of its home
-  digest          bytea NOT NULL,             -- as operations.digest
+  fingerprint          bytea NOT NULL,             -- as operations.fingerprint
   currency        text COLLATE "C" NOT NULL,
   merchant        text COLLATE "C" NOT NULL,
   order_id        text COLLATE "C" NOT NULL,

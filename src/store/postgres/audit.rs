@@ -23,7 +23,7 @@ use super::node::Node;
 use super::row::{bucket_in_number, get};
 use crate::store::audit::{Findings, Place};
 use crate::store::vault::Vault;
-use crate::store::{Audit, AuditProgress, Digest, StoreError};
+use crate::store::{Audit, AuditProgress, Fingerprint, StoreError};
 
 /// How an audit tells how far it is.
 type Progress = Arc<dyn Fn(AuditProgress) + Send + Sync>;
@@ -108,7 +108,7 @@ impl Auditor<'_> {
 
     /// Compares the homes that a slice must have.
     async fn homes(&self, findings: &mut Findings) -> Result<(), Fault> {
-        let (orders, buckets): (Vec<Digest>, Vec<i16>) =
+        let (orders, buckets): (Vec<Fingerprint>, Vec<i16>) =
             findings.homes.iter().map(|(order, home)| (*order, bucket_in_number(home.columns().1))).unzip();
         let found = homes::of_all(&self.snapshot, &buckets, &orders).await?;
         findings.compare_homes(found);

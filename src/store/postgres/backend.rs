@@ -25,8 +25,8 @@ use crate::store::rows::told::{V1Status, V2Status};
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;
 use crate::store::{
-    Addressee, Audit, AuditProgress, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, Digest,
-    EntryId, OutboxSize, StoreError,
+    Addressee, Audit, AuditProgress, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, EntryId,
+    Fingerprint, OutboxSize, StoreError,
 };
 
 impl Backend for PostgresStore {
@@ -68,7 +68,7 @@ impl Backend for PostgresStore {
         self.thread.run(async move |node| create::create(&node, Arc::new(new), nonce).await)
     }
 
-    async fn standing(&self, merchant: &MerchantId, order: Digest) -> Result<Standing, StoreError> {
+    async fn standing(&self, merchant: &MerchantId, order: Fingerprint) -> Result<Standing, StoreError> {
         let bucket = bucket_of(merchant);
         self.ask(async move |client| homes::standing(client, bucket, order).await).await
     }
@@ -81,7 +81,7 @@ impl Backend for PostgresStore {
         self.ask(async move |client| row::by_ids(client, &ids).await).await
     }
 
-    async fn v1_status_row(&self, merchant: &MerchantId, order: Digest) -> Result<Option<V1Status>, StoreError> {
+    async fn v1_status_row(&self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<V1Status>, StoreError> {
         let merchant = merchant.clone();
         self.ask(async move |client| statuses::v1(client, &merchant, order).await).await
     }
@@ -141,7 +141,7 @@ impl Backend for PostgresStore {
         self.thread.close().await;
     }
 
-    async fn home(&self, merchant: &MerchantId, order: Digest) -> Result<Option<Home>, StoreError> {
+    async fn home(&self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<Home>, StoreError> {
         let bucket = bucket_of(merchant);
         self.ask(async move |client| homes::of(client, bucket, order).await).await
     }
@@ -192,7 +192,7 @@ impl Backend for PostgresStore {
         self.ask(async move |client| forgetting::forget(client, until, limit).await).await
     }
 
-    async fn addressee_of(&self, merchant: &MerchantId, order: Digest) -> Result<Option<Addressee>, StoreError> {
+    async fn addressee_of(&self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<Addressee>, StoreError> {
         let bucket = bucket_of(merchant);
         self.ask(async move |client| subject::addressee(client, bucket, order).await).await
     }

@@ -21,7 +21,7 @@ use super::node::{LIMIT, Node};
 use super::row::bucket_in;
 use super::{homes, insert};
 use crate::store::rows::operation::NewRow;
-use crate::store::{Digest, StoreError};
+use crate::store::{Fingerprint, StoreError};
 
 /// What a create met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -287,7 +287,7 @@ async fn store(node: &Node, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Outco
 /// The places, from 1, of the rows whose orders have a home. To look waits for nobody.
 async fn standing(node: &Node, rows: &[&NewRow]) -> Result<HashSet<i64>, StoreError> {
     let buckets: Vec<i16> = rows.iter().map(|new| bucket_in(new.draft().operation.id)).collect();
-    let keys: Vec<Digest> = rows.iter().map(|new| new.order_key()).collect();
+    let keys: Vec<Fingerprint> = rows.iter().map(|new| new.order_key()).collect();
     node.ask(async |client| {
         let homes = homes::of_all(client, &buckets, &keys).await?;
         Ok((1..).zip(homes).filter(|(_, home)| home.is_some()).map(|(place, _)| place).collect())

@@ -7,7 +7,7 @@ use super::row::{bucket_in, key, narrow};
 use crate::domain::{State, UnixDay};
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::{finished_at, status_number};
-use crate::store::{Digest, Draft};
+use crate::store::{Draft, Fingerprint};
 
 /// How many columns it has.
 const COLUMNS: usize = 16;
@@ -25,9 +25,9 @@ pub(super) struct Given<'a> {
     counted_day: Option<i32>,
     bucket: i16,
     status: i16,
-    order_key: Digest,
+    order_key: Fingerprint,
     order_id: &'a str,
-    digest: &'a [u8],
+    fingerprint: &'a [u8],
     callback_url: Option<&'a str>,
     sealed: &'a [u8],
     payer: Option<&'a [u8]>,
@@ -50,7 +50,7 @@ impl<'a> Given<'a> {
             status: narrow(status_number(state.status())),
             order_key: new.order_key(),
             order_id: operation.order_id.as_str(),
-            digest: key(&comparison.digest),
+            fingerprint: key(&comparison.fingerprint),
             callback_url: new.callback_url(),
             sealed: &new.sealed,
             payer: new.payer.as_deref(),
@@ -73,7 +73,7 @@ impl<'a> Given<'a> {
             &self.status,
             &order_key,
             &self.order_id,
-            &self.digest,
+            &self.fingerprint,
             &self.callback_url,
             &self.sealed,
             &self.payer,

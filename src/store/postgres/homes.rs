@@ -7,12 +7,12 @@ use tokio_postgres::Row;
 
 use super::fault::Fault;
 use super::row::{self, COLUMNS, get, key, narrow, operation, small};
-use crate::store::Digest;
+use crate::store::Fingerprint;
 use crate::store::homes::{Home, Standing};
 use crate::store::rows::CorruptRow;
 
 /// Reads where an order lives.
-pub(super) async fn of(client: &impl GenericClient, bucket: i16, order: Digest) -> Result<Option<Home>, Fault> {
+pub(super) async fn of(client: &impl GenericClient, bucket: i16, order: Fingerprint) -> Result<Option<Home>, Fault> {
     let statement = client.prepare_cached(OF).await?;
     let found = client.query_opt(&statement, &[&bucket, &key(&order)]).await?;
     found.as_ref().map(|row| read(row, 0)).transpose()
@@ -28,7 +28,7 @@ fn read(row: &Row, column: usize) -> Result<Home, Fault> {
 pub(super) async fn of_all(
     client: &impl GenericClient,
     buckets: &[i16],
-    orders: &[Digest],
+    orders: &[Fingerprint],
 ) -> Result<Vec<Option<Home>>, Fault> {
     let statement = client.prepare_cached(OF_ALL).await?;
     let keys: Vec<&[u8]> = orders.iter().map(key).collect();
@@ -49,7 +49,7 @@ pub(super) const OF_ALL: &str = "SELECT h.home, h.ref, given.place \
 pub(super) async fn claim(
     transaction: &Transaction<'_>,
     bucket: i16,
-    orders: &[Digest],
+    orders: &[Fingerprint],
     home: Home,
 ) -> Result<Vec<Option<Home>>, Fault> {
     let statement = transaction.prepare_cached(CLAIM).await?;
@@ -63,7 +63,7 @@ pub(super) async fn claim(
         // A new statement sees who was faster, unless that home was given up since.
         let found = of_all(transaction, &buckets, orders).await?;
         if found.iter().all(Option::is_some) {
-            let met = |(order, home): (&Digest, Option<Home>)| home.filter(|_| !claimed.remove(key(order)));
+            let met = |(order, home): (&Fingerprint, Option<Home>)| home.filter(|_| !claimed.remove(key(order)));
             return Ok(orders.iter().zip(found).map(met).collect());
         }
     }
@@ -81,7 +81,7 @@ const CLAIM: &str = "INSERT INTO homes (bucket, home, ref, order_key) \
 pub(super) async fn claim_one(
     transaction: &Transaction<'_>,
     bucket: i16,
-    order: Digest,
+    order: Fingerprint,
     home: Home,
 ) -> Result<bool, Fault> {
     let statement = transaction
@@ -94,14 +94,14 @@ pub(super) async fn claim_one(
 }
 
 /// Gives the home of an order up.
-pub(super) async fn release(transaction: &Transaction<'_>, bucket: i16, order: Digest) -> Result<(), Fault> {
+pub(super) async fn release(transaction: &Transaction<'_>, bucket: i16, order: Fingerprint) -> Result<(), Fault> {
     let statement = transaction.prepare_cached("DELETE FROM homes WHERE bucket = $1 AND order_key = $2").await?;
     transaction.execute(&statement, &[&bucket, &key(&order)]).await?;
     Ok(())
 }
 
 /// Reads what stands under an order, with its operation in the same statement.
-pub(super) async fn standing(client: &impl GenericClient, bucket: i16, order: Digest) -> Result<Standing, Fault> {
+pub(super) async fn standing(client: &impl GenericClient, bucket: i16, order: Fingerprint) -> Result<Standing, Fault> {
     let statement = client.prepare_cached(STANDING).await?;
     let Some(found) = client.query_opt(&statement, &[&bucket, &key(&order)]).await? else {
         return Ok(Standing::Free);

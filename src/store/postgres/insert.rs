@@ -17,7 +17,7 @@ use crate::store::rows::operation::NewRow;
 macro_rules! columns {
     () => {
         "transaction_id, context, listed, created_at, finished_at, amount, customer_account_id, counted_day, bucket, status, \
-             order_id, digest, callback_url, sealed, payer"
+             order_id, fingerprint, callback_url, sealed, payer"
     };
 }
 

@@ -64,7 +64,7 @@ fn open_as(
     let (place, keys, drawing) = (url.clone(), keys.clone(), Arc::clone(&random));
     let prepare = async move |node: Rc<Node>| schema::prepare(&node, &place, &keys, drawing, asked).await;
     let Prepared { vault, holds } = on_thread(&thread, url, prepare)?;
-    let contexts = Contexts::new(vault.comparer().clone());
+    let contexts = Contexts::new(vault.fingerprint_key().clone());
     let (queued, vault) = (Arc::new(Notify::new()), Arc::new(vault));
     let store = PostgresStore { thread, queued, vault, contexts, random };
     Ok(Opened { store, holds })

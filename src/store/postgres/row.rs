@@ -9,13 +9,13 @@ use tokio_postgres::types::FromSql;
 use super::fault::Fault;
 use crate::domain::{MerchantId, TransactionId};
 pub(super) use crate::store::rows::operation::{StoredContext, StoredRow};
-use crate::store::{Digest, StoreError};
+use crate::store::{Fingerprint, StoreError};
 
 /// The columns of an operation `o` and of its context `x`. The order is [`read`]'s.
 macro_rules! operation {
     ($rest:literal) => {
         concat!(
-            "SELECT o.transaction_id, o.status, o.created_at, o.finished_at, o.amount, o.customer_account_id, o.digest, \
+            "SELECT o.transaction_id, o.status, o.created_at, o.finished_at, o.amount, o.customer_account_id, o.fingerprint, \
              o.order_id, o.callback_url, o.sealed, o.payer, x.direction, x.provider, x.origin, x.merchant, x.api_key, \
              x.shop, x.currency, x.method, x.payment_method, x.kept ",
             $rest
@@ -78,7 +78,7 @@ pub(super) fn read(row: &Row) -> Result<StoredRow, Fault> {
         finished_at: get(row, 3)?,
         amount: get(row, 4)?,
         customer_account_id: get(row, 5)?,
-        digest: bytes(row, 6)?,
+        fingerprint: bytes(row, 6)?,
         order_id: get(row, 7)?,
         callback_url: get(row, 8)?,
         sealed: get(row, 9)?,
@@ -155,7 +155,7 @@ pub(super) fn narrow(number: i64) -> i16 {
 }
 
 /// An order key as a parameter.
-pub(super) const fn key(digest: &Digest) -> &[u8] {
-    let Digest(bytes) = digest;
+pub(super) const fn key(fingerprint: &Fingerprint) -> &[u8] {
+    let Fingerprint(bytes) = fingerprint;
     bytes
 }

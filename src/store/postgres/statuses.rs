@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use super::fault::Fault;
 use super::row::{bucket_in, bucket_of, get, key, small};
 use crate::domain::{Currency, MerchantId, OrderId, TransactionId};
-use crate::store::Digest;
+use crate::store::Fingerprint;
 use crate::store::rows::told::{Told, V1Status, V2Status};
 
 /// The columns of an operation `o` and of its context `x` that both API versions tell of.
@@ -48,7 +48,7 @@ pub(super) const V2: &str = select!(
 pub(super) async fn v1(
     client: &impl GenericClient,
     merchant: &MerchantId,
-    order: Digest,
+    order: Fingerprint,
 ) -> Result<Option<V1Status>, Fault> {
     let statement = client.prepare_cached(V1).await?;
     let found = client.query_opt(&statement, &[&bucket_of(merchant), &key(&order)]).await?;

@@ -17,7 +17,7 @@ use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{Booking, Occasion};
 use crate::store::rows::{CorruptRow, direction_number, direction_of, finished_at, status_number, status_of};
 use crate::store::transaction::{self, Customer, OperationState, Rows, Usage};
-use crate::store::{Digest, EngineAnswer, EntryId};
+use crate::store::{EngineAnswer, EntryId, Fingerprint};
 
 /// Days of usage that are kept before the newest: creations arrive a little late, and other nodes' clocks differ.
 const KEPT_DAYS: i32 = 2;
@@ -33,11 +33,11 @@ impl transaction::Transaction for PgRows<'_> {
 }
 
 impl HomeRows for PgRows<'_> {
-    async fn claim_homes(&mut self, orders: &[Digest], home: Home) -> Result<Vec<Option<Home>>, Fault> {
+    async fn claim_homes(&mut self, orders: &[Fingerprint], home: Home) -> Result<Vec<Option<Home>>, Fault> {
         homes::claim(self.0, bucket_in_number(home.columns().1), orders, home).await
     }
 
-    async fn home(&mut self, merchant: &MerchantId, order: Digest) -> Result<Option<Home>, Fault> {
+    async fn home(&mut self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<Home>, Fault> {
         homes::of(self.0, bucket_of(merchant), order).await
     }
 }
@@ -64,7 +64,7 @@ impl EntryRows for PgRows<'_> {
     }
 
     /// No unique index can say so, since the same name may come in another bucket.
-    async fn is_another_orders(&mut self, transaction_id: &str, order: Digest) -> Result<bool, Fault> {
+    async fn is_another_orders(&mut self, transaction_id: &str, order: Fingerprint) -> Result<bool, Fault> {
         let statement = self.0.prepare_cached("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").await?;
         self.0.execute(&statement, &[&transaction_id]).await?;
         let statement = self.0.prepare_cached(IS_ANOTHER_ORDERS).await?;
@@ -106,7 +106,7 @@ impl EntryRows for PgRows<'_> {
     }
 
     async fn release_home(&mut self, entry: &EntryRow) -> Result<(), Fault> {
-        homes::release(self.0, bucket_in_number(entry.id), Digest(entry.order_key)).await
+        homes::release(self.0, bucket_in_number(entry.id), Fingerprint(entry.order_key)).await
     }
 }
 

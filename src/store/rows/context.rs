@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 
 use super::{direction_number, provider_number};
 use crate::domain::{MerchantId, ShopCode};
-use crate::store::{Comparer, Draft, Kept, Parts, V1Told};
+use crate::store::{Draft, FingerprintInput, FingerprintKey, SchemaFields, V1Told};
 
 /// The most contexts remembered; they are forgotten together when there are more. There is one for every combination that
 /// rules and callers bring about, some a shop.
@@ -50,8 +50,8 @@ impl<'a> NewContext<'a> {
             method: operation.method.as_ref().map(ShopCode::as_str),
             payment_method: operation.payment_method.as_deref(),
             kept: match &draft.comparison.kept {
-                Kept::Everything => None,
-                Kept::Names(names) => Some(names),
+                SchemaFields::Everything => None,
+                SchemaFields::Names(names) => Some(names),
             },
         }
     }
@@ -62,8 +62,8 @@ impl<'a> NewContext<'a> {
         Some(names.collect::<serde_json::Value>().to_string())
     }
 
-    fn parts(&self) -> Parts {
-        let mut parts = Parts::of("context");
+    fn parts(&self) -> FingerprintInput {
+        let mut parts = FingerprintInput::of("context");
         for number in [self.direction, self.provider, self.origin] {
             parts.part(&number.to_le_bytes());
         }
@@ -82,10 +82,10 @@ impl<'a> NewContext<'a> {
 }
 
 /// The names that a context keeps; `None` when it is no list of names.
-pub(super) fn kept_of(json: Option<&str>) -> Option<Kept> {
+pub(super) fn kept_of(json: Option<&str>) -> Option<SchemaFields> {
     match json {
-        None => Some(Kept::Everything),
-        Some(json) => serde_json::from_str::<Vec<Box<str>>>(json).ok().map(|names| Kept::Names(names.into())),
+        None => Some(SchemaFields::Everything),
+        Some(json) => serde_json::from_str::<Vec<Box<str>>>(json).ok().map(|names| SchemaFields::Names(names.into())),
     }
 }
 
@@ -101,7 +101,7 @@ struct Numbers {
 pub(in crate::store) struct ContextId {
     numbers: Numbers,
     /// What it says, unless it is known to be stored.
-    unknown: Option<Parts>,
+    unknown: Option<FingerprintInput>,
 }
 
 impl ContextId {
@@ -122,15 +122,15 @@ impl ContextId {
 
 /// The contexts known to be stored.
 pub(in crate::store) struct Contexts {
-    comparer: Comparer,
+    fingerprint_key: FingerprintKey,
     /// How often a server had been lost when they were last forgotten.
     losses: AtomicU64,
-    known: RwLock<HashMap<Parts, Numbers>>,
+    known: RwLock<HashMap<FingerprintInput, Numbers>>,
 }
 
 impl Contexts {
-    pub(in crate::store) fn new(comparer: Comparer) -> Self {
-        Self { comparer, losses: AtomicU64::new(0), known: RwLock::default() }
+    pub(in crate::store) fn new(fingerprint_key: FingerprintKey) -> Self {
+        Self { fingerprint_key, losses: AtomicU64::new(0), known: RwLock::default() }
     }
 
     /// Returns the id of a draft's context.
@@ -139,8 +139,8 @@ impl Contexts {
         if let Some(numbers) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&parts) {
             return ContextId { numbers: *numbers, unknown: None };
         }
-        let merchant = merchant_number(&self.comparer, &draft.operation.merchant);
-        let numbers = Numbers { context: self.comparer.digest(&parts).number(), merchant };
+        let merchant = merchant_number(&self.fingerprint_key, &draft.operation.merchant);
+        let numbers = Numbers { context: self.fingerprint_key.fingerprint(&parts).number(), merchant };
         ContextId { numbers, unknown: Some(parts) }
     }
 
@@ -164,8 +164,8 @@ impl Contexts {
 }
 
 /// Returns the number of a merchant, by which its v1 list is kept.
-pub(in crate::store) fn merchant_number(comparer: &Comparer, merchant: &MerchantId) -> i64 {
-    let mut parts = Parts::of("merchant");
+pub(in crate::store) fn merchant_number(fingerprint_key: &FingerprintKey, merchant: &MerchantId) -> i64 {
+    let mut parts = FingerprintInput::of("merchant");
     parts.part(merchant.as_str().as_bytes());
-    comparer.digest(&parts).number()
+    fingerprint_key.fingerprint(&parts).number()
 }

@@ -6,7 +6,7 @@ use crate::domain::{
 };
 use crate::store::vault::{Column, Place, Vault};
 use crate::store::{
-    Digest, EngineAnswer, Entry, EntryId, Heard, Intent, MemberFingerprints, Passed, Progress, StoreError,
+    EngineAnswer, Entry, EntryId, Fingerprint, Heard, Intent, MemberFingerprints, Passed, Progress, StoreError,
 };
 
 /// `journal.state`.
@@ -21,7 +21,7 @@ pub(in crate::store) const ANSWERED: i64 = 2;
 pub(in crate::store) struct NewEntry {
     /// Its body is where it is sealed.
     pub(in crate::store) intent: Intent,
-    pub(in crate::store) order_key: Digest,
+    pub(in crate::store) order_key: Fingerprint,
     /// Sealed, with the fingerprints of v1 members before it.
     pub(in crate::store) body: Vec<u8>,
 }
@@ -47,7 +47,7 @@ pub(in crate::store) struct EntryRow {
     pub(in crate::store) amount: i64,
     /// Of its home.
     pub(in crate::store) order_key: [u8; 16],
-    pub(in crate::store) digest: [u8; 16],
+    pub(in crate::store) fingerprint: [u8; 16],
     pub(in crate::store) currency: Box<str>,
     pub(in crate::store) merchant: Box<str>,
     pub(in crate::store) order_id: Box<str>,
@@ -121,7 +121,7 @@ impl EntryRow {
                 .and_then(|hundredths| Amount::from_hundredths(hundredths).or_corrupt("amount"))?,
             currency: Currency::new(&self.currency).or_corrupt("currency")?,
             shop: Some(self.shop.clone()).filter(|shop| !shop.is_empty()),
-            digest: Digest(self.digest),
+            fingerprint: Fingerprint(self.fingerprint),
             v1_members: MemberFingerprints::default(),
             callback_url: self
                 .v1_callback_url
@@ -147,8 +147,8 @@ impl EntryRow {
     }
 }
 
-fn key_of(intent: &Intent, vault: &Vault) -> Digest {
-    vault.comparer().order_key(&intent.merchant, intent.direction, &intent.order_id)
+fn key_of(intent: &Intent, vault: &Vault) -> Fingerprint {
+    vault.fingerprint_key().order_key(&intent.merchant, intent.direction, &intent.order_id)
 }
 
 /// Whether what was heard of an entry adds to what is known of it.

@@ -9,13 +9,13 @@ use crate::domain::{
 };
 use crate::store::rows::callback::address;
 use crate::store::vault::{Column, Vault};
-use crate::store::{Comparison, Digest, Draft, StoreError, Stored, V1Told};
+use crate::store::{Draft, Fingerprint, RequestFingerprint, StoreError, Stored, V1Told};
 
 /// A draft with all that costs time done: the writer's thread only binds and steps.
 #[derive(Debug)]
 pub(in crate::store) struct NewRow {
     draft: Draft,
-    order_key: Digest,
+    order_key: Fingerprint,
     pub(in crate::store) context: ContextId,
     pub(in crate::store) sealed: Vec<u8>,
     pub(in crate::store) payer: Option<Vec<u8>>,
@@ -25,7 +25,7 @@ impl NewRow {
     pub(in crate::store) fn new(draft: Draft, vault: &Vault, contexts: &Contexts) -> Self {
         let operation = &draft.operation;
         let order_key = draft.order_key.unwrap_or_else(|| {
-            vault.comparer().order_key(&operation.merchant, operation.direction(), &operation.order_id)
+            vault.fingerprint_key().order_key(&operation.merchant, operation.direction(), &operation.order_id)
         });
         let context = contexts.id(&draft);
         let sealed = details::sealed(vault, &draft);
@@ -33,7 +33,7 @@ impl NewRow {
         Self { draft, order_key, context, sealed, payer }
     }
 
-    pub(in crate::store) const fn order_key(&self) -> Digest {
+    pub(in crate::store) const fn order_key(&self) -> Fingerprint {
         self.order_key
     }
 
@@ -61,7 +61,7 @@ pub(in crate::store) struct StoredRow {
     pub(in crate::store) finished_at: Option<i64>,
     pub(in crate::store) amount: i64,
     pub(in crate::store) customer_account_id: Option<i64>,
-    pub(in crate::store) digest: [u8; 16],
+    pub(in crate::store) fingerprint: [u8; 16],
     pub(in crate::store) order_id: Box<str>,
     pub(in crate::store) callback_url: Option<Box<str>>,
     pub(in crate::store) sealed: Vec<u8>,
@@ -131,7 +131,7 @@ impl StoredRow {
         Ok(Stored {
             operation,
             api_key: context.api_key,
-            comparison: Comparison { digest: Digest(self.digest), kept },
+            comparison: RequestFingerprint { fingerprint: Fingerprint(self.fingerprint), kept },
             v1,
         })
     }

@@ -47,7 +47,7 @@ CREATE TABLE operations (
   customer_account_id INTEGER,
   counted_day         INTEGER,                -- the day under which it counts in daily_usage; NULL: it does not
   order_id            TEXT NOT NULL,
-  digest              BLOB NOT NULL,          -- keyed hash of the canonical request, or of the v1 body that it came from, 16 bytes
+  fingerprint              BLOB NOT NULL,          -- keyed hash of the canonical request, or of the v1 body that it came from, 16 bytes
   callback_url        TEXT,                   -- where its result is told; NULL: nobody is
   sealed              BLOB NOT NULL,          -- store::rows::details
   payer               BLOB,                   -- sealed
@@ -126,7 +126,7 @@ CREATE TABLE journal (
   status          INTEGER NOT NULL,           -- as last heard of the engine: 0 PENDING, 1 SUCCESS, 2 FAILED
   created_at      INTEGER NOT NULL,
   amount          INTEGER NOT NULL,
-  digest          BLOB NOT NULL,              -- as operations.digest
+  fingerprint          BLOB NOT NULL,              -- as operations.fingerprint
   currency        TEXT NOT NULL,
   merchant        TEXT NOT NULL,
   order_id        TEXT NOT NULL,

@@ -14,7 +14,7 @@ use super::schema::MIGRATIONS;
 use crate::store::audit::{Findings, Found, Parts};
 use crate::store::homes::Home;
 use crate::store::vault::Vault;
-use crate::store::{Audit, AuditProgress, Digest, EntryId, StoreError};
+use crate::store::{Audit, AuditProgress, EntryId, Fingerprint, StoreError};
 
 /// Rows in memory at once.
 const SLICE: i64 = 500;
@@ -121,7 +121,7 @@ fn rows<T>(
 /// Compares the homes that a slice must have.
 fn homes(connection: &Connection, findings: &mut Findings) -> rusqlite::Result<()> {
     // A home that cannot be understood is another one.
-    let home = |(order, _): &(Digest, Home)| match super::homes::of(connection, *order) {
+    let home = |(order, _): &(Fingerprint, Home)| match super::homes::of(connection, *order) {
         Err(error) if error.sqlite_error_code().is_none() => Ok(Some(UNKNOWN)),
         found => found,
     };

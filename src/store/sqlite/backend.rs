@@ -22,8 +22,8 @@ use crate::store::rows::context::Contexts;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;
 use crate::store::{
-    Addressee, Audit, AuditProgress, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, Digest,
-    EntryId, OutboxSize, StoreError,
+    Addressee, Audit, AuditProgress, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, EntryId,
+    Fingerprint, OutboxSize, StoreError,
 };
 
 impl Backend for SqliteStore {
@@ -67,7 +67,7 @@ impl Backend for SqliteStore {
         self.writer.submit(move |connection| create::create(connection, &new, nonce))
     }
 
-    async fn standing(&self, _: &MerchantId, order: Digest) -> Result<Standing, StoreError> {
+    async fn standing(&self, _: &MerchantId, order: Fingerprint) -> Result<Standing, StoreError> {
         self.readers.read(|connection| homes::standing(connection, order))
     }
 
@@ -79,7 +79,7 @@ impl Backend for SqliteStore {
         self.readers.read_aside(move |connection| StoredRow::by_ids(connection, &ids)).await
     }
 
-    async fn v1_status_row(&self, _: &MerchantId, order: Digest) -> Result<Option<V1Status>, StoreError> {
+    async fn v1_status_row(&self, _: &MerchantId, order: Fingerprint) -> Result<Option<V1Status>, StoreError> {
         self.readers.read(|connection| V1Status::of_order(connection, order))
     }
 
@@ -146,7 +146,7 @@ impl Backend for SqliteStore {
         self.lock.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    async fn home(&self, _: &MerchantId, order: Digest) -> Result<Option<Home>, StoreError> {
+    async fn home(&self, _: &MerchantId, order: Fingerprint) -> Result<Option<Home>, StoreError> {
         self.readers.read(|connection| homes::of(connection, order))
     }
 
@@ -197,7 +197,7 @@ impl Backend for SqliteStore {
         self.writer.submit(move |connection| forgetting::forget(connection, until, limit)).await
     }
 
-    async fn addressee_of(&self, _: &MerchantId, order: Digest) -> Result<Option<Addressee>, StoreError> {
+    async fn addressee_of(&self, _: &MerchantId, order: Fingerprint) -> Result<Option<Addressee>, StoreError> {
         let found = self.readers.read(|connection| subject::addressee(connection, order))?.transpose();
         found.map_err(|column| StoreError::Corrupt(format!("an order's column {column} is not ours")))
     }

@@ -19,7 +19,7 @@ pub(super) fn insert(connection: &Connection, new: &NewEntry, id: EntryId) -> ru
         ":status": status_number(Status::Pending),
         ":created_at": created_at.0,
         ":amount": amount.hundredths().cast_signed(),
-        ":digest": new.intent.digest.0,
+        ":fingerprint": new.intent.fingerprint.0,
         ":currency": currency.as_str(),
         ":merchant": merchant.as_str(),
         ":order_id": order_id.as_str(),
@@ -31,16 +31,16 @@ pub(super) fn insert(connection: &Connection, new: &NewEntry, id: EntryId) -> ru
     Ok(inserted == 1)
 }
 
-const INSERT: &str = "INSERT INTO journal (entry, order_key, direction, state, status, created_at, amount, digest, \
+const INSERT: &str = "INSERT INTO journal (entry, order_key, direction, state, status, created_at, amount, fingerprint, \
     currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
-    VALUES (:entry, :order_key, :direction, :state, :status, :created_at, :amount, :digest, \
+    VALUES (:entry, :order_key, :direction, :state, :status, :created_at, :amount, :fingerprint, \
     :currency, :merchant, :order_id, :api_key, :shop, :v1_callback_url, :body) ON CONFLICT DO NOTHING";
 
 /// The order is [`EntryRow::read`]'s.
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "SELECT entry, direction, state, status, created_at, amount, digest, currency, merchant, order_id, \
+            "SELECT entry, direction, state, status, created_at, amount, fingerprint, currency, merchant, order_id, \
              api_key, shop, v1_callback_url, transaction_id, redirect_url, account, body, doubted_at, order_key FROM journal ",
             $rest
         )
@@ -76,7 +76,7 @@ impl EntryRow {
             status: row.get(3)?,
             created_at: row.get(4)?,
             amount: row.get(5)?,
-            digest: row.get(6)?,
+            fingerprint: row.get(6)?,
             currency: row.get(7)?,
             merchant: row.get(8)?,
             order_id: row.get(9)?,

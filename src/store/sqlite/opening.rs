@@ -146,7 +146,7 @@ fn start(
     let checkpointer = Checkpointer::start(Arc::clone(&source)).map_err(failed)?;
     let to_serve = Arc::clone(&source);
     let writer = Writer::start(connection, anchor, to_serve, checkpointer, metrics, log).map_err(failed)?;
-    let contexts = Contexts::new(vault.comparer().clone());
+    let contexts = Contexts::new(vault.fingerprint_key().clone());
     let readers = Arc::new(Readers::new(source));
     Ok(SqliteStore {
         writer,

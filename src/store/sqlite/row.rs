@@ -30,7 +30,7 @@ impl NewRow {
             operation.customer_account_id.map(|id| id.0),
             counted_day.map(|day| day.0),
             operation.order_id.as_str(),
-            comparison.digest.0,
+            comparison.fingerprint.0,
             self.callback_url(),
             self.sealed,
             self.payer,
@@ -65,14 +65,14 @@ impl NewRow {
 }
 
 const INSERT: &str = "INSERT INTO operations (transaction_id, context, listed, status, created_at, finished_at, amount, \
-    customer_account_id, counted_day, order_id, digest, callback_url, sealed, payer) \
+    customer_account_id, counted_day, order_id, fingerprint, callback_url, sealed, payer) \
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT DO NOTHING";
 
 /// The columns of an operation `o` and of its context `x`. The order is [`StoredRow::read`]'s.
 macro_rules! select {
     ($rest:literal) => {
         concat!(
-            "SELECT o.transaction_id, o.status, o.created_at, o.finished_at, o.amount, o.customer_account_id, o.digest, \
+            "SELECT o.transaction_id, o.status, o.created_at, o.finished_at, o.amount, o.customer_account_id, o.fingerprint, \
              o.order_id, o.callback_url, o.sealed, o.payer, x.direction, x.provider, x.origin, x.merchant, x.api_key, \
              x.shop, x.currency, x.method, x.payment_method, x.kept ",
             $rest
@@ -132,7 +132,7 @@ impl StoredRow {
             finished_at: row.get(3)?,
             amount: row.get(4)?,
             customer_account_id: row.get(5)?,
-            digest: row.get(6)?,
+            fingerprint: row.get(6)?,
             order_id: row.get(7)?,
             callback_url: row.get(8)?,
             sealed: row.get(9)?,

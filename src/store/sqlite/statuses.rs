@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::domain::{Currency, MerchantId, OrderId, TransactionId};
-use crate::store::Digest;
+use crate::store::Fingerprint;
 use crate::store::rows::told::Told;
 pub(super) use crate::store::rows::told::{V1Status, V2Status};
 
@@ -27,7 +27,10 @@ fn told(row: &Row<'_>) -> rusqlite::Result<Told> {
 
 impl V1Status {
     /// That of the operation which a v1 request made under an order.
-    pub(in crate::store::sqlite) fn of_order(connection: &Connection, key: Digest) -> rusqlite::Result<Option<Self>> {
+    pub(in crate::store::sqlite) fn of_order(
+        connection: &Connection,
+        key: Fingerprint,
+    ) -> rusqlite::Result<Option<Self>> {
         let mut statement = connection.prepare_cached(select!(
             "o.transaction_id, o.created_at, x.shop FROM operations o LEFT JOIN contexts x ON x.id = o.context \
              WHERE o.transaction_id = (SELECT ref FROM homes WHERE order_key = ?1 AND home = 0) AND o.listed IS NOT NULL"

@@ -33,7 +33,7 @@ use crate::store::conformance::{
 };
 use crate::store::rows::context::merchant_number;
 use crate::store::{
-    AuditProgress, Claim, Creation, Draft, Fields, Holds, Kept, OpenError, Opened, Settlement, Standing, Store,
+    AuditProgress, Claim, Creation, Draft, Fields, Holds, OpenError, Opened, SchemaFields, Settlement, Standing, Store,
     StoreError, Stored,
 };
 
@@ -457,7 +457,7 @@ async fn what_operations_have_in_common_is_stored_once() {
     let store = place.open_made().unwrap();
     for number in 0..20 {
         let mut draft = deposit(["acme", "bolt"][number % 2], &number.to_string());
-        draft.comparison.kept = Kept::Names(["a".into(), "b".into()].into());
+        draft.comparison.kept = SchemaFields::Names(["a".into(), "b".into()].into());
         created(&store, draft).await;
     }
     let connection = rusqlite::Connection::open(place.path()).unwrap();

@@ -19,7 +19,7 @@ use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{Booking, Occasion};
 use crate::store::rows::{CorruptRow, status_of};
 use crate::store::transaction::{Customer, OperationState, Rows, Transaction, Usage};
-use crate::store::{Digest, EngineAnswer, EntryId};
+use crate::store::{EngineAnswer, EntryId, Fingerprint};
 
 /// Days of usage that are kept before the newest: creations arrive a little late.
 const KEPT_DAYS: i32 = 2;
@@ -57,14 +57,14 @@ impl Transaction for SqliteRows<'_> {
 }
 
 impl HomeRows for SqliteRows<'_> {
-    async fn claim_homes(&mut self, orders: &[Digest], home: Home) -> rusqlite::Result<Vec<Option<Home>>> {
-        let claim = |order: &Digest| {
+    async fn claim_homes(&mut self, orders: &[Fingerprint], home: Home) -> rusqlite::Result<Vec<Option<Home>>> {
+        let claim = |order: &Fingerprint| {
             if homes::claim(self.0, *order, home)? { Ok(None) } else { homes::of(self.0, *order) }
         };
         orders.iter().map(claim).collect()
     }
 
-    async fn home(&mut self, _: &MerchantId, order: Digest) -> rusqlite::Result<Option<Home>> {
+    async fn home(&mut self, _: &MerchantId, order: Fingerprint) -> rusqlite::Result<Option<Home>> {
         homes::of(self.0, order)
     }
 }
@@ -89,7 +89,7 @@ impl EntryRows for SqliteRows<'_> {
         EntryRow::by_id(self.0, id)
     }
 
-    async fn is_another_orders(&mut self, transaction_id: &str, order: Digest) -> rusqlite::Result<bool> {
+    async fn is_another_orders(&mut self, transaction_id: &str, order: Fingerprint) -> rusqlite::Result<bool> {
         self.0
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM journal WHERE transaction_id = ?1 AND order_key <> ?2)")?
             .query_row((transaction_id, order.0), |row| row.get(0))
@@ -121,7 +121,7 @@ impl EntryRows for SqliteRows<'_> {
     }
 
     async fn release_home(&mut self, entry: &EntryRow) -> rusqlite::Result<()> {
-        homes::release(self.0, Digest(entry.order_key))
+        homes::release(self.0, Fingerprint(entry.order_key))
     }
 }
 

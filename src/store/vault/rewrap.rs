@@ -42,7 +42,7 @@ mod tests {
     use super::*;
     use crate::clock::SystemRandomness;
     use crate::domain::TransactionId;
-    use crate::store::Parts;
+    use crate::store::FingerprintInput;
     use crate::store::vault::Column;
 
     fn key(byte: u8) -> Secret {
@@ -64,7 +64,10 @@ mod tests {
         assert_eq!(done.told, Rewrapped { all: 2, before: BTreeMap::from([(2, 1), (3, 1)]) });
         let new = Vault::unlock(&[key(3)], &done.changed, Arc::clone(&random)).unwrap();
         assert_eq!(new.open(Column::Details, id, &sealed).unwrap(), b"account");
-        assert_eq!(new.comparer().digest(&Parts::of("x")), old.comparer().digest(&Parts::of("x")));
+        assert_eq!(
+            new.fingerprint_key().fingerprint(&FingerprintInput::of("x")),
+            old.fingerprint_key().fingerprint(&FingerprintInput::of("x"))
+        );
         let again = rewrap(&[key(3), key(1)], &done.changed, &random).unwrap();
         assert!(again.changed.is_empty() && again.told == Rewrapped { all: 2, before: BTreeMap::new() });
     }

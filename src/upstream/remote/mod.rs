@@ -29,7 +29,7 @@ pub use v1::{is_final, shown};
 use crate::clock::Clock;
 use crate::outbound::Outbound;
 use crate::rules::RemoteEngine;
-use crate::store::{Comparer, Journal, Store};
+use crate::store::{FingerprintKey, Journal, Store};
 use crate::telemetry::Metrics;
 use history::Refreshes;
 use orders::Orders;
@@ -84,8 +84,8 @@ impl Remote {
         Self { parts: Arc::clone(&self.parts), passing }
     }
 
-    pub(super) fn comparer(&self) -> &Comparer {
-        self.parts.store.comparer()
+    pub(super) fn fingerprint_key(&self) -> &FingerprintKey {
+        self.parts.store.fingerprint_key()
     }
 
     pub(super) fn metrics(&self) -> &Metrics {

@@ -10,7 +10,7 @@ use super::settle::not_found;
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{Direction, OrderId};
 use crate::failure::{ApiError, EngineReply, EngineWord};
-use crate::store::OfV1;
+use crate::store::V1Lookup;
 use crate::v2::{of_other_version, reserved};
 use crate::wire::json::Node;
 use crate::wire::members::read_object;
@@ -45,8 +45,8 @@ impl Remote {
         // What names no order cannot name one of these, and the engine says what is wrong with it.
         let Some(order_id) = order_id(body.bytes()) else { return Ok(()) };
         match self.journal().of_v1(&caller.merchant().id, direction, &order_id).await? {
-            Some(OfV1::Entry) => Err(ApiError::Conflict(of_other_version("order_id", "v1"))),
-            Some(OfV1::Reservation) => Err(ApiError::Conflict(reserved("order_id"))),
+            Some(V1Lookup::Entry) => Err(ApiError::Conflict(of_other_version("order_id", "v1"))),
+            Some(V1Lookup::Reservation) => Err(ApiError::Conflict(reserved("order_id"))),
             None => Ok(()),
         }
     }

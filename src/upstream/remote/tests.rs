@@ -1,5 +1,5 @@
 use crate::domain::{Amount, Currency, Direction, MerchantId, OrderId, UnixMillis};
-use crate::store::{Digest, Entry, EntryId, Intent, MemberFingerprints, Progress};
+use crate::store::{Entry, EntryId, Fingerprint, Intent, MemberFingerprints, Progress};
 
 /// An open entry of 10.50 EUR.
 pub fn entry(order_id: &str) -> Entry {
@@ -11,7 +11,7 @@ pub fn entry(order_id: &str) -> Entry {
         amount: Amount::from_hundredths(1050).unwrap(),
         currency: Currency::new("EUR").unwrap(),
         shop: None,
-        digest: Digest([1; 16]),
+        fingerprint: Fingerprint([1; 16]),
         v1_members: MemberFingerprints::default(),
         callback_url: None,
         body: (*b"{}").into(),

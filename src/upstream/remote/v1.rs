@@ -9,10 +9,12 @@ use super::settle::{Declined, Settled, Signer};
 use super::{Remote, answers};
 use crate::auth::Caller;
 use crate::domain::{Direction, Made, OrderId, Shown, Status};
-use crate::engine::{Earlier, EarlierRequest, Refused, V1Repeat};
+use crate::engine::{ConflictDetail, EarlierRequest, Refused, V1Repeat};
 use crate::failure::ApiError;
 use crate::rules::ApiKey;
-use crate::store::{Digest, EngineAnswer, Entry, Intended, Intent, Kept, Passed, Progress, Standing, V1Request};
+use crate::store::{
+    EngineAnswer, Entry, Fingerprint, Intended, Intent, Passed, Progress, SchemaFields, Standing, V1Request,
+};
 use crate::wire::v1::v1_name;
 use crate::wire::v2::{RequestKind, read_create};
 
@@ -44,7 +46,7 @@ impl Remote {
             amount: request.amount,
             currency: request.currency,
             shop: request.method.or_else(default_shop),
-            digest: v1.digest,
+            fingerprint: v1.fingerprint,
             v1_members: v1.members,
             callback_url: v1.told.relayed_to().cloned(),
             body: body.as_ref().into(),
@@ -67,7 +69,7 @@ impl Remote {
                 }
                 Intended::Reserved => return Err(Refused::Reserved),
                 Intended::Existing(entry) => {
-                    let same = entry.intent.digest == intent.digest;
+                    let same = entry.intent.fingerprint == intent.fingerprint;
                     if !same {
                         self.may_be_settled_for_another(&entry).map_err(Refused::Failed)?;
                     }
@@ -95,7 +97,7 @@ impl Remote {
         caller: &Caller,
         direction: Direction,
         external_id: &OrderId,
-        digest: Digest,
+        fingerprint: Fingerprint,
     ) -> Result<V1Repeat, ApiError> {
         let merchant = &caller.merchant().id;
         let deadline = self.deadline();
@@ -104,7 +106,7 @@ impl Remote {
             let standing = self.parts.store.by_order(merchant, direction, external_id).await?;
             return Ok(if standing == Standing::Reserved { V1Repeat::Reserved } else { V1Repeat::New });
         };
-        let same = entry.intent.digest == digest;
+        let same = entry.intent.fingerprint == fingerprint;
         if !same && !entry.is_answered() {
             // A body that can only be refused is no reason to send another one.
             return Err(ApiError::EngineTimeout);
@@ -247,7 +249,7 @@ fn made(entry: Entry) -> Result<Made, ApiError> {
 }
 
 /// What another body under an entry's order is told apart by.
-fn earlier(entry: Entry) -> Result<Earlier, ApiError> {
+fn earlier(entry: Entry) -> Result<ConflictDetail, ApiError> {
     let Intent { direction, amount, currency, v1_members: members, callback_url, body, .. } = entry.intent;
     let request = read_create(direction, &body)
         .map_err(|_| ApiError::Internal { cause: "the journal holds a body that is no v2 request".to_owned() })?;
@@ -255,7 +257,7 @@ fn earlier(entry: Entry) -> Result<Earlier, ApiError> {
         RequestKind::Deposit { success_url, .. } => (Some(success_url), None),
         RequestKind::Withdrawal { account_number, .. } => (None, Some(account_number)),
     };
-    Ok(Earlier::OfV1(EarlierRequest {
+    Ok(ConflictDetail::OfV1(EarlierRequest {
         amount,
         currency,
         shop_code: request.method,
@@ -263,8 +265,8 @@ fn earlier(entry: Entry) -> Result<Earlier, ApiError> {
         user_id: request.customer_account_id,
         card_number,
         return_url,
-        fields: request.fields.reduced(&Kept::Everything).text().into(),
-        kept: Kept::Everything,
+        fields: request.fields.reduced(&SchemaFields::Everything).text().into(),
+        kept: SchemaFields::Everything,
         members,
     }))
 }

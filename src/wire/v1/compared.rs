@@ -6,7 +6,9 @@ use std::borrow::Cow;
 
 use super::{MEMBERS, OPTIONAL, PAYMENT_DATA, RETURN_URL, USER_IP, UserId, UserIpPlace, V1Create, payment_data};
 use crate::domain::{AccountNumber, Amount, BrowserUrl, CallbackUrl, CustomerAccountId, CustomerIp, Direction};
-use crate::store::{Comparer, Digest, Kept, MemberFingerprints, Parts, Short};
+use crate::store::{
+    Fingerprint, FingerprintInput, FingerprintKey, MemberFingerprint, MemberFingerprints, SchemaFields,
+};
 use crate::wire::canonical;
 use crate::wire::json::{self, Member, Node, Object, Value};
 use crate::wire::members::present;
@@ -50,7 +52,7 @@ pub struct Held<'s> {
     /// The JSON text of `fields`.
     pub fields: &'s str,
     /// Which members of `fields` the schema of then kept.
-    pub kept: &'s Kept,
+    pub kept: &'s SchemaFields,
     /// What else the body said.
     pub members: &'s MemberFingerprints,
 }
@@ -60,9 +62,9 @@ impl<'a> V1Create<'a> {
     /// `null` is like absent where the contract says so, and so is `paymentData` without members, PHP's empty list
     /// included: all of these become the same v2 body.
     #[must_use]
-    pub fn digest(&self, comparer: &Comparer) -> Digest {
+    pub fn fingerprint(&self, fingerprint_key: &FingerprintKey) -> Fingerprint {
         let body = self.compared_body();
-        let mut parts = Parts::of("v1 create");
+        let mut parts = FingerprintInput::of("v1 create");
         parts.part(self.direction.as_str().as_bytes());
         parts.part(&self.amount.hundredths().to_le_bytes());
         canonical::hash_members(&mut parts, &body, |member| {
@@ -71,7 +73,7 @@ impl<'a> V1Create<'a> {
                 && (member.value.node != Node::Null || !OPTIONAL.contains(&name))
                 && (name != PAYMENT_DATA || holds_payment_data(&body))
         });
-        comparer.digest(&parts)
+        fingerprint_key.fingerprint(&parts)
     }
 
     /// The body without a `null` address in `paymentData`, which is like an absent one.
@@ -92,7 +94,7 @@ impl<'a> V1Create<'a> {
     /// Returns fingerprints of the members that are not held as they were sent by the v2 request and by `relayed_to`, the
     /// address of the merchant that the relay calls.
     #[must_use]
-    pub fn not_held(&self, comparer: &Comparer, relayed_to: Option<&CallbackUrl>) -> MemberFingerprints {
+    pub fn not_held(&self, fingerprint_key: &FingerprintKey, relayed_to: Option<&CallbackUrl>) -> MemberFingerprints {
         let place = self.user_ip_place();
         let inner_ip = matches!(place, UserIpPlace::PaymentData | UserIpPlace::Both);
         let user_id = present(&self.body, "merchant_user_id");
@@ -111,14 +113,14 @@ impl<'a> V1Create<'a> {
         ];
         let mut members = MemberFingerprints::default();
         for (name, _) in differs.into_iter().filter(|(_, differs)| *differs) {
-            members.add(number(name), self.short(comparer, name, &Kept::Everything));
+            members.add(number(name), self.short(fingerprint_key, name, &SchemaFields::Everything));
         }
         members
     }
 
     /// The short hash of what the body says in a member. Of `paymentData` it is that of what a schema did not keep.
-    fn short(&self, comparer: &Comparer, name: &str, kept: &Kept) -> Short {
-        let mut parts = Parts::of("v1 member");
+    fn short(&self, fingerprint_key: &FingerprintKey, name: &str, kept: &SchemaFields) -> MemberFingerprint {
+        let mut parts = FingerprintInput::of("v1 member");
         parts.part(name.as_bytes());
         let mut value = |value: Option<&Value<'_>>| match value {
             Some(value) => canonical::hash_value(&mut parts, value),
@@ -133,15 +135,15 @@ impl<'a> V1Create<'a> {
             None if name == PAYMENT_DATA => {
                 let nothing = Object::default();
                 let fields = payment_data(&self.body).unwrap_or(&nothing);
-                return dropped(comparer, self.direction, fields, kept).unwrap_or_default();
+                return dropped(fingerprint_key, self.direction, fields, kept).unwrap_or_default();
             }
             None => value(present(&self.body, name)),
         }
-        comparer.short(&parts)
+        fingerprint_key.short(&parts)
     }
 
     /// Whether an earlier body that said nothing beside what v2 holds of it said the same in a member.
-    fn is_held(&self, comparer: &Comparer, name: &str, held: &Held<'_>, fields: &Object<'_>) -> bool {
+    fn is_held(&self, fingerprint_key: &FingerprintKey, name: &str, held: &Held<'_>, fields: &Object<'_>) -> bool {
         let text = |object: &Object<'_>, name: &str| match present(object, name) {
             Some(Value { node: Node::String(text), .. }) => Some(text.clone().into_owned()),
             _ => None,
@@ -158,7 +160,7 @@ impl<'a> V1Create<'a> {
             },
             USER_IP => self.outer_user_ip() == text(fields, USER_IP),
             "card_number" => self.card_number.as_ref().map(AccountNumber::expose) == held.card_number,
-            PAYMENT_DATA => self.short(comparer, PAYMENT_DATA, held.kept) == Short::default(),
+            PAYMENT_DATA => self.short(fingerprint_key, PAYMENT_DATA, held.kept) == MemberFingerprint::default(),
             UNKNOWN => self.unknown_members().next().is_none(),
             "paymentData.return_user_url" => {
                 self.direction == Direction::Payout || self.return_user_url.as_ref() == held.return_url
@@ -179,11 +181,11 @@ impl<'a> V1Create<'a> {
     /// Returns the members in which this body differs from an earlier one, in the order of [`MEMBERS`]. Those of
     /// `paymentData` are named one by one, but for what a schema dropped.
     #[must_use]
-    pub fn differing(&self, comparer: &Comparer, held: &Held<'_>) -> Vec<String> {
+    pub fn differing(&self, fingerprint_key: &FingerprintKey, held: &Held<'_>) -> Vec<String> {
         let fields = stored_object(held.fields);
         let differs = |name: &&str| match held.members.get(number(name)) {
-            Some(earlier) => self.short(comparer, name, held.kept) != earlier,
-            None => !self.is_held(comparer, name, held, &fields),
+            Some(earlier) => self.short(fingerprint_key, name, held.kept) != earlier,
+            None => !self.is_held(fingerprint_key, name, held, &fields),
         };
         let nothing = Object::default();
         let own = payment_data(&self.body).unwrap_or(&nothing);
@@ -211,24 +213,29 @@ impl<'a> V1Create<'a> {
 /// drops; `None` when it drops none.
 #[must_use]
 pub fn dropped_fields(
-    comparer: &Comparer,
+    fingerprint_key: &FingerprintKey,
     direction: Direction,
     fields: &Object<'_>,
-    kept: &Kept,
-) -> Option<(u8, Short)> {
-    Some((number(PAYMENT_DATA), dropped(comparer, direction, fields, kept)?))
+    kept: &SchemaFields,
+) -> Option<(u8, MemberFingerprint)> {
+    Some((number(PAYMENT_DATA), dropped(fingerprint_key, direction, fields, kept)?))
 }
 
-fn dropped(comparer: &Comparer, direction: Direction, fields: &Object<'_>, kept: &Kept) -> Option<Short> {
+fn dropped(
+    fingerprint_key: &FingerprintKey,
+    direction: Direction,
+    fields: &Object<'_>,
+    kept: &SchemaFields,
+) -> Option<MemberFingerprint> {
     let is_dropped = |member: &Member<'_>| {
         let destination = direction == Direction::Payin && member.name == RETURN_URL;
         !kept.keeps(&member.name) && member.name != USER_IP && !destination
     };
     fields.0.iter().any(is_dropped).then(|| {
-        let mut parts = Parts::of("v1 member");
+        let mut parts = FingerprintInput::of("v1 member");
         parts.part(PAYMENT_DATA.as_bytes());
         canonical::hash_members(&mut parts, fields, is_dropped);
-        comparer.short(&parts)
+        fingerprint_key.short(&parts)
     })
 }
 
@@ -261,11 +268,14 @@ mod tests {
     // What stands in stores.
     #[test]
     fn hashes_stay_what_they_are() {
-        let comparer = Comparer::new(&[3; 32]);
+        let fingerprint_key = FingerprintKey::new(&[3; 32]);
         let create = read_create(Direction::Payin, BODY.as_bytes()).unwrap();
-        assert_eq!(u128::from_be_bytes(create.digest(&comparer).0), 0xeb2e_88da_b8cf_98f5_e925_008e_650c_3e55);
+        assert_eq!(
+            u128::from_be_bytes(create.fingerprint(&fingerprint_key).0),
+            0xeb2e_88da_b8cf_98f5_e925_008e_650c_3e55
+        );
         let callback_url = CallbackUrl::new("https://a.example/cb").unwrap();
-        let members = create.not_held(&comparer, Some(&callback_url));
+        let members = create.not_held(&fingerprint_key, Some(&callback_url));
         let stored = NUMBERED.map(|name| members.get(number(name)).map(u32::from_be_bytes));
         // The address, which stands in its other place, and what v1 does not know.
         let (unknown, nowhere, inside) = (Some(0x46c6_540e), Some(0x1311_aa2c), Some(0x6b36_ecc8));
@@ -274,7 +284,7 @@ mod tests {
 
     #[test]
     fn what_differs_is_told() {
-        let comparer = Comparer::new(&[3; 32]);
+        let fingerprint_key = FingerprintKey::new(&[3; 32]);
         let first = read_create(Direction::Payin, BODY.as_bytes()).unwrap();
         let callback_url = CallbackUrl::new("https://a.example/cb").unwrap();
         let return_url = BrowserUrl::new("https://a.example/r").unwrap();
@@ -287,10 +297,10 @@ mod tests {
             card_number: None,
             return_url: Some(&return_url),
             fields: r#"{"merchant_user_ip":"::1","level":3,"ratio":0.250e3,"none":null,"yes":true}"#,
-            kept: &Kept::Everything,
-            members: &first.not_held(&comparer, Some(&callback_url)),
+            kept: &SchemaFields::Everything,
+            members: &first.not_held(&fingerprint_key, Some(&callback_url)),
         };
-        assert_eq!(first.differing(&comparer, &held), [""; 0]);
+        assert_eq!(first.differing(&fingerprint_key, &held), [""; 0]);
         for (from, to, names) in [
             ("10.50", "10.51", &["amount"][..]),
             ("\"42\"", "42", &["merchant_user_id"]),
@@ -301,8 +311,8 @@ mod tests {
         ] {
             let body = BODY.replace(from, to);
             let other = read_create(Direction::Payin, body.as_bytes()).unwrap();
-            assert_eq!(other.differing(&comparer, &held), names, "{from} -> {to}");
-            assert_ne!(other.digest(&comparer), first.digest(&comparer));
+            assert_eq!(other.differing(&fingerprint_key, &held), names, "{from} -> {to}");
+            assert_ne!(other.fingerprint(&fingerprint_key), first.fingerprint(&fingerprint_key));
         }
     }
 }

@@ -16,8 +16,8 @@ use crate::store::conformance::{
 use crate::store::postgres::tests::server;
 use crate::store::postgres::{PostgresStore, open};
 use crate::store::{
-    CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, Intent, Journal, Kept, News, Outbox, Store,
-    TryOutcome, V1Told,
+    CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, Intent, Journal, News, Outbox, SchemaFields,
+    Store, TryOutcome, V1Told,
 };
 
 /// A store in a database of its own; `None` where PostgreSQL is not installed.
@@ -54,7 +54,7 @@ async fn fill(store: &PostgresStore) {
 async fn operations(store: &PostgresStore) {
     let mut first = deposit("acme", "waiting");
     first.opening = Some([(Currency::new("EUR").unwrap(), Amount::from_hundredths(100).unwrap())].into());
-    first.comparison.kept = Kept::Names(["a".into()].into());
+    first.comparison.kept = SchemaFields::Names(["a".into()].into());
     let waiting = created(store, first).await;
     store.prepare(waiting, Preparation::Stopped).await.unwrap();
     let mut held = withdrawal("acme", "held");
@@ -180,7 +180,7 @@ const TAMPERED: &[(&str, &str)] = &[
     ),
     ("UPDATE operations SET finished_at = 1 WHERE transaction_id = $held", "does not fit its status"),
     ("UPDATE operations SET status = 9 WHERE transaction_id = $held", "the column status is not ours"),
-    ("UPDATE operations SET digest = '\\x00' WHERE transaction_id = $held", "a column is not ours"),
+    ("UPDATE operations SET fingerprint = '\\x00' WHERE transaction_id = $held", "a column is not ours"),
     ("UPDATE contexts SET merchant = 'bolt' WHERE direction = 1", "its order has no home"),
     ("UPDATE contexts SET kept = 'a' WHERE kept IS NOT NULL", "the column kept is not ours"),
     ("UPDATE contexts SET origin = 2 WHERE direction = 1", "the column origin is not ours"),
@@ -290,7 +290,7 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE journal SET status = 1 WHERE order_id = 'doubted'", "the column status is not ours"),
     ("UPDATE journal SET state = 2 WHERE order_id = 'silent'", "the column transaction_id is not ours"),
     ("UPDATE journal SET state = 3 WHERE order_id = 'silent'", "the column state is not ours"),
-    ("UPDATE journal SET digest = '\\x00' WHERE order_id = 'silent'", "a column is not ours"),
+    ("UPDATE journal SET fingerprint = '\\x00' WHERE order_id = 'silent'", "a column is not ours"),
     ("UPDATE journal SET order_id = 'other' WHERE order_id = 'answered'", "the column body is not ours"),
     ("UPDATE journal SET bucket = 1 WHERE order_id = 'answered'", "its bucket is not the one of its merchant"),
     ("UPDATE journal SET entry = entry + 4096 WHERE order_id = 'second'", "its bucket is not the one of its merchant"),

@@ -10,13 +10,13 @@ use crate::store::postgres::fault::Fault;
 use crate::store::postgres::row::{bucket_in_number, bytes, get, narrow, small};
 use crate::store::rows::direction_number;
 use crate::store::rows::entry::{EntryRow, NewEntry};
-use crate::store::{Digest, EntryId};
+use crate::store::{EntryId, Fingerprint};
 
 /// The columns of an entry. The order is [`read`]'s.
 macro_rules! entry {
     ($rest:literal) => {
         concat!(
-            "SELECT j.entry, j.direction, j.state, j.status, j.created_at, j.amount, j.digest, j.currency, j.merchant, \
+            "SELECT j.entry, j.direction, j.state, j.status, j.created_at, j.amount, j.fingerprint, j.currency, j.merchant, \
              j.order_id, j.api_key, j.shop, j.v1_callback_url, j.transaction_id, j.redirect_url, j.account, j.body, \
              j.doubted_at, j.order_key ",
             $rest
@@ -56,7 +56,7 @@ pub(in crate::store::postgres) fn read(row: &Row) -> Result<EntryRow, Fault> {
         status: small(row, 3)?,
         created_at: get(row, 4)?,
         amount: get(row, 5)?,
-        digest: bytes(row, 6)?,
+        fingerprint: bytes(row, 6)?,
         currency: get(row, 7)?,
         merchant: get(row, 8)?,
         order_id: get(row, 9)?,
@@ -116,7 +116,7 @@ pub(in crate::store::postgres) async fn insert(
     new: &NewEntry,
     id: EntryId,
 ) -> Result<bool, Fault> {
-    let (intent, Digest(order_key)) = (&new.intent, &new.order_key);
+    let (intent, Fingerprint(order_key)) = (&new.intent, &new.order_key);
     let parameters: [&(dyn ToSql + Sync); 14] = [
         &id.0,
         &intent.created_at.0,
@@ -124,7 +124,7 @@ pub(in crate::store::postgres) async fn insert(
         &bucket_in_number(id.0),
         &narrow(direction_number(intent.direction)),
         &&order_key[..],
-        &&intent.digest.0[..],
+        &&intent.fingerprint.0[..],
         &intent.currency.as_str(),
         &intent.merchant.as_str(),
         &intent.order_id.as_str(),
@@ -137,6 +137,6 @@ pub(in crate::store::postgres) async fn insert(
     Ok(client.execute(&statement, &parameters).await? == 1)
 }
 
-const INSERT: &str = "INSERT INTO journal (entry, created_at, amount, bucket, direction, state, status, order_key, digest, \
+const INSERT: &str = "INSERT INTO journal (entry, created_at, amount, bucket, direction, state, status, order_key, fingerprint, \
     currency, merchant, order_id, api_key, shop, v1_callback_url, body) \
     VALUES ($1, $2, $3, $4, $5, 0, 0, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT DO NOTHING";

@@ -90,7 +90,7 @@ async fn a_tampered_entry_is_corrupt_and_does_not_stop_the_others() {
     for number in 0..5 {
         open.push(intended(&store, intent("acme", &number.to_string())).await);
     }
-    for (number, column) in [(0, "body"), (1, "digest"), (3, "body")] {
+    for (number, column) in [(0, "body"), (1, "fingerprint"), (3, "body")] {
         database.sql(&format!("UPDATE journal SET {column} = '\\x01' WHERE order_id = '{number}'"));
     }
     let intent = &open[0].intent;

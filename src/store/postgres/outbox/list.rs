@@ -18,7 +18,7 @@ use crate::store::postgres::row::{bucket_of, get, key, narrow};
 use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
 use crate::store::{
-    CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackSubject, CallbackTry, Digest, OutboxSize,
+    CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackSubject, CallbackTry, Fingerprint, OutboxSize,
     StoreError,
 };
 
@@ -90,7 +90,7 @@ async fn found(
 }
 
 /// The numbers of what orders name.
-async fn keys_of(transaction: &Transaction<'_>, bucket: i16, orders: &[Digest; 2]) -> Result<Vec<i64>, Fault> {
+async fn keys_of(transaction: &Transaction<'_>, bucket: i16, orders: &[Fingerprint; 2]) -> Result<Vec<i64>, Fault> {
     let statement = transaction
         .prepare_cached(
             "SELECT CASE home WHEN 0 THEN ref ELSE -ref END FROM homes \

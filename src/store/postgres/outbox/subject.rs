@@ -11,7 +11,7 @@ use crate::store::postgres::fault::Fault;
 use crate::store::postgres::journal::entry_row::{self, entry};
 use crate::store::postgres::row::{self, bucket_in_number, get, key, operation, small};
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
-use crate::store::{Addressee, Digest, EntryId, StoreError};
+use crate::store::{Addressee, EntryId, Fingerprint, StoreError};
 
 /// The bucket of what a callback is about, in the number of that: a `transaction_id`, or an entry's number below zero.
 pub(in crate::store::postgres) const fn bucket_in_key(key: i64) -> i16 {
@@ -64,7 +64,7 @@ async fn read(client: &impl GenericClient, sql: &str, keys: &[i64]) -> Result<Ve
 pub(in crate::store::postgres) async fn addressee(
     client: &impl GenericClient,
     bucket: i16,
-    order: Digest,
+    order: Fingerprint,
 ) -> Result<Option<Addressee>, Fault> {
     let statement = client.prepare_cached(ADDRESSEE).await?;
     let found = client.query(&statement, &[&bucket, &key(&order)]).await?;

@@ -14,7 +14,7 @@ use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
 use crate::store::sqlite::lists::at_one_moment;
 use crate::store::{
-    CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Digest,
+    CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Fingerprint,
     OutboxSize,
 };
 
@@ -112,7 +112,11 @@ fn take(
 }
 
 /// The callbacks of orders: there are at most two of each.
-fn of_orders(connection: &Connection, query: &CallbackQuery, keys: &[Digest]) -> rusqlite::Result<Vec<CallbackPlace>> {
+fn of_orders(
+    connection: &Connection,
+    query: &CallbackQuery,
+    keys: &[Fingerprint],
+) -> rusqlite::Result<Vec<CallbackPlace>> {
     let mut statement = connection.prepare_cached(OF_ORDER)?;
     let (end, begin) = (query.end(), query.begin());
     let mut places = Vec::new();

@@ -9,7 +9,7 @@ use crate::store::backend::Subject;
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
 use crate::store::sqlite::journal::EntryRow;
 use crate::store::sqlite::row::StoredRow;
-use crate::store::{Addressee, CallbackSubject, Digest, EntryId};
+use crate::store::{Addressee, CallbackSubject, EntryId, Fingerprint};
 
 /// Reads the random numbers of callbacks and what they are about, as far as it is there and readable, by their keys.
 pub(in crate::store::sqlite) fn of_all(
@@ -45,7 +45,7 @@ fn of(connection: &Connection, key: i64) -> rusqlite::Result<Option<Subject>> {
 /// Whom the order of a key names, if it was made from v1 with the relay's address.
 pub(in crate::store::sqlite) fn addressee(
     connection: &Connection,
-    order: Digest,
+    order: Fingerprint,
 ) -> rusqlite::Result<Option<Result<Addressee, &'static str>>> {
     let operation = connection
         .prepare_cached(

@@ -74,7 +74,7 @@ const TAMPERED: &[(&str, &str)] = &[
     ("UPDATE journal SET state = 3 WHERE order_id = 'open'", "the column state is not ours"),
     ("UPDATE journal SET status = 9 WHERE order_id = 'answered'", "the column status is not ours"),
     ("UPDATE journal SET direction = 2 WHERE order_id = 'answered'", "the column direction is not ours"),
-    ("UPDATE journal SET digest = x'00' WHERE order_id = 'open'", "a column is not ours"),
+    ("UPDATE journal SET fingerprint = x'00' WHERE order_id = 'open'", "a column is not ours"),
     ("UPDATE journal SET order_id = 'other' WHERE order_id = 'answered'", "the column body is not ours"),
     ("UPDATE journal SET merchant = 'bolt' WHERE order_id = 'answered'", "the column body is not ours"),
     (

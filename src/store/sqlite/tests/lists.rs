@@ -14,7 +14,7 @@ fn fill(place: &Place, listed: i64, count: u32) {
         VALUES (1, 0, 0, 1, 'acme', '', 'card', 'EUR') ON CONFLICT DO NOTHING";
     connection.execute(context, []).unwrap();
     let sql = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ?1) \
-        INSERT INTO operations (transaction_id, context, listed, status, created_at, amount, order_id, digest, sealed) \
+        INSERT INTO operations (transaction_id, context, listed, status, created_at, amount, order_id, fingerprint, sealed) \
         SELECT n, 1, ?2, 0, 0, 1, '', zeroblob(16), x'00' FROM n";
     connection.execute(sql, (count, listed)).unwrap();
 }
@@ -23,7 +23,7 @@ fn fill(place: &Place, listed: i64, count: u32) {
 async fn a_list_that_takes_too_long_is_refused() {
     let place = Place::new();
     let mut store = place.open_made().unwrap();
-    fill(&place, merchant_number(store.comparer(), &merchant("acme")), 20_000);
+    fill(&place, merchant_number(store.fingerprint_key(), &merchant("acme")), 20_000);
     let rare = HistoryQuery { skip: 1_000_000, ..first_page("acme") };
     assert_eq!(store.history(rare.clone()).await.unwrap(), Page::empty());
     store.histories = Lists::new(std::time::Duration::ZERO);

@@ -89,7 +89,7 @@ async fn only_a_serving_process_ends_leases() {
 async fn what_cannot_be_read_does_not_stop_the_queue() {
     for sql in [
         "UPDATE operations SET context = 7 WHERE transaction_id = ?1",
-        "UPDATE operations SET digest = x'00' WHERE transaction_id = ?1",
+        "UPDATE operations SET fingerprint = x'00' WHERE transaction_id = ?1",
         "UPDATE operations SET status = 0, finished_at = NULL WHERE transaction_id = ?1",
         "DELETE FROM operations WHERE transaction_id = ?1",
         "UPDATE callbacks SET key = -77 WHERE key = ?1",

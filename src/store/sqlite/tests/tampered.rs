@@ -16,7 +16,7 @@ async fn fill(store: &SqliteStore) {
     let job = Some(NOW);
     let mut first = deposit("acme", "waiting");
     first.opening = Some([(Currency::new("EUR").unwrap(), Amount::from_hundredths(100).unwrap())].into());
-    first.comparison.kept = Kept::Names(["a".into()].into());
+    first.comparison.kept = SchemaFields::Names(["a".into()].into());
     let waiting = created(store, first).await;
     store.prepare(waiting, Preparation::Stopped).await.unwrap();
     let mut held = withdrawal("acme", "held");
@@ -118,7 +118,7 @@ const TAMPERED: &[(&str, &str)] = &[
     ),
     ("UPDATE operations SET finished_at = 1 WHERE transaction_id = $held", "does not fit its status"),
     ("UPDATE operations SET status = 9 WHERE transaction_id = $held", "the column status is not ours"),
-    ("UPDATE operations SET digest = x'00' WHERE transaction_id = $held", "a column is not ours"),
+    ("UPDATE operations SET fingerprint = x'00' WHERE transaction_id = $held", "a column is not ours"),
     ("UPDATE contexts SET merchant = 'bolt' WHERE direction = 1", "its order has no home"),
     ("UPDATE contexts SET kept = 'a' WHERE kept IS NOT NULL", "the column kept is not ours"),
     ("UPDATE contexts SET origin = 2 WHERE direction = 1", "the column origin is not ours"),
