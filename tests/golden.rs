@@ -12,9 +12,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use paybridge::domain::{Direction, MerchantId, UnixMillis};
+use paybridge::domain::{Direction, FingerprintKey, MerchantId, UnixMillis};
 use paybridge::rules::{self, LoadOptions};
-use paybridge::store::FingerprintKey;
 use paybridge::{v1, wire};
 use regex::Regex;
 use serde_json::value::RawValue;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use paybridge::domain::{
-    Amount, BrowserUrl, Bucket, CallbackUrl, Currency, CustomerAccountId, Deposit, Kind, MerchantId, Operation,
-    OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis,
+    Amount, BrowserUrl, Bucket, CallbackUrl, Currency, CustomerAccountId, Deposit, FingerprintInput, FingerprintKey,
+    Kind, MerchantId, Operation, OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis,
 };
-use paybridge::store::{Draft, Fields, FingerprintInput, FingerprintKey, RequestFingerprint, SchemaFields, V1Told};
+use paybridge::store::{Draft, Fields, RequestFingerprint, SchemaFields, V1Told};
 
 /// What the shop's schema keeps.
 const KEPT: [&str; 3] = ["email", "first_name", "merchant_user_ip"];

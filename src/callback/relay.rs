@@ -8,10 +8,10 @@ use bytes::Bytes;
 
 use crate::auth::SignedBody;
 use crate::clock::Clock;
-use crate::domain::MerchantId;
+use crate::domain::{Fingerprint, MerchantId};
 use crate::failure::ApiError;
 use crate::rules::{RuleSet, Secrets};
-use crate::store::{Addressee, Fingerprint, Store, StoreError};
+use crate::store::{Addressee, Store, StoreError};
 use crate::wire::members::{read_object, required_parsed};
 
 /// Whom the last segment of a relay address names; `None` for what was never such an address.

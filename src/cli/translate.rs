@@ -4,11 +4,10 @@ mod explain;
 
 use std::io::{self, Write};
 
-use crate::domain::Direction;
+use crate::domain::{Direction, Fingerprint};
 use crate::engine::{Accepted, by_todays_rules};
 use crate::failure::RequestError;
 use crate::rules::{ApiKey, EngineRules, Merchant, RuleSet};
-use crate::store::Fingerprint;
 use crate::v1::{relay_url, translate};
 use crate::wire::{v1, v2};
 

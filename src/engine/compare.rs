@@ -1,7 +1,7 @@
 //! Whether a create repeats one that is stored (contract section 7, "repeat").
 
-use crate::domain::{Deposit, Kind, ShopCode, Withdrawal};
-use crate::store::{Fingerprint, FingerprintInput, FingerprintKey, SchemaFields, Stored};
+use crate::domain::{Deposit, Fingerprint, FingerprintInput, FingerprintKey, Kind, ShopCode, Withdrawal};
+use crate::store::{SchemaFields, Stored};
 use crate::wire::json::{self, Node, Object};
 use crate::wire::v2::{CreateRequest, RequestKind};
 

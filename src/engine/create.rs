@@ -5,14 +5,12 @@ use super::compare::{self, RepeatCheck};
 use super::{AtCreation, Engine, FailureCause, Refused, checks, decide};
 use crate::auth::Caller;
 use crate::domain::{
-    Deposit, Direction, Kind, Made, Operation, OrderId, Outcome, ProviderKind, RedirectUrl, State, TransactionId,
-    UnixMillis, Withdrawal,
+    Deposit, Direction, Fingerprint, Kind, Made, MemberFingerprints, Operation, OrderId, Outcome, ProviderKind,
+    RedirectUrl, State, TransactionId, UnixMillis, Withdrawal,
 };
 use crate::failure::{ApiError, RequestError};
 use crate::rules::ProviderRules;
-use crate::store::{
-    Creation, Draft, Fields, Fingerprint, MemberFingerprints, RequestFingerprint, Standing, Stored, V1Request, Verdict,
-};
+use crate::store::{Creation, Draft, Fields, RequestFingerprint, Standing, Stored, V1Request, Verdict};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
 /// How often another id is drawn when one is taken. Twelve random bits a millisecond and merchant bucket make a second

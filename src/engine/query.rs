@@ -2,12 +2,12 @@
 
 use super::{Created, Engine};
 use crate::domain::{
-    AccountNumber, Amount, Balance, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, Direction, HistoryQuery,
-    Kind, Made, MerchantId, Operation, OrderId, Page, Record, Shown, TransactionId,
+    AccountNumber, Amount, Balance, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, Direction, Fingerprint,
+    HistoryQuery, Kind, Made, MemberFingerprints, MerchantId, Operation, OrderId, Page, Record, Shown, TransactionId,
 };
 use crate::failure::ApiError;
 use crate::rules::Merchant;
-use crate::store::{Fingerprint, MemberFingerprints, SchemaFields, Standing, StoreError, Stored};
+use crate::store::{SchemaFields, Standing, StoreError, Stored};
 use crate::wire::v1::Held;
 
 impl Engine {

@@ -18,10 +18,10 @@ pub(super) use journal::AroundEntry;
 pub(super) use ledger::Account;
 pub(super) use operations::Around;
 
+use super::StoreError;
 use super::homes::Home;
 use super::vault::Vault;
-use super::{Fingerprint, StoreError};
-use crate::domain::{Bucket, MerchantId};
+use crate::domain::{Bucket, Fingerprint, MerchantId};
 
 /// A place in the order of keys: a bucket, and a number in it. A store without buckets has the bucket 0.
 pub(super) type Place = (i16, i64);

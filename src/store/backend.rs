@@ -19,10 +19,10 @@ use super::transaction::Rows;
 use super::vault::Vault;
 use super::{
     Addressee, Audit, AuditProgress, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, EntryId,
-    Fingerprint, OutboxSize, StoreError,
+    OutboxSize, StoreError,
 };
 use crate::clock::Random;
-use crate::domain::{Balance, Currency, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
+use crate::domain::{Balance, Currency, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
 
 /// A database, its connections and its transactions.
 pub(super) trait Backend: Send + Sync + 'static {

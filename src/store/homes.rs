@@ -5,8 +5,8 @@
 use super::rows::CorruptRow;
 use super::rows::operation::StoredRow;
 use super::transaction::Transaction;
-use super::{EntryId, Fingerprint, Reservations, V1Lookup};
-use crate::domain::{Bucket, MerchantId, TransactionId, UnixMillis};
+use super::{EntryId, Reservations, V1Lookup};
+use crate::domain::{Bucket, Fingerprint, MerchantId, TransactionId, UnixMillis};
 
 /// Where an order lives. The bucket of its merchant is in each of the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

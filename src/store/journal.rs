@@ -18,10 +18,10 @@ mod kept;
 pub(super) mod moves;
 pub(super) mod numbers;
 
-use super::{Answer, Fingerprint, MemberFingerprints};
+use super::Answer;
 use crate::domain::{
-    AccountNumber, Amount, CallbackUrl, Currency, Direction, HistoryQuery, MerchantId, OrderId, Page, RedirectUrl,
-    Status, UnixMillis,
+    AccountNumber, Amount, CallbackUrl, Currency, Direction, Fingerprint, HistoryQuery, MemberFingerprints, MerchantId,
+    OrderId, Page, RedirectUrl, Status, UnixMillis,
 };
 
 /// What an `order_id` may be to v1.

@@ -12,12 +12,12 @@ use super::rows::operation::{NewRow, sealed_payer};
 use super::rows::preparation;
 use super::tasks::{TaskClaim, TaskKind, TaskRows as _};
 use super::{
-    Answer, Audit, AuditProgress, Claim, Creation, Draft, Fields, FingerprintKey, ProviderJob, ProviderQueue,
-    Reservations, Settlement, Standing, Store, StoreError, Stored,
+    Answer, Audit, AuditProgress, Claim, Creation, Draft, Fields, ProviderJob, ProviderQueue, Reservations, Settlement,
+    Standing, Store, StoreError, Stored,
 };
 use crate::domain::{
-    Amount, Balance, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
-    Record, Shown, TransactionId, UnixMillis,
+    Amount, Balance, Currency, Direction, FingerprintKey, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page,
+    Preparation, Record, Shown, TransactionId, UnixMillis,
 };
 
 impl<B: Backend> Store for B {

@@ -17,7 +17,6 @@
 mod audit;
 mod backend;
 mod callbacks;
-mod compare;
 mod complete;
 #[cfg(test)]
 mod conformance;
@@ -41,7 +40,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use audit::{Audit, AuditProgress};
-pub use compare::{Fingerprint, FingerprintInput, FingerprintKey, MemberFingerprint, MemberFingerprints};
 pub use copy::CopyError;
 pub use journal::{
     EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, NotKept, Passed, Progress, V1Lookup,
@@ -56,8 +54,9 @@ pub use secret_file::secret_file;
 pub use vault::VaultError;
 
 use crate::domain::{
-    Amount, Balance, CallbackUrl, Currency, Direction, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page,
-    Preparation, Record, ShopCode, Shown, Status, TransactionId, UnixDay, UnixMillis,
+    Amount, Balance, CallbackUrl, Currency, Direction, Fingerprint, FingerprintKey, HistoryQuery, MemberFingerprints,
+    MerchantId, Operation, OrderId, Outcome, Page, Preparation, Record, ShopCode, Shown, Status, TransactionId,
+    UnixDay, UnixMillis,
 };
 
 /// The future of a store's answer.

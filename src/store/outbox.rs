@@ -23,8 +23,8 @@ use tokio::sync::Notify;
 
 use super::rows::callback::target_of;
 use super::tasks::TaskQueue;
-use super::{Answer, Entry, EntryId, Fingerprint, Stored};
-use crate::domain::{CallbackUrl, Direction, MerchantId, OrderId, TransactionId, UnixMillis};
+use super::{Answer, Entry, EntryId, Stored};
+use crate::domain::{CallbackUrl, Direction, Fingerprint, MerchantId, OrderId, TransactionId, UnixMillis};
 
 /// The durable outbox. Each method is one transaction.
 pub trait Outbox: Send + Sync + 'static {

@@ -22,9 +22,9 @@ pub use rewrap::{Rewrap, rewrap};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
-use super::{EntryId, Fingerprint, FingerprintKey};
+use super::EntryId;
 use crate::clock::Random;
-use crate::domain::TransactionId;
+use crate::domain::{Fingerprint, FingerprintKey, TransactionId};
 use crate::rules::Secret;
 
 const FORMAT: u8 = 1;
@@ -306,7 +306,7 @@ fn decrypt(key: &LessSafeKey, context: &[u8], body: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::clock::SystemRandomness;
-    use crate::store::FingerprintInput;
+    use crate::domain::FingerprintInput;
 
     fn key(byte: u8) -> Secret {
         Secret::new(&[byte; 32])

@@ -8,11 +8,13 @@ use bytes::Bytes;
 use http::HeaderValue;
 
 use crate::auth::{Caller, SignedBody, callers, signatures};
-use crate::domain::{Balance, Currency, Direction, HistoryQuery, Made, OrderId, Page, Shown};
+use crate::domain::{
+    Balance, Currency, Direction, Fingerprint, FingerprintKey, HistoryQuery, Made, OrderId, Page, Shown,
+};
 use crate::engine::{Engine, Refused, V1Repeat};
 use crate::failure::ApiError;
 use crate::rules::ApiKey;
-use crate::store::{Fingerprint, FingerprintKey, V1Request};
+use crate::store::V1Request;
 use crate::telemetry::Metrics;
 use crate::v2;
 use remote::{Passing, Remote};

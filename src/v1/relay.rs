@@ -1,7 +1,6 @@
 //! The address at which this gateway takes the v2 callbacks of operations that it translated from v1.
 
-use crate::domain::{Direction, MerchantId};
-use crate::store::Fingerprint;
+use crate::domain::{Direction, Fingerprint, MerchantId};
 
 /// The relay address of an order: `{public_url}/relay/{merchant}.{direction}.{code}`. `order` is the store's key of the
 /// order, a keyed hash, so that it cannot be guessed or used for another one; it is the same at every try of the same
@@ -19,8 +18,8 @@ pub fn relay_url(public_url: &str, merchant: &MerchantId, direction: Direction, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::FingerprintKey;
     use crate::domain::OrderId;
-    use crate::store::FingerprintKey;
 
     #[test]
     fn one_address_for_each_order() {

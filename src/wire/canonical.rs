@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::json::{Member, Node, Object, Value};
-use crate::store::FingerprintInput;
+use crate::domain::FingerprintInput;
 
 /// Adds what a value says to a hash.
 pub fn hash_value(parts: &mut FingerprintInput, value: &Value<'_>) {
@@ -121,7 +121,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::store::{Fingerprint, FingerprintKey};
+    use crate::domain::{Fingerprint, FingerprintKey};
     use crate::wire::json::read;
 
     fn fingerprint(text: &str) -> Fingerprint {

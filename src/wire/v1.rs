@@ -342,8 +342,8 @@ pub(super) fn push_status(body: &mut String, shown: &Shown, status_word: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::FingerprintKey;
     use crate::domain::{Status, UnixMillis};
-    use crate::store::FingerprintKey;
 
     const PAYIN: &str = r#"{"external_id":"o1","amount":"10.50","currency":"EUR","shop_code":"card-eur",
         "callback_url":"https://a.example/cb","merchant_user_id":"42","merchant_user_ip":"203.0.113.7",

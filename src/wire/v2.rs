@@ -6,11 +6,12 @@ use super::members::{object, parsed, present, read_object, required, required_pa
 use super::v1::dropped_fields;
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CUSTOMER_FIELDS, CallbackUrl, Currency, CustomerAccountId, CustomerIp,
-    Direction, InvalidValue, MERCHANT_USER_IP, OrderId, Record, TransactionId, reserved_names,
+    Direction, FingerprintInput, FingerprintKey, InvalidValue, MERCHANT_USER_IP, MemberFingerprint, OrderId, Record,
+    TransactionId, reserved_names,
 };
 use crate::failure::RequestError;
 use crate::rules;
-use crate::store::{FingerprintInput, FingerprintKey, MemberFingerprint, SchemaFields};
+use crate::store::SchemaFields;
 
 /// A create request that keeps every rule of the interface which needs no rule file.
 #[derive(Debug)]
@@ -347,7 +348,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::store::FingerprintKey;
+    use crate::domain::FingerprintKey;
 
     const DEPOSIT_BODY: &str = r#"{"order_id":"o1","amount":10.5,"currency":"EUR","callback_url":"https://a.example/cb",
         "success_url":"https://a.example/s","pending_url":"https://a.example/p","fail_url":"https://a.example/f"}"#;

@@ -22,8 +22,8 @@ use super::*;
 use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
 use crate::clock::ManualClock;
 use crate::domain::{
-    Amount, Balance, Bucket, Currency, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page, Preparation,
-    Record, ShopCode, Shown, Status, TransactionId, UnixMillis,
+    Amount, Balance, Bucket, Currency, Fingerprint, FingerprintKey, HistoryQuery, MerchantId, Operation, OrderId,
+    Outcome, Page, Preparation, Record, ShopCode, Shown, Status, TransactionId, UnixMillis,
 };
 use crate::engine::{AtCreation, CustomerWay, PageSecret, Provider};
 use crate::http::{Arrival, Peer, Protocol};
@@ -37,9 +37,9 @@ use crate::rules::{
 use crate::store::{
     Addressee, Answer, Audit, AuditProgress, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext,
     CallbackPlace, CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, Creation, Draft, EngineAnswer,
-    Entry, EntryId, Expiry, Fields, Fingerprint, FingerprintKey, Heard, Intended, Intent, Journal, NotKept, Outbox,
-    OutboxSize, Passed, Progress, ProviderJob, ProviderQueue, Relayed, Resent, Reservations, Settlement, Standing,
-    Store, StoreError, Stored, V1Lookup, Verdict,
+    Entry, EntryId, Expiry, Fields, Heard, Intended, Intent, Journal, NotKept, Outbox, OutboxSize, Passed, Progress,
+    ProviderJob, ProviderQueue, Relayed, Resent, Reservations, Settlement, Standing, Store, StoreError, Stored,
+    V1Lookup, Verdict,
 };
 use crate::telemetry::AccessLine;
 

@@ -6,9 +6,8 @@ use http::{HeaderName, Method};
 
 use super::fixture::{BODY_LIMIT, Call, Fixture, V2_SECRET};
 use super::*;
-use crate::domain::{MerchantId, OrderId};
+use crate::domain::{FingerprintKey, MerchantId, OrderId};
 use crate::rules::{Encoding, Quota, Secret, Segment};
-use crate::store::FingerprintKey;
 
 const CALLBACK: &str = r#"{"order_id":"o-1","event":"later versions may say more"}"#;
 

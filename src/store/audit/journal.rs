@@ -1,9 +1,10 @@
 //! The journal.
 
 use super::{Findings, Found, Place, said};
+use crate::domain::Fingerprint;
+use crate::store::Entry;
 use crate::store::homes::Home;
 use crate::store::rows::entry::EntryRow;
-use crate::store::{Entry, Fingerprint};
 
 /// What stands around an entry.
 pub(in crate::store) struct AroundEntry {

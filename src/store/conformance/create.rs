@@ -1,8 +1,8 @@
 //! Creating and finding operations.
 
 use super::*;
-use crate::domain::{CustomerAccountId, Direction, Outcome, Status};
-use crate::store::{FingerprintInput, MemberFingerprints, Standing, StoreError, V1Told};
+use crate::domain::{CustomerAccountId, Direction, FingerprintInput, MemberFingerprints, Outcome, Status};
+use crate::store::{Standing, StoreError, V1Told};
 
 fn names(list: &[&str]) -> SchemaFields {
     SchemaFields::Names(list.iter().map(|name| Box::from(*name)).collect())

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::domain::{Direction, HistoryQuery, Status};
+use crate::domain::{Direction, HistoryQuery, MemberFingerprints, Status};
 use crate::store::{
-    EngineAnswer, Entry, EntryId, Heard, Intended, Intent, MemberFingerprints, NotKept, Passed, Progress, Reservations,
-    Standing, StoreError, V1Lookup,
+    EngineAnswer, Entry, EntryId, Heard, Intended, Intent, NotKept, Passed, Progress, Reservations, Standing,
+    StoreError, V1Lookup,
 };
 
 const BODY: &str = r#"{"order_id":"o","amount":10.50,"account_number":"4929420573595709"}"#;

@@ -18,12 +18,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::domain::{
-    AccountNumber, Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, HistoryQuery, Kind, MerchantId,
-    Operation, OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
+    AccountNumber, Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, Fingerprint, HistoryQuery, Kind,
+    MerchantId, Operation, OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
 };
-use crate::store::{
-    Audit, Creation, Draft, Fields, Fingerprint, RequestFingerprint, SchemaFields, Store, Stored, Verdict,
-};
+use crate::store::{Audit, Creation, Draft, Fields, RequestFingerprint, SchemaFields, Store, Stored, Verdict};
 
 pub(super) use callbacks::*;
 pub(super) use create::*;

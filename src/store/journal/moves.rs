@@ -1,12 +1,12 @@
 //! The moves of an entry: from nothing over open and in doubt to answered, or back to nothing. A move from another state than
 //! its own changes nothing.
 
-use crate::domain::{Status, UnixMillis};
+use crate::domain::{Fingerprint, Status, UnixMillis};
 use crate::store::callbacks::CallbackRows;
 use crate::store::homes::{Home, HomeRows};
 use crate::store::rows::entry::{EntryRow, IN_DOUBT, NewEntry, OPEN};
 use crate::store::rows::{CorruptRow, status_number};
-use crate::store::{CallbackState, CallbackSubject, EngineAnswer, EntryId, Fingerprint, NotKept};
+use crate::store::{CallbackState, CallbackSubject, EngineAnswer, EntryId, NotKept};
 
 /// What a transaction does with entries of the journal.
 pub(in crate::store) trait EntryRows: HomeRows + CallbackRows {

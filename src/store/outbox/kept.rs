@@ -10,13 +10,13 @@ use super::{
     CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Expiry, News, Outbox, OutboxSize,
     Relayed, Resent,
 };
-use crate::domain::{Direction, MerchantId, State, UnixMillis};
+use crate::domain::{Direction, Fingerprint, MerchantId, State, UnixMillis};
 use crate::store::backend::{Backend, Scope, Subject};
 use crate::store::callbacks::{self, CallbackRows as _};
 use crate::store::rows::callback::target_of;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind};
 use crate::store::vault::Vault;
-use crate::store::{Answer, EntryId, Fingerprint, StoreError};
+use crate::store::{Answer, EntryId, StoreError};
 
 /// How long a callback is left alone that cannot be read.
 const PUT_OFF_MILLIS: i64 = 60_000;

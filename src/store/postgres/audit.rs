@@ -21,9 +21,10 @@ use super::fault::{Fault, closed};
 use super::homes;
 use super::node::Node;
 use super::row::{bucket_in_number, get};
+use crate::domain::Fingerprint;
 use crate::store::audit::{Findings, Place};
 use crate::store::vault::Vault;
-use crate::store::{Audit, AuditProgress, Fingerprint, StoreError};
+use crate::store::{Audit, AuditProgress, StoreError};
 
 /// How an audit tells how far it is.
 type Progress = Arc<dyn Fn(AuditProgress) + Send + Sync>;

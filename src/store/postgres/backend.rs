@@ -13,7 +13,7 @@ use super::outbox::{forgetting, list, subject};
 use super::transaction::PgRows;
 use super::{PostgresStore, audit, create, history, homes, ledger, preparations, row, statuses, tasks};
 use crate::clock::Random;
-use crate::domain::{Balance, Currency, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
+use crate::domain::{Balance, Currency, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
 use crate::store::backend::{Backend, Listed, NumberedEntry, Scope, Subject};
 use crate::store::create::Created;
 use crate::store::homes::{Home, Standing};
@@ -26,7 +26,7 @@ use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;
 use crate::store::{
     Addressee, Audit, AuditProgress, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, EntryId,
-    Fingerprint, OutboxSize, StoreError,
+    OutboxSize, StoreError,
 };
 
 impl Backend for PostgresStore {

@@ -20,8 +20,9 @@ use super::fault::{Fault, closed};
 use super::node::{LIMIT, Node};
 use super::row::bucket_in;
 use super::{homes, insert};
+use crate::domain::Fingerprint;
+use crate::store::StoreError;
 use crate::store::rows::operation::NewRow;
-use crate::store::{Fingerprint, StoreError};
 
 /// What a create met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

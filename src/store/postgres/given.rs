@@ -4,10 +4,10 @@ use bytes::BytesMut;
 use tokio_postgres::types::{Field, IsNull, Kind, ToSql, Type, to_sql_checked};
 
 use super::row::{bucket_in, key, narrow};
-use crate::domain::{State, UnixDay};
+use crate::domain::{Fingerprint, State, UnixDay};
+use crate::store::Draft;
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::{finished_at, status_number};
-use crate::store::{Draft, Fingerprint};
 
 /// How many columns it has.
 const COLUMNS: usize = 16;

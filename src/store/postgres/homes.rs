@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 use super::fault::Fault;
 use super::row::{self, COLUMNS, get, key, narrow, operation, small};
-use crate::store::Fingerprint;
+use crate::domain::Fingerprint;
 use crate::store::homes::{Home, Standing};
 use crate::store::rows::CorruptRow;
 

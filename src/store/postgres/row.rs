@@ -7,9 +7,9 @@ use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
 use super::fault::Fault;
-use crate::domain::{MerchantId, TransactionId};
+use crate::domain::{Fingerprint, MerchantId, TransactionId};
+use crate::store::StoreError;
 pub(super) use crate::store::rows::operation::{StoredContext, StoredRow};
-use crate::store::{Fingerprint, StoreError};
 
 /// The columns of an operation `o` and of its context `x`. The order is [`read`]'s.
 macro_rules! operation {

@@ -5,8 +5,7 @@ use tokio_postgres::Row;
 
 use super::fault::Fault;
 use super::row::{bucket_in, bucket_of, get, key, small};
-use crate::domain::{Currency, MerchantId, OrderId, TransactionId};
-use crate::store::Fingerprint;
+use crate::domain::{Currency, Fingerprint, MerchantId, OrderId, TransactionId};
 use crate::store::rows::told::{Told, V1Status, V2Status};
 
 /// The columns of an operation `o` and of its context `x` that both API versions tell of.

@@ -9,7 +9,9 @@ use super::journal::entry_row;
 use super::ledger::{self, fold};
 use super::row::{bucket_in, bucket_in_number, bucket_of, get, key, narrow, small};
 use super::{homes, insert, preparations};
-use crate::domain::{Bucket, Currency, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay};
+use crate::domain::{
+    Bucket, Currency, Fingerprint, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay,
+};
 use crate::store::homes::{Home, HomeRows};
 use crate::store::journal::moves::EntryRows;
 use crate::store::rows::entry::{EntryRow, NewEntry};
@@ -17,7 +19,7 @@ use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{Booking, Occasion};
 use crate::store::rows::{CorruptRow, direction_number, direction_of, finished_at, status_number, status_of};
 use crate::store::transaction::{self, Customer, OperationState, Rows, Usage};
-use crate::store::{EngineAnswer, EntryId, Fingerprint};
+use crate::store::{EngineAnswer, EntryId};
 
 /// Days of usage that are kept before the newest: creations arrive a little late, and other nodes' clocks differ.
 const KEPT_DAYS: i32 = 2;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use super::{direction_number, provider_number};
-use crate::domain::{MerchantId, ShopCode};
-use crate::store::{Draft, FingerprintInput, FingerprintKey, SchemaFields, V1Told};
+use crate::domain::{FingerprintInput, FingerprintKey, MerchantId, ShopCode};
+use crate::store::{Draft, SchemaFields, V1Told};
 
 /// The most contexts remembered; they are forgotten together when there are more. There is one for every combination that
 /// rules and callers bring about, some a shop.

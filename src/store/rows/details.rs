@@ -12,10 +12,11 @@
 
 use super::{CorruptRow, OrCorrupt};
 use crate::domain::{
-    AccountNumber, BrowserUrl, CallbackUrl, Deposit, Direction, Kind, RedirectUrl, TransactionId, Withdrawal,
+    AccountNumber, BrowserUrl, CallbackUrl, Deposit, Direction, Kind, MemberFingerprints, RedirectUrl, TransactionId,
+    Withdrawal,
 };
 use crate::store::vault::{Column, DecryptError, Vault};
-use crate::store::{Draft, Fields, MemberFingerprints, StoreError, V1Told};
+use crate::store::{Draft, Fields, StoreError, V1Told};
 
 /// What a reader says of a column that holds what was never written there.
 const NOT_OURS: CorruptRow = CorruptRow("sealed");

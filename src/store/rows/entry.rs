@@ -2,12 +2,11 @@
 
 use super::{CorruptRow, OrCorrupt, direction_of, status_number, status_of};
 use crate::domain::{
-    AccountNumber, Amount, CallbackUrl, Currency, MerchantId, OrderId, RedirectUrl, Status, UnixMillis,
+    AccountNumber, Amount, CallbackUrl, Currency, Fingerprint, MemberFingerprints, MerchantId, OrderId, RedirectUrl,
+    Status, UnixMillis,
 };
 use crate::store::vault::{Column, Place, Vault};
-use crate::store::{
-    EngineAnswer, Entry, EntryId, Fingerprint, Heard, Intent, MemberFingerprints, Passed, Progress, StoreError,
-};
+use crate::store::{EngineAnswer, Entry, EntryId, Heard, Intent, Passed, Progress, StoreError};
 
 /// `journal.state`.
 pub(in crate::store) const OPEN: i64 = 0;

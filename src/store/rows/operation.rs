@@ -4,12 +4,12 @@ use super::context::{ContextId, Contexts, OF_V1, OF_V1_RELAYED, OF_V2, kept_of};
 use super::details::{self, Details};
 use super::{CorruptRow, OrCorrupt, direction_of, provider_of, status_of};
 use crate::domain::{
-    AccountNumber, Amount, CallbackUrl, Currency, CustomerAccountId, MerchantId, Operation, OrderId, Outcome, ShopCode,
-    State, Status, TransactionId, UnixMillis,
+    AccountNumber, Amount, CallbackUrl, Currency, CustomerAccountId, Fingerprint, MerchantId, Operation, OrderId,
+    Outcome, ShopCode, State, Status, TransactionId, UnixMillis,
 };
 use crate::store::rows::callback::address;
 use crate::store::vault::{Column, Vault};
-use crate::store::{Draft, Fingerprint, RequestFingerprint, StoreError, Stored, V1Told};
+use crate::store::{Draft, RequestFingerprint, StoreError, Stored, V1Told};
 
 /// A draft with all that costs time done: the writer's thread only binds and steps.
 #[derive(Debug)]

@@ -11,10 +11,11 @@ use rusqlite::{Connection, ErrorCode, Row};
 
 use super::connection::store_error;
 use super::schema::MIGRATIONS;
+use crate::domain::Fingerprint;
 use crate::store::audit::{Findings, Found, Parts};
 use crate::store::homes::Home;
 use crate::store::vault::Vault;
-use crate::store::{Audit, AuditProgress, EntryId, Fingerprint, StoreError};
+use crate::store::{Audit, AuditProgress, EntryId, StoreError};
 
 /// Rows in memory at once.
 const SLICE: i64 = 500;

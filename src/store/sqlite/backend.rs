@@ -14,7 +14,7 @@ use super::statuses::{V1Status, V2Status};
 use super::transaction::{SqliteRows, at_once};
 use super::{SqliteStore, audit, connection, create, homes, ledger, lists, preparations, tasks};
 use crate::clock::Random;
-use crate::domain::{Balance, Currency, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
+use crate::domain::{Balance, Currency, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
 use crate::store::backend::{Backend, Listed, NumberedEntry, Scope, Subject};
 use crate::store::create::Created;
 use crate::store::homes::{Home, Standing};
@@ -23,7 +23,7 @@ use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;
 use crate::store::{
     Addressee, Audit, AuditProgress, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, EntryId,
-    Fingerprint, OutboxSize, StoreError,
+    OutboxSize, StoreError,
 };
 
 impl Backend for SqliteStore {

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use super::row::StoredRow;
-use crate::store::Fingerprint;
+use crate::domain::Fingerprint;
 use crate::store::homes::{Home, Standing};
 use crate::store::rows::CorruptRow;
 

@@ -2,8 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use crate::domain::{Currency, MerchantId, OrderId, TransactionId};
-use crate::store::Fingerprint;
+use crate::domain::{Currency, Fingerprint, MerchantId, OrderId, TransactionId};
 use crate::store::rows::told::Told;
 pub(super) use crate::store::rows::told::{V1Status, V2Status};
 

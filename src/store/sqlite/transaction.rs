@@ -11,7 +11,9 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::journal::{self, EntryRow, NewEntry};
 use super::row::{direction_number, direction_of, finished_at, status_number};
 use super::{homes, ledger, preparations};
-use crate::domain::{Currency, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay};
+use crate::domain::{
+    Currency, Fingerprint, LedgerAccount, MerchantId, Posting, RedirectUrl, State, TransactionId, UnixDay,
+};
 use crate::store::homes::{Home, HomeRows};
 use crate::store::journal::moves::EntryRows;
 use crate::store::rows::entry::ANSWERED;
@@ -19,7 +21,7 @@ use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::{Booking, Occasion};
 use crate::store::rows::{CorruptRow, status_of};
 use crate::store::transaction::{Customer, OperationState, Rows, Transaction, Usage};
-use crate::store::{EngineAnswer, EntryId, Fingerprint};
+use crate::store::{EngineAnswer, EntryId};
 
 /// Days of usage that are kept before the newest: creations arrive a little late.
 const KEPT_DAYS: i32 = 2;

@@ -41,8 +41,8 @@ pub fn rewrap(keys: &[Secret], stored: &[WrappedKey], random: &Arc<dyn Random>) 
 mod tests {
     use super::*;
     use crate::clock::SystemRandomness;
+    use crate::domain::FingerprintInput;
     use crate::domain::TransactionId;
-    use crate::store::FingerprintInput;
     use crate::store::vault::Column;
 
     fn key(byte: u8) -> Secret {

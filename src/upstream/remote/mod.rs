@@ -27,9 +27,10 @@ pub use recovery::Recovery;
 pub use v1::{is_final, shown};
 
 use crate::clock::Clock;
+use crate::domain::FingerprintKey;
 use crate::outbound::Outbound;
 use crate::rules::RemoteEngine;
-use crate::store::{FingerprintKey, Journal, Store};
+use crate::store::{Journal, Store};
 use crate::telemetry::Metrics;
 use history::Refreshes;
 use orders::Orders;

@@ -1,5 +1,5 @@
-use crate::domain::{Amount, Currency, Direction, MerchantId, OrderId, UnixMillis};
-use crate::store::{Entry, EntryId, Fingerprint, Intent, MemberFingerprints, Progress};
+use crate::domain::{Amount, Currency, Direction, Fingerprint, MemberFingerprints, MerchantId, OrderId, UnixMillis};
+use crate::store::{Entry, EntryId, Intent, Progress};
 
 /// An open entry of 10.50 EUR.
 pub fn entry(order_id: &str) -> Entry {

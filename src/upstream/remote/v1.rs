@@ -8,13 +8,11 @@ use super::asking::{Credentials, Deadline, Said};
 use super::settle::{Declined, Settled, Signer};
 use super::{Remote, answers};
 use crate::auth::Caller;
-use crate::domain::{Direction, Made, OrderId, Shown, Status};
+use crate::domain::{Direction, Fingerprint, Made, OrderId, Shown, Status};
 use crate::engine::{ConflictDetail, EarlierRequest, Refused, V1Repeat};
 use crate::failure::ApiError;
 use crate::rules::ApiKey;
-use crate::store::{
-    EngineAnswer, Entry, Fingerprint, Intended, Intent, Passed, Progress, SchemaFields, Standing, V1Request,
-};
+use crate::store::{EngineAnswer, Entry, Intended, Intent, Passed, Progress, SchemaFields, Standing, V1Request};
 use crate::wire::v1::v1_name;
 use crate::wire::v2::{RequestKind, read_create};
 

@@ -5,10 +5,11 @@
 use std::borrow::Cow;
 
 use super::{MEMBERS, OPTIONAL, PAYMENT_DATA, RETURN_URL, USER_IP, UserId, UserIpPlace, V1Create, payment_data};
-use crate::domain::{AccountNumber, Amount, BrowserUrl, CallbackUrl, CustomerAccountId, CustomerIp, Direction};
-use crate::store::{
-    Fingerprint, FingerprintInput, FingerprintKey, MemberFingerprint, MemberFingerprints, SchemaFields,
+use crate::domain::{
+    AccountNumber, Amount, BrowserUrl, CallbackUrl, CustomerAccountId, CustomerIp, Direction, Fingerprint,
+    FingerprintInput, FingerprintKey, MemberFingerprint, MemberFingerprints,
 };
+use crate::store::SchemaFields;
 use crate::wire::canonical;
 use crate::wire::json::{self, Member, Node, Object, Value};
 use crate::wire::members::present;

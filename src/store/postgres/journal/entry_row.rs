@@ -4,13 +4,13 @@ use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use crate::domain::CallbackUrl;
+use crate::domain::{CallbackUrl, Fingerprint};
+use crate::store::EntryId;
 use crate::store::backend::NumberedEntry;
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::row::{bucket_in_number, bytes, get, narrow, small};
 use crate::store::rows::direction_number;
 use crate::store::rows::entry::{EntryRow, NewEntry};
-use crate::store::{EntryId, Fingerprint};
 
 /// The columns of an entry. The order is [`read`]'s.
 macro_rules! entry {

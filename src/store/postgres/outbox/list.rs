@@ -10,7 +10,7 @@ use tokio_postgres::types::{FromSql, ToSql};
 use tokio_postgres::{IsolationLevel, Row};
 
 use super::subject::bucket_in_key;
-use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
+use crate::domain::{CallbackUrl, Fingerprint, MerchantId, OrderId, UnixMillis};
 use crate::store::backend::{Listed, Scope};
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::node::Node;
@@ -18,8 +18,7 @@ use crate::store::postgres::row::{bucket_of, get, key, narrow};
 use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
 use crate::store::{
-    CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackSubject, CallbackTry, Fingerprint, OutboxSize,
-    StoreError,
+    CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackSubject, CallbackTry, OutboxSize, StoreError,
 };
 
 /// What a column held that was never written there.

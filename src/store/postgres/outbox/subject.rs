@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 
-use crate::domain::{MerchantId, OrderId};
+use crate::domain::{Fingerprint, MerchantId, OrderId};
 use crate::store::backend::Subject;
 use crate::store::postgres::fault::Fault;
 use crate::store::postgres::journal::entry_row::{self, entry};
 use crate::store::postgres::row::{self, bucket_in_number, get, key, operation, small};
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
-use crate::store::{Addressee, EntryId, Fingerprint, StoreError};
+use crate::store::{Addressee, EntryId, StoreError};
 
 /// The bucket of what a callback is about, in the number of that: a `transaction_id`, or an entry's number below zero.
 pub(in crate::store::postgres) const fn bucket_in_key(key: i64) -> i16 {

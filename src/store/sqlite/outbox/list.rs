@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
-use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
+use crate::domain::{CallbackUrl, Fingerprint, MerchantId, OrderId, UnixMillis};
 use crate::store::backend::{Listed, Scope};
 use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
 use crate::store::sqlite::lists::at_one_moment;
 use crate::store::{
-    CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Fingerprint,
-    OutboxSize,
+    CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, OutboxSize,
 };
 
 /// What a column held that was never written there.

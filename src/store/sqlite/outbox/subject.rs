@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use crate::domain::{MerchantId, OrderId};
+use crate::domain::{Fingerprint, MerchantId, OrderId};
 use crate::store::backend::Subject;
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
 use crate::store::sqlite::journal::EntryRow;
 use crate::store::sqlite::row::StoredRow;
-use crate::store::{Addressee, CallbackSubject, EntryId, Fingerprint};
+use crate::store::{Addressee, CallbackSubject, EntryId};
 
 /// Reads the random numbers of callbacks and what they are about, as far as it is there and readable, by their keys.
 pub(in crate::store::sqlite) fn of_all(

@@ -5,7 +5,7 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::{Direction, MerchantId, OrderId};
+use super::{Direction, MerchantId, OrderId};
 
 /// A keyed hash of a canonical request: the first 16 bytes of HMAC-SHA256.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,7 +41,7 @@ impl MemberFingerprints {
     }
 
     /// Appends them as they are stored: their number, then five bytes each.
-    pub(super) fn write_to(&self, bytes: &mut Vec<u8>) {
+    pub fn write_to(&self, bytes: &mut Vec<u8>) {
         // There are fewer than 256 members.
         bytes.push(u8::try_from(self.0.len()).unwrap_or(u8::MAX));
         for (member, short) in &self.0 {
@@ -51,7 +51,7 @@ impl MemberFingerprints {
     }
 
     /// Reads what [`MemberFingerprints::write_to`] wrote; returns what follows it, too.
-    pub(super) fn read_from(bytes: &[u8]) -> Option<(Self, &[u8])> {
+    pub fn read_from(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (count, rest) = bytes.split_first()?;
         let (all, rest) = rest.split_at_checked(usize::from(*count) * 5)?;
         let (all, []) = all.as_chunks::<5>() else { return None };
