@@ -6,7 +6,7 @@ use paybridge::domain::{
     Amount, BrowserUrl, Bucket, CallbackUrl, Currency, CustomerAccountId, Deposit, FingerprintInput, FingerprintKey,
     Kind, MerchantId, Operation, OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis,
 };
-use paybridge::store::{Draft, Fields, RequestFingerprint, SchemaFields, V1Told};
+use paybridge::store::{Fields, NewOperation, RequestFingerprint, SchemaFields, V1Told};
 
 /// What the shop's schema keeps.
 const KEPT: [&str; 3] = ["email", "first_name", "merchant_user_ip"];
@@ -31,7 +31,7 @@ impl Drafts {
     }
 
     /// A pending deposit under this `order_id`, made at `now`; `random` tells apart what one millisecond makes.
-    pub fn deposit(&self, order_id: &str, now: UnixMillis, random: u64) -> Draft {
+    pub fn deposit(&self, order_id: &str, now: UnixMillis, random: u64) -> NewOperation {
         let id = TransactionId::compose(now, Bucket::of(&self.merchant), random);
         let fingerprint = |purpose: &str| {
             let mut parts = FingerprintInput::of(purpose);
@@ -39,7 +39,7 @@ impl Drafts {
             self.fingerprint_key.fingerprint(&parts)
         };
         let told = CallbackUrl::new("https://acme.example/cb").unwrap();
-        Draft {
+        NewOperation {
             operation: self.operation(id, order_id, now),
             order_key: None,
             api_key: "acme-live".into(),

@@ -9,7 +9,7 @@ use paybridge::clock::SystemRandomness;
 use paybridge::domain::{Outcome, UnixMillis};
 use paybridge::rules::StoreKeys;
 use paybridge::store::sqlite::{SqliteStore, open};
-use paybridge::store::{Creation, Settlement, Store, V1Told};
+use paybridge::store::{CompletionOutcome, InsertOutcome, Store, V1Told};
 
 use super::common::say;
 use super::drafts::Drafts;
@@ -98,13 +98,13 @@ impl Filling {
         // It waits for its customer, and nobody is told: what was told long ago is not what is measured.
         draft.provider_job = None;
         draft.v1 = Some(V1Told::Relayed(None));
-        assert!(matches!(self.store.create(draft).await.unwrap(), Creation::Created(_)), "{number}");
+        assert!(matches!(self.store.create(draft).await.unwrap(), InsertOutcome::Created(_)), "{number}");
         if number % ONE_PENDING == 7 {
             return;
         }
         let outcome = if number % ONE_FAILED == 3 { Outcome::Failed } else { Outcome::Success { payer: None } };
-        let booked = self.store.settle(id, outcome, UnixMillis(now.0 + 30_000)).await.unwrap();
-        assert_eq!(booked, Settlement::Booked, "{number}");
+        let booked = self.store.complete(id, outcome, UnixMillis(now.0 + 30_000)).await.unwrap();
+        assert_eq!(booked, CompletionOutcome::Completed, "{number}");
     }
 
     fn tell(&self, number: u64) {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Uri};
 
 use crate::auth::signatures::{V1Target, sign_v1_headers, sign_v2, sign_webhook};
-use crate::domain::{CallbackUrl, MerchantId, OrderId, Shown, Status, UnixMillis};
+use crate::domain::{CallbackUrl, MerchantId, OperationView, OrderId, Status, UnixMillis};
 use crate::rules::{Merchant, RuleSet};
 use crate::store::{Entry, News, Stored, V1Told};
 use crate::upstream::remote;
@@ -73,7 +73,7 @@ pub fn compose(rules: &RuleSet, id: &str, news: &News, now: UnixMillis) -> Resul
             let merchant = about(&operation.merchant)?;
             let message = |url| Message { id, merchant, api_key, url, now };
             match v1 {
-                Some(V1Told::Relayed(Some(url))) => in_v1(&message(url), &Shown::from(operation)),
+                Some(V1Told::Relayed(Some(url))) => in_v1(&message(url), &OperationView::from(operation)),
                 Some(V1Told::Relayed(None)) => Err(Unsendable::NoResult),
                 Some(V1Told::Directly) | None => in_v2(&message(&operation.callback_url), &operation.order_id),
             }
@@ -115,7 +115,7 @@ pub fn in_v2(message: &Message<'_>, order_id: &OrderId) -> Result<Letter, Unsend
 ///
 /// # Errors
 /// Why it cannot be sent.
-pub fn in_v1(message: &Message<'_>, shown: &Shown) -> Result<Letter, Unsendable> {
+pub fn in_v1(message: &Message<'_>, shown: &OperationView) -> Result<Letter, Unsendable> {
     let Message { id, merchant, api_key, url, now } = message;
     if shown.status == Status::Pending {
         return Err(Unsendable::NoResult);

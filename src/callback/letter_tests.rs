@@ -83,8 +83,8 @@ fn header<'a>(letter: &'a Letter, name: &str) -> &'a str {
     value
 }
 
-fn shown(status: Status) -> Shown {
-    Shown {
+fn shown(status: Status) -> OperationView {
+    OperationView {
         transaction_id: "17".into(),
         external_id: OrderId::new("o-1").unwrap(),
         direction: Direction::Payout,

@@ -5,7 +5,7 @@ use http::{HeaderName, HeaderValue};
 use super::letter::{self, Letter, Message, Unsendable};
 use super::send::send;
 use crate::clock::{Clock, Random};
-use crate::domain::{Amount, CallbackUrl, Currency, Direction, InvalidValue, OrderId, Shown, Status};
+use crate::domain::{Amount, CallbackUrl, Currency, Direction, InvalidValue, OperationView, OrderId, Status};
 use crate::outbound::Outbound;
 use crate::rules::{CallbackStyle, Merchant, RuleSet};
 use crate::store::CallbackTry;
@@ -133,10 +133,15 @@ fn marked(mut letter: Letter) -> Letter {
 }
 
 /// A deposit of 1.00 that succeeded, in the merchant's default shop.
-fn shown(rules: &RuleSet, merchant: &Merchant, order_id: OrderId, message: &Message<'_>) -> Result<Shown, SampleError> {
+fn shown(
+    rules: &RuleSet,
+    merchant: &Merchant,
+    order_id: OrderId,
+    message: &Message<'_>,
+) -> Result<OperationView, SampleError> {
     let shop = merchant.default_shop.as_ref();
     let currency = shop.and_then(|shop| rules.shops.get(shop)).map(|shop| shop.currency);
-    Ok(Shown {
+    Ok(OperationView {
         transaction_id: "0".into(),
         external_id: order_id,
         direction: Direction::Payin,

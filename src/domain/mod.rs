@@ -34,6 +34,6 @@ pub use operation::{
 };
 pub(crate) use preparation::deceives;
 pub use preparation::{Detail, Instructions, Preparation};
-pub use shown::{Made, Record, Shown};
+pub use shown::{CreateReply, OperationView, StatusRecord};
 pub use time::{UnixDay, UnixMillis};
 pub use url::{BrowserUrl, CallbackUrl, host_of, is_host, names_loopback, service_url};

@@ -4,7 +4,7 @@ use super::{Amount, Currency, Direction, Operation, OrderId, RedirectUrl, Status
 
 /// What the reply to a v1 create tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
+pub struct CreateReply {
     /// The engine's name for the operation: digits.
     pub transaction_id: Box<str>,
     /// The merchant's name for it.
@@ -15,7 +15,7 @@ pub struct Made {
 
 /// What a v1 status and a line of a v1 history tell, whichever engine holds the operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct OperationView {
     /// The engine's name for the operation: digits.
     pub transaction_id: Box<str>,
     /// The merchant's name for it.
@@ -36,7 +36,7 @@ pub struct Shown {
     pub created_at: UnixMillis,
 }
 
-impl From<&Operation> for Shown {
+impl From<&Operation> for OperationView {
     fn from(operation: &Operation) -> Self {
         Self {
             transaction_id: operation.id.digits().as_str().into(),
@@ -54,7 +54,7 @@ impl From<&Operation> for Shown {
 
 /// What the v2 status record tells (merchant-api-v2, "Transaction status record").
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct StatusRecord {
     /// The merchant's name for the operation.
     pub order_id: OrderId,
     /// The service's name for it.
@@ -71,7 +71,7 @@ pub struct Record {
     pub account_number: Option<String>,
 }
 
-impl From<&Operation> for Record {
+impl From<&Operation> for StatusRecord {
     fn from(operation: &Operation) -> Self {
         Self {
             order_id: operation.order_id.clone(),

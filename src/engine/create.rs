@@ -5,12 +5,12 @@ use super::compare::{self, RepeatCheck};
 use super::{AtCreation, Engine, FailureCause, Refused, checks, decide};
 use crate::auth::Caller;
 use crate::domain::{
-    Deposit, Direction, Fingerprint, Kind, Made, MemberFingerprints, Operation, OrderId, Outcome, ProviderKind,
+    CreateReply, Deposit, Direction, Fingerprint, Kind, MemberFingerprints, Operation, OrderId, Outcome, ProviderKind,
     RedirectUrl, State, TransactionId, UnixMillis, Withdrawal,
 };
 use crate::failure::{ApiError, RequestError};
 use crate::rules::ProviderRules;
-use crate::store::{Creation, Draft, Fields, RequestFingerprint, Standing, Stored, V1Request, Verdict};
+use crate::store::{Fields, InsertOutcome, NewOperation, RequestFingerprint, Standing, Stored, V1Request, Verdict};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
 /// How often another id is drawn when one is taken. Twelve random bits a millisecond and merchant bucket make a second
@@ -38,7 +38,7 @@ impl Created {
     }
 }
 
-impl From<Created> for Made {
+impl From<Created> for CreateReply {
     fn from(created: Created) -> Self {
         Self {
             transaction_id: created.id.to_string().into(),
@@ -115,19 +115,19 @@ impl Engine {
             let created = Created::of(&draft.operation);
             let may_be_first = draft.opening.is_some();
             match self.store.create(draft).await? {
-                Creation::Created(verdict) => {
+                InsertOutcome::Created(verdict) => {
                     if may_be_first {
                         self.openings.stood(&caller.merchant().id);
                     }
                     self.tell_created(&plan, created.id, verdict);
                     return Ok(created);
                 }
-                Creation::Existing(stored) => {
+                InsertOutcome::Existing(stored) => {
                     let v1 = plan.v1.as_ref().map(|v1| v1.fingerprint);
                     return self.answer_existing(request, v1, *stored).await;
                 }
-                Creation::Reserved => return Err(Refused::Reserved),
-                Creation::IdTaken => {}
+                InsertOutcome::Reserved => return Err(Refused::Reserved),
+                InsertOutcome::IdTaken => {}
             }
         }
         Err(Refused::Failed(ApiError::Internal { cause: format!("{ID_DRAWS} transaction ids in a row were taken") }))
@@ -160,7 +160,7 @@ impl Engine {
     }
 
     /// An operation of a plan under a new id.
-    fn draft(&self, plan: &Plan<'_>) -> Draft {
+    fn draft(&self, plan: &Plan<'_>) -> NewOperation {
         let Plan { caller, request, accepted, now, .. } = plan;
         let merchant = caller.merchant();
         let shop = &accepted.shop;
@@ -185,7 +185,7 @@ impl Engine {
             state,
             created_at: *now,
         };
-        Draft {
+        NewOperation {
             operation,
             order_key: plan.v1.as_ref().map(|v1| v1.order),
             api_key: caller.api_key().key.clone(),

@@ -38,7 +38,7 @@ pub struct Engine {
     provider: Arc<dyn Provider>,
     page_secret: PageSecret,
     metrics: Arc<Metrics>,
-    openings: opening::Openings,
+    openings: opening::OpeningBalances,
 }
 
 impl Engine {
@@ -52,7 +52,7 @@ impl Engine {
         page_secret: PageSecret,
         metrics: Arc<Metrics>,
     ) -> Self {
-        Self { store, clock, random, provider, page_secret, metrics, openings: opening::Openings::default() }
+        Self { store, clock, random, provider, page_secret, metrics, openings: opening::OpeningBalances::default() }
     }
 
     /// The store behind it.

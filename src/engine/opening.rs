@@ -11,11 +11,11 @@ const REMEMBERED: usize = 65_536;
 
 /// The merchants that the store is known to know.
 #[derive(Debug, Default)]
-pub(super) struct Openings {
+pub(super) struct OpeningBalances {
     seen: Mutex<HashSet<MerchantId>>,
 }
 
-impl Openings {
+impl OpeningBalances {
     /// What a request of this merchant offers to be booked; `None` when it cannot be the first.
     pub(super) fn offered(
         &self,
@@ -51,7 +51,7 @@ mod tests {
         let merchant = |name: &str| MerchantId::new(name).unwrap();
         let amount = Amount::from_hundredths(100).unwrap();
         let opening = BTreeMap::from([(Currency::new("EUR").unwrap(), amount)]);
-        let openings = Openings::default();
+        let openings = OpeningBalances::default();
         assert!(openings.offered(&merchant("a"), &BTreeMap::new()).unwrap().is_empty());
         for _ in 0..2 {
             assert_eq!(*openings.offered(&merchant("a"), &opening).unwrap(), [(Currency::new("EUR").unwrap(), amount)]);
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_bounded() {
-        let openings = Openings::default();
+        let openings = OpeningBalances::default();
         for number in 0..=REMEMBERED {
             openings.stood(&MerchantId::new(&format!("m{number}")).unwrap());
         }

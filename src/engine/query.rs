@@ -2,8 +2,9 @@
 
 use super::{Created, Engine};
 use crate::domain::{
-    AccountNumber, Amount, Balance, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, Direction, Fingerprint,
-    HistoryQuery, Kind, Made, MemberFingerprints, MerchantId, Operation, OrderId, Page, Record, Shown, TransactionId,
+    AccountNumber, Amount, Balance, BrowserUrl, CallbackUrl, CreateReply, Currency, CustomerAccountId, Direction,
+    Fingerprint, HistoryQuery, Kind, MemberFingerprints, MerchantId, Operation, OperationView, OrderId, Page,
+    StatusRecord, TransactionId,
 };
 use crate::failure::ApiError;
 use crate::rules::Merchant;
@@ -15,7 +16,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`ApiError::NotFound`] for ids that are no operation of this merchant's, whatever the reason.
-    pub async fn v2_status(&self, merchant: &MerchantId, id: TransactionId) -> Result<Record, ApiError> {
+    pub async fn v2_status(&self, merchant: &MerchantId, id: TransactionId) -> Result<StatusRecord, ApiError> {
         self.store.v2_status(merchant, id).await?.ok_or(ApiError::NotFound)
     }
 
@@ -28,7 +29,7 @@ impl Engine {
         merchant: &MerchantId,
         direction: Direction,
         external_id: &OrderId,
-    ) -> Result<Shown, ApiError> {
+    ) -> Result<OperationView, ApiError> {
         self.store.v1_status(merchant, direction, external_id).await?.ok_or(ApiError::NotFound)
     }
 
@@ -173,7 +174,7 @@ pub enum V1Repeat {
     /// Nothing.
     New,
     /// What the same body made.
-    Same(Made),
+    Same(CreateReply),
     /// What another body made, or a v2 request.
     Other(Box<ConflictDetail>),
     /// An operation of the old v1 service.

@@ -3,7 +3,7 @@
 
 use super::Engine;
 use crate::domain::{Direction, Operation, Outcome, Preparation, ProviderKind, ShopCode, Status, TransactionId};
-use crate::store::{Settlement, StoreError};
+use crate::store::{CompletionOutcome, StoreError};
 
 /// What a provider says of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,11 +71,11 @@ impl Engine {
         id: TransactionId,
         outcome: Outcome,
     ) -> Result<Reported, StoreError> {
-        match self.store.settle(id, outcome, self.clock.now()).await? {
-            Settlement::Booked => Ok(Reported::Taken),
-            Settlement::AlreadyBooked => Ok(Reported::Repeated),
-            Settlement::Unknown => Ok(Reported::Unknown),
-            Settlement::Contradicts(booked) => {
+        match self.store.complete(id, outcome, self.clock.now()).await? {
+            CompletionOutcome::Completed => Ok(Reported::Taken),
+            CompletionOutcome::AlreadyCompleted => Ok(Reported::Repeated),
+            CompletionOutcome::Unknown => Ok(Reported::Unknown),
+            CompletionOutcome::Contradicts(booked) => {
                 let (shop, booked_as) = (shop.as_str(), booked.as_str());
                 match provider {
                     // Whoever has a page of the sandbox open can press both of its buttons: that is no trouble.

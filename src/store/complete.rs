@@ -2,10 +2,10 @@
 
 use super::rows::bare_state;
 use super::rows::callback::origin_of;
-use super::rows::posting::{Booking, Occasion, of_result};
+use super::rows::posting::{LedgerEntry, PostingSource, of_result};
 use super::tasks::TaskKind;
 use super::transaction::{Customer, NewCallback, OperationState, Rows};
-use super::{CallbackId, CallbackSubject, Settlement};
+use super::{CallbackId, CallbackSubject, CompletionOutcome};
 use crate::domain::{Direction, Outcome, Status, TransactionId, UnixMillis};
 
 /// A result of an operation.
@@ -24,14 +24,13 @@ pub(super) struct Completion {
 ///
 /// The operation is written last: on a database where others write meanwhile, whoever repeats its create would wait for a row
 /// that was changed, and does not for one that is only locked.
-pub(super) async fn complete<R: Rows>(rows: &mut R, completion: &Completion) -> Result<Settlement, R::Error> {
+pub(super) async fn complete<R: Rows>(rows: &mut R, completion: &Completion) -> Result<CompletionOutcome, R::Error> {
     let Completion { id, outcome, payer, at, nonce } = completion;
-    let Some(operation) = rows.unfinished(*id).await? else { return Ok(Settlement::Unknown) };
-    let (settlement, finished) = match bare_state(operation.status, operation.finished_at).finish(outcome.clone(), *at)
-    {
-        Ok(Ok(finished)) => (Settlement::Booked, Some(finished)),
-        Ok(Err(_)) => (Settlement::AlreadyBooked, None),
-        Err(contradiction) => (Settlement::Contradicts(contradiction.booked), None),
+    let Some(operation) = rows.unfinished(*id).await? else { return Ok(CompletionOutcome::Unknown) };
+    let (outcome, finished) = match bare_state(operation.status, operation.finished_at).finish(outcome.clone(), *at) {
+        Ok(Ok(finished)) => (CompletionOutcome::Completed, Some(finished)),
+        Ok(Err(_)) => (CompletionOutcome::AlreadyCompleted, None),
+        Err(contradiction) => (CompletionOutcome::Contradicts(contradiction.booked), None),
     };
     if let Some(finished) = &finished {
         rows.post(of_result(operation.direction, finished.status()), booking(*id, &operation, *at)).await?;
@@ -53,7 +52,7 @@ pub(super) async fn complete<R: Rows>(rows: &mut R, completion: &Completion) -> 
         }
         rows.finish(*id, finished, payer.as_deref(), counts).await?;
     }
-    Ok(settlement)
+    Ok(outcome)
 }
 
 /// Keeps what a provider prepared for the customer of a pending deposit, and ends the provider job; `false` when there is no
@@ -77,9 +76,9 @@ fn customer(operation: &OperationState) -> Option<Customer<'_>> {
     })
 }
 
-fn booking(id: TransactionId, operation: &OperationState, at: UnixMillis) -> Booking<'_> {
-    Booking {
-        occasion: Occasion::Operation(id),
+fn booking(id: TransactionId, operation: &OperationState, at: UnixMillis) -> LedgerEntry<'_> {
+    LedgerEntry {
+        source: PostingSource::Operation(id),
         merchant: &operation.merchant,
         currency: &operation.currency,
         amount: operation.amount,

@@ -2,10 +2,10 @@
 //! operation itself: where its order exists, nothing has to be taken back.
 
 use super::rows::callback::address;
-use super::rows::posting::{Booking, Occasion, of_creation, signed};
+use super::rows::posting::{LedgerEntry, PostingSource, of_creation, signed};
 use super::tasks::NewTask;
 use super::transaction::{Customer, NewCallback, Rows, Usage};
-use super::{CallbackId, CallbackSubject, DailyLimit, Draft, Verdict};
+use super::{CallbackId, CallbackSubject, DailyLimit, NewOperation, Verdict};
 use crate::domain::{
     Amount, Currency, Direction, LedgerAccount, MerchantId, Operation, Outcome, Posting, State, Status, TransactionId,
     UnixMillis,
@@ -66,7 +66,7 @@ pub(super) async fn create<R: Rows>(rows: &mut R, new: &NewRow, nonce: u64) -> R
         return Ok(Inserted::Taken);
     }
     if let Some(opening) = opening {
-        open(rows, Occasion::Operation(operation.id), &operation.merchant, opening, operation.created_at).await?;
+        open(rows, PostingSource::Operation(operation.id), &operation.merchant, opening, operation.created_at).await?;
     }
     if let (Some(customer), Some(usage), Some(day)) = (customer(operation), usage, day) {
         rows.set_usage(customer, day, usage).await?;
@@ -77,7 +77,7 @@ pub(super) async fn create<R: Rows>(rows: &mut R, new: &NewRow, nonce: u64) -> R
 }
 
 /// Queues what has to be done for an operation in its first state; returns whether that is a callback.
-async fn follow<R: Rows>(rows: &mut R, draft: &Draft, state: &State, nonce: u64) -> Result<bool, R::Error> {
+async fn follow<R: Rows>(rows: &mut R, draft: &NewOperation, state: &State, nonce: u64) -> Result<bool, R::Error> {
     let operation = &draft.operation;
     match state {
         State::Pending => {
@@ -98,7 +98,11 @@ async fn follow<R: Rows>(rows: &mut R, draft: &Draft, state: &State, nonce: u64)
 }
 
 /// Applies the limits of a pending operation, in their order: the customer's day, then the balance.
-async fn decide<R: Rows>(rows: &mut R, draft: &Draft, opening: &[(Currency, Amount)]) -> Result<Decision, R::Error> {
+async fn decide<R: Rows>(
+    rows: &mut R,
+    draft: &NewOperation,
+    opening: &[(Currency, Amount)],
+) -> Result<Decision, R::Error> {
     let operation = &draft.operation;
     let as_drafted = Decision { verdict: Verdict::AsDrafted, usage: None };
     if operation.state.status() != Status::Pending {
@@ -153,14 +157,14 @@ pub(super) async fn open_alone<R: Rows>(
     }
     // Merchants of the same bucket that are opened in the same millisecond may draw the same number: the next one is free. If
     // all of them are taken, the entries of the last one are in the way, which is an error.
-    let mut occasion = Occasion::opening(at, merchant, random);
+    let mut source = PostingSource::opening(at, merchant, random);
     for step in 1..OPENING_IDS {
-        if !rows.has_entries(occasion).await? {
+        if !rows.has_entries(source).await? {
             break;
         }
-        occasion = Occasion::opening(at, merchant, random.wrapping_add(step));
+        source = PostingSource::opening(at, merchant, random.wrapping_add(step));
     }
-    open(rows, occasion, merchant, opening, at).await
+    open(rows, source, merchant, opening, at).await
 }
 
 /// How many numbers a bucket has in a millisecond.
@@ -169,7 +173,7 @@ const OPENING_IDS: u64 = 1 << 12;
 /// Makes a merchant known that is new, and posts its opening balances.
 async fn open<R: Rows>(
     rows: &mut R,
-    occasion: Occasion,
+    source: PostingSource,
     merchant: &MerchantId,
     opening: &[(Currency, Amount)],
     at: UnixMillis,
@@ -177,13 +181,13 @@ async fn open<R: Rows>(
     rows.add_merchant(merchant).await?;
     let merchant = merchant.as_str();
     for (currency, amount) in opening {
-        let booking = Booking { occasion, merchant, currency: currency.as_str(), amount: signed(*amount), at };
+        let booking = LedgerEntry { source, merchant, currency: currency.as_str(), amount: signed(*amount), at };
         rows.post(&[Posting::Opened], booking).await?;
     }
     Ok(())
 }
 
-impl Occasion {
+impl PostingSource {
     /// Draws the number of an opening alone.
     fn opening(at: UnixMillis, merchant: &MerchantId, random: u64) -> Self {
         Self::Opening(TransactionId::compose(at, crate::domain::Bucket::of(merchant), random))
@@ -199,9 +203,9 @@ fn customer(operation: &Operation) -> Option<Customer<'_>> {
     })
 }
 
-fn booking(operation: &Operation) -> Booking<'_> {
-    Booking {
-        occasion: Occasion::Operation(operation.id),
+fn booking(operation: &Operation) -> LedgerEntry<'_> {
+    LedgerEntry {
+        source: PostingSource::Operation(operation.id),
         merchant: operation.merchant.as_str(),
         currency: operation.currency.as_str(),
         amount: signed(operation.amount),

@@ -12,12 +12,12 @@ use super::rows::operation::{NewRow, sealed_payer};
 use super::rows::preparation;
 use super::tasks::{TaskClaim, TaskKind, TaskRows as _};
 use super::{
-    Answer, Audit, AuditProgress, Claim, Creation, Draft, Fields, ProviderJob, ProviderQueue, Reservations, Settlement,
-    Standing, Store, StoreError, Stored,
+    Answer, Audit, AuditProgress, Claim, CompletionOutcome, Fields, InsertOutcome, NewOperation, ProviderJob,
+    ProviderQueue, Reservations, Standing, Store, StoreError, Stored,
 };
 use crate::domain::{
-    Amount, Balance, Currency, Direction, FingerprintKey, HistoryQuery, MerchantId, Operation, OrderId, Outcome, Page,
-    Preparation, Record, Shown, TransactionId, UnixMillis,
+    Amount, Balance, Currency, Direction, FingerprintKey, HistoryQuery, MerchantId, Operation, OperationView, OrderId,
+    Outcome, Page, Preparation, StatusRecord, TransactionId, UnixMillis,
 };
 
 impl<B: Backend> Store for B {
@@ -26,7 +26,7 @@ impl<B: Backend> Store for B {
     }
 
     /// Queues the create at once; what is given waits for its commit.
-    fn create(&self, draft: Draft) -> Answer<'_, Creation> {
+    fn create(&self, draft: NewOperation) -> Answer<'_, InsertOutcome> {
         let losses = self.losses();
         let new = NewRow::new(draft, self.vault(), self.contexts().since(losses));
         let context = new.context.clone();
@@ -40,11 +40,11 @@ impl<B: Backend> Store for B {
                     if queued {
                         self.queued().notify_one();
                     }
-                    Creation::Created(verdict)
+                    InsertOutcome::Created(verdict)
                 }
-                Created::Existing(row) => Creation::Existing(Box::new(row.decode(self.vault())?)),
-                Created::Reserved => Creation::Reserved,
-                Created::IdTaken => Creation::IdTaken,
+                Created::Existing(row) => InsertOutcome::Existing(Box::new(row.decode(self.vault())?)),
+                Created::Reserved => InsertOutcome::Reserved,
+                Created::IdTaken => InsertOutcome::IdTaken,
             })
         })
     }
@@ -74,7 +74,7 @@ impl<B: Backend> Store for B {
         merchant: &'a MerchantId,
         direction: Direction,
         order_id: &'a OrderId,
-    ) -> Answer<'a, Option<Shown>> {
+    ) -> Answer<'a, Option<OperationView>> {
         Box::pin(async move {
             let order = self.fingerprint_key().order_key(merchant, direction, order_id);
             let read = self.v1_status_row(merchant, order).await?;
@@ -82,7 +82,7 @@ impl<B: Backend> Store for B {
         })
     }
 
-    fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> Answer<'a, Option<Record>> {
+    fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> Answer<'a, Option<StatusRecord>> {
         Box::pin(async move {
             let read = self.v2_status_row(merchant, id).await?;
             read.map(|status| status.understand(self.vault(), id)).transpose()
@@ -96,7 +96,7 @@ impl<B: Backend> Store for B {
         })
     }
 
-    fn settle(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> Answer<'_, Settlement> {
+    fn complete(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> Answer<'_, CompletionOutcome> {
         let payer = match &outcome {
             Outcome::Success { payer } => sealed_payer(self.vault(), id, payer.as_ref()),
             Outcome::Failed => None,
@@ -104,12 +104,12 @@ impl<B: Backend> Store for B {
         let completion = Completion { id, outcome, payer, at, nonce: self.random().number() };
         Box::pin(async move {
             let complete = async move |rows: &mut B::Rows<'_>| complete::complete(rows, &completion).await;
-            let settlement = self.transact(complete).await?;
-            if settlement == Settlement::Booked {
+            let outcome = self.transact(complete).await?;
+            if outcome == CompletionOutcome::Completed {
                 // To look for what nobody is told of costs the worker little.
                 self.queued().notify_one();
             }
-            Ok(settlement)
+            Ok(outcome)
         })
     }
 

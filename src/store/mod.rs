@@ -55,8 +55,8 @@ pub use vault::VaultError;
 
 use crate::domain::{
     Amount, Balance, CallbackUrl, Currency, Direction, Fingerprint, FingerprintKey, HistoryQuery, MemberFingerprints,
-    MerchantId, Operation, OrderId, Outcome, Page, Preparation, Record, ShopCode, Shown, Status, TransactionId,
-    UnixDay, UnixMillis,
+    MerchantId, Operation, OperationView, OrderId, Outcome, Page, Preparation, ShopCode, Status, StatusRecord,
+    TransactionId, UnixDay, UnixMillis,
 };
 
 /// The future of a store's answer.
@@ -85,7 +85,7 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
     /// the customer's daily limit and then, for a withdrawal, the balance (either may turn it FAILED, see [`Verdict`]);
     /// the operation; the hold of a pending withdrawal; the provider job of a pending operation; what must be told of a
     /// finished one.
-    fn create(&self, draft: Draft) -> Answer<'_, Creation>;
+    fn create(&self, draft: NewOperation) -> Answer<'_, InsertOutcome>;
 
     /// What stands under a merchant's `order_id`.
     fn by_order<'a>(
@@ -105,11 +105,11 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
         merchant: &'a MerchantId,
         direction: Direction,
         order_id: &'a OrderId,
-    ) -> Answer<'a, Option<Shown>>;
+    ) -> Answer<'a, Option<OperationView>>;
 
     /// What a v2 merchant is told of its operation of an id; `None` when there is none, or it is another merchant's. It
     /// says what [`Store::by_id`] does, at a part of its cost.
-    fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> Answer<'a, Option<Record>>;
+    fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> Answer<'a, Option<StatusRecord>>;
 
     /// The `fields` of an operation, unsealed.
     fn fields(&self, id: TransactionId) -> Answer<'_, Option<Fields>>;
@@ -117,7 +117,7 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
     /// Books a result in one commit with its ledger entries, with what must be told of it, with the daily usage that a
     /// failure gives back, and with the end of the operation's provider job and preparation. A repeated result changes
     /// nothing.
-    fn settle(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> Answer<'_, Settlement>;
+    fn complete(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> Answer<'_, CompletionOutcome>;
 
     /// Keeps what a provider prepared for the customer of a pending deposit, in place of what it prepared before, and
     /// ends the operation's provider job, in one commit. `false` when there is no such pending deposit: nothing was kept.
@@ -186,7 +186,7 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
 
 /// An operation about to be stored.
 #[derive(Debug)]
-pub struct Draft {
+pub struct NewOperation {
     /// The operation; its state may already be finished ("created FAILED").
     pub operation: Operation,
     /// What the store's [`FingerprintKey::order_key`] makes of the operation's order, where whoever drafts has asked already.
@@ -342,9 +342,9 @@ impl Standing {
     }
 }
 
-/// What became of a [`Draft`].
+/// What became of a [`NewOperation`].
 #[derive(Debug)]
-pub enum Creation {
+pub enum InsertOutcome {
     /// It is on disk.
     Created(Verdict),
     /// The order exists: nothing was stored, and this is what stands.
@@ -379,11 +379,11 @@ pub struct Reservations {
 
 /// What became of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settlement {
+pub enum CompletionOutcome {
     /// It was booked now.
-    Booked,
+    Completed,
     /// The same result was booked before.
-    AlreadyBooked,
+    AlreadyCompleted,
     /// The other result was booked before; it stands.
     Contradicts(Status),
     /// There is no such operation.

@@ -8,7 +8,7 @@ use crate::store::CallbackId;
 use crate::store::callbacks::CallbackRows;
 use crate::store::rows::CorruptRow;
 use crate::store::rows::operation::NewRow;
-use crate::store::rows::posting::{Booking, Occasion};
+use crate::store::rows::posting::{LedgerEntry, PostingSource};
 
 /// An open transaction of a database.
 pub(super) trait Transaction {
@@ -52,10 +52,10 @@ pub(super) trait Rows: CallbackRows {
     ) -> Result<bool, Self::Error>;
 
     /// Posts entries and changes the balances of their accounts.
-    async fn post(&mut self, postings: &[Posting], booking: Booking<'_>) -> Result<(), Self::Error>;
+    async fn post(&mut self, postings: &[Posting], booking: LedgerEntry<'_>) -> Result<(), Self::Error>;
 
     /// Whether anything was posted with this.
-    async fn has_entries(&mut self, occasion: Occasion) -> Result<bool, Self::Error>;
+    async fn has_entries(&mut self, source: PostingSource) -> Result<bool, Self::Error>;
 
     /// Keeps the sealed preparation of an operation, in place of an earlier one.
     async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> Result<(), Self::Error>;

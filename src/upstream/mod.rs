@@ -9,7 +9,7 @@ use http::HeaderValue;
 
 use crate::auth::{Caller, SignedBody, callers, signatures};
 use crate::domain::{
-    Balance, Currency, Direction, Fingerprint, FingerprintKey, HistoryQuery, Made, OrderId, Page, Shown,
+    Balance, CreateReply, Currency, Direction, Fingerprint, FingerprintKey, HistoryQuery, OperationView, OrderId, Page,
 };
 use crate::engine::{Engine, Refused, V1Repeat};
 use crate::failure::ApiError;
@@ -52,7 +52,7 @@ impl Upstream {
         direction: Direction,
         body: Bytes,
         v1: V1Request,
-    ) -> Result<Made, Refused> {
+    ) -> Result<CreateReply, Refused> {
         let engine = match self {
             Self::Embedded(engine) => engine,
             Self::Remote(remote) => return Box::pin(remote.create(caller, direction, &body, v1)).await,
@@ -62,7 +62,7 @@ impl Upstream {
             let cause = format!("the engine refused the gateway's own signature: {failure:?}");
             Refused::Failed(ApiError::BadEngineReply { cause })
         })?;
-        v2::create_operation(engine, caller, direction, &signed, Some(v1)).await.map(Made::from)
+        v2::create_operation(engine, caller, direction, &signed, Some(v1)).await.map(CreateReply::from)
     }
 
     /// What stands under the `external_id` of a v1 create.
@@ -93,7 +93,7 @@ impl Upstream {
         caller: &Caller,
         direction: Direction,
         external_id: &OrderId,
-    ) -> Result<Shown, ApiError> {
+    ) -> Result<OperationView, ApiError> {
         match self {
             Self::Embedded(engine) => engine.v1_status(&caller.merchant().id, direction, external_id).await,
             Self::Remote(remote) => Box::pin(remote.v1_operation(caller, direction, external_id)).await,
@@ -104,11 +104,11 @@ impl Upstream {
     ///
     /// # Errors
     /// The store could not answer.
-    pub async fn v1_history(&self, caller: &Caller, query: HistoryQuery) -> Result<Page<Shown>, ApiError> {
+    pub async fn v1_history(&self, caller: &Caller, query: HistoryQuery) -> Result<Page<OperationView>, ApiError> {
         match self {
             Self::Embedded(engine) => {
                 let Page { items, has_more } = engine.v1_history(query).await?;
-                Ok(Page { items: items.iter().map(Shown::from).collect(), has_more })
+                Ok(Page { items: items.iter().map(OperationView::from).collect(), has_more })
             }
             Self::Remote(remote) => Box::pin(remote.v1_history(caller, query)).await,
         }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::translate::{TranslateError, translate};
 use super::{relay_url, reply};
 use crate::auth::{Caller, SignedBody};
-use crate::domain::{CallbackUrl, Direction, Fingerprint, FingerprintKey, Made};
+use crate::domain::{CallbackUrl, CreateReply, Direction, Fingerprint, FingerprintKey};
 use crate::engine::{ConflictDetail, Refused, V1Repeat};
 use crate::failure::{ApiError, RequestError};
 use crate::rules::{CallbackStyle, Merchant};
@@ -87,7 +87,7 @@ async fn answer_untranslatable(
     create: &V1Create<'_>,
     fingerprint: Fingerprint,
     untranslatable: TranslateError,
-) -> Result<Made, ApiError> {
+) -> Result<CreateReply, ApiError> {
     match upstream.v1_repeat(caller, create.direction, &create.external_id, fingerprint).await? {
         V1Repeat::Same(made) => Ok(made),
         V1Repeat::Other(earlier) => Err(ApiError::Conflict(told_apart(create, upstream.fingerprint_key(), &earlier))),

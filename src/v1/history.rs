@@ -5,7 +5,8 @@ use bytes::Bytes;
 use super::{query, reply};
 use crate::auth::Caller;
 use crate::domain::{
-    Currency, Direction, HistoryQuery, InvalidValue, MerchantId, OrderId, Page, ShopCode, Shown, Status, UnixMillis,
+    Currency, Direction, HistoryQuery, InvalidValue, MerchantId, OperationView, OrderId, Page, ShopCode, Status,
+    UnixMillis,
 };
 use crate::failure::{ApiError, RequestError};
 use crate::rules::StatusWords;
@@ -40,7 +41,7 @@ async fn named(
     caller: &Caller,
     external_id: &OrderId,
     history: &HistoryQuery,
-) -> Result<Page<Shown>, ApiError> {
+) -> Result<Page<OperationView>, ApiError> {
     let mut found = Vec::new();
     for direction in [Direction::Payin, Direction::Payout] {
         if history.direction.is_some_and(|wanted| wanted != direction) {
@@ -53,13 +54,13 @@ async fn named(
         }
     }
     // Ids are digits: the longer one is the later one.
-    let age = |shown: &Shown| (shown.created_at, shown.transaction_id.len(), shown.transaction_id.clone());
+    let age = |shown: &OperationView| (shown.created_at, shown.transaction_id.len(), shown.transaction_id.clone());
     found.sort_by_key(|shown| std::cmp::Reverse(age(shown)));
     let skipped = usize::try_from(history.skip).unwrap_or(usize::MAX);
     Ok(Page::of_one_more(found.into_iter().skip(skipped).collect(), history.limit))
 }
 
-fn is_wanted(history: &HistoryQuery, shown: &Shown) -> bool {
+fn is_wanted(history: &HistoryQuery, shown: &OperationView) -> bool {
     history.status.is_none_or(|status| status == shown.status)
         && history.shop.as_ref().is_none_or(|shop| *shop.as_str() == *shown.shop_code)
         && history.currency.is_none_or(|currency| currency == shown.currency)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::domain::{Balance, Currency, Decimals, Direction, Made, Page, RedirectUrl, Shown};
+use crate::domain::{Balance, CreateReply, Currency, Decimals, Direction, OperationView, Page, RedirectUrl};
 use crate::rules::{Dialect, StatusWords};
 use crate::wire::time::rfc3339;
 use crate::wire::v1 as wire;
@@ -35,7 +35,7 @@ struct StatusValues<'a> {
 
 /// The body of a create's 200 reply.
 #[must_use]
-pub fn created(dialect: &Dialect, direction: Direction, made: &Made) -> Bytes {
+pub fn created(dialect: &Dialect, direction: Direction, made: &CreateReply) -> Bytes {
     let external_id = made.external_id.as_str();
     let redirect_url = made.redirect_url.as_ref().map(RedirectUrl::expose);
     let values = || CreatedValues { transaction_id: &made.transaction_id, external_id, redirect_url };
@@ -46,7 +46,7 @@ pub fn created(dialect: &Dialect, direction: Direction, made: &Made) -> Bytes {
 }
 
 impl<'a> StatusValues<'a> {
-    fn of(shown: &'a Shown, statuses: &'a StatusWords) -> Self {
+    fn of(shown: &'a OperationView, statuses: &'a StatusWords) -> Self {
         Self {
             transaction_id: &shown.transaction_id,
             external_id: shown.external_id.as_str(),
@@ -62,7 +62,7 @@ impl<'a> StatusValues<'a> {
 }
 
 /// The body of a status reply.
-pub(super) fn status(dialect: &Dialect, shown: &Shown) -> Bytes {
+pub(super) fn status(dialect: &Dialect, shown: &OperationView) -> Bytes {
     let values = || StatusValues::of(shown, &dialect.statuses);
     rendered(dialect, "status", values)
         .unwrap_or_else(|| wire::status_reply(shown, dialect.statuses.word(shown.status)).into())
@@ -71,7 +71,7 @@ pub(super) fn status(dialect: &Dialect, shown: &Shown) -> Bytes {
 /// The body of a v1 callback (contract section 10): what the operation came to, the status in the dialect's word. There is
 /// none of an operation that is PENDING.
 #[must_use]
-pub fn callback(dialect: &Dialect, shown: &Shown) -> Bytes {
+pub fn callback(dialect: &Dialect, shown: &OperationView) -> Bytes {
     let values = || StatusValues::of(shown, &dialect.statuses);
     rendered(dialect, "callback", values)
         .unwrap_or_else(|| wire::callback_body(shown, dialect.statuses.word(shown.status)).into())
@@ -114,7 +114,7 @@ struct TransactionsValues<'a> {
 }
 
 /// The body of a history reply.
-pub(super) fn transactions(dialect: &Dialect, page: &Page<Shown>, place: Place) -> Bytes {
+pub(super) fn transactions(dialect: &Dialect, page: &Page<OperationView>, place: Place) -> Bytes {
     let statuses = &dialect.statuses;
     let values = || TransactionsValues {
         transactions: page.items.iter().map(|shown| StatusValues::of(shown, statuses)).collect(),

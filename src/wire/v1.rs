@@ -8,7 +8,7 @@ use super::json::{Member, Node, Object, Value, write_string};
 use super::members::{parsed, present, read_object, required, required_parsed};
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, CustomerIp, Direction, InvalidValue,
-    MERCHANT_USER_IP as USER_IP, OrderId, Shown, reserved_names,
+    MERCHANT_USER_IP as USER_IP, OperationView, OrderId, reserved_names,
 };
 use crate::failure::RequestError;
 
@@ -298,7 +298,7 @@ fn push_names(body: &mut String, transaction_id: &str, external_id: &str) {
 
 /// The default body of a status reply, the status in the dialect's word.
 #[must_use]
-pub fn status_reply(shown: &Shown, status_word: &str) -> String {
+pub fn status_reply(shown: &OperationView, status_word: &str) -> String {
     let mut body = String::with_capacity(256);
     push_status(&mut body, shown, status_word);
     body.push('}');
@@ -307,7 +307,7 @@ pub fn status_reply(shown: &Shown, status_word: &str) -> String {
 
 /// The default body of a callback, the status in the dialect's word.
 #[must_use]
-pub fn callback_body(shown: &Shown, status_word: &str) -> String {
+pub fn callback_body(shown: &OperationView, status_word: &str) -> String {
     let mut body = String::from("{\"external_id\":");
     write_string(&mut body, shown.external_id.as_str());
     body.push_str(",\"transaction_id\":");
@@ -318,7 +318,7 @@ pub fn callback_body(shown: &Shown, status_word: &str) -> String {
 }
 
 /// What an operation came to, of which amount.
-fn push_result(body: &mut String, shown: &Shown, status_word: &str) {
+fn push_result(body: &mut String, shown: &OperationView, status_word: &str) {
     body.push_str(",\"status\":");
     write_string(body, status_word);
     body.push_str(",\"amount\":\"");
@@ -330,7 +330,7 @@ fn push_result(body: &mut String, shown: &Shown, status_word: &str) {
 }
 
 /// Appends a status body without its closing brace.
-pub(super) fn push_status(body: &mut String, shown: &Shown, status_word: &str) {
+pub(super) fn push_status(body: &mut String, shown: &OperationView, status_word: &str) {
     push_names(body, &shown.transaction_id, shown.external_id.as_str());
     push_result(body, shown, status_word);
     if let Some(account) = &shown.account_number {
@@ -478,7 +478,7 @@ mod tests {
 
     #[test]
     fn a_callback_is_written_byte_for_byte_as_the_contract_shows() {
-        let shown = Shown {
+        let shown = OperationView {
             transaction_id: "12".into(),
             external_id: OrderId::new("a\"b").unwrap(),
             direction: Direction::Payout,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::json::write_string;
 use super::time::rfc3339;
 use super::v1::push_status;
-use crate::domain::{Balance, Currency, Decimals, Page, Shown};
+use crate::domain::{Balance, Currency, Decimals, OperationView, Page};
 
 /// The default body of a balance reply.
 #[must_use]
@@ -34,7 +34,11 @@ pub struct Place {
 /// The default body of a history reply: status bodies with `type` and `created_at`, each status in the word of the
 /// dialect.
 #[must_use]
-pub fn transactions_reply<'w>(page: &Page<Shown>, place: Place, word: impl Fn(&Shown) -> &'w str) -> String {
+pub fn transactions_reply<'w>(
+    page: &Page<OperationView>,
+    place: Place,
+    word: impl Fn(&OperationView) -> &'w str,
+) -> String {
     let mut body = String::from("{\"transactions\":[");
     for (number, shown) in page.items.iter().enumerate() {
         if number > 0 {
@@ -73,7 +77,7 @@ mod tests {
 
     #[test]
     fn histories_are_written_byte_for_byte_as_the_contract_shows() {
-        let shown = Shown {
+        let shown = OperationView {
             transaction_id: "12".into(),
             external_id: OrderId::new("a\"b").unwrap(),
             direction: Direction::Payout,
@@ -84,7 +88,7 @@ mod tests {
             account_number: Some("400012******1234".to_owned()),
             created_at: UnixMillis(1_767_323_045_678),
         };
-        let bare = Shown { account_number: None, direction: Direction::Payin, ..shown.clone() };
+        let bare = OperationView { account_number: None, direction: Direction::Payin, ..shown.clone() };
         let place = Place { page: 1, per_page: 50 };
         assert_eq!(
             transactions_reply(&Page::empty(), place, |_| "done"),

@@ -6,8 +6,8 @@ use super::members::{object, parsed, present, read_object, required, required_pa
 use super::v1::dropped_fields;
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CUSTOMER_FIELDS, CallbackUrl, Currency, CustomerAccountId, CustomerIp,
-    Direction, FingerprintInput, FingerprintKey, InvalidValue, MERCHANT_USER_IP, MemberFingerprint, OrderId, Record,
-    TransactionId, reserved_names,
+    Direction, FingerprintInput, FingerprintKey, InvalidValue, MERCHANT_USER_IP, MemberFingerprint, OrderId,
+    StatusRecord, TransactionId, reserved_names,
 };
 use crate::failure::RequestError;
 use crate::rules;
@@ -320,7 +320,7 @@ pub fn withdrawal_reply(id: TransactionId) -> String {
 
 /// The status record (merchant-api-v2, "Transaction status record").
 #[must_use]
-pub fn status_reply(record: &Record) -> String {
+pub fn status_reply(record: &StatusRecord) -> String {
     let mut body = String::with_capacity(256);
     body.push_str("{\"order_id\":");
     write_string(&mut body, record.order_id.as_str());

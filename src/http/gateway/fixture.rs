@@ -22,8 +22,8 @@ use super::*;
 use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
 use crate::clock::ManualClock;
 use crate::domain::{
-    Amount, Balance, Bucket, Currency, Fingerprint, FingerprintKey, HistoryQuery, MerchantId, Operation, OrderId,
-    Outcome, Page, Preparation, Record, ShopCode, Shown, Status, TransactionId, UnixMillis,
+    Amount, Balance, Bucket, Currency, Fingerprint, FingerprintKey, HistoryQuery, MerchantId, Operation, OperationView,
+    OrderId, Outcome, Page, Preparation, ShopCode, Status, StatusRecord, TransactionId, UnixMillis,
 };
 use crate::engine::{AtCreation, CustomerWay, PageSecret, Provider};
 use crate::http::{Arrival, Peer, Protocol};
@@ -36,10 +36,10 @@ use crate::rules::{
 };
 use crate::store::{
     Addressee, Answer, Audit, AuditProgress, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext,
-    CallbackPlace, CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, Creation, Draft, EngineAnswer,
-    Entry, EntryId, Expiry, Fields, Heard, Intended, Intent, Journal, NotKept, Outbox, OutboxSize, Passed, Progress,
-    ProviderJob, ProviderQueue, Relayed, Resent, Reservations, Settlement, Standing, Store, StoreError, Stored,
-    V1Lookup, Verdict,
+    CallbackPlace, CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, CompletionOutcome, EngineAnswer,
+    Entry, EntryId, Expiry, Fields, Heard, InsertOutcome, Intended, Intent, Journal, NewOperation, NotKept, Outbox,
+    OutboxSize, Passed, Progress, ProviderJob, ProviderQueue, Relayed, Resent, Reservations, Standing, Store,
+    StoreError, Stored, V1Lookup, Verdict,
 };
 use crate::telemetry::AccessLine;
 
@@ -88,7 +88,7 @@ impl Store for EmptyStore {
         &self.fingerprint_key
     }
 
-    fn create(&self, _: Draft) -> Answer<'_, Creation> {
+    fn create(&self, _: NewOperation) -> Answer<'_, InsertOutcome> {
         Box::pin(async {
             self.present()?;
             if self.holds.load(Ordering::SeqCst) {
@@ -96,7 +96,7 @@ impl Store for EmptyStore {
                 self.go_on.notified().await;
             }
             self.created.fetch_add(1, Ordering::SeqCst);
-            Ok(Creation::Created(Verdict::AsDrafted))
+            Ok(InsertOutcome::Created(Verdict::AsDrafted))
         })
     }
 
@@ -112,11 +112,11 @@ impl Store for EmptyStore {
         }
     }
 
-    fn v1_status<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Option<Shown>> {
+    fn v1_status<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Option<OperationView>> {
         answer(self.present().map(|()| None))
     }
 
-    fn v2_status<'a>(&'a self, _: &'a MerchantId, id: TransactionId) -> Answer<'a, Option<Record>> {
+    fn v2_status<'a>(&'a self, _: &'a MerchantId, id: TransactionId) -> Answer<'a, Option<StatusRecord>> {
         Box::pin(async move { self.by_id(id).await.map(|_| None) })
     }
 
@@ -124,8 +124,8 @@ impl Store for EmptyStore {
         answer(Ok(None))
     }
 
-    fn settle(&self, _: TransactionId, _: Outcome, _: UnixMillis) -> Answer<'_, Settlement> {
-        answer(Ok(Settlement::Unknown))
+    fn complete(&self, _: TransactionId, _: Outcome, _: UnixMillis) -> Answer<'_, CompletionOutcome> {
+        answer(Ok(CompletionOutcome::Unknown))
     }
 
     fn prepare(&self, _: TransactionId, _: Preparation) -> Answer<'_, bool> {

@@ -11,12 +11,12 @@ use crate::store::rows::booked::{Entry, are_an_opening, booked_as_demanded};
 pub(in crate::store) type Account = (i16, Box<str>, Box<str>, i64);
 
 /// What was booked on one occasion.
-pub(super) struct Booked {
+pub(super) struct PostedEntries {
     pub(super) place: Place,
     entries: Vec<Entry>,
 }
 
-impl Booked {
+impl PostedEntries {
     /// All that entries in the order of their places tell of.
     pub(super) fn all(entries: Vec<(Place, Entry)>) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
@@ -39,8 +39,8 @@ impl Findings {
     }
 
     /// What was booked without an operation has a number below zero and is an opening.
-    pub(super) fn booked_alone(&mut self, booked: &Booked) {
-        let (Booked { place, entries }, Some(first)) = (booked, booked.entries.first()) else { return };
+    pub(super) fn booked_alone(&mut self, booked: &PostedEntries) {
+        let (PostedEntries { place, entries }, Some(first)) = (booked, booked.entries.first()) else { return };
         let (_, of) = place;
         if *of >= 0 {
             return self.found.problem(format!("operation {of}: has entries but does not exist"));
@@ -54,7 +54,7 @@ impl Findings {
     }
 
     /// What was booked with an operation: what its state demands, and maybe its merchant's opening.
-    pub(super) fn booked_with(&mut self, operation: &Operation, booked: Option<Booked>) {
+    pub(super) fn booked_with(&mut self, operation: &Operation, booked: Option<PostedEntries>) {
         let mut entries = booked.map(|booked| booked.entries).unwrap_or_default();
         let rest = entries.split_off(entries.partition_point(Entry::is_opening));
         let id = operation.id;

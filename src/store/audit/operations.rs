@@ -1,6 +1,6 @@
 //! Operations, and what stands around them.
 
-use super::ledger::Booked;
+use super::ledger::PostedEntries;
 use super::{Findings, Found, Place, said};
 use crate::domain::{Kind, Operation, State, Status, TransactionId};
 use crate::store::Stored;
@@ -28,7 +28,7 @@ impl Findings {
         for (place, entry) in &entries {
             self.count(*place, entry);
         }
-        let mut booked = Booked::all(entries).into_iter().peekable();
+        let mut booked = PostedEntries::all(entries).into_iter().peekable();
         for (place, row) in rows {
             self.found.operations += 1;
             while let Some(booked) = booked.next_if(|booked| booked.place < place) {
@@ -43,7 +43,7 @@ impl Findings {
         booked.for_each(|booked| self.booked_alone(&booked));
     }
 
-    fn operation(&mut self, place: Place, row: StoredRow, around: &Around, booked: Option<Booked>) {
+    fn operation(&mut self, place: Place, row: StoredRow, around: &Around, booked: Option<PostedEntries>) {
         let (finished, customer) = (row.finished_at.is_some(), row.customer_account_id.is_some());
         let stored = match row.decode(&self.vault) {
             Ok(stored) => stored,

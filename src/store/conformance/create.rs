@@ -8,7 +8,7 @@ fn names(list: &[&str]) -> SchemaFields {
     SchemaFields::Names(list.iter().map(|name| Box::from(*name)).collect())
 }
 
-fn full_deposit() -> Draft {
+fn full_deposit() -> NewOperation {
     let url = |path: &str| BrowserUrl::new(&format!("https://acme.example/{path}?order=1#x")).unwrap();
     let mut draft = deposit("acme", &"é".repeat(255));
     draft.operation.method = Some(ShopCode::new("card-eur").unwrap());
@@ -34,7 +34,7 @@ fn full_deposit() -> Draft {
     draft
 }
 
-fn full_withdrawal() -> Draft {
+fn full_withdrawal() -> NewOperation {
     let mut draft = full_deposit();
     draft.operation.id = fresh_id(&draft.operation.merchant);
     draft.operation.kind = Kind::Withdrawal(Withdrawal {
@@ -99,7 +99,7 @@ pub(in crate::store) async fn an_order_exists_once(backend: &dyn Backend) {
     second.operation.order_id = order("order");
     let loser = second.operation.id;
     created(&*store, first).await;
-    let Creation::Existing(existing) = store.create(second).await.unwrap() else { panic!("the order exists") };
+    let InsertOutcome::Existing(existing) = store.create(second).await.unwrap() else { panic!("the order exists") };
     assert_eq!(*existing, expected);
     assert_eq!(store.by_id(loser).await.unwrap(), None);
     assert_found(&*store, &expected, &fields).await;
@@ -120,8 +120,8 @@ pub(in crate::store) async fn one_of_many_concurrent_creates_wins(backend: &dyn 
         let (mut winners, mut seen) = (Vec::new(), Vec::new());
         for task in tasks {
             match task.await.unwrap() {
-                (draft, Creation::Created(_)) => winners.push(draft),
-                (_, Creation::Existing(existing)) => seen.push(*existing),
+                (draft, InsertOutcome::Created(_)) => winners.push(draft),
+                (_, InsertOutcome::Existing(existing)) => seen.push(*existing),
                 (_, other) => panic!("all ids differ: {other:?}"),
             }
         }
@@ -156,7 +156,7 @@ pub(in crate::store) async fn a_taken_id_is_reported(backend: &dyn Backend) {
     second.provider_job = Some(NOW);
     created(&*store, first).await;
     let creation = store.create(second).await.unwrap();
-    assert!(matches!(creation, Creation::IdTaken), "{creation:?}");
+    assert!(matches!(creation, InsertOutcome::IdTaken), "{creation:?}");
     assert_eq!(store.by_id(expected.operation.id).await.unwrap(), Some(expected));
     assert_eq!(store.by_order(&merchant("acme"), Direction::Payout, &order("second")).await.unwrap(), Standing::Free);
     assert_eq!(store.provider_queues().await.unwrap(), []);
@@ -195,7 +195,7 @@ pub(in crate::store) async fn everything_survives_reopening(backend: &dyn Backen
         assert_found(&*store, operation, fields).await;
     }
     let repeat = full_deposit();
-    assert!(matches!(store.create(repeat).await.unwrap(), Creation::Existing(_)));
+    assert!(matches!(store.create(repeat).await.unwrap(), InsertOutcome::Existing(_)));
 }
 
 pub(in crate::store) async fn unknown_operations_are_absent(backend: &dyn Backend) {

@@ -17,20 +17,20 @@ fn later(by: i64) -> UnixMillis {
 }
 
 /// Moves an operation to another time; `number` tells those of a millisecond apart.
-fn at(mut draft: Draft, time: UnixMillis, number: u64) -> Draft {
+fn at(mut draft: NewOperation, time: UnixMillis, number: u64) -> NewOperation {
     let operation = &mut draft.operation;
     operation.id = TransactionId::compose(time, Bucket::of(&operation.merchant), number);
     operation.created_at = time;
     draft
 }
 
-fn made_through_v1(mut draft: Draft) -> Draft {
+fn made_through_v1(mut draft: NewOperation) -> NewOperation {
     draft.v1 = Some(V1Told::Relayed(None));
     draft
 }
 
 /// An operation unlike the others: two in three of "acme", two in three made through v1, five in a millisecond.
-fn varied(number: u64) -> Draft {
+fn varied(number: u64) -> NewOperation {
     let chance = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
     let one_of = |count: usize, shift: u32| usize::try_from(chance >> shift).unwrap() % count;
     let merchant = ["acme", "acme", "acme-2"][one_of(3, 0)];
@@ -61,7 +61,7 @@ async fn filled(store: &Arc<dyn Store>) -> Vec<Operation> {
                 _ => return through_v1.then_some(operation),
             };
             if operation.state == State::Pending {
-                store.settle(operation.id, outcome.clone(), later(1000)).await.unwrap();
+                store.complete(operation.id, outcome.clone(), later(1000)).await.unwrap();
                 operation.state = State::Finished { outcome, at: later(1000) };
             }
             through_v1.then_some(operation)
@@ -188,8 +188,8 @@ pub(in crate::store) async fn a_result_moves_an_operation_between_statuses(backe
         page.items.into_iter().map(|operation| operation.id).collect::<Vec<_>>()
     };
     assert_eq!((of(Status::Pending).await, of(Status::Success).await), (ids.clone(), vec![]));
-    store.settle(ids[1], Outcome::Success { payer: None }, later(9)).await.unwrap();
-    store.settle(ids[2], Outcome::Failed, later(9)).await.unwrap();
+    store.complete(ids[1], Outcome::Success { payer: None }, later(9)).await.unwrap();
+    store.complete(ids[2], Outcome::Failed, later(9)).await.unwrap();
     assert_eq!(of(Status::Pending).await, [ids[0]]);
     assert_eq!(of(Status::Success).await, [ids[1]]);
     assert_eq!(of(Status::Failed).await, [ids[2]]);

@@ -10,7 +10,7 @@ fn at(offset: i64) -> UnixMillis {
     UnixMillis(NOW.0 + offset)
 }
 
-fn due(order_text: &str, offset: i64) -> Draft {
+fn due(order_text: &str, offset: i64) -> NewOperation {
     let mut draft = withdrawal("acme", order_text);
     draft.provider_job = Some(at(offset));
     draft
@@ -60,7 +60,7 @@ pub(in crate::store) async fn jobs_that_are_stored_together_are_due_each_at_its_
     let store = backend.open().await;
     // Of the same time, of several, and none; deposits alone, and withdrawals among them.
     for (round, offsets) in (0..).zip([[Some(5), Some(5), Some(5)], [None, Some(7), Some(9)], [None; 3]]) {
-        for (make, among) in [(deposit as fn(&str, &str) -> Draft, "deposit"), (withdrawal, "withdrawal")] {
+        for (make, among) in [(deposit as fn(&str, &str) -> NewOperation, "deposit"), (withdrawal, "withdrawal")] {
             let drafts = (0..).zip(offsets).map(|(number, offset): (u64, Option<i64>)| {
                 let make = if number == 0 { make } else { deposit };
                 let mut draft = make("acme", &format!("{among}-{round}-{number}"));
@@ -99,13 +99,13 @@ pub(in crate::store) async fn a_result_ends_its_job(backend: &dyn Backend) {
     let store = backend.open().await;
     for (text, outcome) in [("paid", Outcome::Success { payer: None }), ("refused", Outcome::Failed)] {
         let id = created(&*store, due(text, 0)).await;
-        store.settle(id, outcome, at(1)).await.unwrap();
+        store.complete(id, outcome, at(1)).await.unwrap();
         assert_eq!(next(&*store).await, None);
     }
     // A claimed one as well.
     let id = created(&*store, due("claimed", 0)).await;
     assert_eq!(store.claim_provider_jobs(claim(at(0), at(10), 10)).await.unwrap().len(), 1);
-    store.settle(id, Outcome::Failed, at(1)).await.unwrap();
+    store.complete(id, Outcome::Failed, at(1)).await.unwrap();
     assert!(store.claim_provider_jobs(claim(at(1000), at(2000), 10)).await.unwrap().is_empty());
 }
 
@@ -194,7 +194,7 @@ pub(in crate::store) async fn a_job_can_be_postponed(backend: &dyn Backend) {
     assert_eq!(next(&*store).await, Some(at(77)));
     assert!(store.claim_provider_jobs(claim(at(76), at(200), 10)).await.unwrap().is_empty());
     assert_eq!(summary(&store.claim_provider_jobs(claim(at(77), at(200), 10)).await.unwrap()), [(id, 1)]);
-    store.settle(id, Outcome::Failed, at(80)).await.unwrap();
+    store.complete(id, Outcome::Failed, at(80)).await.unwrap();
     store.postpone_provider_job(id, at(90)).await.unwrap();
     store.postpone_provider_job(fresh_id(&merchant("acme")), at(90)).await.unwrap();
     assert_eq!(next(&*store).await, None, "what has ended is not begun again");
@@ -234,7 +234,7 @@ pub(in crate::store) async fn an_audit_goes_on_beside_creates(backend: &dyn Back
     let writer = tokio::spawn(async move {
         for number in 0..200 {
             let id = created(&*writing, due(&format!("beside {number}"), 0)).await;
-            writing.settle(id, Outcome::Failed, at(1)).await.unwrap();
+            writing.complete(id, Outcome::Failed, at(1)).await.unwrap();
         }
     });
     let steps = Arc::new(std::sync::Mutex::new(Vec::new()));

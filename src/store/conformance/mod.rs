@@ -2,6 +2,7 @@
 //! is its own (files, connections, failing disks).
 
 mod callbacks;
+mod complete;
 mod create;
 mod history;
 mod jobs;
@@ -9,7 +10,6 @@ mod journal;
 mod money;
 mod outbox;
 mod reservations;
-mod settle;
 mod statuses;
 
 use std::future::Future;
@@ -21,9 +21,12 @@ use crate::domain::{
     AccountNumber, Amount, BrowserUrl, Bucket, CallbackUrl, Currency, Deposit, Fingerprint, HistoryQuery, Kind,
     MerchantId, Operation, OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
 };
-use crate::store::{Audit, Creation, Draft, Fields, RequestFingerprint, SchemaFields, Store, Stored, Verdict};
+use crate::store::{
+    Audit, Fields, InsertOutcome, NewOperation, RequestFingerprint, SchemaFields, Store, Stored, Verdict,
+};
 
 pub(super) use callbacks::*;
+pub(super) use complete::*;
 pub(super) use create::*;
 pub(super) use history::*;
 pub(super) use jobs::*;
@@ -31,7 +34,6 @@ pub(super) use journal::*;
 pub(super) use money::*;
 pub(super) use outbox::*;
 pub(super) use reservations::*;
-pub(super) use settle::*;
 pub(super) use statuses::*;
 
 /// A place for one store.
@@ -175,11 +177,11 @@ pub(super) fn order(text: &str) -> OrderId {
 }
 
 /// A deposit with nothing optional.
-pub(super) fn deposit(merchant_name: &str, order_text: &str) -> Draft {
+pub(super) fn deposit(merchant_name: &str, order_text: &str) -> NewOperation {
     let merchant = merchant(merchant_name);
     let done = BrowserUrl::new("https://acme.example/done").unwrap();
     let id = fresh_id(&merchant);
-    Draft {
+    NewOperation {
         operation: Operation {
             id,
             merchant,
@@ -214,7 +216,7 @@ pub(super) fn deposit(merchant_name: &str, order_text: &str) -> Draft {
 }
 
 /// A withdrawal to [`CARD`] with nothing optional.
-pub(super) fn withdrawal(merchant_name: &str, order_text: &str) -> Draft {
+pub(super) fn withdrawal(merchant_name: &str, order_text: &str) -> NewOperation {
     let mut draft = deposit(merchant_name, order_text);
     draft.operation.kind =
         Kind::Withdrawal(Withdrawal { account_number: AccountNumber::new(CARD).unwrap(), account_channel: None });
@@ -227,7 +229,7 @@ pub(super) fn first_page(merchant_name: &str) -> HistoryQuery {
 }
 
 /// What a stored draft has to come back as.
-pub(super) fn stored(draft: &Draft) -> Stored {
+pub(super) fn stored(draft: &NewOperation) -> Stored {
     Stored {
         operation: draft.operation.clone(),
         api_key: draft.api_key.clone(),
@@ -237,10 +239,10 @@ pub(super) fn stored(draft: &Draft) -> Stored {
 }
 
 /// Stores a draft that has to be new, and gives its id.
-pub(super) async fn created(store: &dyn Store, draft: Draft) -> TransactionId {
+pub(super) async fn created(store: &dyn Store, draft: NewOperation) -> TransactionId {
     let id = draft.operation.id;
     let creation = store.create(draft).await.unwrap();
-    assert!(matches!(creation, Creation::Created(Verdict::AsDrafted)), "{creation:?}");
+    assert!(matches!(creation, InsertOutcome::Created(Verdict::AsDrafted)), "{creation:?}");
     id
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{Balance, CustomerAccountId, Outcome, Status, UnixDay};
-use crate::store::{CallbackSubject, DailyLimit, Settlement, V1Told};
+use crate::store::{CallbackSubject, CompletionOutcome, DailyLimit, V1Told};
 
 const DAY: UnixDay = UnixDay(20_717);
 
@@ -22,12 +22,12 @@ fn eur() -> Currency {
     Currency::new("EUR").unwrap()
 }
 
-fn of(mut draft: Draft, amount: u64) -> Draft {
+fn of(mut draft: NewOperation, amount: u64) -> NewOperation {
     draft.operation.amount = hundredths(amount);
     draft
 }
 
-fn enforced(mut draft: Draft) -> Draft {
+fn enforced(mut draft: NewOperation) -> NewOperation {
     draft.enforce_balance = true;
     draft
 }
@@ -36,18 +36,18 @@ fn balances_of(balances: &[(&str, u64)]) -> Arc<[(Currency, Amount)]> {
     balances.iter().map(|(code, amount)| (Currency::new(code).unwrap(), hundredths(*amount))).collect()
 }
 
-fn opening(mut draft: Draft, balances: &[(&str, u64)]) -> Draft {
+fn opening(mut draft: NewOperation, balances: &[(&str, u64)]) -> NewOperation {
     draft.opening = Some(balances_of(balances));
     draft
 }
 
-fn limited(mut draft: Draft, operations: Option<u32>, amount: Option<u64>) -> Draft {
+fn limited(mut draft: NewOperation, operations: Option<u32>, amount: Option<u64>) -> NewOperation {
     draft.operation.customer_account_id = Some(CustomerAccountId(0));
     draft.daily_limit = Some(DailyLimit { day: DAY, operations, amount: amount.map(hundredths) });
     draft
 }
 
-fn finished(mut draft: Draft, outcome: Outcome) -> Draft {
+fn finished(mut draft: NewOperation, outcome: Outcome) -> NewOperation {
     draft.operation.state = State::Finished { outcome, at: NOW };
     draft
 }
@@ -62,17 +62,17 @@ async fn credit(store: &dyn Store, merchant_name: &str, amount: u64) {
     let mut draft = of(deposit(merchant_name, &format!("credit {id}")), amount);
     draft.operation.id = id;
     let id = created(store, draft).await;
-    assert_eq!(store.settle(id, success(), NOW).await.unwrap(), Settlement::Booked);
+    assert_eq!(store.complete(id, success(), NOW).await.unwrap(), CompletionOutcome::Completed);
 }
 
-async fn verdict(store: &dyn Store, draft: Draft) -> Verdict {
+async fn verdict(store: &dyn Store, draft: NewOperation) -> Verdict {
     match store.create(draft).await.unwrap() {
-        Creation::Created(verdict) => verdict,
+        InsertOutcome::Created(verdict) => verdict,
         other => panic!("{other:?}"),
     }
 }
 
-async fn count_verdicts(store: &Arc<dyn Store>, drafts: Vec<Draft>, wanted: Verdict) -> usize {
+async fn count_verdicts(store: &Arc<dyn Store>, drafts: Vec<NewOperation>, wanted: Verdict) -> usize {
     let create = |draft| {
         let store = Arc::clone(store);
         tokio::spawn(async move { verdict(&*store, draft).await })
@@ -90,21 +90,21 @@ pub(in crate::store) async fn money_moves_as_results_say(backend: &dyn Backend) 
     let paid = created(&*store, of(deposit("acme", "paid"), 1000)).await;
     let unpaid = created(&*store, of(deposit("acme", "unpaid"), 9999)).await;
     assert_eq!(store.balances(&merchant("acme")).await.unwrap(), [], "a pending deposit books nothing");
-    store.settle(paid, success(), later(1)).await.unwrap();
-    store.settle(unpaid, Outcome::Failed, later(1)).await.unwrap();
+    store.complete(paid, success(), later(1)).await.unwrap();
+    store.complete(unpaid, Outcome::Failed, later(1)).await.unwrap();
     has(&*store, "acme", 1000, 0).await;
     let taken = created(&*store, of(withdrawal("acme", "taken"), 300)).await;
     let released = created(&*store, of(withdrawal("acme", "released"), 200)).await;
     let held = created(&*store, of(withdrawal("acme", "held"), 100)).await;
     has(&*store, "acme", 400, 600).await;
-    store.settle(taken, success(), later(2)).await.unwrap();
-    store.settle(released, Outcome::Failed, later(2)).await.unwrap();
+    store.complete(taken, success(), later(2)).await.unwrap();
+    store.complete(released, Outcome::Failed, later(2)).await.unwrap();
     has(&*store, "acme", 600, 100).await;
     audited(&*store).await;
     store.close().await.unwrap();
     let store = backend.open().await;
     has(&*store, "acme", 600, 100).await;
-    store.settle(held, success(), later(3)).await.unwrap();
+    store.complete(held, success(), later(3)).await.unwrap();
     has(&*store, "acme", 600, 0).await;
     // Not enforced: below zero.
     created(&*store, of(withdrawal("acme", "more"), 1000)).await;
@@ -131,9 +131,9 @@ pub(in crate::store) async fn repeated_results_book_nothing(backend: &dyn Backen
     let taken = created(&*store, of(withdrawal("acme", "taken"), 300)).await;
     let released = created(&*store, of(withdrawal("acme", "released"), 200)).await;
     for (id, outcome, other) in [(taken, success(), Outcome::Failed), (released, Outcome::Failed, success())] {
-        assert_eq!(store.settle(id, outcome.clone(), later(1)).await.unwrap(), Settlement::Booked);
-        assert_eq!(store.settle(id, outcome, later(2)).await.unwrap(), Settlement::AlreadyBooked);
-        assert!(matches!(store.settle(id, other, later(3)).await.unwrap(), Settlement::Contradicts(_)));
+        assert_eq!(store.complete(id, outcome.clone(), later(1)).await.unwrap(), CompletionOutcome::Completed);
+        assert_eq!(store.complete(id, outcome, later(2)).await.unwrap(), CompletionOutcome::AlreadyCompleted);
+        assert!(matches!(store.complete(id, other, later(3)).await.unwrap(), CompletionOutcome::Contradicts(_)));
     }
     has(&*store, "acme", 700, 0).await;
     let audit = audited(&*store).await;
@@ -147,7 +147,7 @@ pub(in crate::store) async fn an_existing_order_books_nothing(backend: &dyn Back
     let store = backend.open().await;
     created(&*store, of(withdrawal("acme", "one"), 100)).await;
     let repeat = limited(opening(of(withdrawal("acme", "one"), 100), &[("USD", 5)]), Some(1), None);
-    assert!(matches!(store.create(repeat).await.unwrap(), Creation::Existing(_)));
+    assert!(matches!(store.create(repeat).await.unwrap(), InsertOutcome::Existing(_)));
     let mut taken = limited(of(withdrawal("bolt", "two"), 100), Some(1), None);
     taken.operation.id = store
         .by_order(&merchant("acme"), crate::domain::Direction::Payout, &order("one"))
@@ -157,7 +157,7 @@ pub(in crate::store) async fn an_existing_order_books_nothing(backend: &dyn Back
         .unwrap()
         .operation
         .id;
-    assert!(matches!(store.create(taken).await.unwrap(), Creation::IdTaken));
+    assert!(matches!(store.create(taken).await.unwrap(), InsertOutcome::IdTaken));
     has(&*store, "acme", -100, 100).await;
     assert_eq!(store.balances(&merchant("bolt")).await.unwrap(), []);
     for name in ["acme", "bolt"] {
@@ -180,9 +180,9 @@ pub(in crate::store) async fn exactly_what_is_covered_is_withdrawn(backend: &dyn
     assert_eq!(verdict(&*store, draft).await, Verdict::NotCovered);
     let state = store.by_id(id).await.unwrap().unwrap().operation.state;
     assert_eq!(state, State::Finished { outcome: Outcome::Failed, at });
-    assert_eq!(store.settle(id, Outcome::Failed, later(1)).await.unwrap(), Settlement::AlreadyBooked);
-    let contradicted = store.settle(id, success(), later(1)).await.unwrap();
-    assert_eq!(contradicted, Settlement::Contradicts(Status::Failed));
+    assert_eq!(store.complete(id, Outcome::Failed, later(1)).await.unwrap(), CompletionOutcome::AlreadyCompleted);
+    let contradicted = store.complete(id, success(), later(1)).await.unwrap();
+    assert_eq!(contradicted, CompletionOutcome::Contradicts(Status::Failed));
     has(&*store, "acme", 0, 1049).await;
     // Another currency and another merchant cover nothing here; deposits need no cover.
     let mut dollars = enforced(of(withdrawal("acme", "dollars"), 1));
@@ -352,9 +352,9 @@ pub(in crate::store) async fn a_failure_gives_the_daily_usage_back(backend: &dyn
     assert_eq!(verdict(&*store, second).await, Verdict::AsDrafted);
     assert_eq!(verdict(&*store, draft("over")).await, Verdict::OverDailyLimit);
     for outcome in [Outcome::Failed, Outcome::Failed, success()] {
-        store.settle(first_id, outcome, later(1)).await.unwrap();
+        store.complete(first_id, outcome, later(1)).await.unwrap();
     }
-    store.settle(second_id, success(), later(1)).await.unwrap();
+    store.complete(second_id, success(), later(1)).await.unwrap();
     store.close().await.unwrap();
     let store = backend.open().await;
     assert_eq!(verdict(&*store, draft("third")).await, Verdict::AsDrafted, "given back");
@@ -376,7 +376,7 @@ pub(in crate::store) async fn the_usage_of_many_days_is_kept_apart(backend: &dyn
         assert_eq!(verdict(&*store, new).await, Verdict::AsDrafted);
         assert_eq!(verdict(&*store, draft(day, format!("{day} again"))).await, Verdict::OverDailyLimit);
     }
-    assert_eq!(store.settle(first.unwrap(), Outcome::Failed, later(1)).await.unwrap(), Settlement::Booked);
+    assert_eq!(store.complete(first.unwrap(), Outcome::Failed, later(1)).await.unwrap(), CompletionOutcome::Completed);
     assert_eq!(verdict(&*store, draft(39, "39 still".into())).await, Verdict::OverDailyLimit);
 }
 
@@ -398,9 +398,9 @@ pub(in crate::store) async fn a_result_is_told_once_to_whom_it_concerns(backend:
     created(&*store, deposit("acme", "pending")).await;
     let at_once = created(&*store, finished(deposit("acme", "at once"), Outcome::Failed)).await;
     for id in [native, relayed, silent] {
-        store.settle(id, success(), later(5)).await.unwrap();
-        store.settle(id, success(), later(6)).await.unwrap();
-        store.settle(id, Outcome::Failed, later(7)).await.unwrap();
+        store.complete(id, success(), later(5)).await.unwrap();
+        store.complete(id, success(), later(6)).await.unwrap();
+        store.complete(id, Outcome::Failed, later(7)).await.unwrap();
     }
     let told = told(&*store).await;
     let mut expected = [(native, later(5)), (relayed, later(5)), (at_once, NOW)];

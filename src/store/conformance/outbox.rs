@@ -50,13 +50,13 @@ pub(super) fn acme() -> CallbackTarget {
 }
 
 /// A deposit that is created FAILED at a time, and so has to be told of.
-pub(super) fn failed(order_text: &str, offset: i64) -> Draft {
+pub(super) fn failed(order_text: &str, offset: i64) -> NewOperation {
     let mut draft = deposit("acme", order_text);
     draft.operation.state = State::Finished { outcome: Outcome::Failed, at: at(offset) };
     draft
 }
 
-fn failed_at(order_text: &str, offset: i64, callback_url: &str) -> Draft {
+fn failed_at(order_text: &str, offset: i64, callback_url: &str) -> NewOperation {
     let mut draft = failed(order_text, offset);
     draft.operation.callback_url = url(callback_url);
     draft
@@ -128,7 +128,7 @@ pub(in crate::store) async fn a_result_queues_its_callback(backend: &dyn Backend
     let pending = created(&*store, deposit("acme", "paid")).await;
     assert_eq!(queues(&*store).await, []);
     assert!(!was_told(&*store).await);
-    store.settle(pending, Outcome::Success { payer: None }, at(5)).await.unwrap();
+    store.complete(pending, Outcome::Success { payer: None }, at(5)).await.unwrap();
     assert!(was_told(&*store).await && !was_told(&*store).await);
     assert_eq!(queues(&*store).await, [(acme(), at(5))]);
     let at_once = failed_at("at once", 7, "https://ACME.example:8443/cb?secret=1");

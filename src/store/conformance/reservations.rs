@@ -22,7 +22,7 @@ pub(in crate::store) async fn reserved_orders_are_refused(backend: &dyn Backend)
         let mut draft = deposit("acme", text);
         draft.provider_job = Some(NOW);
         let id = draft.operation.id;
-        assert!(matches!(store.create(draft).await.unwrap(), Creation::Reserved));
+        assert!(matches!(store.create(draft).await.unwrap(), InsertOutcome::Reserved));
         assert_eq!(store.by_id(id).await.unwrap(), None);
     }
     assert_eq!(store.provider_queues().await.unwrap(), [], "nothing of the refused is stored");
@@ -43,7 +43,7 @@ pub(in crate::store) async fn a_reservation_never_touches_an_operation(backend: 
     assert_eq!(reservations, Reservations { new: 1, known: 0, operations: 1 });
     let found = store.by_order(&acme, Direction::Payin, &order("there")).await.unwrap();
     assert_eq!(found, Standing::Operation(Box::new(expected)));
-    assert!(matches!(store.create(deposit("acme", "there")).await.unwrap(), Creation::Existing(_)));
+    assert!(matches!(store.create(deposit("acme", "there")).await.unwrap(), InsertOutcome::Existing(_)));
     audited(&*store).await;
 }
 
@@ -60,8 +60,8 @@ pub(in crate::store) async fn a_race_for_an_order_has_one_winner(backend: &dyn B
             );
         let (creation, reservations) = (create.await.unwrap(), reserve.await.unwrap());
         match creation {
-            Creation::Created(_) => assert_eq!(reservations.operations, 1),
-            Creation::Reserved => assert_eq!(reservations.new, 1),
+            InsertOutcome::Created(_) => assert_eq!(reservations.operations, 1),
+            InsertOutcome::Reserved => assert_eq!(reservations.new, 1),
             other => panic!("{other:?}"),
         }
     }
@@ -90,7 +90,7 @@ pub(in crate::store) async fn a_preparation_is_kept_until_the_result(backend: &d
     let store = backend.open().await;
     assert_eq!(store.preparation(id).await.unwrap(), Some(Preparation::Stopped));
     audited(&*store).await;
-    store.settle(id, Outcome::Success { payer: None }, NOW).await.unwrap();
+    store.complete(id, Outcome::Success { payer: None }, NOW).await.unwrap();
     assert_eq!(store.preparation(id).await.unwrap(), None);
     assert!(!store.prepare(id, Preparation::Stopped).await.unwrap());
     assert_eq!(store.preparation(id).await.unwrap(), None);

@@ -1,8 +1,8 @@
 //! Status questions: they say of an operation what the whole of it says, and only to whom it is to be told.
 
 use super::*;
-use crate::domain::{Direction, Outcome, Record, Shown, Status};
-use crate::store::{Settlement, StoreError, V1Told};
+use crate::domain::{Direction, OperationView, Outcome, Status, StatusRecord};
+use crate::store::{CompletionOutcome, StoreError, V1Told};
 
 /// Asks about a stored operation in every way, as its merchant and as another one.
 pub(super) async fn assert_statuses(store: &dyn Store, stored: &Stored) {
@@ -12,13 +12,13 @@ pub(super) async fn assert_statuses(store: &dyn Store, stored: &Stored) {
         (v1, store.v2_status(merchant, operation.id).await.unwrap())
     };
     let (v1, v2) = asked(&operation.merchant, operation.direction()).await;
-    assert_eq!(v1, stored.v1.as_ref().map(|_| Shown::from(operation)), "in v1: what was made through it");
-    assert_eq!(v2, Some(Record::from(operation)));
+    assert_eq!(v1, stored.v1.as_ref().map(|_| OperationView::from(operation)), "in v1: what was made through it");
+    assert_eq!(v2, Some(StatusRecord::from(operation)));
     assert_eq!(asked(&merchant("nobody"), operation.direction()).await, (None, None));
 }
 
 /// Drafts of each kind, made through each API version, with each way to name their method.
-fn drafts() -> Vec<Draft> {
+fn drafts() -> Vec<NewOperation> {
     let mut drafts = Vec::new();
     for (is_v1, names_shop, payment_method) in
         [(false, false, None), (true, true, Some("card")), (true, false, Some("m \"1\" é")), (false, true, None)]
@@ -55,7 +55,7 @@ pub(in crate::store) async fn a_status_says_what_the_whole_operation_does(backen
             ids.push(id);
             assert_statuses(&*store, &store.by_id(id).await.unwrap().unwrap()).await;
             if let Some(outcome) = outcome.clone() {
-                store.settle(id, outcome, NOW).await.unwrap();
+                store.complete(id, outcome, NOW).await.unwrap();
                 assert_statuses(&*store, &store.by_id(id).await.unwrap().unwrap()).await;
             }
         }
@@ -98,12 +98,12 @@ pub(in crate::store) async fn a_result_is_told_even_when_its_creator_hears_of_th
         let id = draft.operation.id;
         let creating = store.create(draft);
         // Both are under way at once: whoever made it may hear of it last.
-        let settling = store.settle(id, Outcome::Failed, NOW);
+        let settling = store.complete(id, Outcome::Failed, NOW);
         let settled = settling.await.unwrap();
-        assert!(matches!(creating.await.unwrap(), Creation::Created(_)));
-        if settled == Settlement::Unknown {
+        assert!(matches!(creating.await.unwrap(), InsertOutcome::Created(_)));
+        if settled == CompletionOutcome::Unknown {
             // The result was there first.
-            assert_eq!(store.settle(id, Outcome::Failed, NOW).await.unwrap(), Settlement::Booked);
+            assert_eq!(store.complete(id, Outcome::Failed, NOW).await.unwrap(), CompletionOutcome::Completed);
         }
         let stored = store.by_id(id).await.unwrap().unwrap();
         assert_eq!(stored.operation.state.status(), Status::Failed);

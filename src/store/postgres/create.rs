@@ -21,7 +21,7 @@ use crate::store::homes::Standing;
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::signed;
 use crate::store::rows::status_number;
-use crate::store::{Draft, StoreError, Verdict};
+use crate::store::{NewOperation, StoreError, Verdict};
 
 /// Withdrawals up to this amount are held without a look at the balance when nothing asks for it: a million of them do not
 /// bring an account out of its range.
@@ -49,7 +49,7 @@ pub(super) async fn create(node: &Rc<Node>, new: Arc<NewRow>, nonce: u64) -> Res
 }
 
 /// Whether something has to be looked at, or booked, before the operation is stored.
-fn decides(draft: &Draft) -> bool {
+fn decides(draft: &NewOperation) -> bool {
     let operation = &draft.operation;
     let is_large = operation.direction() == Direction::Payout && signed(operation.amount) > SMALL;
     draft.opening.is_some()

@@ -5,7 +5,7 @@ use tokio_postgres::types::{Field, IsNull, Kind, ToSql, Type, to_sql_checked};
 
 use super::row::{bucket_in, key, narrow};
 use crate::domain::{Fingerprint, State, UnixDay};
-use crate::store::Draft;
+use crate::store::NewOperation;
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::{finished_at, status_number};
 
@@ -14,7 +14,7 @@ const COLUMNS: usize = 16;
 
 /// A new operation's columns.
 #[derive(Debug)]
-pub(super) struct Given<'a> {
+pub(super) struct OperationColumns<'a> {
     pub(super) id: i64,
     context: i64,
     listed: Option<i64>,
@@ -33,10 +33,10 @@ pub(super) struct Given<'a> {
     payer: Option<&'a [u8]>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> OperationColumns<'a> {
     /// A new operation in a state, which counts for its customer on a day.
     pub(super) fn new(new: &'a NewRow, state: &State, counted_day: Option<UnixDay>) -> Self {
-        let Draft { operation, comparison, .. } = new.draft();
+        let NewOperation { operation, comparison, .. } = new.draft();
         Self {
             id: operation.id.to_stored(),
             context: new.context.number(),
@@ -94,7 +94,7 @@ impl<'a> Given<'a> {
 type Failed = Box<dyn std::error::Error + Sync + Send>;
 
 /// As `record_send` of PostgreSQL has it: the number of columns, and of each its type, its length (-1: NULL) and its bytes.
-impl ToSql for Given<'_> {
+impl ToSql for OperationColumns<'_> {
     fn to_sql(&self, of: &Type, out: &mut BytesMut) -> Result<IsNull, Failed> {
         let fields = fields_of(of).ok_or("not a type of as many columns")?;
         out.extend_from_slice(&u32::try_from(COLUMNS)?.to_be_bytes());

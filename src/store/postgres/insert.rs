@@ -7,7 +7,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use super::fault::Fault;
-use super::given::Given;
+use super::given::OperationColumns;
 use super::row::{self, narrow};
 use crate::domain::{Direction, State, UnixDay};
 use crate::store::rows::context::NewContext;
@@ -21,7 +21,7 @@ macro_rules! columns {
     };
 }
 
-/// Claims the homes of [`Given`] rows, and inserts those into `operations` that got theirs. Of what was stored, `stored` tells the
+/// Claims the homes of [`OperationColumns`] rows, and inserts those into `operations` that got theirs. Of what was stored, `stored` tells the
 /// columns that are asked for.
 /// An id that is taken fails the statement: to look for each before would cost every create a step into an index. One array of
 /// rows costs a third of what one array a column does.
@@ -112,7 +112,8 @@ pub(super) async fn pending(client: &Object, rows: &[&NewRow]) -> Result<HashSet
         (false, false) => with_holds!(own),
     };
     let statement = client.prepare_cached(statement).await?;
-    let given: Vec<Given<'_>> = rows.iter().map(|new| Given::new(new, &new.draft().operation.state, None)).collect();
+    let given: Vec<OperationColumns<'_>> =
+        rows.iter().map(|new| OperationColumns::new(new, &new.draft().operation.state, None)).collect();
     let stored = if shared {
         client.query(&statement, &[&given, &delays.first().copied().flatten()]).await
     } else {
@@ -141,7 +142,7 @@ pub(super) async fn alone(
     counted_day: Option<UnixDay>,
 ) -> Result<bool, Fault> {
     let statement = transaction.prepare_cached(ALONE).await?;
-    match transaction.query_opt(&statement, &[&[Given::new(new, state, counted_day)].as_slice()]).await {
+    match transaction.query_opt(&statement, &[&[OperationColumns::new(new, state, counted_day)].as_slice()]).await {
         Ok(stored) => Ok(stored.is_some()),
         Err(error) if is_taken(&error) => Ok(false),
         Err(error) => Err(error.into()),

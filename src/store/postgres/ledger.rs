@@ -14,7 +14,7 @@ use super::fault::Fault;
 use super::row::{bucket_in_number, bucket_of, get, narrow};
 use crate::domain::{Balance, Currency, LedgerAccount, MerchantId, Posting};
 use crate::store::StoreError;
-use crate::store::rows::posting::{Booking, account_number, posting_number};
+use crate::store::rows::posting::{LedgerEntry, account_number, posting_number};
 
 /// Books postings of one booking.
 ///
@@ -23,12 +23,12 @@ use crate::store::rows::posting::{Booking, account_number, posting_number};
 pub(super) async fn book(
     transaction: &Transaction<'_>,
     postings: &[Posting],
-    booking: Booking<'_>,
+    booking: LedgerEntry<'_>,
 ) -> Result<(), Fault> {
     if postings.is_empty() {
         return Ok(());
     }
-    let Booking { occasion, merchant, currency, amount, at } = booking;
+    let LedgerEntry { source, merchant, currency, amount, at } = booking;
     let (mut numbers, mut accounts, mut amounts) = (Vec::new(), Vec::new(), Vec::new());
     for posting in postings {
         let (from, to) = posting.from_to();
@@ -38,7 +38,7 @@ pub(super) async fn book(
             amounts.push(amount);
         }
     }
-    let id = occasion.to_stored();
+    let id = source.to_stored();
     let statement = transaction.prepare_cached(BOOK).await?;
     transaction
         .execute(&statement, &[&id, &at.0, &bucket_in_number(id), &currency, &merchant, &numbers, &accounts, &amounts])

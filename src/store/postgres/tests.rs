@@ -22,7 +22,7 @@ use crate::domain::{Balance, Currency, Direction, MerchantId, OrderId, Outcome, 
 use crate::rules::{PostgresUrl, Secret, StoreKeys};
 use crate::store::OpenError;
 use crate::store::conformance::{Backend, conformance};
-use crate::store::{Claim, Creation, Draft, Store, StoreError};
+use crate::store::{Claim, InsertOutcome, NewOperation, Store, StoreError};
 
 /// A database of its own.
 struct Place(server::Database);

@@ -16,7 +16,7 @@ use crate::store::homes::{Home, HomeRows};
 use crate::store::journal::moves::EntryRows;
 use crate::store::rows::entry::{EntryRow, NewEntry};
 use crate::store::rows::operation::NewRow;
-use crate::store::rows::posting::{Booking, Occasion};
+use crate::store::rows::posting::{LedgerEntry, PostingSource};
 use crate::store::rows::{CorruptRow, direction_number, direction_of, finished_at, status_number, status_of};
 use crate::store::transaction::{self, Customer, OperationState, Rows, Usage};
 use crate::store::{EngineAnswer, EntryId};
@@ -214,12 +214,12 @@ impl Rows for PgRows<'_> {
         insert::alone(self.0, new, state, counted_day).await
     }
 
-    async fn post(&mut self, postings: &[Posting], booking: Booking<'_>) -> Result<(), Fault> {
+    async fn post(&mut self, postings: &[Posting], booking: LedgerEntry<'_>) -> Result<(), Fault> {
         ledger::book(self.0, postings, booking).await
     }
 
-    async fn has_entries(&mut self, occasion: Occasion) -> Result<bool, Fault> {
-        let id = occasion.to_stored();
+    async fn has_entries(&mut self, source: PostingSource) -> Result<bool, Fault> {
+        let id = source.to_stored();
         let statement = self
             .0
             .prepare_cached("SELECT EXISTS (SELECT FROM entries WHERE bucket = $1 AND transaction_id = $2)")

@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 
 use super::{direction_number, provider_number};
 use crate::domain::{FingerprintInput, FingerprintKey, MerchantId, ShopCode};
-use crate::store::{Draft, SchemaFields, V1Told};
+use crate::store::{NewOperation, SchemaFields, V1Told};
 
 /// The most contexts remembered; they are forgotten together when there are more. There is one for every combination that
 /// rules and callers bring about, some a shop.
@@ -33,7 +33,7 @@ pub(in crate::store) struct NewContext<'a> {
 }
 
 impl<'a> NewContext<'a> {
-    pub(in crate::store) fn of(draft: &'a Draft) -> Self {
+    pub(in crate::store) fn of(draft: &'a NewOperation) -> Self {
         let operation = &draft.operation;
         Self {
             direction: direction_number(operation.direction()),
@@ -134,7 +134,7 @@ impl Contexts {
     }
 
     /// Returns the id of a draft's context.
-    pub(in crate::store) fn id(&self, draft: &Draft) -> ContextId {
+    pub(in crate::store) fn id(&self, draft: &NewOperation) -> ContextId {
         let parts = NewContext::of(draft).parts();
         if let Some(numbers) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&parts) {
             return ContextId { numbers: *numbers, unknown: None };

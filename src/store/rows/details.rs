@@ -16,13 +16,13 @@ use crate::domain::{
     Withdrawal,
 };
 use crate::store::vault::{Column, DecryptError, Vault};
-use crate::store::{Draft, Fields, StoreError, V1Told};
+use crate::store::{Fields, NewOperation, StoreError, V1Told};
 
 /// What a reader says of a column that holds what was never written there.
 const NOT_OURS: CorruptRow = CorruptRow("sealed");
 
 /// Seals what of a draft is never searched for.
-pub(super) fn sealed(vault: &Vault, draft: &Draft) -> Vec<u8> {
+pub(super) fn sealed(vault: &Vault, draft: &NewOperation) -> Vec<u8> {
     let (operation, fields) = (&draft.operation, &draft.fields);
     let mut plain = Vec::with_capacity(256 + fields.sent.len() + fields.defaults.len());
     put(&mut plain, Some(&fields.sent));

@@ -1,4 +1,4 @@
-//! Operations: from a [`Draft`] into columns, and back.
+//! Operations: from a [`NewOperation`] into columns, and back.
 
 use super::context::{ContextId, Contexts, OF_V1, OF_V1_RELAYED, OF_V2, kept_of};
 use super::details::{self, Details};
@@ -9,12 +9,12 @@ use crate::domain::{
 };
 use crate::store::rows::callback::address;
 use crate::store::vault::{Column, Vault};
-use crate::store::{Draft, RequestFingerprint, StoreError, Stored, V1Told};
+use crate::store::{NewOperation, RequestFingerprint, StoreError, Stored, V1Told};
 
 /// A draft with all that costs time done: the writer's thread only binds and steps.
 #[derive(Debug)]
 pub(in crate::store) struct NewRow {
-    draft: Draft,
+    draft: NewOperation,
     order_key: Fingerprint,
     pub(in crate::store) context: ContextId,
     pub(in crate::store) sealed: Vec<u8>,
@@ -22,7 +22,7 @@ pub(in crate::store) struct NewRow {
 }
 
 impl NewRow {
-    pub(in crate::store) fn new(draft: Draft, vault: &Vault, contexts: &Contexts) -> Self {
+    pub(in crate::store) fn new(draft: NewOperation, vault: &Vault, contexts: &Contexts) -> Self {
         let operation = &draft.operation;
         let order_key = draft.order_key.unwrap_or_else(|| {
             vault.fingerprint_key().order_key(&operation.merchant, operation.direction(), &operation.order_id)
@@ -37,7 +37,7 @@ impl NewRow {
         self.order_key
     }
 
-    pub(in crate::store) const fn draft(&self) -> &Draft {
+    pub(in crate::store) const fn draft(&self) -> &NewOperation {
         &self.draft
     }
 

@@ -4,7 +4,7 @@ use crate::domain::{Amount, Direction, LedgerAccount, Posting, Status, Transacti
 
 /// What entries are booked with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) enum Occasion {
+pub(in crate::store) enum PostingSource {
     /// An operation; an opening is booked with its merchant's first one.
     Operation(TransactionId),
     /// An opening alone, before its merchant has operations. The id is drawn like an operation's and kept below zero,
@@ -12,7 +12,7 @@ pub(in crate::store) enum Occasion {
     Opening(TransactionId),
 }
 
-impl Occasion {
+impl PostingSource {
     pub(in crate::store) const fn to_stored(self) -> i64 {
         match self {
             Self::Operation(id) => id.to_stored(),
@@ -23,8 +23,8 @@ impl Occasion {
 
 /// Whose money moves, on which occasion.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::store) struct Booking<'a> {
-    pub(in crate::store) occasion: Occasion,
+pub(in crate::store) struct LedgerEntry<'a> {
+    pub(in crate::store) source: PostingSource,
     pub(in crate::store) merchant: &'a str,
     pub(in crate::store) currency: &'a str,
     /// In hundredths, above zero.

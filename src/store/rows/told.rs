@@ -4,7 +4,7 @@ use super::details::opened_account;
 use super::operation::opened_payer;
 use super::{CorruptRow, OrCorrupt, direction_of, status_of};
 use crate::domain::{
-    Amount, Currency, Direction, InvalidValue, OrderId, Record, Shown, Status, TransactionId, UnixMillis,
+    Amount, Currency, Direction, InvalidValue, OperationView, OrderId, Status, StatusRecord, TransactionId, UnixMillis,
 };
 use crate::store::StoreError;
 use crate::store::vault::Vault;
@@ -60,14 +60,14 @@ impl V1Status {
         vault: &Vault,
         direction: Direction,
         order_id: &OrderId,
-    ) -> Result<Shown, StoreError> {
+    ) -> Result<OperationView, StoreError> {
         let id = self.id;
         self.shown(vault, direction, order_id).map_err(|not_ours| not_ours.of_operation(id))
     }
 
-    fn shown(self, vault: &Vault, direction: Direction, order_id: &OrderId) -> Result<Shown, CorruptRow> {
+    fn shown(self, vault: &Vault, direction: Direction, order_id: &OrderId) -> Result<OperationView, CorruptRow> {
         let id = TransactionId::from_stored(self.id).ok_or(CorruptRow("transaction_id"))?;
-        Ok(Shown {
+        Ok(OperationView {
             transaction_id: id.digits().as_str().into(),
             external_id: order_id.clone(),
             direction,
@@ -94,13 +94,13 @@ impl V2Status {
     ///
     /// # Errors
     /// A column holds what was never written there.
-    pub(in crate::store) fn understand(self, vault: &Vault, id: TransactionId) -> Result<Record, StoreError> {
+    pub(in crate::store) fn understand(self, vault: &Vault, id: TransactionId) -> Result<StatusRecord, StoreError> {
         self.record(vault, id).map_err(|not_ours| not_ours.of_operation(id.to_stored()))
     }
 
-    fn record(self, vault: &Vault, id: TransactionId) -> Result<Record, CorruptRow> {
+    fn record(self, vault: &Vault, id: TransactionId) -> Result<StatusRecord, CorruptRow> {
         let direction = direction_of(self.direction).ok_or(CorruptRow("direction"))?;
-        Ok(Record {
+        Ok(StatusRecord {
             transaction_id: id,
             status: self.told.status()?,
             amount: self.told.amount()?,

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::domain::{Balance, LedgerAccount, MerchantId, Posting};
-use crate::store::rows::posting::{Booking, account_number, posting_number};
+use crate::store::rows::posting::{LedgerEntry, account_number, posting_number};
 
 /// A balance would leave the range of a signed 64-bit number.
 #[derive(Debug, thiserror::Error)]
@@ -23,8 +23,8 @@ fn sum(balance: i64, amount: i64) -> rusqlite::Result<i64> {
 /// # Errors
 /// The occasion has this posting already, or a balance would be out of range: the caller's command is at fault, and
 /// nothing of it is stored.
-pub(super) fn book(connection: &Connection, posting: Posting, booking: Booking<'_>) -> rusqlite::Result<()> {
-    let Booking { occasion, merchant, currency, amount, at } = booking;
+pub(super) fn book(connection: &Connection, posting: Posting, booking: LedgerEntry<'_>) -> rusqlite::Result<()> {
+    let LedgerEntry { source, merchant, currency, amount, at } = booking;
     let (from, to) = posting.from_to();
     for (account, amount) in [(from, -amount), (to, amount)] {
         connection
@@ -33,7 +33,7 @@ pub(super) fn book(connection: &Connection, posting: Posting, booking: Booking<'
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?
             .execute((
-                occasion.to_stored(),
+                source.to_stored(),
                 posting_number(posting),
                 currency,
                 account_number(account),

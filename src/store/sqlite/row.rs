@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::domain::{State, TransactionId, UnixDay};
-use crate::store::Draft;
+use crate::store::NewOperation;
 use crate::store::rows::context::NewContext;
 pub(super) use crate::store::rows::operation::{NewRow, StoredContext, StoredRow};
 pub(super) use crate::store::rows::{direction_number, direction_of, finished_at, status_number};
@@ -18,7 +18,7 @@ impl NewRow {
         state: &State,
         counted_day: Option<UnixDay>,
     ) -> rusqlite::Result<bool> {
-        let Draft { operation, comparison, .. } = self.draft();
+        let NewOperation { operation, comparison, .. } = self.draft();
         let inserted = connection.prepare_cached(INSERT)?.execute(params![
             operation.id.to_stored(),
             self.context.number(),

@@ -33,8 +33,8 @@ use crate::store::conformance::{
 };
 use crate::store::rows::context::merchant_number;
 use crate::store::{
-    AuditProgress, Claim, Creation, Draft, Fields, Holds, OpenError, Opened, SchemaFields, Settlement, Standing, Store,
-    StoreError, Stored,
+    AuditProgress, Claim, CompletionOutcome, Fields, Holds, InsertOutcome, NewOperation, OpenError, Opened,
+    SchemaFields, Standing, Store, StoreError, Stored,
 };
 
 /// A store in a directory of its own.
@@ -232,7 +232,7 @@ async fn nothing_sealed_is_found_in_any_file() {
         let instructions = Instructions::new(Some("Pay to Grace Hopper".into()), vec![detail]).unwrap();
         assert!(store.prepare(prepared, Preparation::Instructions(instructions)).await.unwrap());
         let payer = Some(AccountNumber::new(PAYER).unwrap());
-        store.settle(id, Outcome::Success { payer }, NOW).await.unwrap();
+        store.complete(id, Outcome::Success { payer }, NOW).await.unwrap();
     }
     let assert_sealed = || {
         let bytes = place.bytes();

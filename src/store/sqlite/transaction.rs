@@ -18,7 +18,7 @@ use crate::store::homes::{Home, HomeRows};
 use crate::store::journal::moves::EntryRows;
 use crate::store::rows::entry::ANSWERED;
 use crate::store::rows::operation::NewRow;
-use crate::store::rows::posting::{Booking, Occasion};
+use crate::store::rows::posting::{LedgerEntry, PostingSource};
 use crate::store::rows::{CorruptRow, status_of};
 use crate::store::transaction::{Customer, OperationState, Rows, Transaction, Usage};
 use crate::store::{EngineAnswer, EntryId};
@@ -219,14 +219,14 @@ impl Rows for SqliteRows<'_> {
         Ok(inserted)
     }
 
-    async fn post(&mut self, postings: &[Posting], booking: Booking<'_>) -> rusqlite::Result<()> {
+    async fn post(&mut self, postings: &[Posting], booking: LedgerEntry<'_>) -> rusqlite::Result<()> {
         postings.iter().try_for_each(|posting| ledger::book(self.0, *posting, booking))
     }
 
-    async fn has_entries(&mut self, occasion: Occasion) -> rusqlite::Result<bool> {
+    async fn has_entries(&mut self, source: PostingSource) -> rusqlite::Result<bool> {
         self.0
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM entries WHERE transaction_id = ?1)")?
-            .query_row([occasion.to_stored()], |row| row.get(0))
+            .query_row([source.to_stored()], |row| row.get(0))
     }
 
     async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> rusqlite::Result<()> {

@@ -2,7 +2,7 @@
 
 use super::Remote;
 use super::asking::Deadline;
-use super::settle::{Delivered, Signer, Unresolved};
+use super::resolve::{Delivered, Signer, Unresolved};
 use super::v1::is_final;
 use crate::failure::ApiError;
 use crate::rules::RuleSet;

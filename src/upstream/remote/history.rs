@@ -12,7 +12,7 @@ use super::Remote;
 use super::asking::Deadline;
 use super::v1::{may_change, shown};
 use crate::auth::Caller;
-use crate::domain::{HistoryQuery, Page, Shown, Status};
+use crate::domain::{HistoryQuery, OperationView, Page, Status};
 use crate::failure::ApiError;
 use crate::store::{Entry, EntryId};
 
@@ -32,7 +32,7 @@ impl Remote {
         &self,
         caller: &Caller,
         query: HistoryQuery,
-    ) -> Result<Page<Shown>, ApiError> {
+    ) -> Result<Page<OperationView>, ApiError> {
         let deadline = self.deadline();
         if let Some(status) = query.status {
             let skip = if status == Status::Pending { query.skip } else { 0 };

@@ -12,7 +12,7 @@ mod history;
 mod native;
 mod orders;
 mod recovery;
-mod settle;
+mod resolve;
 #[cfg(test)]
 mod tests;
 mod trouble;

@@ -6,7 +6,7 @@ use http::HeaderValue;
 use super::Remote;
 use super::answers::is_transaction_id;
 use super::asking::{Asked, Credentials, Said};
-use super::settle::not_found;
+use super::resolve::not_found;
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{Direction, OrderId};
 use crate::failure::{ApiError, EngineReply, EngineWord};

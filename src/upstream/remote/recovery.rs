@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use super::Remote;
 use super::asking::Deadline;
-use super::settle::{Declined, Delivered, Signer, Unresolved};
+use super::resolve::{Declined, Delivered, Signer, Unresolved};
 use crate::backoff;
 use crate::clock::Random;
 use crate::failure::ApiError;

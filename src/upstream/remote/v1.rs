@@ -5,10 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::asking::{Credentials, Deadline, Said};
-use super::settle::{Declined, Settled, Signer};
+use super::resolve::{Declined, Resolution, Signer};
 use super::{Remote, answers};
 use crate::auth::Caller;
-use crate::domain::{Direction, Fingerprint, Made, OrderId, Shown, Status};
+use crate::domain::{CreateReply, Direction, Fingerprint, OperationView, OrderId, Status};
 use crate::engine::{ConflictDetail, EarlierRequest, Refused, V1Repeat};
 use crate::failure::ApiError;
 use crate::rules::ApiKey;
@@ -31,7 +31,7 @@ impl Remote {
         direction: Direction,
         body: &Bytes,
         v1: V1Request,
-    ) -> Result<Made, Refused> {
+    ) -> Result<CreateReply, Refused> {
         // The rules of v2's shape need no engine; what breaks them is neither written down nor sent.
         let request = read_create(direction, body)?;
         let merchant = caller.merchant();
@@ -53,7 +53,7 @@ impl Remote {
         self.intend(caller, intent, self.deadline()).await
     }
 
-    async fn intend(&self, caller: &Caller, intent: Intent, deadline: Deadline) -> Result<Made, Refused> {
+    async fn intend(&self, caller: &Caller, intent: Intent, deadline: Deadline) -> Result<CreateReply, Refused> {
         let turn = self.parts.orders.turn(&intent.merchant, intent.direction, &intent.order_id, deadline).await;
         let _turn = turn.map_err(Refused::Failed)?;
         for _ in 0..ROUNDS {
@@ -61,8 +61,8 @@ impl Remote {
                 Intended::Written(id) => {
                     let entry = Entry { id, intent, progress: Progress::Open };
                     return match self.sent(caller, entry, true, deadline).await.map_err(Refused::Failed)? {
-                        Settled::Made(entry) => made(*entry).map_err(Refused::Failed),
-                        Settled::Declined(declined) => Err(refused(declined)),
+                        Resolution::Made(entry) => made(*entry).map_err(Refused::Failed),
+                        Resolution::Declined(declined) => Err(refused(declined)),
                     };
                 }
                 Intended::Reserved => return Err(Refused::Reserved),
@@ -74,13 +74,13 @@ impl Remote {
                     // Refused to the same key for the same body.
                     let same_request = entry.intent.body == intent.body && entry.intent.api_key == intent.api_key;
                     match self.answered(caller, *entry, deadline).await.map_err(Refused::Failed)? {
-                        Settled::Made(entry) if same => return made(*entry).map_err(Refused::Failed),
-                        Settled::Made(entry) => {
+                        Resolution::Made(entry) if same => return made(*entry).map_err(Refused::Failed),
+                        Resolution::Made(entry) => {
                             return Err(Refused::Earlier(Box::new(earlier(*entry).map_err(Refused::Failed)?)));
                         }
-                        Settled::Declined(declined) if same_request => return Err(refused(declined)),
+                        Resolution::Declined(declined) if same_request => return Err(refused(declined)),
                         // What stood there is gone: this body has its own chance.
-                        Settled::Declined(_) => {}
+                        Resolution::Declined(_) => {}
                     }
                 }
             }
@@ -110,9 +110,9 @@ impl Remote {
             return Err(ApiError::EngineTimeout);
         }
         match self.answered(caller, entry, deadline).await? {
-            Settled::Made(entry) if same => made(*entry).map(V1Repeat::Same),
-            Settled::Made(entry) => Ok(V1Repeat::Other(Box::new(earlier(*entry)?))),
-            Settled::Declined(_) => Ok(V1Repeat::New),
+            Resolution::Made(entry) if same => made(*entry).map(V1Repeat::Same),
+            Resolution::Made(entry) => Ok(V1Repeat::Other(Box::new(earlier(*entry)?))),
+            Resolution::Declined(_) => Ok(V1Repeat::New),
         }
     }
 
@@ -122,7 +122,7 @@ impl Remote {
         caller: &Caller,
         direction: Direction,
         external_id: &OrderId,
-    ) -> Result<Shown, ApiError> {
+    ) -> Result<OperationView, ApiError> {
         let deadline = self.deadline();
         let entry = self.asked_for(caller, direction, external_id, deadline).await?;
         shown(self.heard(caller.api_key(), entry, deadline).await?)
@@ -149,8 +149,8 @@ impl Remote {
             return Err(ApiError::EngineTimeout);
         }
         match self.answered(caller, entry, deadline).await? {
-            Settled::Made(entry) => Ok(*entry),
-            Settled::Declined(_) => Err(ApiError::NotFound),
+            Resolution::Made(entry) => Ok(*entry),
+            Resolution::Declined(_) => Err(ApiError::NotFound),
         }
     }
 
@@ -166,17 +166,23 @@ impl Remote {
 
     /// An entry with its answer; one that has none is settled first, which is the only way to learn its outcome: v2 has no
     /// lookup by `order_id`, and an equal create is no second operation. Nobody else may be at the order.
-    async fn answered(&self, caller: &Caller, entry: Entry, deadline: Deadline) -> Result<Settled, ApiError> {
+    async fn answered(&self, caller: &Caller, entry: Entry, deadline: Deadline) -> Result<Resolution, ApiError> {
         match entry.progress {
-            Progress::Answered(_) => Ok(Settled::Made(Box::new(entry))),
+            Progress::Answered(_) => Ok(Resolution::Made(Box::new(entry))),
             Progress::Open | Progress::InDoubt { .. } => self.sent(caller, entry, false, deadline).await,
         }
     }
 
-    async fn sent(&self, caller: &Caller, entry: Entry, first: bool, deadline: Deadline) -> Result<Settled, ApiError> {
+    async fn sent(
+        &self,
+        caller: &Caller,
+        entry: Entry,
+        first: bool,
+        deadline: Deadline,
+    ) -> Result<Resolution, ApiError> {
         let signer = Signer::of(caller.rules(), &entry.intent)
             .ok_or_else(|| ApiError::Internal { cause: "no key of the merchant has a v2_secret".to_owned() })?;
-        self.settle(&signer, entry, first, deadline).await
+        self.resolve(&signer, entry, first, deadline).await
     }
 
     /// An answered entry with what the engine says of it now. A result that was heard once is not asked for again.
@@ -224,10 +230,10 @@ pub fn is_final(entry: &Entry) -> bool {
 ///
 /// # Errors
 /// The engine has not answered it.
-pub fn shown(entry: Entry) -> Result<Shown, ApiError> {
+pub fn shown(entry: Entry) -> Result<OperationView, ApiError> {
     let Entry { intent, progress, .. } = entry;
     let Passed { answer, status, account } = passed(progress)?;
-    Ok(Shown {
+    Ok(OperationView {
         transaction_id: answer.transaction_id,
         external_id: intent.order_id,
         direction: intent.direction,
@@ -241,9 +247,9 @@ pub fn shown(entry: Entry) -> Result<Shown, ApiError> {
     })
 }
 
-fn made(entry: Entry) -> Result<Made, ApiError> {
+fn made(entry: Entry) -> Result<CreateReply, ApiError> {
     let EngineAnswer { transaction_id, redirect_url } = passed(entry.progress)?.answer;
-    Ok(Made { transaction_id, external_id: entry.intent.order_id, redirect_url })
+    Ok(CreateReply { transaction_id, external_id: entry.intent.order_id, redirect_url })
 }
 
 /// What another body under an entry's order is told apart by.

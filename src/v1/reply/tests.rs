@@ -27,16 +27,16 @@ fn dialect(replies: &[(&str, &str)]) -> Arc<Dialect> {
     Arc::clone(&rules.unwrap_or_else(|problems| panic!("{problems}")).dialects["d"])
 }
 
-fn made(external_id: &str, redirect_url: Option<&str>) -> Made {
-    Made {
+fn made(external_id: &str, redirect_url: Option<&str>) -> CreateReply {
+    CreateReply {
         transaction_id: "77".into(),
         external_id: OrderId::new(external_id).unwrap(),
         redirect_url: redirect_url.map(|url| RedirectUrl::new(url.to_owned())),
     }
 }
 
-fn shown(external_id: &str, account_number: Option<&str>) -> Shown {
-    Shown {
+fn shown(external_id: &str, account_number: Option<&str>) -> OperationView {
+    OperationView {
         transaction_id: "77".into(),
         external_id: OrderId::new(external_id).unwrap(),
         direction: Direction::Payout,
@@ -54,7 +54,7 @@ fn real(dialect: &Dialect, external_id: &str) -> Vec<(&'static str, Value)> {
     let balance = Balance { available: -7, held: 100 };
     let shown = [shown(external_id, None), shown(external_id, Some("411111******1111"))];
     let place = Place { page: 2, per_page: 50 };
-    let page = |items: &[Shown]| transactions(dialect, &Page { items: items.to_vec(), has_more: true }, place);
+    let page = |items: &[OperationView]| transactions(dialect, &Page { items: items.to_vec(), has_more: true }, place);
     let balances = |codes: &[&str]| codes.iter().map(|code| (Currency::new(code).unwrap(), balance)).collect();
     let replies = [
         ("payin", created(dialect, Direction::Payin, &made(external_id, Some("https://pay.example/pay/77?a=b")))),
@@ -150,7 +150,7 @@ fn what_a_template_cannot_write_is_told_in_the_default_shape() {
 #[test]
 fn a_callback_has_the_words_of_its_dialect() {
     let told = |dialect: &Dialect, status| {
-        serde_json::from_slice::<Value>(&callback(dialect, &Shown { status, ..shown("o-1", None) })).unwrap()
+        serde_json::from_slice::<Value>(&callback(dialect, &OperationView { status, ..shown("o-1", None) })).unwrap()
     };
     let (default, shaped) = (dialect(&[]), dialect(&[("callback", r#"{"paid": {{ status == "done" }}}"#)]));
     assert_eq!(told(&default, Status::Success)["status"], "done");

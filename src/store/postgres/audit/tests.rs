@@ -65,13 +65,13 @@ async fn operations(store: &PostgresStore) {
         draft.operation.customer_account_id = Some(CustomerAccountId(70));
         draft.daily_limit = Some(DailyLimit { day: UnixDay(20_000), operations: Some(9), amount: None });
         let id = created(store, draft).await;
-        store.settle(id, outcome, NOW).await.unwrap();
+        store.complete(id, outcome, NOW).await.unwrap();
     }
     let mut paid = deposit("acme", "paid");
     paid.v1 = Some(V1Told::Directly);
     let paid = created(store, paid).await;
     let payer = Some(AccountNumber::new(PAYER).unwrap());
-    store.settle(paid, Outcome::Success { payer }, NOW).await.unwrap();
+    store.complete(paid, Outcome::Success { payer }, NOW).await.unwrap();
 }
 
 async fn announced(store: &PostgresStore) {

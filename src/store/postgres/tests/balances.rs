@@ -23,7 +23,7 @@ async fn changes_are_folded_and_balances_stay() {
     let (store, _other) = (place.open_node(), place.open_node());
     for number in 0..30 {
         let deposited = created(&store, deposit("acme", &format!("d{number}"))).await;
-        store.settle(deposited, Outcome::Success { payer: None }, NOW).await.unwrap();
+        store.complete(deposited, Outcome::Success { payer: None }, NOW).await.unwrap();
         created(&store, withdrawal("acme", &format!("w{number}"))).await;
     }
     let merchant = MerchantId::new("acme").unwrap();
@@ -41,7 +41,7 @@ async fn a_balance_that_is_asked_for_covers_while_changes_are_folded() {
     let store = Arc::new(place.open_node());
     for number in 0..50 {
         let deposited = created(&*store, deposit("acme", &format!("d{number}"))).await;
-        store.settle(deposited, Outcome::Success { payer: None }, NOW).await.unwrap();
+        store.complete(deposited, Outcome::Success { payer: None }, NOW).await.unwrap();
     }
     let creates: Vec<_> = (0..70)
         .map(|number| {
@@ -52,7 +52,7 @@ async fn a_balance_that_is_asked_for_covers_while_changes_are_folded() {
         .collect();
     let mut covered = 0;
     for create in creates {
-        let Creation::Created(verdict) = create.await.unwrap() else { panic!("it is new") };
+        let InsertOutcome::Created(verdict) = create.await.unwrap() else { panic!("it is new") };
         covered += u32::from(verdict == crate::store::Verdict::AsDrafted);
     }
     assert_eq!(covered, 50, "as many as were paid in");
@@ -70,7 +70,7 @@ async fn whoever_decides_keeps_no_other_account_from_being_folded() {
     let pay = async |order: &str| {
         for name in ["acme", "bolt"] {
             let deposited = created(&*store, deposit(name, order)).await;
-            store.settle(deposited, Outcome::Success { payer: None }, NOW).await.unwrap();
+            store.complete(deposited, Outcome::Success { payer: None }, NOW).await.unwrap();
         }
     };
     pay("first").await;
@@ -98,7 +98,7 @@ async fn whoever_decides_folds_what_has_become_much() {
     let Some(place) = Place::new() else { return };
     let store = Arc::new(place.open_node());
     let deposited = created(&*store, deposit("acme", "order")).await;
-    store.settle(deposited, Outcome::Success { payer: None }, NOW).await.unwrap();
+    store.complete(deposited, Outcome::Success { payer: None }, NOW).await.unwrap();
     until_folded(&place).await;
     let counts = store.thread.run(async |node| {
         node.transact(async |transaction| {

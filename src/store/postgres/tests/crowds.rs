@@ -33,8 +33,8 @@ pub(super) async fn held(
     holding
 }
 
-fn plain(order: &str) -> Draft {
-    Draft { opening: None, ..deposit("acme", order) }
+fn plain(order: &str) -> NewOperation {
+    NewOperation { opening: None, ..deposit("acme", order) }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -57,11 +57,11 @@ async fn an_order_that_somebody_changes_holds_nobody_up() {
     let mut repeats = 0;
     for create in creates {
         match create.await.unwrap() {
-            Creation::Existing(stored) => {
+            InsertOutcome::Existing(stored) => {
                 assert_eq!(stored.operation.id, first);
                 repeats += 1;
             }
-            new => assert!(matches!(new, Creation::Created(_)), "{new:?}"),
+            new => assert!(matches!(new, InsertOutcome::Created(_)), "{new:?}"),
         }
     }
     assert_eq!(repeats, 4);
@@ -98,13 +98,13 @@ async fn a_merchant_whose_creates_wait_to_be_decided_holds_nobody_up() {
     let mut covered = withdrawal("bolt", "third");
     covered.enforce_balance = true;
     let decided = store.create(covered).await.unwrap();
-    assert!(matches!(decided, Creation::Created(crate::store::Verdict::NotCovered)), "{decided:?}");
+    assert!(matches!(decided, InsertOutcome::Created(crate::store::Verdict::NotCovered)), "{decided:?}");
     assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "they still wait");
     let_go.notify_one();
     holding.await.unwrap();
     for waiting in waiting {
         let decided = waiting.await.unwrap();
-        assert!(matches!(decided, Ok(Creation::Created(crate::store::Verdict::NotCovered))), "{decided:?}");
+        assert!(matches!(decided, Ok(InsertOutcome::Created(crate::store::Verdict::NotCovered))), "{decided:?}");
     }
     audited(&*store).await;
 }

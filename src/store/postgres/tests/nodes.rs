@@ -219,7 +219,7 @@ async fn of_creates_that_drew_the_same_id_one_is_stored() {
     let id = deposit("acme", "any").operation.id;
     let creates: Vec<_> = (0..20)
         .map(|number| {
-            let mut draft = Draft { opening: None, ..deposit("acme", &format!("order-{number}")) };
+            let mut draft = NewOperation { opening: None, ..deposit("acme", &format!("order-{number}")) };
             draft.operation.id = id;
             let store = Arc::clone(&store);
             tokio::spawn(async move { store.create(draft).await.unwrap() })
@@ -228,8 +228,8 @@ async fn of_creates_that_drew_the_same_id_one_is_stored() {
     let mut stored = 0;
     for create in creates {
         match create.await.unwrap() {
-            Creation::Created(_) => stored += 1,
-            other => assert!(matches!(other, Creation::IdTaken), "{other:?}"),
+            InsertOutcome::Created(_) => stored += 1,
+            other => assert!(matches!(other, InsertOutcome::IdTaken), "{other:?}"),
         }
     }
     assert_eq!((stored, &*place.0.sql("SELECT count(*) FROM operations")), (1, "1"));
@@ -251,13 +251,13 @@ async fn create_on(store: Arc<PostgresStore>, load: Arc<Load>, caller: usize) {
         }
         let text = format!("{caller}-{number}");
         let make = || match caller % 2 {
-            0 => Draft { opening: None, ..deposit("acme", &text) },
-            _ => Draft { enforce_balance: true, opening: None, ..withdrawal("acme", &text) },
+            0 => NewOperation { opening: None, ..deposit("acme", &text) },
+            _ => NewOperation { enforce_balance: true, opening: None, ..withdrawal("acme", &text) },
         };
         let draft = make();
         let (order, id) = (draft.operation.order_id.clone(), draft.operation.id);
         match store.create(draft).await {
-            Ok(Creation::Created(verdict)) => {
+            Ok(InsertOutcome::Created(verdict)) => {
                 assert_eq!(verdict == Verdict::AsDrafted, caller.is_multiple_of(2), "there is nothing to withdraw");
                 load.acknowledged.lock().unwrap().push((order, id));
             }

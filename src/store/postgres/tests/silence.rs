@@ -48,7 +48,8 @@ async fn a_server_that_freezes_keeps_nobody_waiting() {
             let store = Arc::clone(&store);
             tokio::spawn(async move {
                 let began = Instant::now();
-                let created = store.create(Draft { opening: None, ..deposit("acme", &number.to_string()) }).await;
+                let created =
+                    store.create(NewOperation { opening: None, ..deposit("acme", &number.to_string()) }).await;
                 (created, began.elapsed())
             })
         })

@@ -87,7 +87,7 @@ async fn a_tool_leaves_a_serving_gateway_alone() {
     assert_eq!(reservations, Reservations { new: 1, known: 0, operations: 1 });
     audited(&tool).await;
     created(&gateway, deposit("acme", "meanwhile")).await;
-    assert!(matches!(gateway.create(deposit("acme", "reserved")).await.unwrap(), Creation::Reserved));
+    assert!(matches!(gateway.create(deposit("acme", "reserved")).await.unwrap(), InsertOutcome::Reserved));
     tool.close().await.unwrap();
     assert!(log_bytes() >= before, "the log is not cut");
     let queues = gateway.provider_queues().await.unwrap();

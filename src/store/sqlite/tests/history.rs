@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::*;
 use crate::domain::{Amount, CustomerAccountId, Kind, Operation, Preparation, State, Status, UnixDay};
 use crate::store::conformance::{audited, told};
-use crate::store::{CallbackSubject, Creation, DailyLimit, Reservations, Verdict};
+use crate::store::{CallbackSubject, DailyLimit, InsertOutcome, Reservations, Verdict};
 
 const MERCHANTS: [&str; 3] = ["acme", "bolt", "cosy"];
 const CURRENCIES: [&str; 2] = ["EUR", "USD"];
@@ -68,7 +68,7 @@ impl Model {
     }
 
     /// What the store has to answer, and what is so from then on.
-    fn create(&mut self, draft: &Draft) -> &'static str {
+    fn create(&mut self, draft: &NewOperation) -> &'static str {
         let operation = &draft.operation;
         let name = name_of(operation);
         if self.reserved.contains(&name) {
@@ -105,7 +105,7 @@ impl Model {
         answer
     }
 
-    fn judge(&mut self, draft: &Draft) -> (&'static str, Option<CustomerDay>) {
+    fn judge(&mut self, draft: &NewOperation) -> (&'static str, Option<CustomerDay>) {
         let operation = &draft.operation;
         if operation.state != State::Pending {
             return ("as drafted", None);
@@ -133,12 +133,12 @@ impl Model {
         ("as drafted", counted.map(|(_, key)| key))
     }
 
-    fn settle(&mut self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> Settlement {
-        let Some((operation, counted)) = self.operations.get(&id).cloned() else { return Settlement::Unknown };
+    fn complete(&mut self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> CompletionOutcome {
+        let Some((operation, counted)) = self.operations.get(&id).cloned() else { return CompletionOutcome::Unknown };
         let finished = match operation.state.clone().finish(outcome, at) {
             Ok(Ok(finished)) => finished,
-            Ok(Err(_)) => return Settlement::AlreadyBooked,
-            Err(contradiction) => return Settlement::Contradicts(contradiction.booked),
+            Ok(Err(_)) => return CompletionOutcome::AlreadyCompleted,
+            Err(contradiction) => return CompletionOutcome::Contradicts(contradiction.booked),
         };
         let (amount, status) = (hundredths(operation.amount), finished.status());
         match (operation.direction(), status) {
@@ -157,7 +157,7 @@ impl Model {
         }
         self.told.insert(id);
         self.operations.get_mut(&id).unwrap().0.state = finished;
-        Settlement::Booked
+        CompletionOutcome::Completed
     }
 
     fn reserve(&mut self, name: OrderName) -> Reservations {
@@ -183,7 +183,7 @@ fn an_opening() -> Arc<[(Currency, Amount)]> {
     CURRENCIES.map(|code| (Currency::new(code).unwrap(), Amount::from_hundredths(500).unwrap())).into()
 }
 
-fn random_draft(chance: &mut Chance) -> Draft {
+fn random_draft(chance: &mut Chance) -> NewOperation {
     let (name, text) = (chance.of(&MERCHANTS), chance.below(ORDERS).to_string());
     let mut draft = if chance.one_in(3) { deposit(name, &text) } else { withdrawal(name, &text) };
     let operation = &mut draft.operation;
@@ -209,14 +209,14 @@ fn random_draft(chance: &mut Chance) -> Draft {
     draft
 }
 
-fn said(creation: &Creation) -> &'static str {
+fn said(creation: &InsertOutcome) -> &'static str {
     match creation {
-        Creation::Created(Verdict::AsDrafted) => "as drafted",
-        Creation::Created(Verdict::OverDailyLimit) => "over the limit",
-        Creation::Created(Verdict::NotCovered) => "not covered",
-        Creation::Existing(_) => "existing",
-        Creation::Reserved => "reserved",
-        Creation::IdTaken => "taken",
+        InsertOutcome::Created(Verdict::AsDrafted) => "as drafted",
+        InsertOutcome::Created(Verdict::OverDailyLimit) => "over the limit",
+        InsertOutcome::Created(Verdict::NotCovered) => "not covered",
+        InsertOutcome::Existing(_) => "existing",
+        InsertOutcome::Reserved => "reserved",
+        InsertOutcome::IdTaken => "taken",
     }
 }
 
@@ -242,7 +242,7 @@ impl History {
         self.faults.failing_commits(fails);
         match self.chance.below(22) {
             0..10 => self.create(fails).await,
-            10..17 => self.settle(fails).await,
+            10..17 => self.complete(fails).await,
             17 => self.reserve(fails).await,
             18 => self.prepare(fails).await,
             19 | 20 => self.open_ledger(fails).await,
@@ -270,11 +270,11 @@ impl History {
         }
     }
 
-    async fn settle(&mut self, fails: bool) {
+    async fn complete(&mut self, fails: bool) {
         let Some(id) = (!self.ids.is_empty()).then(|| self.chance.of(&self.ids)) else { return };
         let outcome = if self.chance.one_in(2) { Outcome::Failed } else { Outcome::Success { payer: None } };
-        match self.store().settle(id, outcome.clone(), NOW).await {
-            Ok(settlement) => assert_eq!(settlement, self.model.settle(id, outcome, NOW)),
+        match self.store().complete(id, outcome.clone(), NOW).await {
+            Ok(completed) => assert_eq!(completed, self.model.complete(id, outcome, NOW)),
             Err(error) => assert!(fails, "{error}"),
         }
     }

@@ -14,7 +14,7 @@ fn at(offset: i64) -> UnixMillis {
     UnixMillis(NOW.0 + offset)
 }
 
-fn failed(order_text: &str, offset: i64) -> Draft {
+fn failed(order_text: &str, offset: i64) -> NewOperation {
     let mut draft = deposit("acme", order_text);
     draft.operation.state = State::Finished { outcome: Outcome::Failed, at: at(offset) };
     draft
@@ -38,7 +38,7 @@ async fn a_callback_is_of_its_results_commit() {
     let draft = failed("refused", 0);
     let refused = draft.operation.id;
     assert!(matches!(store.create(draft).await, Err(StoreError::Unavailable(_))));
-    assert!(matches!(store.settle(pending, Outcome::Failed, NOW).await, Err(StoreError::Unavailable(_))));
+    assert!(matches!(store.complete(pending, Outcome::Failed, NOW).await, Err(StoreError::Unavailable(_))));
     assert!(told(&store).await.is_empty());
     let notified = tokio::time::timeout(std::time::Duration::ZERO, store.callbacks_queued().notified());
     assert!(notified.await.is_err(), "the worker is told of commits");
@@ -47,7 +47,7 @@ async fn a_callback_is_of_its_results_commit() {
     assert_eq!(store.by_id(refused).await.unwrap(), None);
     assert_eq!(store.by_id(pending).await.unwrap().unwrap().operation.state, State::Pending);
     assert!(told(&store).await.is_empty());
-    assert_eq!(store.settle(pending, Outcome::Failed, NOW).await.unwrap(), Settlement::Booked);
+    assert_eq!(store.complete(pending, Outcome::Failed, NOW).await.unwrap(), CompletionOutcome::Completed);
     // What a try said is not lost by a failing disk either: its lease ends, and it is made again.
     let job = claimed(&store, 0, 100).await.remove(0);
     faults.failing_commits(true);

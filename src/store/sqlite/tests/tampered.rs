@@ -27,11 +27,11 @@ async fn fill(store: &SqliteStore) {
         draft.operation.customer_account_id = Some(CustomerAccountId(70));
         draft.daily_limit = Some(DailyLimit { day: UnixDay(20_000), operations: Some(9), amount: None });
         let id = created(store, draft).await;
-        store.settle(id, outcome, NOW).await.unwrap();
+        store.complete(id, outcome, NOW).await.unwrap();
     }
     let paid = created(store, deposit("acme", "paid")).await;
     let payer = Some(AccountNumber::new(PAYER).unwrap());
-    store.settle(paid, Outcome::Success { payer }, NOW).await.unwrap();
+    store.complete(paid, Outcome::Success { payer }, NOW).await.unwrap();
     let opening = [("EUR", 100), ("USD", 200)]
         .map(|(code, amount)| (Currency::new(code).unwrap(), Amount::from_hundredths(amount).unwrap()));
     let address = |url: &str| Some(CallbackUrl::new_allowing_http(url).unwrap());

@@ -16,7 +16,7 @@ use crate::store::{EngineAnswer, Entry, Intent, NotKept, Progress};
 const UNDER_WAY: u32 = 12;
 
 /// What became of an entry whose body was sent.
-pub(super) enum Settled {
+pub(super) enum Resolution {
     /// The engine has an operation for it: the entry with its answer, as it is kept.
     Made(Box<Entry>),
     /// The engine refused it, and the entry is withdrawn.
@@ -75,23 +75,23 @@ impl Remote {
     /// # Errors
     /// The outcome is unknown, or could not be kept: the entry stands, and the same request may be sent again. Or nothing
     /// was sent at all, and the entry is withdrawn.
-    pub(super) async fn settle(
+    pub(super) async fn resolve(
         &self,
         signer: &Signer,
         entry: Entry,
         first: bool,
         deadline: Deadline,
-    ) -> Result<Settled, ApiError> {
+    ) -> Result<Resolution, ApiError> {
         if !first && entry.progress == Progress::Open {
             self.journal().sent_again(entry.id, self.parts.clock.now()).await?;
         }
         let Delivered { said, unsure } = self.deliver(signer.key(), &entry, deadline).await;
         match said {
-            Ok(answer) => self.keep(entry, answer).await.map(|entry| Settled::Made(Box::new(entry))),
+            Ok(answer) => self.keep(entry, answer).await.map(|entry| Resolution::Made(Box::new(entry))),
             Err(Unresolved::Declined(declined)) => {
                 let counts = if signer.own { first || self.is_over(&entry) } else { self.is_old(&entry) };
                 if !unsure && counts && self.withdraw(&entry).await? {
-                    return Ok(Settled::Declined(declined));
+                    return Ok(Resolution::Declined(declined));
                 }
                 self.doubt(&entry, unsure).await?;
                 Err(ApiError::EngineTimeout)

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{Outcome, Status};
-use crate::store::Settlement;
+use crate::store::CompletionOutcome;
 
 fn success() -> Outcome {
     Outcome::Success { payer: None }
@@ -17,15 +17,15 @@ pub(in crate::store) async fn a_result_is_booked_once_and_for_ever(backend: &dyn
     let store = backend.open().await;
     let id = created(&*store, withdrawal("acme", "paid")).await;
     let other = created(&*store, withdrawal("acme", "refused")).await;
-    assert_eq!(store.settle(id, success(), later(1)).await.unwrap(), Settlement::Booked);
-    assert_eq!(store.settle(other, Outcome::Failed, later(2)).await.unwrap(), Settlement::Booked);
+    assert_eq!(store.complete(id, success(), later(1)).await.unwrap(), CompletionOutcome::Completed);
+    assert_eq!(store.complete(other, Outcome::Failed, later(2)).await.unwrap(), CompletionOutcome::Completed);
     for reopened in [false, true] {
         let store = if reopened { backend.open().await } else { Arc::clone(&store) };
-        assert_eq!(store.settle(id, success(), later(3)).await.unwrap(), Settlement::AlreadyBooked);
-        let contradicted = store.settle(id, Outcome::Failed, later(4)).await.unwrap();
-        assert_eq!(contradicted, Settlement::Contradicts(Status::Success));
-        let contradicted = store.settle(other, success(), later(5)).await.unwrap();
-        assert_eq!(contradicted, Settlement::Contradicts(Status::Failed));
+        assert_eq!(store.complete(id, success(), later(3)).await.unwrap(), CompletionOutcome::AlreadyCompleted);
+        let contradicted = store.complete(id, Outcome::Failed, later(4)).await.unwrap();
+        assert_eq!(contradicted, CompletionOutcome::Contradicts(Status::Success));
+        let contradicted = store.complete(other, success(), later(5)).await.unwrap();
+        assert_eq!(contradicted, CompletionOutcome::Contradicts(Status::Failed));
         let state = |at, outcome| State::Finished { at, outcome };
         let found = |stored: Option<Stored>| stored.unwrap().operation.state;
         assert_eq!(found(store.by_id(id).await.unwrap()), state(later(1), success()));
@@ -37,7 +37,7 @@ pub(in crate::store) async fn a_result_is_booked_once_and_for_ever(backend: &dyn
 pub(in crate::store) async fn an_unknown_operation_is_not_settled(backend: &dyn Backend) {
     let store = backend.open().await;
     let id = fresh_id(&merchant("acme"));
-    assert_eq!(store.settle(id, success(), NOW).await.unwrap(), Settlement::Unknown);
+    assert_eq!(store.complete(id, success(), NOW).await.unwrap(), CompletionOutcome::Unknown);
     assert_eq!(store.by_id(id).await.unwrap(), None);
 }
 
@@ -47,11 +47,11 @@ pub(in crate::store) async fn a_payer_comes_back(backend: &dyn Backend) {
     let mut expected = stored(&draft);
     let id = created(&*store, draft).await;
     let outcome = Outcome::Success { payer: Some(AccountNumber::new(PAYER).unwrap()) };
-    assert_eq!(store.settle(id, outcome.clone(), later(1)).await.unwrap(), Settlement::Booked);
+    assert_eq!(store.complete(id, outcome.clone(), later(1)).await.unwrap(), CompletionOutcome::Completed);
     expected.operation.state = State::Finished { outcome, at: later(1) };
     assert_eq!(store.by_id(id).await.unwrap().as_ref(), Some(&expected));
     let other_payer = Outcome::Success { payer: Some(AccountNumber::new(CARD).unwrap()) };
-    assert_eq!(store.settle(id, other_payer, later(2)).await.unwrap(), Settlement::AlreadyBooked);
+    assert_eq!(store.complete(id, other_payer, later(2)).await.unwrap(), CompletionOutcome::AlreadyCompleted);
     assert_eq!(store.by_id(id).await.unwrap().as_ref(), Some(&expected), "the first report stands");
 }
 
@@ -62,23 +62,23 @@ pub(in crate::store) async fn concurrent_results_book_one(backend: &dyn Backend)
         .map(|number| {
             let store = Arc::clone(&store);
             let outcome = if number % 2 == 0 { success() } else { Outcome::Failed };
-            tokio::spawn(async move { (outcome.clone(), store.settle(id, outcome, later(number)).await.unwrap()) })
+            tokio::spawn(async move { (outcome.clone(), store.complete(id, outcome, later(number)).await.unwrap()) })
         })
         .collect();
     let mut results = Vec::new();
     for task in tasks {
         results.push(task.await.unwrap());
     }
-    let booked: Vec<_> = results.iter().filter(|(_, settlement)| *settlement == Settlement::Booked).collect();
+    let booked: Vec<_> = results.iter().filter(|(_, completed)| *completed == CompletionOutcome::Completed).collect();
     assert_eq!(booked.len(), 1);
     let state = store.by_id(id).await.unwrap().unwrap().operation.state;
     let State::Finished { outcome, .. } = &state else { panic!("a result was booked") };
     assert_eq!(*outcome, booked[0].0);
-    for (reported, settlement) in &results {
-        match settlement {
-            Settlement::Booked | Settlement::AlreadyBooked => assert_eq!(reported, outcome),
-            Settlement::Contradicts(status) => assert!(reported != outcome && *status == state.status()),
-            Settlement::Unknown => panic!("the operation exists"),
+    for (reported, completed) in &results {
+        match completed {
+            CompletionOutcome::Completed | CompletionOutcome::AlreadyCompleted => assert_eq!(reported, outcome),
+            CompletionOutcome::Contradicts(status) => assert!(reported != outcome && *status == state.status()),
+            CompletionOutcome::Unknown => panic!("the operation exists"),
         }
     }
 }
