@@ -6,7 +6,7 @@ use paybridge::domain::{
     Amount, BrowserUrl, Bucket, CallbackUrl, Currency, CustomerAccountId, Deposit, FingerprintInput, FingerprintKey,
     Kind, MerchantId, Operation, OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis,
 };
-use paybridge::store::{Fields, NewOperation, RequestFingerprint, SchemaFields, V1Told};
+use paybridge::store::{CallbackSender, Fields, NewOperation, RequestFingerprint, SchemaFields};
 
 /// What the shop's schema keeps.
 const KEPT: [&str; 3] = ["email", "first_name", "merchant_user_ip"];
@@ -52,7 +52,7 @@ impl Drafts {
                 fingerprint: fingerprint("v2 create"),
                 kept: SchemaFields::Names(Arc::clone(&self.kept)),
             },
-            v1: Some(V1Told::Relayed(Some(told))),
+            v1: Some(CallbackSender::Relayed(Some(told))),
             provider_job: Some(UnixMillis(now.0 + 50)),
             opening: None,
             enforce_balance: false,

@@ -9,7 +9,7 @@ use paybridge::clock::SystemRandomness;
 use paybridge::domain::{Outcome, UnixMillis};
 use paybridge::rules::StoreKeys;
 use paybridge::store::sqlite::{SqliteStore, open};
-use paybridge::store::{CompletionOutcome, InsertOutcome, Store, V1Told};
+use paybridge::store::{CallbackSender, CompletionOutcome, InsertOutcome, Store};
 
 use super::common::say;
 use super::drafts::Drafts;
@@ -97,7 +97,7 @@ impl Filling {
         let id = draft.operation.id;
         // It waits for its customer, and nobody is told: what was told long ago is not what is measured.
         draft.provider_job = None;
-        draft.v1 = Some(V1Told::Relayed(None));
+        draft.v1 = Some(CallbackSender::Relayed(None));
         assert!(matches!(self.store.create(draft).await.unwrap(), InsertOutcome::Created(_)), "{number}");
         if number % ONE_PENDING == 7 {
             return;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::letter::{self, Unsendable};
 use super::send::{Sent, send};
-use super::targets::Sign;
+use super::targets::ProbeResult;
 use crate::backoff;
 use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
@@ -13,13 +13,14 @@ use crate::failure::ApiError;
 use crate::outbound::Outbound;
 use crate::rules::{CallbackRules, RuleSet};
 use crate::store::{
-    CallbackJob, CallbackLease, CallbackNext, CallbackTarget, CallbackTry, Entry, News, Store, StoreError, TryOutcome,
+    CallbackJob, CallbackLease, CallbackNext, CallbackTarget, CallbackTry, Entry, ResultChange, Store, StoreError,
+    TryOutcome,
 };
 use crate::telemetry::{LogThrottle, Metrics};
-use crate::upstream::remote::{Announced, Remote, is_final};
+use crate::upstream::remote::{EngineCallback, Remote, is_final};
 
 /// What jobs are done with.
-pub struct Tools {
+pub struct WorkerContext {
     pub store: Arc<dyn Store>,
     /// Where the engine is remote: it is asked how the operations stand whose results it announced.
     pub remote: Option<Remote>,
@@ -31,30 +32,30 @@ pub struct Tools {
     pub throttle: LogThrottle<(CallbackTarget, &'static str)>,
 }
 
-impl Tools {
+impl WorkerContext {
     /// Does a job, and records what came of it. What the store could not take is left to the end of the job's lease.
-    pub async fn work(&self, rules: &RuleSet, job: CallbackJob) -> (Sign, Result<(), StoreError>) {
+    pub async fn work(&self, rules: &RuleSet, job: CallbackJob) -> (ProbeResult, Result<(), StoreError>) {
         match &job.news {
-            News::Entry(entry) if !is_final(entry) => self.ask(rules, &job, Entry::clone(entry)).await,
+            ResultChange::Entry(entry) if !is_final(entry) => self.ask(rules, &job, Entry::clone(entry)).await,
             // The result is known meanwhile: the merchant's own queue is next.
-            News::Entry(_) if job.target == CallbackTarget::Engine => {
-                (Sign::Nothing, self.store.callback_ready(job.id, self.clock.now()).await)
+            ResultChange::Entry(_) if job.target == CallbackTarget::Engine => {
+                (ProbeResult::Nothing, self.store.callback_ready(job.id, self.clock.now()).await)
             }
-            News::Entry(_) | News::Operation(_) => self.tell(rules, &job).await,
+            ResultChange::Entry(_) | ResultChange::Operation(_) => self.tell(rules, &job).await,
         }
     }
 
     /// Asks a remote engine for the result that it announced.
-    async fn ask(&self, rules: &RuleSet, job: &CallbackJob, entry: Entry) -> (Sign, Result<(), StoreError>) {
+    async fn ask(&self, rules: &RuleSet, job: &CallbackJob, entry: Entry) -> (ProbeResult, Result<(), StoreError>) {
         let said = match &self.remote {
             Some(remote) => remote.announced(rules, entry).await.map_err(|failure| unasked(&failure)),
-            None => Err((Sign::Nothing, "the engine is embedded now".to_owned())),
+            None => Err((ProbeResult::Nothing, "the engine is embedded now".to_owned())),
         };
         let now = self.clock.now();
         match said {
-            Ok(Announced::Known) => (Sign::Lives, self.store.callback_ready(job.id, now).await),
-            Ok(Announced::Gone) => (Sign::Lives, self.store.drop_callback(job.lease()).await),
-            Ok(Announced::Pending) => (Sign::Lives, self.ask_again(rules, job, None).await),
+            Ok(EngineCallback::Known) => (ProbeResult::Lives, self.store.callback_ready(job.id, now).await),
+            Ok(EngineCallback::Gone) => (ProbeResult::Lives, self.store.drop_callback(job.lease()).await),
+            Ok(EngineCallback::Pending) => (ProbeResult::Lives, self.ask_again(rules, job, None).await),
             Err((sign, cause)) => {
                 if self.throttle.due((job.target.clone(), "engine")).is_some() {
                     tracing::warn!(%cause, "the engine does not tell a result that it announced; it is asked again");
@@ -82,7 +83,7 @@ impl Tools {
     }
 
     /// Sends a callback.
-    async fn tell(&self, rules: &RuleSet, job: &CallbackJob) -> (Sign, Result<(), StoreError>) {
+    async fn tell(&self, rules: &RuleSet, job: &CallbackJob) -> (ProbeResult, Result<(), StoreError>) {
         let callbacks = &rules.gateway.callbacks;
         let id = job.id.to_string();
         let sent = match letter::compose(rules, &id, &job.news, self.clock.now()) {
@@ -98,19 +99,19 @@ impl Tools {
     fn not_sent(&self, unsendable: &Unsendable) -> Sent {
         let outcome = TryOutcome::Error(unsendable.to_string().into());
         let tried = CallbackTry { at: self.clock.now(), duration: Duration::ZERO, outcome };
-        Sent { tried, retry_after: None, sign: Sign::Nothing, word: "unsendable" }
+        Sent { tried, retry_after: None, sign: ProbeResult::Nothing, word: "unsendable" }
     }
 
     /// Counts a try and tells the operator, of each target and kind of trouble now and then.
     fn count(&self, job: &CallbackJob, sent: &Sent, next: CallbackNext) {
         self.metrics.callback_try(sent.word);
-        if sent.sign != Sign::Nothing {
+        if sent.sign != ProbeResult::Nothing {
             self.metrics.callback_sent(sent.tried.duration);
         }
         let (receiver, attempts) = (job.target.as_str(), job.attempts.saturating_add(1));
         let merchant = match &job.news {
-            News::Operation(stored) => stored.operation.merchant.as_str(),
-            News::Entry(entry) => entry.intent.merchant.as_str(),
+            ResultChange::Operation(stored) => stored.operation.merchant.as_str(),
+            ResultChange::Entry(entry) => entry.intent.merchant.as_str(),
         };
         let outcome = sent.tried.outcome.to_string();
         match next {
@@ -137,18 +138,18 @@ impl Tools {
 }
 
 /// What it tells of the engine that it did not tell a result, and why it did not, for people: the causes hold no values.
-fn unasked(failure: &ApiError) -> (Sign, String) {
+fn unasked(failure: &ApiError) -> (ProbeResult, String) {
     match failure {
         ApiError::EngineUnreachable { cause } => {
-            (Sign::Silent, format!("not sent: the engine is not reached: {cause}"))
+            (ProbeResult::Silent, format!("not sent: the engine is not reached: {cause}"))
         }
-        ApiError::EngineTimeout => (Sign::Silent, "not sent: the engine does not answer in time".to_owned()),
+        ApiError::EngineTimeout => (ProbeResult::Silent, "not sent: the engine does not answer in time".to_owned()),
         ApiError::BadEngineReply { cause } => {
-            (Sign::Lives, format!("not sent: the engine's answer is of no use: {cause}"))
+            (ProbeResult::Lives, format!("not sent: the engine's answer is of no use: {cause}"))
         }
-        ApiError::EngineBusy { .. } => (Sign::Lives, "not sent: the engine is busy".to_owned()),
-        ApiError::Internal { cause } => (Sign::Nothing, format!("not sent: {cause}")),
-        _ => (Sign::Nothing, "not sent: the engine could not be asked".to_owned()),
+        ApiError::EngineBusy { .. } => (ProbeResult::Lives, "not sent: the engine is busy".to_owned()),
+        ApiError::Internal { cause } => (ProbeResult::Nothing, format!("not sent: {cause}")),
+        _ => (ProbeResult::Nothing, "not sent: the engine could not be asked".to_owned()),
     }
 }
 

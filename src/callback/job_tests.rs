@@ -21,7 +21,7 @@ fn sent(outcome: TryOutcome, retry_after: Option<u64>) -> Sent {
     Sent {
         tried: CallbackTry { at: START, duration: Duration::ZERO, outcome },
         retry_after: retry_after.map(Duration::from_secs),
-        sign: Sign::Lives,
+        sign: ProbeResult::Lives,
         word: "failed",
     }
 }

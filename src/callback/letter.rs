@@ -6,7 +6,7 @@ use http::{HeaderName, HeaderValue, Method, Uri};
 use crate::auth::signatures::{V1Target, sign_v1_headers, sign_v2, sign_webhook};
 use crate::domain::{CallbackUrl, MerchantId, OperationView, OrderId, Status, UnixMillis};
 use crate::rules::{Merchant, RuleSet};
-use crate::store::{Entry, News, Stored, V1Told};
+use crate::store::{CallbackSender, Entry, ResultChange, Stored};
 use crate::upstream::remote;
 use crate::v1::reply;
 use crate::wire::json::write_string;
@@ -18,7 +18,7 @@ const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp
 const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
 /// A callback, ready to be sent. `Debug` would show its signatures, so there is none.
-pub struct Letter {
+pub struct CallbackMessage {
     /// Where it goes.
     pub url: CallbackUrl,
     /// Beside those of every JSON request.
@@ -65,20 +65,20 @@ pub struct Message<'a> {
 ///
 /// # Errors
 /// Why it cannot be sent now.
-pub fn compose(rules: &RuleSet, id: &str, news: &News, now: UnixMillis) -> Result<Letter, Unsendable> {
+pub fn compose(rules: &RuleSet, id: &str, news: &ResultChange, now: UnixMillis) -> Result<CallbackMessage, Unsendable> {
     let about = |merchant: &MerchantId| rules.merchants.get(merchant).ok_or(Unsendable::NoMerchant);
     match news {
-        News::Operation(stored) => {
+        ResultChange::Operation(stored) => {
             let Stored { operation, api_key, v1, .. } = &**stored;
             let merchant = about(&operation.merchant)?;
             let message = |url| Message { id, merchant, api_key, url, now };
             match v1 {
-                Some(V1Told::Relayed(Some(url))) => in_v1(&message(url), &OperationView::from(operation)),
-                Some(V1Told::Relayed(None)) => Err(Unsendable::NoResult),
-                Some(V1Told::Directly) | None => in_v2(&message(&operation.callback_url), &operation.order_id),
+                Some(CallbackSender::Relayed(Some(url))) => in_v1(&message(url), &OperationView::from(operation)),
+                Some(CallbackSender::Relayed(None)) => Err(Unsendable::NoResult),
+                Some(CallbackSender::Directly) | None => in_v2(&message(&operation.callback_url), &operation.order_id),
             }
         }
-        News::Entry(entry) => {
+        ResultChange::Entry(entry) => {
             let intent = &entry.intent;
             let merchant = about(&intent.merchant)?;
             let url = intent.callback_url.as_ref().ok_or(Unsendable::NoResult)?;
@@ -92,7 +92,7 @@ pub fn compose(rules: &RuleSet, id: &str, news: &News, now: UnixMillis) -> Resul
 ///
 /// # Errors
 /// Why it cannot be sent.
-pub fn in_v2(message: &Message<'_>, order_id: &OrderId) -> Result<Letter, Unsendable> {
+pub fn in_v2(message: &Message<'_>, order_id: &OrderId) -> Result<CallbackMessage, Unsendable> {
     let Message { id, merchant, api_key, url, now } = message;
     let signing = merchant.signing_key(api_key, |key| key.v2_secrets.as_ref());
     let (_, secrets) = signing.ok_or(Unsendable::NoKey("v2_secret"))?;
@@ -115,7 +115,7 @@ pub fn in_v2(message: &Message<'_>, order_id: &OrderId) -> Result<Letter, Unsend
 ///
 /// # Errors
 /// Why it cannot be sent.
-pub fn in_v1(message: &Message<'_>, shown: &OperationView) -> Result<Letter, Unsendable> {
+pub fn in_v1(message: &Message<'_>, shown: &OperationView) -> Result<CallbackMessage, Unsendable> {
     let Message { id, merchant, api_key, url, now } = message;
     if shown.status == Status::Pending {
         return Err(Unsendable::NoResult);
@@ -139,7 +139,7 @@ fn letter(
     url: &CallbackUrl,
     headers: impl IntoIterator<Item = (HeaderName, String)>,
     body: Bytes,
-) -> Result<Letter, Unsendable> {
+) -> Result<CallbackMessage, Unsendable> {
     let value = |(name, text): (HeaderName, String)| match HeaderValue::try_from(text) {
         Ok(mut value) => {
             value.set_sensitive(true);
@@ -148,7 +148,7 @@ fn letter(
         Err(_) => Err(Unsendable::Header(name)),
     };
     let headers = headers.into_iter().map(value).collect::<Result<_, _>>()?;
-    Ok(Letter { url: url.clone(), headers, body })
+    Ok(CallbackMessage { url: url.clone(), headers, body })
 }
 
 #[cfg(test)]

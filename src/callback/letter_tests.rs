@@ -71,12 +71,12 @@ fn with_message<T>(acme: &str, api_key: &str, url: &str, tell: impl FnOnce(&Mess
     tell(&Message { id: ID, merchant, api_key, url: &url, now: NOW })
 }
 
-fn v2(api_key: &str, order_id: &str) -> Result<Letter, Unsendable> {
+fn v2(api_key: &str, order_id: &str) -> Result<CallbackMessage, Unsendable> {
     let order_id = OrderId::new(order_id).unwrap();
     with_message(ACME, api_key, "https://a.example/cb", |message| in_v2(message, &order_id))
 }
 
-fn header<'a>(letter: &'a Letter, name: &str) -> &'a str {
+fn header<'a>(letter: &'a CallbackMessage, name: &str) -> &'a str {
     let mut values = letter.headers.iter().filter(|(own, _)| own == name).map(|(_, value)| value.to_str().unwrap());
     let value = values.next().unwrap_or_else(|| panic!("no {name}"));
     assert_eq!(values.next(), None, "{name} is there once");

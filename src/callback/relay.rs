@@ -11,14 +11,14 @@ use crate::clock::Clock;
 use crate::domain::{Fingerprint, MerchantId};
 use crate::failure::ApiError;
 use crate::rules::{RuleSet, Secrets};
-use crate::store::{Addressee, Store, StoreError};
+use crate::store::{RelayTarget, Store, StoreError};
 use crate::wire::members::{read_object, required_parsed};
 
 /// Whom the last segment of a relay address names; `None` for what was never such an address.
 ///
 /// # Errors
 /// The store could not answer.
-pub async fn addressee(store: &dyn Store, token: &str) -> Result<Option<Addressee>, StoreError> {
+pub async fn addressee(store: &dyn Store, token: &str) -> Result<Option<RelayTarget>, StoreError> {
     let Some((owner, code)) = token.rsplit_once('.') else { return Ok(None) };
     let Some(code) = code_of(code) else { return Ok(None) };
     let Some((merchant, direction)) = owner.rsplit_once('.') else { return Ok(None) };
@@ -37,7 +37,7 @@ fn code_of(text: &str) -> Option<Fingerprint> {
 /// The secrets that an engine may sign a callback with: those of the key that the operation was made with, or, when it has
 /// none any more, those of the merchant's first key that has. With the key itself.
 #[must_use]
-pub fn secrets<'r>(rules: &'r RuleSet, addressee: &Addressee) -> Option<(&'r str, &'r Secrets)> {
+pub fn secrets<'r>(rules: &'r RuleSet, addressee: &RelayTarget) -> Option<(&'r str, &'r Secrets)> {
     let merchant = rules.merchants.get(&addressee.merchant)?;
     let signing = merchant.signing_key(&addressee.api_key, |key| key.v2_secrets.as_ref());
     signing.map(|(key, secrets)| (&*key.key, secrets))
@@ -51,7 +51,7 @@ pub fn secrets<'r>(rules: &'r RuleSet, addressee: &Addressee) -> Option<(&'r str
 pub async fn take(
     store: &dyn Store,
     clock: &dyn Clock,
-    addressee: &Addressee,
+    addressee: &RelayTarget,
     body: &SignedBody,
 ) -> Result<Bytes, ApiError> {
     let said = read_object(body.bytes())?;

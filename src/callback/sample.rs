@@ -2,7 +2,7 @@
 
 use http::{HeaderName, HeaderValue};
 
-use super::letter::{self, Letter, Message, Unsendable};
+use super::letter::{self, CallbackMessage, Message, Unsendable};
 use super::send::send;
 use crate::clock::{Clock, Random};
 use crate::domain::{Amount, CallbackUrl, Currency, Direction, InvalidValue, OperationView, OrderId, Status};
@@ -127,7 +127,7 @@ pub async fn sample(
     Ok(Sampled { id, kind, url: url.clone(), body, tried: sent.tried })
 }
 
-fn marked(mut letter: Letter) -> Letter {
+fn marked(mut letter: CallbackMessage) -> CallbackMessage {
     letter.headers.push((SAMPLE, HeaderValue::from_static("true")));
     letter
 }

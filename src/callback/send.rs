@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::letter::Letter;
-use super::targets::Sign;
+use super::letter::CallbackMessage;
+use super::targets::ProbeResult;
 use crate::clock::Clock;
 use crate::outbound::{AnswerBody, Outbound, OutboundError, Question, Reach};
 use crate::rules::CallbackRules;
@@ -25,13 +25,13 @@ pub struct Sent {
     /// How long the receiver wants to be left alone.
     pub retry_after: Option<Duration>,
     /// What it told of the target.
-    pub sign: Sign,
+    pub sign: ProbeResult,
     /// The word of the metrics.
     pub word: &'static str,
 }
 
 /// Sends a letter as the rules of the moment say. Redirects are not followed.
-pub async fn send(outbound: &Outbound, rules: &CallbackRules, letter: Letter, clock: &dyn Clock) -> Sent {
+pub async fn send(outbound: &Outbound, rules: &CallbackRules, letter: CallbackMessage, clock: &dyn Clock) -> Sent {
     let (at, started) = (clock.now(), Instant::now());
     let question = Question {
         url: letter.url.as_str(),
@@ -54,17 +54,17 @@ pub async fn send(outbound: &Outbound, rules: &CallbackRules, letter: Letter, cl
                 _ => "failed",
             };
             let tried = tried(TryOutcome::Status(answer.status));
-            let sign = if tried.duration < SLOW { Sign::Lives } else { Sign::Slow };
+            let sign = if tried.duration < SLOW { ProbeResult::Lives } else { ProbeResult::Slow };
             Sent { tried, retry_after: answer.retry_after, sign, word }
         }
         Err(error) => {
             let (sign, word) = match &error {
-                OutboundError::Unusable(_) => (Sign::Nothing, "unusable"),
-                OutboundError::Forbidden(_) => (Sign::Nothing, "forbidden"),
-                OutboundError::Crowded => (Sign::Nothing, "crowded"),
-                OutboundError::NotConnected(_) => (Sign::Silent, "not_connected"),
-                OutboundError::Unreachable(_) | OutboundError::TooLong => (Sign::Silent, "cut"),
-                OutboundError::Timeout => (Sign::Silent, "timeout"),
+                OutboundError::Unusable(_) => (ProbeResult::Nothing, "unusable"),
+                OutboundError::Forbidden(_) => (ProbeResult::Nothing, "forbidden"),
+                OutboundError::Crowded => (ProbeResult::Nothing, "crowded"),
+                OutboundError::NotConnected(_) => (ProbeResult::Silent, "not_connected"),
+                OutboundError::Unreachable(_) | OutboundError::TooLong => (ProbeResult::Silent, "cut"),
+                OutboundError::Timeout => (ProbeResult::Silent, "timeout"),
             };
             let text: String = error.to_string().chars().take(LONGEST_ERROR).collect();
             Sent { tried: tried(TryOutcome::Error(text.into())), retry_after: None, sign, word }

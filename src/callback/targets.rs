@@ -36,7 +36,7 @@ const REMEMBERED: usize = 10_000;
 
 /// What is known of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TargetHealth {
     /// It answered lately.
     Proven,
     /// Nothing: what waits for it was never tried.
@@ -47,7 +47,7 @@ pub enum Kind {
     Dead,
 }
 
-impl Kind {
+impl TargetHealth {
     /// The most under way to targets of this kind. What the others leave is for those that answered lately.
     const fn limit(self) -> usize {
         match self {
@@ -61,7 +61,7 @@ impl Kind {
 
 /// What a try told of its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sign {
+pub enum ProbeResult {
     /// It answered, whatever it said.
     Lives,
     /// It answered, and took long for it.
@@ -74,7 +74,7 @@ pub enum Sign {
 
 /// What a sign changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+pub enum CircuitChange {
     /// The circuit has opened: the target counts as dead.
     Opened,
     /// The circuit has closed again.
@@ -83,9 +83,9 @@ pub enum Turn {
 
 /// Whether more may start for a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Room {
+pub enum Capacity {
     /// So many, at least one, as of this kind.
-    For(usize, Kind),
+    For(usize, TargetHealth),
     /// Not before one that is under way has landed.
     Full,
     /// Not before this time: the circuit is open.
@@ -94,7 +94,7 @@ pub enum Room {
 
 /// The waits of retries, by which probes are timed too.
 #[derive(Debug, Clone, Copy)]
-pub struct Waits {
+pub struct Backoff {
     pub first: Duration,
     pub longest: Duration,
 }
@@ -118,12 +118,12 @@ impl Target {
         Self { under_way: 0, window, proven: false, silent: 0, probe_at: None }
     }
 
-    const fn kind(&self, tried: bool) -> Kind {
+    const fn kind(&self, tried: bool) -> TargetHealth {
         match self.silent {
-            0 if self.proven => Kind::Proven,
-            0 if !tried => Kind::Fresh,
-            0..DEAD => Kind::Troubled,
-            _ => Kind::Dead,
+            0 if self.proven => TargetHealth::Proven,
+            0 if !tried => TargetHealth::Fresh,
+            0..DEAD => TargetHealth::Troubled,
+            _ => TargetHealth::Dead,
         }
     }
 }
@@ -133,7 +133,7 @@ impl Target {
 struct UnderWay([usize; 4]);
 
 impl UnderWay {
-    fn of(&mut self, kind: Kind) -> &mut usize {
+    fn of(&mut self, kind: TargetHealth) -> &mut usize {
         &mut self.0[kind as usize]
     }
 
@@ -157,8 +157,8 @@ impl Targets {
     }
 
     /// One more is under way, as of this kind.
-    pub fn started(&mut self, target: &CallbackTarget, kind: Kind) {
-        let unknown = || Target::unknown(kind != Kind::Fresh);
+    pub fn started(&mut self, target: &CallbackTarget, kind: TargetHealth) {
+        let unknown = || Target::unknown(kind != TargetHealth::Fresh);
         self.known.entry(target.clone()).or_insert_with(unknown).under_way += 1;
         *self.under_way.of(kind) += 1;
     }
@@ -166,28 +166,28 @@ impl Targets {
     /// One that started as of a kind has landed, and what it told. `random` spreads the probes.
     pub fn landed(
         &mut self,
-        (target, kind): (&CallbackTarget, Kind),
-        sign: Sign,
-        waits: Waits,
+        (target, kind): (&CallbackTarget, TargetHealth),
+        sign: ProbeResult,
+        waits: Backoff,
         now: UnixMillis,
         random: u64,
-    ) -> Option<Turn> {
+    ) -> Option<CircuitChange> {
         let under_way = self.under_way.of(kind);
         *under_way = under_way.saturating_sub(1);
         let of_target = self.known.get_mut(target)?;
         of_target.under_way = of_target.under_way.saturating_sub(1);
         let was_open = of_target.probe_at.is_some();
         match sign {
-            Sign::Lives => {
+            ProbeResult::Lives => {
                 (of_target.proven, of_target.silent, of_target.probe_at) = (true, 0, None);
                 of_target.window = (of_target.window + 1).min(LARGEST_WINDOW);
             }
             // No circuit for it, but no place among the quick either: it holds each for as long as a dead one.
-            Sign::Slow => {
+            ProbeResult::Slow => {
                 (of_target.proven, of_target.silent, of_target.probe_at) = (false, 1, None);
                 of_target.window = (of_target.window / 2).max(1);
             }
-            Sign::Silent => {
+            ProbeResult::Silent => {
                 of_target.proven = false;
                 of_target.silent = of_target.silent.saturating_add(1);
                 of_target.window = (of_target.window / 2).max(1);
@@ -199,16 +199,16 @@ impl Targets {
                     of_target.probe_at = Some(now.plus(wait));
                 }
             }
-            Sign::Nothing => {}
+            ProbeResult::Nothing => {}
         }
         match (was_open, of_target.probe_at.is_some()) {
             (false, true) => {
                 self.open += 1;
-                Some(Turn::Opened)
+                Some(CircuitChange::Opened)
             }
             (true, false) => {
                 self.open -= 1;
-                Some(Turn::Closed)
+                Some(CircuitChange::Closed)
             }
             _ => None,
         }
@@ -246,14 +246,14 @@ pub struct Sharing<'a> {
 
 impl Sharing<'_> {
     /// How many may start for a queue's target; they count as started for those who ask later.
-    pub fn room(&mut self, queue: &CallbackQueue, now: UnixMillis) -> Room {
+    pub fn room(&mut self, queue: &CallbackQueue, now: UnixMillis) -> Capacity {
         let unknown = Target::unknown(queue.tried);
         let of_target = self.targets.known.get(&queue.target).unwrap_or(&unknown);
         if let Some(at) = of_target.probe_at
             && of_target.under_way == 0
             && now < at
         {
-            return Room::At(at);
+            return Capacity::At(at);
         }
         let kind = of_target.kind(queue.tried);
         let in_all = IN_ALL.saturating_sub(self.under_way.all());
@@ -264,7 +264,7 @@ impl Sharing<'_> {
         let fair = if of_target.under_way == 0 { shared.max(left.min(1)) } else { shared };
         let room = of_target.window.saturating_sub(of_target.under_way).min(fair);
         *self.under_way.of(kind) += room;
-        if room == 0 { Room::Full } else { Room::For(room, kind) }
+        if room == 0 { Capacity::Full } else { Capacity::For(room, kind) }
     }
 }
 
@@ -272,7 +272,7 @@ impl Sharing<'_> {
 mod tests {
     use super::*;
 
-    const WAITS: Waits = Waits { first: Duration::from_secs(5), longest: Duration::from_hours(1) };
+    const WAITS: Backoff = Backoff { first: Duration::from_secs(5), longest: Duration::from_hours(1) };
     const NOW: UnixMillis = UnixMillis(1_790_000_000_000);
 
     fn target(name: &str) -> CallbackTarget {
@@ -293,41 +293,41 @@ mod tests {
             Self { targets: Targets::default(), now: NOW }
         }
 
-        fn room(&self, name: &str) -> Room {
+        fn room(&self, name: &str) -> Capacity {
             self.targets.sharing().room(&queue(name, false), self.now)
         }
 
         /// Starts as many as there is room for.
-        fn start(&mut self, name: &str) -> (usize, Kind) {
-            let Room::For(room, kind) = self.room(name) else { panic!("{name}: {:?}", self.room(name)) };
+        fn start(&mut self, name: &str) -> (usize, TargetHealth) {
+            let Capacity::For(room, kind) = self.room(name) else { panic!("{name}: {:?}", self.room(name)) };
             (0..room).for_each(|_| self.targets.started(&target(name), kind));
             (room, kind)
         }
 
-        fn tried(&mut self, name: &str, sign: Sign) -> Option<Turn> {
-            self.targets.started(&target(name), Kind::Fresh);
-            self.targets.landed((&target(name), Kind::Fresh), sign, WAITS, self.now, 0)
+        fn tried(&mut self, name: &str, sign: ProbeResult) -> Option<CircuitChange> {
+            self.targets.started(&target(name), TargetHealth::Fresh);
+            self.targets.landed((&target(name), TargetHealth::Fresh), sign, WAITS, self.now, 0)
         }
     }
 
     #[test]
     fn a_window_grows_with_answers_and_shrinks_without() {
         let mut desk = Desk::new();
-        assert_eq!(desk.room("a"), Room::For(FIRST_WINDOW, Kind::Fresh));
+        assert_eq!(desk.room("a"), Capacity::For(FIRST_WINDOW, TargetHealth::Fresh));
         for _ in 0..100 {
-            assert_eq!(desk.tried("a", Sign::Lives), None);
+            assert_eq!(desk.tried("a", ProbeResult::Lives), None);
         }
-        assert_eq!(desk.room("a"), Room::For(LARGEST_WINDOW, Kind::Proven));
-        desk.tried("a", Sign::Silent);
-        assert_eq!(desk.room("a"), Room::For(LARGEST_WINDOW / 2, Kind::Troubled));
-        desk.tried("a", Sign::Nothing);
-        assert_eq!(desk.room("a"), Room::For(LARGEST_WINDOW / 2, Kind::Troubled));
-        desk.tried("a", Sign::Silent);
-        desk.tried("a", Sign::Silent);
-        assert_eq!(desk.room("a"), Room::For(LARGEST_WINDOW / 8, Kind::Dead));
+        assert_eq!(desk.room("a"), Capacity::For(LARGEST_WINDOW, TargetHealth::Proven));
+        desk.tried("a", ProbeResult::Silent);
+        assert_eq!(desk.room("a"), Capacity::For(LARGEST_WINDOW / 2, TargetHealth::Troubled));
+        desk.tried("a", ProbeResult::Nothing);
+        assert_eq!(desk.room("a"), Capacity::For(LARGEST_WINDOW / 2, TargetHealth::Troubled));
+        desk.tried("a", ProbeResult::Silent);
+        desk.tried("a", ProbeResult::Silent);
+        assert_eq!(desk.room("a"), Capacity::For(LARGEST_WINDOW / 8, TargetHealth::Dead));
         for window in [4, 2, 1, 1] {
-            assert_eq!(desk.tried("a", Sign::Slow), None);
-            assert_eq!(desk.room("a"), Room::For(window, Kind::Troubled), "slow, and not dead");
+            assert_eq!(desk.tried("a", ProbeResult::Slow), None);
+            assert_eq!(desk.room("a"), Capacity::For(window, TargetHealth::Troubled), "slow, and not dead");
         }
     }
 
@@ -335,50 +335,53 @@ mod tests {
     fn a_dead_target_is_probed_one_at_a_time_with_doubling_waits() {
         let mut desk = Desk::new();
         for round in 1..FAILURES {
-            assert_eq!(desk.tried("a", Sign::Silent), None, "{round}");
+            assert_eq!(desk.tried("a", ProbeResult::Silent), None, "{round}");
         }
-        assert_eq!(desk.tried("a", Sign::Silent), Some(Turn::Opened));
+        assert_eq!(desk.tried("a", ProbeResult::Silent), Some(CircuitChange::Opened));
         assert_eq!(desk.targets.open(10), (1, vec![&target("a")]));
         // With no randomness a wait is half of the whole one.
         for seconds in [5, 10, 20, 40, 60, 60] {
             let at = desk.now.plus(Duration::from_secs(seconds) / 2);
-            assert_eq!(desk.room("a"), Room::At(at), "{seconds}");
+            assert_eq!(desk.room("a"), Capacity::At(at), "{seconds}");
             desk.now = at;
-            assert_eq!(desk.start("a"), (1, Kind::Dead));
-            assert_eq!(desk.room("a"), Room::Full, "while it is probed");
-            assert_eq!(desk.targets.landed((&target("a"), Kind::Dead), Sign::Silent, WAITS, desk.now, 0), None);
+            assert_eq!(desk.start("a"), (1, TargetHealth::Dead));
+            assert_eq!(desk.room("a"), Capacity::Full, "while it is probed");
+            assert_eq!(
+                desk.targets.landed((&target("a"), TargetHealth::Dead), ProbeResult::Silent, WAITS, desk.now, 0),
+                None
+            );
         }
-        assert!(matches!(desk.room("b"), Room::For(FIRST_WINDOW, _)), "another target has nothing to do with it");
-        assert_eq!(desk.tried("a", Sign::Lives), Some(Turn::Closed));
-        assert_eq!((desk.room("a"), desk.targets.open(10)), (Room::For(2, Kind::Proven), (0, vec![])));
+        assert!(matches!(desk.room("b"), Capacity::For(FIRST_WINDOW, _)), "another target has nothing to do with it");
+        assert_eq!(desk.tried("a", ProbeResult::Lives), Some(CircuitChange::Closed));
+        assert_eq!((desk.room("a"), desk.targets.open(10)), (Capacity::For(2, TargetHealth::Proven), (0, vec![])));
     }
 
     #[test]
     fn however_many_are_silent_the_others_find_room() {
         let mut desk = Desk::new();
         for _ in 0..3 {
-            desk.tried("proven", Sign::Lives);
+            desk.tried("proven", ProbeResult::Lives);
         }
-        desk.tried("troubled", Sign::Silent);
+        desk.tried("troubled", ProbeResult::Silent);
         let fill = |desk: &mut Desk, silences: usize, prefix: &str| {
             for number in 0..2 * IN_ALL {
                 let name = format!("{prefix}{number}");
                 for _ in 0..silences {
-                    desk.tried(&name, Sign::Silent);
+                    desk.tried(&name, ProbeResult::Silent);
                 }
-                if matches!(desk.room(&name), Room::For(..)) {
+                if matches!(desk.room(&name), Capacity::For(..)) {
                     desk.start(&name);
                 }
             }
         };
         fill(&mut desk, 3, "dead");
-        assert_eq!(desk.targets.under_way.all(), Kind::Dead.limit());
-        assert!(matches!(desk.room("troubled"), Room::For(2, Kind::Troubled)));
+        assert_eq!(desk.targets.under_way.all(), TargetHealth::Dead.limit());
+        assert!(matches!(desk.room("troubled"), Capacity::For(2, TargetHealth::Troubled)));
         fill(&mut desk, 1, "silent");
-        assert!(matches!(desk.room("fresh"), Room::For(FIRST_WINDOW, Kind::Fresh)));
+        assert!(matches!(desk.room("fresh"), Capacity::For(FIRST_WINDOW, TargetHealth::Fresh)));
         fill(&mut desk, 0, "new");
-        assert_eq!(desk.room("fresh"), Room::Full);
-        assert!(matches!(desk.room("proven"), Room::For(7, Kind::Proven)));
+        assert_eq!(desk.room("fresh"), Capacity::Full);
+        assert!(matches!(desk.room("proven"), Capacity::For(7, TargetHealth::Proven)));
         let [proven, others @ ..] = desk.targets.under_way.0;
         assert_eq!((proven, others.iter().sum::<usize>()), (0, 768), "a quarter is left");
     }
@@ -387,8 +390,8 @@ mod tests {
     fn what_was_tried_before_this_process_is_no_fresh_target() {
         let desk = Desk::new();
         let mut sharing = desk.targets.sharing();
-        assert_eq!(sharing.room(&queue("a", true), NOW), Room::For(1, Kind::Troubled));
-        assert_eq!(sharing.room(&queue("b", false), NOW), Room::For(FIRST_WINDOW, Kind::Fresh));
+        assert_eq!(sharing.room(&queue("a", true), NOW), Capacity::For(1, TargetHealth::Troubled));
+        assert_eq!(sharing.room(&queue("b", false), NOW), Capacity::For(FIRST_WINDOW, TargetHealth::Fresh));
     }
 
     #[test]
@@ -396,10 +399,10 @@ mod tests {
         let desk = Desk::new();
         let mut sharing = desk.targets.sharing();
         let mut started = 0;
-        while let Room::For(room, _) = sharing.room(&queue(&format!("t{started}"), false), NOW) {
+        while let Capacity::For(room, _) = sharing.room(&queue(&format!("t{started}"), false), NOW) {
             started += room;
         }
-        assert_eq!(started, Kind::Fresh.limit());
+        assert_eq!(started, TargetHealth::Fresh.limit());
     }
 
     #[test]
@@ -407,8 +410,8 @@ mod tests {
         let mut desk = Desk::new();
         for number in 0..2 * IN_ALL {
             let name = format!("t{number}");
-            desk.tried(&name, Sign::Lives);
-            if matches!(desk.room(&name), Room::For(..)) {
+            desk.tried(&name, ProbeResult::Lives);
+            if matches!(desk.room(&name), Capacity::For(..)) {
                 desk.start(&name);
             }
         }
@@ -418,9 +421,9 @@ mod tests {
     #[test]
     fn nothing_is_remembered_for_nothing() {
         let mut desk = Desk::new();
-        desk.tried("well", Sign::Lives);
+        desk.tried("well", ProbeResult::Lives);
         for _ in 0..FAILURES {
-            desk.tried("dead", Sign::Silent);
+            desk.tried("dead", ProbeResult::Silent);
         }
         let dead = target("dead");
         desk.targets.forget(&HashSet::from([&dead]));
@@ -428,7 +431,7 @@ mod tests {
         desk.targets.forget(&HashSet::new());
         assert!(desk.targets.open(0).0 == 0 && desk.targets.known.len() == 1, "one that answers is remembered");
         for number in 0..REMEMBERED {
-            desk.tried(&format!("t{number}"), Sign::Lives);
+            desk.tried(&format!("t{number}"), ProbeResult::Lives);
         }
         desk.targets.forget(&HashSet::new());
         assert!(desk.targets.known.is_empty());

@@ -9,14 +9,14 @@ use tokio::sync::oneshot;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
-use super::job::Tools;
-use super::targets::{Kind, Room, Sign, Targets, Turn, Waits};
+use super::job::WorkerContext;
+use super::targets::{Backoff, Capacity, CircuitChange, ProbeResult, TargetHealth, Targets};
 use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
 use crate::outbound::Outbound;
 use crate::provider::CurrentRules;
 use crate::rules::{EngineRules, RuleSet};
-use crate::store::{CallbackClaim, CallbackQueue, CallbackTarget, Expiry, Store, StoreError};
+use crate::store::{CallbackClaim, CallbackQueue, CallbackTarget, ExpireRequest, Store, StoreError};
 use crate::telemetry::{LogThrottle, Metrics};
 use crate::upstream::remote::Remote;
 
@@ -58,11 +58,11 @@ pub struct Parts {
 
 /// Sends callbacks, one process's share of them.
 pub struct Worker {
-    tools: Arc<Tools>,
+    tools: Arc<WorkerContext>,
     rules: CurrentRules,
     targets: Targets,
     /// Whose each task is.
-    tasks: HashMap<Id, (CallbackTarget, Kind)>,
+    tasks: HashMap<Id, (CallbackTarget, TargetHealth)>,
     looked: Option<Instant>,
     /// Says when a line is due of rounds that the store failed.
     waiting: LogThrottle,
@@ -73,15 +73,22 @@ pub struct Worker {
 }
 
 /// What came of a job, and whether the store took it.
-type Done = (Sign, Result<(), StoreError>);
+type Done = (ProbeResult, Result<(), StoreError>);
 
 impl Worker {
     /// A worker on the outbox of a store.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let Parts { store, remote, rules, outbound, clock, random, metrics } = parts;
-        let tools =
-            Tools { store, remote, outbound, clock, random, metrics, throttle: LogThrottle::new(BETWEEN_LINES) };
+        let tools = WorkerContext {
+            store,
+            remote,
+            outbound,
+            clock,
+            random,
+            metrics,
+            throttle: LogThrottle::new(BETWEEN_LINES),
+        };
         Self {
             tools: Arc::new(tools),
             rules,
@@ -144,7 +151,7 @@ impl Worker {
         if shares.is_empty() {
             return Ok(wait);
         }
-        let kinds: HashMap<CallbackTarget, Kind> =
+        let kinds: HashMap<CallbackTarget, TargetHealth> =
             shares.iter().map(|(target, _, kind)| (target.clone(), *kind)).collect();
         let shares = shares.into_iter().map(|(target, room, _)| (target, room)).collect();
         let lease_until = now.plus(rules.gateway.callbacks.timeout.max(engine_timeout(&rules)) + LEASE);
@@ -152,7 +159,7 @@ impl Worker {
         let claimed = !jobs.is_empty();
         for job in jobs {
             let (tools, rules, target) = (Arc::clone(&self.tools), Arc::clone(&rules), job.target.clone());
-            let kind = kinds.get(&target).copied().unwrap_or(Kind::Troubled);
+            let kind = kinds.get(&target).copied().unwrap_or(TargetHealth::Troubled);
             self.targets.started(&target, kind);
             let task = under_way.spawn(async move { tools.work(&rules, job).await });
             self.tasks.insert(task.id(), (target, kind));
@@ -161,7 +168,11 @@ impl Worker {
     }
 
     /// How many of each target are taken up, and how long until something else is due.
-    fn shares(&self, queues: Vec<CallbackQueue>, now: UnixMillis) -> (Vec<(CallbackTarget, usize, Kind)>, Duration) {
+    fn shares(
+        &self,
+        queues: Vec<CallbackQueue>,
+        now: UnixMillis,
+    ) -> (Vec<(CallbackTarget, usize, TargetHealth)>, Duration) {
         let mut wait = LONGEST_WAIT;
         let mut shares = Vec::new();
         let until = |at: UnixMillis| now.until(at).max(Duration::from_millis(1));
@@ -178,10 +189,10 @@ impl Worker {
         let mut sharing = self.targets.sharing();
         for queue in due {
             match sharing.room(&queue, now) {
-                Room::For(room, kind) => shares.push((queue.target, room, kind)),
-                Room::At(at) => wait = wait.min(until(at)),
+                Capacity::For(room, kind) => shares.push((queue.target, room, kind)),
+                Capacity::At(at) => wait = wait.min(until(at)),
                 // The next to land wakes the worker.
-                Room::Full => {}
+                Capacity::Full => {}
             }
         }
         (shares, wait)
@@ -198,18 +209,20 @@ impl Worker {
             }
             Err(panic) => {
                 tracing::error!(%panic, "a callback failed; it is sent again");
-                (panic.id(), Sign::Nothing)
+                (panic.id(), ProbeResult::Nothing)
             }
         };
         let Some((target, kind)) = self.tasks.remove(&id) else { return };
         let callbacks = &(self.rules)().gateway.callbacks;
-        let waits = Waits { first: callbacks.first_retry, longest: callbacks.max_retry };
+        let waits = Backoff { first: callbacks.first_retry, longest: callbacks.max_retry };
         let now = self.tools.clock.now();
         match self.targets.landed((&target, kind), sign, waits, now, self.tools.random.number()) {
-            Some(Turn::Opened) => {
+            Some(CircuitChange::Opened) => {
                 tracing::warn!(receiver = target.as_str(), "a target of callbacks is dead: it is probed now and then");
             }
-            Some(Turn::Closed) => tracing::info!(receiver = target.as_str(), "a target of callbacks answers again"),
+            Some(CircuitChange::Closed) => {
+                tracing::info!(receiver = target.as_str(), "a target of callbacks answers again")
+            }
             None => return,
         }
         self.tell_circuits();
@@ -237,7 +250,7 @@ impl Worker {
         let expired = if targets.is_empty() {
             0
         } else {
-            let expiry = Expiry { targets, queued_until, reason, limit: EXPIRED_AT_ONCE };
+            let expiry = ExpireRequest { targets, queued_until, reason, limit: EXPIRED_AT_ONCE };
             self.tools.store.expire_callbacks(expiry).await?
         };
         if expired > 0 {

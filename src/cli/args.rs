@@ -462,7 +462,7 @@ mod tests {
 
     use super::*;
     use crate::domain::{OrderId, UnixMillis};
-    use crate::store::{CallbackPlace, CallbackState};
+    use crate::store::{CallbackCursor, CallbackState};
     use crate::wire::callbacks::Moment;
 
     fn parsed(line: &str) -> Result<Command, clap::error::ErrorKind> {
@@ -539,7 +539,7 @@ mod tests {
         let Ok(Command::Callbacks(Callbacks::List(list))) = parsed(line) else { panic!() };
         assert_eq!(list.which.order_id, Some(OrderId::new("o").unwrap()));
         assert_eq!(list.which.since, Moment::parse("2h"));
-        assert_eq!(list.after, Some(CallbackPlace { queued_at: UnixMillis(1), key: 2 }));
+        assert_eq!(list.after, Some(CallbackCursor { queued_at: UnixMillis(1), key: 2 }));
         let id = "cb_0123456789abcdef00000000000000ff";
         let Ok(Command::Callbacks(Callbacks::Show(show))) = parsed(&format!("callbacks show {id}")) else { panic!() };
         assert_eq!(show.id, id);

@@ -33,7 +33,7 @@ use crate::failure::{ApiError, Refusal};
 use crate::pages::{Answer, Decision, LinkKind, Visit};
 use crate::provider::events;
 use crate::rules::{CallbackSignature, Endpoint, Limits, Merchant, RuleSet, V1Route};
-use crate::store::Addressee;
+use crate::store::RelayTarget;
 use crate::telemetry::{AccessLog, LogThrottle, Metrics, Stage};
 use crate::upstream::Upstream;
 use crate::v1;
@@ -170,7 +170,7 @@ enum Admitted {
     /// A report of the HTTP provider of a shop.
     Provider(ShopCode, SignedBody),
     /// A callback of the v2 engine for an order that was made from v1.
-    Relayed(Addressee, SignedBody),
+    Relayed(RelayTarget, SignedBody),
     /// A customer's browser.
     Customer(Visit),
 }

@@ -12,16 +12,16 @@ const IN_ALL: usize = 256;
 
 /// The requests under way.
 #[derive(Debug, Clone, Default)]
-pub struct Flights(Arc<Mutex<HashMap<ShopCode, usize>>>);
+pub struct InFlightLimiter(Arc<Mutex<HashMap<ShopCode, usize>>>);
 
 /// A request under way, until it is dropped.
 #[derive(Debug)]
 pub struct Flight {
-    all: Flights,
+    all: InFlightLimiter,
     shop: ShopCode,
 }
 
-impl Flights {
+impl InFlightLimiter {
     /// How many more requests of a shop may start.
     pub fn room(&self, shop: &ShopCode) -> usize {
         let counts = self.counts();
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn a_shop_has_its_share_and_nobody_is_locked_out() {
         let shop = |number: usize| ShopCode::new(&format!("shop-{number}")).unwrap();
-        let flights = Flights::default();
+        let flights = InFlightLimiter::default();
         assert_eq!(flights.room(&shop(0)), OF_A_SHOP);
         let mut under_way: Vec<_> = (0..OF_A_SHOP).map(|_| flights.start(&shop(0))).collect();
         assert_eq!((flights.room(&shop(0)), flights.room(&shop(1))), (0, OF_A_SHOP));

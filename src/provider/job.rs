@@ -20,7 +20,7 @@ const UNTIL_RULES_CHANGE: Duration = Duration::from_mins(1);
 
 /// Who does a job.
 #[derive(Debug)]
-pub enum Doer {
+pub enum JobHandler {
     Sandbox,
     Http(HttpProvider),
     /// The shop is gone from the rules, or has the other kind of provider: a job is never done by another kind than it was
@@ -28,7 +28,7 @@ pub enum Doer {
     Nobody,
 }
 
-impl Doer {
+impl JobHandler {
     /// Who does a job by these rules.
     pub fn of(rules: &RuleSet, job: &ProviderJob) -> Self {
         let provider = rules.shops.get(&job.operation.shop).map(|shop| &shop.provider);
@@ -41,7 +41,7 @@ impl Doer {
 }
 
 /// What jobs are done with.
-pub struct Tools {
+pub struct JobContext {
     pub engine: Arc<Engine>,
     pub rules: CurrentRules,
     pub outbound: Arc<Outbound>,
@@ -53,7 +53,7 @@ pub struct Tools {
     pub silent: Mutex<HashSet<ShopCode>>,
 }
 
-impl Tools {
+impl JobContext {
     pub fn store(&self) -> &dyn Store {
         &**self.engine.store()
     }
@@ -67,11 +67,11 @@ impl Tools {
     }
 
     /// Does a job and counts what came of it. What the store could not take is left to the end of the job's lease.
-    pub async fn work(&self, job: &ProviderJob, doer: &Doer) -> Result<(), StoreError> {
+    pub async fn work(&self, job: &ProviderJob, doer: &JobHandler) -> Result<(), StoreError> {
         let outcome = match doer {
-            Doer::Sandbox => self.sandbox(job).await?,
-            Doer::Http(provider) => self.http(job, provider).await?,
-            Doer::Nobody => self.postpone(job).await?,
+            JobHandler::Sandbox => self.sandbox(job).await?,
+            JobHandler::Http(provider) => self.http(job, provider).await?,
+            JobHandler::Nobody => self.postpone(job).await?,
         };
         self.metrics().provider_job(outcome);
         Ok(())

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinSet};
 
-use super::flights::Flights;
-use super::job::{Doer, Tools};
+use super::flights::InFlightLimiter;
+use super::job::{JobContext, JobHandler};
 use super::{CurrentRules, Providers};
 use crate::clock::{Clock, Random};
 use crate::domain::{ShopCode, UnixMillis};
@@ -48,9 +48,9 @@ pub struct Parts {
 
 /// Does provider jobs, one process's share of them.
 pub struct Worker {
-    tools: Arc<Tools>,
+    tools: Arc<JobContext>,
     providers: Arc<Providers>,
-    flights: Flights,
+    flights: InFlightLimiter,
     /// Says when a line is due of rounds that the store failed.
     waiting: LogThrottle,
 }
@@ -64,9 +64,9 @@ impl Worker {
     pub fn new(parts: Parts) -> Self {
         let Parts { engine, rules, outbound, providers, clock, random } = parts;
         let throttle = LogThrottle::new(BETWEEN_LINES);
-        let tools = Tools { engine, rules, outbound, clock, random, throttle, silent: Mutex::default() };
+        let tools = JobContext { engine, rules, outbound, clock, random, throttle, silent: Mutex::default() };
         let waiting = LogThrottle::default();
-        Self { tools: Arc::new(tools), providers, flights: Flights::default(), waiting }
+        Self { tools: Arc::new(tools), providers, flights: InFlightLimiter::default(), waiting }
     }
 
     /// Works until `stop` is sent to or its sender is dropped; what is in hand is done first. Dropping the task at any
@@ -146,9 +146,9 @@ impl Worker {
         let jobs = self.tools.store().claim_provider_jobs(claim).await?;
         let count = jobs.len();
         for job in jobs {
-            let (tools, doer) = (Arc::clone(&self.tools), Doer::of(rules, &job));
+            let (tools, doer) = (Arc::clone(&self.tools), JobHandler::of(rules, &job));
             match doer {
-                Doer::Http(_) => {
+                JobHandler::Http(_) => {
                     let flight = self.flights.start(shop);
                     under_way.spawn(async move {
                         let done = tools.work(&job, &doer).await;
@@ -156,7 +156,7 @@ impl Worker {
                         done
                     });
                 }
-                Doer::Sandbox | Doer::Nobody => {
+                JobHandler::Sandbox | JobHandler::Nobody => {
                     batch.spawn(async move { tools.work(&job, &doer).await });
                 }
             }

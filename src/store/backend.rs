@@ -18,8 +18,8 @@ use super::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use super::transaction::Rows;
 use super::vault::Vault;
 use super::{
-    Addressee, Audit, AuditProgress, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, EntryId,
-    OutboxSize, StoreError,
+    Audit, AuditProgress, CallbackCursor, CallbackId, CallbackQuery, CallbackRecord, CallbackTry, EntryId, OutboxSize,
+    RelayTarget, StoreError,
 };
 use crate::clock::Random;
 use crate::domain::{Balance, Currency, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
@@ -165,7 +165,7 @@ pub(super) trait Backend: Send + Sync + 'static {
         &self,
         merchant: &MerchantId,
         order: Fingerprint,
-    ) -> impl Future<Output = Result<Option<Addressee>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Option<RelayTarget>, StoreError>> + Send;
 
     /// Reads a callback with its tries.
     fn callback_record(
@@ -185,7 +185,7 @@ pub(super) trait Backend: Send + Sync + 'static {
         &self,
         query: CallbackQuery,
         scope: Scope,
-    ) -> impl Future<Output = Result<Vec<CallbackPlace>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Vec<CallbackCursor>, StoreError>> + Send;
 
     /// Counts what waits and what was given up.
     fn callback_counts(&self) -> impl Future<Output = Result<OutboxSize, StoreError>> + Send;
@@ -195,7 +195,7 @@ pub(super) trait Backend: Send + Sync + 'static {
 pub(super) type NumberedEntry = (i64, Result<EntryRow, StoreError>);
 
 /// A place in the list of callbacks and what stands there, or the column of it that holds what was never written there.
-pub(super) type Listed = (CallbackPlace, Result<CallbackRecord, &'static str>);
+pub(super) type Listed = (CallbackCursor, Result<CallbackRecord, &'static str>);
 
 /// What a callback is about, still sealed.
 pub(super) enum Subject {

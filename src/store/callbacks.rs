@@ -15,7 +15,7 @@ use super::tasks::{NewTask, TaskKind, TaskRows, TaskState};
 use super::transaction::NewCallback;
 use super::{
     CallbackId, CallbackLease, CallbackNext, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, EntryId,
-    Expiry, Relayed, Resent, TryOutcome,
+    ExpireRequest, Relayed, Resent, TryOutcome,
 };
 use crate::domain::UnixMillis;
 
@@ -90,9 +90,9 @@ pub(super) trait CallbackRows: TaskRows {
         queued_at: UnixMillis,
     ) -> Result<(), Self::Error>;
 
-    /// Reads the pending callbacks of an [`Expiry`] that nobody is at, by their keys; locked. What another node changes at this
+    /// Reads the pending callbacks of an [`ExpireRequest`] that nobody is at, by their keys; locked. What another node changes at this
     /// moment is left to it.
-    async fn late_callbacks(&mut self, expiry: &Expiry) -> Result<Vec<i64>, Self::Error>;
+    async fn late_callbacks(&mut self, expiry: &ExpireRequest) -> Result<Vec<i64>, Self::Error>;
 
     /// Gives callbacks up that are locked, and ends their tasks.
     async fn give_up(&mut self, keys: &[i64], reason: &str) -> Result<(), Self::Error>;
@@ -234,7 +234,7 @@ async fn queue_again<R: CallbackRows>(
 
 /// Gives up what was queued until a time for some targets and what nobody is at: a lease that ended by then was somebody's who
 /// is gone. How many there were.
-pub(super) async fn expire<R: CallbackRows>(rows: &mut R, expiry: &Expiry) -> Result<usize, R::Error> {
+pub(super) async fn expire<R: CallbackRows>(rows: &mut R, expiry: &ExpireRequest) -> Result<usize, R::Error> {
     let late = rows.late_callbacks(expiry).await?;
     rows.give_up(&late, expiry.reason).await.map(|()| late.len())
 }

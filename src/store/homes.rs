@@ -1,6 +1,6 @@
 //! Where the order of a merchant, direction and `order_id` lives, for ever (contract section 6). One insert into the table
 //! `homes` decides create, repeat and reservation. A home is given up in one case only: a remote engine refused the create for
-//! certain (see [`withdraw`](super::journal::moves::withdraw)).
+//! certain (see [`cancel`](super::journal::moves::cancel)).
 
 use super::rows::CorruptRow;
 use super::rows::operation::StoredRow;

@@ -37,7 +37,7 @@ pub enum V1Lookup {
 pub trait Journal: Send + Sync + 'static {
     /// Writes down a create that is about to leave, unless its merchant, direction and `order_id` name an entry already
     /// or are reserved for v1. Resolves only after the commit is on disk.
-    fn intend(&self, intent: Intent) -> Answer<'_, Intended>;
+    fn record_create(&self, intent: PendingCreate) -> Answer<'_, JournalOutcome>;
 
     /// What was written down under a merchant's `order_id`.
     fn entry<'a>(
@@ -60,7 +60,7 @@ pub trait Journal: Send + Sync + 'static {
     fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Result<Entry, NotKept>>;
 
     /// A request for an entry without an answer may be under way still, or done, at this time: nobody knows its outcome.
-    fn doubt(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()>;
+    fn mark_unknown(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()>;
 
     /// A request for an open entry leaves again at this time. Whoever sent the one before, in another process maybe, cannot
     /// withdraw the entry any more.
@@ -69,14 +69,14 @@ pub trait Journal: Send + Sync + 'static {
     /// The engine refused the create of an entry without an answer: its `order_id` may be used again. `since` is when a
     /// request for it was last given up or sent again, as far as is known here: when that is not so any more, or the engine
     /// has announced its result meanwhile, nothing happens, and it is `false`.
-    fn withdraw(&self, id: EntryId, since: Option<UnixMillis>) -> Answer<'_, bool>;
+    fn cancel(&self, id: EntryId, since: Option<UnixMillis>) -> Answer<'_, bool>;
 
     /// Open entries after `after`, oldest first.
     fn open_entries(&self, after: Option<EntryId>, limit: u16) -> Answer<'_, Vec<Entry>>;
 
     /// Keeps what the engine said of an answered entry: status and account until the status is terminal, and the shop
     /// where it was not known.
-    fn heard(&self, id: EntryId, heard: Heard) -> Answer<'_, ()>;
+    fn update_status(&self, id: EntryId, heard: StatusUpdate) -> Answer<'_, ()>;
 
     /// A page of a merchant's answered entries, newest first, by what was last heard of them.
     fn passed(&self, query: HistoryQuery) -> Answer<'_, Page<Entry>>;
@@ -88,7 +88,7 @@ pub struct EntryId(pub i64);
 
 /// A create that is about to leave.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Intent {
+pub struct PendingCreate {
     /// Whose.
     pub merchant: MerchantId,
     /// Payin or payout.
@@ -115,7 +115,7 @@ pub struct Intent {
     pub created_at: UnixMillis,
 }
 
-impl std::fmt::Debug for Intent {
+impl std::fmt::Debug for PendingCreate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Intent({} {:?} of {})", self.direction, self.order_id.as_str(), self.merchant)
     }
@@ -127,7 +127,7 @@ pub struct Entry {
     /// Its name.
     pub id: EntryId,
     /// What was written down.
-    pub intent: Intent,
+    pub intent: PendingCreate,
     /// What became of it.
     pub progress: Progress,
 }
@@ -151,12 +151,12 @@ pub enum Progress {
         since: UnixMillis,
     },
     /// The engine made an operation of it.
-    Answered(Passed),
+    Answered(RemoteOperation),
 }
 
 /// An operation of a remote engine, as far as it is known here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Passed {
+pub struct RemoteOperation {
     /// What the engine answered at first.
     pub answer: EngineAnswer,
     /// As last heard.
@@ -167,7 +167,7 @@ pub struct Passed {
 
 /// What an engine's status record says of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heard {
+pub struct StatusUpdate {
     /// Where it stands.
     pub status: Status,
     /// The account, masked where it looks like a card.
@@ -196,7 +196,7 @@ pub enum NotKept {
 
 /// What an intent met.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Intended {
+pub enum JournalOutcome {
     /// It is on disk, under this name.
     Written(EntryId),
     /// The order has an entry: nothing was written, and this is what stands.

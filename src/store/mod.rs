@@ -42,13 +42,14 @@ use std::sync::Arc;
 pub use audit::{Audit, AuditProgress};
 pub use copy::CopyError;
 pub use journal::{
-    EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, NotKept, Passed, Progress, V1Lookup,
+    EngineAnswer, Entry, EntryId, Journal, JournalOutcome, NotKept, PendingCreate, Progress, RemoteOperation,
+    StatusUpdate, V1Lookup,
 };
 pub use open::{Holds, OpenError, Opened, Rewrapped, open_beside, open_store, rewrap_keys};
 pub use outbox::{
-    Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackPlace, CallbackQuery,
-    CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Expiry, News, Outbox,
-    OutboxSize, Relayed, Resent, TryOutcome,
+    CallbackClaim, CallbackCursor, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue,
+    CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, ExpireRequest, Outbox, OutboxSize,
+    RelayTarget, Relayed, Resent, ResultChange, TryOutcome,
 };
 pub use secret_file::secret_file;
 pub use vault::VaultError;
@@ -198,7 +199,7 @@ pub struct NewOperation {
     /// What a repeat is compared with.
     pub comparison: RequestFingerprint,
     /// Of an operation that was translated from v1: where its merchant is called back.
-    pub v1: Option<V1Told>,
+    pub v1: Option<CallbackSender>,
     /// When the provider has to be asked; `None` when it has nothing to do.
     pub provider_job: Option<UnixMillis>,
     /// `balance.opening`: booked in the same commit if the store does not know the merchant yet. `None`: it is known to.
@@ -281,14 +282,14 @@ pub struct V1Request {
     /// What of the body the v2 request does not hold.
     pub members: MemberFingerprints,
     /// Who tells the merchant of the result.
-    pub told: V1Told,
+    pub told: CallbackSender,
     /// The [`FingerprintKey::order_key`] of its order.
     pub order: Fingerprint,
 }
 
 /// Who tells a merchant of the result of an operation that was made from v1.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum V1Told {
+pub enum CallbackSender {
     /// The engine itself, as v2 tells: the merchant's rules said `callbacks = "v2"`. The journal does not keep this: it is
     /// a remote engine's own affair, and read back as nobody's.
     Directly,
@@ -296,7 +297,7 @@ pub enum V1Told {
     Relayed(Option<CallbackUrl>),
 }
 
-impl V1Told {
+impl CallbackSender {
     /// The merchant's address that the relay calls.
     #[must_use]
     pub const fn relayed_to(&self) -> Option<&CallbackUrl> {
@@ -317,7 +318,7 @@ pub struct Stored {
     /// What a repeat is compared with.
     pub comparison: RequestFingerprint,
     /// Present when it was translated from v1.
-    pub v1: Option<V1Told>,
+    pub v1: Option<CallbackSender>,
 }
 
 /// What stands under an `order_id`.

@@ -58,7 +58,7 @@ pub trait Outbox: Send + Sync + 'static {
     fn drop_callback(&self, lease: CallbackLease) -> Answer<'_, ()>;
 
     /// Gives up pending callbacks that waited too long behind dead targets: they become failed without another try. How many there were.
-    fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize>;
+    fn expire_callbacks(&self, expiry: ExpireRequest) -> Answer<'_, usize>;
 
     /// Forgets callbacks that were delivered or given up, with their tries: those that were queued or last resent until a
     /// time, oldest first, at most so many of each. How many there were.
@@ -66,7 +66,7 @@ pub trait Outbox: Send + Sync + 'static {
 
     /// Whom a relay address names: what this merchant's order of this key (see [`super::FingerprintKey::order_key`]) is, if it was
     /// made from v1 with the relay's address.
-    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Fingerprint) -> Answer<'a, Option<Addressee>>;
+    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Fingerprint) -> Answer<'a, Option<RelayTarget>>;
 
     /// A remote engine announced the result of an entry: queues its callback in the queue of [`CallbackTarget::Engine`],
     /// unless it was told or has nobody to be told to. One that waits there and was asked for in vain, or was given up, is
@@ -86,7 +86,7 @@ pub trait Outbox: Send + Sync + 'static {
     /// Makes failed callbacks pending and due now, as [`Outbox::resend_callback`] does: of those that `query` finds (its
     /// `states` are not looked at), the newest `query.limit`. How many, and where the next slice goes on; `None`: there is
     /// none.
-    fn resend_failed(&self, query: CallbackQuery, now: UnixMillis) -> Answer<'_, (usize, Option<CallbackPlace>)>;
+    fn resend_failed(&self, query: CallbackQuery, now: UnixMillis) -> Answer<'_, (usize, Option<CallbackCursor>)>;
 
     /// How much waits, and since when.
     fn outbox_size(&self) -> Answer<'_, OutboxSize>;
@@ -227,7 +227,7 @@ pub struct CallbackClaim {
 
 /// Which callbacks to give up: pending ones that nobody is at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expiry {
+pub struct ExpireRequest {
     /// In the queues of these targets.
     pub targets: HashSet<CallbackTarget>,
     /// Queued or last resent at or before this time.
@@ -251,7 +251,7 @@ pub struct CallbackJob {
     /// or by a clock that was set back, is a millisecond later than before.
     pub queued_at: UnixMillis,
     /// What it tells.
-    pub news: News,
+    pub news: ResultChange,
 }
 
 impl CallbackJob {
@@ -284,7 +284,7 @@ impl CallbackLease {
 
 /// What a callback tells.
 #[derive(Debug, Clone)]
-pub enum News {
+pub enum ResultChange {
     /// Of an operation that is finished.
     Operation(Box<Stored>),
     /// Of an entry of the journal, with what was last heard of it.
@@ -403,14 +403,14 @@ impl CallbackRecord {
 
     /// Its place in the list.
     #[must_use]
-    pub const fn place(&self) -> CallbackPlace {
-        CallbackPlace { queued_at: self.queued_at, key: self.id.subject().key() }
+    pub const fn place(&self) -> CallbackCursor {
+        CallbackCursor { queued_at: self.queued_at, key: self.id.subject().key() }
     }
 }
 
 /// A place in the list of callbacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CallbackPlace {
+pub struct CallbackCursor {
     /// When the callback was queued or last resent.
     pub queued_at: UnixMillis,
     /// What it is about, see [`CallbackSubject::key`].
@@ -431,16 +431,16 @@ pub struct CallbackQuery {
     /// Queued or last resent at or before this time.
     pub until: Option<UnixMillis>,
     /// Behind this place: older ones.
-    pub after: Option<CallbackPlace>,
+    pub after: Option<CallbackCursor>,
     /// At most so many.
     pub limit: usize,
 }
 
 impl CallbackQuery {
     /// What is found is before this place.
-    pub(super) fn end(&self) -> CallbackPlace {
-        let until = self.until.map_or(CallbackPlace { queued_at: UnixMillis(i64::MAX), key: i64::MAX }, |until| {
-            CallbackPlace { queued_at: UnixMillis(until.0.saturating_add(1)), key: i64::MIN }
+    pub(super) fn end(&self) -> CallbackCursor {
+        let until = self.until.map_or(CallbackCursor { queued_at: UnixMillis(i64::MAX), key: i64::MAX }, |until| {
+            CallbackCursor { queued_at: UnixMillis(until.0.saturating_add(1)), key: i64::MIN }
         });
         self.after.map_or(until, |after| after.min(until))
     }
@@ -464,7 +464,7 @@ pub enum Resent {
 
 /// Whom a relay address names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Addressee {
+pub struct RelayTarget {
     /// Whose order it is.
     pub merchant: MerchantId,
     /// The order's direction.

@@ -11,7 +11,7 @@ use crate::domain::{CallbackUrl, CreateReply, Direction, Fingerprint, Fingerprin
 use crate::engine::{ConflictDetail, Refused, V1Repeat};
 use crate::failure::{ApiError, RequestError};
 use crate::rules::{CallbackStyle, Merchant};
-use crate::store::{V1Request, V1Told};
+use crate::store::{CallbackSender, V1Request};
 use crate::telemetry::Stage;
 use crate::upstream::Upstream;
 use crate::v2::{conflict, of_other_version, reserved};
@@ -58,8 +58,8 @@ fn forwarded(
     upstream.metrics().stage(Stage::Translate, started.elapsed());
     let members = create.not_held(upstream.fingerprint_key(), relayed_to.as_ref());
     let told = match caller.merchant().v1.callbacks {
-        CallbackStyle::V1 => V1Told::Relayed(relayed_to),
-        CallbackStyle::V2 => V1Told::Directly,
+        CallbackStyle::V1 => CallbackSender::Relayed(relayed_to),
+        CallbackStyle::V2 => CallbackSender::Directly,
     };
     Ok((body, V1Request { fingerprint, members, told, order }))
 }

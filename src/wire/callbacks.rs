@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::time::{read_rfc3339, rfc3339};
 use crate::domain::{CallbackUrl, UnixMillis};
 use crate::rules::read_span;
-use crate::store::{CallbackPlace, CallbackRecord, CallbackState, CallbackTry, TryOutcome};
+use crate::store::{CallbackCursor, CallbackRecord, CallbackState, CallbackTry, TryOutcome};
 
 /// How many callbacks a list shows unless it is told.
 pub const DEFAULT_LIMIT: usize = 50;
@@ -58,15 +58,15 @@ pub fn read_state(word: &str) -> Option<CallbackState> {
 
 /// A place in the list as text: what the next slice goes on behind.
 #[must_use]
-pub fn write_place(place: CallbackPlace) -> String {
+pub fn write_place(place: CallbackCursor) -> String {
     format!("{}.{}", place.queued_at.0, place.key)
 }
 
 /// Reads a place as it is written.
 #[must_use]
-pub fn read_place(text: &str) -> Option<CallbackPlace> {
+pub fn read_place(text: &str) -> Option<CallbackCursor> {
     let (queued_at, key) = text.split_once('.')?;
-    let place = CallbackPlace { queued_at: UnixMillis(queued_at.parse().ok()?), key: key.parse().ok()? };
+    let place = CallbackCursor { queued_at: UnixMillis(queued_at.parse().ok()?), key: key.parse().ok()? };
     (write_place(place) == text).then_some(place)
 }
 
@@ -76,7 +76,7 @@ pub struct Slice {
     /// Newest first.
     pub callbacks: Vec<CallbackRecord>,
     /// Where the next slice goes on; `None` when there is none.
-    pub next: Option<CallbackPlace>,
+    pub next: Option<CallbackCursor>,
 }
 
 impl Slice {
@@ -266,7 +266,7 @@ pub(crate) mod tests {
     #[test]
     fn places_are_read_as_they_are_written() {
         for (queued_at, key) in [(1_767_323_045_678, 7), (0, -1), (1, i64::MIN)] {
-            let place = CallbackPlace { queued_at: UnixMillis(queued_at), key };
+            let place = CallbackCursor { queued_at: UnixMillis(queued_at), key };
             assert_eq!(read_place(&write_place(place)), Some(place));
         }
         for wrong in ["", "1", "1.", ".1", "1.2.3", "+1.2", "01.2", "1.x", "99999999999999999999.1"] {

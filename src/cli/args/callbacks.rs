@@ -8,7 +8,7 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use super::{Format, Interface, Rules, merchant_id};
 use crate::domain::{CallbackUrl, MerchantId, OrderId};
 use crate::rules::read_span;
-use crate::store::{CallbackId, CallbackPlace, CallbackState};
+use crate::store::{CallbackCursor, CallbackId, CallbackState};
 use crate::wire::callbacks::{self, Moment};
 
 /// `paybridge callbacks`.
@@ -47,7 +47,7 @@ pub struct ListCallbacks {
     pub limit: usize,
     /// Those behind a list that said where it ends
     #[arg(long, value_name = "PLACE", value_parser = place)]
-    pub after: Option<CallbackPlace>,
+    pub after: Option<CallbackCursor>,
     /// A table, or one JSON document
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     pub format: Format,
@@ -218,7 +218,7 @@ fn span(text: &str) -> Result<Duration, String> {
     read_span(text).ok_or_else(|| "must be a span of time such as 500ms, 30s or 2m".to_owned())
 }
 
-fn place(text: &str) -> Result<CallbackPlace, String> {
+fn place(text: &str) -> Result<CallbackCursor, String> {
     callbacks::read_place(text).ok_or_else(|| "must be the place that a list ended with".to_owned())
 }
 

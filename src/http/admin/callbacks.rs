@@ -10,7 +10,7 @@ use super::reply::{self, Reply};
 use crate::callback::{SampleKind, Sampled};
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
 use crate::failure::RequestError;
-use crate::store::{CallbackId, CallbackPlace, CallbackQuery, CallbackState, Resent, StoreError};
+use crate::store::{CallbackCursor, CallbackId, CallbackQuery, CallbackState, Resent, StoreError};
 use crate::v1::query::parameters;
 use crate::wire::callbacks::{
     DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, document, read_place, read_state, sample_document, write_place,
@@ -206,6 +206,6 @@ fn moment(name: &'static str, text: Option<Cow<'_, str>>, now: UnixMillis) -> Re
     Ok(moment.map(|moment| moment.before(now)))
 }
 
-fn place(text: Option<Cow<'_, str>>) -> Result<Option<CallbackPlace>, RequestError> {
+fn place(text: Option<Cow<'_, str>>) -> Result<Option<CallbackCursor>, RequestError> {
     read("after", text, "must be the `next` of an earlier answer", read_place)
 }

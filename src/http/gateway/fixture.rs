@@ -35,11 +35,11 @@ use crate::rules::{
     V1Rules, built_in_pages,
 };
 use crate::store::{
-    Addressee, Answer, Audit, AuditProgress, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext,
-    CallbackPlace, CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, CompletionOutcome, EngineAnswer,
-    Entry, EntryId, Expiry, Fields, Heard, InsertOutcome, Intended, Intent, Journal, NewOperation, NotKept, Outbox,
-    OutboxSize, Passed, Progress, ProviderJob, ProviderQueue, Relayed, Resent, Reservations, Standing, Store,
-    StoreError, Stored, V1Lookup, Verdict,
+    Answer, Audit, AuditProgress, CallbackClaim, CallbackCursor, CallbackId, CallbackJob, CallbackLease, CallbackNext,
+    CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, CompletionOutcome, EngineAnswer, Entry, EntryId,
+    ExpireRequest, Fields, InsertOutcome, Journal, JournalOutcome, NewOperation, NotKept, Outbox, OutboxSize,
+    PendingCreate, Progress, ProviderJob, ProviderQueue, RelayTarget, Relayed, RemoteOperation, Resent, Reservations,
+    Standing, StatusUpdate, Store, StoreError, Stored, V1Lookup, Verdict,
 };
 use crate::telemetry::AccessLine;
 
@@ -188,8 +188,8 @@ impl Store for EmptyStore {
 }
 
 impl Journal for EmptyStore {
-    fn intend(&self, _: Intent) -> Answer<'_, Intended> {
-        answer(Ok(Intended::Written(EntryId(1))))
+    fn record_create(&self, _: PendingCreate) -> Answer<'_, JournalOutcome> {
+        answer(Ok(JournalOutcome::Written(EntryId(1))))
     }
 
     fn entry<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Option<Entry>> {
@@ -201,11 +201,11 @@ impl Journal for EmptyStore {
     }
 
     fn answer(&self, entry: Entry, engine_answer: EngineAnswer) -> Answer<'_, Result<Entry, NotKept>> {
-        let passed = Passed { answer: engine_answer, status: Status::Pending, account: None };
+        let passed = RemoteOperation { answer: engine_answer, status: Status::Pending, account: None };
         answer(Ok(Ok(Entry { progress: Progress::Answered(passed), ..entry })))
     }
 
-    fn doubt(&self, _: EntryId, _: UnixMillis) -> Answer<'_, ()> {
+    fn mark_unknown(&self, _: EntryId, _: UnixMillis) -> Answer<'_, ()> {
         answer(Ok(()))
     }
 
@@ -213,7 +213,7 @@ impl Journal for EmptyStore {
         answer(Ok(()))
     }
 
-    fn withdraw(&self, _: EntryId, _: Option<UnixMillis>) -> Answer<'_, bool> {
+    fn cancel(&self, _: EntryId, _: Option<UnixMillis>) -> Answer<'_, bool> {
         answer(Ok(true))
     }
 
@@ -221,7 +221,7 @@ impl Journal for EmptyStore {
         answer(Ok(Vec::new()))
     }
 
-    fn heard(&self, _: EntryId, _: Heard) -> Answer<'_, ()> {
+    fn update_status(&self, _: EntryId, _: StatusUpdate) -> Answer<'_, ()> {
         answer(Ok(()))
     }
 
@@ -259,7 +259,7 @@ impl Outbox for EmptyStore {
         answer(Ok(()))
     }
 
-    fn expire_callbacks(&self, _: Expiry) -> Answer<'_, usize> {
+    fn expire_callbacks(&self, _: ExpireRequest) -> Answer<'_, usize> {
         answer(Ok(0))
     }
 
@@ -268,12 +268,12 @@ impl Outbox for EmptyStore {
     }
 
     /// Only the deposit `o-1` of the first merchant passed to a remote engine.
-    fn addressee<'a>(&'a self, owner: &'a MerchantId, order: Fingerprint) -> Answer<'a, Option<Addressee>> {
+    fn addressee<'a>(&'a self, owner: &'a MerchantId, order: Fingerprint) -> Answer<'a, Option<RelayTarget>> {
         let (merchant, order_id) = (MerchantId::new("acme").unwrap(), OrderId::new("o-1").unwrap());
         let known =
             *owner == merchant && self.fingerprint_key.order_key(&merchant, Direction::Payin, &order_id) == order;
         let (api_key, entry) = ("acme-live".into(), Some(EntryId(7)));
-        let addressee = Addressee { merchant, direction: Direction::Payin, order_id, api_key, entry };
+        let addressee = RelayTarget { merchant, direction: Direction::Payin, order_id, api_key, entry };
         answer(self.present().map(|()| known.then_some(addressee)))
     }
 
@@ -295,7 +295,7 @@ impl Outbox for EmptyStore {
         answer(Ok(Resent::Unknown))
     }
 
-    fn resend_failed(&self, _: CallbackQuery, _: UnixMillis) -> Answer<'_, (usize, Option<CallbackPlace>)> {
+    fn resend_failed(&self, _: CallbackQuery, _: UnixMillis) -> Answer<'_, (usize, Option<CallbackCursor>)> {
         answer(Ok((0, None)))
     }
 

@@ -9,8 +9,8 @@ use super::outbox::{
 use super::*;
 use crate::domain::{Direction, Outcome};
 use crate::store::{
-    CallbackId, CallbackNext, CallbackPlace, CallbackQuery, CallbackRecord, CallbackState, CallbackTarget, CallbackTry,
-    OutboxSize, Relayed, Resent, StoreError, TryOutcome,
+    CallbackCursor, CallbackId, CallbackNext, CallbackQuery, CallbackRecord, CallbackState, CallbackTarget,
+    CallbackTry, OutboxSize, Relayed, Resent, StoreError, TryOutcome,
 };
 
 const STATES: [CallbackState; 3] = [CallbackState::Pending, CallbackState::Delivered, CallbackState::Failed];
@@ -103,11 +103,11 @@ async fn fill(store: &dyn Store, chance: &mut Chance) -> Vec<CallbackRecord> {
     all
 }
 
-async fn intended_or_there(store: &dyn Store, intent: crate::store::Intent) -> crate::store::EntryId {
-    match store.intend(intent).await.unwrap() {
-        crate::store::Intended::Written(id) => id,
-        crate::store::Intended::Existing(entry) => entry.id,
-        crate::store::Intended::Reserved => panic!("nothing is reserved"),
+async fn intended_or_there(store: &dyn Store, intent: crate::store::PendingCreate) -> crate::store::EntryId {
+    match store.record_create(intent).await.unwrap() {
+        crate::store::JournalOutcome::Written(id) => id,
+        crate::store::JournalOutcome::Existing(entry) => entry.id,
+        crate::store::JournalOutcome::Reserved => panic!("nothing is reserved"),
     }
 }
 
@@ -153,7 +153,7 @@ pub(in crate::store) async fn lists_of_callbacks_are_exact(backend: &dyn Backend
     }
     // Slices tile the list.
     for limit in [1, 7] {
-        let (mut after, mut found) = (None::<CallbackPlace>, Vec::new());
+        let (mut after, mut found) = (None::<CallbackCursor>, Vec::new());
         loop {
             let slice = store.callbacks(CallbackQuery { after, limit, ..everything() }).await.unwrap();
             let Some(last) = slice.last() else { break };

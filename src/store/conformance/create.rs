@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{CustomerAccountId, Direction, FingerprintInput, MemberFingerprints, Outcome, Status};
-use crate::store::{Standing, StoreError, V1Told};
+use crate::store::{CallbackSender, Standing, StoreError};
 
 fn names(list: &[&str]) -> SchemaFields {
     SchemaFields::Names(list.iter().map(|name| Box::from(*name)).collect())
@@ -29,7 +29,7 @@ fn full_deposit() -> NewOperation {
     draft.comparison =
         RequestFingerprint { fingerprint: Fingerprint([0xfe; 16]), kept: names(&["bank", "first_name", "n"]) };
     let callback_url = CallbackUrl::new_allowing_http("http://acme.example/v1").unwrap();
-    draft.v1 = Some(V1Told::Relayed(Some(callback_url)));
+    draft.v1 = Some(CallbackSender::Relayed(Some(callback_url)));
     draft.provider_job = Some(NOW);
     draft
 }
@@ -66,7 +66,7 @@ pub(in crate::store) async fn every_member_comes_back(backend: &dyn Backend) {
 pub(in crate::store) async fn optional_members_may_be_absent(backend: &dyn Backend) {
     let store = backend.open().await;
     let mut without_callback = deposit("acme", "without callback");
-    without_callback.v1 = Some(V1Told::Relayed(None));
+    without_callback.v1 = Some(CallbackSender::Relayed(None));
     let mut empty_list = deposit("acme", "empty list");
     empty_list.comparison.kept = names(&[]);
     for draft in [deposit("acme", "d"), withdrawal("acme", "w"), without_callback, empty_list] {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{Direction, HistoryQuery, Outcome, Page, Status};
-use crate::store::V1Told;
+use crate::store::CallbackSender;
 
 const SHOPS: [&str; 3] = ["card", "card-eur", "mobile"];
 const CURRENCIES: [&str; 2] = ["EUR", "KES"];
@@ -25,7 +25,7 @@ fn at(mut draft: NewOperation, time: UnixMillis, number: u64) -> NewOperation {
 }
 
 fn made_through_v1(mut draft: NewOperation) -> NewOperation {
-    draft.v1 = Some(V1Told::Relayed(None));
+    draft.v1 = Some(CallbackSender::Relayed(None));
     draft
 }
 

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::*;
 use crate::domain::{Direction, HistoryQuery, MemberFingerprints, Status};
 use crate::store::{
-    EngineAnswer, Entry, EntryId, Heard, Intended, Intent, NotKept, Passed, Progress, Reservations, Standing,
-    StoreError, V1Lookup,
+    EngineAnswer, Entry, EntryId, JournalOutcome, NotKept, PendingCreate, Progress, RemoteOperation, Reservations,
+    Standing, StatusUpdate, StoreError, V1Lookup,
 };
 
 const BODY: &str = r#"{"order_id":"o","amount":10.50,"account_number":"4929420573595709"}"#;
@@ -16,8 +16,8 @@ fn at(offset: i64) -> UnixMillis {
 }
 
 /// A payin with nothing optional.
-pub(in crate::store) fn intent(merchant_name: &str, order_text: &str) -> Intent {
-    Intent {
+pub(in crate::store) fn intent(merchant_name: &str, order_text: &str) -> PendingCreate {
+    PendingCreate {
         merchant: merchant(merchant_name),
         direction: Direction::Payin,
         order_id: order(order_text),
@@ -34,9 +34,9 @@ pub(in crate::store) fn intent(merchant_name: &str, order_text: &str) -> Intent 
 }
 
 /// A payout with everything optional.
-fn full_intent(merchant_name: &str, order_text: &str) -> Intent {
+fn full_intent(merchant_name: &str, order_text: &str) -> PendingCreate {
     let callback_url = CallbackUrl::new_allowing_http("http://acme.example/v1?x=1").unwrap();
-    Intent {
+    PendingCreate {
         direction: Direction::Payout,
         amount: Amount::from_hundredths(Amount::MAX_HUNDREDTHS).unwrap(),
         shop: Some("no such shop \u{e9}".into()),
@@ -51,8 +51,8 @@ fn full_intent(merchant_name: &str, order_text: &str) -> Intent {
 pub(in crate::store) const DOUBTED_AT: UnixMillis = UnixMillis(NOW.0 + 7);
 
 /// What a status record says that names no shop which was not known.
-pub(in crate::store) fn heard(status: Status, account: Option<AccountNumber>) -> Heard {
-    Heard { status, account, shop: Box::default() }
+pub(in crate::store) fn status_update(status: Status, account: Option<AccountNumber>) -> StatusUpdate {
+    StatusUpdate { status, account, shop: Box::default() }
 }
 
 pub(in crate::store) fn engine_answer(number: u64) -> EngineAnswer {
@@ -66,19 +66,19 @@ fn with_link(number: u64) -> EngineAnswer {
 
 /// An entry as it stands after its answer.
 fn answered(entry: &Entry, answer: EngineAnswer) -> Entry {
-    let passed = Passed { answer, status: Status::Pending, account: None };
+    let passed = RemoteOperation { answer, status: Status::Pending, account: None };
     Entry { id: entry.id, intent: entry.intent.clone(), progress: Progress::Answered(passed) }
 }
 
 /// Writes an intent that has to be new.
-pub(in crate::store) async fn intended(store: &dyn Store, intent: Intent) -> Entry {
-    let met = store.intend(intent.clone()).await.unwrap();
-    let Intended::Written(id) = met else { panic!("it is new: {met:?}") };
+pub(in crate::store) async fn intended(store: &dyn Store, intent: PendingCreate) -> Entry {
+    let met = store.record_create(intent.clone()).await.unwrap();
+    let JournalOutcome::Written(id) = met else { panic!("it is new: {met:?}") };
     Entry { id, intent, progress: Progress::Open }
 }
 
 /// Writes an intent that has to be new, and its answer.
-async fn passed(store: &dyn Store, intent: Intent, answer: EngineAnswer) -> Entry {
+async fn passed(store: &dyn Store, intent: PendingCreate, answer: EngineAnswer) -> Entry {
     let entry = intended(store, intent).await;
     let expected = answered(&entry, answer.clone());
     let stands = store.answer(entry, answer).await.unwrap().unwrap();
@@ -86,7 +86,7 @@ async fn passed(store: &dyn Store, intent: Intent, answer: EngineAnswer) -> Entr
     stands
 }
 
-async fn found(store: &dyn Store, intent: &Intent) -> Option<Entry> {
+async fn found(store: &dyn Store, intent: &PendingCreate) -> Option<Entry> {
     let entry = store.entry(&intent.merchant, intent.direction, &intent.order_id).await.unwrap();
     let of_v1 = store.of_v1(&intent.merchant, intent.direction, &intent.order_id).await.unwrap();
     assert_eq!(of_v1 == Some(V1Lookup::Entry), entry.is_some());
@@ -105,18 +105,18 @@ async fn listed(store: &dyn Store, query: HistoryQuery) -> (Vec<EntryId>, bool) 
 pub(in crate::store) async fn every_member_of_an_entry_comes_back(backend: &dyn Backend) {
     let store = backend.open().await;
     let mut expected = Vec::new();
-    for (round, make) in [(0, intent as fn(&str, &str) -> Intent), (10, full_intent)] {
+    for (round, make) in [(0, intent as fn(&str, &str) -> PendingCreate), (10, full_intent)] {
         expected.push(intended(&*store, make("acme", "open")).await);
         let mut doubted = intended(&*store, make("acme", "doubted")).await;
-        store.doubt(doubted.id, DOUBTED_AT).await.unwrap();
+        store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
         doubted.progress = Progress::InDoubt { since: DOUBTED_AT };
         expected.push(doubted);
         expected.push(passed(&*store, make("acme", "answered"), engine_answer(round + 1)).await);
         expected.push(passed(&*store, make("acme", "with a link"), with_link(u64::MAX - round)).await);
         let mut last = passed(&*store, make("acme", &"\u{e9}".repeat(255)), engine_answer(round + 2)).await;
         let account = Some(AccountNumber::new("411111******1111").unwrap());
-        store.heard(last.id, heard(Status::Success, account.clone())).await.unwrap();
-        let last_heard = Passed { answer: engine_answer(round + 2), status: Status::Success, account };
+        store.update_status(last.id, status_update(Status::Success, account.clone())).await.unwrap();
+        let last_heard = RemoteOperation { answer: engine_answer(round + 2), status: Status::Success, account };
         last.progress = Progress::Answered(last_heard);
         expected.push(last);
     }
@@ -147,12 +147,12 @@ pub(in crate::store) async fn an_order_has_one_entry(backend: &dyn Backend) {
     let mut other = full_intent("acme", "order");
     other.direction = Direction::Payin;
     let assert_existing = async |expected: &Entry| {
-        let met = store.intend(other.clone()).await.unwrap();
-        assert_eq!(met, Intended::Existing(Box::new(expected.clone())));
+        let met = store.record_create(other.clone()).await.unwrap();
+        assert_eq!(met, JournalOutcome::Existing(Box::new(expected.clone())));
         assert_eq!(found(&*store, &other).await.as_ref(), Some(expected));
     };
     assert_existing(&entry).await;
-    store.doubt(entry.id, DOUBTED_AT).await.unwrap();
+    store.mark_unknown(entry.id, DOUBTED_AT).await.unwrap();
     entry.progress = Progress::InDoubt { since: DOUBTED_AT };
     assert_existing(&entry).await;
     let answered = store.answer(entry, engine_answer(1)).await.unwrap().unwrap();
@@ -168,15 +168,15 @@ pub(in crate::store) async fn one_of_many_concurrent_intents_is_written(backend:
             .map(|number| {
                 let (store, mut intent) = (Arc::clone(&store), intent("acme", &text));
                 intent.fingerprint = Fingerprint([number; 16]);
-                tokio::spawn(async move { (intent.clone(), store.intend(intent).await.unwrap()) })
+                tokio::spawn(async move { (intent.clone(), store.record_create(intent).await.unwrap()) })
             })
             .collect();
         let (mut winners, mut seen) = (Vec::new(), Vec::new());
         for task in tasks {
             match task.await.unwrap() {
-                (intent, Intended::Written(id)) => winners.push(Entry { id, intent, progress: Progress::Open }),
-                (_, Intended::Existing(entry)) => seen.push(*entry),
-                (_, Intended::Reserved) => panic!("nothing is reserved"),
+                (intent, JournalOutcome::Written(id)) => winners.push(Entry { id, intent, progress: Progress::Open }),
+                (_, JournalOutcome::Existing(entry)) => seen.push(*entry),
+                (_, JournalOutcome::Reserved) => panic!("nothing is reserved"),
             }
         }
         assert_eq!((winners.len(), seen.len()), (1, 99));
@@ -212,7 +212,7 @@ pub(in crate::store) async fn reserved_orders_are_not_written_down(backend: &dyn
     let there = intended(&*store, intent("acme", "there")).await;
     let reservations = store.reserve(&acme, Direction::Payin, &[order("there"), order("new")], NOW).await.unwrap();
     assert_eq!(reservations, Reservations { new: 1, known: 0, operations: 1 });
-    assert_eq!(store.intend(intent("acme", "new")).await.unwrap(), Intended::Reserved);
+    assert_eq!(store.record_create(intent("acme", "new")).await.unwrap(), JournalOutcome::Reserved);
     assert_eq!(found(&*store, &intent("acme", "new")).await, None);
     created(&*store, deposit("acme", "operation")).await;
     for (name, order_id, direction, of_v1) in [
@@ -239,13 +239,13 @@ pub(in crate::store) async fn the_first_answer_stands(backend: &dyn Backend) {
     let entry = intended(&*store, intent("acme", "order")).await;
     let first = store.answer(entry.clone(), with_link(1)).await.unwrap().unwrap();
     assert_eq!(first, answered(&entry, with_link(1)));
-    store.heard(entry.id, heard(Status::Failed, None)).await.unwrap();
+    store.update_status(entry.id, status_update(Status::Failed, None)).await.unwrap();
     let stands = store.answer(entry, engine_answer(2)).await.unwrap().unwrap();
-    let heard = Passed { answer: with_link(1), status: Status::Failed, account: None };
+    let heard = RemoteOperation { answer: with_link(1), status: Status::Failed, account: None };
     assert_eq!(stands, Entry { progress: Progress::Answered(heard), ..first });
 
     let doubted = intended(&*store, intent("acme", "in doubt")).await;
-    store.doubt(doubted.id, DOUBTED_AT).await.unwrap();
+    store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
     assert_eq!(
         store.answer(doubted.clone(), engine_answer(3)).await.unwrap().unwrap(),
         answered(&doubted, engine_answer(3))
@@ -270,7 +270,7 @@ pub(in crate::store) async fn the_first_answer_stands(backend: &dyn Backend) {
 pub(in crate::store) async fn an_answer_brings_a_withdrawn_entry_back(backend: &dyn Backend) {
     let store = backend.open().await;
     let late = intended(&*store, full_intent("acme", "withdrawn")).await;
-    store.withdraw(late.id, None).await.unwrap();
+    store.cancel(late.id, None).await.unwrap();
     assert_eq!(found(&*store, &late.intent).await, None);
     let stands = store.answer(late.clone(), with_link(1)).await.unwrap().unwrap();
     let expected = answered(&Entry { id: stands.id, ..late.clone() }, with_link(1));
@@ -286,12 +286,12 @@ pub(in crate::store) async fn a_late_answer_leaves_what_took_its_order(backend: 
     for (number, doubted) in [(1, false), (3, true)] {
         let text = format!("doubted {doubted}");
         let late = intended(&*store, intent("acme", &text)).await;
-        store.withdraw(late.id, None).await.unwrap();
+        store.cancel(late.id, None).await.unwrap();
         let mut corrected = intent("acme", &text);
         corrected.amount = Amount::from_hundredths(7).unwrap();
         let mut newer = intended(&*store, corrected).await;
         if doubted {
-            store.doubt(newer.id, DOUBTED_AT).await.unwrap();
+            store.mark_unknown(newer.id, DOUBTED_AT).await.unwrap();
             newer.progress = Progress::InDoubt { since: DOUBTED_AT };
         }
         assert_eq!(store.answer(late.clone(), engine_answer(number)).await.unwrap(), Err(NotKept::Late));
@@ -301,7 +301,7 @@ pub(in crate::store) async fn a_late_answer_leaves_what_took_its_order(backend: 
         assert_eq!(found(&*store, &stands.intent).await, Some(stands));
     }
     let late = intended(&*store, intent("acme", "reserved")).await;
-    store.withdraw(late.id, None).await.unwrap();
+    store.cancel(late.id, None).await.unwrap();
     assert_eq!(store.reserve(&acme, Direction::Payin, &[order("reserved")], NOW).await.unwrap().new, 1);
     assert_eq!(store.answer(late.clone(), engine_answer(5)).await.unwrap(), Err(NotKept::Late));
     assert_eq!(found(&*store, &late.intent).await, None);
@@ -320,18 +320,18 @@ pub(in crate::store) async fn an_answer_is_never_lost_in_a_race(backend: &dyn Ba
         let answer = tokio::spawn(async move { answering.answer(entry, engine_answer(round)).await.unwrap() });
         let (withdrawing, again) = (Arc::clone(&store), intent("acme", &text));
         let rival = tokio::spawn(async move {
-            withdrawing.withdraw(late.id, None).await.unwrap();
-            withdrawing.intend(again).await.unwrap()
+            withdrawing.cancel(late.id, None).await.unwrap();
+            withdrawing.record_create(again).await.unwrap()
         });
         let (kept, rival) = (answer.await.unwrap(), rival.await.unwrap());
         let standing = found(&*store, &intent("acme", &text)).await.unwrap();
         match (kept, rival) {
-            (Ok(stands), Intended::Existing(_)) => {
+            (Ok(stands), JournalOutcome::Existing(_)) => {
                 let Progress::Answered(passed) = &stands.progress else { panic!("{stands:?}") };
                 assert_eq!(passed.answer, engine_answer(round));
                 assert_eq!(standing, stands);
             }
-            (Err(NotKept::Late), Intended::Written(id)) => {
+            (Err(NotKept::Late), JournalOutcome::Written(id)) => {
                 assert_eq!((standing.id, standing.progress), (id, Progress::Open));
             }
             both => panic!("{both:?}"),
@@ -344,27 +344,27 @@ pub(in crate::store) async fn moves_from_other_states_change_nothing(backend: &d
     let store = backend.open().await;
     let open = intended(&*store, intent("acme", "open")).await;
     let mut doubted = intended(&*store, intent("acme", "doubted")).await;
-    store.doubt(doubted.id, DOUBTED_AT).await.unwrap();
+    store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
     doubted.progress = Progress::InDoubt { since: DOUBTED_AT };
     let answered = passed(&*store, intent("acme", "answered"), engine_answer(1)).await;
     let unknown = EntryId(i64::MAX);
 
     let account = || Some(AccountNumber::new(PAYER).unwrap());
     for id in [open.id, doubted.id, unknown] {
-        store.heard(id, heard(Status::Success, account())).await.unwrap();
+        store.update_status(id, status_update(Status::Success, account())).await.unwrap();
     }
     for id in [doubted.id, answered.id, unknown] {
-        store.doubt(id, DOUBTED_AT).await.unwrap();
+        store.mark_unknown(id, DOUBTED_AT).await.unwrap();
     }
     for id in [answered.id, unknown] {
-        store.withdraw(id, None).await.unwrap();
+        store.cancel(id, None).await.unwrap();
     }
     for entry in [&open, &doubted, &answered] {
         assert_eq!(found(&*store, &entry.intent).await.as_ref(), Some(entry));
     }
     assert_eq!(open_ids(&*store).await, [open.id], "an entry in doubt is not open");
-    assert!(!store.withdraw(doubted.id, None).await.unwrap(), "it was sent again meanwhile");
-    assert!(store.withdraw(doubted.id, Some(DOUBTED_AT)).await.unwrap());
+    assert!(!store.cancel(doubted.id, None).await.unwrap(), "it was sent again meanwhile");
+    assert!(store.cancel(doubted.id, Some(DOUBTED_AT)).await.unwrap());
     assert_eq!(found(&*store, &doubted.intent).await, None);
     let again = intended(&*store, doubted.intent).await;
     assert_eq!(open_ids(&*store).await, [open.id, again.id]);
@@ -380,7 +380,7 @@ pub(in crate::store) async fn a_transaction_is_of_one_order(backend: &dyn Backen
         assert_eq!(found(&*store, &entry.intent).await, Some(entry), "it has no answer yet");
     }
     let withdrawn = intended(&*store, intent("acme", "withdrawn")).await;
-    store.withdraw(withdrawn.id, None).await.unwrap();
+    store.cancel(withdrawn.id, None).await.unwrap();
     assert_eq!(store.answer(withdrawn.clone(), engine_answer(1)).await.unwrap(), Err(NotKept::OtherOrder));
     assert_eq!(found(&*store, &withdrawn.intent).await, None);
     assert_eq!(found(&*store, &first.intent).await, Some(first));
@@ -391,7 +391,7 @@ pub(in crate::store) async fn a_doubt_has_its_latest_time(backend: &dyn Backend)
     let store = backend.open().await;
     let entry = intended(&*store, intent("acme", "order")).await;
     for (time, latest) in [(5, 5), (3, 5), (9, 9)] {
-        store.doubt(entry.id, at(time)).await.unwrap();
+        store.mark_unknown(entry.id, at(time)).await.unwrap();
         let progress = found(&*store, &entry.intent).await.unwrap().progress;
         assert_eq!(progress, Progress::InDoubt { since: at(latest) });
     }
@@ -404,23 +404,23 @@ pub(in crate::store) async fn what_was_sent_again_is_not_withdrawn(backend: &dyn
     let store = backend.open().await;
     let entry = intended(&*store, intent("acme", "order")).await;
     store.sent_again(entry.id, at(3)).await.unwrap();
-    assert!(!store.withdraw(entry.id, None).await.unwrap());
+    assert!(!store.cancel(entry.id, None).await.unwrap());
     assert_eq!(found(&*store, &entry.intent).await, Some(entry.clone()), "it is open still");
-    store.doubt(entry.id, at(5)).await.unwrap();
-    assert!(!store.withdraw(entry.id, Some(at(3))).await.unwrap());
+    store.mark_unknown(entry.id, at(5)).await.unwrap();
+    assert!(!store.cancel(entry.id, Some(at(3))).await.unwrap());
     store.sent_again(entry.id, at(9)).await.unwrap();
-    assert!(store.withdraw(entry.id, Some(at(5))).await.unwrap(), "only open entries are told so");
+    assert!(store.cancel(entry.id, Some(at(5))).await.unwrap(), "only open entries are told so");
     assert_eq!(found(&*store, &entry.intent).await, None);
     audited(&*store).await;
 }
 
 pub(in crate::store) async fn a_shop_that_was_not_known_is_heard_once(backend: &dyn Backend) {
     let store = backend.open().await;
-    let said = |shop: &str| Heard { status: Status::Success, account: None, shop: shop.into() };
+    let said = |shop: &str| StatusUpdate { status: Status::Success, account: None, shop: shop.into() };
     for (new, expected) in [(intent("acme", "none"), "first"), (full_intent("acme", "own"), "no such shop \u{e9}")] {
         let entry = passed(&*store, new, engine_answer(expected.len() as u64)).await;
         for shop in ["first", "second"] {
-            store.heard(entry.id, said(shop)).await.unwrap();
+            store.update_status(entry.id, said(shop)).await.unwrap();
             let known = found(&*store, &entry.intent).await.unwrap().intent.shop;
             assert_eq!(known.as_deref(), Some(expected));
         }
@@ -445,8 +445,8 @@ pub(in crate::store) async fn what_is_heard_is_kept_until_the_result(backend: &d
         ((Status::Success, account("other")), (Status::Success, account("DE89"))),
     ];
     for ((status, account), (known, known_account)) in steps {
-        store.heard(entry.id, heard(status, account)).await.unwrap();
-        let known = Passed { answer: engine_answer(1), status: known, account: known_account };
+        store.update_status(entry.id, status_update(status, account)).await.unwrap();
+        let known = RemoteOperation { answer: engine_answer(1), status: known, account: known_account };
         entry.progress = Progress::Answered(known);
         assert_eq!(found(&*store, &entry.intent).await.as_ref(), Some(&entry));
     }
@@ -462,7 +462,7 @@ pub(in crate::store) async fn the_first_result_heard_stands_in_a_race(backend: &
                 let (store, entry) = (Arc::clone(&store), entry.clone());
                 let status = if number % 2 == 0 { Status::Success } else { Status::Failed };
                 tokio::spawn(async move {
-                    store.heard(entry.id, heard(status, None)).await.unwrap();
+                    store.update_status(entry.id, status_update(status, None)).await.unwrap();
                     found(&*store, &entry.intent).await.unwrap()
                 })
             })
@@ -484,9 +484,9 @@ pub(in crate::store) async fn open_entries_come_oldest_first(backend: &dyn Backe
     for number in 0..7 {
         let entry = intended(&*store, intent("acme", &number.to_string())).await;
         match number {
-            1 => store.doubt(entry.id, DOUBTED_AT).await.unwrap(),
+            1 => store.mark_unknown(entry.id, DOUBTED_AT).await.unwrap(),
             3 => drop(store.answer(entry, engine_answer(3)).await.unwrap().unwrap()),
-            5 => assert!(store.withdraw(entry.id, None).await.unwrap()),
+            5 => assert!(store.cancel(entry.id, None).await.unwrap()),
             _ => open.push(entry),
         }
     }
@@ -510,15 +510,15 @@ pub(in crate::store) async fn pages_of_what_passed_are_exact(backend: &dyn Backe
         new.shop = [None, Some("card-eur".into()), Some("bank-eur".into())][number / 6 % 3].clone();
         let mut entry = passed(&*store, new, engine_answer(number as u64)).await;
         let status = statuses[number / 5 % 3];
-        store.heard(entry.id, heard(status, None)).await.unwrap();
-        let known = Passed { answer: engine_answer(number as u64), status, account: None };
+        store.update_status(entry.id, status_update(status, None)).await.unwrap();
+        let known = RemoteOperation { answer: engine_answer(number as u64), status, account: None };
         entry.progress = Progress::Answered(known);
         all.push((entry, status));
     }
     // Neither open entries nor those in doubt nor another merchant's have passed.
     intended(&*store, intent("acme", "open")).await;
     let doubted = intended(&*store, intent("acme", "doubted")).await;
-    store.doubt(doubted.id, DOUBTED_AT).await.unwrap();
+    store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
     passed(&*store, intent("bolt", "theirs"), engine_answer(99)).await;
 
     all.sort_by_key(|(entry, _)| std::cmp::Reverse((entry.intent.created_at, entry.id)));
@@ -574,14 +574,14 @@ pub(in crate::store) async fn a_closed_journal_says_so(backend: &dyn Backend) {
     let answered = passed(&*store, intent("acme", "answered"), engine_answer(1)).await;
     store.close().await.unwrap();
     let closed = [
-        store.intend(intent("acme", "new")).await.err(),
+        store.record_create(intent("acme", "new")).await.err(),
         store.entry(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.err(),
         store.of_v1(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.err(),
         store.answer(entry.clone(), engine_answer(2)).await.err(),
-        store.doubt(entry.id, DOUBTED_AT).await.err(),
-        store.withdraw(entry.id, None).await.err(),
+        store.mark_unknown(entry.id, DOUBTED_AT).await.err(),
+        store.cancel(entry.id, None).await.err(),
         store.open_entries(None, 1).await.err(),
-        store.heard(answered.id, heard(Status::Success, None)).await.err(),
+        store.update_status(answered.id, status_update(Status::Success, None)).await.err(),
         store.passed(first_page("acme")).await.err(),
     ];
     for error in closed {

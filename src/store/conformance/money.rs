@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{Balance, CustomerAccountId, Outcome, Status, UnixDay};
-use crate::store::{CallbackSubject, CompletionOutcome, DailyLimit, V1Told};
+use crate::store::{CallbackSender, CallbackSubject, CompletionOutcome, DailyLimit};
 
 const DAY: UnixDay = UnixDay(20_717);
 
@@ -384,7 +384,7 @@ pub(in crate::store) async fn a_result_is_told_once_to_whom_it_concerns(backend:
     let store = backend.open().await;
     let part = |address: Option<&str>| {
         let callback_url = address.map(|url| CallbackUrl::new_allowing_http(url).unwrap());
-        Some(V1Told::Relayed(callback_url))
+        Some(CallbackSender::Relayed(callback_url))
     };
     let mut relayed = deposit("acme", "relayed");
     relayed.v1 = part(Some("http://acme.example/v1"));

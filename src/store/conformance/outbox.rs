@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::*;
 use crate::domain::{Direction, Outcome};
 use crate::store::{
-    Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue,
-    CallbackRecord, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, EntryId, Expiry, Intent, News,
-    NotKept, Relayed, Resent, TryOutcome, V1Told,
+    CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue, CallbackRecord,
+    CallbackSender, CallbackState, CallbackSubject, CallbackTarget, CallbackTry, EntryId, ExpireRequest, NotKept,
+    PendingCreate, RelayTarget, Relayed, Resent, ResultChange, TryOutcome,
 };
 
 pub(super) fn at(offset: i64) -> UnixMillis {
@@ -84,8 +84,8 @@ pub(super) fn orders(jobs: &[CallbackJob]) -> Vec<(&str, u32)> {
 
 fn order_of(job: &CallbackJob) -> &str {
     match &job.news {
-        News::Operation(stored) => stored.operation.order_id.as_str(),
-        News::Entry(entry) => entry.intent.order_id.as_str(),
+        ResultChange::Operation(stored) => stored.operation.order_id.as_str(),
+        ResultChange::Entry(entry) => entry.intent.order_id.as_str(),
     }
 }
 
@@ -141,7 +141,7 @@ pub(in crate::store) async fn a_result_queues_its_callback(backend: &dyn Backend
     assert!(jobs.is_empty());
     assert_eq!(job.id.subject(), CallbackSubject::Operation(pending));
     assert_eq!((job.target, job.attempts, job.queued_at), (acme(), 0, at(5)));
-    let News::Operation(stored) = job.news else { panic!("it is of an operation") };
+    let ResultChange::Operation(stored) = job.news else { panic!("it is of an operation") };
     assert_eq!(*stored, store.by_id(pending).await.unwrap().unwrap());
 
     let found = record(&*store, job.id).await;
@@ -367,8 +367,8 @@ pub(in crate::store) async fn the_latest_tries_are_kept(backend: &dyn Backend) {
 }
 
 /// All of the usual target's that were queued until then.
-pub(in crate::store) fn expiry(queued_until: UnixMillis, limit: usize) -> Expiry {
-    Expiry { targets: [acme()].into(), queued_until, reason: "too late", limit }
+pub(in crate::store) fn expiry(queued_until: UnixMillis, limit: usize) -> ExpireRequest {
+    ExpireRequest { targets: [acme()].into(), queued_until, reason: "too late", limit }
 }
 
 pub(in crate::store) async fn what_is_too_old_is_given_up(backend: &dyn Backend) {
@@ -377,7 +377,7 @@ pub(in crate::store) async fn what_is_too_old_is_given_up(backend: &dyn Backend)
         created(&*store, failed(text, offset)).await;
     }
     let leased = store.claim_callbacks(claim(&[(acme(), 1)], 10, 1000)).await.unwrap().remove(0).id;
-    let of_others = Expiry { targets: [CallbackTarget::Engine].into(), ..expiry(at(40), 9) };
+    let of_others = ExpireRequest { targets: [CallbackTarget::Engine].into(), ..expiry(at(40), 9) };
     assert_eq!(store.expire_callbacks(of_others).await.unwrap(), 0);
     assert_eq!(store.expire_callbacks(expiry(at(40), 2)).await.unwrap(), 2);
     let gone: Vec<_> = told(&*store).await.into_iter().filter(|it| it.state == CallbackState::Failed).collect();
@@ -394,7 +394,7 @@ pub(in crate::store) async fn what_is_too_old_is_given_up(backend: &dyn Backend)
 }
 
 /// An entry whose merchant is told at an address.
-pub(super) fn relayed_intent(order_text: &str, address: Option<&str>) -> Intent {
+pub(super) fn relayed_intent(order_text: &str, address: Option<&str>) -> PendingCreate {
     let mut intent = intent("acme", order_text);
     intent.callback_url = address.map(url);
     intent
@@ -455,7 +455,7 @@ pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend
     };
     let job = claimed_of(engine(), 1).await;
     assert_eq!((job.id.subject(), &job.target), (CallbackSubject::Entry(entry.id), &engine()));
-    let News::Entry(told_of) = &job.news else { panic!("it is of an entry") };
+    let ResultChange::Entry(told_of) = &job.news else { panic!("it is of an entry") };
     assert_eq!(**told_of, entry);
     store.postpone_callback(job.lease(), at(50)).await.unwrap();
     let again = claimed_of(engine(), 50).await;
@@ -621,10 +621,10 @@ pub(in crate::store) async fn an_announced_entry_is_not_lost(backend: &dyn Backe
     let store = backend.open().await;
     let intent = relayed_intent("announced", Some("https://acme.example/"));
     let first = intended(&*store, intent.clone()).await;
-    assert!(store.withdraw(first.id, None).await.unwrap());
+    assert!(store.cancel(first.id, None).await.unwrap());
     let second = intended(&*store, intent).await;
     assert_eq!(store.relayed(second.id, at(1)).await.unwrap(), Relayed::Queued);
-    assert!(!store.withdraw(second.id, None).await.unwrap());
+    assert!(!store.cancel(second.id, None).await.unwrap());
     let before = told(&*store).await.remove(0);
     let asked = store.claim_callbacks(claim(&[(engine(), 1)], 1, 100)).await.unwrap().remove(0);
     assert_eq!(asked.id, before.id);
@@ -642,14 +642,14 @@ pub(in crate::store) async fn a_relay_address_names_its_order(backend: &dyn Back
     let key = |name, direction, text| store.fingerprint_key().order_key(&merchant(name), direction, &order(text));
     let mut relayed = withdrawal("acme", "relayed");
     relayed.api_key = "acme-second".into();
-    relayed.v1 = Some(V1Told::Relayed(None));
+    relayed.v1 = Some(CallbackSender::Relayed(None));
     let mut direct = deposit("acme", "direct");
-    direct.v1 = Some(V1Told::Directly);
+    direct.v1 = Some(CallbackSender::Directly);
     for draft in [relayed, direct, deposit("acme", "native")] {
         created(&*store, draft).await;
     }
     let entry = intended(&*store, relayed_intent("remote", Some("https://acme.example/"))).await;
-    let addressee = |direction, text, api_key: &str, entry| Addressee {
+    let addressee = |direction, text, api_key: &str, entry| RelayTarget {
         merchant: merchant("acme"),
         direction,
         order_id: order(text),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{Direction, OperationView, Outcome, Status, StatusRecord};
-use crate::store::{CompletionOutcome, StoreError, V1Told};
+use crate::store::{CallbackSender, CompletionOutcome, StoreError};
 
 /// Asks about a stored operation in every way, as its merchant and as another one.
 pub(super) async fn assert_statuses(store: &dyn Store, stored: &Stored) {
@@ -25,7 +25,7 @@ fn drafts() -> Vec<NewOperation> {
     {
         for make in [deposit, withdrawal] {
             let mut draft = make("acme", &format!("{is_v1} {names_shop} \"\\\u{1F600}"));
-            draft.v1 = is_v1.then_some(V1Told::Relayed(None));
+            draft.v1 = is_v1.then_some(CallbackSender::Relayed(None));
             draft.operation.method = names_shop.then(|| draft.operation.shop.clone());
             draft.operation.payment_method = payment_method.map(Into::into);
             draft.operation.created_at = UnixMillis(NOW.0 - 7);
@@ -71,7 +71,7 @@ pub(in crate::store) async fn a_status_of_nothing_is_none(backend: &dyn Backend)
     let store = backend.open().await;
     let acme = merchant("acme");
     let mut draft = deposit("acme", "there");
-    draft.v1 = Some(V1Told::Directly);
+    draft.v1 = Some(CallbackSender::Directly);
     let id = created(&*store, draft).await;
     store.reserve(&acme, Direction::Payin, &[order("reserved")], NOW).await.unwrap();
     intended(&*store, intent("acme", "written down")).await;

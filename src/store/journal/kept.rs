@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::moves::{self, Met};
 use super::numbers::{DRAWS, NUMBERS, none_is_left};
-use super::{EngineAnswer, Entry, EntryId, Heard, Intended, Intent, Journal, NotKept, V1Lookup};
+use super::{EngineAnswer, Entry, EntryId, Journal, JournalOutcome, NotKept, PendingCreate, StatusUpdate, V1Lookup};
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
 use crate::store::backend::Backend;
 use crate::store::homes::Home;
@@ -13,19 +13,19 @@ use crate::store::rows::entry::{NewEntry, is_news, sealed_account};
 use crate::store::{Answer, StoreError};
 
 impl<B: Backend> Journal for B {
-    fn intend(&self, intent: Intent) -> Answer<'_, Intended> {
+    fn record_create(&self, intent: PendingCreate) -> Answer<'_, JournalOutcome> {
         Box::pin(async move {
             let new = Arc::new(NewEntry::new(intent, self.vault()));
             for _ in 0..DRAWS {
                 let (new, id, tries) = (Arc::clone(&new), NUMBERS.draw(&new.intent, self.random()), Cell::new(0_u32));
                 let write = async move |rows: &mut B::Rows<'_>| {
                     let again = tries.replace(tries.get() + 1) > 0;
-                    moves::intend(rows, &new, id, again).await
+                    moves::record_create(rows, &new, id, again).await
                 };
                 match self.transact(write).await? {
-                    Met::Nothing => return Ok(Intended::Written(id)),
-                    Met::Entry(row) => return Ok(Intended::Existing(Box::new(row.decode(self.vault())?))),
-                    Met::Reservation => return Ok(Intended::Reserved),
+                    Met::Nothing => return Ok(JournalOutcome::Written(id)),
+                    Met::Entry(row) => return Ok(JournalOutcome::Existing(Box::new(row.decode(self.vault())?))),
+                    Met::Reservation => return Ok(JournalOutcome::Reserved),
                     Met::Number => {}
                 }
             }
@@ -69,8 +69,8 @@ impl<B: Backend> Journal for B {
         })
     }
 
-    fn doubt(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()> {
-        Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| moves::doubt(rows, id, at).await))
+    fn mark_unknown(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()> {
+        Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| moves::mark_unknown(rows, id, at).await))
     }
 
     fn sent_again(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()> {
@@ -78,16 +78,16 @@ impl<B: Backend> Journal for B {
     }
 
     /// A withdrawal that was committed is one, whatever an earlier try of it heard.
-    fn withdraw(&self, id: EntryId, since: Option<UnixMillis>) -> Answer<'_, bool> {
+    fn cancel(&self, id: EntryId, since: Option<UnixMillis>) -> Answer<'_, bool> {
         let removed = Cell::new(false);
-        let withdraw = async move |rows: &mut B::Rows<'_>| {
-            if moves::withdraw(rows, id, since).await? {
+        let cancel = async move |rows: &mut B::Rows<'_>| {
+            if moves::cancel(rows, id, since).await? {
                 removed.set(true);
                 return Ok(true);
             }
             Ok(removed.get() && moves::EntryRows::entry(rows, id).await?.is_none())
         };
-        Box::pin(self.transact(withdraw))
+        Box::pin(self.transact(cancel))
     }
 
     /// One bad row must not keep the others from being settled.
@@ -119,15 +119,17 @@ impl<B: Backend> Journal for B {
     }
 
     /// Callers poll: what says nothing new costs no commit.
-    fn heard(&self, id: EntryId, heard: Heard) -> Answer<'_, ()> {
+    fn update_status(&self, id: EntryId, heard: StatusUpdate) -> Answer<'_, ()> {
         Box::pin(async move {
             let known = self.entry_row(id).await?.map(|row| row.decode(self.vault())).transpose()?;
             if !known.is_some_and(|entry| is_news(&entry, &heard)) {
                 return Ok(());
             }
-            let Heard { status, account, shop } = heard;
+            let StatusUpdate { status, account, shop } = heard;
             let account = account.map(|account| sealed_account(self.vault(), id, &account));
-            let keep = async move |rows: &mut B::Rows<'_>| moves::heard(rows, id, status, account.clone(), &shop).await;
+            let keep = async move |rows: &mut B::Rows<'_>| {
+                moves::update_status(rows, id, status, account.clone(), &shop).await
+            };
             self.transact(keep).await
         })
     }

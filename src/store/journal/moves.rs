@@ -52,7 +52,7 @@ pub(in crate::store) enum Met {
 
 /// Writes an open entry under a number, unless its order has a home. `again`: an earlier try may have been committed, and only the
 /// word of it lost.
-pub(in crate::store) async fn intend<R: EntryRows>(
+pub(in crate::store) async fn record_create<R: EntryRows>(
     rows: &mut R,
     new: &NewEntry,
     id: EntryId,
@@ -105,7 +105,11 @@ pub(in crate::store) async fn answer<R: EntryRows>(
 }
 
 /// The outcome of an entry without an answer is unknown, at this time the latest.
-pub(in crate::store) async fn doubt<R: EntryRows>(rows: &mut R, id: EntryId, at: UnixMillis) -> Result<(), R::Error> {
+pub(in crate::store) async fn mark_unknown<R: EntryRows>(
+    rows: &mut R,
+    id: EntryId,
+    at: UnixMillis,
+) -> Result<(), R::Error> {
     match rows.locked_entry(id).await? {
         Some(entry) if !entry.is_answered() => {
             let doubted_at = entry.doubted_at.map_or(at.0, |before| before.max(at.0));
@@ -133,7 +137,7 @@ pub(in crate::store) async fn sent_again<R: EntryRows>(
 
 /// Removes an entry without an answer and gives its home up, if nothing was sent for it since, and no result of it that the
 /// engine announced is being asked for. A result that was asked for in vain until it was given up goes with it.
-pub(in crate::store) async fn withdraw<R: EntryRows>(
+pub(in crate::store) async fn cancel<R: EntryRows>(
     rows: &mut R,
     id: EntryId,
     since: Option<UnixMillis>,
@@ -155,7 +159,7 @@ pub(in crate::store) async fn withdraw<R: EntryRows>(
 
 /// Keeps what was heard of an answered entry: while it is PENDING its status and an account, which stays until another is
 /// heard; its shop where it was not known.
-pub(in crate::store) async fn heard<R: EntryRows>(
+pub(in crate::store) async fn update_status<R: EntryRows>(
     rows: &mut R,
     id: EntryId,
     status: Status,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::clock::Random;
 use crate::domain::{BUCKETS, Bucket, TransactionId};
-use crate::store::{EntryId, Intent, StoreError};
+use crate::store::{EntryId, PendingCreate, StoreError};
 
 /// The bits of a number below its time: those of the bucket, and below them those that tell numbers of a bucket apart.
 const BITS_BELOW_TIME: u32 = 22;
@@ -25,7 +25,7 @@ impl Numbers {
     }
 
     /// A number for an intent, greater than those that were given in its bucket before.
-    pub(in crate::store) fn draw(&self, intent: &Intent, random: &dyn Random) -> EntryId {
+    pub(in crate::store) fn draw(&self, intent: &PendingCreate, random: &dyn Random) -> EntryId {
         let bucket = Bucket::of(&intent.merchant);
         let drawn = TransactionId::compose(intent.created_at, bucket, random.number()).to_stored();
         let Some(last) = self.0.get(usize::from(bucket.number())) else { return EntryId(drawn) };

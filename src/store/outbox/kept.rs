@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use tokio::sync::Notify;
 
 use super::{
-    Addressee, CallbackClaim, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackPlace, CallbackQuery,
-    CallbackQueue, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, Expiry, News, Outbox, OutboxSize,
-    Relayed, Resent,
+    CallbackClaim, CallbackCursor, CallbackId, CallbackJob, CallbackLease, CallbackNext, CallbackQuery, CallbackQueue,
+    CallbackRecord, CallbackState, CallbackSubject, CallbackTry, ExpireRequest, Outbox, OutboxSize, RelayTarget,
+    Relayed, Resent, ResultChange,
 };
 use crate::domain::{Direction, Fingerprint, MerchantId, State, UnixMillis};
 use crate::store::backend::{Backend, Scope, Subject};
@@ -60,9 +60,9 @@ fn job(vault: &Vault, task: ClaimedTask, subject: Option<(i64, Subject)>) -> Res
             if stored.operation.state == State::Pending {
                 return Err(StoreError::Corrupt(format!("callback {id}: its operation has no result")));
             }
-            News::Operation(Box::new(stored))
+            ResultChange::Operation(Box::new(stored))
         }
-        Subject::Entry(row) => News::Entry(Box::new(row.decode(vault)?)),
+        Subject::Entry(row) => ResultChange::Entry(Box::new(row.decode(vault)?)),
     };
     let ClaimedTask { queue, queued_at, attempts, .. } = task;
     Ok(CallbackJob { id, target: target_of(queue.into()), attempts, queued_at, news })
@@ -132,7 +132,7 @@ impl<B: Backend> Outbox for B {
         Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| callbacks::remove(rows, lease).await))
     }
 
-    fn expire_callbacks(&self, expiry: Expiry) -> Answer<'_, usize> {
+    fn expire_callbacks(&self, expiry: ExpireRequest) -> Answer<'_, usize> {
         Box::pin(async move {
             self.require_right_clock().await?;
             self.transact(async move |rows: &mut B::Rows<'_>| callbacks::expire(rows, &expiry).await).await
@@ -146,7 +146,7 @@ impl<B: Backend> Outbox for B {
         })
     }
 
-    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Fingerprint) -> Answer<'a, Option<Addressee>> {
+    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Fingerprint) -> Answer<'a, Option<RelayTarget>> {
         Box::pin(async move {
             let found = self.addressee_of(merchant, order).await?;
             Ok(found.filter(|found| found.merchant == *merchant))
@@ -190,7 +190,7 @@ impl<B: Backend> Outbox for B {
         Box::pin(queueing(self, resend, |resent| *resent == Resent::Queued))
     }
 
-    fn resend_failed(&self, query: CallbackQuery, now: UnixMillis) -> Answer<'_, (usize, Option<CallbackPlace>)> {
+    fn resend_failed(&self, query: CallbackQuery, now: UnixMillis) -> Answer<'_, (usize, Option<CallbackCursor>)> {
         Box::pin(async move {
             let scope = scope(self, &query);
             let query = CallbackQuery { states: vec![CallbackState::Failed], ..query };

@@ -25,8 +25,8 @@ use crate::store::rows::told::{V1Status, V2Status};
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;
 use crate::store::{
-    Addressee, Audit, AuditProgress, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, EntryId,
-    OutboxSize, StoreError,
+    Audit, AuditProgress, CallbackCursor, CallbackId, CallbackQuery, CallbackRecord, CallbackTry, EntryId, OutboxSize,
+    RelayTarget, StoreError,
 };
 
 impl Backend for PostgresStore {
@@ -192,7 +192,7 @@ impl Backend for PostgresStore {
         self.ask(async move |client| forgetting::forget(client, until, limit).await).await
     }
 
-    async fn addressee_of(&self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<Addressee>, StoreError> {
+    async fn addressee_of(&self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<RelayTarget>, StoreError> {
         let bucket = bucket_of(merchant);
         self.ask(async move |client| subject::addressee(client, bucket, order).await).await
     }
@@ -205,7 +205,7 @@ impl Backend for PostgresStore {
         self.thread.run(async move |node| list::slice_of(&node, &query, &scope).await).await
     }
 
-    async fn callback_places(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<CallbackPlace>, StoreError> {
+    async fn callback_places(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<CallbackCursor>, StoreError> {
         self.thread.run(async move |node| list::places(&node, &query, &scope).await).await
     }
 

@@ -2,7 +2,7 @@
 
 use super::{CorruptRow, OrCorrupt};
 use crate::domain::CallbackUrl;
-use crate::store::{CallbackRecord, CallbackState, CallbackTarget, TryOutcome, V1Told};
+use crate::store::{CallbackRecord, CallbackSender, CallbackState, CallbackTarget, TryOutcome};
 
 pub(in crate::store) const PENDING: i64 = state_number(CallbackState::Pending);
 pub(in crate::store) const DELIVERED: i64 = state_number(CallbackState::Delivered);
@@ -34,11 +34,11 @@ pub(in crate::store) fn target_of(text: String) -> CallbackTarget {
 /// Where the result of an operation is told; `None`: nobody is.
 pub(in crate::store) const fn address<'a>(
     callback_url: &'a CallbackUrl,
-    v1: Option<&'a V1Told>,
+    v1: Option<&'a CallbackSender>,
 ) -> Option<&'a CallbackUrl> {
     match v1 {
-        Some(V1Told::Relayed(url)) => url.as_ref(),
-        Some(V1Told::Directly) | None => Some(callback_url),
+        Some(CallbackSender::Relayed(url)) => url.as_ref(),
+        Some(CallbackSender::Directly) | None => Some(callback_url),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{PoisonError, RwLock};
 
 use super::{direction_number, provider_number};
 use crate::domain::{FingerprintInput, FingerprintKey, MerchantId, ShopCode};
-use crate::store::{NewOperation, SchemaFields, V1Told};
+use crate::store::{CallbackSender, NewOperation, SchemaFields};
 
 /// The most contexts remembered; they are forgotten together when there are more. There is one for every combination that
 /// rules and callers bring about, some a shop.
@@ -40,8 +40,8 @@ impl<'a> NewContext<'a> {
             provider: provider_number(operation.provider),
             origin: match draft.v1 {
                 None => OF_V2,
-                Some(V1Told::Directly) => OF_V1,
-                Some(V1Told::Relayed(_)) => OF_V1_RELAYED,
+                Some(CallbackSender::Directly) => OF_V1,
+                Some(CallbackSender::Relayed(_)) => OF_V1_RELAYED,
             },
             merchant: operation.merchant.as_str(),
             api_key: &draft.api_key,

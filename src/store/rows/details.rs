@@ -16,7 +16,7 @@ use crate::domain::{
     Withdrawal,
 };
 use crate::store::vault::{Column, DecryptError, Vault};
-use crate::store::{Fields, NewOperation, StoreError, V1Told};
+use crate::store::{CallbackSender, Fields, NewOperation, StoreError};
 
 /// What a reader says of a column that holds what was never written there.
 const NOT_OURS: CorruptRow = CorruptRow("sealed");
@@ -28,7 +28,7 @@ pub(super) fn sealed(vault: &Vault, draft: &NewOperation) -> Vec<u8> {
     put(&mut plain, Some(&fields.sent));
     put(&mut plain, Some(&fields.defaults));
     fields.v1_members.write_to(&mut plain);
-    let relay = matches!(draft.v1, Some(V1Told::Relayed(_))).then(|| operation.callback_url.as_str());
+    let relay = matches!(draft.v1, Some(CallbackSender::Relayed(_))).then(|| operation.callback_url.as_str());
     put(&mut plain, relay);
     match &operation.kind {
         Kind::Withdrawal(withdrawal) => {

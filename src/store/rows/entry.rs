@@ -1,4 +1,4 @@
-//! Entries of the journal: from an [`Intent`] into columns, and back.
+//! Entries of the journal: from an [`PendingCreate`] into columns, and back.
 
 use super::{CorruptRow, OrCorrupt, direction_of, status_number, status_of};
 use crate::domain::{
@@ -6,7 +6,7 @@ use crate::domain::{
     Status, UnixMillis,
 };
 use crate::store::vault::{Column, Place, Vault};
-use crate::store::{EngineAnswer, Entry, EntryId, Heard, Intent, Passed, Progress, StoreError};
+use crate::store::{EngineAnswer, Entry, EntryId, PendingCreate, Progress, RemoteOperation, StatusUpdate, StoreError};
 
 /// `journal.state`.
 pub(in crate::store) const OPEN: i64 = 0;
@@ -19,14 +19,14 @@ pub(in crate::store) const ANSWERED: i64 = 2;
 #[derive(Debug)]
 pub(in crate::store) struct NewEntry {
     /// Its body is where it is sealed.
-    pub(in crate::store) intent: Intent,
+    pub(in crate::store) intent: PendingCreate,
     pub(in crate::store) order_key: Fingerprint,
     /// Sealed, with the fingerprints of v1 members before it.
     pub(in crate::store) body: Vec<u8>,
 }
 
 impl NewEntry {
-    pub(in crate::store) fn new(mut intent: Intent, vault: &Vault) -> Self {
+    pub(in crate::store) fn new(mut intent: PendingCreate, vault: &Vault) -> Self {
         let order_key = key_of(&intent, vault);
         let mut plain = Vec::with_capacity(64 + intent.body.len());
         intent.v1_members.write_to(&mut plain);
@@ -109,8 +109,8 @@ impl EntryRow {
     }
 
     /// What was written down, without the body.
-    fn intent(&self) -> Result<Intent, CorruptRow> {
-        Ok(Intent {
+    fn intent(&self) -> Result<PendingCreate, CorruptRow> {
+        Ok(PendingCreate {
             merchant: MerchantId::new(&self.merchant).or_corrupt("merchant")?,
             direction: direction_of(self.direction).ok_or(CorruptRow("direction"))?,
             order_id: OrderId::new(&self.order_id).or_corrupt("order_id")?,
@@ -133,9 +133,9 @@ impl EntryRow {
         })
     }
 
-    fn passed(&mut self, vault: &Vault) -> Result<Passed, CorruptRow> {
+    fn passed(&mut self, vault: &Vault) -> Result<RemoteOperation, CorruptRow> {
         let account = self.account.as_deref().map(|sealed| opened_account(vault, self.id(), sealed)).transpose()?;
-        Ok(Passed {
+        Ok(RemoteOperation {
             answer: EngineAnswer {
                 transaction_id: self.transaction_id.take().ok_or(CorruptRow("transaction_id"))?,
                 redirect_url: self.redirect_url.take().map(RedirectUrl::new),
@@ -146,12 +146,12 @@ impl EntryRow {
     }
 }
 
-fn key_of(intent: &Intent, vault: &Vault) -> Fingerprint {
+fn key_of(intent: &PendingCreate, vault: &Vault) -> Fingerprint {
     vault.fingerprint_key().order_key(&intent.merchant, intent.direction, &intent.order_id)
 }
 
 /// Whether what was heard of an entry adds to what is known of it.
-pub(in crate::store) fn is_news(entry: &Entry, heard: &Heard) -> bool {
+pub(in crate::store) fn is_news(entry: &Entry, heard: &StatusUpdate) -> bool {
     let Progress::Answered(passed) = &entry.progress else { return false };
     let account_is = heard.account.is_some() && heard.account != passed.account;
     (entry.intent.shop.is_none() && !heard.shop.is_empty())

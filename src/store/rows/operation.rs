@@ -9,7 +9,7 @@ use crate::domain::{
 };
 use crate::store::rows::callback::address;
 use crate::store::vault::{Column, Vault};
-use crate::store::{NewOperation, RequestFingerprint, StoreError, Stored, V1Told};
+use crate::store::{CallbackSender, NewOperation, RequestFingerprint, StoreError, Stored};
 
 /// A draft with all that costs time done: the writer's thread only binds and steps.
 #[derive(Debug)]
@@ -104,8 +104,8 @@ impl StoredRow {
         let url = self.callback_url.as_deref().map(CallbackUrl::new_allowing_http).transpose();
         let (callback_url, v1) = match (context.origin, relay, url.or_corrupt("callback_url")?) {
             (OF_V2, None, Some(url)) => (url, None),
-            (OF_V1, None, Some(url)) => (url, Some(V1Told::Directly)),
-            (OF_V1_RELAYED, Some(relay), url) => (relay, Some(V1Told::Relayed(url))),
+            (OF_V1, None, Some(url)) => (url, Some(CallbackSender::Directly)),
+            (OF_V1_RELAYED, Some(relay), url) => (relay, Some(CallbackSender::Relayed(url))),
             (OF_V2 | OF_V1, None, None) => return Err(CorruptRow("callback_url")),
             _ => return Err(CorruptRow("origin")),
         };

@@ -22,8 +22,8 @@ use crate::store::rows::context::Contexts;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;
 use crate::store::{
-    Addressee, Audit, AuditProgress, CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackTry, EntryId,
-    OutboxSize, StoreError,
+    Audit, AuditProgress, CallbackCursor, CallbackId, CallbackQuery, CallbackRecord, CallbackTry, EntryId, OutboxSize,
+    RelayTarget, StoreError,
 };
 
 impl Backend for SqliteStore {
@@ -197,7 +197,7 @@ impl Backend for SqliteStore {
         self.writer.submit(move |connection| forgetting::forget(connection, until, limit)).await
     }
 
-    async fn addressee_of(&self, _: &MerchantId, order: Fingerprint) -> Result<Option<Addressee>, StoreError> {
+    async fn addressee_of(&self, _: &MerchantId, order: Fingerprint) -> Result<Option<RelayTarget>, StoreError> {
         let found = self.readers.read(|connection| subject::addressee(connection, order))?.transpose();
         found.map_err(|column| StoreError::Corrupt(format!("an order's column {column} is not ours")))
     }
@@ -212,7 +212,7 @@ impl Backend for SqliteStore {
         self.lists.read(&self.readers, read).await
     }
 
-    async fn callback_places(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<CallbackPlace>, StoreError> {
+    async fn callback_places(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<CallbackCursor>, StoreError> {
         let read = move |connection: &Connection| list::places(connection, &query, &scope);
         self.lists.read(&self.readers, read).await
     }

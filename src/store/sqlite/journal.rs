@@ -6,11 +6,11 @@ use crate::domain::{CallbackUrl, Status};
 use crate::store::rows::entry::OPEN;
 pub(super) use crate::store::rows::entry::{EntryRow, NewEntry};
 use crate::store::rows::{direction_number, status_number};
-use crate::store::{EntryId, Intent};
+use crate::store::{EntryId, PendingCreate};
 
 /// Writes an open entry under a number; `false`: the number exists.
 pub(super) fn insert(connection: &Connection, new: &NewEntry, id: EntryId) -> rusqlite::Result<bool> {
-    let Intent { merchant, direction, order_id, api_key, amount, currency, shop, created_at, .. } = &new.intent;
+    let PendingCreate { merchant, direction, order_id, api_key, amount, currency, shop, created_at, .. } = &new.intent;
     let inserted = connection.prepare_cached(INSERT)?.execute(named_params! {
         ":entry": id.0,
         ":order_key": new.order_key.0,

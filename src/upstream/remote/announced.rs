@@ -10,7 +10,7 @@ use crate::store::Entry;
 
 /// How an operation stands whose result was announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Announced {
+pub enum EngineCallback {
     /// It has a result, which the journal holds now.
     Known,
     /// The engine has none yet.
@@ -26,17 +26,17 @@ impl Remote {
     ///
     /// # Errors
     /// The engine or the store could not answer, or nobody's key is left to sign with.
-    pub async fn announced(&self, rules: &RuleSet, entry: Entry) -> Result<Announced, ApiError> {
+    pub async fn announced(&self, rules: &RuleSet, entry: Entry) -> Result<EngineCallback, ApiError> {
         let signer = Signer::of(rules, &entry.intent)
             .ok_or_else(|| ApiError::Internal { cause: "no key of the merchant has a v2_secret".to_owned() })?;
         let deadline = self.deadline();
         let intent = &entry.intent;
         let _turn = self.parts.orders.turn(&intent.merchant, intent.direction, &intent.order_id, deadline).await?;
         let found = self.journal().entry(&intent.merchant, intent.direction, &intent.order_id).await?;
-        let Some(entry) = found.filter(|found| found.id == entry.id) else { return Ok(Announced::Gone) };
+        let Some(entry) = found.filter(|found| found.id == entry.id) else { return Ok(EngineCallback::Gone) };
         let entry = if entry.is_answered() { entry } else { self.sent_as_announced(&signer, entry, deadline).await? };
-        let entry = self.heard(signer.key(), entry, deadline).await?;
-        Ok(if is_final(&entry) { Announced::Known } else { Announced::Pending })
+        let entry = self.with_status(signer.key(), entry, deadline).await?;
+        Ok(if is_final(&entry) { EngineCallback::Known } else { EngineCallback::Pending })
     }
 
     /// An entry with the answer to its create, which is sent again. That it is refused proves nothing: the engine has just

@@ -2,7 +2,7 @@
 //! what is said of a bad one names no value of it.
 
 use crate::domain::{AccountNumber, Amount, Currency, Direction, RedirectUrl, Status};
-use crate::store::{EngineAnswer, Entry, Heard};
+use crate::store::{EngineAnswer, Entry, StatusUpdate};
 use crate::wire::json::{Node, Object};
 use crate::wire::members::{present, read_object};
 
@@ -48,7 +48,7 @@ fn is_link(text: &str) -> bool {
 ///
 /// # Errors
 /// What is missing, wrong or of another operation, for the log.
-pub fn record(entry: &Entry, transaction_id: &str, body: &[u8]) -> Result<Heard, String> {
+pub fn record(entry: &Entry, transaction_id: &str, body: &[u8]) -> Result<StatusUpdate, String> {
     let record = object(body)?;
     if string(&record, "transaction_id")? != transaction_id {
         return Err(wrong("transaction_id"));
@@ -74,7 +74,7 @@ pub fn record(entry: &Entry, transaction_id: &str, body: &[u8]) -> Result<Heard,
         return Err(wrong("method"));
     }
     let account = present(&record, "account_number").map(|_| account(&record)).transpose()?;
-    Ok(Heard { status, shop: method.into(), account })
+    Ok(StatusUpdate { status, shop: method.into(), account })
 }
 
 fn account(record: &Object<'_>) -> Result<AccountNumber, String> {
@@ -141,7 +141,7 @@ mod tests {
     fn a_record_is_the_entrys_own() {
         let good = r#"{"order_id":"o1","transaction_id":"7","status":"SUCCESS","amount":10.5,"currency":"EUR","method":"card"}"#;
         let read = |body: &str| record(&entry("o1"), "7", body.as_bytes());
-        let expected = Heard { status: Status::Success, shop: "card".into(), account: None };
+        let expected = StatusUpdate { status: Status::Success, shop: "card".into(), account: None };
         assert_eq!(read(good), Ok(expected));
         assert!(read(&good.replace("10.5", "1050e-2")).is_ok(), "by value");
         for (from, to) in [

@@ -155,7 +155,7 @@ impl Remote {
             answer = ask(body).await;
             unsure |= was_sent(&answer);
         }
-        self.parts.trouble.heard(&answer);
+        self.parts.trouble.observe(&answer);
         let said = answer.map_err(failure).and_then(Said::of);
         // An answer that says nothing leaves what came of it open.
         unsure |= matches!(said, Err(ApiError::BadEngineReply { .. }));

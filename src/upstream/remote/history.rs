@@ -74,23 +74,23 @@ impl Remote {
         if !refreshes.is_due(entry.id) {
             return Ok(None);
         }
-        self.heard(caller.api_key(), entry, deadline).await.map(Some)
+        self.with_status(caller.api_key(), entry, deadline).await.map(Some)
     }
 }
 
 /// What histories ask of the engine: many rows for one request, so it is bounded for all of them together.
-pub(super) struct Refreshes {
+pub(super) struct StatusRefresher {
     at_once: Semaphore,
     asked: Mutex<HashMap<EntryId, Instant>>,
 }
 
-impl Default for Refreshes {
+impl Default for StatusRefresher {
     fn default() -> Self {
         Self { at_once: Semaphore::new(AT_ONCE), asked: Mutex::default() }
     }
 }
 
-impl Refreshes {
+impl StatusRefresher {
     /// Whether an entry was not asked for a moment ago; if so, it counts as asked for now.
     fn is_due(&self, id: EntryId) -> bool {
         let now = Instant::now();
@@ -112,7 +112,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_entry_is_asked_for_now_and_then() {
-        let refreshes = Refreshes::default();
+        let refreshes = StatusRefresher::default();
         assert!(refreshes.is_due(EntryId(1)));
         assert!(!refreshes.is_due(EntryId(1)));
         assert!(refreshes.is_due(EntryId(2)));

@@ -21,7 +21,7 @@ mod words;
 
 use std::sync::Arc;
 
-pub use announced::Announced;
+pub use announced::EngineCallback;
 pub use asking::Passing;
 pub use recovery::Recovery;
 pub use v1::{is_final, shown};
@@ -32,9 +32,9 @@ use crate::outbound::Outbound;
 use crate::rules::RemoteEngine;
 use crate::store::{Journal, Store};
 use crate::telemetry::Metrics;
-use history::Refreshes;
-use orders::Orders;
-use trouble::Trouble;
+use history::StatusRefresher;
+use orders::OrderLocks;
+use trouble::OutageLog;
 
 /// What a remote upstream is made of.
 pub struct Parts {
@@ -57,9 +57,9 @@ struct Shared {
     outbound: Arc<Outbound>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
-    orders: Orders,
-    trouble: Trouble,
-    refreshes: Refreshes,
+    orders: OrderLocks,
+    trouble: OutageLog,
+    refreshes: StatusRefresher,
 }
 
 /// A remote v2 service, as one request sees it. Clones share everything but the request.
@@ -74,7 +74,7 @@ impl Remote {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let Parts { engine, store, outbound, clock, metrics } = parts;
-        let (orders, trouble, refreshes) = (Orders::default(), Trouble::default(), Refreshes::default());
+        let (orders, trouble, refreshes) = (OrderLocks::default(), OutageLog::default(), StatusRefresher::default());
         let parts = Arc::new(Shared { engine, store, outbound, clock, metrics, orders, trouble, refreshes });
         Self { parts, passing: Passing::default() }
     }

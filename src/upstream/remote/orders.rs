@@ -18,7 +18,7 @@ type Name = (MerchantId, Direction, OrderId);
 
 /// The orders that requests are at.
 #[derive(Default)]
-pub(super) struct Orders(Mutex<Asked>);
+pub(super) struct OrderLocks(Mutex<Asked>);
 
 #[derive(Default)]
 struct Asked {
@@ -32,7 +32,7 @@ pub(super) struct Turn {
     _guard: OwnedMutexGuard<()>,
 }
 
-impl Orders {
+impl OrderLocks {
     /// Waits for an order's turn.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_order_has_one_turn_at_a_time() {
-        let orders = Orders::default();
+        let orders = OrderLocks::default();
         let merchant = MerchantId::new("acme").unwrap();
         let turn = |number| {
             let (orders, merchant) = (&orders, &merchant);
@@ -94,14 +94,14 @@ mod tests {
 
     #[tokio::test]
     async fn orders_that_nobody_is_at_are_forgotten() {
-        let orders = Orders::default();
+        let orders = OrderLocks::default();
         let merchant = MerchantId::new("acme").unwrap();
         let deadline = Deadline::after(Duration::from_mins(1));
         let kept = orders.turn(&merchant, Direction::Payin, &order(0), deadline).await.unwrap();
         for number in 1..5 * FEW {
             orders.turn(&merchant, Direction::Payin, &order(number), deadline).await.unwrap();
         }
-        let held = |orders: &Orders| orders.0.lock().unwrap().turns.len();
+        let held = |orders: &OrderLocks| orders.0.lock().unwrap().turns.len();
         assert!(held(&orders) <= FEW, "{}", held(&orders));
         let soon = Deadline::after(Duration::from_millis(1));
         assert!(orders.turn(&merchant, Direction::Payin, &order(0), soon).await.is_err(), "it is still taken");

@@ -164,7 +164,7 @@ impl Remote {
         let signer = Signer::of(rules, &entry.intent).filter(|_| !self.is_old(&entry));
         let Some(signer) = signer else {
             warn(&entry, "it is too old to be sent unasked, or nobody's key is left to sign for it");
-            return self.journal().doubt(id, now).await.map(|()| Recovered::Done);
+            return self.journal().mark_unknown(id, now).await.map(|()| Recovered::Done);
         };
         self.journal().sent_again(id, now).await?;
         let Delivered { said, .. } = self.deliver(signer.key(), &entry, deadline).await;
@@ -181,7 +181,7 @@ impl Remote {
             }
             Err(Unresolved::Declined(Declined::Invalid(complaint) | Declined::Conflict(complaint))) => {
                 warn(&entry, &format!("the engine refuses it now: {complaint}"));
-                self.journal().doubt(id, now).await.map(|()| Recovered::Done)
+                self.journal().mark_unknown(id, now).await.map(|()| Recovered::Done)
             }
             Err(Unresolved::Failed(failure)) => Ok(Recovered::Unknown(failure)),
         }

@@ -10,7 +10,7 @@ use super::asking::{Asked, Credentials, Deadline, Said};
 use super::{answers, words};
 use crate::failure::{ApiError, Busy, RequestError};
 use crate::rules::{ApiKey, KeyEntry, RuleSet};
-use crate::store::{EngineAnswer, Entry, Intent, NotKept, Progress};
+use crate::store::{EngineAnswer, Entry, NotKept, PendingCreate, Progress};
 
 /// For how many times `engine.timeout` a request that was given up is taken to be under way still.
 const UNDER_WAY: u32 = 12;
@@ -53,7 +53,7 @@ pub(super) struct Signer {
 }
 
 impl Signer {
-    pub fn of(rules: &RuleSet, intent: &Intent) -> Option<Self> {
+    pub fn of(rules: &RuleSet, intent: &PendingCreate) -> Option<Self> {
         let signs = |key: &KeyEntry| key.merchant.id == intent.merchant && key.api_key().v2_secrets.is_some();
         if let Some(key) = rules.api_key(&intent.api_key).filter(|key| signs(key)) {
             return Some(Self { key: key.clone(), own: true });
@@ -90,15 +90,15 @@ impl Remote {
             Ok(answer) => self.keep(entry, answer).await.map(|entry| Resolution::Made(Box::new(entry))),
             Err(Unresolved::Declined(declined)) => {
                 let counts = if signer.own { first || self.is_over(&entry) } else { self.is_old(&entry) };
-                if !unsure && counts && self.withdraw(&entry).await? {
+                if !unsure && counts && self.cancel(&entry).await? {
                     return Ok(Resolution::Declined(declined));
                 }
-                self.doubt(&entry, unsure).await?;
+                self.mark_unknown(&entry, unsure).await?;
                 Err(ApiError::EngineTimeout)
             }
             Err(Unresolved::Failed(failure)) => {
-                if !first || unsure || !self.withdraw(&entry).await? {
-                    self.doubt(&entry, unsure).await?;
+                if !first || unsure || !self.cancel(&entry).await? {
+                    self.mark_unknown(&entry, unsure).await?;
                 }
                 Err(failure)
             }
@@ -113,7 +113,7 @@ impl Remote {
         match self.journal().answer(entry, answer).await? {
             Ok(kept) => Ok(kept),
             Err(NotKept::OtherOrder) => {
-                self.journal().doubt(id, now).await?;
+                self.journal().mark_unknown(id, now).await?;
                 Err(ApiError::BadEngineReply { cause: "it gave two orders the same transaction_id".to_owned() })
             }
             Err(NotKept::Late) => {
@@ -129,12 +129,12 @@ impl Remote {
     }
 
     /// Gives an entry up, unless another process has sent it meanwhile.
-    async fn withdraw(&self, entry: &Entry) -> Result<bool, ApiError> {
+    async fn cancel(&self, entry: &Entry) -> Result<bool, ApiError> {
         let since = match entry.progress {
             Progress::InDoubt { since } => Some(since),
             Progress::Open | Progress::Answered(_) => None,
         };
-        Ok(self.journal().withdraw(entry.id, since).await?)
+        Ok(self.journal().cancel(entry.id, since).await?)
     }
 
     /// Whether no request for an entry can be under way any more.
@@ -146,12 +146,12 @@ impl Remote {
     }
 
     /// Puts an entry in doubt; `again`: a request for it was given up now.
-    async fn doubt(&self, entry: &Entry, again: bool) -> Result<(), ApiError> {
+    async fn mark_unknown(&self, entry: &Entry, again: bool) -> Result<(), ApiError> {
         let since = match entry.progress {
             Progress::InDoubt { since } if !again => since,
             _ => self.parts.clock.now(),
         };
-        Ok(self.journal().doubt(entry.id, since).await?)
+        Ok(self.journal().mark_unknown(entry.id, since).await?)
     }
 
     /// Sends an entry's body, signed with a key's secret.

@@ -1,9 +1,9 @@
 use crate::domain::{Amount, Currency, Direction, Fingerprint, MemberFingerprints, MerchantId, OrderId, UnixMillis};
-use crate::store::{Entry, EntryId, Intent, Progress};
+use crate::store::{Entry, EntryId, PendingCreate, Progress};
 
 /// An open entry of 10.50 EUR.
 pub fn entry(order_id: &str) -> Entry {
-    let intent = Intent {
+    let intent = PendingCreate {
         merchant: MerchantId::new("acme").unwrap(),
         direction: Direction::Payin,
         order_id: OrderId::new(order_id).unwrap(),

@@ -17,18 +17,18 @@ const BETWEEN: Duration = Duration::from_secs(30);
 const QUIET: Duration = Duration::from_secs(5);
 
 /// The engine's trouble, if it has any.
-pub(super) struct Trouble {
+pub(super) struct OutageLog {
     throttle: LogThrottle,
-    lasting: Mutex<Option<Lasting>>,
+    lasting: Mutex<Option<Outage>>,
 }
 
-impl Default for Trouble {
+impl Default for OutageLog {
     fn default() -> Self {
         Self { throttle: LogThrottle::new(BETWEEN), lasting: Mutex::default() }
     }
 }
 
-struct Lasting {
+struct Outage {
     since: Instant,
     last: Instant,
     requests: u64,
@@ -42,9 +42,9 @@ enum Line {
     Over { requests: u64, seconds: u64 },
 }
 
-impl Trouble {
+impl OutageLog {
     /// Notes what came of asking, and tells the operator what is new.
-    pub(super) fn heard(&self, answer: &Result<Answer, OutboundError>) {
+    pub(super) fn observe(&self, answer: &Result<Answer, OutboundError>) {
         let cause = cause(answer);
         match (self.note(cause.is_some()), cause.unwrap_or_default()) {
             (Some(Line::Lasts { requests }), cause) => {
@@ -61,7 +61,7 @@ impl Trouble {
         let mut lasting = self.lasting.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         if trouble {
-            let lasting = lasting.get_or_insert(Lasting { since: now, last: now, requests: 0, is_told: false });
+            let lasting = lasting.get_or_insert(Outage { since: now, last: now, requests: 0, is_told: false });
             (lasting.last, lasting.requests) = (now, lasting.requests + 1);
             return self.throttle.due(()).map(|_| {
                 lasting.is_told = true;
@@ -95,7 +95,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn trouble_is_told_when_it_begins_now_and_then_and_when_it_is_over() {
-        let trouble = Trouble::default();
+        let trouble = OutageLog::default();
         assert_eq!(trouble.note(false), None);
         assert_eq!(trouble.note(true), Some(Line::Lasts { requests: 1 }));
         assert_eq!(trouble.note(true), None);

@@ -12,7 +12,9 @@ use crate::domain::{CreateReply, Direction, Fingerprint, OperationView, OrderId,
 use crate::engine::{ConflictDetail, EarlierRequest, Refused, V1Repeat};
 use crate::failure::ApiError;
 use crate::rules::ApiKey;
-use crate::store::{EngineAnswer, Entry, Intended, Intent, Passed, Progress, SchemaFields, Standing, V1Request};
+use crate::store::{
+    EngineAnswer, Entry, JournalOutcome, PendingCreate, Progress, RemoteOperation, SchemaFields, Standing, V1Request,
+};
 use crate::wire::v1::v1_name;
 use crate::wire::v2::{RequestKind, read_create};
 
@@ -36,7 +38,7 @@ impl Remote {
         let request = read_create(direction, body)?;
         let merchant = caller.merchant();
         let default_shop = || merchant.default_shop.as_ref().map(|shop| shop.as_str().into());
-        let intent = Intent {
+        let intent = PendingCreate {
             merchant: merchant.id.clone(),
             direction,
             order_id: request.order_id,
@@ -50,23 +52,28 @@ impl Remote {
             body: body.as_ref().into(),
             created_at: self.parts.clock.now(),
         };
-        self.intend(caller, intent, self.deadline()).await
+        self.record_create(caller, intent, self.deadline()).await
     }
 
-    async fn intend(&self, caller: &Caller, intent: Intent, deadline: Deadline) -> Result<CreateReply, Refused> {
+    async fn record_create(
+        &self,
+        caller: &Caller,
+        intent: PendingCreate,
+        deadline: Deadline,
+    ) -> Result<CreateReply, Refused> {
         let turn = self.parts.orders.turn(&intent.merchant, intent.direction, &intent.order_id, deadline).await;
         let _turn = turn.map_err(Refused::Failed)?;
         for _ in 0..ROUNDS {
-            match self.journal().intend(intent.clone()).await? {
-                Intended::Written(id) => {
+            match self.journal().record_create(intent.clone()).await? {
+                JournalOutcome::Written(id) => {
                     let entry = Entry { id, intent, progress: Progress::Open };
                     return match self.sent(caller, entry, true, deadline).await.map_err(Refused::Failed)? {
                         Resolution::Made(entry) => made(*entry).map_err(Refused::Failed),
                         Resolution::Declined(declined) => Err(refused(declined)),
                     };
                 }
-                Intended::Reserved => return Err(Refused::Reserved),
-                Intended::Existing(entry) => {
+                JournalOutcome::Reserved => return Err(Refused::Reserved),
+                JournalOutcome::Existing(entry) => {
                     let same = entry.intent.fingerprint == intent.fingerprint;
                     if !same {
                         self.may_be_settled_for_another(&entry).map_err(Refused::Failed)?;
@@ -125,7 +132,7 @@ impl Remote {
     ) -> Result<OperationView, ApiError> {
         let deadline = self.deadline();
         let entry = self.asked_for(caller, direction, external_id, deadline).await?;
-        shown(self.heard(caller.api_key(), entry, deadline).await?)
+        shown(self.with_status(caller.api_key(), entry, deadline).await?)
     }
 
     /// The answered entry of an order that its merchant asks for. One without an answer is settled first, unless it is so
@@ -186,7 +193,12 @@ impl Remote {
     }
 
     /// An answered entry with what the engine says of it now. A result that was heard once is not asked for again.
-    pub(super) async fn heard(&self, key: &ApiKey, mut entry: Entry, deadline: Deadline) -> Result<Entry, ApiError> {
+    pub(super) async fn with_status(
+        &self,
+        key: &ApiKey,
+        mut entry: Entry,
+        deadline: Deadline,
+    ) -> Result<Entry, ApiError> {
         if !may_change(&entry) {
             return Ok(entry);
         }
@@ -203,7 +215,7 @@ impl Remote {
         };
         let passed = passed_mut(&mut entry.progress)?;
         let is_new = passed.status != heard.status || passed.account != heard.account || entry.intent.shop.is_none();
-        if is_new && let Err(error) = self.journal().heard(entry.id, heard.clone()).await {
+        if is_new && let Err(error) = self.journal().update_status(entry.id, heard.clone()).await {
             tracing::debug!(%error, "what the engine said was not kept; it is asked again the next time");
         }
         (passed.status, passed.account) = (heard.status, heard.account);
@@ -232,7 +244,7 @@ pub fn is_final(entry: &Entry) -> bool {
 /// The engine has not answered it.
 pub fn shown(entry: Entry) -> Result<OperationView, ApiError> {
     let Entry { intent, progress, .. } = entry;
-    let Passed { answer, status, account } = passed(progress)?;
+    let RemoteOperation { answer, status, account } = passed(progress)?;
     Ok(OperationView {
         transaction_id: answer.transaction_id,
         external_id: intent.order_id,
@@ -254,7 +266,7 @@ fn made(entry: Entry) -> Result<CreateReply, ApiError> {
 
 /// What another body under an entry's order is told apart by.
 fn earlier(entry: Entry) -> Result<ConflictDetail, ApiError> {
-    let Intent { direction, amount, currency, v1_members: members, callback_url, body, .. } = entry.intent;
+    let PendingCreate { direction, amount, currency, v1_members: members, callback_url, body, .. } = entry.intent;
     let request = read_create(direction, &body)
         .map_err(|_| ApiError::Internal { cause: "the journal holds a body that is no v2 request".to_owned() })?;
     let (return_url, card_number) = match request.kind {
@@ -275,14 +287,14 @@ fn earlier(entry: Entry) -> Result<ConflictDetail, ApiError> {
     }))
 }
 
-fn passed(progress: Progress) -> Result<Passed, ApiError> {
+fn passed(progress: Progress) -> Result<RemoteOperation, ApiError> {
     match progress {
         Progress::Answered(passed) => Ok(passed),
         Progress::Open | Progress::InDoubt { .. } => Err(unanswered()),
     }
 }
 
-fn passed_mut(progress: &mut Progress) -> Result<&mut Passed, ApiError> {
+fn passed_mut(progress: &mut Progress) -> Result<&mut RemoteOperation, ApiError> {
     match progress {
         Progress::Answered(passed) => Ok(passed),
         Progress::Open | Progress::InDoubt { .. } => Err(unanswered()),

@@ -10,14 +10,14 @@ use crate::domain::{
 };
 use crate::rules::{PostgresUrl, Secret, StoreKeys};
 use crate::store::conformance::{
-    CARD, DOUBTED_AT, NOW, PAYER, audited as clean, created, deposit, engine_answer, heard, intended, intent, merchant,
-    order, withdrawal,
+    CARD, DOUBTED_AT, NOW, PAYER, audited as clean, created, deposit, engine_answer, intended, intent, merchant, order,
+    status_update, withdrawal,
 };
 use crate::store::postgres::tests::server;
 use crate::store::postgres::{PostgresStore, open};
 use crate::store::{
-    CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, Intent, Journal, News, Outbox, SchemaFields,
-    Store, TryOutcome, V1Told,
+    CallbackClaim, CallbackNext, CallbackSender, CallbackTarget, CallbackTry, DailyLimit, Journal, Outbox,
+    PendingCreate, ResultChange, SchemaFields, Store, TryOutcome,
 };
 
 /// A store in a database of its own; `None` where PostgreSQL is not installed.
@@ -40,10 +40,13 @@ async fn fill(store: &PostgresStore) {
     announced(store).await;
     intended(store, intent("acme", "silent")).await;
     let doubted = intended(store, intent("acme", "doubted")).await;
-    store.doubt(doubted.id, DOUBTED_AT).await.unwrap();
+    store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
     let answered = intended(store, intent("acme", "answered")).await;
     let answered = store.answer(answered, engine_answer(1)).await.unwrap().unwrap();
-    store.heard(answered.id, heard(Status::Pending, Some(AccountNumber::new(PAYER).unwrap()))).await.unwrap();
+    store
+        .update_status(answered.id, status_update(Status::Pending, Some(AccountNumber::new(PAYER).unwrap())))
+        .await
+        .unwrap();
     let second = intended(store, intent("bolt", "second")).await;
     store.answer(second, engine_answer(2)).await.unwrap().unwrap();
     let opening = [("EUR", 100), ("USD", 200)]
@@ -68,7 +71,7 @@ async fn operations(store: &PostgresStore) {
         store.complete(id, outcome, NOW).await.unwrap();
     }
     let mut paid = deposit("acme", "paid");
-    paid.v1 = Some(V1Told::Directly);
+    paid.v1 = Some(CallbackSender::Directly);
     let paid = created(store, paid).await;
     let payer = Some(AccountNumber::new(PAYER).unwrap());
     store.complete(paid, Outcome::Success { payer }, NOW).await.unwrap();
@@ -78,7 +81,7 @@ async fn announced(store: &PostgresStore) {
     let mut relayed = intent("acme", "announced");
     relayed.callback_url = Some(CallbackUrl::new_allowing_http("https://acme.example/v1").unwrap());
     for text in ["announced", "ready"] {
-        let entry = intended(store, Intent { order_id: order(text), ..relayed.clone() }).await;
+        let entry = intended(store, PendingCreate { order_id: order(text), ..relayed.clone() }).await;
         store.relayed(entry.id, NOW).await.unwrap();
     }
     let claim = CallbackClaim {
@@ -88,8 +91,8 @@ async fn announced(store: &PostgresStore) {
     };
     for job in store.claim_callbacks(claim).await.unwrap() {
         let of = match &job.news {
-            News::Operation(stored) => stored.operation.order_id.as_str(),
-            News::Entry(entry) => entry.intent.order_id.as_str(),
+            ResultChange::Operation(stored) => stored.operation.order_id.as_str(),
+            ResultChange::Entry(entry) => entry.intent.order_id.as_str(),
         };
         let tried = |outcome| CallbackTry { at: NOW, duration: Duration::from_millis(7), outcome };
         let answered = |millis| CallbackTry { at: UnixMillis(NOW.0 + millis), ..tried(TryOutcome::Status(200)) };

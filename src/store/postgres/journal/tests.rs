@@ -1,9 +1,9 @@
 //! The journal between nodes, and what only its rows show.
 
 use crate::domain::{CallbackUrl, Direction, Status, UnixMillis};
-use crate::store::conformance::{DOUBTED_AT, NOW, audited, engine_answer, heard, intended, intent};
+use crate::store::conformance::{DOUBTED_AT, NOW, audited, engine_answer, intended, intent, status_update};
 use crate::store::postgres::audit::tests::{node_of, opened};
-use crate::store::{Intended, Journal, Outbox, Progress, Relayed, StoreError};
+use crate::store::{Journal, JournalOutcome, Outbox, Progress, Relayed, StoreError};
 
 const ROUNDS: u64 = 20;
 
@@ -13,9 +13,10 @@ async fn one_of_the_intents_of_two_nodes_is_written() {
     let other = node_of(&database);
     for round in 0..ROUNDS {
         let intent = intent("acme", &round.to_string());
-        let (left, right) = tokio::join!(one.intend(intent.clone()), other.intend(intent));
+        let (left, right) = tokio::join!(one.record_create(intent.clone()), other.record_create(intent));
         match (left.unwrap(), right.unwrap()) {
-            (Intended::Written(id), Intended::Existing(entry)) | (Intended::Existing(entry), Intended::Written(id)) => {
+            (JournalOutcome::Written(id), JournalOutcome::Existing(entry))
+            | (JournalOutcome::Existing(entry), JournalOutcome::Written(id)) => {
                 assert_eq!(entry.id, id);
             }
             met => panic!("{met:?}"),
@@ -30,7 +31,7 @@ async fn one_of_the_answers_of_two_nodes_brings_an_entry_back() {
     let other = node_of(&database);
     for round in 0..ROUNDS {
         let entry = intended(&one, intent("acme", &round.to_string())).await;
-        assert!(one.withdraw(entry.id, None).await.unwrap());
+        assert!(one.cancel(entry.id, None).await.unwrap());
         let answers = [engine_answer(2 * round), engine_answer(2 * round + 1)];
         let [left, right] = answers.map(|answer| (entry.clone(), answer));
         let (left, right) = tokio::join!(one.answer(left.0, left.1), other.answer(right.0, right.1));
@@ -64,7 +65,7 @@ async fn what_is_announced_is_not_withdrawn_on_another_node() {
         let url = CallbackUrl::new_allowing_http("https://acme.example/v1").unwrap();
         announced.callback_url = Some(url);
         let entry = intended(&one, announced).await;
-        let (withdrawn, relayed) = tokio::join!(one.withdraw(entry.id, None), other.relayed(entry.id, NOW));
+        let (withdrawn, relayed) = tokio::join!(one.cancel(entry.id, None), other.relayed(entry.id, NOW));
         match (withdrawn.unwrap(), relayed.unwrap()) {
             (true, Relayed::Nothing) | (false, Relayed::Queued) => {}
             both => panic!("{both:?}"),
@@ -80,7 +81,7 @@ async fn a_request_that_leaves_again_is_seen_whatever_the_clocks_say() {
     let entry = intended(&one, intent("acme", "order")).await;
     one.sent_again(entry.id, DOUBTED_AT).await.unwrap();
     other.sent_again(entry.id, UnixMillis(DOUBTED_AT.0 - 60_000)).await.unwrap();
-    assert!(!one.withdraw(entry.id, Some(DOUBTED_AT)).await.unwrap());
+    assert!(!one.cancel(entry.id, Some(DOUBTED_AT)).await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,11 +109,11 @@ async fn what_says_nothing_new_costs_no_commit() {
     let Some((database, store)) = opened() else { return };
     let entry = intended(&store, intent("acme", "1")).await;
     let entry = store.answer(entry, engine_answer(1)).await.unwrap().unwrap();
-    store.heard(entry.id, heard(Status::Success, None)).await.unwrap();
+    store.update_status(entry.id, status_update(Status::Success, None)).await.unwrap();
     let version = || database.sql("SELECT xmin, ctid FROM journal");
     let before = version();
     for said in [Status::Pending, Status::Success, Status::Failed] {
-        store.heard(entry.id, heard(said, None)).await.unwrap();
+        store.update_status(entry.id, status_update(said, None)).await.unwrap();
     }
     assert_eq!(version(), before, "nothing was written");
     let known = store.entry(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.unwrap();

@@ -18,7 +18,7 @@ use crate::store::postgres::row::{bucket_of, get, key, narrow};
 use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
 use crate::store::{
-    CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackSubject, CallbackTry, OutboxSize, StoreError,
+    CallbackCursor, CallbackId, CallbackQuery, CallbackRecord, CallbackSubject, CallbackTry, OutboxSize, StoreError,
 };
 
 /// What a column held that was never written there.
@@ -65,7 +65,7 @@ pub(in crate::store::postgres) async fn places(
     node: &Node,
     query: &CallbackQuery,
     scope: &Scope,
-) -> Result<Vec<CallbackPlace>, StoreError> {
+) -> Result<Vec<CallbackCursor>, StoreError> {
     at_one_moment(node, async |transaction| found(transaction, query, scope).await).await
 }
 
@@ -73,7 +73,7 @@ async fn found(
     transaction: &Transaction<'_>,
     query: &CallbackQuery,
     scope: &Scope,
-) -> Result<Vec<CallbackPlace>, Fault> {
+) -> Result<Vec<CallbackCursor>, Fault> {
     match scope {
         Scope::Nothing => Ok(Vec::new()),
         Scope::All => slice(transaction, query, ALL, &[]).await,
@@ -125,7 +125,7 @@ async fn slice(
     query: &CallbackQuery,
     sql: &str,
     condition: &[&(dyn ToSql + Sync)],
-) -> Result<Vec<CallbackPlace>, Fault> {
+) -> Result<Vec<CallbackCursor>, Fault> {
     let (end, begin) = (query.end(), query.begin().0);
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let states: Vec<i16> = query.states.iter().map(|state| narrow(state_number(*state))).collect();
@@ -133,13 +133,13 @@ async fn slice(
     parameters.extend(condition);
     let statement = transaction.prepare_cached(sql).await?;
     let rows = transaction.query(&statement, &parameters).await?;
-    rows.iter().map(|row| Ok(CallbackPlace { queued_at: UnixMillis(get(row, 0)?), key: get(row, 1)? })).collect()
+    rows.iter().map(|row| Ok(CallbackCursor { queued_at: UnixMillis(get(row, 0)?), key: get(row, 1)? })).collect()
 }
 
 /// The records at places, in their order; an error is the column that holds what was never written there.
 async fn records_at(
     transaction: &Transaction<'_>,
-    places: &[CallbackPlace],
+    places: &[CallbackCursor],
 ) -> Result<Vec<Result<CallbackRecord, CorruptRow>>, Fault> {
     let keys: Vec<i64> = places.iter().map(|place| place.key).collect();
     let buckets: Vec<i16> = keys.iter().map(|key| bucket_in_key(*key)).collect();

@@ -12,7 +12,7 @@ use crate::store::rows::CorruptRow;
 use crate::store::rows::callback::{FAILED, PENDING, columns_of, state_number, state_of, target_of};
 use crate::store::tasks::{NewTask, TaskKind, TaskRows};
 use crate::store::transaction::NewCallback;
-use crate::store::{CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Expiry, TryOutcome};
+use crate::store::{CallbackState, CallbackSubject, CallbackTarget, CallbackTry, ExpireRequest, TryOutcome};
 
 impl CallbackRows for PgRows<'_> {
     async fn queue_callback(&mut self, callback: NewCallback<'_>) -> Result<(), Fault> {
@@ -132,7 +132,7 @@ impl CallbackRows for PgRows<'_> {
         Ok(())
     }
 
-    async fn late_callbacks(&mut self, expiry: &Expiry) -> Result<Vec<i64>, Fault> {
+    async fn late_callbacks(&mut self, expiry: &ExpireRequest) -> Result<Vec<i64>, Fault> {
         let targets: Vec<&str> = expiry.targets.iter().map(CallbackTarget::as_str).collect();
         let limit = i64::try_from(expiry.limit).unwrap_or(i64::MAX);
         let statement = self.0.prepare_cached(LATE).await?;

@@ -11,7 +11,7 @@ use crate::store::postgres::fault::Fault;
 use crate::store::postgres::journal::entry_row::{self, entry};
 use crate::store::postgres::row::{self, bucket_in_number, get, key, operation, small};
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
-use crate::store::{Addressee, EntryId, StoreError};
+use crate::store::{EntryId, RelayTarget, StoreError};
 
 /// The bucket of what a callback is about, in the number of that: a `transaction_id`, or an entry's number below zero.
 pub(in crate::store::postgres) const fn bucket_in_key(key: i64) -> i16 {
@@ -65,7 +65,7 @@ pub(in crate::store::postgres) async fn addressee(
     client: &impl GenericClient,
     bucket: i16,
     order: Fingerprint,
-) -> Result<Option<Addressee>, Fault> {
+) -> Result<Option<RelayTarget>, Fault> {
     let statement = client.prepare_cached(ADDRESSEE).await?;
     let found = client.query(&statement, &[&bucket, &key(&order)]).await?;
     found.first().map(named).transpose()
@@ -79,9 +79,9 @@ pub(super) const ADDRESSEE: &str = "SELECT x.merchant, x.direction, o.order_id, 
      FROM homes h JOIN journal j ON j.bucket = h.bucket AND j.entry = h.ref \
      WHERE h.bucket = $1 AND h.order_key = $2 AND h.home = 1";
 
-fn named(row: &Row) -> Result<Addressee, Fault> {
+fn named(row: &Row) -> Result<RelayTarget, Fault> {
     let understood = |merchant, direction, order_id, api_key, entry: Option<i64>| {
-        Ok(Addressee {
+        Ok(RelayTarget {
             merchant: MerchantId::new(merchant).or_corrupt("merchant")?,
             direction: direction_of(direction).ok_or(CorruptRow("direction"))?,
             order_id: OrderId::new(order_id).or_corrupt("order_id")?,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::domain::ShopCode;
 use crate::store::conformance::{NOW, created, deposit};
-use crate::store::{CallbackClaim, CallbackTarget, Expiry, Outbox as _};
+use crate::store::{CallbackClaim, CallbackTarget, ExpireRequest, Outbox as _};
 
 async fn node_with_a_clock(place: &Place, ahead: i64) -> PostgresStore {
     let node = place.open_node();
@@ -34,7 +34,7 @@ async fn whose_clock_is_wrong_claims_nothing() {
         let wrong = node_with_a_clock(&place, ahead).await;
         let claim = CallbackClaim { shares: Vec::new(), now: later(1), lease_until: later(9) };
         let targets = [CallbackTarget::Engine].into();
-        let expiry = Expiry { targets, queued_until: later(1), reason: "late", limit: 9 };
+        let expiry = ExpireRequest { targets, queued_until: later(1), reason: "late", limit: 9 };
         let refusals = [
             wrong.claim_provider_jobs(jobs()).await.err(),
             wrong.claim_callbacks(claim).await.err(),

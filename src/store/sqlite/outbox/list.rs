@@ -14,7 +14,7 @@ use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
 use crate::store::sqlite::lists::at_one_moment;
 use crate::store::{
-    CallbackId, CallbackPlace, CallbackQuery, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, OutboxSize,
+    CallbackCursor, CallbackId, CallbackQuery, CallbackRecord, CallbackState, CallbackSubject, CallbackTry, OutboxSize,
 };
 
 /// What a column held that was never written there.
@@ -40,11 +40,11 @@ pub(in crate::store::sqlite) fn places(
     connection: &Connection,
     query: &CallbackQuery,
     scope: &Scope,
-) -> rusqlite::Result<Vec<CallbackPlace>> {
+) -> rusqlite::Result<Vec<CallbackCursor>> {
     at_one_moment(connection, || found(connection, query, scope))
 }
 
-fn found(connection: &Connection, query: &CallbackQuery, scope: &Scope) -> rusqlite::Result<Vec<CallbackPlace>> {
+fn found(connection: &Connection, query: &CallbackQuery, scope: &Scope) -> rusqlite::Result<Vec<CallbackCursor>> {
     let mut places = match scope {
         Scope::Nothing => Vec::new(),
         Scope::Orders(_, keys) => of_orders(connection, query, keys)?,
@@ -78,7 +78,7 @@ fn along(
     connection: &Connection,
     query: &CallbackQuery,
     state: CallbackState,
-    places: &mut Vec<CallbackPlace>,
+    places: &mut Vec<CallbackCursor>,
 ) -> rusqlite::Result<()> {
     let (end, number) = (query.end(), state_number(state));
     let most = places.len().saturating_add(query.limit);
@@ -93,13 +93,13 @@ fn take(
     mut rows: Rows<'_>,
     query: &CallbackQuery,
     most: usize,
-    places: &mut Vec<CallbackPlace>,
+    places: &mut Vec<CallbackCursor>,
 ) -> rusqlite::Result<()> {
     let begin = query.begin();
     let merchant = query.merchant.as_ref().map(MerchantId::as_str);
     while places.len() < most {
         let Some(row) = rows.next()? else { break };
-        let place = CallbackPlace { queued_at: UnixMillis(row.get(0)?), key: row.get(1)? };
+        let place = CallbackCursor { queued_at: UnixMillis(row.get(0)?), key: row.get(1)? };
         if place.queued_at < begin {
             break;
         }
@@ -115,14 +115,14 @@ fn of_orders(
     connection: &Connection,
     query: &CallbackQuery,
     keys: &[Fingerprint],
-) -> rusqlite::Result<Vec<CallbackPlace>> {
+) -> rusqlite::Result<Vec<CallbackCursor>> {
     let mut statement = connection.prepare_cached(OF_ORDER)?;
     let (end, begin) = (query.end(), query.begin());
     let mut places = Vec::new();
     for key in keys {
         let mut rows = statement.query([key.0])?;
         while let Some(row) = rows.next()? {
-            let place = CallbackPlace { queued_at: UnixMillis(row.get(0)?), key: row.get(1)? };
+            let place = CallbackCursor { queued_at: UnixMillis(row.get(0)?), key: row.get(1)? };
             let state = state_of(row.get(2)?);
             if state.is_some_and(|state| query.states.contains(&state)) && place < end && place.queued_at >= begin {
                 places.push(place);

@@ -10,7 +10,7 @@ use crate::store::sqlite::tasks;
 use crate::store::sqlite::transaction::SqliteRows;
 use crate::store::tasks::{NewTask, TaskKind, TaskRows};
 use crate::store::transaction::NewCallback;
-use crate::store::{CallbackState, CallbackSubject, CallbackTarget, CallbackTry, Expiry, TryOutcome};
+use crate::store::{CallbackState, CallbackSubject, CallbackTarget, CallbackTry, ExpireRequest, TryOutcome};
 
 impl CallbackRows for SqliteRows<'_> {
     async fn queue_callback(&mut self, callback: NewCallback<'_>) -> rusqlite::Result<()> {
@@ -111,7 +111,7 @@ impl CallbackRows for SqliteRows<'_> {
             .map(drop)
     }
 
-    async fn late_callbacks(&mut self, expiry: &Expiry) -> rusqlite::Result<Vec<i64>> {
+    async fn late_callbacks(&mut self, expiry: &ExpireRequest) -> rusqlite::Result<Vec<i64>> {
         let mut found = self.0.prepare_cached(LATE)?;
         let mut keys: Vec<i64> = Vec::new();
         for target in &expiry.targets {

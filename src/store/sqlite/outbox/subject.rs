@@ -9,7 +9,7 @@ use crate::store::backend::Subject;
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
 use crate::store::sqlite::journal::EntryRow;
 use crate::store::sqlite::row::StoredRow;
-use crate::store::{Addressee, CallbackSubject, EntryId};
+use crate::store::{CallbackSubject, EntryId, RelayTarget};
 
 /// Reads the random numbers of callbacks and what they are about, as far as it is there and readable, by their keys.
 pub(in crate::store::sqlite) fn of_all(
@@ -46,7 +46,7 @@ fn of(connection: &Connection, key: i64) -> rusqlite::Result<Option<Subject>> {
 pub(in crate::store::sqlite) fn addressee(
     connection: &Connection,
     order: Fingerprint,
-) -> rusqlite::Result<Option<Result<Addressee, &'static str>>> {
+) -> rusqlite::Result<Option<Result<RelayTarget, &'static str>>> {
     let operation = connection
         .prepare_cached(
             "SELECT x.merchant, x.direction, o.order_id, x.api_key, NULL \
@@ -67,11 +67,11 @@ pub(in crate::store::sqlite) fn addressee(
         .optional()
 }
 
-fn named(row: &Row<'_>) -> rusqlite::Result<Result<Addressee, &'static str>> {
+fn named(row: &Row<'_>) -> rusqlite::Result<Result<RelayTarget, &'static str>> {
     let (merchant, direction, order_id): (String, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
     let (api_key, entry) = (row.get(3)?, row.get::<_, Option<i64>>(4)?);
     let understood = || {
-        Ok(Addressee {
+        Ok(RelayTarget {
             merchant: MerchantId::new(&merchant).or_corrupt("merchant")?,
             direction: direction_of(direction).ok_or(CorruptRow("direction"))?,
             order_id: OrderId::new(&order_id).or_corrupt("order_id")?,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::Status;
-use crate::store::conformance::{DOUBTED_AT, audited, engine_answer, heard, intended, intent};
+use crate::store::conformance::{DOUBTED_AT, audited, engine_answer, intended, intent, status_update};
 use crate::store::sqlite::journal::EntryRow;
 use crate::store::{Entry, Journal, StoreError};
 
@@ -11,10 +11,13 @@ async fn fill(store: &SqliteStore) -> Entry {
     created(store, deposit("acme", "operation")).await;
     let open = intended(store, intent("acme", "open")).await;
     let doubted = intended(store, intent("acme", "doubted")).await;
-    store.doubt(doubted.id, DOUBTED_AT).await.unwrap();
+    store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
     let answered = intended(store, intent("acme", "answered")).await;
     let answered = store.answer(answered, engine_answer(1)).await.unwrap().unwrap();
-    store.heard(answered.id, heard(Status::Pending, Some(AccountNumber::new(PAYER).unwrap()))).await.unwrap();
+    store
+        .update_status(answered.id, status_update(Status::Pending, Some(AccountNumber::new(PAYER).unwrap())))
+        .await
+        .unwrap();
     open
 }
 
@@ -29,11 +32,11 @@ async fn nothing_sealed_of_the_journal_is_found_in_any_file() {
             format!(r#"{{"account_number":"{CARD}","fields":{{"holder":"Ada Lovelace"}}}}"#).into_bytes().into();
         let entry = intended(&store, payout).await;
         match number % 3 {
-            0 => store.doubt(entry.id, DOUBTED_AT).await.unwrap(),
+            0 => store.mark_unknown(entry.id, DOUBTED_AT).await.unwrap(),
             1 => {
                 let entry = store.answer(entry, engine_answer(number)).await.unwrap().unwrap();
                 let account = Some(AccountNumber::new(PAYER).unwrap());
-                store.heard(entry.id, heard(Status::Success, account)).await.unwrap();
+                store.update_status(entry.id, status_update(Status::Success, account)).await.unwrap();
             }
             _ => {}
         }
@@ -130,7 +133,7 @@ async fn a_store_tells_whether_it_holds_a_journal() {
     let Opened { store, holds } = opened();
     assert_eq!(holds, Holds { operations: false, journal: true });
     assert!(holds.any(), "what it was answered with must stay readable");
-    store.withdraw(entry.id, None).await.unwrap();
+    store.cancel(entry.id, None).await.unwrap();
     drop(store);
     assert!(!opened().holds.any());
 }
@@ -142,17 +145,17 @@ async fn what_says_nothing_new_costs_no_commit() {
     let entry = intended(&store, intent("acme", "1")).await;
     let entry = store.answer(entry, engine_answer(1)).await.unwrap().unwrap();
     let account = || Some(AccountNumber::new(PAYER).unwrap());
-    store.heard(entry.id, heard(Status::Pending, account())).await.unwrap();
+    store.update_status(entry.id, status_update(Status::Pending, account())).await.unwrap();
     let log = || fs::read(place.path().with_extension("db-wal")).unwrap();
     let before = log();
     for said in [account(), None, account()] {
-        store.heard(entry.id, heard(Status::Pending, said)).await.unwrap();
+        store.update_status(entry.id, status_update(Status::Pending, said)).await.unwrap();
     }
     assert!(log() == before, "nothing was written");
-    store.heard(entry.id, heard(Status::Success, account())).await.unwrap();
+    store.update_status(entry.id, status_update(Status::Success, account())).await.unwrap();
     assert!(log() != before);
     let before = log();
-    store.heard(entry.id, heard(Status::Success, account())).await.unwrap();
+    store.update_status(entry.id, status_update(Status::Success, account())).await.unwrap();
     assert!(log() == before, "nothing was written");
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::domain::{CallbackUrl, CustomerAccountId, UnixDay};
 use crate::store::conformance::{audited, intended, intent};
 use crate::store::{
-    AuditProgress, CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, Intent, News, Outbox,
-    TryOutcome,
+    AuditProgress, CallbackClaim, CallbackNext, CallbackTarget, CallbackTry, DailyLimit, Outbox, PendingCreate,
+    ResultChange, TryOutcome,
 };
 
 /// One operation of each kind, named in SQL by its `order_id`.
@@ -38,7 +38,7 @@ async fn fill(store: &SqliteStore) {
     let mut relayed = intent("acme", "announced");
     relayed.callback_url = address("https://acme.example/v1");
     for text in ["announced", "ready"] {
-        let entry = intended(store, Intent { order_id: order(text), ..relayed.clone() }).await;
+        let entry = intended(store, PendingCreate { order_id: order(text), ..relayed.clone() }).await;
         store.relayed(entry.id, NOW).await.unwrap();
     }
     intended(store, intent("acme", "silent")).await;
@@ -49,8 +49,8 @@ async fn fill(store: &SqliteStore) {
     };
     for job in store.claim_callbacks(claim).await.unwrap() {
         let of = match &job.news {
-            News::Operation(stored) => stored.operation.order_id.as_str(),
-            News::Entry(entry) => entry.intent.order_id.as_str(),
+            ResultChange::Operation(stored) => stored.operation.order_id.as_str(),
+            ResultChange::Entry(entry) => entry.intent.order_id.as_str(),
         };
         let tried = |outcome| CallbackTry { at: NOW, duration: Duration::from_millis(7), outcome };
         match of {
