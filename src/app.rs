@@ -24,9 +24,9 @@ use crate::callback;
 use crate::certs;
 use crate::clock::{Clock, Random, SystemClock, SystemRandomness};
 use crate::engine::{Engine, PageSecret, Provider};
-use crate::http::Arrival;
+use crate::http::ConnectionInfo;
 use crate::http::admin::Admin;
-use crate::http::gateway::{Gateway, Wiring};
+use crate::http::gateway::{Gateway, GatewayDeps};
 use crate::http::listener::{self, Handle, Inbound, Listener, ListenerSettings, available_workers};
 use crate::outbound::Outbound;
 use crate::provider::{CurrentRules, Parts, Providers, Worker};
@@ -41,7 +41,7 @@ use life::Life;
 use live_tls::LiveTls;
 use notify::ServiceManager;
 use operations::Operations;
-use reloads::Trigger;
+use reloads::ReloadCause;
 
 /// How long the work in hand beside requests may take at the end, callbacks aside.
 const WORKER_GRACE: Duration = Duration::from_secs(5);
@@ -219,7 +219,7 @@ impl Process {
         let (upstream, work) = shared.upstream(&engine, providers).await?;
         let callbacks = shared.callbacks(&upstream);
         let outbound = shared.outbound;
-        let gateway = Gateway::new(Wiring {
+        let gateway = Gateway::new(GatewayDeps {
             rules: Arc::new(move || current()),
             engine,
             upstream,
@@ -258,7 +258,7 @@ impl Process {
         self.keep_alive(Arc::clone(&manager));
         while let Received::Reload = signals.next().await {
             manager.reloading().await;
-            self.operations.reload(Trigger::Signal).await;
+            self.operations.reload(ReloadCause::Signal).await;
             manager.ready(&self.operations.status()).await;
         }
         tracing::info!("draining: a second signal ends the process at once");
@@ -428,7 +428,11 @@ fn default_page_secret(path: &Path, may_create: bool, random: &dyn Random) -> Re
 struct Public(Gateway);
 
 impl listener::Service for Public {
-    fn call(&self, request: Request<Inbound>, arrival: Arrival) -> impl Future<Output = Response<Full<Bytes>>> + Send {
+    fn call(
+        &self,
+        request: Request<Inbound>,
+        arrival: ConnectionInfo,
+    ) -> impl Future<Output = Response<Full<Bytes>>> + Send {
         self.0.handle(request, arrival)
     }
 }

@@ -8,7 +8,7 @@ use paybridge::clock::SystemRandomness;
 use paybridge::domain::UnixMillis;
 use paybridge::rules::{PostgresUrl, Secret, StoreKeys};
 use paybridge::store::postgres::{PostgresStore, open};
-use paybridge::store::{InsertOutcome, Store as _, Verdict};
+use paybridge::store::{CreateOutcome, InsertOutcome, Store as _};
 
 use super::common::cpu::Usage;
 use super::common::load::Loaded;
@@ -98,7 +98,7 @@ impl World {
                     let at = UnixMillis(1_790_000_000_000 + i64::try_from(number / 8).unwrap());
                     let begun = Instant::now();
                     let created = store.create(drafts.deposit(&format!("order-{number:012}"), at, number)).await;
-                    assert!(matches!(created.unwrap(), InsertOutcome::Created(Verdict::AsDrafted)));
+                    assert!(matches!(created.unwrap(), InsertOutcome::Created(CreateOutcome::AsDrafted)));
                     latencies.push(begun.elapsed());
                 }
                 latencies

@@ -10,14 +10,14 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::operations::Operations;
-use crate::http::listener::Pulse;
+use crate::http::listener::Watchdog;
 
 /// How long a store outside the process is waited for, to say so in the status.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The parts of the process that have to move.
 pub struct Life {
-    pub listener: Pulse,
+    pub listener: Watchdog,
     pub operations: Arc<Operations>,
     /// The store's threads are this process's.
     pub store_is_inside: bool,

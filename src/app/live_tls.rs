@@ -9,14 +9,14 @@ use arc_swap::ArcSwap;
 use crate::domain::UnixMillis;
 use crate::http::listener::ConnectionRules;
 use crate::http::listener::tls::{ServerTls, TlsError, server_tls};
-use crate::rules::{Gateway, Limits, Stamp, TlsRules};
+use crate::rules::{FileMeta, Gateway, Limits, TlsRules};
 
 /// The settings of new connections; open ones keep theirs.
 pub struct LiveTls {
     settings: Arc<ArcSwap<ConnectionRules>>,
     served: ArcSwap<Served>,
     /// The files, as they were just before they were last read.
-    files: Mutex<Vec<(PathBuf, Option<Stamp>)>>,
+    files: Mutex<Vec<(PathBuf, Option<FileMeta>)>>,
     /// Held while files are read: whoever asks what serves does not wait for that.
     refreshing: Mutex<()>,
     room: Room,
@@ -130,9 +130,9 @@ pub fn files(tls: &TlsRules) -> Vec<PathBuf> {
     pair.into_iter().chain(tls.client_ca.clone()).collect()
 }
 
-fn stamped(tls: &TlsRules) -> Vec<(PathBuf, Option<Stamp>)> {
+fn stamped(tls: &TlsRules) -> Vec<(PathBuf, Option<FileMeta>)> {
     let stamped = |path: PathBuf| {
-        let stamp = Stamp::at(&path);
+        let stamp = FileMeta::at(&path);
         (path, stamp)
     };
     files(tls).into_iter().map(stamped).collect()

@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::live_tls::{self, LiveTls};
-use super::reloads::{Reloads, Trigger};
+use super::reloads::{ReloadCause, Reloads};
 use crate::callback::{Sample, Sampled, sample};
 use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
@@ -87,7 +87,7 @@ impl Operations {
     }
 
     /// Reads the rules again now, off the runtime's thread, and says what came of it.
-    pub async fn reload(self: &Arc<Self>, trigger: Trigger) -> RulesInfo {
+    pub async fn reload(self: &Arc<Self>, trigger: ReloadCause) -> RulesInfo {
         let operations = Arc::clone(self);
         match tokio::task::spawn_blocking(move || operations.reload_blocking(trigger)).await {
             Ok(info) => info,
@@ -108,7 +108,7 @@ impl Operations {
             stale: Box::new(move || looking.upgrade().is_some_and(|operations| operations.stale())),
             on_change: Box::new(move || {
                 if let Some(operations) = reloading.upgrade() {
-                    operations.reload_blocking(Trigger::Change);
+                    operations.reload_blocking(ReloadCause::Change);
                 }
             }),
         };
@@ -131,7 +131,7 @@ impl Operations {
         self.rules.stale() || self.tls.stale(&self.rules.current().gateway)
     }
 
-    fn reload_blocking(&self, trigger: Trigger) -> RulesInfo {
+    fn reload_blocking(&self, trigger: ReloadCause) -> RulesInfo {
         let info = self.reloads.run(trigger);
         if let Some(watcher) = self.watcher.get() {
             watcher.refresh();
@@ -210,7 +210,7 @@ impl AdminSource for Arc<Operations> {
     }
 
     fn reload(&self) -> Pending<'_, RulesInfo> {
-        Box::pin(Operations::reload(self, Trigger::Request))
+        Box::pin(Operations::reload(self, ReloadCause::Request))
     }
 
     fn metrics(&self) -> String {
@@ -281,21 +281,21 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let certs = directory.path().join("certs");
         let operations = operations(directory.path());
-        operations.reload_blocking(Trigger::Request);
+        operations.reload_blocking(ReloadCause::Request);
         assert!(!operations.stale());
         // By another name, of which the watched directory hears nothing.
         fs::hard_link(certs.join("server.pem"), directory.path().join("other.pem")).unwrap();
-        operations.reload_blocking(Trigger::Request);
+        operations.reload_blocking(ReloadCause::Request);
         for text in ["half", ""] {
             fs::write(directory.path().join("other.pem"), text).unwrap();
             assert!(operations.stale(), "the certificate changed");
-            operations.reload_blocking(Trigger::Request);
+            operations.reload_blocking(ReloadCause::Request);
             assert!(!operations.stale(), "it was read, if in vain");
         }
         let gateway = "[tls]\ngenerate = true\nclient_ca = \"../certs/ca.pem\"\n";
         fs::write(directory.path().join("rules/gateway.toml"), gateway).unwrap();
         assert!(operations.stale(), "a rule file changed");
-        operations.reload_blocking(Trigger::Request);
+        operations.reload_blocking(ReloadCause::Request);
         assert!(!operations.stale(), "the file named first by these rules was stamped before it was read");
         fs::rename(certs.join("ca.pem"), certs.join("gone.pem")).unwrap();
         assert!(operations.stale(), "it changed");

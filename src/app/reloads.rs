@@ -29,7 +29,7 @@ const HEALING_PAUSE: Duration = Duration::from_millis(50);
 
 /// What made the rules be read again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trigger {
+pub enum ReloadCause {
     /// SIGHUP.
     Signal,
     /// The admin listener.
@@ -38,7 +38,7 @@ pub enum Trigger {
     Change,
 }
 
-impl Trigger {
+impl ReloadCause {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Signal => "SIGHUP",
@@ -92,7 +92,7 @@ impl Reloads {
     }
 
     /// Reads everything again now, and says what came of it. Reads files and may block: call it where that is allowed.
-    pub fn run(&self, trigger: Trigger) -> RulesInfo {
+    pub fn run(&self, trigger: ReloadCause) -> RulesInfo {
         // Held to the end, so that what is told of one reload is not mixed with the next.
         let mut told = self.told();
         let started = Instant::now();
@@ -116,7 +116,7 @@ impl Reloads {
         self.info()
     }
 
-    fn loaded(&self, trigger: Trigger, previous: &str, version: &str, elsewhere_changed: bool, told: &mut Told) {
+    fn loaded(&self, trigger: ReloadCause, previous: &str, version: &str, elsewhere_changed: bool, told: &mut Told) {
         let rules = self.rules.current();
         self.metrics.reload(true, version);
         self.metrics.rules_loaded(rules.loaded_at);
@@ -138,7 +138,7 @@ impl Reloads {
         tell_warnings(&rules, told);
     }
 
-    fn refresh_certificate(&self, trigger: Trigger, told: &mut Told) {
+    fn refresh_certificate(&self, trigger: ReloadCause, told: &mut Told) {
         match self.refreshed(trigger, told.certificate_error.as_deref()) {
             Ok(renewed) => {
                 let good_again = told.certificate_error.take().is_some();
@@ -167,7 +167,7 @@ impl Reloads {
 
     /// Takes over the certificate on disk. One that was just found wrong, by watching, gets a moment to become right:
     /// between the writes of a renewal's two files the pair does not fit.
-    fn refreshed(&self, trigger: Trigger, known: Option<&str>) -> Result<bool, TlsError> {
+    fn refreshed(&self, trigger: ReloadCause, known: Option<&str>) -> Result<bool, TlsError> {
         let rules = self.rules.current();
         let mut result = self.tls.refresh(&rules.gateway);
         for _ in 0..HEALING_LOOKS {
@@ -253,7 +253,7 @@ fn problem_info(problem: &Problem) -> ProblemInfo {
     }
 }
 
-fn tell_problems(trigger: Trigger, version: &str, problems: &Problems) {
+fn tell_problems(trigger: ReloadCause, version: &str, problems: &Problems) {
     let (trigger, count) = (trigger.as_str(), problems.len());
     tracing::error!(%version, trigger, problems = count, "rules refused; the last good ones keep serving");
     for problem in problems.iter().take(PROBLEMS_LOGGED) {
@@ -279,7 +279,7 @@ fn tell_warnings(rules: &RuleSet, told: &mut Told) {
     told.warnings.clone_from(&rules.warnings);
 }
 
-fn tell_restart(trigger: Trigger, needs_restart: Vec<&'static str>, told: &mut Told) {
+fn tell_restart(trigger: ReloadCause, needs_restart: Vec<&'static str>, told: &mut Told) {
     let new = told.needs_restart != needs_restart;
     if !needs_restart.is_empty() && (new || trigger.asked()) {
         let keys = needs_restart.join(", ");
@@ -385,7 +385,7 @@ mod tests {
         assert_eq!(lines.take("a warning about the rules"), 2, "what came back is new");
         drop(told);
 
-        let info = reloads.run(Trigger::Request);
+        let info = reloads.run(ReloadCause::Request);
         assert_eq!((info.warnings.len(), info.warning_count), (0, 0), "they went with the set that they were about");
     }
 }

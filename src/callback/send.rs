@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::letter::CallbackMessage;
 use super::targets::ProbeResult;
 use crate::clock::Clock;
-use crate::outbound::{AnswerBody, Outbound, OutboundError, Question, Reach};
+use crate::outbound::{AnswerBody, EgressPolicy, Outbound, OutboundError, OutboundRequest};
 use crate::rules::CallbackRules;
 use crate::store::{CallbackTry, TryOutcome};
 
@@ -33,13 +33,13 @@ pub struct Sent {
 /// Sends a letter as the rules of the moment say. Redirects are not followed.
 pub async fn send(outbound: &Outbound, rules: &CallbackRules, letter: CallbackMessage, clock: &dyn Clock) -> Sent {
     let (at, started) = (clock.now(), Instant::now());
-    let question = Question {
+    let question = OutboundRequest {
         url: letter.url.as_str(),
         trust: &rules.trust,
         headers: &letter.headers,
         body: Some(letter.body.clone()),
         timeout: rules.timeout,
-        reach: if rules.allow_private_addresses { Reach::Anywhere } else { Reach::PublicOnly },
+        reach: if rules.allow_private_addresses { EgressPolicy::Anywhere } else { EgressPolicy::PublicOnly },
         answer: AnswerBody::Drained(ANSWER_READ),
     };
     let answer = outbound.ask(question, at).await;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::args::{Diff, Format};
 use super::{CliError, Outcome, plural, wrong_rules};
 use crate::clock::{Clock, SystemClock};
-use crate::rules::{Change, Effect, Group, ReadRules, Who, diff};
+use crate::rules::{Audience, Change, Effect, Group, ReadRules, diff};
 
 /// How many names a heading says.
 const MOST_NAMED: usize = 5;
@@ -77,15 +77,15 @@ const fn mark(effect: Effect) -> char {
     }
 }
 
-fn heading(who: &Who) -> String {
+fn heading(who: &Audience) -> String {
     match who {
-        Who::Merchant { id, name } if id == name => format!("merchant {id}"),
-        Who::Merchant { id, name } => format!("merchant {id} ({name})"),
-        Who::Shop { code, merchants } => format!("shop {code} ({})", of("merchant", merchants)),
-        Who::List { name, shops } => format!("list {name} ({})", of("shop", shops)),
-        Who::Dialect { name, merchants } => format!("dialect {name} ({})", of("merchant", merchants)),
-        Who::Pages => "customers' pages".to_owned(),
-        Who::Gateway => "gateway".to_owned(),
+        Audience::Merchant { id, name } if id == name => format!("merchant {id}"),
+        Audience::Merchant { id, name } => format!("merchant {id} ({name})"),
+        Audience::Shop { code, merchants } => format!("shop {code} ({})", of("merchant", merchants)),
+        Audience::List { name, shops } => format!("list {name} ({})", of("shop", shops)),
+        Audience::Dialect { name, merchants } => format!("dialect {name} ({})", of("merchant", merchants)),
+        Audience::Pages => "customers' pages".to_owned(),
+        Audience::Gateway => "gateway".to_owned(),
     }
 }
 
@@ -108,14 +108,14 @@ fn document(groups: &[Group]) -> Value {
     Value::Array(changes.collect())
 }
 
-fn object(who: &Who, change: &Change) -> Value {
+fn object(who: &Audience, change: &Change) -> Value {
     let who = match who {
-        Who::Merchant { id, name } => json!({ "kind": "merchant", "id": id, "name": name }),
-        Who::Shop { code, merchants } => json!({ "kind": "shop", "id": code, "merchants": merchants }),
-        Who::List { name, shops } => json!({ "kind": "list", "id": name, "shops": shops }),
-        Who::Dialect { name, merchants } => json!({ "kind": "dialect", "id": name, "merchants": merchants }),
-        Who::Pages => json!({ "kind": "pages" }),
-        Who::Gateway => json!({ "kind": "gateway" }),
+        Audience::Merchant { id, name } => json!({ "kind": "merchant", "id": id, "name": name }),
+        Audience::Shop { code, merchants } => json!({ "kind": "shop", "id": code, "merchants": merchants }),
+        Audience::List { name, shops } => json!({ "kind": "list", "id": name, "shops": shops }),
+        Audience::Dialect { name, merchants } => json!({ "kind": "dialect", "id": name, "merchants": merchants }),
+        Audience::Pages => json!({ "kind": "pages" }),
+        Audience::Gateway => json!({ "kind": "gateway" }),
     };
     let effect = match change.effect {
         Effect::Refuses => "refuses",

@@ -22,7 +22,7 @@ use super::{CliError, Outcome, merchant, on_runtime};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::{Direction, InvalidValue, MerchantId, OrderId};
 use crate::rules::{RuleSet, StoreRules};
-use crate::store::{OpenError, Reservations, Standing, Store, StoreError, open_beside, open_store};
+use crate::store::{OpenError, OrderLookup, Reservations, Store, StoreError, open_beside, open_store};
 
 /// Ids in a commit.
 const BATCH: usize = 1000;
@@ -145,11 +145,12 @@ async fn reserve_all<R: io::BufRead>(
     mut ids: Lines<R>,
     total: u64,
     err: &mut dyn Write,
-) -> Result<Tally, CliError> {
+) -> Result<ImportCounts, CliError> {
     let stop = stop_signals()?;
     let store = open_or_make_store(rules)?;
     let progress = Progress::start("importing", "lines", Some(total));
-    let mut import = Import { store: &*store, merchant, direction, stop, progress, tally: Tally::default(), err };
+    let mut import =
+        Import { store: &*store, merchant, direction, stop, progress, tally: ImportCounts::default(), err };
     let outcome = import.run(&mut ids).await;
     let tally = import.tally;
     let closed = store.close().await.map_err(CliError::failed);
@@ -177,14 +178,14 @@ fn open_or_make_store(rules: &StoreRules) -> Result<Arc<dyn Store>, CliError> {
 
 /// What was done so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Tally {
+struct ImportCounts {
     ids: Reservations,
     blank: u64,
     /// The last line that is done.
     through: u64,
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for ImportCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Reservations { new, known, operations } = self.ids;
         write!(f, "{new} new, {known} reserved before, {operations} skipped (operations here)")?;
@@ -212,7 +213,7 @@ struct Import<'a> {
     direction: Direction,
     stop: watch::Receiver<bool>,
     progress: Progress,
-    tally: Tally,
+    tally: ImportCounts,
     err: &'a mut dyn Write,
 }
 
@@ -277,7 +278,7 @@ impl Import<'_> {
             if left == 0 || named >= NAMED {
                 break;
             }
-            if let Standing::Operation(_) = self.store.by_order(self.merchant, self.direction, id).await? {
+            if let OrderLookup::Operation(_) = self.store.by_order(self.merchant, self.direction, id).await? {
                 let line = format!("line {number}: the id names an operation here, and is left alone");
                 self.progress.say(&line, self.err);
                 (left, named) = (left - 1, named + 1);
@@ -316,9 +317,9 @@ mod tests {
     #[test]
     fn a_tally_is_read_aloud() {
         let ids = Reservations { new: 9000, known: 10, operations: 1 };
-        let tally = Tally { ids, blank: 0, through: 1 };
+        let tally = ImportCounts { ids, blank: 0, through: 1 };
         assert_eq!(tally.to_string(), "9000 new, 10 reserved before, 1 skipped (operations here), 1 line");
-        let tally = Tally { blank: 2, through: 9013, ..tally };
+        let tally = ImportCounts { blank: 2, through: 9013, ..tally };
         assert!(tally.to_string().ends_with(", 9013 lines (2 blank)"));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::domain::UnixMillis;
 use crate::rules::PaymentChecks;
-use crate::store::{DailyLimit, Verdict};
+use crate::store::{CreateOutcome, DailyLimit};
 use crate::wire::v2::CreateRequest;
 
 /// Why an operation was created FAILED (merchant-api-v2: "HTTP 200 is also returned when the operation already has a
@@ -35,11 +35,11 @@ impl FailureCause {
     }
 
     /// What the store made of a draft that was to be pending.
-    pub(super) const fn of_verdict(verdict: Verdict) -> Option<Self> {
+    pub(super) const fn of_verdict(verdict: CreateOutcome) -> Option<Self> {
         match verdict {
-            Verdict::AsDrafted => None,
-            Verdict::OverDailyLimit => Some(Self::DailyLimit),
-            Verdict::NotCovered => Some(Self::Balance),
+            CreateOutcome::AsDrafted => None,
+            CreateOutcome::OverDailyLimit => Some(Self::DailyLimit),
+            CreateOutcome::NotCovered => Some(Self::Balance),
         }
     }
 }

@@ -10,7 +10,9 @@ use crate::domain::{
 };
 use crate::failure::{ApiError, RequestError};
 use crate::rules::ProviderRules;
-use crate::store::{Fields, InsertOutcome, NewOperation, RequestFingerprint, Standing, Stored, V1Request, Verdict};
+use crate::store::{
+    CreateOutcome, Fields, InsertOutcome, NewOperation, OrderLookup, RequestFingerprint, Stored, V1Request,
+};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
 /// How often another id is drawn when one is taken. Twelve random bits a millisecond and merchant bucket make a second
@@ -96,9 +98,9 @@ impl Engine {
     ) -> Result<Created, Refused> {
         let (merchant, direction) = (&caller.merchant().id, request.kind.direction());
         match self.store.by_order(merchant, direction, &request.order_id).await? {
-            Standing::Operation(stored) => self.answer_existing(request, v1, *stored).await,
-            Standing::Reserved => Err(Refused::Reserved),
-            Standing::Free => Err(Refused::Invalid(complaint)),
+            OrderLookup::Operation(stored) => self.answer_existing(request, v1, *stored).await,
+            OrderLookup::Reserved => Err(Refused::Reserved),
+            OrderLookup::Free => Err(Refused::Invalid(complaint)),
         }
     }
 
@@ -214,7 +216,7 @@ impl Engine {
     }
 
     /// After the commit: wakes the provider's worker for what it has to do, or tells why the operation failed already.
-    fn tell_created(&self, plan: &Plan<'_>, id: TransactionId, verdict: Verdict) {
+    fn tell_created(&self, plan: &Plan<'_>, id: TransactionId, verdict: CreateOutcome) {
         match plan.failure.or(FailureCause::of_verdict(verdict)) {
             Some(cause) => {
                 let direction = plan.request.kind.direction();

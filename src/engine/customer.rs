@@ -7,7 +7,7 @@ use crate::store::StoreError;
 
 /// How the customer of a deposit goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CustomerWay {
+pub enum NextAction {
     /// Preparation is in progress.
     Preparing,
     /// The provider's payment page is ready.
@@ -22,7 +22,7 @@ pub enum CustomerWay {
     Finished(Status),
 }
 
-impl From<Preparation> for CustomerWay {
+impl From<Preparation> for NextAction {
     fn from(preparation: Preparation) -> Self {
         match preparation {
             Preparation::Page(url) => Self::Page(url),
@@ -44,18 +44,18 @@ impl Engine {
         &self,
         operation: &Operation,
         provider: Option<&ProviderRules>,
-    ) -> Result<CustomerWay, StoreError> {
+    ) -> Result<NextAction, StoreError> {
         let status = operation.state.status();
         if status != Status::Pending {
-            return Ok(CustomerWay::Finished(status));
+            return Ok(NextAction::Finished(status));
         }
         if let Some(preparation) = self.store.preparation(operation.id).await? {
             return Ok(preparation.into());
         }
         let Some(provider) = provider.filter(|provider| provider.kind() == operation.provider) else {
-            return Ok(CustomerWay::Stopped);
+            return Ok(NextAction::Stopped);
         };
         let told = self.provider.customer_way(provider, operation, self.clock.now());
-        Ok(told.unwrap_or(CustomerWay::Preparing))
+        Ok(told.unwrap_or(NextAction::Preparing))
     }
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 pub use checks::FailureCause;
 pub use create::Created;
-pub use customer::CustomerWay;
+pub use customer::NextAction;
 pub use decide::{Accepted, by_todays_rules};
 pub use links::PageSecret;
 pub use query::{ConflictDetail, EarlierRequest, V1Repeat};
@@ -81,7 +81,7 @@ pub trait Provider: Send + Sync + 'static {
 
     /// How the customer of a pending deposit goes on, where the provider needs no store to tell; `None`: what was prepared
     /// for the deposit decides.
-    fn customer_way(&self, provider: &ProviderRules, operation: &Operation, now: UnixMillis) -> Option<CustomerWay>;
+    fn customer_way(&self, provider: &ProviderRules, operation: &Operation, now: UnixMillis) -> Option<NextAction>;
 
     /// Called after a commit that stored a provider job, so that it need not be waited for.
     fn job_stored(&self);

@@ -8,7 +8,7 @@ use crate::domain::{
 };
 use crate::failure::ApiError;
 use crate::rules::Merchant;
-use crate::store::{SchemaFields, Standing, StoreError, Stored};
+use crate::store::{OrderLookup, SchemaFields, StoreError, Stored};
 use crate::wire::v1::Held;
 
 impl Engine {
@@ -74,9 +74,9 @@ impl Engine {
         fingerprint: Fingerprint,
     ) -> Result<V1Repeat, ApiError> {
         match self.store.by_order(merchant, direction, external_id).await? {
-            Standing::Free => Ok(V1Repeat::New),
-            Standing::Reserved => Ok(V1Repeat::Reserved),
-            Standing::Operation(stored) => match &stored.v1 {
+            OrderLookup::Free => Ok(V1Repeat::New),
+            OrderLookup::Reserved => Ok(V1Repeat::Reserved),
+            OrderLookup::Operation(stored) => match &stored.v1 {
                 Some(_) if stored.comparison.fingerprint == fingerprint => {
                     Ok(V1Repeat::Same(Created::of(&stored.operation).into()))
                 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::{Created, CustomerWay, Engine, PageSecret, Report, Reported};
+use super::{Created, Engine, NextAction, PageSecret, Report, Reported};
 use crate::auth::callers::{Interface, KnownKey, verify_forwarded};
 use crate::auth::{Caller, SignedBody, signatures};
 use crate::clock::{Clock as _, ManualClock, SystemRandomness};

@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::clock::Random;
-use crate::upstream::remote::Passing;
+use crate::upstream::remote::ForwardedHeaders;
 
 /// `X-Request-Id`, which every reply carries.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -71,9 +71,9 @@ pub fn trace_id(headers: &HeaderMap) -> Option<&str> {
 /// What names a request in the requests that are made for it elsewhere (contract section 13): its id, and the trace that
 /// it belongs to.
 #[must_use]
-pub fn passing(request_id: &RequestId, headers: &HeaderMap) -> Passing {
+pub fn passing(request_id: &RequestId, headers: &HeaderMap) -> ForwardedHeaders {
     let traceparent = trace_id(headers).and(only(headers, &TRACEPARENT)).cloned();
-    Passing { request_id: Some(request_id.value()), traceparent }
+    ForwardedHeaders { request_id: Some(request_id.value()), traceparent }
 }
 
 fn hex(text: &str, length: usize) -> bool {

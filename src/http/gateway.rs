@@ -18,19 +18,19 @@ use http::{HeaderValue, Request};
 use http_body::Body;
 use ipnet::IpNet;
 
-use self::exchange::Exchange;
-use self::lasting::Lasting;
+use self::exchange::RequestContext;
+use self::lasting::SpawnOnDrop;
 use super::admission::{self, Credentials};
 use super::reply::Reply;
 use super::router::{self, Route};
-use super::{Arrival, HeadFacts, body, correlation};
+use super::{ConnectionInfo, HeadCheck, body, correlation};
 use crate::auth::{Caller, PerAddress, SignedBody};
 use crate::callback;
 use crate::clock::{Clock, Random};
 use crate::domain::{Direction, ShopCode};
 use crate::engine::Engine;
 use crate::failure::{ApiError, Refusal};
-use crate::pages::{Answer, Decision, LinkKind, Visit};
+use crate::pages::{Answer, Decision, LinkKind, PageRequest};
 use crate::provider::events;
 use crate::rules::{CallbackSignature, Endpoint, Limits, Merchant, RuleSet, V1Route};
 use crate::store::RelayTarget;
@@ -52,7 +52,7 @@ impl<F: Fn() -> Arc<RuleSet> + Send + Sync + 'static> RuleSource for F {
 
 /// What a gateway is made of.
 #[derive(Clone)]
-pub struct Wiring {
+pub struct GatewayDeps {
     /// The rules.
     pub rules: Arc<dyn RuleSource>,
     /// Takes the reports of providers.
@@ -77,7 +77,7 @@ const LONGEST_FORM: usize = 1024;
 pub struct Gateway(Arc<Core>);
 
 struct Core {
-    wiring: Wiring,
+    wiring: GatewayDeps,
     /// As they were at the start: a change of `[clients]` needs a restart.
     trusted_proxies: Vec<IpNet>,
     /// As it was at the start: a change of `[engine]` needs a restart.
@@ -95,7 +95,7 @@ struct Core {
 impl Gateway {
     /// A gateway; `[clients]` and `[engine]` are read now, everything else with each request.
     #[must_use]
-    pub fn new(wiring: Wiring) -> Self {
+    pub fn new(wiring: GatewayDeps) -> Self {
         let rules = wiring.rules.current();
         let trusted_proxies = rules.gateway.clients.trusted_proxies.clone();
         let callback_signature = rules.gateway.callback_signature.clone();
@@ -117,14 +117,14 @@ impl Gateway {
     ///
     /// Dropping the future abandons a request only up to the end of its body: from there on it goes on in a task of its own,
     /// so that a caller who hangs up cannot abandon a commit half way. What was abandoned is logged and counted too.
-    pub async fn handle<B>(&self, request: Request<B>, arrival: Arrival) -> Reply
+    pub async fn handle<B>(&self, request: Request<B>, arrival: ConnectionInfo) -> Reply
     where
         B: Body<Data = Bytes> + Send,
     {
         let (head, body) = request.into_parts();
         let rules = self.0.wiring.rules.current();
         let facts = arrival.facts;
-        let mut exchange = Exchange::begin(Arc::clone(&self.0), rules, &head, arrival, !body.is_end_stream());
+        let mut exchange = RequestContext::begin(Arc::clone(&self.0), rules, &head, arrival, !body.is_end_stream());
         let admitted = {
             let mut body = pin!(body);
             let admitted = self.0.admit(&mut exchange, &head, body.as_mut(), facts).await;
@@ -141,7 +141,7 @@ impl Gateway {
             admitted
         };
         match admitted {
-            Ok(work) => Lasting::new(perform(Arc::clone(&self.0), exchange, work)).await,
+            Ok(work) => SpawnOnDrop::new(perform(Arc::clone(&self.0), exchange, work)).await,
             Err(failure) => exchange.finish(Err(failure)),
         }
     }
@@ -156,7 +156,7 @@ fn may_stay_open(failure: &ApiError, head: &Parts) -> bool {
     of_caller && !head.headers.contains_key(EXPECT)
 }
 
-async fn perform(core: Arc<Core>, mut exchange: Exchange, work: Admitted) -> Reply {
+async fn perform(core: Arc<Core>, mut exchange: RequestContext, work: Admitted) -> Reply {
     // Pinned here: handed on by value, a future of this size would have room in this one twice.
     let outcome = without_panic(pin!(core.work(work))).await;
     exchange.stage_ended(Stage::Engine);
@@ -172,7 +172,7 @@ enum Admitted {
     /// A callback of the v2 engine for an order that was made from v1.
     Relayed(RelayTarget, SignedBody),
     /// A customer's browser.
-    Customer(Visit),
+    Customer(PageRequest),
 }
 
 /// What a request is answered with when nothing stopped it.
@@ -246,10 +246,10 @@ impl Core {
     /// the dialect nor the paths nor the notices of a merchant, and every wrong guess is counted.
     async fn admit<B>(
         &self,
-        exchange: &mut Exchange,
+        exchange: &mut RequestContext,
         head: &Parts,
         body: B,
-        facts: HeadFacts,
+        facts: HeadCheck,
     ) -> Result<Admitted, ApiError>
     where
         B: Body<Data = Bytes>,
@@ -304,7 +304,7 @@ impl Core {
     /// any.
     async fn admit_report<B>(
         &self,
-        exchange: &mut Exchange,
+        exchange: &mut RequestContext,
         head: &Parts,
         body: B,
         shop: &str,
@@ -335,7 +335,7 @@ impl Core {
     /// The same steps for a customer's browser: its link is all that it has to show, and its address may be any.
     async fn admit_visit<B>(
         &self,
-        exchange: &mut Exchange,
+        exchange: &mut RequestContext,
         head: &Parts,
         body: B,
         kind: LinkKind,
@@ -351,7 +351,7 @@ impl Core {
             return Err(Refusal::UnknownPath.into());
         }
         let target = head.uri.path_and_query().map_or("", |target| target.as_str());
-        let mut visit = Visit::verified(&self.wiring.engine, &rules, kind, target, self.wiring.clock.now())?;
+        let mut visit = PageRequest::verified(&self.wiring.engine, &rules, kind, target, self.wiring.clock.now())?;
         if decides {
             let form = body::read(body, limits.body.min(LONGEST_FORM), limits.body_timeout).await?;
             exchange.close = false;
@@ -403,7 +403,7 @@ async fn work_for(caller: &Caller, work: Work, upstream: &Upstream) -> Result<By
 }
 
 /// Reads a body in the time and size that it has.
-async fn whole_body<B>(exchange: &mut Exchange, body: B, limits: &Limits) -> Result<Bytes, ApiError>
+async fn whole_body<B>(exchange: &mut RequestContext, body: B, limits: &Limits) -> Result<Bytes, ApiError>
 where
     B: Body<Data = Bytes>,
 {

@@ -19,11 +19,11 @@ use crate::failure::Refusal;
 
 /// What the listener knows of a request beside what the request says.
 #[derive(Debug, Clone)]
-pub struct Arrival {
+pub struct ConnectionInfo {
     /// Who sent it.
     pub peer: Peer,
     /// How its head looked.
-    pub facts: HeadFacts,
+    pub facts: HeadCheck,
     /// What is told when the request is authenticated.
     pub connection: Arc<ConnectionState>,
 }
@@ -52,18 +52,18 @@ pub enum Protocol {
 /// A request with a violation is answered with its refusal before anything else is looked at: over HTTP/1 its remaining
 /// head is a substitute without a body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct HeadFacts {
+pub struct HeadCheck {
     /// Why the head is refused, in words for the caller; an HTTP/1 connection closes after the reply.
     pub violation: Option<&'static str>,
     /// Which kind of violation it is, when there is one.
-    pub fault: HeadFault,
+    pub fault: HeadError,
     /// When its first byte came, if it did not come in one piece.
     pub began: Option<Instant>,
 }
 
 /// The kinds of violation of a head.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum HeadFault {
+pub enum HeadError {
     /// It is not HTTP as it is allowed here.
     #[default]
     Malformed,
@@ -73,10 +73,10 @@ pub enum HeadFault {
     TooSlow,
 }
 
-impl HeadFacts {
+impl HeadCheck {
     /// The facts of a refused head.
     #[must_use]
-    pub const fn violating(fault: HeadFault, violation: &'static str) -> Self {
+    pub const fn violating(fault: HeadError, violation: &'static str) -> Self {
         Self { violation: Some(violation), fault, began: None }
     }
 
@@ -84,9 +84,9 @@ impl HeadFacts {
     #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {
         self.violation.map(|violation| match self.fault {
-            HeadFault::Malformed => Refusal::Malformed(violation),
-            HeadFault::TooLarge => Refusal::HeadTooLarge,
-            HeadFault::TooSlow => Refusal::HeadTooSlow,
+            HeadError::Malformed => Refusal::Malformed(violation),
+            HeadError::TooLarge => Refusal::HeadTooLarge,
+            HeadError::TooSlow => Refusal::HeadTooSlow,
         })
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::correlation::{REQUEST_ID, RequestId};
 use crate::failure::{ApiError, Busy, EngineReply, EngineWord, Refusal};
 use crate::json::write_string;
-use crate::pages::{Html, Page, Refresh, Step};
+use crate::pages::{Html, Page, PageResponse, Refresh};
 use crate::rules::{Dialect, Merchant, PageState, Pages};
 
 /// A finished reply.
@@ -65,11 +65,11 @@ pub struct Reader<'a> {
 
 /// A customer's browser is sent elsewhere, or shown a page (contract section 9).
 #[must_use]
-pub fn step(step: &Step, reader: Reader<'_>, envelope: &Envelope<'_>) -> Reply {
+pub fn step(step: &PageResponse, reader: Reader<'_>, envelope: &Envelope<'_>) -> Reply {
     let location = match step {
-        Step::Away(url) => url.as_str(),
-        Step::Link(link) => link.expose(),
-        Step::Page(page) => {
+        PageResponse::Away(url) => url.as_str(),
+        PageResponse::Link(link) => link.expose(),
+        PageResponse::Page(page) => {
             let status = if page.contradicts { StatusCode::CONFLICT } else { StatusCode::OK };
             return shown(status, page, reader, envelope);
         }

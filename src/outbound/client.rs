@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use tower_service::Service;
 
 use super::counted::Counted;
-use super::reach::Reach;
+use super::reach::EgressPolicy;
 use super::resolver::{Forbidden, Lookups, Resolver};
 
 /// A pool of connections. Clones share it.
@@ -45,8 +45,8 @@ const SILENCE: Duration = Duration::from_secs(4);
 
 /// The way to hosts: how far it reaches, and what the clients of that reach share.
 #[derive(Clone)]
-pub struct Way {
-    pub reach: Reach,
+pub struct ClientOptions {
+    pub reach: EgressPolicy,
     pub lookups: Arc<Lookups>,
     /// Places for open connections; `None`: the rules name the hosts, and so bound them.
     pub places: Option<Arc<Semaphore>>,
@@ -61,7 +61,7 @@ pub struct PoolExhausted;
 ///
 /// # Errors
 /// As [`https`].
-pub fn plain(way: &Way) -> Result<Client, rustls::Error> {
+pub fn plain(way: &ClientOptions) -> Result<Client, rustls::Error> {
     https(&[], &[], way)
 }
 
@@ -72,7 +72,7 @@ pub fn plain(way: &Way) -> Result<Client, rustls::Error> {
 pub fn https(
     system: &[CertificateDer<'static>],
     extra: &[CertificateDer<'static>],
-    way: &Way,
+    way: &ClientOptions,
 ) -> Result<Client, rustls::Error> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(system.iter().cloned());
@@ -101,7 +101,7 @@ fn tls(roots: RootCertStore) -> Result<ClientConfig, rustls::Error> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-fn build(tls: ClientConfig, way: Way) -> Client {
+fn build(tls: ClientConfig, way: ClientOptions) -> Client {
     let mut tcp = HttpConnector::new_with_resolver(Resolver::new(way.reach, Arc::clone(&way.lookups)));
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -126,7 +126,7 @@ fn build(tls: ClientConfig, way: Way) -> Client {
 /// written as an address never comes to it.
 #[derive(Clone)]
 pub struct Connector {
-    way: Way,
+    way: ClientOptions,
     inner: HttpsConnector<HttpConnector<Resolver>>,
 }
 

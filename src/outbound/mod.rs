@@ -25,8 +25,8 @@ use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use crate::domain::UnixMillis;
-use client::{Client, PoolExhausted, Way};
-pub use reach::{Reach, is_public};
+use client::{Client, ClientOptions, PoolExhausted};
+pub use reach::{EgressPolicy, is_public};
 use resolver::{Forbidden, ResolveError};
 
 /// How many clients are kept, one for each set of trusted certificates and reach. Rules name a handful; one that was dropped is
@@ -45,7 +45,7 @@ const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("paybridge/", e
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// A request to somebody else. `Debug` would show what is signed and for whom, so there is none.
-pub struct Question<'a> {
+pub struct OutboundRequest<'a> {
     /// The whole address.
     pub url: &'a str,
     /// Certificates (DER) that are trusted beside the system's roots.
@@ -59,7 +59,7 @@ pub struct Question<'a> {
     /// What becomes of the answer's body.
     pub answer: AnswerBody,
     /// Which addresses may be connected to. Connections are not shared with questions of another reach.
-    pub reach: Reach,
+    pub reach: EgressPolicy,
 }
 
 /// What becomes of an answer's body.
@@ -74,7 +74,7 @@ pub enum AnswerBody {
 
 /// What came back: any status, no redirect followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct OutboundResponse {
     /// The HTTP status.
     pub status: u16,
     /// `Retry-After`, counted from now; a moment that is over is zero.
@@ -124,16 +124,16 @@ pub struct Outbound {
 
 /// The way to each reach. What the rules name has lookups and connections, however many hosts of others are silent.
 struct Ways {
-    anywhere: Way,
-    public: Way,
+    anywhere: ClientOptions,
+    public: ClientOptions,
 }
 
 impl Default for Ways {
     fn default() -> Self {
         Self {
-            anywhere: Way { reach: Reach::Anywhere, lookups: Arc::default(), places: None },
-            public: Way {
-                reach: Reach::PublicOnly,
+            anywhere: ClientOptions { reach: EgressPolicy::Anywhere, lookups: Arc::default(), places: None },
+            public: ClientOptions {
+                reach: EgressPolicy::PublicOnly,
                 lookups: Arc::default(),
                 places: Some(Arc::new(Semaphore::new(PUBLIC_CONNECTIONS))),
             },
@@ -145,7 +145,7 @@ impl Default for Ways {
 #[derive(Clone, PartialEq, Eq)]
 struct Kind {
     trust: Trust,
-    reach: Reach,
+    reach: EgressPolicy,
 }
 
 /// Whom a client trusts.
@@ -162,7 +162,7 @@ impl Outbound {
     ///
     /// # Errors
     /// Why there is no answer.
-    pub async fn ask(&self, question: Question<'_>, now: UnixMillis) -> Result<Answer, OutboundError> {
+    pub async fn ask(&self, question: OutboundRequest<'_>, now: UnixMillis) -> Result<OutboundResponse, OutboundError> {
         let deadline = Instant::now() + question.timeout;
         let exchange = async {
             let uri: Uri =
@@ -183,7 +183,7 @@ impl Outbound {
         };
         let retry_after = head.headers.get(header::RETRY_AFTER);
         let retry_after = retry_after.and_then(|value| retry_after::parse(value.to_str().ok()?, now));
-        Ok(Answer { status: head.status.as_u16(), retry_after, body })
+        Ok(OutboundResponse { status: head.status.as_u16(), retry_after, body })
     }
 
     /// Closes the connections that are idle, and keeps none from here on: what is asked yet has connections of its own,
@@ -198,7 +198,7 @@ impl Outbound {
         &self,
         uri: &Uri,
         trust: &Arc<[CertificateDer<'static>]>,
-        reach: Reach,
+        reach: EgressPolicy,
     ) -> Result<Client, OutboundError> {
         let plain = uri.scheme_str() == Some("http");
         let trust = if plain { Trust::Nobody } else { Trust::SystemAnd(Arc::clone(trust)) };
@@ -220,8 +220,8 @@ impl Outbound {
 
     async fn make(&self, kind: &Kind) -> Result<Client, rustls::Error> {
         let way = match kind.reach {
-            Reach::Anywhere => &self.ways.anywhere,
-            Reach::PublicOnly => &self.ways.public,
+            EgressPolicy::Anywhere => &self.ways.anywhere,
+            EgressPolicy::PublicOnly => &self.ways.public,
         };
         match &kind.trust {
             Trust::Nobody => client::plain(way),

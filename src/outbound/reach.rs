@@ -4,14 +4,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// How far a question may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reach {
+pub enum EgressPolicy {
     /// Any address: whoever wrote the rules named it.
     Anywhere,
     /// Only addresses of the public internet, looked at after the name was resolved.
     PublicOnly,
 }
 
-impl Reach {
+impl EgressPolicy {
     /// Whether this address may be connected to.
     #[must_use]
     pub const fn allows(self, address: IpAddr) -> bool {
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn whom_the_rules_name_is_reached_anywhere() {
         let [private, public] = ["10.0.0.1", "8.8.8.8"].map(|address| address.parse().unwrap());
-        assert!(Reach::Anywhere.allows(private) && Reach::Anywhere.allows(public));
-        assert!(!Reach::PublicOnly.allows(private) && Reach::PublicOnly.allows(public));
+        assert!(EgressPolicy::Anywhere.allows(private) && EgressPolicy::Anywhere.allows(public));
+        assert!(!EgressPolicy::PublicOnly.allows(private) && EgressPolicy::PublicOnly.allows(public));
     }
 }

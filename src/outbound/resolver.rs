@@ -15,7 +15,7 @@ use hyper_util::client::legacy::connect::dns::Name;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower_service::Service;
 
-use super::reach::Reach;
+use super::reach::EgressPolicy;
 
 /// How many names are looked up at once.
 const LOOKUPS: usize = 64;
@@ -122,13 +122,13 @@ fn system(name: &str) -> io::Result<Vec<SocketAddr>> {
 /// Looks names up for a connector that dials what it is given, in this order.
 #[derive(Clone)]
 pub struct Resolver {
-    reach: Reach,
+    reach: EgressPolicy,
     lookups: Arc<Lookups>,
 }
 
 impl Resolver {
     /// Looks up no more at once than all others that share these lookups.
-    pub const fn new(reach: Reach, lookups: Arc<Lookups>) -> Self {
+    pub const fn new(reach: EgressPolicy, lookups: Arc<Lookups>) -> Self {
         Self { reach, lookups }
     }
 }
@@ -152,7 +152,7 @@ impl Service<Name> for Resolver {
 }
 
 /// Those of a name's addresses that are dialled.
-fn allowed(reach: Reach, name: &Name, mut found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Forbidden> {
+fn allowed(reach: EgressPolicy, name: &Name, mut found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Forbidden> {
     let had_some = !found.is_empty();
     found.retain(|address| reach.allows(address.ip()));
     if had_some && found.is_empty() {
@@ -186,26 +186,26 @@ mod tests {
         }
     }
 
-    async fn resolved(reach: Reach, host: &str) -> Result<Vec<SocketAddr>, ResolveError> {
+    async fn resolved(reach: EgressPolicy, host: &str) -> Result<Vec<SocketAddr>, ResolveError> {
         let mut resolver = Resolver::new(reach, Arc::new(Lookups::by(fake)));
         resolver.call(name(host)).await.map(Iterator::collect)
     }
 
     #[tokio::test]
     async fn only_what_may_be_reached_is_dialled() {
-        let both = resolved(Reach::PublicOnly, "both.example").await.unwrap();
+        let both = resolved(EgressPolicy::PublicOnly, "both.example").await.unwrap();
         assert_eq!(both, addresses(&["8.8.8.8", "2a00::1"]));
-        assert_eq!(resolved(Reach::Anywhere, "both.example").await.unwrap().len(), 5);
-        let error = resolved(Reach::PublicOnly, "private.example").await.unwrap_err();
+        assert_eq!(resolved(EgressPolicy::Anywhere, "both.example").await.unwrap().len(), 5);
+        let error = resolved(EgressPolicy::PublicOnly, "private.example").await.unwrap_err();
         assert!(matches!(error, ResolveError::Forbidden(_)));
         assert_eq!(error.to_string(), "the address is not public: private.example");
-        let error = resolved(Reach::PublicOnly, "else.example").await.unwrap_err();
+        let error = resolved(EgressPolicy::PublicOnly, "else.example").await.unwrap_err();
         assert!(matches!(error, ResolveError::Failed(_)), "{error}");
     }
 
     #[tokio::test]
     async fn few_addresses_of_a_name_are_dialled() {
-        for reach in [Reach::Anywhere, Reach::PublicOnly] {
+        for reach in [EgressPolicy::Anywhere, EgressPolicy::PublicOnly] {
             assert_eq!(resolved(reach, "many.example").await.unwrap().len(), ADDRESSES);
         }
     }

@@ -17,10 +17,10 @@ use crate::certs;
 const NOW: UnixMillis = UnixMillis(1_780_000_000_000);
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn post<'a>(url: &'a str, trust: &'a Arc<[CertificateDer<'static>]>) -> Question<'a> {
+fn post<'a>(url: &'a str, trust: &'a Arc<[CertificateDer<'static>]>) -> OutboundRequest<'a> {
     let body = Some(Bytes::from_static(b"{\"a\":1}"));
-    let (answer, reach) = (AnswerBody::Whole(16), Reach::Anywhere);
-    Question { url, trust, headers: &[], body, timeout: PATIENCE, answer, reach }
+    let (answer, reach) = (AnswerBody::Whole(16), EgressPolicy::Anywhere);
+    OutboundRequest { url, trust, headers: &[], body, timeout: PATIENCE, answer, reach }
 }
 
 /// Answers every connection with these bytes once it has read a request, then stays silent or closes.
@@ -45,7 +45,7 @@ async fn canned(reply: &'static str, closes: bool) -> String {
     url
 }
 
-async fn answered(reply: &'static str) -> Result<Answer, OutboundError> {
+async fn answered(reply: &'static str) -> Result<OutboundResponse, OutboundError> {
     let url = canned(reply, true).await;
     Outbound::default().ask(post(&url, &Arc::default()), NOW).await
 }
@@ -91,7 +91,7 @@ async fn the_time_is_for_the_whole_answer() {
     for silent in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}"] {
         let url = canned(silent, false).await;
         let trust = Arc::default();
-        let post = Question { timeout: Duration::from_millis(300), ..post(&url, &trust) };
+        let post = OutboundRequest { timeout: Duration::from_millis(300), ..post(&url, &trust) };
         assert!(matches!(Outbound::default().ask(post, NOW).await, Err(OutboundError::Timeout)), "{silent}");
     }
 }
@@ -100,7 +100,10 @@ async fn the_time_is_for_the_whole_answer() {
 async fn connections_have_their_number_and_an_idle_one_counts() {
     let places = Some(Arc::new(Semaphore::new(1)));
     let outbound = Outbound {
-        ways: Ways { anywhere: Way { reach: Reach::Anywhere, lookups: Arc::default(), places }, ..Ways::default() },
+        ways: Ways {
+            anywhere: ClientOptions { reach: EgressPolicy::Anywhere, lookups: Arc::default(), places },
+            ..Ways::default()
+        },
         ..Outbound::default()
     };
     let reply = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -165,15 +168,15 @@ async fn https_takes_http_2_where_it_is_offered_and_trusts_what_it_is_told_to() 
         let headers = [(HeaderName::from_static("x-it"), HeaderValue::from_static("yes"))];
         let outbound = Outbound::default();
         for _ in 0..3 {
-            let answer = outbound.ask(Question { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
+            let answer = outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
             assert_eq!(answer.body, told, "{alpn:?}");
         }
-        let get = Question { headers: &headers, body: None, ..post(&url, &ca) };
+        let get = OutboundRequest { headers: &headers, body: None, ..post(&url, &ca) };
         assert_eq!(outbound.ask(get, NOW).await.unwrap().body, told, "{alpn:?}");
         let nobody = Arc::default();
-        let error = outbound.ask(Question { headers: &headers, ..post(&url, &nobody) }, NOW).await.unwrap_err();
+        let error = outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &nobody) }, NOW).await.unwrap_err();
         assert!(error.to_string().contains("UnknownIssuer"), "{error}");
-        let answer = outbound.ask(Question { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
+        let answer = outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
         assert_eq!(answer.body, told, "the others' distrust is theirs");
     }
 }
@@ -186,9 +189,9 @@ async fn clients_are_kept_within_a_bound() {
         Arc::new([CertificateDer::from(number.to_be_bytes().to_vec())])
     };
     for number in 0..CLIENTS + 5 {
-        outbound.client(&uri, &trust(number), Reach::Anywhere).await.unwrap();
-        outbound.client(&uri, &trust(0), Reach::Anywhere).await.unwrap();
-        outbound.client(&uri, &trust(number), Reach::Anywhere).await.unwrap();
+        outbound.client(&uri, &trust(number), EgressPolicy::Anywhere).await.unwrap();
+        outbound.client(&uri, &trust(0), EgressPolicy::Anywhere).await.unwrap();
+        outbound.client(&uri, &trust(number), EgressPolicy::Anywhere).await.unwrap();
     }
     let clients = outbound.clients.lock().unwrap();
     assert_eq!(clients.len(), CLIENTS);
@@ -209,7 +212,7 @@ async fn the_head_decides_where_the_body_is_drained() {
     ] {
         let (url, trust) = (canned(reply, closes).await, Arc::default());
         for timeout in [PATIENCE, Duration::from_millis(300)] {
-            let drained = Question { answer: AnswerBody::Drained(16), timeout, ..post(&url, &trust) };
+            let drained = OutboundRequest { answer: AnswerBody::Drained(16), timeout, ..post(&url, &trust) };
             let answer = Outbound::default().ask(drained, NOW).await.unwrap();
             assert!(answer.status / 100 == 2 && answer.body.is_empty(), "{reply}");
             assert_eq!(answer.retry_after.is_some(), reply.contains("Retry-After"), "{reply}");
@@ -221,7 +224,7 @@ async fn the_head_decides_where_the_body_is_drained() {
 async fn a_drained_answer_needs_its_head_in_time() {
     let (url, trust) = (canned("HTTP/1.1 200 OK\r\n", false).await, Arc::default());
     let timeout = Duration::from_millis(300);
-    let drained = Question { answer: AnswerBody::Drained(16), timeout, ..post(&url, &trust) };
+    let drained = OutboundRequest { answer: AnswerBody::Drained(16), timeout, ..post(&url, &trust) };
     assert!(matches!(Outbound::default().ask(drained, NOW).await, Err(OutboundError::Timeout)));
 }
 
@@ -246,7 +249,7 @@ async fn what_is_not_public_is_not_connected_to() {
         let is_usual = named.contains(':') || named.split('.').count() == 4 || named == "localhost";
         for scheme in ["http", "https"].iter().take(1 + usize::from(is_usual)) {
             let url = format!("{scheme}://{host}:{port}/secret?token=secret");
-            let public = Question { reach: Reach::PublicOnly, ..post(&url, &trust) };
+            let public = OutboundRequest { reach: EgressPolicy::PublicOnly, ..post(&url, &trust) };
             let error = outbound.ask(public, NOW).await.unwrap_err();
             assert!(matches!(error, OutboundError::Forbidden(_)), "{url}: {error}");
             assert_eq!(error.to_string(), format!("the address is not public: {named}"));
@@ -269,8 +272,8 @@ async fn a_connection_of_one_reach_serves_no_other() {
     let headers = [(HeaderName::from_static("x-it"), HeaderValue::from_static("yes"))];
     let outbound = Outbound::default();
     for _ in 0..2 {
-        outbound.ask(Question { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
-        let public = Question { headers: &headers, reach: Reach::PublicOnly, ..post(&url, &ca) };
+        outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
+        let public = OutboundRequest { headers: &headers, reach: EgressPolicy::PublicOnly, ..post(&url, &ca) };
         assert!(matches!(outbound.ask(public, NOW).await, Err(OutboundError::Forbidden(_))));
     }
 }
@@ -289,8 +292,10 @@ async fn errors_hold_nothing_of_what_was_said() {
     ] {
         let (url, trust) = (canned(reply, true).await, Arc::default());
         let url = url.replace("x?y=1", "secret?secret=secret");
-        let error =
-            Outbound::default().ask(Question { headers: &headers, ..post(&url, &trust) }, NOW).await.unwrap_err();
+        let error = Outbound::default()
+            .ask(OutboundRequest { headers: &headers, ..post(&url, &trust) }, NOW)
+            .await
+            .unwrap_err();
         let text = error.to_string();
         assert!(SAID.iter().all(|said| !text.contains(said)), "{reply:?}: {text}");
     }

@@ -18,7 +18,7 @@ use crate::domain::{
     Amount, BrowserUrl, Currency, Deposit, Instructions, Kind, MerchantId, Operation, OrderId, RedirectUrl, Status,
     UnixMillis,
 };
-use crate::engine::{CustomerWay, Engine};
+use crate::engine::{Engine, NextAction};
 use crate::failure::{ApiError, Refusal};
 use crate::rules::{PageState, RuleSet};
 
@@ -55,7 +55,7 @@ impl LinkKind {
 
 /// What a browser asks for, by a link that was verified.
 #[derive(Debug)]
-pub struct Visit {
+pub struct PageRequest {
     /// Which kind of link.
     pub kind: LinkKind,
     /// What it says.
@@ -70,7 +70,7 @@ pub struct Visit {
     pub rules: Arc<RuleSet>,
 }
 
-impl Visit {
+impl PageRequest {
     /// Verifies a link. `target` is the path and query exactly as received.
     ///
     /// # Errors
@@ -119,12 +119,12 @@ pub struct Answer {
     /// Who created the deposit.
     pub merchant: MerchantId,
     /// How it goes on.
-    pub step: Step,
+    pub step: PageResponse,
 }
 
 /// How the customer goes on.
 #[derive(Debug)]
-pub enum Step {
+pub enum PageResponse {
     /// To the merchant's own page, or to the provider's.
     Away(BrowserUrl),
     /// To another of our links.
@@ -133,7 +133,7 @@ pub enum Step {
     Page(Box<Page>),
 }
 
-impl Step {
+impl PageResponse {
     /// Its name in metrics.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -220,9 +220,9 @@ struct Opened {
 
 impl Opened {
     /// `None` for a withdrawal.
-    fn new(engine: &Engine, visit: &Visit, operation: Operation) -> Option<Self> {
+    fn new(engine: &Engine, visit: &PageRequest, operation: Operation) -> Option<Self> {
         let Kind::Deposit(deposit) = operation.kind.clone() else { return None };
-        let Visit { rules, .. } = visit;
+        let PageRequest { rules, .. } = visit;
         // What is gone from the rules is still told of, by its own name.
         let merchant = rules.merchants.get(&operation.merchant).map(|merchant| merchant.name.clone());
         let shop = rules.shops.get(&operation.shop);
@@ -243,24 +243,24 @@ impl Opened {
 
     /// Where the customer of a deposit of this status goes, byte for byte as the merchant named it (merchant-api-v2,
     /// browser return destination).
-    fn destination(&self, status: Status) -> Step {
+    fn destination(&self, status: Status) -> PageResponse {
         let Deposit { success_url, pending_url, fail_url, .. } = &self.deposit;
         let destination = match status {
             Status::Success => success_url,
             Status::Pending => pending_url,
             Status::Failed => fail_url,
         };
-        Step::Away(destination.clone())
+        PageResponse::Away(destination.clone())
     }
 
-    async fn way(&self, engine: &Engine, rules: &RuleSet) -> Result<CustomerWay, ApiError> {
+    async fn way(&self, engine: &Engine, rules: &RuleSet) -> Result<NextAction, ApiError> {
         let provider = rules.shops.get(&self.operation.shop).map(|shop| &shop.provider);
         Ok(engine.customer_way(&self.operation, provider).await?)
     }
 
     /// A page that comes again by itself, and by hand, as long as the link leads to it. Then it goes on to the return link
     /// in place of a page that knows of none.
-    fn waiting(self, state: PageState, visit: &Visit, seconds: u64) -> Page {
+    fn waiting(self, state: PageState, visit: &PageRequest, seconds: u64) -> Page {
         let page = self.page(state);
         let left = visit.link.expires.saturating_sub(visit.now.seconds());
         if left > i64::try_from(seconds).unwrap_or(i64::MAX) {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::{FINISHED_SECONDS, Opened, Page, Refresh, Step, Visit};
+use super::{FINISHED_SECONDS, Opened, Page, PageRequest, PageResponse, Refresh};
 use crate::domain::{AccountNumber, Outcome, ProviderKind, Status};
-use crate::engine::{CustomerWay, Engine, Report, Reported};
+use crate::engine::{Engine, NextAction, Report, Reported};
 use crate::failure::{ApiError, Refusal, RequestError};
 use crate::rules::PageState;
 
@@ -57,14 +57,14 @@ impl Decision {
 }
 
 /// The page with its form. What has another way by now goes that one.
-pub(super) async fn page(engine: &Engine, visit: &Visit, opened: Opened) -> Result<Step, ApiError> {
+pub(super) async fn page(engine: &Engine, visit: &PageRequest, opened: Opened) -> Result<PageResponse, ApiError> {
     match opened.way(engine, &visit.rules).await? {
-        CustomerWay::SandboxPage => {
+        NextAction::SandboxPage => {
             let page = Page { action: Some(visit.target.clone()), ..opened.page(PageState::Sandbox) };
-            Ok(Step::Page(Box::new(page)))
+            Ok(PageResponse::Page(Box::new(page)))
         }
-        CustomerWay::Finished(status) => Ok(opened.destination(status)),
-        _ => Ok(Step::Link(opened.deposit.redirect_url)),
+        NextAction::Finished(status) => Ok(opened.destination(status)),
+        _ => Ok(PageResponse::Link(opened.deposit.redirect_url)),
     }
 }
 
@@ -72,13 +72,13 @@ pub(super) async fn page(engine: &Engine, visit: &Visit, opened: Opened) -> Resu
 /// another origin.
 pub(super) async fn decide(
     engine: &Engine,
-    visit: &Visit,
+    visit: &PageRequest,
     opened: Opened,
     decision: Decision,
-) -> Result<Step, ApiError> {
+) -> Result<PageResponse, ApiError> {
     // What the page does not offer (any more) is not taken either: a shop may have got another provider meanwhile.
-    if !matches!(opened.way(engine, &visit.rules).await?, CustomerWay::SandboxPage | CustomerWay::Finished(_)) {
-        return Ok(Step::Link(opened.deposit.redirect_url));
+    if !matches!(opened.way(engine, &visit.rules).await?, NextAction::SandboxPage | NextAction::Finished(_)) {
+        return Ok(PageResponse::Link(opened.deposit.redirect_url));
     }
     let Opened { operation, .. } = &opened;
     let report = Report::Finished(decision.outcome());
@@ -93,7 +93,7 @@ pub(super) async fn decide(
     let page = opened.page(state);
     let after = Duration::from_secs(FINISHED_SECONDS);
     let refresh = page.return_url.clone().map(|to| Refresh { after, to: Some(to) });
-    Ok(Step::Page(Box::new(Page { refresh, contradicts, ..page })))
+    Ok(PageResponse::Page(Box::new(Page { refresh, contradicts, ..page })))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Answer, Decision, LinkKind, Step, Visit};
+use super::{Answer, Decision, LinkKind, PageRequest, PageResponse};
 use crate::auth::links::{ENTRY, SANDBOX, sign};
 use crate::clock::Clock as _;
 use crate::domain::{BrowserUrl, Instructions, Preparation, ProviderKind, ShopCode};
@@ -21,11 +21,11 @@ impl World {
         self.clock.advance(Duration::from_millis(millis));
     }
 
-    async fn open(&self, kind: LinkKind, link: &str, decision: Option<Decision>) -> Result<Step, ApiError> {
+    async fn open(&self, kind: LinkKind, link: &str, decision: Option<Decision>) -> Result<PageResponse, ApiError> {
         let rules = self.rules();
         let target = link.strip_prefix(&*rules.gateway.server.public_url).unwrap_or(link);
-        let visit = Visit::verified(&self.engine, &rules, kind, target, self.clock.now())?;
-        let Answer { merchant, step } = Visit { decision, ..visit }.answer(&self.engine).await?;
+        let visit = PageRequest::verified(&self.engine, &rules, kind, target, self.clock.now())?;
+        let Answer { merchant, step } = PageRequest { decision, ..visit }.answer(&self.engine).await?;
         assert_eq!(merchant.as_str(), "acme");
         Ok(step)
     }
@@ -46,7 +46,7 @@ impl World {
     /// The sandbox's link of a deposit that is ready.
     async fn hosted(&self, reply: &str) -> String {
         match self.open(LinkKind::Entry, &entry_link(reply), None).await.unwrap() {
-            Step::Link(link) => link.expose().to_owned(),
+            PageResponse::Link(link) => link.expose().to_owned(),
             other => panic!("{other:?}"),
         }
     }
@@ -54,18 +54,18 @@ impl World {
     /// The return link that a page offers.
     async fn offered(&self, reply: &str) -> Option<String> {
         match self.open(LinkKind::Entry, &entry_link(reply), None).await.unwrap() {
-            Step::Page(page) => page.return_url.map(|link| link.expose().to_owned()),
+            PageResponse::Page(page) => page.return_url.map(|link| link.expose().to_owned()),
             other => panic!("{other:?}"),
         }
     }
 }
 
-fn told(step: Result<Step, ApiError>) -> String {
+fn told(step: Result<PageResponse, ApiError>) -> String {
     match step {
-        Ok(Step::Away(url)) => url.as_str().to_owned(),
-        Ok(Step::Link(link)) => link.expose().split(['?', '/']).nth(3).unwrap().to_owned(),
-        Ok(Step::Page(page)) if page.contradicts => format!("{:?}, contradicting", page.state),
-        Ok(Step::Page(page)) => format!("{:?}", page.state),
+        Ok(PageResponse::Away(url)) => url.as_str().to_owned(),
+        Ok(PageResponse::Link(link)) => link.expose().split(['?', '/']).nth(3).unwrap().to_owned(),
+        Ok(PageResponse::Page(page)) if page.contradicts => format!("{:?}, contradicting", page.state),
+        Ok(PageResponse::Page(page)) => format!("{:?}", page.state),
         Err(ApiError::Refused(Refusal::Link)) => "refused".to_owned(),
         Err(other) => panic!("{other:?}"),
     }
@@ -107,7 +107,7 @@ async fn pages_come_again_by_themselves_while_something_is_awaited() {
         if state != PageState::Preparing {
             world.later(SECOND);
         }
-        let Step::Page(page) = world.open(LinkKind::Entry, &entry_link(&reply), None).await.unwrap() else {
+        let PageResponse::Page(page) = world.open(LinkKind::Entry, &entry_link(&reply), None).await.unwrap() else {
             panic!("{state:?}")
         };
         assert_eq!(page.state, state);
@@ -194,7 +194,9 @@ async fn a_shop_decides_whether_pages_offer_the_return() {
     assert_eq!(world.go_back(&back).await, "https://a.example/p", "what was issued stays");
     world.later(SECOND);
     let link = world.hosted(&reply).await;
-    let Step::Page(page) = world.open(LinkKind::Sandbox, &link, Some(Decision::Pay)).await.unwrap() else { panic!() };
+    let PageResponse::Page(page) = world.open(LinkKind::Sandbox, &link, Some(Decision::Pay)).await.unwrap() else {
+        panic!()
+    };
     assert!(page.return_url.is_none() && page.refresh.is_none());
     assert_eq!(world.entry(&reply).await, "https://a.example/s");
 }
@@ -205,7 +207,9 @@ async fn a_result_shown_goes_on_to_the_return_link() {
     let reply = world.deposit("").await.unwrap();
     world.later(SECOND);
     let link = world.hosted(&reply).await;
-    let Step::Page(page) = world.open(LinkKind::Sandbox, &link, Some(Decision::Pay)).await.unwrap() else { panic!() };
+    let PageResponse::Page(page) = world.open(LinkKind::Sandbox, &link, Some(Decision::Pay)).await.unwrap() else {
+        panic!()
+    };
     let (refresh, back) = (page.refresh.unwrap(), page.return_url.unwrap());
     assert_eq!(refresh.to.as_ref().unwrap().expose(), back.expose());
     assert_eq!(refresh.value(), format!("1; url={}", back.expose()));
@@ -290,7 +294,7 @@ async fn a_page_that_waits_goes_back_before_its_link_ends() {
     world.replace("shops/card.toml", "kind = \"sandbox\"", "kind = \"sandbox\"\ndelay = \"1h\"");
     let reply = world.deposit("").await.unwrap();
     let looked_at = async || match world.open(LinkKind::Entry, &entry_link(&reply), None).await.unwrap() {
-        Step::Page(page) => page,
+        PageResponse::Page(page) => page,
         other => panic!("{other:?}"),
     };
     world.later(30 * MINUTE - 3 * SECOND);
@@ -312,7 +316,9 @@ async fn a_return_link_that_is_over_is_not_offered() {
     world.later(2 * SECOND);
     world.edit("gateway.toml", &format!("{GATEWAY}[pages]\nreturn_lifetime = \"2s\"\n"));
     let link = world.hosted(&reply).await;
-    let Step::Page(page) = world.open(LinkKind::Sandbox, &link, Some(Decision::Pay)).await.unwrap() else { panic!() };
+    let PageResponse::Page(page) = world.open(LinkKind::Sandbox, &link, Some(Decision::Pay)).await.unwrap() else {
+        panic!()
+    };
     assert!(page.return_url.is_none() && page.refresh.is_none());
 }
 

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 pub use worker::{Parts, Worker};
 
 use crate::domain::{Amount, Direction, Operation, ProviderKind, UnixMillis};
-use crate::engine::{AtCreation, CustomerWay, Provider};
+use crate::engine::{AtCreation, NextAction, Provider};
 use crate::rules::{ProviderRules, RuleSet, Shop};
 
 /// The rules of the moment.
@@ -36,7 +36,7 @@ impl Provider for Providers {
         }
     }
 
-    fn customer_way(&self, provider: &ProviderRules, operation: &Operation, now: UnixMillis) -> Option<CustomerWay> {
+    fn customer_way(&self, provider: &ProviderRules, operation: &Operation, now: UnixMillis) -> Option<NextAction> {
         match provider {
             // What was made for a provider of its own can be paid nowhere else.
             ProviderRules::Sandbox { delay } if operation.provider == ProviderKind::Sandbox => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::domain::{Amount, Detail, Direction, Instructions, Operation, Outcome, UnixMillis};
-use crate::engine::{AtCreation, CustomerWay};
+use crate::engine::{AtCreation, NextAction};
 
 /// How long the preparation of deposits of .04 takes, from their creation.
 const SLOW_PREPARATION: Duration = Duration::from_secs(10);
@@ -28,19 +28,19 @@ pub fn withdrawal_result(amount: Amount) -> Outcome {
 
 /// How the customer of a pending deposit goes on at `now`: nothing is stored of it, since the amount and the age of the
 /// deposit say all. Withdrawals have no customer's way.
-pub fn customer_way(operation: &Operation, delay: Duration, now: UnixMillis) -> Option<CustomerWay> {
+pub fn customer_way(operation: &Operation, delay: Duration, now: UnixMillis) -> Option<NextAction> {
     if operation.direction() == Direction::Payout {
         return None;
     }
     let cents = operation.amount.cents();
     let preparation = if cents == 4 { SLOW_PREPARATION } else { delay };
     if now < operation.created_at.plus(preparation) {
-        return Some(CustomerWay::Preparing);
+        return Some(NextAction::Preparing);
     }
     match cents {
-        2 => Some(CustomerWay::Stopped),
-        3 => instructions(operation).map(CustomerWay::Instructions),
-        _ => Some(CustomerWay::SandboxPage),
+        2 => Some(NextAction::Stopped),
+        3 => instructions(operation).map(NextAction::Instructions),
+        _ => Some(NextAction::SandboxPage),
     }
 }
 
@@ -122,17 +122,17 @@ mod tests {
         let way =
             |hundredths, millis| customer_way(&deposit(hundredths), delay, UnixMillis(CREATED.0 + millis)).unwrap();
         for hundredths in [1000, 1002, 1003, 1004, 1005, 1099] {
-            assert_eq!(way(hundredths, 0), CustomerWay::Preparing, "{hundredths}");
-            assert_eq!(way(hundredths, 2_999), CustomerWay::Preparing, "{hundredths}");
-            assert_eq!(way(hundredths, -5_000), CustomerWay::Preparing, "a clock that was set back: {hundredths}");
+            assert_eq!(way(hundredths, 0), NextAction::Preparing, "{hundredths}");
+            assert_eq!(way(hundredths, 2_999), NextAction::Preparing, "{hundredths}");
+            assert_eq!(way(hundredths, -5_000), NextAction::Preparing, "a clock that was set back: {hundredths}");
         }
-        assert_eq!(way(1002, 3_000), CustomerWay::Stopped);
-        assert!(matches!(way(1003, 3_000), CustomerWay::Instructions(_)));
+        assert_eq!(way(1002, 3_000), NextAction::Stopped);
+        assert!(matches!(way(1003, 3_000), NextAction::Instructions(_)));
         for hundredths in [1000, 1005, 1099] {
-            assert_eq!(way(hundredths, 3_000), CustomerWay::SandboxPage, "{hundredths}");
+            assert_eq!(way(hundredths, 3_000), NextAction::SandboxPage, "{hundredths}");
         }
-        assert_eq!(way(1004, 9_999), CustomerWay::Preparing);
-        assert_eq!(way(1004, 10_000), CustomerWay::SandboxPage);
+        assert_eq!(way(1004, 9_999), NextAction::Preparing);
+        assert_eq!(way(1004, 10_000), NextAction::SandboxPage);
     }
 
     #[test]

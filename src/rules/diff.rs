@@ -29,7 +29,7 @@ use Effect::{Allows, Neither, Refuses, TakesAway};
 
 /// Whom changes concern.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Who {
+pub enum Audience {
     /// One merchant.
     Merchant {
         /// Its id.
@@ -83,19 +83,19 @@ pub struct Change {
 #[derive(Debug, Clone)]
 pub struct Group {
     /// Whom it concerns.
-    pub who: Who,
+    pub who: Audience,
     /// What changes.
     pub changes: Vec<Change>,
 }
 
 impl Group {
-    const fn new(who: Who) -> Self {
+    const fn new(who: Audience) -> Self {
         Self { who, changes: Vec::new() }
     }
 
     fn tell(&mut self, file: &str, effect: Effect, key: impl Into<String>, what: impl Into<String>) {
         let key = key.into();
-        let at_next_start = self.who == Who::Gateway && restart::waits(&key);
+        let at_next_start = self.who == Audience::Gateway && restart::waits(&key);
         self.changes.push(Change { effect, file: file.to_owned(), key, what: what.into(), at_next_start });
     }
 
@@ -123,7 +123,7 @@ pub fn diff(old: &ReadRules, new: &ReadRules) -> Vec<Group> {
     groups.extend(union(old.dialects.keys(), new.dialects.keys()).map(|name| dialect(name, old, new)));
     groups.extend(common_lists(old, new));
     groups.push(pages(old, new));
-    let mut gateway = Group::new(Who::Gateway);
+    let mut gateway = Group::new(Audience::Gateway);
     gateway.settings("gateway.toml", ("", ""), &old.gateway, &new.gateway);
     groups.push(gateway);
     groups.retain(|group| !group.changes.is_empty());
@@ -142,7 +142,7 @@ fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
     let (was, is) = (old.merchants.get(id), new.merchants.get(id));
     let (before, after) = (was.unwrap_or(&none), is.unwrap_or(&none));
     let name = plain(is.or(was).and_then(|file| word(&file.settings, "name")).unwrap_or(id));
-    let mut group = Group::new(Who::Merchant { id: id.into(), name });
+    let mut group = Group::new(Audience::Merchant { id: id.into(), name });
     let file = format!("merchants/{id}.toml");
     match (was, is) {
         (None, _) => group.tell(&file, Allows, "", "the merchant is new"),
@@ -205,7 +205,7 @@ fn new_key(said: &Settings) -> String {
 fn shop(code: &str, old: &ReadRules, new: &ReadRules) -> Group {
     let has = |file: &MerchantFile| file.shops.contains_key(code);
     let merchants = union(old.merchants(has), new.merchants(has)).cloned().collect();
-    let mut group = Group::new(Who::Shop { code: code.into(), merchants });
+    let mut group = Group::new(Audience::Shop { code: code.into(), merchants });
     let file = format!("shops/{code}.toml");
     match (old.shops.get(code), new.shops.get(code)) {
         (None, Some(after)) => {
@@ -240,7 +240,7 @@ fn common_lists(old: &ReadRules, new: &ReadRules) -> Vec<Group> {
         let name = &key.1;
         let shops = old.users(new, name);
         let mut group =
-            Group::new(Who::List { name: name.clone(), shops: shops.iter().map(ToString::to_string).collect() });
+            Group::new(Audience::List { name: name.clone(), shops: shops.iter().map(ToString::to_string).collect() });
         // What nobody uses changes nothing.
         if !shops.is_empty() {
             list_values(&mut group, &format!("lists/{name}.txt"), ("", ""), old.lists.get(key), new.lists.get(key));
@@ -287,7 +287,7 @@ fn list_values(
 fn dialect(name: &str, old: &ReadRules, new: &ReadRules) -> Group {
     let speaks = |file: &MerchantFile| word(&file.settings, "v1.dialect") == Some(name);
     let merchants = union(old.merchants(speaks), new.merchants(speaks)).cloned().collect();
-    let mut group = Group::new(Who::Dialect { name: name.into(), merchants });
+    let mut group = Group::new(Audience::Dialect { name: name.into(), merchants });
     let file = format!("dialects/{name}.toml");
     match (old.dialects.get(name), new.dialects.get(name)) {
         (Some(before), Some(after)) => group.settings(&file, ("", ""), before, after),
@@ -298,7 +298,7 @@ fn dialect(name: &str, old: &ReadRules, new: &ReadRules) -> Group {
 }
 
 fn pages(old: &ReadRules, new: &ReadRules) -> Group {
-    let mut group = Group::new(Who::Pages);
+    let mut group = Group::new(Audience::Pages);
     // Everything that each language says, by key.
     let texts = |read: &ReadRules| {
         let all = read.rules.pages.languages().iter().map(|language| {

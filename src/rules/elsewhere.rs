@@ -11,7 +11,7 @@ use rustls::pki_types::pem::PemObject as _;
 use sha2::{Digest, Sha256};
 
 use super::files::{ContentHash, content_hash, read_bounded};
-use super::stamp::Stamp;
+use super::stamp::FileMeta;
 
 /// The largest file, in bytes. What needs less says so when it reads.
 pub(super) const LARGEST_ELSEWHERE: u64 = 4 << 20;
@@ -20,7 +20,7 @@ pub(super) const LARGEST_ELSEWHERE: u64 = 4 << 20;
 #[derive(Debug)]
 struct Found {
     /// From before it was read; `None`: it was not there.
-    stamp: Option<Stamp>,
+    stamp: Option<FileMeta>,
     /// `None`: it could not be read.
     hash: Option<ContentHash>,
     content: Content,
@@ -37,7 +37,7 @@ pub(super) enum Content {
 
 /// The files elsewhere that one load asked for.
 #[derive(Debug, Default)]
-pub(super) struct Elsewhere {
+pub(super) struct ExternalFiles {
     found: BTreeMap<PathBuf, Found>,
     /// Of files that were read for them, each once.
     certificates: BTreeMap<PathBuf, Result<Certificates, String>>,
@@ -46,13 +46,13 @@ pub(super) struct Elsewhere {
 /// The certificates of a file.
 pub(super) type Certificates = Arc<[CertificateDer<'static>]>;
 
-impl Elsewhere {
+impl ExternalFiles {
     /// Reads a file of at most `most` bytes.
     ///
     /// # Errors
     /// It cannot be read, or is larger.
     pub fn read(&mut self, path: &Path, content: Content, most: u64) -> io::Result<Vec<u8>> {
-        let stamp = Stamp::at(path);
+        let stamp = FileMeta::at(path);
         let bytes = read_bounded(path, most);
         let hash = bytes.as_ref().ok().map(|bytes| content_hash(bytes));
         self.found.insert(path.to_owned(), Found { stamp, hash, content });
@@ -89,7 +89,7 @@ impl Elsewhere {
     /// Takes note of what this process itself has put where a file was missing: that is no change.
     pub fn made(&mut self, path: &Path) {
         if let Some(found) = self.found.get_mut(path) {
-            found.stamp = Stamp::at(path);
+            found.stamp = FileMeta::at(path);
             found.hash = read_hash(path);
         }
     }
@@ -105,7 +105,7 @@ impl Elsewhere {
     }
 
     /// Returns the files that were read, with their stamps and hashes.
-    pub fn read_files(&self) -> impl Iterator<Item = (&Path, Stamp, ContentHash)> {
+    pub fn read_files(&self) -> impl Iterator<Item = (&Path, FileMeta, ContentHash)> {
         self.found.iter().filter_map(|(path, found)| Some((path.as_path(), found.stamp?, found.hash?)))
     }
 
@@ -123,7 +123,7 @@ impl Elsewhere {
 
     /// Whether every file has the stamp that it was read with.
     pub fn stamps_hold(&self) -> bool {
-        self.found.iter().all(|(path, found)| found.stamp == Stamp::at(path))
+        self.found.iter().all(|(path, found)| found.stamp == FileMeta::at(path))
     }
 }
 

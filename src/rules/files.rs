@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use super::problems::Findings;
-use super::stamp::Stamp;
+use super::stamp::FileMeta;
 use crate::domain::ShopCode;
 
 /// The largest rule file, in bytes.
@@ -52,7 +52,7 @@ pub(super) enum Role {
 }
 
 /// The files that are there, each with its stamp.
-type Listing = BTreeMap<Role, (Arc<Path>, Stamp)>;
+type Listing = BTreeMap<Role, (Arc<Path>, FileMeta)>;
 
 /// What tells a file's content apart: its SHA-256.
 pub(super) type ContentHash = [u8; 32];
@@ -92,7 +92,7 @@ impl Listed {
     }
 
     /// Returns the stamp of a file that was listed.
-    pub fn stamp(&self, role: &Role) -> Option<Stamp> {
+    pub fn stamp(&self, role: &Role) -> Option<FileMeta> {
         self.files.get(role).map(|(_, stamp)| *stamp)
     }
 
@@ -242,7 +242,7 @@ impl<'a> Lister<'a> {
             self.note_once(&path, format!("the rule files have more than {} MiB together", MOST_BYTES >> 20));
         } else {
             self.bytes = bytes;
-            self.listing.insert(role, (path.into(), Stamp::of(&meta)));
+            self.listing.insert(role, (path.into(), FileMeta::of(&meta)));
         }
     }
 

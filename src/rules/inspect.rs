@@ -15,7 +15,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::ParsedCertificate;
 use toml::Spanned;
 
-use super::compile::Here;
+use super::compile::FileContext;
 use super::compile::{RawGateway, RawShop, RawTls};
 use super::files::{self, Role, RuleFile, RuleFiles, read_bounded};
 use super::load::compile_once;
@@ -67,7 +67,7 @@ struct Inspector<'a> {
 
 /// A rule file that was read once more, for its places.
 struct Reread<'f, T> {
-    here: Here<'f>,
+    here: FileContext<'f>,
     raw: T,
 }
 
@@ -100,7 +100,7 @@ impl Inspector<'_> {
         let mut told = Findings::default();
         let id = told.file(&file.path, Arc::clone(&file.text));
         let raw = raw::read(&file.text, id, &mut told)?;
-        let here = Here { file: *self.known.get(&*file.path)?, path: &file.path };
+        let here = FileContext { file: *self.known.get(&*file.path)?, path: &file.path };
         Some(Reread { here, raw })
     }
 
@@ -126,7 +126,7 @@ impl Inspector<'_> {
     /// The certificate chain, if the files are there and fit each other.
     fn pair(
         &mut self,
-        here: Here<'_>,
+        here: FileContext<'_>,
         pair: &Pair,
         serves: &dyn Fn(&TlsRules) -> Result<(), String>,
     ) -> Option<Vec<CertificateDer<'static>>> {
@@ -151,7 +151,7 @@ impl Inspector<'_> {
     /// What a file of PEM holds; otherwise the reason is noted. Where secrets are not asked for, a file may be missing.
     fn readable<T>(
         &mut self,
-        here: Here<'_>,
+        here: FileContext<'_>,
         key: &str,
         at: &Span,
         path: &Path,
@@ -180,7 +180,7 @@ impl Inspector<'_> {
     }
 
     /// Tells which certificates of a file are not good now, or soon.
-    fn dates(&mut self, here: Here<'_>, at: &Span, key: &str, path: &Path, certificates: &[CertificateDer<'_>]) {
+    fn dates(&mut self, here: FileContext<'_>, at: &Span, key: &str, path: &Path, certificates: &[CertificateDer<'_>]) {
         for (index, certificate) in certificates.iter().enumerate() {
             if let Some(staleness) = staleness(certificate, self.now) {
                 let which = if certificates.len() > 1 {
@@ -195,7 +195,7 @@ impl Inspector<'_> {
     }
 
     /// Whether customers who go to `public_url` get a certificate of that name.
-    fn name(&mut self, here: Here<'_>, pair: &Pair, raw: &RawGateway, chain: &[CertificateDer<'_>]) {
+    fn name(&mut self, here: FileContext<'_>, pair: &Pair, raw: &RawGateway, chain: &[CertificateDer<'_>]) {
         let url = &raw.server.public_url;
         if url.is_wrong {
             return;
@@ -216,14 +216,14 @@ impl Inspector<'_> {
         }
     }
 
-    fn trusted(&mut self, here: Here<'_>, key: &str, list: &List<String>) {
+    fn trusted(&mut self, here: FileContext<'_>, key: &str, list: &List<String>) {
         for path in &list.0 {
             self.authorities(here, key, path);
         }
     }
 
     /// Dates of a file of authorities. That it cannot be read is told when it is compiled.
-    fn authorities(&mut self, here: Here<'_>, key: &str, named: &Spanned<String>) {
+    fn authorities(&mut self, here: FileContext<'_>, key: &str, named: &Spanned<String>) {
         let path = here.relative(named.get_ref());
         let Ok(bytes) = read_bounded(&path, LARGEST_PEM) else { return };
         let certificates: Vec<_> = CertificateDer::pem_slice_iter(&bytes).filter_map(Result::ok).collect();
@@ -240,7 +240,7 @@ struct Pair {
 
 impl Pair {
     /// Keys that are absent are at the table's header.
-    fn of(here: Here<'_>, raw: &RawTls, header: &Span) -> Self {
+    fn of(here: FileContext<'_>, raw: &RawTls, header: &Span) -> Self {
         let at = |key: &Key<String>| key.place().unwrap_or(header.clone());
         let rules = raw.rules(here);
         Self { rules, certificate_at: at(&raw.certificate), key_at: at(&raw.key) }

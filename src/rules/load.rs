@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::RuleSet;
 use super::compile::{Task, compile};
-use super::elsewhere::{Elsewhere, read_hash};
+use super::elsewhere::{ExternalFiles, read_hash};
 use super::files::{self, ContentHash, Listed, Role, RuleFile, RuleFiles};
 use super::problems::{Findings, Problems};
-use super::stamp::Stamp;
+use super::stamp::FileMeta;
 use crate::domain::UnixMillis;
 
 /// Why a reload refuses a file that lost all its text.
@@ -54,7 +54,7 @@ pub(super) fn compile_once(
     findings: &mut Findings,
 ) -> Option<RuleSet> {
     let task = Task { directory, files, now, previous: None, check_secrets: options.check_secrets };
-    compile(&task, &mut Elsewhere::default(), findings)
+    compile(&task, &mut ExternalFiles::default(), findings)
 }
 
 /// A set that nothing refuses, with what was found beside that.
@@ -104,16 +104,16 @@ pub struct Loader {
     options: LoadOptions,
     /// How the last load found the rule files, and those that they name.
     listed: Listed,
-    elsewhere: Elsewhere,
+    elsewhere: ExternalFiles,
     /// The files that had only just been changed then, so that their stamps prove nothing yet.
-    unproven: Vec<(PathBuf, Stamp, ContentHash)>,
+    unproven: Vec<(PathBuf, FileMeta, ContentHash)>,
 }
 
 impl Loader {
     /// Knows the directory, and has read nothing of it.
     #[must_use]
     pub fn new(directory: &Path, options: LoadOptions) -> Self {
-        let (listed, elsewhere) = (Listed::default(), Elsewhere::default());
+        let (listed, elsewhere) = (Listed::default(), ExternalFiles::default());
         Self { directory: directory.into(), options, listed, elsewhere, unproven: Vec::new() }
     }
 
@@ -128,7 +128,7 @@ impl Loader {
     /// # Errors
     /// Everything that is wrong with the files.
     pub fn load(&mut self, now: UnixMillis, previous: Option<&RuleSet>) -> Result<RuleSet, Problems> {
-        let (mut findings, mut elsewhere) = (Findings::default(), Elsewhere::default());
+        let (mut findings, mut elsewhere) = (Findings::default(), ExternalFiles::default());
         let (files, listed) = files::read(&self.directory, &mut findings);
         refuse_emptied(previous, &files, &mut findings);
         let (directory, check_secrets) = (self.directory.as_path(), self.options.check_secrets);
@@ -140,7 +140,7 @@ impl Loader {
         Ok(RuleSet { filled: filled(&files), ..rules })
     }
 
-    fn unproven(&self, files: &RuleFiles, now: UnixMillis) -> Vec<(PathBuf, Stamp, ContentHash)> {
+    fn unproven(&self, files: &RuleFiles, now: UnixMillis) -> Vec<(PathBuf, FileMeta, ContentHash)> {
         let files = files.iter().filter_map(|(role, file)| Some((&*file.path, self.listed.stamp(role)?, file.hash)));
         let fresh = files.chain(self.elsewhere.read_files()).filter(|(_, stamp, _)| stamp.may_hide_a_change(now));
         fresh.map(|(path, stamp, hash)| (path.to_owned(), stamp, hash)).collect()

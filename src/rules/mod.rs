@@ -33,7 +33,7 @@ pub use describe::{FileKind, file_schema};
 #[cfg(test)]
 pub(crate) use dialect::samples::samples as reply_samples;
 pub use dialect::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
-pub use diff::{Change, Effect, Group, Who, diff};
+pub use diff::{Audience, Change, Effect, Group, diff};
 pub use inspect::{Inspection, inspect};
 pub use load::{LoadOptions, Loader, load};
 pub use merchant::{
@@ -58,5 +58,5 @@ pub use secret::{Secret, Secrets, secret_named};
 pub use shop::{
     AccountRule, DailyLimits, FieldProblem, FieldsSchema, HttpProvider, PaymentChecks, ProviderRules, Shop, ShopSide,
 };
-pub(crate) use stamp::Stamp;
+pub(crate) use stamp::FileMeta;
 pub use watch::{Watched, Watcher};

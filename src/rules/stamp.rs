@@ -12,7 +12,7 @@ const SETTLED_AFTER_MS: i64 = 3000;
 
 /// Which file it is, how long, and when it was last changed: links are followed, so that another target is another file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct FileMeta {
     device: u64,
     inode: u64,
     length: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Stamp {
     changed: (i64, i64),
 }
 
-impl Stamp {
+impl FileMeta {
     /// Of what a path leads to; nothing for what cannot be looked at, or is not there.
     pub fn at(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().map(|meta| Self::of(&meta))
@@ -54,7 +54,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("x");
         fs::write(&path, "one").unwrap();
-        let stamp = Stamp::at(&path).unwrap();
+        let stamp = FileMeta::at(&path).unwrap();
         let changed = UnixMillis(stamp.changed.0 * 1000 + stamp.changed.1 / 1_000_000);
         assert!(stamp.may_hide_a_change(changed));
         assert!(stamp.may_hide_a_change(UnixMillis(changed.0 - 3_600_000)), "a clock that is behind");
@@ -62,7 +62,7 @@ mod tests {
         assert!(!stamp.may_hide_a_change(UnixMillis(changed.0 + 3000)));
         fs::copy(&path, directory.path().join("y")).unwrap();
         fs::rename(directory.path().join("y"), &path).unwrap();
-        assert_ne!(stamp, Stamp::at(&path).unwrap(), "another file of the same length");
+        assert_ne!(stamp, FileMeta::at(&path).unwrap(), "another file of the same length");
     }
 
     #[test]
@@ -82,8 +82,8 @@ mod tests {
             ("the same length, and its time put back", &|| {
                 let written = fs::metadata(&file).unwrap().modified().unwrap();
                 // The time of a change has the kernel's granularity, not the clock's.
-                let before = Stamp::at(&file);
-                while Stamp::at(&file) == before {
+                let before = FileMeta::at(&file);
+                while FileMeta::at(&file) == before {
                     fs::write(&file, "56").unwrap();
                     fs::File::options().write(true).open(&file).unwrap().set_modified(written).unwrap();
                 }
@@ -91,9 +91,9 @@ mod tests {
             ("gone", &|| fs::remove_file(&file).unwrap()),
         ];
         for (what, change) in changes {
-            let before = Stamp::at(&link);
+            let before = FileMeta::at(&link);
             change();
-            assert_ne!(Stamp::at(&link), before, "{what}");
+            assert_ne!(FileMeta::at(&link), before, "{what}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 
 use super::create::Created;
-use super::homes::{Home, Standing};
+use super::homes::{Home, OrderRow};
 use super::journal::moves::EntryRows;
 use super::rows::CorruptRow;
 use super::rows::context::Contexts;
@@ -59,7 +59,7 @@ pub(super) trait Backend: Send + Sync + 'static {
         &self,
         merchant: &MerchantId,
         order: Fingerprint,
-    ) -> impl Future<Output = Result<Standing, StoreError>> + Send;
+    ) -> impl Future<Output = Result<OrderRow, StoreError>> + Send;
 
     /// Reads an operation.
     fn operation_row(&self, id: TransactionId) -> impl Future<Output = Result<Option<StoredRow>, StoreError>> + Send;

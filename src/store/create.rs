@@ -5,7 +5,7 @@ use super::rows::callback::address;
 use super::rows::posting::{LedgerEntry, PostingSource, of_creation, signed};
 use super::tasks::NewTask;
 use super::transaction::{Customer, NewCallback, Rows, Usage};
-use super::{CallbackId, CallbackSubject, DailyLimit, NewOperation, Verdict};
+use super::{CallbackId, CallbackSubject, CreateOutcome, DailyLimit, NewOperation};
 use crate::domain::{
     Amount, Currency, Direction, LedgerAccount, MerchantId, Operation, Outcome, Posting, State, Status, TransactionId,
     UnixMillis,
@@ -17,7 +17,7 @@ use crate::store::rows::operation::{NewRow, StoredRow};
 pub(super) enum Inserted {
     /// It is stored.
     New {
-        verdict: Verdict,
+        verdict: CreateOutcome,
         /// A callback was queued.
         queued: bool,
     },
@@ -28,7 +28,7 @@ pub(super) enum Inserted {
 /// What a create met.
 pub(super) enum Created {
     Stored {
-        verdict: Verdict,
+        verdict: CreateOutcome,
         /// A callback was queued.
         queued: bool,
     },
@@ -40,7 +40,7 @@ pub(super) enum Created {
 /// How a pending operation is to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Decision {
-    verdict: Verdict,
+    verdict: CreateOutcome,
     /// The customer's usage with this operation, when it counts.
     usage: Option<Usage>,
 }
@@ -56,8 +56,8 @@ pub(super) async fn create<R: Rows>(rows: &mut R, new: &NewRow, nonce: u64) -> R
     };
     let Decision { verdict, usage } = decide(rows, draft, opening.unwrap_or_default()).await?;
     let state = match verdict {
-        Verdict::AsDrafted => operation.state.clone(),
-        Verdict::OverDailyLimit | Verdict::NotCovered => {
+        CreateOutcome::AsDrafted => operation.state.clone(),
+        CreateOutcome::OverDailyLimit | CreateOutcome::NotCovered => {
             State::Finished { outcome: Outcome::Failed, at: operation.created_at }
         }
     };
@@ -104,7 +104,7 @@ async fn decide<R: Rows>(
     opening: &[(Currency, Amount)],
 ) -> Result<Decision, R::Error> {
     let operation = &draft.operation;
-    let as_drafted = Decision { verdict: Verdict::AsDrafted, usage: None };
+    let as_drafted = Decision { verdict: CreateOutcome::AsDrafted, usage: None };
     if operation.state.status() != Status::Pending {
         return Ok(as_drafted);
     }
@@ -113,7 +113,7 @@ async fn decide<R: Rows>(
     if let (Some(customer), Some(limit)) = (customer(operation), &draft.daily_limit) {
         decision.usage = with_one_more(rows.usage(customer, limit.day).await?, limit, amount);
         if decision.usage.is_none() {
-            return Ok(Decision { verdict: Verdict::OverDailyLimit, usage: None });
+            return Ok(Decision { verdict: CreateOutcome::OverDailyLimit, usage: None });
         }
     }
     if operation.direction() == Direction::Payin {
@@ -126,7 +126,7 @@ async fn decide<R: Rows>(
     if can_be_held(available.checked_add(opened), held, amount, enforce) {
         return Ok(decision);
     }
-    Ok(Decision { verdict: Verdict::NotCovered, usage: None })
+    Ok(Decision { verdict: CreateOutcome::NotCovered, usage: None })
 }
 
 /// Returns what a customer's usage becomes with one more operation; `None` when that is over the limit.

@@ -55,7 +55,7 @@ impl Home {
 }
 
 /// What stands under an order.
-pub(super) enum Standing {
+pub(super) enum OrderRow {
     Free,
     Operation(Box<StoredRow>),
     /// It lives elsewhere.

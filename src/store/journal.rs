@@ -18,7 +18,7 @@ mod kept;
 pub(super) mod moves;
 pub(super) mod numbers;
 
-use super::Answer;
+use super::StoreFuture;
 use crate::domain::{
     AccountNumber, Amount, CallbackUrl, Currency, Direction, Fingerprint, HistoryQuery, MemberFingerprints, MerchantId,
     OrderId, Page, RedirectUrl, Status, UnixMillis,
@@ -37,7 +37,7 @@ pub enum V1Lookup {
 pub trait Journal: Send + Sync + 'static {
     /// Writes down a create that is about to leave, unless its merchant, direction and `order_id` name an entry already
     /// or are reserved for v1. Resolves only after the commit is on disk.
-    fn record_create(&self, intent: PendingCreate) -> Answer<'_, JournalOutcome>;
+    fn record_create(&self, intent: PendingCreate) -> StoreFuture<'_, JournalOutcome>;
 
     /// What was written down under a merchant's `order_id`.
     fn entry<'a>(
@@ -45,7 +45,7 @@ pub trait Journal: Send + Sync + 'static {
         merchant: &'a MerchantId,
         direction: Direction,
         order_id: &'a OrderId,
-    ) -> Answer<'a, Option<Entry>>;
+    ) -> StoreFuture<'a, Option<Entry>>;
 
     /// What of v1's stands under a merchant's `order_id`, if anything: one look, without what it says.
     fn of_v1<'a>(
@@ -53,33 +53,33 @@ pub trait Journal: Send + Sync + 'static {
         merchant: &'a MerchantId,
         direction: Direction,
         order_id: &'a OrderId,
-    ) -> Answer<'a, Option<V1Lookup>>;
+    ) -> StoreFuture<'a, Option<V1Lookup>>;
 
     /// Keeps the engine's answer to a create, and gives the entry as it stands. An answer that is there stands. An entry that
     /// was withdrawn meanwhile is written down again, unless its order names something else by now.
-    fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Result<Entry, NotKept>>;
+    fn answer(&self, entry: Entry, answer: EngineAnswer) -> StoreFuture<'_, Result<Entry, NotKept>>;
 
     /// A request for an entry without an answer may be under way still, or done, at this time: nobody knows its outcome.
-    fn mark_unknown(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()>;
+    fn mark_unknown(&self, id: EntryId, at: UnixMillis) -> StoreFuture<'_, ()>;
 
     /// A request for an open entry leaves again at this time. Whoever sent the one before, in another process maybe, cannot
     /// withdraw the entry any more.
-    fn sent_again(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()>;
+    fn sent_again(&self, id: EntryId, at: UnixMillis) -> StoreFuture<'_, ()>;
 
     /// The engine refused the create of an entry without an answer: its `order_id` may be used again. `since` is when a
     /// request for it was last given up or sent again, as far as is known here: when that is not so any more, or the engine
     /// has announced its result meanwhile, nothing happens, and it is `false`.
-    fn cancel(&self, id: EntryId, since: Option<UnixMillis>) -> Answer<'_, bool>;
+    fn cancel(&self, id: EntryId, since: Option<UnixMillis>) -> StoreFuture<'_, bool>;
 
     /// Open entries after `after`, oldest first.
-    fn open_entries(&self, after: Option<EntryId>, limit: u16) -> Answer<'_, Vec<Entry>>;
+    fn open_entries(&self, after: Option<EntryId>, limit: u16) -> StoreFuture<'_, Vec<Entry>>;
 
     /// Keeps what the engine said of an answered entry: status and account until the status is terminal, and the shop
     /// where it was not known.
-    fn update_status(&self, id: EntryId, heard: StatusUpdate) -> Answer<'_, ()>;
+    fn update_status(&self, id: EntryId, heard: StatusUpdate) -> StoreFuture<'_, ()>;
 
     /// A page of a merchant's answered entries, newest first, by what was last heard of them.
-    fn passed(&self, query: HistoryQuery) -> Answer<'_, Page<Entry>>;
+    fn passed(&self, query: HistoryQuery) -> StoreFuture<'_, Page<Entry>>;
 }
 
 /// Names an entry; ascends with time.

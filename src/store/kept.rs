@@ -12,8 +12,8 @@ use super::rows::operation::{NewRow, sealed_payer};
 use super::rows::preparation;
 use super::tasks::{TaskClaim, TaskKind, TaskRows as _};
 use super::{
-    Answer, Audit, AuditProgress, Claim, CompletionOutcome, Fields, InsertOutcome, NewOperation, ProviderJob,
-    ProviderQueue, Reservations, Standing, Store, StoreError, Stored,
+    Audit, AuditProgress, Claim, CompletionOutcome, Fields, InsertOutcome, NewOperation, OrderLookup, ProviderJob,
+    ProviderQueue, Reservations, Store, StoreError, StoreFuture, Stored,
 };
 use crate::domain::{
     Amount, Balance, Currency, Direction, FingerprintKey, HistoryQuery, MerchantId, Operation, OperationView, OrderId,
@@ -26,7 +26,7 @@ impl<B: Backend> Store for B {
     }
 
     /// Queues the create at once; what is given waits for its commit.
-    fn create(&self, draft: NewOperation) -> Answer<'_, InsertOutcome> {
+    fn create(&self, draft: NewOperation) -> StoreFuture<'_, InsertOutcome> {
         let losses = self.losses();
         let new = NewRow::new(draft, self.vault(), self.contexts().since(losses));
         let context = new.context.clone();
@@ -54,18 +54,18 @@ impl<B: Backend> Store for B {
         merchant: &'a MerchantId,
         direction: Direction,
         order_id: &'a OrderId,
-    ) -> Answer<'a, Standing> {
+    ) -> StoreFuture<'a, OrderLookup> {
         Box::pin(async move {
             let order = self.fingerprint_key().order_key(merchant, direction, order_id);
             Ok(match self.standing(merchant, order).await? {
-                homes::Standing::Free => Standing::Free,
-                homes::Standing::Operation(row) => Standing::Operation(Box::new(row.decode(self.vault())?)),
-                homes::Standing::Elsewhere => Standing::Reserved,
+                homes::OrderRow::Free => OrderLookup::Free,
+                homes::OrderRow::Operation(row) => OrderLookup::Operation(Box::new(row.decode(self.vault())?)),
+                homes::OrderRow::Elsewhere => OrderLookup::Reserved,
             })
         })
     }
 
-    fn by_id(&self, id: TransactionId) -> Answer<'_, Option<Stored>> {
+    fn by_id(&self, id: TransactionId) -> StoreFuture<'_, Option<Stored>> {
         Box::pin(async move { self.operation_row(id).await?.map(|row| row.decode(self.vault())).transpose() })
     }
 
@@ -74,7 +74,7 @@ impl<B: Backend> Store for B {
         merchant: &'a MerchantId,
         direction: Direction,
         order_id: &'a OrderId,
-    ) -> Answer<'a, Option<OperationView>> {
+    ) -> StoreFuture<'a, Option<OperationView>> {
         Box::pin(async move {
             let order = self.fingerprint_key().order_key(merchant, direction, order_id);
             let read = self.v1_status_row(merchant, order).await?;
@@ -82,21 +82,21 @@ impl<B: Backend> Store for B {
         })
     }
 
-    fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> Answer<'a, Option<StatusRecord>> {
+    fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> StoreFuture<'a, Option<StatusRecord>> {
         Box::pin(async move {
             let read = self.v2_status_row(merchant, id).await?;
             read.map(|status| status.understand(self.vault(), id)).transpose()
         })
     }
 
-    fn fields(&self, id: TransactionId) -> Answer<'_, Option<Fields>> {
+    fn fields(&self, id: TransactionId) -> StoreFuture<'_, Option<Fields>> {
         Box::pin(async move {
             let sealed = self.sealed_details(id).await?;
             sealed.map(|sealed| opened_fields(self.vault(), id, &sealed)).transpose()
         })
     }
 
-    fn complete(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> Answer<'_, CompletionOutcome> {
+    fn complete(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> StoreFuture<'_, CompletionOutcome> {
         let payer = match &outcome {
             Outcome::Success { payer } => sealed_payer(self.vault(), id, payer.as_ref()),
             Outcome::Failed => None,
@@ -113,38 +113,38 @@ impl<B: Backend> Store for B {
         })
     }
 
-    fn prepare(&self, id: TransactionId, preparation: Preparation) -> Answer<'_, bool> {
+    fn prepare(&self, id: TransactionId, preparation: Preparation) -> StoreFuture<'_, bool> {
         Box::pin(async move {
             let sealed = preparation::sealed(self.vault(), id, &preparation)?;
             self.transact(async move |rows: &mut B::Rows<'_>| complete::prepare(rows, id, &sealed).await).await
         })
     }
 
-    fn preparation(&self, id: TransactionId) -> Answer<'_, Option<Preparation>> {
+    fn preparation(&self, id: TransactionId) -> StoreFuture<'_, Option<Preparation>> {
         Box::pin(async move {
             let sealed = self.sealed_preparation(id).await?;
             sealed.map(|sealed| preparation::opened(self.vault(), id, &sealed)).transpose()
         })
     }
 
-    fn provider_queues(&self) -> Answer<'_, Vec<ProviderQueue>> {
+    fn provider_queues(&self) -> StoreFuture<'_, Vec<ProviderQueue>> {
         Box::pin(
             async move { self.task_queues(TaskKind::ProviderJob).await?.into_iter().map(ProviderQueue::of).collect() },
         )
     }
 
-    fn claim_provider_jobs(&self, jobs: Claim) -> Answer<'_, Vec<ProviderJob>> {
+    fn claim_provider_jobs(&self, jobs: Claim) -> StoreFuture<'_, Vec<ProviderJob>> {
         Box::pin(claim(self, jobs))
     }
 
-    fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> Answer<'_, ()> {
+    fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> StoreFuture<'_, ()> {
         let key = id.to_stored();
         Box::pin(
             self.transact(async move |rows: &mut B::Rows<'_>| rows.release_task(TaskKind::ProviderJob, key, due).await),
         )
     }
 
-    fn end_provider_job(&self, id: TransactionId) -> Answer<'_, ()> {
+    fn end_provider_job(&self, id: TransactionId) -> StoreFuture<'_, ()> {
         let key = id.to_stored();
         Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| rows.end_task(TaskKind::ProviderJob, key).await))
     }
@@ -155,7 +155,7 @@ impl<B: Backend> Store for B {
         direction: Direction,
         order_ids: &'a [OrderId],
         at: UnixMillis,
-    ) -> Answer<'a, Reservations> {
+    ) -> StoreFuture<'a, Reservations> {
         let key = |order_id| self.fingerprint_key().order_key(merchant, direction, order_id);
         let orders: Vec<_> = order_ids.iter().map(key).collect();
         let imported = Home::imported(merchant, at);
@@ -167,7 +167,7 @@ impl<B: Backend> Store for B {
         merchant: &'a MerchantId,
         opening: Arc<[(Currency, Amount)]>,
         at: UnixMillis,
-    ) -> Answer<'a, ()> {
+    ) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             // Almost every merchant is known: that costs no commit.
             if self.knows(merchant).await? {
@@ -180,11 +180,11 @@ impl<B: Backend> Store for B {
         })
     }
 
-    fn balances<'a>(&'a self, merchant: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>> {
+    fn balances<'a>(&'a self, merchant: &'a MerchantId) -> StoreFuture<'a, Vec<(Currency, Balance)>> {
         Box::pin(self.balances_of(merchant))
     }
 
-    fn history(&self, query: HistoryQuery) -> Answer<'_, Page<Operation>> {
+    fn history(&self, query: HistoryQuery) -> StoreFuture<'_, Page<Operation>> {
         Box::pin(async move {
             // An id names the millisecond in which its operation was created: times are bounds of ids.
             let first = query.created_from.map_or(0, |at| TransactionId::first_of(at).to_stored());
@@ -196,15 +196,15 @@ impl<B: Backend> Store for B {
         })
     }
 
-    fn audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> Answer<'_, Audit> {
+    fn audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> StoreFuture<'_, Audit> {
         Box::pin(self.look_at_everything(progress))
     }
 
-    fn probe(&self) -> Answer<'_, ()> {
+    fn probe(&self) -> StoreFuture<'_, ()> {
         Box::pin(self.commit_probe())
     }
 
-    fn close(&self) -> Answer<'_, ()> {
+    fn close(&self) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             self.finish().await;
             Ok(())

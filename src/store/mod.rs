@@ -61,7 +61,7 @@ use crate::domain::{
 };
 
 /// The future of a store's answer.
-pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
 /// Why a store could not answer. Nothing was acknowledged, and the same request may be sent again.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -83,10 +83,10 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
     /// `order_id` name one already or are reserved. Resolves only after the commit is on disk.
     ///
     /// In that commit, in this order: the merchant's opening balances, if the merchant is not known yet; for a pending operation
-    /// the customer's daily limit and then, for a withdrawal, the balance (either may turn it FAILED, see [`Verdict`]);
+    /// the customer's daily limit and then, for a withdrawal, the balance (either may turn it FAILED, see [`CreateOutcome`]);
     /// the operation; the hold of a pending withdrawal; the provider job of a pending operation; what must be told of a
     /// finished one.
-    fn create(&self, draft: NewOperation) -> Answer<'_, InsertOutcome>;
+    fn create(&self, draft: NewOperation) -> StoreFuture<'_, InsertOutcome>;
 
     /// What stands under a merchant's `order_id`.
     fn by_order<'a>(
@@ -94,10 +94,10 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
         merchant: &'a MerchantId,
         direction: Direction,
         order_id: &'a OrderId,
-    ) -> Answer<'a, Standing>;
+    ) -> StoreFuture<'a, OrderLookup>;
 
     /// The operation of an id, whoever owns it.
-    fn by_id(&self, id: TransactionId) -> Answer<'_, Option<Stored>>;
+    fn by_id(&self, id: TransactionId) -> StoreFuture<'_, Option<Stored>>;
 
     /// What a v1 merchant is told of the operation that its v1 request made under an `order_id`; `None` when there is
     /// none, or one that was made through v2. It says what [`Store::by_order`] does, at a part of its cost.
@@ -106,40 +106,40 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
         merchant: &'a MerchantId,
         direction: Direction,
         order_id: &'a OrderId,
-    ) -> Answer<'a, Option<OperationView>>;
+    ) -> StoreFuture<'a, Option<OperationView>>;
 
     /// What a v2 merchant is told of its operation of an id; `None` when there is none, or it is another merchant's. It
     /// says what [`Store::by_id`] does, at a part of its cost.
-    fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> Answer<'a, Option<StatusRecord>>;
+    fn v2_status<'a>(&'a self, merchant: &'a MerchantId, id: TransactionId) -> StoreFuture<'a, Option<StatusRecord>>;
 
     /// The `fields` of an operation, unsealed.
-    fn fields(&self, id: TransactionId) -> Answer<'_, Option<Fields>>;
+    fn fields(&self, id: TransactionId) -> StoreFuture<'_, Option<Fields>>;
 
     /// Books a result in one commit with its ledger entries, with what must be told of it, with the daily usage that a
     /// failure gives back, and with the end of the operation's provider job and preparation. A repeated result changes
     /// nothing.
-    fn complete(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> Answer<'_, CompletionOutcome>;
+    fn complete(&self, id: TransactionId, outcome: Outcome, at: UnixMillis) -> StoreFuture<'_, CompletionOutcome>;
 
     /// Keeps what a provider prepared for the customer of a pending deposit, in place of what it prepared before, and
     /// ends the operation's provider job, in one commit. `false` when there is no such pending deposit: nothing was kept.
-    fn prepare(&self, id: TransactionId, preparation: Preparation) -> Answer<'_, bool>;
+    fn prepare(&self, id: TransactionId, preparation: Preparation) -> StoreFuture<'_, bool>;
 
     /// What a provider prepared for a deposit that is still pending.
-    fn preparation(&self, id: TransactionId) -> Answer<'_, Option<Preparation>>;
+    fn preparation(&self, id: TransactionId) -> StoreFuture<'_, Option<Preparation>>;
 
     /// The shops that have provider jobs, each with the time when its earliest one is due (leased ones count with the end
     /// of their lease).
-    fn provider_queues(&self) -> Answer<'_, Vec<ProviderQueue>>;
+    fn provider_queues(&self) -> StoreFuture<'_, Vec<ProviderQueue>>;
 
     /// Takes a shop's provider jobs that are due, earliest first, and hides them from other claims until the lease ends:
     /// the work of a process that died is taken up again then.
-    fn claim_provider_jobs(&self, claim: Claim) -> Answer<'_, Vec<ProviderJob>>;
+    fn claim_provider_jobs(&self, claim: Claim) -> StoreFuture<'_, Vec<ProviderJob>>;
 
     /// Makes a claimed provider job due at another time; nothing happens when it has ended.
-    fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> Answer<'_, ()>;
+    fn postpone_provider_job(&self, id: TransactionId, due: UnixMillis) -> StoreFuture<'_, ()>;
 
     /// Ends the provider job of an operation without a result (there is nothing left to do for it).
-    fn end_provider_job(&self, id: TransactionId) -> Answer<'_, ()>;
+    fn end_provider_job(&self, id: TransactionId) -> StoreFuture<'_, ()>;
 
     /// Reserves `order_id`s for v1 in one commit; those that name an operation or an entry of the journal here are left
     /// alone (contract section 7, `import-ids`).
@@ -149,7 +149,7 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
         direction: Direction,
         order_ids: &'a [OrderId],
         at: UnixMillis,
-    ) -> Answer<'a, Reservations>;
+    ) -> StoreFuture<'a, Reservations>;
 
     /// Books a merchant's opening balances on their own, unless the merchant is known: it has operations, or its ledger
     /// was opened before. Resolves only after the commit is on disk.
@@ -158,10 +158,10 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
         merchant: &'a MerchantId,
         opening: Arc<[(Currency, Amount)]>,
         at: UnixMillis,
-    ) -> Answer<'a, ()>;
+    ) -> StoreFuture<'a, ()>;
 
     /// A merchant's balances, by currency, sorted; currencies without any entry are absent.
-    fn balances<'a>(&'a self, merchant: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>>;
+    fn balances<'a>(&'a self, merchant: &'a MerchantId) -> StoreFuture<'a, Vec<(Currency, Balance)>>;
 
     /// A page of a merchant's operations that were made through v1, newest first, all of one moment. It is read along one
     /// index, which holds all that its filters ask, and then its rows; entries that are left out cost some 0.1 us each. Two
@@ -169,20 +169,20 @@ pub trait Store: Journal + Outbox + Send + Sync + 'static {
     /// turn, is answered [`StoreError::Unavailable`].
     ///
     /// Times are those that the `transaction_id`s tell (see [`TransactionId::first_of`]): to the millisecond `created_at`.
-    fn history(&self, query: HistoryQuery) -> Answer<'_, Page<Operation>>;
+    fn history(&self, query: HistoryQuery) -> StoreFuture<'_, Page<Operation>>;
 
     /// Proves on one snapshot, beside whoever writes: the entries of a merchant and currency sum to zero and its accounts are
     /// their sums; every operation has the postings that its state demands, and no posting lacks its operation; what
     /// must be told is queued; callbacks and their tries are of something that has a result to tell, and of its target;
     /// jobs and preparations belong to pending operations; entries of the journal are what their states demand; what is
     /// sealed opens. `progress` is called now and then, from another thread.
-    fn audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> Answer<'_, Audit>;
+    fn audit(&self, progress: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> StoreFuture<'_, Audit>;
 
     /// Proves that the store can still commit.
-    fn probe(&self) -> Answer<'_, ()>;
+    fn probe(&self) -> StoreFuture<'_, ()>;
 
     /// Finishes what was accepted, then closes. Later calls are answered [`StoreError::Unavailable`].
-    fn close(&self) -> Answer<'_, ()>;
+    fn close(&self) -> StoreFuture<'_, ()>;
 }
 
 /// An operation about to be stored.
@@ -323,7 +323,7 @@ pub struct Stored {
 
 /// What stands under an `order_id`.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum OrderLookup {
     /// Nothing.
     Free,
     /// An operation.
@@ -332,7 +332,7 @@ pub enum Standing {
     Reserved,
 }
 
-impl Standing {
+impl OrderLookup {
     /// The operation, if it is one.
     #[must_use]
     pub fn operation(self) -> Option<Stored> {
@@ -347,7 +347,7 @@ impl Standing {
 #[derive(Debug)]
 pub enum InsertOutcome {
     /// It is on disk.
-    Created(Verdict),
+    Created(CreateOutcome),
     /// The order exists: nothing was stored, and this is what stands.
     Existing(Box<Stored>),
     /// The order is reserved for v1: nothing was stored.
@@ -358,7 +358,7 @@ pub enum InsertOutcome {
 
 /// How a created operation stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CreateOutcome {
     /// As its draft says.
     AsDrafted,
     /// Created FAILED: over the customer's daily limit.

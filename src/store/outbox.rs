@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 
 use super::rows::callback::target_of;
 use super::tasks::TaskQueue;
-use super::{Answer, Entry, EntryId, Stored};
+use super::{Entry, EntryId, StoreFuture, Stored};
 use crate::domain::{CallbackUrl, Direction, Fingerprint, MerchantId, OrderId, TransactionId, UnixMillis};
 
 /// The durable outbox. Each method is one transaction.
@@ -33,63 +33,63 @@ pub trait Outbox: Send + Sync + 'static {
 
     /// The targets with pending callbacks, each with the time when its earliest one is due (leased ones count with the end
     /// of their lease).
-    fn callback_queues(&self) -> Answer<'_, Vec<CallbackQueue>>;
+    fn callback_queues(&self) -> StoreFuture<'_, Vec<CallbackQueue>>;
 
     /// Takes pending callbacks that are due, of each target the earliest first, and hides them from other claims until the
     /// lease ends: the work of a process that died is taken up again then.
-    fn claim_callbacks(&self, claim: CallbackClaim) -> Answer<'_, Vec<CallbackJob>>;
+    fn claim_callbacks(&self, claim: CallbackClaim) -> StoreFuture<'_, Vec<CallbackJob>>;
 
     /// Keeps a try of a claimed callback with what follows from it. Of one callback the latest
     /// [`CallbackRecord::MAX_TRIES`] tries are kept, to the microsecond. A try that comes late, when its lease is over and
     /// the callback was claimed by somebody else, resent, told or given up meanwhile, is kept; what follows from it counts
     /// only if the receiver has the callback.
-    fn callback_tried(&self, lease: CallbackLease, tried: CallbackTry, next: CallbackNext) -> Answer<'_, ()>;
+    fn callback_tried(&self, lease: CallbackLease, tried: CallbackTry, next: CallbackNext) -> StoreFuture<'_, ()>;
 
     /// Makes a claimed callback due at another time, without a try of its target: it could not be made. Counts as an
     /// attempt, so that waits grow. Nothing happens unless this is still the latest claim.
-    fn postpone_callback(&self, lease: CallbackLease, due: UnixMillis) -> Answer<'_, ()>;
+    fn postpone_callback(&self, lease: CallbackLease, due: UnixMillis) -> StoreFuture<'_, ()>;
 
     /// The result that an entry's callback waited for is known: it moves to the queue of the merchant's target, queued and
     /// due now, with a fresh count of attempts. Nothing happens when it does not wait for the engine.
-    fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, ()>;
+    fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> StoreFuture<'_, ()>;
 
     /// Forgets a claimed callback of an entry that has nothing to tell: its operation has no result after all. One that was
     /// announced anew or claimed by somebody else since it was claimed stays: they may have heard of a result.
-    fn drop_callback(&self, lease: CallbackLease) -> Answer<'_, ()>;
+    fn drop_callback(&self, lease: CallbackLease) -> StoreFuture<'_, ()>;
 
     /// Gives up pending callbacks that waited too long behind dead targets: they become failed without another try. How many there were.
-    fn expire_callbacks(&self, expiry: ExpireRequest) -> Answer<'_, usize>;
+    fn expire_callbacks(&self, expiry: ExpireRequest) -> StoreFuture<'_, usize>;
 
     /// Forgets callbacks that were delivered or given up, with their tries: those that were queued or last resent until a
     /// time, oldest first, at most so many of each. How many there were.
-    fn forget_callbacks(&self, until: UnixMillis, limit: usize) -> Answer<'_, usize>;
+    fn forget_callbacks(&self, until: UnixMillis, limit: usize) -> StoreFuture<'_, usize>;
 
     /// Whom a relay address names: what this merchant's order of this key (see [`super::FingerprintKey::order_key`]) is, if it was
     /// made from v1 with the relay's address.
-    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Fingerprint) -> Answer<'a, Option<RelayTarget>>;
+    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Fingerprint) -> StoreFuture<'a, Option<RelayTarget>>;
 
     /// A remote engine announced the result of an entry: queues its callback in the queue of [`CallbackTarget::Engine`],
     /// unless it was told or has nobody to be told to. One that waits there and was asked for in vain, or was given up, is
     /// asked for anew, due now; whoever has claimed it loses its lease.
-    fn relayed(&self, entry: EntryId, at: UnixMillis) -> Answer<'_, Relayed>;
+    fn relayed(&self, entry: EntryId, at: UnixMillis) -> StoreFuture<'_, Relayed>;
 
     /// A callback with its tries, oldest first.
-    fn callback(&self, id: CallbackId) -> Answer<'_, Option<(CallbackRecord, Vec<CallbackTry>)>>;
+    fn callback(&self, id: CallbackId) -> StoreFuture<'_, Option<(CallbackRecord, Vec<CallbackTry>)>>;
 
     /// Callbacks, newest first: a slice of the list, read aside of the threads that serve.
-    fn callbacks(&self, query: CallbackQuery) -> Answer<'_, Vec<CallbackRecord>>;
+    fn callbacks(&self, query: CallbackQuery) -> StoreFuture<'_, Vec<CallbackRecord>>;
 
     /// Makes a callback pending and due now, whatever became of it, with a fresh count of attempts. A lease that has ended
     /// at this time is nobody's.
-    fn resend_callback(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, Resent>;
+    fn resend_callback(&self, id: CallbackId, now: UnixMillis) -> StoreFuture<'_, Resent>;
 
     /// Makes failed callbacks pending and due now, as [`Outbox::resend_callback`] does: of those that `query` finds (its
     /// `states` are not looked at), the newest `query.limit`. How many, and where the next slice goes on; `None`: there is
     /// none.
-    fn resend_failed(&self, query: CallbackQuery, now: UnixMillis) -> Answer<'_, (usize, Option<CallbackCursor>)>;
+    fn resend_failed(&self, query: CallbackQuery, now: UnixMillis) -> StoreFuture<'_, (usize, Option<CallbackCursor>)>;
 
     /// How much waits, and since when.
-    fn outbox_size(&self) -> Answer<'_, OutboxSize>;
+    fn outbox_size(&self) -> StoreFuture<'_, OutboxSize>;
 }
 
 /// What a callback is about.

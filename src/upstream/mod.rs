@@ -17,7 +17,7 @@ use crate::rules::ApiKey;
 use crate::store::V1Request;
 use crate::telemetry::Metrics;
 use crate::v2;
-use remote::{Passing, Remote};
+use remote::{ForwardedHeaders, Remote};
 
 /// The v2 service behind the gateway.
 ///
@@ -34,7 +34,7 @@ pub enum Upstream {
 impl Upstream {
     /// The same service, as one request sees it: what is asked elsewhere for the request names it.
     #[must_use]
-    pub fn of_request(&self, passing: impl FnOnce() -> Passing) -> Self {
+    pub fn of_request(&self, passing: impl FnOnce() -> ForwardedHeaders) -> Self {
         match self {
             Self::Embedded(_) => self.clone(),
             Self::Remote(remote) => Self::Remote(remote.of_request(passing())),

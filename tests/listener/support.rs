@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use paybridge::http::listener::{ConnectionRules, Handle, Inbound, Listener, ListenerSettings, Service, tls};
-use paybridge::http::{Arrival, HeadFault};
+use paybridge::http::{ConnectionInfo, HeadError};
 use paybridge::rules::{ClientRules, Limits, Quota, TlsRules};
 use paybridge::telemetry::Metrics;
 use rustls::pki_types::pem::PemObject;
@@ -55,13 +55,13 @@ impl Service for Probe {
     async fn call(
         &self,
         request: Request<Inbound>,
-        Arrival { peer, facts, connection }: Arrival,
+        ConnectionInfo { peer, facts, connection }: ConnectionInfo,
     ) -> Response<Full<Bytes>> {
         if let Some(violation) = facts.violation {
             let status = match facts.fault {
-                HeadFault::Malformed => 400,
-                HeadFault::TooLarge => 431,
-                HeadFault::TooSlow => 408,
+                HeadError::Malformed => 400,
+                HeadError::TooLarge => 431,
+                HeadError::TooSlow => 408,
             };
             return reply(status, violation);
         }

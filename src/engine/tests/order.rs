@@ -75,7 +75,7 @@ async fn a_refused_create_reserves_nothing() {
         let error = world.deposit(refused).await.unwrap_err();
         assert!(error.starts_with(why), "{error}");
         let standing = world.store().by_order(&acme(), Direction::Payin, &OrderId::new("o").unwrap()).await.unwrap();
-        assert_eq!(standing, crate::store::Standing::Free, "{refused}");
+        assert_eq!(standing, crate::store::OrderLookup::Free, "{refused}");
     }
     assert!(world.deposit("\"amount\":12").await.is_ok(), "corrected, the same order_id is new");
 }

@@ -194,7 +194,7 @@ async fn the_engines_complaints_name_v1_members() {
         assert!(told.starts_with(&format!("400 {expected}")), "{members}: {told}");
         assert_v1_words(&told);
         let standing = world.store().by_order(&acme(), *direction, &OrderId::new("o").unwrap()).await.unwrap();
-        assert_eq!(standing, crate::store::Standing::Free, "{members}: a refused request stores nothing");
+        assert_eq!(standing, crate::store::OrderLookup::Free, "{members}: a refused request stores nothing");
     }
 }
 

@@ -7,7 +7,7 @@ use crate::domain::{BrowserUrl, Instructions, Outcome, Preparation};
 use crate::rules::{HttpProvider, ProviderRules, Secrets};
 
 impl World {
-    async fn way(&self, reply: &str, provider: &ProviderRules) -> CustomerWay {
+    async fn way(&self, reply: &str, provider: &ProviderRules) -> NextAction {
         let operation = self.store().by_id(id(reply)).await.unwrap().unwrap().operation;
         self.engine.customer_way(&operation, Some(provider)).await.unwrap()
     }
@@ -37,12 +37,12 @@ async fn the_sandbox_tells_by_itself() {
         let mut words = Vec::new();
         for reply in &replies {
             words.push(match world.way(reply, &sandbox).await {
-                CustomerWay::Preparing => "preparing",
-                CustomerWay::SandboxPage => "page",
-                CustomerWay::Instructions(_) => "instructions",
-                CustomerWay::Stopped => "stopped",
-                CustomerWay::Finished(status) => status.as_str(),
-                CustomerWay::Page(_) => "elsewhere",
+                NextAction::Preparing => "preparing",
+                NextAction::SandboxPage => "page",
+                NextAction::Instructions(_) => "instructions",
+                NextAction::Stopped => "stopped",
+                NextAction::Finished(status) => status.as_str(),
+                NextAction::Page(_) => "elsewhere",
             });
         }
         words
@@ -53,7 +53,7 @@ async fn the_sandbox_tells_by_itself() {
     world.clock.advance(Duration::from_secs(9));
     assert_eq!(ways().await, ["page", "FAILED", "stopped", "instructions", "page", "page"]);
     world.report(&replies[0], Report::Finished(Outcome::Success { payer: None })).await;
-    assert_eq!(world.way(&replies[0], &sandbox).await, CustomerWay::Finished(Status::Success));
+    assert_eq!(world.way(&replies[0], &sandbox).await, NextAction::Finished(Status::Success));
 }
 
 #[tokio::test]
@@ -61,13 +61,13 @@ async fn what_a_provider_prepared_is_shown() {
     let world = World::new();
     let reply = world.deposit("").await.unwrap();
     let http = http();
-    assert_eq!(world.way(&reply, &http).await, CustomerWay::Stopped, "made for another kind of provider");
+    assert_eq!(world.way(&reply, &http).await, NextAction::Stopped, "made for another kind of provider");
     let url = BrowserUrl::new("https://p.example/1").unwrap();
     let instructions = Instructions::new(Some("Pay".into()), Vec::new()).unwrap();
     for (prepared, way) in [
-        (Preparation::Page(url.clone()), CustomerWay::Page(url)),
-        (Preparation::Instructions(instructions.clone()), CustomerWay::Instructions(instructions)),
-        (Preparation::Stopped, CustomerWay::Stopped),
+        (Preparation::Page(url.clone()), NextAction::Page(url)),
+        (Preparation::Instructions(instructions.clone()), NextAction::Instructions(instructions)),
+        (Preparation::Stopped, NextAction::Stopped),
     ] {
         world.report(&reply, Report::Prepared(prepared)).await;
         assert_eq!(world.way(&reply, &http).await, way);
@@ -75,5 +75,5 @@ async fn what_a_provider_prepared_is_shown() {
         assert_eq!(world.way(&reply, &sandbox).await, way, "prepared before the shop got another provider");
     }
     world.report(&reply, Report::Finished(Outcome::Failed)).await;
-    assert_eq!(world.way(&reply, &http).await, CustomerWay::Finished(Status::Failed));
+    assert_eq!(world.way(&reply, &http).await, NextAction::Finished(Status::Failed));
 }

@@ -14,7 +14,7 @@ use crate::http::correlation::{self, RequestId};
 use crate::http::listener::ConnectionState;
 use crate::http::reader::Reader;
 use crate::http::reply::{self, Envelope, Reply};
-use crate::http::{Arrival, Protocol, router};
+use crate::http::{ConnectionInfo, Protocol, router};
 use crate::rules::{Merchant, RuleSet};
 use crate::telemetry::access::loggable;
 use crate::telemetry::{AccessLine, Stage};
@@ -22,7 +22,7 @@ use crate::telemetry::{AccessLine, Stage};
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// A request and what was learnt of it, until it is answered or its caller is gone: either is logged and counted.
-pub(super) struct Exchange {
+pub(super) struct RequestContext {
     core: Arc<Core>,
     pub(super) rules: Arc<RuleSet>,
     pub(super) request_id: RequestId,
@@ -50,12 +50,12 @@ pub(super) struct Exchange {
     answered: bool,
 }
 
-impl Exchange {
+impl RequestContext {
     pub(super) fn begin(
         core: Arc<Core>,
         rules: Arc<RuleSet>,
         head: &Parts,
-        Arrival { peer, facts, connection }: Arrival,
+        ConnectionInfo { peer, facts, connection }: ConnectionInfo,
         has_body: bool,
     ) -> Self {
         let http1 = peer.protocol == Protocol::Http1;
@@ -206,7 +206,7 @@ impl Exchange {
     }
 }
 
-impl Drop for Exchange {
+impl Drop for RequestContext {
     fn drop(&mut self) {
         if !self.answered {
             self.record(reply::CALLER_GONE, None);

@@ -25,8 +25,8 @@ use crate::domain::{
     Amount, Balance, Bucket, Currency, Fingerprint, FingerprintKey, HistoryQuery, MerchantId, Operation, OperationView,
     OrderId, Outcome, Page, Preparation, ShopCode, Status, StatusRecord, TransactionId, UnixMillis,
 };
-use crate::engine::{AtCreation, CustomerWay, PageSecret, Provider};
-use crate::http::{Arrival, Peer, Protocol};
+use crate::engine::{AtCreation, NextAction, PageSecret, Provider};
+use crate::http::{ConnectionInfo, Peer, Protocol};
 use crate::rules::{
     AccountRule, AddressSet, Algorithm, ApiKey, BalanceRules, Brand, CallbackRules, CallbackSignature, CallbackStyle,
     ClientRules, Dialect, Encoding, EngineRules, Gateway as GatewayRules, IdPolicy, KeyEntry, Limits, PageRules,
@@ -35,11 +35,11 @@ use crate::rules::{
     V1Rules, built_in_pages,
 };
 use crate::store::{
-    Answer, Audit, AuditProgress, CallbackClaim, CallbackCursor, CallbackId, CallbackJob, CallbackLease, CallbackNext,
-    CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, CompletionOutcome, EngineAnswer, Entry, EntryId,
-    ExpireRequest, Fields, InsertOutcome, Journal, JournalOutcome, NewOperation, NotKept, Outbox, OutboxSize,
-    PendingCreate, Progress, ProviderJob, ProviderQueue, RelayTarget, Relayed, RemoteOperation, Resent, Reservations,
-    Standing, StatusUpdate, Store, StoreError, Stored, V1Lookup, Verdict,
+    Audit, AuditProgress, CallbackClaim, CallbackCursor, CallbackId, CallbackJob, CallbackLease, CallbackNext,
+    CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, CompletionOutcome, CreateOutcome, EngineAnswer,
+    Entry, EntryId, ExpireRequest, Fields, InsertOutcome, Journal, JournalOutcome, NewOperation, NotKept, OrderLookup,
+    Outbox, OutboxSize, PendingCreate, Progress, ProviderJob, ProviderQueue, RelayTarget, Relayed, RemoteOperation,
+    Resent, Reservations, StatusUpdate, Store, StoreError, StoreFuture, Stored, V1Lookup,
 };
 use crate::telemetry::AccessLine;
 
@@ -69,7 +69,7 @@ pub struct EmptyStore {
     pub queued: Notify,
 }
 
-fn answer<'a, T: Send + 'a>(value: Result<T, StoreError>) -> Answer<'a, T> {
+fn answer<'a, T: Send + 'a>(value: Result<T, StoreError>) -> StoreFuture<'a, T> {
     Box::pin(async { value })
 }
 
@@ -88,7 +88,7 @@ impl Store for EmptyStore {
         &self.fingerprint_key
     }
 
-    fn create(&self, _: NewOperation) -> Answer<'_, InsertOutcome> {
+    fn create(&self, _: NewOperation) -> StoreFuture<'_, InsertOutcome> {
         Box::pin(async {
             self.present()?;
             if self.holds.load(Ordering::SeqCst) {
@@ -96,15 +96,15 @@ impl Store for EmptyStore {
                 self.go_on.notified().await;
             }
             self.created.fetch_add(1, Ordering::SeqCst);
-            Ok(InsertOutcome::Created(Verdict::AsDrafted))
+            Ok(InsertOutcome::Created(CreateOutcome::AsDrafted))
         })
     }
 
-    fn by_order<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Standing> {
-        answer(self.present().map(|()| Standing::Free))
+    fn by_order<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> StoreFuture<'a, OrderLookup> {
+        answer(self.present().map(|()| OrderLookup::Free))
     }
 
-    fn by_id(&self, id: TransactionId) -> Answer<'_, Option<Stored>> {
+    fn by_id(&self, id: TransactionId) -> StoreFuture<'_, Option<Stored>> {
         match id.to_string().as_str() {
             PANICS => panic!("looked up {id}"),
             AWAY => answer(Err(full_disk())),
@@ -112,47 +112,52 @@ impl Store for EmptyStore {
         }
     }
 
-    fn v1_status<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Option<OperationView>> {
+    fn v1_status<'a>(
+        &'a self,
+        _: &'a MerchantId,
+        _: Direction,
+        _: &'a OrderId,
+    ) -> StoreFuture<'a, Option<OperationView>> {
         answer(self.present().map(|()| None))
     }
 
-    fn v2_status<'a>(&'a self, _: &'a MerchantId, id: TransactionId) -> Answer<'a, Option<StatusRecord>> {
+    fn v2_status<'a>(&'a self, _: &'a MerchantId, id: TransactionId) -> StoreFuture<'a, Option<StatusRecord>> {
         Box::pin(async move { self.by_id(id).await.map(|_| None) })
     }
 
-    fn fields(&self, _: TransactionId) -> Answer<'_, Option<Fields>> {
+    fn fields(&self, _: TransactionId) -> StoreFuture<'_, Option<Fields>> {
         answer(Ok(None))
     }
 
-    fn complete(&self, _: TransactionId, _: Outcome, _: UnixMillis) -> Answer<'_, CompletionOutcome> {
+    fn complete(&self, _: TransactionId, _: Outcome, _: UnixMillis) -> StoreFuture<'_, CompletionOutcome> {
         answer(Ok(CompletionOutcome::Unknown))
     }
 
-    fn prepare(&self, _: TransactionId, _: Preparation) -> Answer<'_, bool> {
+    fn prepare(&self, _: TransactionId, _: Preparation) -> StoreFuture<'_, bool> {
         answer(Ok(false))
     }
 
-    fn preparation(&self, _: TransactionId) -> Answer<'_, Option<Preparation>> {
+    fn preparation(&self, _: TransactionId) -> StoreFuture<'_, Option<Preparation>> {
         answer(Ok(None))
     }
 
-    fn history(&self, _: HistoryQuery) -> Answer<'_, Page<Operation>> {
+    fn history(&self, _: HistoryQuery) -> StoreFuture<'_, Page<Operation>> {
         answer(Ok(Page::empty()))
     }
 
-    fn provider_queues(&self) -> Answer<'_, Vec<ProviderQueue>> {
+    fn provider_queues(&self) -> StoreFuture<'_, Vec<ProviderQueue>> {
         answer(Ok(Vec::new()))
     }
 
-    fn claim_provider_jobs(&self, _: Claim) -> Answer<'_, Vec<ProviderJob>> {
+    fn claim_provider_jobs(&self, _: Claim) -> StoreFuture<'_, Vec<ProviderJob>> {
         answer(Ok(Vec::new()))
     }
 
-    fn postpone_provider_job(&self, _: TransactionId, _: UnixMillis) -> Answer<'_, ()> {
+    fn postpone_provider_job(&self, _: TransactionId, _: UnixMillis) -> StoreFuture<'_, ()> {
         answer(Ok(()))
     }
 
-    fn end_provider_job(&self, _: TransactionId) -> Answer<'_, ()> {
+    fn end_provider_job(&self, _: TransactionId) -> StoreFuture<'_, ()> {
         answer(Ok(()))
     }
 
@@ -162,70 +167,75 @@ impl Store for EmptyStore {
         _: Direction,
         _: &'a [OrderId],
         _: UnixMillis,
-    ) -> Answer<'a, Reservations> {
+    ) -> StoreFuture<'a, Reservations> {
         answer(Ok(Reservations::default()))
     }
 
-    fn open_ledger<'a>(&'a self, _: &'a MerchantId, _: Arc<[(Currency, Amount)]>, _: UnixMillis) -> Answer<'a, ()> {
+    fn open_ledger<'a>(
+        &'a self,
+        _: &'a MerchantId,
+        _: Arc<[(Currency, Amount)]>,
+        _: UnixMillis,
+    ) -> StoreFuture<'a, ()> {
         answer(Ok(()))
     }
 
-    fn balances<'a>(&'a self, _: &'a MerchantId) -> Answer<'a, Vec<(Currency, Balance)>> {
+    fn balances<'a>(&'a self, _: &'a MerchantId) -> StoreFuture<'a, Vec<(Currency, Balance)>> {
         answer(Ok(Vec::new()))
     }
 
-    fn audit(&self, _: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> Answer<'_, Audit> {
+    fn audit(&self, _: Arc<dyn Fn(AuditProgress) + Send + Sync>) -> StoreFuture<'_, Audit> {
         answer(Ok(Audit::default()))
     }
 
-    fn probe(&self) -> Answer<'_, ()> {
+    fn probe(&self) -> StoreFuture<'_, ()> {
         answer(Ok(()))
     }
 
-    fn close(&self) -> Answer<'_, ()> {
+    fn close(&self) -> StoreFuture<'_, ()> {
         answer(Ok(()))
     }
 }
 
 impl Journal for EmptyStore {
-    fn record_create(&self, _: PendingCreate) -> Answer<'_, JournalOutcome> {
+    fn record_create(&self, _: PendingCreate) -> StoreFuture<'_, JournalOutcome> {
         answer(Ok(JournalOutcome::Written(EntryId(1))))
     }
 
-    fn entry<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Option<Entry>> {
+    fn entry<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> StoreFuture<'a, Option<Entry>> {
         answer(Ok(None))
     }
 
-    fn of_v1<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> Answer<'a, Option<V1Lookup>> {
+    fn of_v1<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> StoreFuture<'a, Option<V1Lookup>> {
         answer(Ok(None))
     }
 
-    fn answer(&self, entry: Entry, engine_answer: EngineAnswer) -> Answer<'_, Result<Entry, NotKept>> {
+    fn answer(&self, entry: Entry, engine_answer: EngineAnswer) -> StoreFuture<'_, Result<Entry, NotKept>> {
         let passed = RemoteOperation { answer: engine_answer, status: Status::Pending, account: None };
         answer(Ok(Ok(Entry { progress: Progress::Answered(passed), ..entry })))
     }
 
-    fn mark_unknown(&self, _: EntryId, _: UnixMillis) -> Answer<'_, ()> {
+    fn mark_unknown(&self, _: EntryId, _: UnixMillis) -> StoreFuture<'_, ()> {
         answer(Ok(()))
     }
 
-    fn sent_again(&self, _: EntryId, _: UnixMillis) -> Answer<'_, ()> {
+    fn sent_again(&self, _: EntryId, _: UnixMillis) -> StoreFuture<'_, ()> {
         answer(Ok(()))
     }
 
-    fn cancel(&self, _: EntryId, _: Option<UnixMillis>) -> Answer<'_, bool> {
+    fn cancel(&self, _: EntryId, _: Option<UnixMillis>) -> StoreFuture<'_, bool> {
         answer(Ok(true))
     }
 
-    fn open_entries(&self, _: Option<EntryId>, _: u16) -> Answer<'_, Vec<Entry>> {
+    fn open_entries(&self, _: Option<EntryId>, _: u16) -> StoreFuture<'_, Vec<Entry>> {
         answer(Ok(Vec::new()))
     }
 
-    fn update_status(&self, _: EntryId, _: StatusUpdate) -> Answer<'_, ()> {
+    fn update_status(&self, _: EntryId, _: StatusUpdate) -> StoreFuture<'_, ()> {
         answer(Ok(()))
     }
 
-    fn passed(&self, _: HistoryQuery) -> Answer<'_, Page<Entry>> {
+    fn passed(&self, _: HistoryQuery) -> StoreFuture<'_, Page<Entry>> {
         answer(Ok(Page::empty()))
     }
 }
@@ -235,40 +245,40 @@ impl Outbox for EmptyStore {
         &self.queued
     }
 
-    fn callback_queues(&self) -> Answer<'_, Vec<CallbackQueue>> {
+    fn callback_queues(&self) -> StoreFuture<'_, Vec<CallbackQueue>> {
         answer(Ok(Vec::new()))
     }
 
-    fn claim_callbacks(&self, _: CallbackClaim) -> Answer<'_, Vec<CallbackJob>> {
+    fn claim_callbacks(&self, _: CallbackClaim) -> StoreFuture<'_, Vec<CallbackJob>> {
         answer(Ok(Vec::new()))
     }
 
-    fn callback_tried(&self, _: CallbackLease, _: CallbackTry, _: CallbackNext) -> Answer<'_, ()> {
+    fn callback_tried(&self, _: CallbackLease, _: CallbackTry, _: CallbackNext) -> StoreFuture<'_, ()> {
         answer(Ok(()))
     }
 
-    fn postpone_callback(&self, _: CallbackLease, _: UnixMillis) -> Answer<'_, ()> {
+    fn postpone_callback(&self, _: CallbackLease, _: UnixMillis) -> StoreFuture<'_, ()> {
         answer(Ok(()))
     }
 
-    fn callback_ready(&self, _: CallbackId, _: UnixMillis) -> Answer<'_, ()> {
+    fn callback_ready(&self, _: CallbackId, _: UnixMillis) -> StoreFuture<'_, ()> {
         answer(Ok(()))
     }
 
-    fn drop_callback(&self, _: CallbackLease) -> Answer<'_, ()> {
+    fn drop_callback(&self, _: CallbackLease) -> StoreFuture<'_, ()> {
         answer(Ok(()))
     }
 
-    fn expire_callbacks(&self, _: ExpireRequest) -> Answer<'_, usize> {
+    fn expire_callbacks(&self, _: ExpireRequest) -> StoreFuture<'_, usize> {
         answer(Ok(0))
     }
 
-    fn forget_callbacks(&self, _: UnixMillis, _: usize) -> Answer<'_, usize> {
+    fn forget_callbacks(&self, _: UnixMillis, _: usize) -> StoreFuture<'_, usize> {
         answer(Ok(0))
     }
 
     /// Only the deposit `o-1` of the first merchant passed to a remote engine.
-    fn addressee<'a>(&'a self, owner: &'a MerchantId, order: Fingerprint) -> Answer<'a, Option<RelayTarget>> {
+    fn addressee<'a>(&'a self, owner: &'a MerchantId, order: Fingerprint) -> StoreFuture<'a, Option<RelayTarget>> {
         let (merchant, order_id) = (MerchantId::new("acme").unwrap(), OrderId::new("o-1").unwrap());
         let known =
             *owner == merchant && self.fingerprint_key.order_key(&merchant, Direction::Payin, &order_id) == order;
@@ -277,29 +287,29 @@ impl Outbox for EmptyStore {
         answer(self.present().map(|()| known.then_some(addressee)))
     }
 
-    fn relayed(&self, entry: EntryId, _: UnixMillis) -> Answer<'_, Relayed> {
+    fn relayed(&self, entry: EntryId, _: UnixMillis) -> StoreFuture<'_, Relayed> {
         assert_eq!(entry, EntryId(7));
         self.relayed.fetch_add(1, Ordering::SeqCst);
         answer(Ok(Relayed::Queued))
     }
 
-    fn callback(&self, _: CallbackId) -> Answer<'_, Option<(CallbackRecord, Vec<CallbackTry>)>> {
+    fn callback(&self, _: CallbackId) -> StoreFuture<'_, Option<(CallbackRecord, Vec<CallbackTry>)>> {
         answer(Ok(None))
     }
 
-    fn callbacks(&self, _: CallbackQuery) -> Answer<'_, Vec<CallbackRecord>> {
+    fn callbacks(&self, _: CallbackQuery) -> StoreFuture<'_, Vec<CallbackRecord>> {
         answer(Ok(Vec::new()))
     }
 
-    fn resend_callback(&self, _: CallbackId, _: UnixMillis) -> Answer<'_, Resent> {
+    fn resend_callback(&self, _: CallbackId, _: UnixMillis) -> StoreFuture<'_, Resent> {
         answer(Ok(Resent::Unknown))
     }
 
-    fn resend_failed(&self, _: CallbackQuery, _: UnixMillis) -> Answer<'_, (usize, Option<CallbackCursor>)> {
+    fn resend_failed(&self, _: CallbackQuery, _: UnixMillis) -> StoreFuture<'_, (usize, Option<CallbackCursor>)> {
         answer(Ok((0, None)))
     }
 
-    fn outbox_size(&self) -> Answer<'_, OutboxSize> {
+    fn outbox_size(&self) -> StoreFuture<'_, OutboxSize> {
         answer(Ok(OutboxSize::default()))
     }
 }
@@ -311,7 +321,7 @@ impl Provider for PatientProvider {
         AtCreation::Wait
     }
 
-    fn customer_way(&self, _: &ProviderRules, _: &Operation, _: UnixMillis) -> Option<CustomerWay> {
+    fn customer_way(&self, _: &ProviderRules, _: &Operation, _: UnixMillis) -> Option<NextAction> {
         None
     }
 
@@ -384,7 +394,7 @@ impl Fixture {
             PageSecret::new(Secret::new(b"the-page-secret")),
             Arc::clone(&metrics),
         ));
-        let gateway = Gateway::new(Wiring {
+        let gateway = Gateway::new(GatewayDeps {
             rules: Arc::new(move || Arc::clone(&rules)),
             upstream: Upstream::Embedded(Arc::clone(&engine)),
             engine,
@@ -443,7 +453,7 @@ pub struct Call {
     pub headers: Vec<(&'static str, String)>,
     pub body: Pieces,
     pub peer: Peer,
-    pub facts: HeadFacts,
+    pub facts: HeadCheck,
 }
 
 impl Call {
@@ -456,7 +466,7 @@ impl Call {
             headers.push(("content-type", "application/json".to_owned()));
         }
         let peer = Peer { address: "127.0.0.1".parse().unwrap(), protocol: Protocol::Http1 };
-        Self { method, target: target.to_owned(), headers, body: Pieces::of(body), peer, facts: HeadFacts::default() }
+        Self { method, target: target.to_owned(), headers, body: Pieces::of(body), peer, facts: HeadCheck::default() }
     }
 
     pub fn v1(method: Method, target: &str, body: &'static str) -> Self {
@@ -499,8 +509,8 @@ impl Call {
         self
     }
 
-    pub fn arrival(&self) -> Arrival {
-        Arrival { peer: self.peer, facts: self.facts, connection: Arc::default() }
+    pub fn arrival(&self) -> ConnectionInfo {
+        ConnectionInfo { peer: self.peer, facts: self.facts, connection: Arc::default() }
     }
 
     pub fn into_request(self) -> Request<Pieces> {

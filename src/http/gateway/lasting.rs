@@ -7,15 +7,15 @@ use tokio::runtime::Handle;
 
 /// A future that is not abandoned when it is dropped unfinished: it goes on in a task of its own. Nothing is spawned for the
 /// many that are waited for to their end.
-pub(super) struct Lasting<F: Future<Output: Send> + Send + 'static>(Option<Pin<Box<F>>>);
+pub(super) struct SpawnOnDrop<F: Future<Output: Send> + Send + 'static>(Option<Pin<Box<F>>>);
 
-impl<F: Future<Output: Send> + Send + 'static> Lasting<F> {
+impl<F: Future<Output: Send> + Send + 'static> SpawnOnDrop<F> {
     pub(super) fn new(work: F) -> Self {
         Self(Some(Box::pin(work)))
     }
 }
 
-impl<F: Future<Output: Send> + Send + 'static> Future for Lasting<F> {
+impl<F: Future<Output: Send> + Send + 'static> Future for SpawnOnDrop<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
@@ -28,7 +28,7 @@ impl<F: Future<Output: Send> + Send + 'static> Future for Lasting<F> {
     }
 }
 
-impl<F: Future<Output: Send> + Send + 'static> Drop for Lasting<F> {
+impl<F: Future<Output: Send> + Send + 'static> Drop for SpawnOnDrop<F> {
     fn drop(&mut self) {
         // A panic is no hang-up: what panicked is not polled again.
         if std::thread::panicking() {

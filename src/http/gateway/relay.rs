@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::request::Parts;
 use http_body::Body;
 
-use super::exchange::Exchange;
+use super::exchange::RequestContext;
 use super::{Admitted, Core, whole_body};
 use crate::callback::relay;
 use crate::failure::{ApiError, Refusal};
@@ -18,7 +18,7 @@ impl Core {
     /// guesses addresses or signatures is held up.
     pub(super) async fn admit_relayed<B>(
         &self,
-        exchange: &mut Exchange,
+        exchange: &mut RequestContext,
         head: &Parts,
         body: B,
         token: &str,

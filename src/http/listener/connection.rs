@@ -22,11 +22,11 @@ use tokio_rustls::TlsAcceptor;
 
 use super::slots::{ConnectionState, Slot};
 use super::transport::{Stream, Transport};
-use super::watch_io::{Watch, WatchIo};
+use super::watch_io::{HeadGuard, Watch};
 use super::workers::Lifecycle;
 use super::{ConnectionRules, Inbound, Service, Shared, http2, proxy_header, tls};
 use crate::domain::canonical_ip;
-use crate::http::{Arrival, Peer, Protocol};
+use crate::http::{ConnectionInfo, Peer, Protocol};
 use crate::rules::Limits;
 
 /// Serves a connection until it ends, or its slot is another one's. Never fails: what goes wrong concerns nobody but this
@@ -157,7 +157,7 @@ async fn serve_http1<S: Service>(
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let Opened { transport, peer, plain_by_mistake } = opened;
     let watch = Arc::new(Watch::of(Arc::clone(state)));
-    let mut io = WatchIo::new(transport, Arc::clone(&watch), limits, shared.settings.rest_after);
+    let mut io = HeadGuard::new(transport, Arc::clone(&watch), limits, shared.settings.rest_after);
     if plain_by_mistake {
         io = io.refusing("this port speaks TLS: use https");
     }
@@ -180,13 +180,13 @@ async fn serve_http1<S: Service>(
 /// Serves requests for as long as there are some. Gives the connection back when it rests: it goes on without hyper until there
 /// is something for it again.
 async fn serve_requests<S: Service>(
-    io: WatchIo,
+    io: HeadGuard,
     watch: Arc<Watch>,
     peer: Peer,
     limits: &Limits,
     shared: Arc<Shared<S>>,
     mut lifecycle: Lifecycle,
-) -> Result<Option<WatchIo>, hyper::Error> {
+) -> Result<Option<HeadGuard>, hyper::Error> {
     let service = service_fn(|request| answer_http1(request, peer, Arc::clone(&watch), Arc::clone(&shared)));
     let mut connection = http1::Builder::new()
         // A client that has sent all it wants to say still gets its replies.
@@ -227,7 +227,7 @@ async fn answer_http1<S: Service>(
     let facts = watch.take_facts();
     let connection = watch.connection();
     connection.begin_request();
-    let arrival = Arrival { peer, facts, connection: Arc::clone(connection) };
+    let arrival = ConnectionInfo { peer, facts, connection: Arc::clone(connection) };
     // Boxed: hyper keeps room for this future as long as the connection lives, which mostly waits.
     let mut response = Box::pin(shared.service.call(request.map(Inbound::http1), arrival)).await;
     if facts.violation.is_some() || watch.body_open() || shared.is_leaving() {
@@ -254,7 +254,7 @@ mod tests {
     struct Fine;
 
     impl Service for Fine {
-        async fn call(&self, request: Request<Inbound>, _: Arrival) -> Response<Full<Bytes>> {
+        async fn call(&self, request: Request<Inbound>, _: ConnectionInfo) -> Response<Full<Bytes>> {
             Response::new(Full::new(request.uri().path().to_owned().into()))
         }
     }
@@ -295,7 +295,7 @@ mod tests {
         let peer = Peer { address: from.ip(), protocol: Protocol::Http1 };
         let seen = Arc::new(Watch::default());
         let transport = Transport::new(Stream::Plain(socket), limits.body_timeout);
-        let mut io = WatchIo::new(transport, Arc::clone(&seen), &limits, rest_after);
+        let mut io = HeadGuard::new(transport, Arc::clone(&seen), &limits, rest_after);
         for path in ["/first", "/second", "/third"] {
             let (shared, lifecycle) = (Arc::clone(&shared), Lifecycle::new(lifecycle.clone()));
             let requests = serve_requests(io, Arc::clone(&seen), peer, &limits, shared, lifecycle);

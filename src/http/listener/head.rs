@@ -10,7 +10,7 @@ use memchr::memchr;
 
 use super::authority;
 use super::framing::Framing;
-use crate::http::{HeadFacts, HeadFault};
+use crate::http::{HeadCheck, HeadError};
 
 /// How many header lines a request may have. Below hyper's own bound, so that this one decides.
 const MAX_HEADERS: usize = 96;
@@ -60,7 +60,7 @@ impl Scanner {
 /// A refused head: why, and the harmless head that hyper gets in its place, so that the refusal is answered, logged and
 /// counted on the same way as any other reply, in its turn. `Debug` shows only why: the replacement has header values.
 pub(super) struct Refused {
-    pub(super) facts: HeadFacts,
+    pub(super) facts: HeadCheck,
     pub(super) replacement: Vec<u8>,
 }
 
@@ -77,17 +77,17 @@ pub(super) fn judge(bytes: &[u8]) -> Result<Framing, Refused> {
     let facts = match request.parse_with_uninit_headers(bytes, &mut headers) {
         Ok(httparse::Status::Complete(length)) if length == bytes.len() => match inspect(&request) {
             Ok(framing) => return Ok(framing),
-            Err(violation) => HeadFacts::violating(HeadFault::Malformed, violation),
+            Err(violation) => HeadCheck::violating(HeadError::Malformed, violation),
         },
-        Ok(_) => HeadFacts::violating(HeadFault::Malformed, BARE_LINE_END),
+        Ok(_) => HeadCheck::violating(HeadError::Malformed, BARE_LINE_END),
         Err(httparse::Error::TooManyHeaders) => too_large(),
-        Err(error) => HeadFacts::violating(HeadFault::Malformed, wording(error)),
+        Err(error) => HeadCheck::violating(HeadError::Malformed, wording(error)),
     };
     Err(Refused { facts, replacement: replacement(&request) })
 }
 
 /// Refuses a head that is not complete: too long, too slow, or with a bare line end.
-pub(super) fn refuse_partial(bytes: &[u8], facts: HeadFacts) -> Refused {
+pub(super) fn refuse_partial(bytes: &[u8], facts: HeadCheck) -> Refused {
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut []);
     // Only what it could read of the request line is wanted, for the log.
@@ -96,18 +96,18 @@ pub(super) fn refuse_partial(bytes: &[u8], facts: HeadFacts) -> Refused {
 }
 
 /// The facts of a head over the limits.
-pub(super) const fn too_large() -> HeadFacts {
-    HeadFacts::violating(HeadFault::TooLarge, "the request's head is too large")
+pub(super) const fn too_large() -> HeadCheck {
+    HeadCheck::violating(HeadError::TooLarge, "the request's head is too large")
 }
 
 /// The facts of a head that did not arrive in time.
-pub(super) const fn too_slow() -> HeadFacts {
-    HeadFacts::violating(HeadFault::TooSlow, "the request's head did not arrive in time")
+pub(super) const fn too_slow() -> HeadCheck {
+    HeadCheck::violating(HeadError::TooSlow, "the request's head did not arrive in time")
 }
 
 /// The facts of a head with a line that does not end in CRLF.
-pub(super) const fn bare_line_end() -> HeadFacts {
-    HeadFacts::violating(HeadFault::Malformed, BARE_LINE_END)
+pub(super) const fn bare_line_end() -> HeadCheck {
+    HeadCheck::violating(HeadError::Malformed, BARE_LINE_END)
 }
 
 const fn wording(error: httparse::Error) -> &'static str {
@@ -205,7 +205,7 @@ fn replacement(request: &httparse::Request<'_, '_>) -> Vec<u8> {
 }
 
 /// Judges the head of an HTTP/2 request, whose framing is h2's affair: `limit` bounds its size as HTTP/1 would write it.
-pub(super) fn judge_http2<B>(request: &Request<B>, limit: usize) -> HeadFacts {
+pub(super) fn judge_http2<B>(request: &Request<B>, limit: usize) -> HeadCheck {
     debug_assert_eq!(request.version(), Version::HTTP_2);
     let headers = request.headers();
     let written: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
@@ -214,8 +214,8 @@ pub(super) fn judge_http2<B>(request: &Request<B>, limit: usize) -> HeadFacts {
         return too_large();
     }
     match inspect_http2(request) {
-        Ok(()) => HeadFacts::default(),
-        Err(violation) => HeadFacts::violating(HeadFault::Malformed, violation),
+        Ok(()) => HeadCheck::default(),
+        Err(violation) => HeadCheck::violating(HeadError::Malformed, violation),
     }
 }
 
@@ -448,7 +448,7 @@ mod tests {
         }
     }
 
-    fn http2(uri: &str, headers: &[(&str, &[u8])]) -> HeadFacts {
+    fn http2(uri: &str, headers: &[(&str, &[u8])]) -> HeadCheck {
         let mut request = Request::builder().version(Version::HTTP_2).uri(uri);
         for (name, value) in headers {
             request = request.header(*name, HeaderValue::from_bytes(value).unwrap());
@@ -463,19 +463,19 @@ mod tests {
         for (uri, headers, expected) in [
             ("https://a/x", &[][..], None),
             ("https://a:443/x", &[("host", &b"A:443"[..])], None),
-            ("/x", &[("host", b"a")], Some(HeadFault::Malformed)),
-            ("http://a/x", &[], Some(HeadFault::Malformed)),
-            ("/x", &[], Some(HeadFault::Malformed)),
-            ("https://u@a/x", &[], Some(HeadFault::Malformed)),
-            ("https://a/x", &[("host", b"b")], Some(HeadFault::Malformed)),
-            ("https://a/x", &[("host", b"a"), ("host", b"a")], Some(HeadFault::Malformed)),
-            ("ftp://a/x", &[], Some(HeadFault::Malformed)),
-            ("https://a/x", &[("x", b" y")], Some(HeadFault::Malformed)),
-            ("https://a/x", &[("x", b"y\t")], Some(HeadFault::Malformed)),
+            ("/x", &[("host", b"a")], Some(HeadError::Malformed)),
+            ("http://a/x", &[], Some(HeadError::Malformed)),
+            ("/x", &[], Some(HeadError::Malformed)),
+            ("https://u@a/x", &[], Some(HeadError::Malformed)),
+            ("https://a/x", &[("host", b"b")], Some(HeadError::Malformed)),
+            ("https://a/x", &[("host", b"a"), ("host", b"a")], Some(HeadError::Malformed)),
+            ("ftp://a/x", &[], Some(HeadError::Malformed)),
+            ("https://a/x", &[("x", b" y")], Some(HeadError::Malformed)),
+            ("https://a/x", &[("x", b"y\t")], Some(HeadError::Malformed)),
             ("https://a/x", &[("x", b"")], None),
-            ("https://a/x", &[("content-length", b"1"), ("content-length", b"1")], Some(HeadFault::Malformed)),
-            ("https://a/x", &many, Some(HeadFault::TooLarge)),
-            ("https://a/x", &[("x", &long)], Some(HeadFault::TooLarge)),
+            ("https://a/x", &[("content-length", b"1"), ("content-length", b"1")], Some(HeadError::Malformed)),
+            ("https://a/x", &many, Some(HeadError::TooLarge)),
+            ("https://a/x", &[("x", &long)], Some(HeadError::TooLarge)),
         ] {
             let facts = http2(uri, headers);
             assert_eq!(facts.violation.map(|_| facts.fault), expected, "{uri} {}", headers.len());

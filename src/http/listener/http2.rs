@@ -20,7 +20,7 @@ use super::transport::Transport;
 use super::workers::Lifecycle;
 use super::{Inbound, Service, Shared, head};
 use crate::clock::{Clock as _, SystemClock};
-use crate::http::{Arrival, Peer};
+use crate::http::{ConnectionInfo, Peer};
 use crate::rules::Limits;
 
 /// Streams that one connection may have open.
@@ -154,7 +154,7 @@ impl<S: Service> Serving<S> {
             let (request, respond) = accepted?;
             let facts = head::judge_http2(&request, self.head_limit);
             let (request, wanted) = with_body(request);
-            let arrival = Arrival { peer: self.peer, facts, connection: Arc::clone(&self.activity.connection) };
+            let arrival = ConnectionInfo { peer: self.peer, facts, connection: Arc::clone(&self.activity.connection) };
             let open = OpenRequest::new(&self.activity);
             tokio::spawn(answer(request, arrival, wanted, respond, open, Arc::clone(&self.shared)));
             if self.shared.is_leaving() {
@@ -177,7 +177,7 @@ fn with_body(request: Request<RecvStream>) -> (Request<Inbound>, oneshot::Receiv
 /// Answers one request. When the client is gone, the service is dropped.
 async fn answer<S: Service>(
     request: Request<Inbound>,
-    arrival: Arrival,
+    arrival: ConnectionInfo,
     wanted: oneshot::Receiver<()>,
     mut respond: SendResponse<Bytes>,
     open: OpenRequest,

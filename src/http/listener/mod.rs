@@ -3,7 +3,7 @@
 //! `accept` (`slots`: the limit; back-off) -> `workers` (one thread, one runtime each) -> `connection` (PROXY header, TLS,
 //! time-outs) -> hyper, or `http2` -> [`Service`]. Over HTTP/1, hyper reads through `watch_io`, which judges every head (`head`,
 //! `authority`) and follows every body (`framing`) before hyper does; over HTTP/2 the head is judged after h2. Either way the
-//! verdict reaches the service as [`HeadFacts`](super::HeadFacts) beside the [`Peer`](super::Peer), so that one place refuses.
+//! verdict reaches the service as [`HeadCheck`](super::HeadCheck) beside the [`Peer`](super::Peer), so that one place refuses.
 
 mod accept;
 mod authority;
@@ -39,13 +39,13 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout};
 
-use super::Arrival;
+use super::ConnectionInfo;
 use crate::rules::{ClientRules, Limits};
 use crate::telemetry::Metrics;
 use workers::{Life, Lifecycle};
 
 pub use inbound::Inbound;
-pub use pulse::Pulse;
+pub use pulse::Watchdog;
 pub use slots::{ConnectionSlots, ConnectionState};
 
 /// Connections that may wait in the kernel to be accepted.
@@ -56,11 +56,15 @@ const LAST_REQUEST: Duration = Duration::from_millis(500);
 /// How long the threads may take to end when requests are cut off.
 const CUT_TIME: Duration = Duration::from_secs(1);
 
-/// Answers requests. One whose [`HeadFacts`](super::HeadFacts) hold a violation has to be refused for it.
+/// Answers requests. One whose [`HeadCheck`](super::HeadCheck) hold a violation has to be refused for it.
 pub trait Service: Send + Sync + 'static {
     /// Answers one request. It runs on the worker thread of its connection and may spawn tasks there. It is dropped when
     /// the client goes away; what must not stop half way belongs into a task of its own, which a drain waits for.
-    fn call(&self, request: Request<Inbound>, arrival: Arrival) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+    fn call(
+        &self,
+        request: Request<Inbound>,
+        arrival: ConnectionInfo,
+    ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
 }
 
 /// What the rules in force say to a new connection.
@@ -178,14 +182,14 @@ impl Listener {
             });
             drop(running);
         })?;
-        Ok(Handle { address: self.address, pulse: Pulse::of(runtimes), slots, leaving, life, ended })
+        Ok(Handle { address: self.address, pulse: Watchdog::of(runtimes), slots, leaving, life, ended })
     }
 }
 
 /// A serving listener. Dropping it ends everything at once.
 pub struct Handle {
     address: SocketAddr,
-    pulse: Pulse,
+    pulse: Watchdog,
     slots: Arc<ConnectionSlots>,
     leaving: Arc<AtomicBool>,
     life: watch::Sender<Life>,
@@ -201,7 +205,7 @@ impl Handle {
 
     /// Tells whether its threads still run.
     #[must_use]
-    pub fn pulse(&self) -> Pulse {
+    pub fn pulse(&self) -> Watchdog {
         self.pulse.clone()
     }
 

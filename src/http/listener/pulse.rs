@@ -6,9 +6,9 @@ use tokio::runtime::Handle;
 
 /// The runtimes of a listener's threads.
 #[derive(Debug, Clone)]
-pub struct Pulse(Arc<[Handle]>);
+pub struct Watchdog(Arc<[Handle]>);
 
-impl Pulse {
+impl Watchdog {
     pub(super) fn of(runtimes: Vec<Handle>) -> Self {
         Self(runtimes.into())
     }
@@ -36,7 +36,7 @@ mod tests {
     #[tokio::test]
     async fn a_stuck_thread_has_no_pulse_until_it_goes_on_or_ends() {
         let runtime = Builder::new_current_thread().build().unwrap();
-        let pulse = Pulse::of(vec![runtime.handle().clone(), Handle::current()]);
+        let pulse = Watchdog::of(vec![runtime.handle().clone(), Handle::current()]);
         let (started, is_stuck) = oneshot::channel();
         let (let_go, stuck) = mpsc::channel::<()>();
         let (end, ending) = oneshot::channel::<()>();

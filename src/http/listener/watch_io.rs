@@ -19,7 +19,7 @@ use super::framing::Framing;
 use super::head::{self, Refused, Scan, Scanner};
 use super::slots::ConnectionState;
 use super::transport::Transport;
-use crate::http::{HeadFacts, HeadFault};
+use crate::http::{HeadCheck, HeadError};
 use crate::rules::Limits;
 
 /// How much is asked of the transport at once, in bytes.
@@ -45,7 +45,7 @@ pub(super) struct Watch {
 struct Seen {
     /// While the listener drains: until when another request may begin.
     last_request: Option<Instant>,
-    facts: Option<HeadFacts>,
+    facts: Option<HeadCheck>,
     body_open: bool,
     silent: bool,
     rests: bool,
@@ -71,8 +71,8 @@ impl Watch {
     }
 
     /// The facts of the head that hyper was last given.
-    pub(super) fn take_facts(&self) -> HeadFacts {
-        let unwatched = HeadFacts::violating(HeadFault::Malformed, "the request could not be read");
+    pub(super) fn take_facts(&self) -> HeadCheck {
+        let unwatched = HeadCheck::violating(HeadError::Malformed, "the request could not be read");
         self.lock().facts.take().unwrap_or(unwatched)
     }
 
@@ -92,7 +92,7 @@ impl Watch {
         std::mem::take(&mut self.lock().rests)
     }
 
-    fn show(&self, facts: HeadFacts, body_open: bool) {
+    fn show(&self, facts: HeadCheck, body_open: bool) {
         let mut seen = self.lock();
         seen.facts = Some(facts);
         seen.body_open = body_open;
@@ -104,7 +104,7 @@ impl Watch {
 }
 
 /// The reading side is watched, the writing side passed through.
-pub(super) struct WatchIo {
+pub(super) struct HeadGuard {
     transport: Transport,
     watch: Arc<Watch>,
     head_limit: usize,
@@ -172,7 +172,7 @@ impl Phase {
     }
 }
 
-impl WatchIo {
+impl HeadGuard {
     pub(super) fn new(transport: Transport, watch: Arc<Watch>, limits: &Limits, rest_after: Duration) -> Self {
         Self {
             transport,
@@ -244,7 +244,7 @@ impl WatchIo {
         }
         match scanner.scan(&self.input) {
             Scan::Complete(_) if let Some(violation) = self.refusing => {
-                self.refuse_partial(HeadFacts::violating(HeadFault::Malformed, violation));
+                self.refuse_partial(HeadCheck::violating(HeadError::Malformed, violation));
             }
             Scan::Complete(length) if length <= self.head_limit => match head::judge(&self.input[..length]) {
                 Ok(framing) => self.clear_head(length, framing),
@@ -264,11 +264,11 @@ impl WatchIo {
         self.serving = true;
         self.empty_lines = 0;
         let body_open = !framing.is_done();
-        self.watch.show(HeadFacts { began: self.began.take(), ..HeadFacts::default() }, body_open);
+        self.watch.show(HeadCheck { began: self.began.take(), ..HeadCheck::default() }, body_open);
         self.phase = if body_open { Phase::Body(framing) } else { Phase::head(Waiting::Idle) };
     }
 
-    fn refuse_partial(&mut self, facts: HeadFacts) {
+    fn refuse_partial(&mut self, facts: HeadCheck) {
         let seen = self.input.len().min(self.head_limit);
         let refused = head::refuse_partial(&self.input[..seen], facts);
         self.refuse(&refused);
@@ -277,7 +277,7 @@ impl WatchIo {
     fn refuse(&mut self, refused: &Refused) {
         self.input = BytesMut::from(refused.replacement.as_slice());
         self.cleared = self.input.len();
-        self.watch.show(HeadFacts { began: self.began.take(), ..refused.facts }, false);
+        self.watch.show(HeadCheck { began: self.began.take(), ..refused.facts }, false);
         self.phase = Phase::Refused;
     }
 
@@ -367,7 +367,7 @@ impl WatchIo {
     }
 }
 
-impl hyper::rt::Read for WatchIo {
+impl hyper::rt::Read for HeadGuard {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, mut into: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         ready!(this.poll_cleared(cx))?;
@@ -382,7 +382,7 @@ impl hyper::rt::Read for WatchIo {
     }
 }
 
-impl hyper::rt::Write for WatchIo {
+impl hyper::rt::Write for HeadGuard {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         ready!(this.poll_turn(cx));
@@ -441,7 +441,7 @@ mod tests {
         let (socket, _) = listener.accept().await.unwrap();
         let limits = limits();
         let transport = Transport::new(Stream::Plain(socket), limits.body_timeout);
-        let mut io = WatchIo::new(transport, Arc::default(), &limits, Duration::from_secs(1));
+        let mut io = HeadGuard::new(transport, Arc::default(), &limits, Duration::from_secs(1));
         for reply in [&b"first"[..], b"second"] {
             let mut polls = 0;
             let mut write = async |bytes: &[u8]| {

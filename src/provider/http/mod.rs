@@ -13,7 +13,7 @@ use http::{HeaderName, HeaderValue};
 use crate::auth::signatures::sign_v2;
 use crate::domain::{Operation, UnixMillis};
 use crate::engine::Report;
-use crate::outbound::{self, Answer, Outbound, OutboundError};
+use crate::outbound::{self, Outbound, OutboundError, OutboundResponse};
 use crate::rules::HttpProvider;
 use crate::wire::members::read_object;
 
@@ -66,14 +66,14 @@ pub async fn ask(outbound: &Outbound, provider: &HttpProvider, told: Told<'_>, n
     // Hexadecimal and decimal digits are always a header's value.
     let headers =
         headers.map(|(name, text)| (name, HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))));
-    let question = outbound::Question {
+    let question = outbound::OutboundRequest {
         url: &provider.url,
         trust: &provider.trust,
         headers: &headers,
         body: Some(Bytes::from(body)),
         timeout: provider.timeout,
         answer: outbound::AnswerBody::Whole(ANSWER_LIMIT),
-        reach: outbound::Reach::Anywhere,
+        reach: outbound::EgressPolicy::Anywhere,
     };
     match outbound.ask(question, now).await {
         Ok(answer) => understood(&answer, operation),
@@ -91,7 +91,7 @@ const fn kind(error: &OutboundError) -> &'static str {
 }
 
 /// What an answer means for an operation.
-fn understood(answer: &Answer, operation: &Operation) -> Asked {
+fn understood(answer: &OutboundResponse, operation: &Operation) -> Asked {
     let unknown = |kind, cause| Asked::Unknown(Unknown { kind, cause, retry_after: answer.retry_after });
     if !(200..300).contains(&answer.status) {
         return unknown("refused", format!("it answered HTTP {}", answer.status));
@@ -113,7 +113,7 @@ mod tests {
 
     fn answer(status: u16, body: &[u8]) -> Asked {
         let retry_after = Some(Duration::from_secs(7));
-        understood(&Answer { status, retry_after, body: Bytes::copy_from_slice(body) }, &withdrawal())
+        understood(&OutboundResponse { status, retry_after, body: Bytes::copy_from_slice(body) }, &withdrawal())
     }
 
     #[test]

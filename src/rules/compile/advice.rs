@@ -7,14 +7,14 @@ use toml::Spanned;
 
 use super::gateway::RawGateway;
 use super::merchant::RawMerchant;
-use super::{Context, Here};
+use super::{Context, FileContext};
 use crate::domain::{host_of, names_loopback};
 use crate::rules::problems::Span;
 use crate::rules::{Gateway, StoreUrl};
 
 impl Context<'_> {
     /// Warns of what a gateway leaves open.
-    pub(super) fn gateway_advice(&mut self, here: Here<'_>, raw: &RawGateway, gateway: &Gateway) {
+    pub(super) fn gateway_advice(&mut self, here: FileContext<'_>, raw: &RawGateway, gateway: &Gateway) {
         if let StoreUrl::Postgres(url) = &gateway.store.url
             && url.may_be_downgraded()
             && let Some(at) = raw.store.url.place()
@@ -38,7 +38,7 @@ impl Context<'_> {
     }
 
     /// Warns of a merchant whose every request would be refused.
-    pub(super) fn merchant_advice(&mut self, here: Here<'_>, raw: &RawMerchant) {
+    pub(super) fn merchant_advice(&mut self, here: FileContext<'_>, raw: &RawMerchant) {
         let keys = raw.api_keys.get().map_or(&[][..], |keys| &keys.0);
         if keys.is_empty() {
             let message = "the merchant has no `[[api_keys]]`: every request in its name is refused";
@@ -57,7 +57,7 @@ impl Context<'_> {
 
     /// Warns of a value that holds nothing, at its place or else at that of something near, unless it was meant to hold
     /// something: what is in it is wrong, or in a file with an error it may be there under another name.
-    fn warn_of_none(&mut self, here: Here<'_>, place: Option<Span>, near: Option<Span>, message: &str) {
+    fn warn_of_none(&mut self, here: FileContext<'_>, place: Option<Span>, near: Option<Span>, message: &str) {
         let meant = match &place {
             Some(place) => self.findings.is_wrong(here.file, place),
             None => self.findings.refuses(here.file),

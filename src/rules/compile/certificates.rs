@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustls::pki_types::CertificateDer;
 use toml::Spanned;
 
-use super::{Context, Here};
+use super::{Context, FileContext};
 use crate::rules::elsewhere::Content;
 
 impl Context<'_> {
@@ -14,7 +14,7 @@ impl Context<'_> {
     /// for again by the next reading; where secrets are not asked for, every such file may be.
     pub(super) fn trusted_certificates<'p>(
         &mut self,
-        here: Here<'_>,
+        here: FileContext<'_>,
         key: &str,
         list: impl IntoIterator<Item = &'p Spanned<String>>,
         made: Option<&Path>,

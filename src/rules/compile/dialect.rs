@@ -7,7 +7,7 @@ use std::sync::Arc;
 use http::{HeaderName, Method};
 use toml::Spanned;
 
-use super::{BUILT_IN_DIALECT, Context, Here};
+use super::{BUILT_IN_DIALECT, Context, FileContext};
 use crate::rules::dialect::template::{TemplateProblem, add_reply, environment, payload};
 use crate::rules::files::Role;
 use crate::rules::problems::{FileId, Span};
@@ -198,14 +198,14 @@ impl Context<'_> {
         if !dialects.compiled.contains_key(BUILT_IN_DIALECT) {
             // As an empty file would have it.
             let path = Path::new("dialects/v1.toml");
-            let here = Here { file: self.findings.file(path, ""), path };
+            let here = FileContext { file: self.findings.file(path, ""), path };
             let built_in = self.dialect(here, BUILT_IN_DIALECT, &RawDialect::default());
             dialects.compiled.insert(BUILT_IN_DIALECT.into(), built_in.map(Arc::new));
         }
         dialects
     }
 
-    fn dialect(&mut self, here: Here<'_>, name: &str, raw: &RawDialect) -> Option<Dialect> {
+    fn dialect(&mut self, here: FileContext<'_>, name: &str, raw: &RawDialect) -> Option<Dialect> {
         let signature = self.recipe(here, &raw.signature);
         let routes = self.own_routes(here, &raw.routes);
         let statuses = self.statuses(here, &raw.statuses);
@@ -220,7 +220,7 @@ impl Context<'_> {
         })
     }
 
-    fn recipe(&mut self, here: Here<'_>, raw: &RawSignature) -> Option<Recipe> {
+    fn recipe(&mut self, here: FileContext<'_>, raw: &RawSignature) -> Option<Recipe> {
         let payload = self.signing_payload(here, "signature.payload", &raw.payload);
         // One run shows every problem of both.
         let headers = self.headers(here, raw);
@@ -238,7 +238,7 @@ impl Context<'_> {
     }
 
     /// The headers of the API key, the signature and the timestamp: three different ones, free for this use.
-    fn headers(&mut self, here: Here<'_>, raw: &RawSignature) -> Option<[HeaderName; 3]> {
+    fn headers(&mut self, here: FileContext<'_>, raw: &RawSignature) -> Option<[HeaderName; 3]> {
         let keys = raw.headers();
         let free = keys.map(|key| self.free_header(here, key));
         // A key that is wrong does not mean its default, which may be what another one names.
@@ -254,7 +254,7 @@ impl Context<'_> {
     }
 
     /// Whether a header may be had for the operator's ends; otherwise the problem is noted.
-    pub(super) fn free_header(&mut self, here: Here<'_>, key: &Key<HeaderName>) -> bool {
+    pub(super) fn free_header(&mut self, here: FileContext<'_>, key: &Key<HeaderName>) -> bool {
         let taken = OF_HTTP.split(' ').any(|name| name == key.as_str());
         if taken {
             let message = format!("`{}` has a meaning of its own in HTTP and cannot be used here", key.as_str());
@@ -264,12 +264,17 @@ impl Context<'_> {
     }
 
     /// The signing payload that a key holds; `None` when something is wrong with it, which is noted.
-    pub(super) fn signing_payload(&mut self, here: Here<'_>, key: &str, text: &Key<String>) -> Option<Vec<Segment>> {
+    pub(super) fn signing_payload(
+        &mut self,
+        here: FileContext<'_>,
+        key: &str,
+        text: &Key<String>,
+    ) -> Option<Vec<Segment>> {
         let note = |problem: TemplateProblem| self.template_problem(here, key, &text.spanned(), problem);
         payload(text).map_err(|problems| problems.into_iter().for_each(note)).ok()
     }
 
-    fn own_routes(&mut self, here: Here<'_>, raw: &RawRoutes) -> Vec<(Endpoint, Method, Box<str>)> {
+    fn own_routes(&mut self, here: FileContext<'_>, raw: &RawRoutes) -> Vec<(Endpoint, Method, Box<str>)> {
         let given = [
             (Endpoint::Payin, &raw.payin),
             (Endpoint::Payout, &raw.payout),
@@ -298,7 +303,7 @@ impl Context<'_> {
         routes
     }
 
-    fn check_route(&mut self, here: Here<'_>, endpoint: Endpoint, route: &Route, at: Span) {
+    fn check_route(&mut self, here: FileContext<'_>, endpoint: Endpoint, route: &Route, at: Span) {
         let name = endpoint.as_str();
         let creates = matches!(endpoint, Endpoint::Payin | Endpoint::Payout);
         let method = if creates { Method::POST } else { Method::GET };
@@ -313,7 +318,7 @@ impl Context<'_> {
         }
     }
 
-    fn statuses(&mut self, here: Here<'_>, raw: &RawStatuses) -> StatusWords {
+    fn statuses(&mut self, here: FileContext<'_>, raw: &RawStatuses) -> StatusWords {
         let mut words: Vec<Box<str>> = Vec::new();
         for (status, key) in [("PENDING", &raw.pending), ("SUCCESS", &raw.success), ("FAILED", &raw.failed)] {
             let (span, word) = (key.place().unwrap_or_default(), key.as_str());
@@ -330,7 +335,7 @@ impl Context<'_> {
         StatusWords { pending, success, failed }
     }
 
-    fn replies(&mut self, here: Here<'_>, raw: &RawReplies, words: &StatusWords) -> Replies {
+    fn replies(&mut self, here: FileContext<'_>, raw: &RawReplies, words: &StatusWords) -> Replies {
         let mut environment = environment();
         let given: [(&'static str, &Field<String>); 7] = [
             ("payin", &raw.payin),
@@ -353,7 +358,7 @@ impl Context<'_> {
     /// Notes a problem at its place in the template, where the file has the text as it is.
     fn template_problem(
         &mut self,
-        here: Here<'_>,
+        here: FileContext<'_>,
         key: &str,
         source: &Spanned<impl AsRef<str>>,
         problem: TemplateProblem,

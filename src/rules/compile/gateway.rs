@@ -7,11 +7,11 @@ use std::time::Duration;
 use http::{HeaderName, Uri};
 use toml::Spanned;
 
-use super::{Context, Here};
+use super::{Context, FileContext};
 use crate::domain::{CallbackUrl, is_host, service_url};
 use crate::rules::files::{Role, is_absent};
 use crate::rules::raw::{
-    DisplayName, Key, LANGUAGE_TAG, Lasting, List, Prefix, RawSecrets, Size, WholeSeconds, raw_table,
+    Cidr, DisplayName, Key, LANGUAGE_TAG, Lasting, List, RawSecrets, Size, WholeSeconds, raw_table,
 };
 use crate::rules::secret::SecretRef;
 use crate::rules::{
@@ -247,7 +247,7 @@ raw_table! {
         /// Whether connections begin with a PROXY header, v1 or v2.
         proxy_protocol: bool = false,
         /// Whose `X-Forwarded-For` is believed, up to its rightmost entry that is not on this list: addresses and networks.
-        trusted_proxies: List<Prefix> = [],
+        trusted_proxies: List<Cidr> = [],
     }
 }
 
@@ -298,7 +298,7 @@ impl Context<'_> {
         Some(gateway)
     }
 
-    fn server(&mut self, here: Here<'_>, raw: &RawServer) -> ServerRules {
+    fn server(&mut self, here: FileContext<'_>, raw: &RawServer) -> ServerRules {
         let public_url = service_url(&raw.public_url).unwrap_or_else(|invalid| {
             let at = raw.public_url.place().unwrap_or_default();
             self.problem(here, at, format!("`server.public_url` {invalid}"));
@@ -308,7 +308,7 @@ impl Context<'_> {
         ServerRules { listen, public_url, shutdown_grace, drain_delay }
     }
 
-    fn admin_token(&mut self, here: Here<'_>, raw: &RawAdmin) -> Option<Secrets> {
+    fn admin_token(&mut self, here: FileContext<'_>, raw: &RawAdmin) -> Option<Secrets> {
         if let Some(at) = raw.listen.place()
             && !raw.listen.ip().to_canonical().is_loopback()
             && raw.token.is_absent()
@@ -318,14 +318,14 @@ impl Context<'_> {
         self.secrets(here, &raw.token)
     }
 
-    fn admin_hosts(&mut self, here: Here<'_>, raw: &RawAdmin) -> Vec<Box<str>> {
+    fn admin_hosts(&mut self, here: FileContext<'_>, raw: &RawAdmin) -> Vec<Box<str>> {
         for host in raw.hosts.0.iter().filter(|host| !is_host(host.get_ref())) {
             self.problem(here, host.span(), "`admin.hosts` must hold host names or IP addresses, without a port");
         }
         raw.hosts.values().map(|host| host.to_ascii_lowercase().into()).collect()
     }
 
-    pub(super) fn store(&mut self, here: Here<'_>, raw: &RawStore) -> StoreRules {
+    pub(super) fn store(&mut self, here: FileContext<'_>, raw: &RawStore) -> StoreRules {
         if let Some(at) = raw.connections.place()
             && *raw.connections > MOST_CONNECTIONS
         {
@@ -341,7 +341,7 @@ impl Context<'_> {
     }
 
     /// `None`: it is wrong, or it stands elsewhere and is not asked for.
-    fn store_url(&mut self, here: Here<'_>, url: &Spanned<&String>, connections: usize) -> Option<StoreUrl> {
+    fn store_url(&mut self, here: FileContext<'_>, url: &Spanned<&String>, connections: usize) -> Option<StoreUrl> {
         let text = url.get_ref();
         let parsed = match SecretRef::parse(text) {
             Ok(SecretRef::Environment(_) | SecretRef::File(_)) if !self.check_secrets => return None,
@@ -363,7 +363,7 @@ impl Context<'_> {
     }
 
     /// The URL that stands where a reference says.
-    fn referred_url(&mut self, here: Here<'_>, secret: &SecretRef) -> Result<StoreUrl, String> {
+    fn referred_url(&mut self, here: FileContext<'_>, secret: &SecretRef) -> Result<StoreUrl, String> {
         let text = self.secret_text(here, secret).map_err(|why| format!("cannot be had: {why}"))?;
         if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
             return Err("names a place that holds no \"postgres://\" URL".to_owned());
@@ -371,7 +371,13 @@ impl Context<'_> {
         StoreUrl::parse(&text, |path| here.relative(path)).map_err(|why| format!("names a place whose URL {why}"))
     }
 
-    fn engine(&mut self, here: Here<'_>, raw: &RawEngine, server: &ServerRules, made: Option<&Path>) -> EngineRules {
+    fn engine(
+        &mut self,
+        here: FileContext<'_>,
+        raw: &RawEngine,
+        server: &ServerRules,
+        made: Option<&Path>,
+    ) -> EngineRules {
         let trust = self.trusted_certificates(here, "engine.trust", &raw.trust.0, made);
         let Some(url) = raw.url.given().filter(|url| *url.get_ref() != "embedded") else {
             return EngineRules::Embedded;
@@ -380,7 +386,7 @@ impl Context<'_> {
         EngineRules::Remote(RemoteEngine { base, trust, timeout: raw.timeout.0 })
     }
 
-    fn callback_signature(&mut self, here: Here<'_>, raw: &RawCallbackSignature) -> CallbackSignature {
+    fn callback_signature(&mut self, here: FileContext<'_>, raw: &RawCallbackSignature) -> CallbackSignature {
         self.free_header(here, &raw.header);
         let payload = self.signing_payload(here, "engine.callback_signature.payload", &raw.payload);
         CallbackSignature {
@@ -391,7 +397,7 @@ impl Context<'_> {
     }
 
     /// Where the paths of a remote engine begin.
-    fn engine_base(&mut self, here: Here<'_>, url: &Spanned<&String>, server: &ServerRules) -> Option<Box<str>> {
+    fn engine_base(&mut self, here: FileContext<'_>, url: &Spanned<&String>, server: &ServerRules) -> Option<Box<str>> {
         let text = url.get_ref();
         let reason = match CallbackUrl::new(text) {
             Err(invalid) if invalid.reason().starts_with("must be an ") => {
@@ -414,7 +420,7 @@ impl Context<'_> {
         None
     }
 
-    fn page_rules(&mut self, here: Here<'_>, raw: &RawPages, store: &StoreRules) -> PageRules {
+    fn page_rules(&mut self, here: FileContext<'_>, raw: &RawPages, store: &StoreRules) -> PageRules {
         let beside = store.keys.create_at.clone().unwrap_or_else(|| here.relative("../secrets/store.key"));
         PageRules {
             secret: self.secrets(here, &raw.secret),
@@ -426,7 +432,7 @@ impl Context<'_> {
         }
     }
 
-    fn callbacks(&mut self, here: Here<'_>, raw: &RawCallbacks, made: Option<&Path>) -> CallbackRules {
+    fn callbacks(&mut self, here: FileContext<'_>, raw: &RawCallbacks, made: Option<&Path>) -> CallbackRules {
         let RawCallbacks { first_retry, max_retry, give_up_after, forget_after, .. } = raw;
         self.not_shorter(here, "callbacks", ("max_retry", max_retry), ("first_retry", first_retry));
         self.not_shorter(here, "callbacks", ("give_up_after", give_up_after), ("first_retry", first_retry));
@@ -445,7 +451,7 @@ impl Context<'_> {
     /// One span of time of a table must not be shorter than another one.
     pub(super) fn not_shorter<const LEAST: u64>(
         &mut self,
-        here: Here<'_>,
+        here: FileContext<'_>,
         table: &str,
         (long, longer): (&str, &Key<Lasting<LEAST>>),
         (short, shorter): (&str, &Key<Lasting>),
@@ -458,7 +464,7 @@ impl Context<'_> {
     }
 
     /// Returns the table's meaning, and where the certificate of the authority is made, when it is.
-    fn tls(&mut self, here: Here<'_>, raw: &RawTls) -> (TlsRules, Option<PathBuf>) {
+    fn tls(&mut self, here: FileContext<'_>, raw: &RawTls) -> (TlsRules, Option<PathBuf>) {
         let rules = raw.rules(here);
         let made = rules.generate.then(|| rules.certificate.with_file_name("ca.pem"));
         self.trusted_certificates(here, "tls.client_ca", raw.client_ca.given(), made.as_deref());
@@ -468,7 +474,7 @@ impl Context<'_> {
 
 impl RawTls {
     /// Returns what the table means, its paths resolved.
-    pub(in crate::rules) fn rules(&self, here: Here<'_>) -> TlsRules {
+    pub(in crate::rules) fn rules(&self, here: FileContext<'_>) -> TlsRules {
         TlsRules {
             certificate: here.relative(&self.certificate),
             key: here.relative(&self.key),

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use toml::Spanned;
 
-use super::{BUILT_IN_DIALECT, Context, Here, Parts};
+use super::{BUILT_IN_DIALECT, Context, FileContext, Parts};
 use crate::domain::{Amount, BrowserUrl, Bucket, CallbackUrl, Currency, MerchantId, ShopCode};
 use crate::rules::files::{Role, RuleFile};
 use crate::rules::merchant::notices;
 use crate::rules::problems::{FileId, Span, did_you_mean, quoted};
 use crate::rules::raw::{
-    CURRENCY, Date as Day, DisplayName, Entries, List, NAME, Prefix, RawSecrets, Visible, WEB_URL, from_words,
-    raw_table,
+    CURRENCY, Cidr, Date as Day, DisplayName, Entries, List, NAME, RawSecrets, Visible, WEB_URL, from_words, raw_table,
 };
 use crate::rules::{
     AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, Quota, RateLimit, ShopAccess, UnknownFields,
@@ -52,7 +51,7 @@ raw_table! {
             "examples": ["env:ACME_V2_SECRET", ["env:ACME_V2_SECRET", "env:ACME_V2_OLD"]],
         },
         /// Where the key may be used from: addresses and networks. Empty: nowhere. IPv4-mapped IPv6 counts as IPv4.
-        allowed_ips: List<Prefix> = [],
+        allowed_ips: List<Cidr> = [],
         /// How fast the key may be used: a rate. Without it the key is not limited. What was used of it survives a reload that
         /// leaves it as it is. Each gateway counts by itself: N of them on one store let N times as much through.
         rate_limit: Quota where { "examples": [{ "per_second": 200, "burst": 400 }] },
@@ -209,7 +208,12 @@ impl Context<'_> {
         })
     }
 
-    fn shop_access(&mut self, here: Here<'_>, raw: &RawMerchant, parts: &Parts) -> HashMap<ShopCode, ShopAccess> {
+    fn shop_access(
+        &mut self,
+        here: FileContext<'_>,
+        raw: &RawMerchant,
+        parts: &Parts,
+    ) -> HashMap<ShopCode, ShopAccess> {
         let mut shops = HashMap::new();
         for (code, access) in raw.shops.get().into_iter().flat_map(|shops| &shops.0) {
             let Some((code, shop)) = parts.shops.get_key_value(code.get_ref().as_str()) else {
@@ -228,7 +232,7 @@ impl Context<'_> {
     }
 
     /// A shop that a key names must be one of the merchant's `[shops]`.
-    fn of_merchant(&mut self, here: Here<'_>, key: &str, shop: &Spanned<ShopCode>, raw: &RawMerchant) {
+    fn of_merchant(&mut self, here: FileContext<'_>, key: &str, shop: &Spanned<ShopCode>, raw: &RawMerchant) {
         let known = || raw.shops.get().into_iter().flat_map(|shops| &shops.0).map(|(code, _)| code.get_ref().as_str());
         if !known().any(|code| code == shop.get_ref().as_str()) {
             let suggestion = did_you_mean(shop.get_ref().as_str(), known());
@@ -238,14 +242,20 @@ impl Context<'_> {
         }
     }
 
-    fn api_keys(&mut self, here: Here<'_>, id: &MerchantId, raw: &RawMerchant, seen: &mut SeenKeys) -> Vec<ApiKey> {
+    fn api_keys(
+        &mut self,
+        here: FileContext<'_>,
+        id: &MerchantId,
+        raw: &RawMerchant,
+        seen: &mut SeenKeys,
+    ) -> Vec<ApiKey> {
         let entries = raw.api_keys.get().into_iter().flat_map(|keys| &keys.0);
         entries.filter_map(|entry| self.api_key(here, id, raw, entry, seen)).collect()
     }
 
     fn api_key(
         &mut self,
-        here: Here<'_>,
+        here: FileContext<'_>,
         id: &MerchantId,
         raw: &RawMerchant,
         entry: &Spanned<RawApiKey>,
@@ -269,7 +279,12 @@ impl Context<'_> {
         })
     }
 
-    fn unique_key(&mut self, here: Here<'_>, key: &Spanned<Visible<255>>, seen: &mut SeenKeys) -> Option<Box<str>> {
+    fn unique_key(
+        &mut self,
+        here: FileContext<'_>,
+        key: &Spanned<Visible<255>>,
+        seen: &mut SeenKeys,
+    ) -> Option<Box<str>> {
         let text = key.get_ref().0.clone();
         let Some((file, span)) = seen.insert(text.clone(), (here.file, key.span())) else { return Some(text) };
         let (path, (line, column)) = (self.findings.path(file).display(), self.findings.position(file, span.start));
@@ -289,7 +304,7 @@ impl Context<'_> {
         RateLimit::new(quota)
     }
 
-    fn v1(&mut self, here: Here<'_>, raw: &RawV1, parts: &Parts) -> Option<V1Rules> {
+    fn v1(&mut self, here: FileContext<'_>, raw: &RawV1, parts: &Parts) -> Option<V1Rules> {
         let (callbacks, allow_http_callbacks) = (*raw.callbacks, *raw.allow_http_callbacks);
         if let Some(at) = raw.mode.place()
             && *raw.mode != Mode::Translate
@@ -317,13 +332,18 @@ impl Context<'_> {
         })
     }
 
-    fn callback_url(&mut self, here: Here<'_>, url: &Spanned<String>, plain_http: bool) -> Option<CallbackUrl> {
+    fn callback_url(&mut self, here: FileContext<'_>, url: &Spanned<String>, plain_http: bool) -> Option<CallbackUrl> {
         let text = url.get_ref();
         let checked = if plain_http { CallbackUrl::new_allowing_http(text) } else { CallbackUrl::new(text) };
         checked.map_err(|invalid| self.problem(here, url.span(), format!("`v1.callback_url` {invalid}"))).ok()
     }
 
-    fn merchants_dialect(&mut self, here: Here<'_>, raw: &RawV1, parts: &Parts) -> Option<Arc<crate::rules::Dialect>> {
+    fn merchants_dialect(
+        &mut self,
+        here: FileContext<'_>,
+        raw: &RawV1,
+        parts: &Parts,
+    ) -> Option<Arc<crate::rules::Dialect>> {
         let Some(named) = raw.dialect.given() else {
             return parts.dialects.get(BUILT_IN_DIALECT).cloned().flatten();
         };
@@ -336,7 +356,7 @@ impl Context<'_> {
         dialect.clone()
     }
 
-    fn balance(&mut self, here: Here<'_>, raw: &RawBalance) -> BalanceRules {
+    fn balance(&mut self, here: FileContext<'_>, raw: &RawBalance) -> BalanceRules {
         let mut opening = BTreeMap::new();
         for (currency, amount) in &raw.opening.0 {
             match Currency::new(currency.get_ref()) {

@@ -30,7 +30,7 @@ pub(super) use self::page_texts::RawTexts;
 pub(super) use self::shop::RawShop;
 #[cfg(test)]
 pub(super) use self::{dialect::RawStatuses, merchant::Mode, provider::ProviderKind};
-use super::elsewhere::Elsewhere;
+use super::elsewhere::ExternalFiles;
 use super::files::{RuleFile, RuleFiles, version};
 use super::pages::Brand;
 use super::pages::languages::FIRST;
@@ -70,19 +70,19 @@ struct Context<'a> {
     files: &'a RuleFiles,
     check_secrets: bool,
     previous: Option<&'a RuleSet>,
-    elsewhere: &'a mut Elsewhere,
+    elsewhere: &'a mut ExternalFiles,
     /// Whether this process decides on operations.
     decides: bool,
 }
 
 /// A file that is being compiled.
 #[derive(Clone, Copy)]
-pub(super) struct Here<'a> {
+pub(super) struct FileContext<'a> {
     pub file: FileId,
     pub path: &'a Path,
 }
 
-impl Here<'_> {
+impl FileContext<'_> {
     /// A path that the file names: relative to it, `x/..` folded.
     pub(super) fn relative(&self, named: &str) -> PathBuf {
         folded(&self.path.parent().unwrap_or(Path::new("")).join(named))
@@ -90,14 +90,14 @@ impl Here<'_> {
 }
 
 impl Context<'_> {
-    fn problem(&mut self, here: Here<'_>, span: Span, message: impl Into<String>) {
+    fn problem(&mut self, here: FileContext<'_>, span: Span, message: impl Into<String>) {
         self.findings.add(here.file, span, message);
     }
 
     /// Notes a name that is none of those that are known, unless its file is there and could not be read.
     fn unknown_name<'k>(
         &mut self,
-        here: Here<'_>,
+        here: FileContext<'_>,
         named: &Spanned<String>,
         file: (&str, &str),
         message: String,
@@ -109,10 +109,10 @@ impl Context<'_> {
     }
 
     /// Reads a TOML file, and compiles it when it could be read.
-    fn read<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<(Here<'f>, T)> {
+    fn read<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<(FileContext<'f>, T)> {
         let id = self.findings.file(&file.path, Arc::clone(&file.text));
         let raw = raw::read(&file.text, id, self.findings)?;
-        Some((Here { file: id, path: &file.path }, raw))
+        Some((FileContext { file: id, path: &file.path }, raw))
     }
 }
 
@@ -133,7 +133,7 @@ pub(super) struct Task<'a> {
 }
 
 /// Compiles the files of a rules directory. The set is of use only when nothing was found that refuses it.
-pub(super) fn compile(task: &Task<'_>, elsewhere: &mut Elsewhere, findings: &mut Findings) -> Option<RuleSet> {
+pub(super) fn compile(task: &Task<'_>, elsewhere: &mut ExternalFiles, findings: &mut Findings) -> Option<RuleSet> {
     let Task { directory, files, previous, check_secrets, .. } = *task;
     let mut context = Context { findings, files, check_secrets, previous, elsewhere, decides: false };
     let gateway = context.gateway(directory);

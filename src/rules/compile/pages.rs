@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::gateway::RawPages;
 use super::page_texts::RawTexts;
-use super::{Context, Here};
+use super::{Context, FileContext};
 use crate::rules::color::{Color, LEAST_CONTRAST};
 use crate::rules::elsewhere::Content;
 use crate::rules::files::{Role, RuleFile};
@@ -22,7 +22,7 @@ const LARGEST_LOGO: u64 = 64 << 10;
 
 impl Context<'_> {
     /// What `pages.language` means: the tag of a language that is there.
-    pub(super) fn default_language(&mut self, here: Here<'_>, key: &Key<String>) -> Box<str> {
+    pub(super) fn default_language(&mut self, here: FileContext<'_>, key: &Key<String>) -> Box<str> {
         let Some(given) = key.given() else { return FIRST.into() };
         let named: &str = given.get_ref();
         let files = self.files.keys().filter_map(|role| match role {
@@ -57,7 +57,7 @@ impl Context<'_> {
     }
 
     /// The brand of `[pages]`.
-    pub(super) fn brand(&mut self, here: Here<'_>, raw: &RawPages) -> Brand {
+    pub(super) fn brand(&mut self, here: FileContext<'_>, raw: &RawPages) -> Brand {
         Brand {
             name: raw.name.get().map(|name| name.0.clone()),
             color: raw.color.given().and_then(|given| self.accent_color(here, given)),
@@ -66,7 +66,7 @@ impl Context<'_> {
     }
 
     /// Links are written in the accent colour, and buttons in white upon it.
-    fn accent_color(&mut self, here: Here<'_>, given: &Spanned<String>) -> Option<Color> {
+    fn accent_color(&mut self, here: FileContext<'_>, given: &Spanned<String>) -> Option<Color> {
         let Some(color) = Color::parse(given.get_ref()) else {
             self.problem(
                 here,
@@ -89,7 +89,7 @@ impl Context<'_> {
     }
 
     /// The logo as a `data:` URI. In an `<img>` an SVG runs no script and loads nothing.
-    fn logo(&mut self, here: Here<'_>, given: &Spanned<String>) -> Option<Box<str>> {
+    fn logo(&mut self, here: FileContext<'_>, given: &Spanned<String>) -> Option<Box<str>> {
         let path = here.relative(given.get_ref());
         let reason = match self.elsewhere.read(&path, Content::Public, LARGEST_LOGO) {
             Ok(bytes) => match image_uri(&bytes) {

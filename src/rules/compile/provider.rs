@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toml::Spanned;
 
-use super::{Context, Here};
+use super::{Context, FileContext};
 use crate::domain::{CallbackUrl, names_loopback};
 use crate::rules::raw::{Field, Lasting, List, RawSecrets, WEB_URL, from_words, raw_table};
 use crate::rules::{HttpProvider, ProviderRules};
@@ -59,7 +59,7 @@ from_words! {
 }
 
 impl Context<'_> {
-    pub(super) fn provider(&mut self, here: Here<'_>, field: &Field<RawProvider>) -> Option<ProviderRules> {
+    pub(super) fn provider(&mut self, here: FileContext<'_>, field: &Field<RawProvider>) -> Option<ProviderRules> {
         let given = field.given()?;
         let raw = given.get_ref();
         let kind = *raw.kind.get()?;
@@ -71,7 +71,7 @@ impl Context<'_> {
     }
 
     /// A key that does nothing for the shop's kind of provider would be believed to do something.
-    fn keys_of_other_kind(&mut self, here: Here<'_>, kind: ProviderKind, raw: &RawProvider) {
+    fn keys_of_other_kind(&mut self, here: FileContext<'_>, kind: ProviderKind, raw: &RawProvider) {
         let http = [
             ("url", raw.url.place()),
             ("secret", raw.secret.place()),
@@ -92,7 +92,7 @@ impl Context<'_> {
         }
     }
 
-    fn http_provider(&mut self, here: Here<'_>, given: &Spanned<RawProvider>) -> Option<HttpProvider> {
+    fn http_provider(&mut self, here: FileContext<'_>, given: &Spanned<RawProvider>) -> Option<HttpProvider> {
         let raw = given.get_ref();
         for (key, absent) in [("url", raw.url.is_absent()), ("secret", raw.secret.is_absent())] {
             if absent {
@@ -116,7 +116,7 @@ impl Context<'_> {
         })
     }
 
-    fn provider_url(&mut self, here: Here<'_>, url: &Spanned<String>) -> Option<Box<str>> {
+    fn provider_url(&mut self, here: FileContext<'_>, url: &Spanned<String>) -> Option<Box<str>> {
         let text = url.get_ref();
         let reason = match CallbackUrl::new_allowing_http(text) {
             Err(invalid) => invalid.reason().to_owned(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use toml::Spanned;
 
-use super::{Context, Here};
+use super::{Context, FileContext};
 use crate::clock::{Random, SystemRandomness};
 use crate::rules::elsewhere::Content;
 use crate::rules::raw::{Field, RawSecrets};
@@ -13,13 +13,13 @@ use crate::rules::{Secret, Secrets, StoreKeys};
 
 impl Context<'_> {
     /// The secrets of a key; `None` when the file names none, or when one of them cannot be had.
-    pub(super) fn secrets(&mut self, here: Here<'_>, field: &Field<RawSecrets>) -> Option<Secrets> {
+    pub(super) fn secrets(&mut self, here: FileContext<'_>, field: &Field<RawSecrets>) -> Option<Secrets> {
         // All are asked for before any is missed: one run names every one that cannot be had.
         let list: Vec<Option<Secret>> = field.get()?.0.iter().map(|raw| self.secret(here, raw)).collect();
         Secrets::new(list.into_iter().collect::<Option<_>>()?)
     }
 
-    fn secret(&mut self, here: Here<'_>, raw: &Spanned<SecretRef>) -> Option<Secret> {
+    fn secret(&mut self, here: FileContext<'_>, raw: &Spanned<SecretRef>) -> Option<Secret> {
         if !self.check_secrets && !matches!(raw.get_ref(), SecretRef::Literal(_)) {
             return Some(placeholder());
         }
@@ -33,7 +33,7 @@ impl Context<'_> {
     }
 
     /// The keys that wrap the store's data keys. Only the first may be missing, alone: it is made when the store is.
-    pub(super) fn store_keys(&mut self, here: Here<'_>, list: &[Spanned<SecretRef>]) -> StoreKeys {
+    pub(super) fn store_keys(&mut self, here: FileContext<'_>, list: &[Spanned<SecretRef>]) -> StoreKeys {
         let create_at = match list.first().map(Spanned::get_ref) {
             Some(SecretRef::File(path)) => Some(here.relative(path)),
             _ => None,
@@ -60,12 +60,12 @@ impl Context<'_> {
     ///
     /// # Errors
     /// Half a sentence.
-    pub(super) fn secret_text(&mut self, here: Here<'_>, secret: &SecretRef) -> Result<String, String> {
+    pub(super) fn secret_text(&mut self, here: FileContext<'_>, secret: &SecretRef) -> Result<String, String> {
         let bytes = self.bytes(here, secret).map_err(|missing| missing.message())?;
         String::from_utf8(bytes).map_err(|_| "the secret is no UTF-8 text".to_owned())
     }
 
-    fn bytes(&mut self, here: Here<'_>, secret: &SecretRef) -> Result<Vec<u8>, Missing> {
+    fn bytes(&mut self, here: FileContext<'_>, secret: &SecretRef) -> Result<Vec<u8>, Missing> {
         let read = |path: &Path| self.elsewhere.read(path, Content::Secret, LARGEST_SECRET);
         fetched(secret, |named| here.relative(named), read)
     }

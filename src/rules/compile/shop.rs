@@ -9,11 +9,11 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::provider::RawProvider;
-use super::{Context, Here};
+use super::{Context, FileContext};
 use crate::domain::{Amount, Currency, CustomerAccountId, Direction, ShopCode};
 use crate::rules::files::{ContentHash, Role, RuleFile, RuleFiles, content_hash};
 use crate::rules::problems::quoted;
-use crate::rules::raw::{DisplayName, Field, FromToml, List, Prefix, Reader, Visible, raw_table};
+use crate::rules::raw::{Cidr, DisplayName, Field, FromToml, List, Reader, Visible, raw_table};
 use crate::rules::schema::Lists;
 use crate::rules::{AccountRule, AddressSet, DailyLimits, FieldsSchema, PaymentChecks, Shop, ShopSide};
 
@@ -114,7 +114,7 @@ raw_table! {
     struct RawChecks {
         /// Customers' addresses that are refused: addresses and networks, compared with `fields.merchant_user_ip` where it was
         /// sent. The connection's address never stands in. IPv4-mapped IPv6 counts as IPv4.
-        refused_addresses: List<Prefix> = [],
+        refused_addresses: List<Cidr> = [],
         /// Customers that are refused: integers within signed 64 bits, compared with `customer_account_id` where it was sent.
         refused_accounts: List<i64> = [],
         /// How much one customer may deposit on one UTC day in this shop.
@@ -192,7 +192,7 @@ impl Context<'_> {
 
     fn schema(
         &mut self,
-        here: Here<'_>,
+        here: FileContext<'_>,
         field: &Field<String>,
         direction: Direction,
         shared: &mut Shared,

@@ -8,7 +8,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{self, PemObject};
 
 use super::{Inspector, LARGEST_PEM, Reread};
-use crate::rules::compile::Here;
+use crate::rules::compile::FileContext;
 use crate::rules::compile::RawGateway;
 use crate::rules::files::read_bounded;
 use crate::rules::problems::Span;
@@ -35,7 +35,7 @@ impl Inspector<'_> {
         }
     }
 
-    fn roots(&mut self, here: Here<'_>, at: &Span, path: &Path) {
+    fn roots(&mut self, here: FileContext<'_>, at: &Span, path: &Path) {
         let shown = path.display();
         let read = read_bounded(path, LARGEST_PEM).map(|bytes| certificates(&bytes));
         let reason = match read {
@@ -49,7 +49,7 @@ impl Inspector<'_> {
         self.findings.warn(here.file, at.clone(), format!("`store.url`: sslrootcert: {reason}"), None);
     }
 
-    fn shared_key(&mut self, here: Here<'_>, at: &Span, key: &str, path: &Path) {
+    fn shared_key(&mut self, here: FileContext<'_>, at: &Span, key: &str, path: &Path) {
         let shown = path.display();
         let reason = match read_bounded(path, LARGEST_KEY) {
             Ok(text) if store_key(&text).is_some() => return,

@@ -210,9 +210,9 @@ fn size(text: &str) -> Option<usize> {
 
 /// A network, or one address as a network of its own.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::rules) struct Prefix(pub IpNet);
+pub(in crate::rules) struct Cidr(pub IpNet);
 
-impl FromToml for Prefix {
+impl FromToml for Cidr {
     fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
         let expected = "an address or a network such as \"198.51.100.7\", \"203.0.113.0/24\" or \"2001:db8::/32\"";
         let prefix = reader.parsed(value, expected, |text| {

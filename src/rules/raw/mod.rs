@@ -20,7 +20,7 @@ use toml::de::{DeTable, DeValue};
 
 pub(crate) use leaf::duration;
 pub(super) use leaf::{
-    CURRENCY, Date, DisplayName, Entries, LANGUAGE_TAG, Lasting, List, NAME, Prefix, Route, Size, Visible, WEB_URL,
+    CURRENCY, Cidr, Date, DisplayName, Entries, LANGUAGE_TAG, Lasting, List, NAME, Route, Size, Visible, WEB_URL,
     WholeSeconds, is_readable,
 };
 pub(super) use schema::{Absent, Table};

@@ -47,7 +47,7 @@ fn leaves() -> Vec<Leaf> {
         leaf::<Lasting>(),
         leaf::<Size>(),
         leaf::<SocketAddr>(),
-        leaf::<Prefix>(),
+        leaf::<Cidr>(),
         leaf::<Date>(),
         leaf::<RawSecrets>(),
         leaf::<List<SecretRef>>(),
@@ -242,7 +242,7 @@ fn schemas_refuse_what_they_can() {
         (leaf::<Lasting>(), vec!["\"0s\"", "\"00ms\"", "1"]),
         (leaf::<Size>(), vec!["0", "\"64KB\"", "\"64 KiB\"", "67108865", "true"]),
         (leaf::<SocketAddr>(), vec!["8443", "\"localhost:8443\"", "\"127.0.0.1\"", "\":8443\"", "\"::1:8443\""]),
-        (leaf::<Prefix>(), vec!["\"localhost\"", "\"10.0.0.0/x\"", "\"10.0.0.0-10.0.0.9\"", "1"]),
+        (leaf::<Cidr>(), vec!["\"localhost\"", "\"10.0.0.0/x\"", "\"10.0.0.0-10.0.0.9\"", "1"]),
         (leaf::<Date>(), vec!["\"30.06.2027\"", "\"2027-6-30\"", "20270630", "2027-06-30T00:00:00Z"]),
         (
             leaf::<RawSecrets>(),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{CustomerAccountId, Direction, FingerprintInput, MemberFingerprints, Outcome, Status};
-use crate::store::{CallbackSender, Standing, StoreError};
+use crate::store::{CallbackSender, OrderLookup, StoreError};
 
 fn names(list: &[&str]) -> SchemaFields {
     SchemaFields::Names(list.iter().map(|name| Box::from(*name)).collect())
@@ -143,7 +143,7 @@ pub(in crate::store) async fn orders_are_scoped_by_merchant_and_direction(backen
     for expected in expected {
         let operation = &expected.operation;
         let found = store.by_order(&operation.merchant, operation.direction(), &operation.order_id).await.unwrap();
-        assert_eq!(found, Standing::Operation(Box::new(expected)));
+        assert_eq!(found, OrderLookup::Operation(Box::new(expected)));
     }
 }
 
@@ -158,7 +158,10 @@ pub(in crate::store) async fn a_taken_id_is_reported(backend: &dyn Backend) {
     let creation = store.create(second).await.unwrap();
     assert!(matches!(creation, InsertOutcome::IdTaken), "{creation:?}");
     assert_eq!(store.by_id(expected.operation.id).await.unwrap(), Some(expected));
-    assert_eq!(store.by_order(&merchant("acme"), Direction::Payout, &order("second")).await.unwrap(), Standing::Free);
+    assert_eq!(
+        store.by_order(&merchant("acme"), Direction::Payout, &order("second")).await.unwrap(),
+        OrderLookup::Free
+    );
     assert_eq!(store.provider_queues().await.unwrap(), []);
 }
 
@@ -203,7 +206,7 @@ pub(in crate::store) async fn unknown_operations_are_absent(backend: &dyn Backen
     let id = fresh_id(&merchant("acme"));
     assert_eq!(store.by_id(id).await.unwrap(), None);
     assert!(store.fields(id).await.unwrap().is_none());
-    assert_eq!(store.by_order(&merchant("acme"), Direction::Payin, &order("none")).await.unwrap(), Standing::Free);
+    assert_eq!(store.by_order(&merchant("acme"), Direction::Payin, &order("none")).await.unwrap(), OrderLookup::Free);
     store.end_provider_job(id).await.unwrap();
     store.probe().await.unwrap();
 }

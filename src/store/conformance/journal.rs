@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::*;
 use crate::domain::{Direction, HistoryQuery, MemberFingerprints, Status};
 use crate::store::{
-    EngineAnswer, Entry, EntryId, JournalOutcome, NotKept, PendingCreate, Progress, RemoteOperation, Reservations,
-    Standing, StatusUpdate, StoreError, V1Lookup,
+    EngineAnswer, Entry, EntryId, JournalOutcome, NotKept, OrderLookup, PendingCreate, Progress, RemoteOperation,
+    Reservations, StatusUpdate, StoreError, V1Lookup,
 };
 
 const BODY: &str = r#"{"order_id":"o","amount":10.50,"account_number":"4929420573595709"}"#;
@@ -305,7 +305,7 @@ pub(in crate::store) async fn a_late_answer_leaves_what_took_its_order(backend: 
     assert_eq!(store.reserve(&acme, Direction::Payin, &[order("reserved")], NOW).await.unwrap().new, 1);
     assert_eq!(store.answer(late.clone(), engine_answer(5)).await.unwrap(), Err(NotKept::Late));
     assert_eq!(found(&*store, &late.intent).await, None);
-    assert_eq!(store.by_order(&acme, Direction::Payin, &order("reserved")).await.unwrap(), Standing::Reserved);
+    assert_eq!(store.by_order(&acme, Direction::Payin, &order("reserved")).await.unwrap(), OrderLookup::Reserved);
     assert_eq!(open_ids(&*store).await, []);
     assert_eq!(audited(&*store).await.journal, 2);
 }

@@ -22,7 +22,7 @@ use crate::domain::{
     MerchantId, Operation, OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
 };
 use crate::store::{
-    Audit, Fields, InsertOutcome, NewOperation, RequestFingerprint, SchemaFields, Store, Stored, Verdict,
+    Audit, CreateOutcome, Fields, InsertOutcome, NewOperation, RequestFingerprint, SchemaFields, Store, Stored,
 };
 
 pub(super) use callbacks::*;
@@ -242,7 +242,7 @@ pub(super) fn stored(draft: &NewOperation) -> Stored {
 pub(super) async fn created(store: &dyn Store, draft: NewOperation) -> TransactionId {
     let id = draft.operation.id;
     let creation = store.create(draft).await.unwrap();
-    assert!(matches!(creation, InsertOutcome::Created(Verdict::AsDrafted)), "{creation:?}");
+    assert!(matches!(creation, InsertOutcome::Created(CreateOutcome::AsDrafted)), "{creation:?}");
     id
 }
 

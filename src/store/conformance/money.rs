@@ -65,14 +65,14 @@ async fn credit(store: &dyn Store, merchant_name: &str, amount: u64) {
     assert_eq!(store.complete(id, success(), NOW).await.unwrap(), CompletionOutcome::Completed);
 }
 
-async fn verdict(store: &dyn Store, draft: NewOperation) -> Verdict {
+async fn verdict(store: &dyn Store, draft: NewOperation) -> CreateOutcome {
     match store.create(draft).await.unwrap() {
         InsertOutcome::Created(verdict) => verdict,
         other => panic!("{other:?}"),
     }
 }
 
-async fn count_verdicts(store: &Arc<dyn Store>, drafts: Vec<NewOperation>, wanted: Verdict) -> usize {
+async fn count_verdicts(store: &Arc<dyn Store>, drafts: Vec<NewOperation>, wanted: CreateOutcome) -> usize {
     let create = |draft| {
         let store = Arc::clone(store);
         tokio::spawn(async move { verdict(&*store, draft).await })
@@ -162,7 +162,7 @@ pub(in crate::store) async fn an_existing_order_books_nothing(backend: &dyn Back
     assert_eq!(store.balances(&merchant("bolt")).await.unwrap(), []);
     for name in ["acme", "bolt"] {
         let next = limited(of(withdrawal(name, "next"), 100), Some(1), None);
-        assert_eq!(verdict(&*store, next).await, Verdict::AsDrafted, "nothing was counted for {name}");
+        assert_eq!(verdict(&*store, next).await, CreateOutcome::AsDrafted, "nothing was counted for {name}");
     }
     audited(&*store).await;
 }
@@ -171,13 +171,13 @@ pub(in crate::store) async fn exactly_what_is_covered_is_withdrawn(backend: &dyn
     let store = backend.open().await;
     credit(&*store, "acme", 1049).await;
     let draft = |number| enforced(of(withdrawal("acme", &format!("w{number}")), 100));
-    let covered = count_verdicts(&store, (0..100).map(draft).collect(), Verdict::AsDrafted).await;
+    let covered = count_verdicts(&store, (0..100).map(draft).collect(), CreateOutcome::AsDrafted).await;
     assert_eq!(covered, 10);
     has(&*store, "acme", 49, 1000).await;
-    assert_eq!(verdict(&*store, enforced(of(withdrawal("acme", "exact"), 49))).await, Verdict::AsDrafted);
+    assert_eq!(verdict(&*store, enforced(of(withdrawal("acme", "exact"), 49))).await, CreateOutcome::AsDrafted);
     let draft = enforced(of(withdrawal("acme", "one more"), 1));
     let (id, at) = (draft.operation.id, draft.operation.created_at);
-    assert_eq!(verdict(&*store, draft).await, Verdict::NotCovered);
+    assert_eq!(verdict(&*store, draft).await, CreateOutcome::NotCovered);
     let state = store.by_id(id).await.unwrap().unwrap().operation.state;
     assert_eq!(state, State::Finished { outcome: Outcome::Failed, at });
     assert_eq!(store.complete(id, Outcome::Failed, later(1)).await.unwrap(), CompletionOutcome::AlreadyCompleted);
@@ -187,9 +187,9 @@ pub(in crate::store) async fn exactly_what_is_covered_is_withdrawn(backend: &dyn
     // Another currency and another merchant cover nothing here; deposits need no cover.
     let mut dollars = enforced(of(withdrawal("acme", "dollars"), 1));
     dollars.operation.currency = Currency::new("USD").unwrap();
-    assert_eq!(verdict(&*store, dollars).await, Verdict::NotCovered);
-    assert_eq!(verdict(&*store, enforced(of(withdrawal("bolt", "other"), 1))).await, Verdict::NotCovered);
-    assert_eq!(verdict(&*store, enforced(of(deposit("bolt", "deposit"), 1))).await, Verdict::AsDrafted);
+    assert_eq!(verdict(&*store, dollars).await, CreateOutcome::NotCovered);
+    assert_eq!(verdict(&*store, enforced(of(withdrawal("bolt", "other"), 1))).await, CreateOutcome::NotCovered);
+    assert_eq!(verdict(&*store, enforced(of(deposit("bolt", "deposit"), 1))).await, CreateOutcome::AsDrafted);
     audited(&*store).await;
 }
 
@@ -198,21 +198,21 @@ pub(in crate::store) async fn an_uncovered_withdrawal_leaves_only_itself(backend
     let mut draft = limited(enforced(of(withdrawal("acme", "w"), 100)), Some(1), None);
     draft.provider_job = Some(NOW);
     let id = draft.operation.id;
-    assert_eq!(verdict(&*store, draft).await, Verdict::NotCovered);
+    assert_eq!(verdict(&*store, draft).await, CreateOutcome::NotCovered);
     assert_eq!(store.provider_queues().await.unwrap(), []);
     assert_eq!(store.balances(&merchant("acme")).await.unwrap(), []);
     let told = told(&*store).await;
     let told: Vec<_> = told.iter().map(|callback| (callback.id.subject(), callback.due)).collect();
     assert_eq!(told, [(CallbackSubject::Operation(id), NOW)]);
     let next = limited(of(withdrawal("acme", "next"), 100), Some(1), None);
-    assert_eq!(verdict(&*store, next).await, Verdict::AsDrafted, "it did not count");
+    assert_eq!(verdict(&*store, next).await, CreateOutcome::AsDrafted, "it did not count");
     audited(&*store).await;
 }
 
 pub(in crate::store) async fn a_ledger_is_opened_once(backend: &dyn Backend) {
     let store = backend.open().await;
     let draft = |number| opening(of(deposit("acme", &format!("d{number}")), 1), &[("EUR", 1000), ("USD", 50)]);
-    count_verdicts(&store, (0..50).map(draft).collect(), Verdict::AsDrafted).await;
+    count_verdicts(&store, (0..50).map(draft).collect(), CreateOutcome::AsDrafted).await;
     let expected = [
         (eur(), Balance { available: 1000, held: 0 }),
         (Currency::new("USD").unwrap(), Balance { available: 50, held: 0 }),
@@ -224,9 +224,9 @@ pub(in crate::store) async fn a_ledger_is_opened_once(backend: &dyn Backend) {
     assert_eq!(store.balances(&merchant("acme")).await.unwrap(), expected);
     // The first withdrawal may already be covered by what is opened with it, and only up to it.
     let first = |name, amount| enforced(opening(of(withdrawal(name, "w"), amount), &[("EUR", 100)]));
-    assert_eq!(verdict(&*store, first("bolt", 100)).await, Verdict::AsDrafted);
+    assert_eq!(verdict(&*store, first("bolt", 100)).await, CreateOutcome::AsDrafted);
     has(&*store, "bolt", 0, 100).await;
-    assert_eq!(verdict(&*store, first("cosy", 101)).await, Verdict::NotCovered);
+    assert_eq!(verdict(&*store, first("cosy", 101)).await, CreateOutcome::NotCovered);
     has(&*store, "cosy", 100, 0).await;
     audited(&*store).await;
 }
@@ -262,8 +262,8 @@ pub(in crate::store) async fn a_ledger_is_opened_without_an_operation(backend: &
     assert_eq!(store.balances(&merchant("acme")).await.unwrap(), expected);
     // What was opened covers withdrawals, and only up to it.
     let draft = |text, amount| enforced(opening(of(withdrawal("acme", text), amount), &[("EUR", 7)]));
-    assert_eq!(verdict(&*store, draft("over", 1001)).await, Verdict::NotCovered);
-    assert_eq!(verdict(&*store, draft("all", 1000)).await, Verdict::AsDrafted);
+    assert_eq!(verdict(&*store, draft("over", 1001)).await, CreateOutcome::NotCovered);
+    assert_eq!(verdict(&*store, draft("all", 1000)).await, CreateOutcome::AsDrafted);
     // A merchant with operations has nothing left to open.
     created(&*store, of(withdrawal("bolt", "before"), 30)).await;
     store.open_ledger(&merchant("bolt"), balances_of(&[("EUR", 1000)]), NOW).await.unwrap();
@@ -301,17 +301,17 @@ pub(in crate::store) async fn a_ledger_is_opened_by_a_question_or_an_operation(b
 pub(in crate::store) async fn daily_limits_hold_under_concurrency(backend: &dyn Backend) {
     let store = backend.open().await;
     let draft = |number| limited(of(deposit("acme", &format!("n{number}")), 1), Some(7), None);
-    assert_eq!(count_verdicts(&store, (0..60).map(draft).collect(), Verdict::AsDrafted).await, 7);
+    assert_eq!(count_verdicts(&store, (0..60).map(draft).collect(), CreateOutcome::AsDrafted).await, 7);
     let draft = |number| limited(of(withdrawal("acme", &format!("a{number}")), 30), None, Some(100));
-    assert_eq!(count_verdicts(&store, (0..60).map(draft).collect(), Verdict::AsDrafted).await, 3);
+    assert_eq!(count_verdicts(&store, (0..60).map(draft).collect(), CreateOutcome::AsDrafted).await, 3);
     assert_eq!(
         verdict(&*store, limited(of(withdrawal("acme", "exact"), 10), None, Some(100))).await,
-        Verdict::AsDrafted,
+        CreateOutcome::AsDrafted,
         "up to the limit"
     );
     let over = limited(of(withdrawal("acme", "over"), 1), None, Some(100));
     let (id, at) = (over.operation.id, over.operation.created_at);
-    assert_eq!(verdict(&*store, over).await, Verdict::OverDailyLimit);
+    assert_eq!(verdict(&*store, over).await, CreateOutcome::OverDailyLimit);
     let state = store.by_id(id).await.unwrap().unwrap().operation.state;
     assert_eq!(state, State::Finished { outcome: Outcome::Failed, at });
     has(&*store, "acme", -100, 100).await;
@@ -321,7 +321,7 @@ pub(in crate::store) async fn daily_limits_hold_under_concurrency(backend: &dyn 
 pub(in crate::store) async fn daily_limits_are_of_a_customer_shop_direction_and_day(backend: &dyn Backend) {
     let store = backend.open().await;
     let draft = |name: &str, text: &str| limited(deposit(name, text), Some(1), None);
-    assert_eq!(verdict(&*store, draft("acme", "first")).await, Verdict::AsDrafted);
+    assert_eq!(verdict(&*store, draft("acme", "first")).await, CreateOutcome::AsDrafted);
     let mut others: Vec<_> = ["shop", "customer", "day"].map(|text| draft("acme", text)).into();
     others[0].operation.shop = ShopCode::new("other").unwrap();
     others[1].operation.customer_account_id = Some(CustomerAccountId(-1));
@@ -330,15 +330,19 @@ pub(in crate::store) async fn daily_limits_are_of_a_customer_shop_direction_and_
     others.push(draft("bolt", "merchant"));
     for other in others {
         let text = other.operation.order_id.clone();
-        assert_eq!(verdict(&*store, other).await, Verdict::AsDrafted, "another {}", text.as_str());
+        assert_eq!(verdict(&*store, other).await, CreateOutcome::AsDrafted, "another {}", text.as_str());
     }
-    assert_eq!(verdict(&*store, draft("acme", "second")).await, Verdict::OverDailyLimit);
+    assert_eq!(verdict(&*store, draft("acme", "second")).await, CreateOutcome::OverDailyLimit);
     let mut nobody = draft("acme", "nobody");
     nobody.operation.customer_account_id = None;
-    assert_eq!(verdict(&*store, nobody).await, Verdict::AsDrafted, "without a customer nothing counts");
+    assert_eq!(verdict(&*store, nobody).await, CreateOutcome::AsDrafted, "without a customer nothing counts");
     let failed = limited(finished(deposit("cosy", "failed"), Outcome::Failed), Some(1), None);
-    assert_eq!(verdict(&*store, failed).await, Verdict::AsDrafted);
-    assert_eq!(verdict(&*store, draft("cosy", "after")).await, Verdict::AsDrafted, "what failed at once did not count");
+    assert_eq!(verdict(&*store, failed).await, CreateOutcome::AsDrafted);
+    assert_eq!(
+        verdict(&*store, draft("cosy", "after")).await,
+        CreateOutcome::AsDrafted,
+        "what failed at once did not count"
+    );
 }
 
 pub(in crate::store) async fn a_failure_gives_the_daily_usage_back(backend: &dyn Backend) {
@@ -348,17 +352,21 @@ pub(in crate::store) async fn a_failure_gives_the_daily_usage_back(backend: &dyn
     let first_id = first.operation.id;
     let second = draft("second");
     let second_id = second.operation.id;
-    assert_eq!(verdict(&*store, first).await, Verdict::AsDrafted);
-    assert_eq!(verdict(&*store, second).await, Verdict::AsDrafted);
-    assert_eq!(verdict(&*store, draft("over")).await, Verdict::OverDailyLimit);
+    assert_eq!(verdict(&*store, first).await, CreateOutcome::AsDrafted);
+    assert_eq!(verdict(&*store, second).await, CreateOutcome::AsDrafted);
+    assert_eq!(verdict(&*store, draft("over")).await, CreateOutcome::OverDailyLimit);
     for outcome in [Outcome::Failed, Outcome::Failed, success()] {
         store.complete(first_id, outcome, later(1)).await.unwrap();
     }
     store.complete(second_id, success(), later(1)).await.unwrap();
     store.close().await.unwrap();
     let store = backend.open().await;
-    assert_eq!(verdict(&*store, draft("third")).await, Verdict::AsDrafted, "given back");
-    assert_eq!(verdict(&*store, draft("fourth")).await, Verdict::OverDailyLimit, "once, and a success still counts");
+    assert_eq!(verdict(&*store, draft("third")).await, CreateOutcome::AsDrafted, "given back");
+    assert_eq!(
+        verdict(&*store, draft("fourth")).await,
+        CreateOutcome::OverDailyLimit,
+        "once, and a success still counts"
+    );
     audited(&*store).await;
 }
 
@@ -373,11 +381,11 @@ pub(in crate::store) async fn the_usage_of_many_days_is_kept_apart(backend: &dyn
     for day in 0..40 {
         let new = draft(day, format!("{day}"));
         first.get_or_insert(new.operation.id);
-        assert_eq!(verdict(&*store, new).await, Verdict::AsDrafted);
-        assert_eq!(verdict(&*store, draft(day, format!("{day} again"))).await, Verdict::OverDailyLimit);
+        assert_eq!(verdict(&*store, new).await, CreateOutcome::AsDrafted);
+        assert_eq!(verdict(&*store, draft(day, format!("{day} again"))).await, CreateOutcome::OverDailyLimit);
     }
     assert_eq!(store.complete(first.unwrap(), Outcome::Failed, later(1)).await.unwrap(), CompletionOutcome::Completed);
-    assert_eq!(verdict(&*store, draft(39, "39 still".into())).await, Verdict::OverDailyLimit);
+    assert_eq!(verdict(&*store, draft(39, "39 still".into())).await, CreateOutcome::OverDailyLimit);
 }
 
 pub(in crate::store) async fn a_result_is_told_once_to_whom_it_concerns(backend: &dyn Backend) {
@@ -427,7 +435,7 @@ pub(in crate::store) async fn a_hold_out_of_range_is_not_booked(backend: &dyn Ba
     for task in (0..64).map(share).collect::<Vec<_>>() {
         task.await.unwrap();
     }
-    assert_eq!(verdict(&*store, draft(-1)).await, Verdict::NotCovered, "also where balances are not enforced");
+    assert_eq!(verdict(&*store, draft(-1)).await, CreateOutcome::NotCovered, "also where balances are not enforced");
     let held = most * i64::try_from(Amount::MAX_HUNDREDTHS).unwrap();
     has(&*store, "acme", -held, held).await;
     created(&*store, of(withdrawal("acme", "small"), 1)).await;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::domain::{Detail, Direction, Instructions, Outcome, Preparation};
-use crate::store::{Reservations, Standing};
+use crate::store::{OrderLookup, Reservations};
 
 fn orders(texts: &[&str]) -> Vec<OrderId> {
     texts.iter().map(|text| order(text)).collect()
@@ -18,7 +18,7 @@ pub(in crate::store) async fn reserved_orders_are_refused(backend: &dyn Backend)
     store.close().await.unwrap();
     let store = backend.open().await;
     for text in ["a", "b", "c"] {
-        assert_eq!(store.by_order(&acme, Direction::Payin, &order(text)).await.unwrap(), Standing::Reserved);
+        assert_eq!(store.by_order(&acme, Direction::Payin, &order(text)).await.unwrap(), OrderLookup::Reserved);
         let mut draft = deposit("acme", text);
         draft.provider_job = Some(NOW);
         let id = draft.operation.id;
@@ -27,7 +27,7 @@ pub(in crate::store) async fn reserved_orders_are_refused(backend: &dyn Backend)
     }
     assert_eq!(store.provider_queues().await.unwrap(), [], "nothing of the refused is stored");
     // Another direction and another merchant are free.
-    assert_eq!(store.by_order(&acme, Direction::Payout, &order("a")).await.unwrap(), Standing::Free);
+    assert_eq!(store.by_order(&acme, Direction::Payout, &order("a")).await.unwrap(), OrderLookup::Free);
     created(&*store, withdrawal("acme", "a")).await;
     created(&*store, deposit("bolt", "a")).await;
     audited(&*store).await;
@@ -42,7 +42,7 @@ pub(in crate::store) async fn a_reservation_never_touches_an_operation(backend: 
     let reservations = store.reserve(&acme, Direction::Payin, &orders(&["there", "new"]), NOW).await.unwrap();
     assert_eq!(reservations, Reservations { new: 1, known: 0, operations: 1 });
     let found = store.by_order(&acme, Direction::Payin, &order("there")).await.unwrap();
-    assert_eq!(found, Standing::Operation(Box::new(expected)));
+    assert_eq!(found, OrderLookup::Operation(Box::new(expected)));
     assert!(matches!(store.create(deposit("acme", "there")).await.unwrap(), InsertOutcome::Existing(_)));
     audited(&*store).await;
 }

@@ -10,10 +10,10 @@ use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMill
 use crate::store::backend::Backend;
 use crate::store::homes::Home;
 use crate::store::rows::entry::{NewEntry, is_news, sealed_account};
-use crate::store::{Answer, StoreError};
+use crate::store::{StoreError, StoreFuture};
 
 impl<B: Backend> Journal for B {
-    fn record_create(&self, intent: PendingCreate) -> Answer<'_, JournalOutcome> {
+    fn record_create(&self, intent: PendingCreate) -> StoreFuture<'_, JournalOutcome> {
         Box::pin(async move {
             let new = Arc::new(NewEntry::new(intent, self.vault()));
             for _ in 0..DRAWS {
@@ -38,7 +38,7 @@ impl<B: Backend> Journal for B {
         merchant: &'a MerchantId,
         direction: Direction,
         order_id: &'a OrderId,
-    ) -> Answer<'a, Option<Entry>> {
+    ) -> StoreFuture<'a, Option<Entry>> {
         Box::pin(async move {
             let order = self.vault().fingerprint_key().order_key(merchant, direction, order_id);
             let Some(Home::Entry(id)) = self.home(merchant, order).await? else { return Ok(None) };
@@ -51,14 +51,14 @@ impl<B: Backend> Journal for B {
         merchant: &'a MerchantId,
         direction: Direction,
         order_id: &'a OrderId,
-    ) -> Answer<'a, Option<V1Lookup>> {
+    ) -> StoreFuture<'a, Option<V1Lookup>> {
         Box::pin(async move {
             let order = self.vault().fingerprint_key().order_key(merchant, direction, order_id);
             Ok(self.home(merchant, order).await?.and_then(V1Lookup::of))
         })
     }
 
-    fn answer(&self, entry: Entry, answer: EngineAnswer) -> Answer<'_, Result<Entry, NotKept>> {
+    fn answer(&self, entry: Entry, answer: EngineAnswer) -> StoreFuture<'_, Result<Entry, NotKept>> {
         Box::pin(async move {
             let (id, new) = (entry.id, NewEntry::new(entry.intent, self.vault()));
             let write = async move |rows: &mut B::Rows<'_>| moves::answer(rows, id, &new, &answer).await;
@@ -69,16 +69,16 @@ impl<B: Backend> Journal for B {
         })
     }
 
-    fn mark_unknown(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()> {
+    fn mark_unknown(&self, id: EntryId, at: UnixMillis) -> StoreFuture<'_, ()> {
         Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| moves::mark_unknown(rows, id, at).await))
     }
 
-    fn sent_again(&self, id: EntryId, at: UnixMillis) -> Answer<'_, ()> {
+    fn sent_again(&self, id: EntryId, at: UnixMillis) -> StoreFuture<'_, ()> {
         Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| moves::sent_again(rows, id, at).await))
     }
 
     /// A withdrawal that was committed is one, whatever an earlier try of it heard.
-    fn cancel(&self, id: EntryId, since: Option<UnixMillis>) -> Answer<'_, bool> {
+    fn cancel(&self, id: EntryId, since: Option<UnixMillis>) -> StoreFuture<'_, bool> {
         let removed = Cell::new(false);
         let cancel = async move |rows: &mut B::Rows<'_>| {
             if moves::cancel(rows, id, since).await? {
@@ -91,7 +91,7 @@ impl<B: Backend> Journal for B {
     }
 
     /// One bad row must not keep the others from being settled.
-    fn open_entries(&self, after: Option<EntryId>, limit: u16) -> Answer<'_, Vec<Entry>> {
+    fn open_entries(&self, after: Option<EntryId>, limit: u16) -> StoreFuture<'_, Vec<Entry>> {
         Box::pin(async move {
             let (mut after, limit) = (after.map_or(i64::MIN, |id| id.0), usize::from(limit));
             let mut entries = Vec::new();
@@ -119,7 +119,7 @@ impl<B: Backend> Journal for B {
     }
 
     /// Callers poll: what says nothing new costs no commit.
-    fn update_status(&self, id: EntryId, heard: StatusUpdate) -> Answer<'_, ()> {
+    fn update_status(&self, id: EntryId, heard: StatusUpdate) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let known = self.entry_row(id).await?.map(|row| row.decode(self.vault())).transpose()?;
             if !known.is_some_and(|entry| is_news(&entry, &heard)) {
@@ -134,7 +134,7 @@ impl<B: Backend> Journal for B {
         })
     }
 
-    fn passed(&self, query: HistoryQuery) -> Answer<'_, Page<Entry>> {
+    fn passed(&self, query: HistoryQuery) -> StoreFuture<'_, Page<Entry>> {
         Box::pin(async move {
             let Page { items, has_more } = self.answered_rows(query).await?;
             let entries = items.into_iter().map(|row| row.decode(self.vault()));

@@ -16,7 +16,7 @@ use crate::store::callbacks::{self, CallbackRows as _};
 use crate::store::rows::callback::target_of;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind};
 use crate::store::vault::Vault;
-use crate::store::{Answer, EntryId, StoreError};
+use crate::store::{EntryId, StoreError, StoreFuture};
 
 /// How long a callback is left alone that cannot be read.
 const PUT_OFF_MILLIS: i64 = 60_000;
@@ -104,66 +104,66 @@ impl<B: Backend> Outbox for B {
         self.queued()
     }
 
-    fn callback_queues(&self) -> Answer<'_, Vec<CallbackQueue>> {
+    fn callback_queues(&self) -> StoreFuture<'_, Vec<CallbackQueue>> {
         Box::pin(
             async move { Ok(self.task_queues(TaskKind::Callback).await?.into_iter().map(CallbackQueue::of).collect()) },
         )
     }
 
-    fn claim_callbacks(&self, callbacks: CallbackClaim) -> Answer<'_, Vec<CallbackJob>> {
+    fn claim_callbacks(&self, callbacks: CallbackClaim) -> StoreFuture<'_, Vec<CallbackJob>> {
         Box::pin(claim(self, callbacks))
     }
 
-    fn callback_tried(&self, lease: CallbackLease, tried: CallbackTry, next: CallbackNext) -> Answer<'_, ()> {
+    fn callback_tried(&self, lease: CallbackLease, tried: CallbackTry, next: CallbackNext) -> StoreFuture<'_, ()> {
         let record = async move |rows: &mut B::Rows<'_>| callbacks::record(rows, lease, &tried, next).await;
         Box::pin(self.transact(record))
     }
 
-    fn postpone_callback(&self, lease: CallbackLease, due: UnixMillis) -> Answer<'_, ()> {
+    fn postpone_callback(&self, lease: CallbackLease, due: UnixMillis) -> StoreFuture<'_, ()> {
         Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| callbacks::postpone(rows, lease, due).await))
     }
 
-    fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, ()> {
+    fn callback_ready(&self, id: CallbackId, now: UnixMillis) -> StoreFuture<'_, ()> {
         let ready = async move |rows: &mut B::Rows<'_>| callbacks::ready(rows, id, now).await;
         Box::pin(async move { queueing(self, ready, |ready| *ready).await.map(drop) })
     }
 
-    fn drop_callback(&self, lease: CallbackLease) -> Answer<'_, ()> {
+    fn drop_callback(&self, lease: CallbackLease) -> StoreFuture<'_, ()> {
         Box::pin(self.transact(async move |rows: &mut B::Rows<'_>| callbacks::remove(rows, lease).await))
     }
 
-    fn expire_callbacks(&self, expiry: ExpireRequest) -> Answer<'_, usize> {
+    fn expire_callbacks(&self, expiry: ExpireRequest) -> StoreFuture<'_, usize> {
         Box::pin(async move {
             self.require_right_clock().await?;
             self.transact(async move |rows: &mut B::Rows<'_>| callbacks::expire(rows, &expiry).await).await
         })
     }
 
-    fn forget_callbacks(&self, until: UnixMillis, limit: usize) -> Answer<'_, usize> {
+    fn forget_callbacks(&self, until: UnixMillis, limit: usize) -> StoreFuture<'_, usize> {
         Box::pin(async move {
             self.require_right_clock().await?;
             self.forget_told(until, limit).await
         })
     }
 
-    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Fingerprint) -> Answer<'a, Option<RelayTarget>> {
+    fn addressee<'a>(&'a self, merchant: &'a MerchantId, order: Fingerprint) -> StoreFuture<'a, Option<RelayTarget>> {
         Box::pin(async move {
             let found = self.addressee_of(merchant, order).await?;
             Ok(found.filter(|found| found.merchant == *merchant))
         })
     }
 
-    fn relayed(&self, entry: EntryId, at: UnixMillis) -> Answer<'_, Relayed> {
+    fn relayed(&self, entry: EntryId, at: UnixMillis) -> StoreFuture<'_, Relayed> {
         let nonce = self.random().number();
         let relay = async move |rows: &mut B::Rows<'_>| callbacks::relay(rows, entry, nonce, at).await;
         Box::pin(queueing(self, relay, |relayed| *relayed == Relayed::Queued))
     }
 
-    fn callback(&self, id: CallbackId) -> Answer<'_, Option<(CallbackRecord, Vec<CallbackTry>)>> {
+    fn callback(&self, id: CallbackId) -> StoreFuture<'_, Option<(CallbackRecord, Vec<CallbackTry>)>> {
         Box::pin(self.callback_record(id))
     }
 
-    fn callbacks(&self, query: CallbackQuery) -> Answer<'_, Vec<CallbackRecord>> {
+    fn callbacks(&self, query: CallbackQuery) -> StoreFuture<'_, Vec<CallbackRecord>> {
         Box::pin(async move {
             let (scope, mut rest, mut records) = (scope(self, &query), query.clone(), Vec::new());
             loop {
@@ -185,12 +185,12 @@ impl<B: Backend> Outbox for B {
         })
     }
 
-    fn resend_callback(&self, id: CallbackId, now: UnixMillis) -> Answer<'_, Resent> {
+    fn resend_callback(&self, id: CallbackId, now: UnixMillis) -> StoreFuture<'_, Resent> {
         let resend = async move |rows: &mut B::Rows<'_>| callbacks::resend(rows, id, now).await;
         Box::pin(queueing(self, resend, |resent| *resent == Resent::Queued))
     }
 
-    fn resend_failed(&self, query: CallbackQuery, now: UnixMillis) -> Answer<'_, (usize, Option<CallbackCursor>)> {
+    fn resend_failed(&self, query: CallbackQuery, now: UnixMillis) -> StoreFuture<'_, (usize, Option<CallbackCursor>)> {
         Box::pin(async move {
             let scope = scope(self, &query);
             let query = CallbackQuery { states: vec![CallbackState::Failed], ..query };
@@ -205,7 +205,7 @@ impl<B: Backend> Outbox for B {
         })
     }
 
-    fn outbox_size(&self) -> Answer<'_, OutboxSize> {
+    fn outbox_size(&self) -> StoreFuture<'_, OutboxSize> {
         Box::pin(self.callback_counts())
     }
 }

@@ -17,7 +17,7 @@ use deadpool_postgres::{Object, Transaction};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{IsolationLevel, Row};
 
-use super::fault::{Fault, closed};
+use super::fault::{PgError, closed};
 use super::homes;
 use super::node::Node;
 use super::row::{bucket_in_number, get};
@@ -50,10 +50,10 @@ const TOTAL: &str = "SELECT (SELECT count(*) FROM operations) + (SELECT count(*)
 /// # Errors
 /// The store cannot be read.
 pub(super) async fn run(node: &Node, vault: Arc<Vault>, progress: Progress) -> Result<Audit, StoreError> {
-    audited(node, Findings::new(vault, true), progress).await.map_err(Fault::told)
+    audited(node, Findings::new(vault, true), progress).await.map_err(PgError::told)
 }
 
-async fn audited(node: &Node, findings: Findings, progress: Progress) -> Result<Audit, Fault> {
+async fn audited(node: &Node, findings: Findings, progress: Progress) -> Result<Audit, PgError> {
     // The connection ends with the audit, wherever that is: nobody after it waits for a statement of its.
     let mut client = Object::take(node.client().await?);
     let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
@@ -73,7 +73,7 @@ struct Auditor<'a> {
 }
 
 impl Auditor<'_> {
-    async fn all(&self, mut findings: Findings) -> Result<Findings, Fault> {
+    async fn all(&self, mut findings: Findings) -> Result<Findings, PgError> {
         self.tell(&findings);
         structure::compare(&self.snapshot, &mut findings).await?;
         operations::references(&self.snapshot, &mut findings).await?;
@@ -91,24 +91,24 @@ impl Auditor<'_> {
     }
 
     /// The rows of a slice that begins after a place.
-    async fn after(&self, statement: &str, after: Place) -> Result<Vec<Row>, Fault> {
+    async fn after(&self, statement: &str, after: Place) -> Result<Vec<Row>, PgError> {
         let (bucket, number) = after;
         self.read(statement, &[&bucket, &number]).await
     }
 
     /// The rows after a place, up to another.
-    async fn between(&self, statement: &str, after: Place, last: Place) -> Result<Vec<Row>, Fault> {
+    async fn between(&self, statement: &str, after: Place, last: Place) -> Result<Vec<Row>, PgError> {
         let ((bucket, number), (last_bucket, last_number)) = (after, last);
         self.read(statement, &[&bucket, &number, &last_bucket, &last_number]).await
     }
 
-    async fn read(&self, statement: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, Fault> {
+    async fn read(&self, statement: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, PgError> {
         let statement = self.snapshot.prepare_cached(statement).await?;
         Ok(self.snapshot.query(&statement, parameters).await?)
     }
 
     /// Compares the homes that a slice must have.
-    async fn homes(&self, findings: &mut Findings) -> Result<(), Fault> {
+    async fn homes(&self, findings: &mut Findings) -> Result<(), PgError> {
         let (orders, buckets): (Vec<Fingerprint>, Vec<i16>) =
             findings.homes.iter().map(|(order, home)| (*order, bucket_in_number(home.columns().1))).unzip();
         let found = homes::of_all(&self.snapshot, &buckets, &orders).await?;
@@ -117,9 +117,9 @@ impl Auditor<'_> {
     }
 
     /// Looks at a slice on a thread of its own, and tells how far that is. What was found goes there and comes back.
-    async fn look<F>(&self, findings: Findings, look: F) -> Result<Findings, Fault>
+    async fn look<F>(&self, findings: Findings, look: F) -> Result<Findings, PgError>
     where
-        F: FnOnce(&mut Findings) -> Result<(), Fault> + Send + 'static,
+        F: FnOnce(&mut Findings) -> Result<(), PgError> + Send + 'static,
     {
         let looked = tokio::task::spawn_blocking(move || {
             let mut findings = findings;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use deadpool_postgres::Object;
 use tokio::sync::Notify;
 
-use super::fault::Fault;
+use super::fault::PgError;
 use super::journal::entry_row;
 use super::outbox::{forgetting, list, subject};
 use super::transaction::PgRows;
@@ -16,7 +16,7 @@ use crate::clock::Random;
 use crate::domain::{Balance, Currency, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
 use crate::store::backend::{Backend, Listed, NumberedEntry, Scope, Subject};
 use crate::store::create::Created;
-use crate::store::homes::{Home, Standing};
+use crate::store::homes::{Home, OrderRow};
 use crate::store::postgres::row::bucket_of;
 use crate::store::rows::context::Contexts;
 use crate::store::rows::entry::EntryRow;
@@ -30,7 +30,7 @@ use crate::store::{
 };
 
 impl Backend for PostgresStore {
-    type Error = Fault;
+    type Error = PgError;
     type Rows<'a> = PgRows<'a>;
 
     fn vault(&self) -> &Vault {
@@ -59,7 +59,7 @@ impl Backend for PostgresStore {
 
     fn transact<T: Send + 'static>(
         &self,
-        work: impl AsyncFn(&mut PgRows<'_>) -> Result<T, Fault> + Send + 'static,
+        work: impl AsyncFn(&mut PgRows<'_>) -> Result<T, PgError> + Send + 'static,
     ) -> impl Future<Output = Result<T, StoreError>> + Send {
         self.thread.run(async move |node| node.transact(async |transaction| work(&mut PgRows(transaction)).await).await)
     }
@@ -68,7 +68,7 @@ impl Backend for PostgresStore {
         self.thread.run(async move |node| create::create(&node, Arc::new(new), nonce).await)
     }
 
-    async fn standing(&self, merchant: &MerchantId, order: Fingerprint) -> Result<Standing, StoreError> {
+    async fn standing(&self, merchant: &MerchantId, order: Fingerprint) -> Result<OrderRow, StoreError> {
         let bucket = bucket_of(merchant);
         self.ask(async move |client| homes::standing(client, bucket, order).await).await
     }
@@ -132,7 +132,7 @@ impl Backend for PostgresStore {
     async fn commit_probe(&self) -> Result<(), StoreError> {
         let probe = "UPDATE probe SET count = count + 1 WHERE id = 1";
         self.ask(async move |client| {
-            client.execute(&client.prepare_cached(probe).await?, &[]).await.map(drop).map_err(Fault::from)
+            client.execute(&client.prepare_cached(probe).await?, &[]).await.map(drop).map_err(PgError::from)
         })
         .await
     }
@@ -218,7 +218,7 @@ impl PostgresStore {
     /// Runs statements, each of which is a transaction by itself.
     async fn ask<T: Send + 'static>(
         &self,
-        work: impl AsyncFn(&Object) -> Result<T, Fault> + Send + 'static,
+        work: impl AsyncFn(&Object) -> Result<T, PgError> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.thread.run(async move |node| node.ask(work).await).await
     }

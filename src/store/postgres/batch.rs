@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::time::timeout;
 
-use super::fault::{Fault, closed};
+use super::fault::{PgError, closed};
 use super::node::{LIMIT, Node};
 use super::row::bucket_in;
 use super::{homes, insert};
@@ -126,7 +126,7 @@ pub(super) async fn create(node: &Rc<Node>, new: Arc<NewRow>) -> Result<Met, Sto
     }
     match timeout(LIMIT, met).await {
         Ok(met) => met.unwrap_or_else(|_| Err(closed())),
-        Err(_) => Err(Fault::Silence.told()),
+        Err(_) => Err(PgError::Silence.told()),
     }
 }
 

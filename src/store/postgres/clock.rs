@@ -4,7 +4,7 @@
 
 use std::cell::Cell;
 
-use super::fault::Fault;
+use super::fault::PgError;
 use super::node::Node;
 use super::row::get;
 use crate::clock::{Clock as _, SystemClock};
@@ -52,7 +52,7 @@ pub(super) async fn measure(node: &Node) -> Result<(), StoreError> {
                 client.prepare_cached("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint").await?;
             let before = now();
             let there: i64 = get(&client.query_one(&statement, &[]).await?, 0)?;
-            Ok::<_, Fault>((before, there, now()))
+            Ok::<_, PgError>((before, there, now()))
         })
         .await?;
     if (0..=LONGEST).contains(&(after - before)) {

@@ -12,7 +12,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use tokio_postgres::NoTls;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::hosts::{self, Hosts};
+use super::hosts::{self, HostSelector};
 use super::node::PATIENCE;
 use crate::rules::{PostgresTls, PostgresUrl};
 
@@ -43,10 +43,10 @@ const SESSION: &str = "\
 pub(super) fn pool(url: &PostgresUrl) -> Result<Pool, String> {
     let how = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let manager = match tls(url)? {
-        None => Manager::from_connect(url.config().clone(), Hosts::new(url.config(), NoTls), how),
+        None => Manager::from_connect(url.config().clone(), HostSelector::new(url.config(), NoTls), how),
         Some(config) => {
             let tls = MakeRustlsConnect::new(config);
-            Manager::from_connect(url.config().clone(), Hosts::new(url.config(), tls), how)
+            Manager::from_connect(url.config().clone(), HostSelector::new(url.config(), tls), how)
         }
     };
     let prepared = Hook::async_fn(|client, _| {

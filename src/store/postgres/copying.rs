@@ -10,7 +10,7 @@ use deadpool_postgres::{Object, Transaction};
 use tokio_postgres::types::ToSql;
 
 use super::audit;
-use super::fault::{Fault, closed};
+use super::fault::{PgError, closed};
 use super::node::{Node, Thread};
 use super::opening::{on_thread, started};
 use super::row::get;
@@ -155,7 +155,7 @@ impl Copying {
     }
 }
 
-fn failed(fault: impl Into<Fault>) -> CopyError {
+fn failed(fault: impl Into<PgError>) -> CopyError {
     CopyError::Target(fault.into().told())
 }
 

@@ -17,11 +17,11 @@ use super::transaction::PgRows;
 use crate::domain::{Direction, Status};
 pub(super) use crate::store::create::Created;
 use crate::store::create::{self, Inserted};
-use crate::store::homes::Standing;
+use crate::store::homes::OrderRow;
 use crate::store::rows::operation::NewRow;
 use crate::store::rows::posting::signed;
 use crate::store::rows::status_number;
-use crate::store::{NewOperation, StoreError, Verdict};
+use crate::store::{CreateOutcome, NewOperation, StoreError};
 
 /// Withdrawals up to this amount are held without a look at the balance when nothing asks for it: a million of them do not
 /// bring an account out of its range.
@@ -43,7 +43,7 @@ pub(super) async fn create(node: &Rc<Node>, new: Arc<NewRow>, nonce: u64) -> Res
         batch::create(node, Arc::clone(&new)).await?
     };
     match met {
-        Met::Nothing => Ok(Created::Stored { verdict: Verdict::AsDrafted, queued: false }),
+        Met::Nothing => Ok(Created::Stored { verdict: CreateOutcome::AsDrafted, queued: false }),
         Met::Something { in_doubt } => what_stands(node, &new, in_doubt).await,
     }
 }
@@ -64,10 +64,10 @@ async fn what_stands(node: &Node, new: &NewRow, in_doubt: bool) -> Result<Create
     node.ask(async |client| {
         let operation = &new.draft().operation;
         Ok(match homes::standing(client, bucket_in(operation.id), new.order_key()).await? {
-            Standing::Operation(found) if in_doubt && found.id == operation.id.to_stored() => made_before(new, &found),
-            Standing::Operation(found) => Created::Existing(found),
-            Standing::Elsewhere => Created::Reserved,
-            Standing::Free => Created::IdTaken,
+            OrderRow::Operation(found) if in_doubt && found.id == operation.id.to_stored() => made_before(new, &found),
+            OrderRow::Operation(found) => Created::Existing(found),
+            OrderRow::Elsewhere => Created::Reserved,
+            OrderRow::Free => Created::IdTaken,
         })
     })
     .await
@@ -78,15 +78,15 @@ fn made_before(new: &NewRow, found: &StoredRow) -> Created {
     let draft = new.draft();
     let failed_at_once = found.status == status_number(Status::Failed) && found.finished_at == Some(found.created_at);
     let verdict = match draft.operation.state.status() {
-        Status::Pending if failed_at_once && draft.enforce_balance => Verdict::NotCovered,
-        Status::Pending if failed_at_once => Verdict::OverDailyLimit,
-        _ => Verdict::AsDrafted,
+        Status::Pending if failed_at_once && draft.enforce_balance => CreateOutcome::NotCovered,
+        Status::Pending if failed_at_once => CreateOutcome::OverDailyLimit,
+        _ => CreateOutcome::AsDrafted,
     };
     Created::Stored { verdict, queued: true }
 }
 
 enum Decided {
-    Stored { verdict: Verdict, queued: bool },
+    Stored { verdict: CreateOutcome, queued: bool },
     Met(Met),
 }
 

@@ -10,7 +10,7 @@ use crate::store::rows::CorruptRow;
 
 /// Why a piece of work did not come to its end. Nothing of it may be told as done.
 #[derive(Debug)]
-pub(in crate::store) enum Fault {
+pub(in crate::store) enum PgError {
     /// The database's word, or the lack of one.
     Database(tokio_postgres::Error),
     /// There is no connection.
@@ -23,7 +23,7 @@ pub(in crate::store) enum Fault {
 
 /// What to do about a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Remedy {
+pub(super) enum RetryAction {
     /// Two transactions were in each other's way: this one may be tried again at once.
     Again,
     /// The connection is of no use any more, and nobody knows what became of the work: on another one it is asked for again.
@@ -32,19 +32,19 @@ pub(super) enum Remedy {
     None,
 }
 
-impl Fault {
-    pub(super) fn remedy(&self) -> Remedy {
+impl PgError {
+    pub(super) fn remedy(&self) -> RetryAction {
         match self {
-            Self::Database(error) if is_lost(error) => Remedy::Elsewhere,
-            Self::Database(error) => error.code().map_or(Remedy::None, remedy_of),
+            Self::Database(error) if is_lost(error) => RetryAction::Elsewhere,
+            Self::Database(error) => error.code().map_or(RetryAction::None, remedy_of),
             Self::Pool(PoolError::Backend(error)) => match code_of(error) {
                 // A wrong password or name stays wrong.
-                Some(code) if remedy_of(code) == Remedy::None => Remedy::None,
-                _ => Remedy::Elsewhere,
+                Some(code) if remedy_of(code) == RetryAction::None => RetryAction::None,
+                _ => RetryAction::Elsewhere,
             },
             // A host that took the connection and said nothing: by now another one may lead.
-            Self::Silence | Self::Pool(PoolError::Timeout(TimeoutType::Create)) => Remedy::Elsewhere,
-            Self::Pool(_) | Self::Said(_) => Remedy::None,
+            Self::Silence | Self::Pool(PoolError::Timeout(TimeoutType::Create)) => RetryAction::Elsewhere,
+            Self::Pool(_) | Self::Said(_) => RetryAction::None,
         }
     }
 
@@ -116,7 +116,7 @@ fn is_lost(error: &tokio_postgres::Error) -> bool {
     error.is_closed() || source.is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
 }
 
-fn remedy_of(code: &SqlState) -> Remedy {
+fn remedy_of(code: &SqlState) -> RetryAction {
     const SHUTTING_DOWN_OR_READ_ONLY: [SqlState; 5] = [
         SqlState::ADMIN_SHUTDOWN,
         SqlState::CRASH_SHUTDOWN,
@@ -127,11 +127,11 @@ fn remedy_of(code: &SqlState) -> Remedy {
     if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::LOCK_NOT_AVAILABLE]
         .contains(code)
     {
-        Remedy::Again
+        RetryAction::Again
     } else if code.code().starts_with("08") || SHUTTING_DOWN_OR_READ_ONLY.contains(code) {
-        Remedy::Elsewhere
+        RetryAction::Elsewhere
     } else {
-        Remedy::None
+        RetryAction::None
     }
 }
 
@@ -146,13 +146,13 @@ pub(super) fn closed() -> StoreError {
     StoreError::Unavailable("the store is closed".to_owned())
 }
 
-impl From<tokio_postgres::Error> for Fault {
+impl From<tokio_postgres::Error> for PgError {
     fn from(error: tokio_postgres::Error) -> Self {
         Self::Database(error)
     }
 }
 
-impl From<PoolError> for Fault {
+impl From<PoolError> for PgError {
     fn from(error: PoolError) -> Self {
         Self::Pool(match error {
             // What sets a session up is a part of connecting.
@@ -162,14 +162,14 @@ impl From<PoolError> for Fault {
     }
 }
 
-impl From<StoreError> for Fault {
+impl From<StoreError> for PgError {
     fn from(error: StoreError) -> Self {
         Self::Said(error)
     }
 }
 
 /// A column outside of a row that has a name of its own.
-impl From<CorruptRow> for Fault {
+impl From<CorruptRow> for PgError {
     fn from(CorruptRow(column): CorruptRow) -> Self {
         Self::Said(StoreError::Corrupt(format!("the column {column} is not ours")))
     }
@@ -181,8 +181,8 @@ mod tests {
 
     #[test]
     fn operators_are_told_once_what_it_is_about() {
-        assert_eq!(Fault::Silence.told_to_operators(), "the database does not answer");
-        let corrupt = Fault::Said(StoreError::Corrupt("no".to_owned())).told_to_operators();
+        assert_eq!(PgError::Silence.told_to_operators(), "the database does not answer");
+        let corrupt = PgError::Said(StoreError::Corrupt("no".to_owned())).told_to_operators();
         assert_eq!(corrupt, "the store holds what it should not: no");
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::fault::Fault;
+use super::fault::PgError;
 use super::node::Node;
 use super::row::{bucket_of, narrow, operation};
 use crate::domain::{Currency, HistoryQuery, Page, ShopCode};
@@ -34,7 +34,7 @@ pub(super) async fn page<T>(
     query: &HistoryQuery,
     within: &RangeInclusive<i64>,
     more: Option<i64>,
-    read: fn(&Row) -> Result<T, Fault>,
+    read: fn(&Row) -> Result<T, PgError>,
 ) -> Result<Page<T>, StoreError> {
     let unavailable = |why: &str| StoreError::Unavailable(why.to_owned());
     let turn = timeout(PATIENCE, node.turns.lists.acquire()).await;
@@ -49,8 +49,8 @@ async fn rows<T>(
     query: &HistoryQuery,
     within: &RangeInclusive<i64>,
     more: Option<&i64>,
-    read: fn(&Row) -> Result<T, Fault>,
-) -> Result<Page<T>, Fault> {
+    read: fn(&Row) -> Result<T, PgError>,
+) -> Result<Page<T>, PgError> {
     transaction.batch_execute(LONGEST).await?;
     let statement = transaction.prepare_cached(statement).await?;
     let bucket = bucket_of(&query.merchant);

@@ -5,14 +5,14 @@ use std::collections::{HashMap, HashSet};
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::Row;
 
-use super::fault::Fault;
+use super::fault::PgError;
 use super::row::{self, COLUMNS, get, key, narrow, operation, small};
 use crate::domain::Fingerprint;
-use crate::store::homes::{Home, Standing};
+use crate::store::homes::{Home, OrderRow};
 use crate::store::rows::CorruptRow;
 
 /// Reads where an order lives.
-pub(super) async fn of(client: &impl GenericClient, bucket: i16, order: Fingerprint) -> Result<Option<Home>, Fault> {
+pub(super) async fn of(client: &impl GenericClient, bucket: i16, order: Fingerprint) -> Result<Option<Home>, PgError> {
     let statement = client.prepare_cached(OF).await?;
     let found = client.query_opt(&statement, &[&bucket, &key(&order)]).await?;
     found.as_ref().map(|row| read(row, 0)).transpose()
@@ -20,7 +20,7 @@ pub(super) async fn of(client: &impl GenericClient, bucket: i16, order: Fingerpr
 
 pub(super) const OF: &str = "SELECT home, ref FROM homes WHERE bucket = $1 AND order_key = $2";
 
-fn read(row: &Row, column: usize) -> Result<Home, Fault> {
+fn read(row: &Row, column: usize) -> Result<Home, PgError> {
     Ok(Home::of_columns(small(row, column)?, get(row, column + 1)?)?)
 }
 
@@ -29,7 +29,7 @@ pub(super) async fn of_all(
     client: &impl GenericClient,
     buckets: &[i16],
     orders: &[Fingerprint],
-) -> Result<Vec<Option<Home>>, Fault> {
+) -> Result<Vec<Option<Home>>, PgError> {
     let statement = client.prepare_cached(OF_ALL).await?;
     let keys: Vec<&[u8]> = orders.iter().map(key).collect();
     let rows = client.query(&statement, &[&buckets, &keys]).await?;
@@ -51,7 +51,7 @@ pub(super) async fn claim(
     bucket: i16,
     orders: &[Fingerprint],
     home: Home,
-) -> Result<Vec<Option<Home>>, Fault> {
+) -> Result<Vec<Option<Home>>, PgError> {
     let statement = transaction.prepare_cached(CLAIM).await?;
     let (kind, reference) = home.columns();
     let keys: Vec<&[u8]> = orders.iter().map(key).collect();
@@ -83,7 +83,7 @@ pub(super) async fn claim_one(
     bucket: i16,
     order: Fingerprint,
     home: Home,
-) -> Result<bool, Fault> {
+) -> Result<bool, PgError> {
     let statement = transaction
         .prepare_cached(
             "INSERT INTO homes (bucket, home, ref, order_key) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
@@ -94,22 +94,26 @@ pub(super) async fn claim_one(
 }
 
 /// Gives the home of an order up.
-pub(super) async fn release(transaction: &Transaction<'_>, bucket: i16, order: Fingerprint) -> Result<(), Fault> {
+pub(super) async fn release(transaction: &Transaction<'_>, bucket: i16, order: Fingerprint) -> Result<(), PgError> {
     let statement = transaction.prepare_cached("DELETE FROM homes WHERE bucket = $1 AND order_key = $2").await?;
     transaction.execute(&statement, &[&bucket, &key(&order)]).await?;
     Ok(())
 }
 
 /// Reads what stands under an order, with its operation in the same statement.
-pub(super) async fn standing(client: &impl GenericClient, bucket: i16, order: Fingerprint) -> Result<Standing, Fault> {
+pub(super) async fn standing(
+    client: &impl GenericClient,
+    bucket: i16,
+    order: Fingerprint,
+) -> Result<OrderRow, PgError> {
     let statement = client.prepare_cached(STANDING).await?;
     let Some(found) = client.query_opt(&statement, &[&bucket, &key(&order)]).await? else {
-        return Ok(Standing::Free);
+        return Ok(OrderRow::Free);
     };
     match read(&found, COLUMNS)? {
         Home::Operation(_) if get::<Option<i64>>(&found, 0)?.is_none() => Err(CorruptRow("ref").into()),
-        Home::Operation(_) => Ok(Standing::Operation(Box::new(row::read(&found)?))),
-        Home::Entry(_) | Home::Imported(_) => Ok(Standing::Elsewhere),
+        Home::Operation(_) => Ok(OrderRow::Operation(Box::new(row::read(&found)?))),
+        Home::Entry(_) | Home::Imported(_) => Ok(OrderRow::Elsewhere),
     }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn patience(config: &Config) -> Duration {
 }
 
 /// Connects to whichever host takes writes.
-pub(super) struct Hosts<T> {
+pub(super) struct HostSelector<T> {
     /// Each with one host.
     configs: Vec<Config>,
     /// The one to begin with. It moves on with each that fails, so that a try that is given up half way is not begun anew.
@@ -36,7 +36,7 @@ pub(super) struct Hosts<T> {
     tls: T,
 }
 
-impl<T> Hosts<T> {
+impl<T> HostSelector<T> {
     pub(super) fn new(config: &Config, tls: T) -> Self {
         Self { configs: each(config), first: AtomicUsize::new(0), tls }
     }
@@ -71,7 +71,7 @@ impl<T> Hosts<T> {
     }
 }
 
-impl<T> Connect for Hosts<T>
+impl<T> Connect for HostSelector<T>
 where
     T: MakeTlsConnect<Socket> + Clone + Sync + Send + 'static,
     T::Stream: Sync + Send,

@@ -6,7 +6,7 @@ use deadpool_postgres::{GenericClient, Object, Transaction};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
-use super::fault::Fault;
+use super::fault::PgError;
 use super::given::OperationColumns;
 use super::row::{self, narrow};
 use crate::domain::{Direction, State, UnixDay};
@@ -101,7 +101,7 @@ fn delay(new: &NewRow) -> Option<i64> {
 }
 
 /// Stores pending operations with what belongs to them; the ids of those that were stored.
-pub(super) async fn pending(client: &Object, rows: &[&NewRow]) -> Result<HashSet<i64>, Fault> {
+pub(super) async fn pending(client: &Object, rows: &[&NewRow]) -> Result<HashSet<i64>, PgError> {
     let are_deposits = rows.iter().all(|new| new.draft().operation.direction() == Direction::Payin);
     let delays: Vec<Option<i64>> = rows.iter().map(|new| delay(new)).collect();
     let shared = delays.windows(2).all(|two| two[0] == two[1]);
@@ -140,7 +140,7 @@ pub(super) async fn alone(
     new: &NewRow,
     state: &State,
     counted_day: Option<UnixDay>,
-) -> Result<bool, Fault> {
+) -> Result<bool, PgError> {
     let statement = transaction.prepare_cached(ALONE).await?;
     match transaction.query_opt(&statement, &[&[OperationColumns::new(new, state, counted_day)].as_slice()]).await {
         Ok(stored) => Ok(stored.is_some()),
@@ -150,7 +150,7 @@ pub(super) async fn alone(
 }
 
 /// Stores the context of a new operation, unless it is known to be there. One that no operation names does no harm.
-pub(super) async fn context(client: &impl GenericClient, new: &NewRow) -> Result<(), Fault> {
+pub(super) async fn context(client: &impl GenericClient, new: &NewRow) -> Result<(), PgError> {
     if new.context.is_known() {
         return Ok(());
     }

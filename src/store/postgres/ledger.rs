@@ -10,7 +10,7 @@ pub(super) mod fold;
 use deadpool_postgres::{GenericClient, Transaction};
 use tokio_postgres::types::ToSql;
 
-use super::fault::Fault;
+use super::fault::PgError;
 use super::row::{bucket_in_number, bucket_of, get, narrow};
 use crate::domain::{Balance, Currency, LedgerAccount, MerchantId, Posting};
 use crate::store::StoreError;
@@ -24,7 +24,7 @@ pub(super) async fn book(
     transaction: &Transaction<'_>,
     postings: &[Posting],
     booking: LedgerEntry<'_>,
-) -> Result<(), Fault> {
+) -> Result<(), PgError> {
     if postings.is_empty() {
         return Ok(());
     }
@@ -54,7 +54,7 @@ const BOOK: &str = "WITH side AS (SELECT * FROM unnest($6::smallint[], $7::small
     SELECT $3, $4, $5, account, amount FROM side";
 
 /// Whether a merchant was seen: its opening balances were booked, or never will be.
-pub(super) async fn knows(client: &impl GenericClient, merchant: &MerchantId) -> Result<bool, Fault> {
+pub(super) async fn knows(client: &impl GenericClient, merchant: &MerchantId) -> Result<bool, PgError> {
     let statement =
         client.prepare_cached("SELECT EXISTS (SELECT FROM merchants WHERE bucket = $1 AND merchant = $2)").await?;
     get(&client.query_one(&statement, &[&bucket_of(merchant), &merchant.as_str()]).await?, 0)
@@ -66,7 +66,7 @@ pub(super) async fn lock(
     merchant: &MerchantId,
     currency: Currency,
     account: LedgerAccount,
-) -> Result<(), Fault> {
+) -> Result<(), PgError> {
     let account = narrow(account_number(account));
     let (bucket, merchant, currency) = (bucket_of(merchant), merchant.as_str(), currency.as_str());
     let parameters: [&(dyn ToSql + Sync); 4] = [&bucket, &merchant, &currency, &account];
@@ -96,7 +96,7 @@ pub(super) async fn balance(
     merchant: &MerchantId,
     currency: Currency,
     account: LedgerAccount,
-) -> Result<(i64, i64), Fault> {
+) -> Result<(i64, i64), PgError> {
     let statement = client
         .prepare_cached(
             "SELECT (coalesce((SELECT balance FROM accounts \
@@ -117,7 +117,7 @@ pub(super) async fn balance(
 pub(super) async fn balances(
     client: &impl GenericClient,
     merchant: &MerchantId,
-) -> Result<Vec<(Currency, Balance)>, Fault> {
+) -> Result<Vec<(Currency, Balance)>, PgError> {
     let statement = client
         .prepare_cached(
             "SELECT currency, coalesce(sum(amount) FILTER (WHERE account = $3), 0)::bigint, \

@@ -15,8 +15,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::batch::Batches;
 use super::clock::Offset;
-use super::fault::{Fault, Remedy, closed};
-use super::turns::Turns;
+use super::fault::{PgError, RetryAction, closed};
+use super::turns::ConcurrencyLimits;
 use crate::backoff;
 use crate::clock::Random;
 use crate::store::StoreError;
@@ -45,7 +45,7 @@ pub(super) struct Node {
     pool: Pool,
     random: Arc<dyn Random>,
     pub(super) batches: Batches,
-    pub(super) turns: Turns,
+    pub(super) turns: ConcurrencyLimits,
     pub(super) clock: Offset,
     /// How often a server was lost: the next one may know less.
     losses: Arc<AtomicU64>,
@@ -61,7 +61,7 @@ impl Node {
     }
 
     /// A connection. Work of one statement is a transaction by itself.
-    pub(super) async fn client(&self) -> Result<Object, Fault> {
+    pub(super) async fn client(&self) -> Result<Object, PgError> {
         Ok(self.pool.get().await?)
     }
 
@@ -69,7 +69,7 @@ impl Node {
     /// finds what an earlier run of it committed when only the word of that was lost.
     pub(super) async fn transact<T>(
         &self,
-        work: impl AsyncFn(&Transaction<'_>) -> Result<T, Fault>,
+        work: impl AsyncFn(&Transaction<'_>) -> Result<T, PgError>,
     ) -> Result<T, StoreError> {
         self.transact_or_leave(Instant::now(), async |transaction| Ok(Ok(work(transaction).await?))).await
     }
@@ -79,7 +79,7 @@ impl Node {
     pub(super) async fn transact_or_leave<T>(
         &self,
         since: Instant,
-        work: impl AsyncFn(&Transaction<'_>) -> Result<Result<T, T>, Fault>,
+        work: impl AsyncFn(&Transaction<'_>) -> Result<Result<T, T>, PgError>,
     ) -> Result<T, StoreError> {
         let once = async || {
             let mut client = self.client().await?;
@@ -99,7 +99,7 @@ impl Node {
     }
 
     /// Runs statements on a connection, again where that may help: see [`Node::transact`].
-    pub(super) async fn ask<T>(&self, work: impl AsyncFn(&Object) -> Result<T, Fault>) -> Result<T, StoreError> {
+    pub(super) async fn ask<T>(&self, work: impl AsyncFn(&Object) -> Result<T, PgError>) -> Result<T, StoreError> {
         let once = async || {
             let client = self.client().await?;
             work(&client).await
@@ -108,14 +108,14 @@ impl Node {
     }
 
     /// Tries again what may come to a better end.
-    pub(super) async fn persist<T>(&self, once: impl AsyncFn() -> Result<T, Fault>) -> Result<T, StoreError> {
+    pub(super) async fn persist<T>(&self, once: impl AsyncFn() -> Result<T, PgError>) -> Result<T, StoreError> {
         self.persist_since(Instant::now(), once).await
     }
 
     async fn persist_since<T>(
         &self,
         began: Instant,
-        once: impl AsyncFn() -> Result<T, Fault>,
+        once: impl AsyncFn() -> Result<T, PgError>,
     ) -> Result<T, StoreError> {
         for tried in 1.. {
             let fault = match timeout_at(began + LIMIT, once()).await {
@@ -124,19 +124,19 @@ impl Node {
                     return Ok(done);
                 }
                 Ok(Err(fault)) => fault,
-                Err(_) => Fault::Silence,
+                Err(_) => PgError::Silence,
             };
             let remedy = fault.remedy();
-            if remedy == Remedy::Elsewhere {
+            if remedy == RetryAction::Elsewhere {
                 // The others are most likely of the same server, which is gone or must not be written to any more; so is
                 // the one that a try was given up on, which is back in the pool.
                 self.pool.retain(|_, _| false);
                 self.losses.fetch_add(1, Ordering::AcqRel);
             }
             let wait = backoff::wait(FIRST_WAIT, LONGEST_WAIT, tried - 1, None, self.random.number());
-            let impatient = remedy == Remedy::Elsewhere && self.away.get();
-            if remedy == Remedy::None || impatient || tried == TRIES || began.elapsed() + wait > PATIENCE {
-                if remedy == Remedy::Elsewhere {
+            let impatient = remedy == RetryAction::Elsewhere && self.away.get();
+            if remedy == RetryAction::None || impatient || tried == TRIES || began.elapsed() + wait > PATIENCE {
+                if remedy == RetryAction::Elsewhere {
                     self.away.set(true);
                 }
                 return Err(fault.told());
@@ -167,7 +167,7 @@ impl Thread {
         let (connections, losses) = (pool.clone(), Arc::new(AtomicU64::new(0)));
         let counted = Arc::clone(&losses);
         std::thread::Builder::new().name("store-postgres".to_owned()).spawn(move || {
-            let (batches, turns) = (Batches::default(), Turns::new(connections.status().max_size));
+            let (batches, turns) = (Batches::default(), ConcurrencyLimits::new(connections.status().max_size));
             let node = Rc::new(Node {
                 pool: connections,
                 random,

@@ -6,7 +6,7 @@ use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
-use super::fault::Fault;
+use super::fault::PgError;
 use crate::domain::{Fingerprint, MerchantId, TransactionId};
 use crate::store::StoreError;
 pub(super) use crate::store::rows::operation::{StoredContext, StoredRow};
@@ -38,14 +38,14 @@ pub(super) const BY_IDS: &str = operation!(
 );
 
 /// Reads an operation.
-pub(super) async fn by_id(client: &impl GenericClient, id: TransactionId) -> Result<Option<StoredRow>, Fault> {
+pub(super) async fn by_id(client: &impl GenericClient, id: TransactionId) -> Result<Option<StoredRow>, PgError> {
     let statement = client.prepare_cached(BY_ID).await?;
     let found = client.query_opt(&statement, &[&bucket_in(id), &id.to_stored()]).await?;
     found.as_ref().map(read).transpose()
 }
 
 /// Reads what is sealed of an operation, its payer aside.
-pub(super) async fn sealed(client: &impl GenericClient, id: TransactionId) -> Result<Option<Vec<u8>>, Fault> {
+pub(super) async fn sealed(client: &impl GenericClient, id: TransactionId) -> Result<Option<Vec<u8>>, PgError> {
     let select = "SELECT sealed FROM operations WHERE bucket = $1 AND transaction_id = $2";
     let statement = client.prepare_cached(select).await?;
     let found = client.query_opt(&statement, &[&bucket_in(id), &id.to_stored()]).await?;
@@ -53,7 +53,7 @@ pub(super) async fn sealed(client: &impl GenericClient, id: TransactionId) -> Re
 }
 
 /// Reads operations, as far as they are there and readable, by their ids.
-pub(super) async fn by_ids(client: &impl GenericClient, ids: &[i64]) -> Result<HashMap<i64, StoredRow>, Fault> {
+pub(super) async fn by_ids(client: &impl GenericClient, ids: &[i64]) -> Result<HashMap<i64, StoredRow>, PgError> {
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
@@ -70,7 +70,7 @@ pub(super) const COLUMNS: usize = 21;
 ///
 /// # Errors
 /// A column is of another type than it was made.
-pub(super) fn read(row: &Row) -> Result<StoredRow, Fault> {
+pub(super) fn read(row: &Row) -> Result<StoredRow, PgError> {
     Ok(StoredRow {
         id: get(row, 0)?,
         status: small(row, 1)?,
@@ -102,7 +102,7 @@ pub(super) fn read(row: &Row) -> Result<StoredRow, Fault> {
 ///
 /// # Errors
 /// It is of another type.
-pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, Fault> {
+pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, PgError> {
     Ok(row.try_get(column)?)
 }
 
@@ -110,7 +110,7 @@ pub(super) fn get<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, 
 ///
 /// # Errors
 /// It is of another type.
-pub(super) fn small(row: &Row, column: usize) -> Result<i64, Fault> {
+pub(super) fn small(row: &Row, column: usize) -> Result<i64, PgError> {
     get::<i16>(row, column).map(i64::from)
 }
 
@@ -118,14 +118,14 @@ pub(super) fn small(row: &Row, column: usize) -> Result<i64, Fault> {
 ///
 /// # Errors
 /// They are more or fewer.
-pub(super) fn bytes<const N: usize>(row: &Row, column: usize) -> Result<[u8; N], Fault> {
+pub(super) fn bytes<const N: usize>(row: &Row, column: usize) -> Result<[u8; N], PgError> {
     sized(row, column, get(row, column)?)
 }
 
-fn sized<const N: usize>(row: &Row, column: usize, bytes: &[u8]) -> Result<[u8; N], Fault> {
+fn sized<const N: usize>(row: &Row, column: usize, bytes: &[u8]) -> Result<[u8; N], PgError> {
     bytes.try_into().map_err(|_| {
         let name = row.columns().get(column).map_or("?", |column| column.name());
-        Fault::Said(StoreError::Corrupt(format!("the column {name} is not ours")))
+        PgError::Said(StoreError::Corrupt(format!("the column {name} is not ours")))
     })
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use deadpool_postgres::Transaction;
 use tokio_postgres::error::SqlState;
 
-use super::fault::Fault;
+use super::fault::PgError;
 use super::node::Node;
 use super::row::get;
 use crate::clock::Random;
@@ -39,12 +39,12 @@ pub(super) enum Asked {
 
 /// Why a store is not opened.
 pub(super) enum Refused {
-    Fault(Fault),
+    Fault(PgError),
     Open(OpenError),
 }
 
-impl From<Fault> for Refused {
-    fn from(fault: Fault) -> Self {
+impl From<PgError> for Refused {
+    fn from(fault: PgError) -> Self {
         Self::Fault(fault)
     }
 }
@@ -193,7 +193,7 @@ pub(super) async fn require_newest(transaction: &Transaction<'_>, store: &Path) 
 ///
 /// # Errors
 /// The database fails.
-pub(super) async fn is_unfinished(transaction: &Transaction<'_>) -> Result<bool, Fault> {
+pub(super) async fn is_unfinished(transaction: &Transaction<'_>) -> Result<bool, PgError> {
     get(&transaction.query_one("SELECT EXISTS (SELECT FROM copying)", &[]).await?, 0)
 }
 
@@ -206,7 +206,7 @@ async fn refuse_unfinished(transaction: &Transaction<'_>, store: &Path) -> Resul
 ///
 /// # Errors
 /// The database fails.
-pub(super) async fn insert_keys(transaction: &Transaction<'_>, keys: &[WrappedKey]) -> Result<(), Fault> {
+pub(super) async fn insert_keys(transaction: &Transaction<'_>, keys: &[WrappedKey]) -> Result<(), PgError> {
     for key in keys {
         let (id, purpose) = (i32::from(key.id), key.purpose.as_str());
         transaction.execute("INSERT INTO data_keys VALUES ($1, $2, $3)", &[&id, &purpose, &key.wrapped]).await?;
@@ -219,7 +219,7 @@ fn newest() -> i64 {
 }
 
 /// The version that the store has; 0: there is none.
-async fn version(transaction: &Transaction<'_>) -> Result<i64, Fault> {
+async fn version(transaction: &Transaction<'_>) -> Result<i64, PgError> {
     let there = transaction.query_one("SELECT to_regclass('paybridge_schema') IS NOT NULL", &[]).await?;
     if !get::<bool>(&there, 0)? {
         return Ok(0);
@@ -267,7 +267,7 @@ fn refused_if_taken(error: tokio_postgres::Error, store: &Path) -> Refused {
     }
 }
 
-async fn held(transaction: &Transaction<'_>) -> Result<Holds, Fault> {
+async fn held(transaction: &Transaction<'_>) -> Result<Holds, PgError> {
     let held =
         transaction.query_one("SELECT EXISTS (SELECT FROM operations), EXISTS (SELECT FROM journal)", &[]).await?;
     Ok(Holds { operations: get(&held, 0)?, journal: get(&held, 1)? })
@@ -277,7 +277,7 @@ async fn held(transaction: &Transaction<'_>) -> Result<Holds, Fault> {
 ///
 /// # Errors
 /// They are none, or the database fails.
-pub(super) async fn stored_keys(transaction: &Transaction<'_>) -> Result<Vec<WrappedKey>, Fault> {
+pub(super) async fn stored_keys(transaction: &Transaction<'_>) -> Result<Vec<WrappedKey>, PgError> {
     let rows = transaction.query("SELECT id, purpose, wrapped FROM data_keys ORDER BY id", &[]).await?;
     rows.iter()
         .map(|row| {

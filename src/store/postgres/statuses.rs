@@ -3,7 +3,7 @@
 use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 
-use super::fault::Fault;
+use super::fault::PgError;
 use super::row::{bucket_in, bucket_of, get, key, small};
 use crate::domain::{Currency, Fingerprint, MerchantId, OrderId, TransactionId};
 use crate::store::rows::told::{Told, V1Status, V2Status};
@@ -21,7 +21,7 @@ macro_rules! select {
 /// The number of the first column behind those of [`Told`].
 const REST: usize = 4;
 
-fn told(row: &Row) -> Result<Told, Fault> {
+fn told(row: &Row) -> Result<Told, PgError> {
     Ok(Told {
         status: small(row, 0)?,
         amount: get(row, 1)?,
@@ -48,7 +48,7 @@ pub(super) async fn v1(
     client: &impl GenericClient,
     merchant: &MerchantId,
     order: Fingerprint,
-) -> Result<Option<V1Status>, Fault> {
+) -> Result<Option<V1Status>, PgError> {
     let statement = client.prepare_cached(V1).await?;
     let found = client.query_opt(&statement, &[&bucket_of(merchant), &key(&order)]).await?;
     let read = |row: &Row| {
@@ -63,7 +63,7 @@ pub(super) async fn v2(
     client: &impl GenericClient,
     merchant: &MerchantId,
     id: TransactionId,
-) -> Result<Option<V2Status>, Fault> {
+) -> Result<Option<V2Status>, PgError> {
     let statement = client.prepare_cached(V2).await?;
     let found = client.query_opt(&statement, &[&bucket_in(id), &id.to_stored(), &merchant.as_str()]).await?;
     let read = |row: &Row| {

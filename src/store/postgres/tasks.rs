@@ -3,7 +3,7 @@
 
 use deadpool_postgres::{GenericClient, Transaction};
 
-use super::fault::Fault;
+use super::fault::PgError;
 use super::outbox::bucket_in_key;
 use super::row::{get, narrow};
 use super::transaction::PgRows;
@@ -11,7 +11,7 @@ use crate::domain::UnixMillis;
 use crate::store::tasks::{ClaimedTask, NewTask, TaskClaim, TaskKind, TaskQueue, TaskRows, TaskState};
 
 impl TaskRows for PgRows<'_> {
-    async fn put_task(&mut self, task: NewTask<'_>) -> Result<(), Fault> {
+    async fn put_task(&mut self, task: NewTask<'_>) -> Result<(), PgError> {
         let NewTask { kind, key, queue, queued_at, due_at } = &task;
         let statement = self
             .0
@@ -27,14 +27,14 @@ impl TaskRows for PgRows<'_> {
         Ok(())
     }
 
-    async fn release_task(&mut self, kind: TaskKind, key: i64, due: UnixMillis) -> Result<(), Fault> {
+    async fn release_task(&mut self, kind: TaskKind, key: i64, due: UnixMillis) -> Result<(), PgError> {
         let update = "UPDATE tasks SET due_at = $4, leased = false WHERE bucket = $1 AND kind = $2 AND key = $3";
         let statement = self.0.prepare_cached(update).await?;
         self.0.execute(&statement, &[&bucket_in_key(key), &narrow(kind.number()), &key, &due.0]).await?;
         Ok(())
     }
 
-    async fn end_task(&mut self, kind: TaskKind, key: i64) -> Result<(), Fault> {
+    async fn end_task(&mut self, kind: TaskKind, key: i64) -> Result<(), PgError> {
         let statement = self.0.prepare_cached("DELETE FROM tasks WHERE bucket = $1 AND kind = $2 AND key = $3").await?;
         self.0.execute(&statement, &[&bucket_in_key(key), &narrow(kind.number()), &key]).await?;
         Ok(())
@@ -46,7 +46,7 @@ pub(super) async fn locked(
     transaction: &Transaction<'_>,
     kind: TaskKind,
     key: i64,
-) -> Result<Option<TaskState>, Fault> {
+) -> Result<Option<TaskState>, PgError> {
     let statement = transaction
         .prepare_cached(
             "SELECT queued_at, due_at, leased, attempts FROM tasks WHERE bucket = $1 AND kind = $2 AND key = $3 \
@@ -64,7 +64,7 @@ pub(super) async fn locked(
 }
 
 /// Takes what is due in each queue, earliest first, and leases it.
-pub(super) async fn claim(client: &impl GenericClient, claim: &TaskClaim) -> Result<Vec<ClaimedTask>, Fault> {
+pub(super) async fn claim(client: &impl GenericClient, claim: &TaskClaim) -> Result<Vec<ClaimedTask>, PgError> {
     let queues: Vec<&str> = claim.shares.iter().map(|(queue, _)| &**queue).collect();
     let shares: Vec<i64> = claim.shares.iter().map(|(_, share)| i64::try_from(*share).unwrap_or(i64::MAX)).collect();
     let together = shares.iter().fold(0_i64, |sum, share| sum.saturating_add(*share));
@@ -101,7 +101,7 @@ pub(super) async fn put_off(
     keys: &[i64],
     lease_until: UnixMillis,
     until: UnixMillis,
-) -> Result<(), Fault> {
+) -> Result<(), PgError> {
     let buckets: Vec<i16> = keys.iter().map(|key| bucket_in_key(*key)).collect();
     let statement = client.prepare_cached(PUT_OFF).await?;
     let kind = narrow(kind.number());
@@ -116,7 +116,7 @@ const PUT_OFF: &str = "WITH own AS MATERIALIZED (SELECT t.bucket, t.key \
      WHERE t.bucket = own.bucket AND t.kind = $5 AND t.key = own.key";
 
 /// The queues with tasks: one step of the index a queue, however many tasks wait.
-pub(super) async fn queues(client: &impl GenericClient, kind: TaskKind) -> Result<Vec<TaskQueue>, Fault> {
+pub(super) async fn queues(client: &impl GenericClient, kind: TaskKind) -> Result<Vec<TaskQueue>, PgError> {
     let statement = client.prepare_cached(QUEUES).await?;
     let rows = client.query(&statement, &[&narrow(kind.number())]).await?;
     rows.iter()

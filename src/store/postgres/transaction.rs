@@ -4,7 +4,7 @@
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 
-use super::fault::Fault;
+use super::fault::PgError;
 use super::journal::entry_row;
 use super::ledger::{self, fold};
 use super::row::{bucket_in, bucket_in_number, bucket_of, get, key, narrow, small};
@@ -31,21 +31,21 @@ const REMOVED: i64 = 8;
 pub(in crate::store) struct PgRows<'a>(pub(super) &'a Transaction<'a>);
 
 impl transaction::Transaction for PgRows<'_> {
-    type Error = Fault;
+    type Error = PgError;
 }
 
 impl HomeRows for PgRows<'_> {
-    async fn claim_homes(&mut self, orders: &[Fingerprint], home: Home) -> Result<Vec<Option<Home>>, Fault> {
+    async fn claim_homes(&mut self, orders: &[Fingerprint], home: Home) -> Result<Vec<Option<Home>>, PgError> {
         homes::claim(self.0, bucket_in_number(home.columns().1), orders, home).await
     }
 
-    async fn home(&mut self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<Home>, Fault> {
+    async fn home(&mut self, merchant: &MerchantId, order: Fingerprint) -> Result<Option<Home>, PgError> {
         homes::of(self.0, bucket_of(merchant), order).await
     }
 }
 
 impl EntryRows for PgRows<'_> {
-    async fn insert_entry(&mut self, new: &NewEntry, id: EntryId) -> Result<bool, Fault> {
+    async fn insert_entry(&mut self, new: &NewEntry, id: EntryId) -> Result<bool, PgError> {
         let bucket = bucket_in_number(id.0);
         if !homes::claim_one(self.0, bucket, new.order_key, Home::Entry(id)).await? {
             return Ok(false);
@@ -57,23 +57,23 @@ impl EntryRows for PgRows<'_> {
         Ok(inserted)
     }
 
-    async fn entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Fault> {
+    async fn entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, PgError> {
         entry_row::by_id(self.0, id).await
     }
 
-    async fn locked_entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, Fault> {
+    async fn locked_entry(&mut self, id: EntryId) -> Result<Option<EntryRow>, PgError> {
         entry_row::locked(self.0, id).await
     }
 
     /// No unique index can say so, since the same name may come in another bucket.
-    async fn is_another_orders(&mut self, transaction_id: &str, order: Fingerprint) -> Result<bool, Fault> {
+    async fn is_another_orders(&mut self, transaction_id: &str, order: Fingerprint) -> Result<bool, PgError> {
         let statement = self.0.prepare_cached("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))").await?;
         self.0.execute(&statement, &[&transaction_id]).await?;
         let statement = self.0.prepare_cached(IS_ANOTHER_ORDERS).await?;
         get(&self.0.query_one(&statement, &[&transaction_id, &key(&order)]).await?, 0)
     }
 
-    async fn answer_entry(&mut self, id: EntryId, answer: &EngineAnswer) -> Result<(), Fault> {
+    async fn answer_entry(&mut self, id: EntryId, answer: &EngineAnswer) -> Result<(), PgError> {
         let redirect_url = answer.redirect_url.as_ref().map(RedirectUrl::expose);
         let statement = self
             .0
@@ -86,14 +86,14 @@ impl EntryRows for PgRows<'_> {
         Ok(())
     }
 
-    async fn set_doubt(&mut self, id: EntryId, state: i64, doubted_at: i64) -> Result<(), Fault> {
+    async fn set_doubt(&mut self, id: EntryId, state: i64, doubted_at: i64) -> Result<(), PgError> {
         let update = "UPDATE journal SET state = $3, doubted_at = $4 WHERE bucket = $1 AND entry = $2";
         let statement = self.0.prepare_cached(update).await?;
         self.0.execute(&statement, &[&bucket_in_number(id.0), &id.0, &narrow(state), &doubted_at]).await?;
         Ok(())
     }
 
-    async fn set_heard(&mut self, entry: &EntryRow) -> Result<(), Fault> {
+    async fn set_heard(&mut self, entry: &EntryRow) -> Result<(), PgError> {
         let update = "UPDATE journal SET shop = $3, status = $4, account = $5 WHERE bucket = $1 AND entry = $2";
         let statement = self.0.prepare_cached(update).await?;
         let (bucket, status) = (bucket_in_number(entry.id), narrow(entry.status));
@@ -101,29 +101,29 @@ impl EntryRows for PgRows<'_> {
         Ok(())
     }
 
-    async fn remove_entry(&mut self, id: EntryId) -> Result<(), Fault> {
+    async fn remove_entry(&mut self, id: EntryId) -> Result<(), PgError> {
         let statement = self.0.prepare_cached("DELETE FROM journal WHERE bucket = $1 AND entry = $2").await?;
         self.0.execute(&statement, &[&bucket_in_number(id.0), &id.0]).await?;
         Ok(())
     }
 
-    async fn release_home(&mut self, entry: &EntryRow) -> Result<(), Fault> {
+    async fn release_home(&mut self, entry: &EntryRow) -> Result<(), PgError> {
         homes::release(self.0, bucket_in_number(entry.id), Fingerprint(entry.order_key)).await
     }
 }
 
 impl Rows for PgRows<'_> {
     /// The row is made at once, so that others who ask wait.
-    async fn is_new_merchant(&mut self, merchant: &MerchantId) -> Result<bool, Fault> {
+    async fn is_new_merchant(&mut self, merchant: &MerchantId) -> Result<bool, PgError> {
         let statement = self.0.prepare_cached("INSERT INTO merchants VALUES ($1, $2) ON CONFLICT DO NOTHING").await?;
         Ok(self.0.execute(&statement, &[&bucket_of(merchant), &merchant.as_str()]).await? == 1)
     }
 
-    async fn add_merchant(&mut self, _: &MerchantId) -> Result<(), Fault> {
+    async fn add_merchant(&mut self, _: &MerchantId) -> Result<(), PgError> {
         Ok(())
     }
 
-    async fn usage(&mut self, customer: Customer<'_>, day: UnixDay) -> Result<Usage, Fault> {
+    async fn usage(&mut self, customer: Customer<'_>, day: UnixDay) -> Result<Usage, PgError> {
         let Customer { merchant, shop, direction, account_id } = customer;
         let statement = self
             .0
@@ -142,7 +142,7 @@ impl Rows for PgRows<'_> {
         Ok(Usage { operations: get(&row, 0)?, amount: get(&row, 1)? })
     }
 
-    async fn set_usage(&mut self, customer: Customer<'_>, day: UnixDay, usage: Usage) -> Result<(), Fault> {
+    async fn set_usage(&mut self, customer: Customer<'_>, day: UnixDay, usage: Usage) -> Result<(), PgError> {
         let Customer { merchant, shop, direction, account_id } = customer;
         let statement = self
             .0
@@ -171,7 +171,7 @@ impl Rows for PgRows<'_> {
         Ok(())
     }
 
-    async fn reduce_usage(&mut self, customer: Customer<'_>, day: UnixDay, amount: i64) -> Result<(), Fault> {
+    async fn reduce_usage(&mut self, customer: Customer<'_>, day: UnixDay, amount: i64) -> Result<(), PgError> {
         let Customer { merchant, shop, direction, account_id } = customer;
         let statement = self
             .0
@@ -193,7 +193,7 @@ impl Rows for PgRows<'_> {
         currency: Currency,
         account: LedgerAccount,
         lock: bool,
-    ) -> Result<i64, Fault> {
+    ) -> Result<i64, PgError> {
         if lock {
             ledger::lock(self.0, merchant, currency, account).await?;
         }
@@ -209,16 +209,16 @@ impl Rows for PgRows<'_> {
         new: &NewRow,
         state: &State,
         counted_day: Option<UnixDay>,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, PgError> {
         insert::context(self.0, new).await?;
         insert::alone(self.0, new, state, counted_day).await
     }
 
-    async fn post(&mut self, postings: &[Posting], booking: LedgerEntry<'_>) -> Result<(), Fault> {
+    async fn post(&mut self, postings: &[Posting], booking: LedgerEntry<'_>) -> Result<(), PgError> {
         ledger::book(self.0, postings, booking).await
     }
 
-    async fn has_entries(&mut self, source: PostingSource) -> Result<bool, Fault> {
+    async fn has_entries(&mut self, source: PostingSource) -> Result<bool, PgError> {
         let id = source.to_stored();
         let statement = self
             .0
@@ -227,15 +227,15 @@ impl Rows for PgRows<'_> {
         get(&self.0.query_one(&statement, &[&bucket_in_number(id), &id]).await?, 0)
     }
 
-    async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> Result<(), Fault> {
+    async fn put_preparation(&mut self, id: TransactionId, sealed: &[u8]) -> Result<(), PgError> {
         preparations::put(self.0, id, sealed).await
     }
 
-    async fn remove_preparation(&mut self, id: TransactionId) -> Result<(), Fault> {
+    async fn remove_preparation(&mut self, id: TransactionId) -> Result<(), PgError> {
         preparations::remove(self.0, id).await
     }
 
-    async fn unfinished(&mut self, id: TransactionId) -> Result<Option<OperationState>, Fault> {
+    async fn unfinished(&mut self, id: TransactionId) -> Result<Option<OperationState>, PgError> {
         let statement = self
             .0
             .prepare_cached(
@@ -255,7 +255,7 @@ impl Rows for PgRows<'_> {
         finished: &State,
         payer: Option<&[u8]>,
         counted_day: Option<UnixDay>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), PgError> {
         let statement = self
             .0
             .prepare_cached(
@@ -275,7 +275,7 @@ impl Rows for PgRows<'_> {
 pub(super) const IS_ANOTHER_ORDERS: &str =
     "SELECT EXISTS (SELECT FROM journal WHERE transaction_id = $1 AND order_key <> $2)";
 
-fn read_state(row: &Row) -> Result<OperationState, Fault> {
+fn read_state(row: &Row) -> Result<OperationState, PgError> {
     Ok(OperationState {
         direction: direction_of(small(row, 0)?).ok_or(CorruptRow("direction"))?,
         status: status_of(small(row, 1)?).ok_or(CorruptRow("status"))?,

@@ -24,13 +24,13 @@ const QUEUES: usize = 64;
 const LISTS: usize = 2;
 
 /// The turns of a node.
-pub(super) struct Turns {
+pub(super) struct ConcurrencyLimits {
     deciding: Semaphore,
     of_merchants: Vec<Semaphore>,
     pub(super) lists: Semaphore,
 }
 
-impl Turns {
+impl ConcurrencyLimits {
     pub(super) fn new(connections: usize) -> Self {
         Self {
             deciding: Semaphore::new(deciding(connections)),

@@ -17,7 +17,7 @@ use crate::clock::Random;
 use crate::domain::{Balance, Currency, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
 use crate::store::backend::{Backend, Listed, NumberedEntry, Scope, Subject};
 use crate::store::create::Created;
-use crate::store::homes::{Home, Standing};
+use crate::store::homes::{Home, OrderRow};
 use crate::store::rows::context::Contexts;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;
@@ -67,7 +67,7 @@ impl Backend for SqliteStore {
         self.writer.submit(move |connection| create::create(connection, &new, nonce))
     }
 
-    async fn standing(&self, _: &MerchantId, order: Fingerprint) -> Result<Standing, StoreError> {
+    async fn standing(&self, _: &MerchantId, order: Fingerprint) -> Result<OrderRow, StoreError> {
         self.readers.read(|connection| homes::standing(connection, order))
     }
 

@@ -7,7 +7,7 @@ use super::row::NewRow;
 use super::transaction::{SqliteRows, at_once};
 pub(super) use crate::store::create::Created;
 use crate::store::create::{self, Inserted};
-use crate::store::homes::Standing;
+use crate::store::homes::OrderRow;
 
 /// Creates an operation, or finds what stands in its place: it may be of the same batch, so that the reply is sent after its
 /// commit, too.
@@ -15,9 +15,9 @@ pub(super) fn create(connection: &Connection, row: &NewRow, nonce: u64) -> rusql
     Ok(match at_once(create::create(&mut SqliteRows(connection), row, nonce))? {
         Inserted::New { verdict, queued } => Created::Stored { verdict, queued },
         Inserted::Taken => match homes::standing(connection, row.order_key())? {
-            Standing::Operation(existing) => Created::Existing(existing),
-            Standing::Elsewhere => Created::Reserved,
-            Standing::Free => Created::IdTaken,
+            OrderRow::Operation(existing) => Created::Existing(existing),
+            OrderRow::Elsewhere => Created::Reserved,
+            OrderRow::Free => Created::IdTaken,
         },
     })
 }

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::row::StoredRow;
 use crate::domain::Fingerprint;
-use crate::store::homes::{Home, Standing};
+use crate::store::homes::{Home, OrderRow};
 use crate::store::rows::CorruptRow;
 
 /// Reads where an order lives.
@@ -27,13 +27,13 @@ pub(super) fn release(connection: &Connection, order: Fingerprint) -> rusqlite::
 }
 
 /// Reads what stands under an order, within a transaction or with what is older than its home.
-pub(super) fn standing(connection: &Connection, order: Fingerprint) -> rusqlite::Result<Standing> {
+pub(super) fn standing(connection: &Connection, order: Fingerprint) -> rusqlite::Result<OrderRow> {
     Ok(match of(connection, order)? {
-        None => Standing::Free,
+        None => OrderRow::Free,
         Some(Home::Operation(id)) => match StoredRow::by_id(connection, id)? {
-            Some(row) => Standing::Operation(Box::new(row)),
+            Some(row) => OrderRow::Operation(Box::new(row)),
             None => Err(CorruptRow("ref"))?,
         },
-        Some(Home::Entry(_) | Home::Imported(_)) => Standing::Elsewhere,
+        Some(Home::Entry(_) | Home::Imported(_)) => OrderRow::Elsewhere,
     })
 }

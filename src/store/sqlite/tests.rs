@@ -34,7 +34,7 @@ use crate::store::conformance::{
 use crate::store::rows::context::merchant_number;
 use crate::store::{
     AuditProgress, Claim, CompletionOutcome, Fields, Holds, InsertOutcome, NewOperation, OpenError, Opened,
-    SchemaFields, Standing, Store, StoreError, Stored,
+    OrderLookup, SchemaFields, Store, StoreError, Stored,
 };
 
 /// A store in a directory of its own.
@@ -333,7 +333,10 @@ async fn nothing_is_acknowledged_between_a_failed_fsync_and_a_commit_that_works(
         assert!(matches!(store.probe().await, Err(StoreError::Unavailable(_))));
     }
     assert!(store.by_id(before).await.unwrap().is_some(), "reads go on");
-    assert_eq!(store.by_order(&merchant("acme"), Direction::Payin, &order("failing 0")).await.unwrap(), Standing::Free);
+    assert_eq!(
+        store.by_order(&merchant("acme"), Direction::Payin, &order("failing 0")).await.unwrap(),
+        OrderLookup::Free
+    );
     faults.failing_commits(false);
     recovered(&store).await;
     store.probe().await.unwrap();
@@ -371,7 +374,7 @@ async fn nothing_is_acknowledged_while_the_files_are_not_in_their_place() {
     store.probe().await.unwrap();
     assert!(store.by_id(before).await.unwrap().is_some());
     let other_order = store.by_order(&merchant("acme"), Direction::Payin, &order("in the other store")).await;
-    assert_eq!(other_order.unwrap(), Standing::Free, "nothing of the other store is read");
+    assert_eq!(other_order.unwrap(), OrderLookup::Free, "nothing of the other store is read");
 
     fs::remove_file(place.path().with_extension("db-wal")).unwrap();
     assert_refused("no log").await;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::Remote;
 use crate::domain::Direction;
 use crate::failure::{ApiError, Busy};
-use crate::outbound::{Answer, AnswerBody, OutboundError, Question, Reach};
+use crate::outbound::{AnswerBody, EgressPolicy, OutboundError, OutboundRequest, OutboundResponse};
 use crate::rules::ApiKey;
 use crate::upstream::sign;
 
@@ -23,7 +23,7 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// What ties the requests to an engine to the request that they are made for (contract section 13).
 #[derive(Debug, Clone, Default)]
-pub struct Passing {
+pub struct ForwardedHeaders {
     /// `X-Request-Id`.
     pub request_id: Option<HeaderValue>,
     /// A valid `traceparent`, as it came.
@@ -96,8 +96,8 @@ pub(super) enum Said {
 
 impl Said {
     /// Reads an answer's status; any other is nothing that can be passed on.
-    fn of(answer: Answer) -> Result<Self, ApiError> {
-        let Answer { status, retry_after, body } = answer;
+    fn of(answer: OutboundResponse) -> Result<Self, ApiError> {
+        let OutboundResponse { status, retry_after, body } = answer;
         let retry_after = retry_after.map(|wait| wait.min(LONGEST_WAIT));
         match status {
             200 => Ok(Self::Done(body)),
@@ -168,12 +168,12 @@ impl Remote {
         headers: &[(HeaderName, HeaderValue)],
         body: Option<Bytes>,
         deadline: Deadline,
-    ) -> Result<Answer, OutboundError> {
+    ) -> Result<OutboundResponse, OutboundError> {
         let started = Instant::now();
         let timeout = deadline.0.saturating_duration_since(started);
         let trust = &self.parts.engine.trust;
-        let (answer, reach) = (AnswerBody::Whole(ANSWER_LIMIT), Reach::Anywhere);
-        let question = Question { url, trust, headers, body, timeout, answer, reach };
+        let (answer, reach) = (AnswerBody::Whole(ANSWER_LIMIT), EgressPolicy::Anywhere);
+        let question = OutboundRequest { url, trust, headers, body, timeout, answer, reach };
         let answer = self.parts.outbound.ask(question, self.parts.clock.now()).await;
         self.metrics().engine_request(outcome(&answer), started.elapsed());
         answer
@@ -181,7 +181,7 @@ impl Remote {
 
     /// The caller's key and signature, what names its request, and nothing else of its headers.
     fn headers(&self, credentials: &Credentials) -> Vec<(HeaderName, HeaderValue)> {
-        let Passing { request_id, traceparent } = &self.passing;
+        let ForwardedHeaders { request_id, traceparent } = &self.passing;
         let own = [(API_KEY, &credentials.api_key), (SIGNATURE, &credentials.signature)];
         let passed = [(REQUEST_ID, request_id.as_ref()), (TRACEPARENT, traceparent.as_ref())];
         let passed = passed.into_iter().filter_map(|(name, value)| Some((name, value?)));
@@ -190,7 +190,7 @@ impl Remote {
 }
 
 /// Whether the engine may have taken what was asked, without an answer.
-const fn was_sent(answer: &Result<Answer, OutboundError>) -> bool {
+const fn was_sent(answer: &Result<OutboundResponse, OutboundError>) -> bool {
     matches!(answer, Err(OutboundError::Unreachable(_) | OutboundError::Timeout | OutboundError::TooLong))
 }
 
@@ -205,7 +205,7 @@ fn failure(error: OutboundError) -> ApiError {
 }
 
 /// What came of asking, as metrics count it.
-const fn outcome(answer: &Result<Answer, OutboundError>) -> &'static str {
+const fn outcome(answer: &Result<OutboundResponse, OutboundError>) -> &'static str {
     match answer {
         Ok(answer) => match answer.status {
             200 => "ok",

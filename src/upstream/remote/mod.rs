@@ -22,7 +22,7 @@ mod words;
 use std::sync::Arc;
 
 pub use announced::EngineCallback;
-pub use asking::Passing;
+pub use asking::ForwardedHeaders;
 pub use recovery::Recovery;
 pub use v1::{is_final, shown};
 
@@ -66,7 +66,7 @@ struct Shared {
 #[derive(Clone)]
 pub struct Remote {
     parts: Arc<Shared>,
-    passing: Passing,
+    passing: ForwardedHeaders,
 }
 
 impl Remote {
@@ -76,12 +76,12 @@ impl Remote {
         let Parts { engine, store, outbound, clock, metrics } = parts;
         let (orders, trouble, refreshes) = (OrderLocks::default(), OutageLog::default(), StatusRefresher::default());
         let parts = Arc::new(Shared { engine, store, outbound, clock, metrics, orders, trouble, refreshes });
-        Self { parts, passing: Passing::default() }
+        Self { parts, passing: ForwardedHeaders::default() }
     }
 
     /// The same engine, as a request sees it: what is asked for the request names it.
     #[must_use]
-    pub fn of_request(&self, passing: Passing) -> Self {
+    pub fn of_request(&self, passing: ForwardedHeaders) -> Self {
         Self { parts: Arc::clone(&self.parts), passing }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::outbound::{Answer, OutboundError};
+use crate::outbound::{OutboundError, OutboundResponse};
 use crate::telemetry::LogThrottle;
 
 /// How often trouble is told of.
@@ -44,7 +44,7 @@ enum Line {
 
 impl OutageLog {
     /// Notes what came of asking, and tells the operator what is new.
-    pub(super) fn observe(&self, answer: &Result<Answer, OutboundError>) {
+    pub(super) fn observe(&self, answer: &Result<OutboundResponse, OutboundError>) {
         let cause = cause(answer);
         match (self.note(cause.is_some()), cause.unwrap_or_default()) {
             (Some(Line::Lasts { requests }), cause) => {
@@ -76,7 +76,7 @@ impl OutageLog {
 
 /// Why an answer, or its absence, is the operator's business; `None`: the engine did its work. 429 and 503 are its own
 /// words for a moment's trouble, and its callers are told.
-fn cause(answer: &Result<Answer, OutboundError>) -> Option<String> {
+fn cause(answer: &Result<OutboundResponse, OutboundError>) -> Option<String> {
     match answer {
         Ok(answer) => match answer.status {
             200 | 400 | 404 | 409 | 429 | 503 => None,

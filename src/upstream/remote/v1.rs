@@ -13,7 +13,7 @@ use crate::engine::{ConflictDetail, EarlierRequest, Refused, V1Repeat};
 use crate::failure::ApiError;
 use crate::rules::ApiKey;
 use crate::store::{
-    EngineAnswer, Entry, JournalOutcome, PendingCreate, Progress, RemoteOperation, SchemaFields, Standing, V1Request,
+    EngineAnswer, Entry, JournalOutcome, OrderLookup, PendingCreate, Progress, RemoteOperation, SchemaFields, V1Request,
 };
 use crate::wire::v1::v1_name;
 use crate::wire::v2::{RequestKind, read_create};
@@ -109,7 +109,7 @@ impl Remote {
         let _turn = self.parts.orders.turn(merchant, direction, external_id, deadline).await?;
         let Some(entry) = self.journal().entry(merchant, direction, external_id).await? else {
             let standing = self.parts.store.by_order(merchant, direction, external_id).await?;
-            return Ok(if standing == Standing::Reserved { V1Repeat::Reserved } else { V1Repeat::New });
+            return Ok(if standing == OrderLookup::Reserved { V1Repeat::Reserved } else { V1Repeat::New });
         };
         let same = entry.intent.fingerprint == fingerprint;
         if !same && !entry.is_answered() {

@@ -4,7 +4,7 @@ use tokio_postgres::Row;
 
 use super::Auditor;
 use crate::store::audit::{AuditedTask, Callback, FIRST, Findings, Found, LAST, Place, Tries};
-use crate::store::postgres::fault::Fault;
+use crate::store::postgres::fault::PgError;
 use crate::store::postgres::row::{get, small};
 use crate::store::rows::callback::outcome_of;
 
@@ -21,14 +21,14 @@ pub(in crate::store::postgres) const SLICE: &str = "WITH slice AS MATERIALIZED (
     LEFT JOIN journal j ON j.bucket = c.bucket AND j.entry = -nullif(c.key, '-9223372036854775808'::bigint) \
     ORDER BY c.bucket, c.key";
 
-fn place_of(row: &Row) -> Result<Place, Fault> {
+fn place_of(row: &Row) -> Result<Place, PgError> {
     Ok((get(row, 0)?, get(row, 1)?))
 }
 
-fn read(row: &Row) -> Result<Found<Callback>, Fault> {
+fn read(row: &Row) -> Result<Found<Callback>, PgError> {
     let callback = || {
         let last_status = get::<Option<i32>>(row, 8)?.map(i64::from);
-        Ok::<_, Fault>(Callback {
+        Ok::<_, PgError>(Callback {
             state: small(row, 2)?,
             task: match get::<Option<bool>>(row, 3)? {
                 Some(leased) => Some(AuditedTask {
@@ -54,13 +54,13 @@ const TRIES_BETWEEN: &str = "SELECT bucket, key, count(*), min(number), max(numb
     OR status NOT BETWEEN 0 AND 65535) FROM callback_tries \
     WHERE (bucket, key) > ($1, $2) AND (bucket, key) <= ($3, $4) GROUP BY bucket, key ORDER BY bucket, key";
 
-fn read_tries(row: &Row) -> Result<Tries, Fault> {
+fn read_tries(row: &Row) -> Result<Tries, PgError> {
     let (count, first, last, senseless) = (get(row, 2)?, get(row, 3)?, get(row, 4)?, get(row, 5)?);
     Ok(Tries { place: place_of(row)?, count, first, last, senseless })
 }
 
 /// Looks at all callbacks and their tries.
-pub(super) async fn all(auditor: &Auditor<'_>, mut findings: Findings) -> Result<Findings, Fault> {
+pub(super) async fn all(auditor: &Auditor<'_>, mut findings: Findings) -> Result<Findings, PgError> {
     let mut after = FIRST;
     loop {
         let rows = auditor.after(SLICE, after).await?;

@@ -4,7 +4,7 @@ use tokio_postgres::Row;
 
 use super::Auditor;
 use crate::store::audit::{AroundEntry, FIRST, Findings, Found, Place};
-use crate::store::postgres::fault::Fault;
+use crate::store::postgres::fault::PgError;
 use crate::store::postgres::journal::entry_row::{self, COLUMNS, entry};
 use crate::store::postgres::row::get;
 use crate::store::rows::entry::EntryRow;
@@ -21,17 +21,17 @@ pub(in crate::store::postgres) const SLICE: &str = concat!(
     )
 );
 
-fn place_of(row: &Row) -> Result<Place, Fault> {
+fn place_of(row: &Row) -> Result<Place, PgError> {
     Ok((get(row, COLUMNS)?, get(row, 0)?))
 }
 
-fn read(row: &Row) -> Result<Found<(EntryRow, AroundEntry)>, Fault> {
-    let around = || Ok::<_, Fault>(AroundEntry { named_twice: get(row, COLUMNS + 1)? });
+fn read(row: &Row) -> Result<Found<(EntryRow, AroundEntry)>, PgError> {
+    let around = || Ok::<_, PgError>(AroundEntry { named_twice: get(row, COLUMNS + 1)? });
     Ok((place_of(row)?, entry_row::read(row).and_then(|entry| Ok((entry, around()?))).ok()))
 }
 
 /// Looks at all entries.
-pub(super) async fn all(auditor: &Auditor<'_>, mut findings: Findings) -> Result<Findings, Fault> {
+pub(super) async fn all(auditor: &Auditor<'_>, mut findings: Findings) -> Result<Findings, PgError> {
     let mut after = FIRST;
     loop {
         let rows = auditor.after(SLICE, after).await?;

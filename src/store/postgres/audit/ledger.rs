@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 
 use crate::store::audit::usage::WRONG;
 use crate::store::audit::{Account, Findings, Place};
-use crate::store::postgres::fault::Fault;
+use crate::store::postgres::fault::PgError;
 use crate::store::postgres::row::{get, small};
 use crate::store::rows::CorruptRow;
 use crate::store::rows::booked::Entry;
@@ -15,7 +15,7 @@ pub(super) const BETWEEN: &str = "SELECT bucket, transaction_id, posting, curren
     FROM entries WHERE (bucket, transaction_id) > ($1, $2) AND (bucket, transaction_id) <= ($3, $4) \
     ORDER BY bucket, transaction_id, posting, currency, account";
 
-pub(super) fn read(row: &Row) -> Result<(Place, Entry), Fault> {
+pub(super) fn read(row: &Row) -> Result<(Place, Entry), PgError> {
     let entry = Entry {
         posting: small(row, 2)?,
         currency: get(row, 3)?,
@@ -34,8 +34,8 @@ const BALANCES: &str = "SELECT bucket, merchant, currency, account, sum(amount):
     GROUP BY bucket, merchant, currency, account ORDER BY bucket, merchant, currency, account";
 
 /// Compares balances and merchants with the entries, which were all looked at.
-pub(super) async fn balances(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), Fault> {
-    let balance = |row: &Row| -> Result<(Account, i128), Fault> {
+pub(super) async fn balances(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), PgError> {
+    let balance = |row: &Row| -> Result<(Account, i128), PgError> {
         let sum = get::<&str>(row, 4)?.parse().map_err(|_| CorruptRow("accounts.balance"))?;
         Ok(((get(row, 0)?, get(row, 1)?, get(row, 2)?, small(row, 3)?), sum))
     };
@@ -43,12 +43,12 @@ pub(super) async fn balances(snapshot: &Transaction<'_>, findings: &mut Findings
     findings.balances(balances.iter().map(balance).collect::<Result<Vec<_>, _>>()?);
     let merchants = snapshot.query("SELECT bucket, merchant FROM merchants", &[]).await?;
     let known = merchants.iter().map(|row| Ok((get(row, 0)?, get(row, 1)?)));
-    findings.merchants(known.collect::<Result<Vec<_>, Fault>>()?);
+    findings.merchants(known.collect::<Result<Vec<_>, PgError>>()?);
     Ok(())
 }
 
 /// Compares daily usage with its operations, in one pass over them: there may be many customers.
-pub(super) async fn usage(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), Fault> {
+pub(super) async fn usage(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), PgError> {
     let yesterday = "SELECT floor(extract(epoch FROM now()) / 86400)::integer - 1";
     let yesterday: i32 = get(&snapshot.query_one(yesterday, &[]).await?, 0)?;
     let rows = snapshot.query(WRONG, &[&yesterday]).await?;
@@ -56,6 +56,6 @@ pub(super) async fn usage(snapshot: &Transaction<'_>, findings: &mut Findings) -
         .iter()
         .map(|row| Ok((get::<i32>(row, 0)?.into(), get(row, 1)?, get(row, 2)?, small(row, 3)?, get(row, 4)?)));
     let count = rows.first().map_or(Ok(0), |row| get(row, 5))?;
-    findings.usage(wrong.collect::<Result<_, Fault>>()?, i64::unsigned_abs(count));
+    findings.usage(wrong.collect::<Result<_, PgError>>()?, i64::unsigned_abs(count));
     Ok(())
 }

@@ -5,7 +5,7 @@ use tokio_postgres::Row;
 
 use super::{Auditor, ledger};
 use crate::store::audit::{Around, FIRST, Findings, Found, LAST, Place};
-use crate::store::postgres::fault::Fault;
+use crate::store::postgres::fault::PgError;
 use crate::store::postgres::row::{self, COLUMNS, StoredRow, get, operation};
 
 /// Operations after a place, each with what stands around it.
@@ -23,13 +23,13 @@ pub(in crate::store::postgres) const SLICE: &str = concat!(
     )
 );
 
-fn place_of(row: &Row) -> Result<Place, Fault> {
+fn place_of(row: &Row) -> Result<Place, PgError> {
     Ok((get(row, COLUMNS)?, get(row, 0)?))
 }
 
-fn read(row: &Row) -> Result<Found<(StoredRow, Around)>, Fault> {
+fn read(row: &Row) -> Result<Found<(StoredRow, Around)>, PgError> {
     let around = || {
-        Ok::<_, Fault>(Around {
+        Ok::<_, PgError>(Around {
             told: get(row, COLUMNS + 1)?,
             job: get(row, COLUMNS + 2)?,
             preparation: get(row, COLUMNS + 3)?,
@@ -41,7 +41,7 @@ fn read(row: &Row) -> Result<Found<(StoredRow, Around)>, Fault> {
 }
 
 /// Looks at all operations and their entries.
-pub(super) async fn all(auditor: &Auditor<'_>, mut findings: Findings) -> Result<Findings, Fault> {
+pub(super) async fn all(auditor: &Auditor<'_>, mut findings: Findings) -> Result<Findings, PgError> {
     let mut after = FIRST;
     loop {
         let rows = auditor.after(SLICE, after).await?;
@@ -76,10 +76,10 @@ macro_rules! orphans {
 const ORPHANS: [(&str, &str); 1] = [("preparations", orphans!("preparations"))];
 
 /// No job and no preparation stands without its operation.
-pub(super) async fn references(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), Fault> {
+pub(super) async fn references(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), PgError> {
     for (table, statement) in ORPHANS {
         let rows = snapshot.query(statement, &[]).await?;
-        let ids = rows.iter().map(|row| get(row, 0)).collect::<Result<Vec<i64>, Fault>>()?;
+        let ids = rows.iter().map(|row| get(row, 0)).collect::<Result<Vec<i64>, PgError>>()?;
         findings.orphans(table, ids, i64::unsigned_abs(rows.first().map_or(Ok(0), |row| get(row, 1))?));
     }
     for (what, of, statement) in MISSING {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use deadpool_postgres::Transaction;
 
 use crate::store::audit::{Findings, Parts};
-use crate::store::postgres::fault::Fault;
+use crate::store::postgres::fault::PgError;
 use crate::store::postgres::row::get;
 
 /// What makes the schema. A later migration that alters what this makes has to be understood here.
@@ -28,7 +28,7 @@ const INDEXES: &str = "SELECT i.relname::text, given.name, x.indisunique, x.indi
     JOIN pg_class i ON i.oid = x.indexrelid";
 
 /// Compares what is there with what this release makes.
-pub(super) async fn compare(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), Fault> {
+pub(super) async fn compare(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), PgError> {
     let (tables, made) = made(MADE);
     let mut found = columns(snapshot, &tables).await?;
     found.append(&mut indexes(snapshot, &tables).await?);
@@ -36,7 +36,7 @@ pub(super) async fn compare(snapshot: &Transaction<'_>, findings: &mut Findings)
     Ok(())
 }
 
-async fn columns(snapshot: &Transaction<'_>, tables: &[String]) -> Result<Parts, Fault> {
+async fn columns(snapshot: &Transaction<'_>, tables: &[String]) -> Result<Parts, PgError> {
     let mut found = Parts::new();
     for row in snapshot.query(COLUMNS, &[&tables]).await? {
         let (table, column, of): (&str, &str, &str) = (get(&row, 0)?, get(&row, 1)?, get(&row, 2)?);
@@ -51,7 +51,7 @@ fn column_text(name: &str, of: &str, not_null: bool, by_bytes: bool) -> String {
     format!("{name} {of}{by_bytes}{not_null};")
 }
 
-async fn indexes(snapshot: &Transaction<'_>, tables: &[String]) -> Result<Parts, Fault> {
+async fn indexes(snapshot: &Transaction<'_>, tables: &[String]) -> Result<Parts, PgError> {
     let mut found = Parts::new();
     for row in snapshot.query(INDEXES, &[&tables]).await? {
         let (index, table): (&str, &str) = (get(&row, 0)?, get(&row, 1)?);

@@ -128,7 +128,7 @@ async fn tampered(store: &PostgresStore, sql: &str) -> Audit {
             let auditor = Auditor { snapshot, progress: Arc::new(|_| {}), total: 0 };
             Ok(auditor.all(Findings::new(vault, true)).await?.found)
         };
-        audit().await.map_err(Fault::told)
+        audit().await.map_err(PgError::told)
     });
     audit.await.unwrap()
 }

@@ -6,7 +6,7 @@ use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::store::copy::{CopyError, Table};
-use crate::store::postgres::fault::Fault;
+use crate::store::postgres::fault::PgError;
 
 /// The most rows of a batch.
 const ROWS: usize = 2_000;
@@ -22,7 +22,7 @@ pub(super) struct Columns {
 
 impl Columns {
     /// Reads them from the target.
-    pub(super) async fn of(client: &Client, table: &'static Table) -> Result<Self, Fault> {
+    pub(super) async fn of(client: &Client, table: &'static Table) -> Result<Self, PgError> {
         let statement = client.prepare(&format!("SELECT * FROM {}", table.name)).await?;
         let columns = statement.columns().iter().map(|column| (column.name().to_owned(), column.type_().clone()));
         Ok(Self { table, columns: columns.collect() })

@@ -7,7 +7,7 @@ use tokio_postgres::types::ToSql;
 use crate::domain::{CallbackUrl, Fingerprint};
 use crate::store::EntryId;
 use crate::store::backend::NumberedEntry;
-use crate::store::postgres::fault::Fault;
+use crate::store::postgres::fault::PgError;
 use crate::store::postgres::row::{bucket_in_number, bytes, get, narrow, small};
 use crate::store::rows::direction_number;
 use crate::store::rows::entry::{EntryRow, NewEntry};
@@ -48,7 +48,7 @@ pub(in crate::store::postgres) const COLUMNS: usize = 19;
 ///
 /// # Errors
 /// A column is of another type than it was made.
-pub(in crate::store::postgres) fn read(row: &Row) -> Result<EntryRow, Fault> {
+pub(in crate::store::postgres) fn read(row: &Row) -> Result<EntryRow, PgError> {
     Ok(EntryRow {
         id: get(row, 0)?,
         direction: small(row, 1)?,
@@ -76,7 +76,7 @@ pub(in crate::store::postgres) fn read(row: &Row) -> Result<EntryRow, Fault> {
 pub(in crate::store::postgres) async fn by_id(
     client: &impl GenericClient,
     id: EntryId,
-) -> Result<Option<EntryRow>, Fault> {
+) -> Result<Option<EntryRow>, PgError> {
     one(client, BY_ID, id).await
 }
 
@@ -84,11 +84,11 @@ pub(in crate::store::postgres) async fn by_id(
 pub(in crate::store::postgres) async fn locked(
     client: &Transaction<'_>,
     id: EntryId,
-) -> Result<Option<EntryRow>, Fault> {
+) -> Result<Option<EntryRow>, PgError> {
     one(client, entry!("FROM journal j WHERE j.bucket = $1 AND j.entry = $2 FOR UPDATE"), id).await
 }
 
-async fn one(client: &impl GenericClient, sql: &str, id: EntryId) -> Result<Option<EntryRow>, Fault> {
+async fn one(client: &impl GenericClient, sql: &str, id: EntryId) -> Result<Option<EntryRow>, PgError> {
     let statement = client.prepare_cached(sql).await?;
     let found = client.query_opt(&statement, &[&bucket_in_number(id.0), &id.0]).await?;
     found.as_ref().map(read).transpose()
@@ -99,11 +99,11 @@ pub(in crate::store::postgres) async fn open_after(
     client: &impl GenericClient,
     after: i64,
     limit: usize,
-) -> Result<Vec<NumberedEntry>, Fault> {
+) -> Result<Vec<NumberedEntry>, PgError> {
     let statement = client.prepare_cached(OPEN_AFTER).await?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = client.query(&statement, &[&after, &limit]).await?;
-    rows.iter().map(|row| Ok((get(row, 0)?, read(row).map_err(Fault::told)))).collect()
+    rows.iter().map(|row| Ok((get(row, 0)?, read(row).map_err(PgError::told)))).collect()
 }
 
 /// The partial index `journal_open` holds these alone, of all buckets.
@@ -115,7 +115,7 @@ pub(in crate::store::postgres) async fn insert(
     client: &Transaction<'_>,
     new: &NewEntry,
     id: EntryId,
-) -> Result<bool, Fault> {
+) -> Result<bool, PgError> {
     let (intent, Fingerprint(order_key)) = (&new.intent, &new.order_key);
     let parameters: [&(dyn ToSql + Sync); 14] = [
         &id.0,

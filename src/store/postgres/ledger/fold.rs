@@ -11,7 +11,7 @@ use tokio_postgres::types::ToSql;
 use super::{account_number, bucket_of, get, narrow};
 use crate::domain::{Currency, LedgerAccount, MerchantId};
 use crate::store::StoreError;
-use crate::store::postgres::fault::Fault;
+use crate::store::postgres::fault::PgError;
 use crate::store::postgres::node::Node;
 
 /// A decider folds so many changes of its account.
@@ -76,7 +76,7 @@ pub(in crate::store::postgres) async fn own(
     merchant: &MerchantId,
     currency: Currency,
     account: LedgerAccount,
-) -> Result<(), Fault> {
+) -> Result<(), PgError> {
     let accounts = Accounts {
         buckets: vec![bucket_of(merchant)],
         merchants: vec![merchant.as_str()],
@@ -87,7 +87,7 @@ pub(in crate::store::postgres) async fn own(
 }
 
 /// Locks accounts and folds their changes; how many.
-async fn fold(transaction: &Transaction<'_>, accounts: &Accounts<'_>) -> Result<u64, Fault> {
+async fn fold(transaction: &Transaction<'_>, accounts: &Accounts<'_>) -> Result<u64, PgError> {
     let make = transaction.prepare_cached(MAKE).await?;
     transaction.execute(&make, &accounts.parameters()).await?;
     let lock = transaction.prepare_cached(LOCK).await?;
@@ -95,14 +95,14 @@ async fn fold(transaction: &Transaction<'_>, accounts: &Accounts<'_>) -> Result<
     move_changes(transaction, &Accounts::of(&locked)?).await
 }
 
-async fn move_changes(transaction: &Transaction<'_>, accounts: &Accounts<'_>) -> Result<u64, Fault> {
+async fn move_changes(transaction: &Transaction<'_>, accounts: &Accounts<'_>) -> Result<u64, PgError> {
     let statement = transaction.prepare_cached(MOVE).await?;
     let [buckets, merchants, currencies, numbers] = accounts.parameters();
     let parameters = [buckets, merchants, currencies, numbers, &CHANGES_OF_ONE, &CHANGES];
     Ok(transaction.execute(&statement, &parameters).await?)
 }
 
-fn account(row: &Row) -> Result<Account, Fault> {
+fn account(row: &Row) -> Result<Account, PgError> {
     Ok(Account { bucket: get(row, 0)?, merchant: get(row, 1)?, currency: get(row, 2)?, number: get(row, 3)? })
 }
 
@@ -117,7 +117,7 @@ struct Accounts<'a> {
 
 impl<'a> Accounts<'a> {
     /// Those that rows name.
-    fn of(rows: &'a [Row]) -> Result<Self, Fault> {
+    fn of(rows: &'a [Row]) -> Result<Self, PgError> {
         let mut accounts = Self::default();
         for row in rows {
             accounts.buckets.push(get(row, 0)?);

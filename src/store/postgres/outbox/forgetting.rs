@@ -3,7 +3,7 @@
 use deadpool_postgres::GenericClient;
 
 use crate::domain::UnixMillis;
-use crate::store::postgres::fault::Fault;
+use crate::store::postgres::fault::PgError;
 use crate::store::postgres::row::{get, narrow};
 use crate::store::rows::callback::{DELIVERED, FAILED};
 
@@ -12,7 +12,7 @@ pub(in crate::store::postgres) async fn forget(
     client: &impl GenericClient,
     until: UnixMillis,
     limit: usize,
-) -> Result<usize, Fault> {
+) -> Result<usize, PgError> {
     let statement = client.prepare_cached(FORGET).await?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut forgotten = 0;

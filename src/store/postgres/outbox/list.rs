@@ -12,7 +12,7 @@ use tokio_postgres::{IsolationLevel, Row};
 use super::subject::bucket_in_key;
 use crate::domain::{CallbackUrl, Fingerprint, MerchantId, OrderId, UnixMillis};
 use crate::store::backend::{Listed, Scope};
-use crate::store::postgres::fault::Fault;
+use crate::store::postgres::fault::PgError;
 use crate::store::postgres::node::Node;
 use crate::store::postgres::row::{bucket_of, get, key, narrow};
 use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
@@ -27,7 +27,7 @@ type Column = &'static str;
 /// Runs statements that see the store at one moment.
 async fn at_one_moment<T>(
     node: &Node,
-    read: impl AsyncFn(&Transaction<'_>) -> Result<T, Fault>,
+    read: impl AsyncFn(&Transaction<'_>) -> Result<T, PgError>,
 ) -> Result<T, StoreError> {
     node.persist(async || {
         let mut client = node.client().await?;
@@ -73,7 +73,7 @@ async fn found(
     transaction: &Transaction<'_>,
     query: &CallbackQuery,
     scope: &Scope,
-) -> Result<Vec<CallbackCursor>, Fault> {
+) -> Result<Vec<CallbackCursor>, PgError> {
     match scope {
         Scope::Nothing => Ok(Vec::new()),
         Scope::All => slice(transaction, query, ALL, &[]).await,
@@ -89,7 +89,7 @@ async fn found(
 }
 
 /// The numbers of what orders name.
-async fn keys_of(transaction: &Transaction<'_>, bucket: i16, orders: &[Fingerprint; 2]) -> Result<Vec<i64>, Fault> {
+async fn keys_of(transaction: &Transaction<'_>, bucket: i16, orders: &[Fingerprint; 2]) -> Result<Vec<i64>, PgError> {
     let statement = transaction
         .prepare_cached(
             "SELECT CASE home WHEN 0 THEN ref ELSE -ref END FROM homes \
@@ -125,7 +125,7 @@ async fn slice(
     query: &CallbackQuery,
     sql: &str,
     condition: &[&(dyn ToSql + Sync)],
-) -> Result<Vec<CallbackCursor>, Fault> {
+) -> Result<Vec<CallbackCursor>, PgError> {
     let (end, begin) = (query.end(), query.begin().0);
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let states: Vec<i16> = query.states.iter().map(|state| narrow(state_number(*state))).collect();
@@ -140,7 +140,7 @@ async fn slice(
 async fn records_at(
     transaction: &Transaction<'_>,
     places: &[CallbackCursor],
-) -> Result<Vec<Result<CallbackRecord, CorruptRow>>, Fault> {
+) -> Result<Vec<Result<CallbackRecord, CorruptRow>>, PgError> {
     let keys: Vec<i64> = places.iter().map(|place| place.key).collect();
     let buckets: Vec<i16> = keys.iter().map(|key| bucket_in_key(*key)).collect();
     let statement = transaction.prepare_cached(RECORDS).await?;
@@ -213,7 +213,7 @@ pub(in crate::store::postgres) async fn one(
 }
 
 /// A callback's tries, oldest first; the error is the column that holds what was never written there.
-async fn tries_of(transaction: &Transaction<'_>, id: CallbackId) -> Result<Result<Vec<CallbackTry>, Column>, Fault> {
+async fn tries_of(transaction: &Transaction<'_>, id: CallbackId) -> Result<Result<Vec<CallbackTry>, Column>, PgError> {
     let key = id.subject().key();
     let statement = transaction
         .prepare_cached(
@@ -225,7 +225,7 @@ async fn tries_of(transaction: &Transaction<'_>, id: CallbackId) -> Result<Resul
     rows.iter().map(read_try).collect()
 }
 
-fn read_try(row: &Row) -> Result<Result<CallbackTry, Column>, Fault> {
+fn read_try(row: &Row) -> Result<Result<CallbackTry, Column>, PgError> {
     let (at, duration_us): (_, i64) = (get(row, 0)?, get(row, 1)?);
     let (status, error): (Option<i32>, _) = (get(row, 2)?, get(row, 3)?);
     let understood = || {
@@ -244,7 +244,7 @@ pub(super) const SIZE: &str = "SELECT count(*), min(queued_at), (SELECT count(*)
      FROM tasks WHERE kind = 1";
 
 /// Counts what waits and what was given up.
-pub(in crate::store::postgres) async fn size(client: &impl GenericClient) -> Result<OutboxSize, Fault> {
+pub(in crate::store::postgres) async fn size(client: &impl GenericClient) -> Result<OutboxSize, PgError> {
     let statement = client.prepare_cached(SIZE).await?;
     let found = client.query_one(&statement, &[]).await?;
     let count = |at| get::<i64>(&found, at).map(i64::unsigned_abs);

@@ -4,7 +4,7 @@
 use super::subject::bucket_in_key;
 use crate::domain::UnixMillis;
 use crate::store::callbacks::{CallbackRow, CallbackRows};
-use crate::store::postgres::fault::Fault;
+use crate::store::postgres::fault::PgError;
 use crate::store::postgres::row::{get, narrow, small};
 use crate::store::postgres::tasks;
 use crate::store::postgres::transaction::PgRows;
@@ -15,7 +15,7 @@ use crate::store::transaction::NewCallback;
 use crate::store::{CallbackState, CallbackSubject, CallbackTarget, CallbackTry, ExpireRequest, TryOutcome};
 
 impl CallbackRows for PgRows<'_> {
-    async fn queue_callback(&mut self, callback: NewCallback<'_>) -> Result<(), Fault> {
+    async fn queue_callback(&mut self, callback: NewCallback<'_>) -> Result<(), PgError> {
         let NewCallback { id, merchant, target, at } = &callback;
         let (key, nonce) = (id.subject().key(), id.nonce().cast_signed());
         let statement = self
@@ -30,7 +30,7 @@ impl CallbackRows for PgRows<'_> {
         self.put_task(task).await
     }
 
-    async fn locked_callback(&mut self, subject: CallbackSubject) -> Result<Option<CallbackRow>, Fault> {
+    async fn locked_callback(&mut self, subject: CallbackSubject) -> Result<Option<CallbackRow>, PgError> {
         let statement = self.0.prepare_cached(LOCKED).await?;
         let key = subject.key();
         let Some(row) = self.0.query_opt(&statement, &[&bucket_in_key(key), &key]).await? else { return Ok(None) };
@@ -45,7 +45,7 @@ impl CallbackRows for PgRows<'_> {
         }))
     }
 
-    async fn insert_try(&mut self, subject: CallbackSubject, number: i64, tried: &CallbackTry) -> Result<(), Fault> {
+    async fn insert_try(&mut self, subject: CallbackSubject, number: i64, tried: &CallbackTry) -> Result<(), PgError> {
         let (key, (status, error)) = (subject.key(), columns(&tried.outcome));
         let statement = self
             .0
@@ -60,7 +60,7 @@ impl CallbackRows for PgRows<'_> {
         Ok(())
     }
 
-    async fn is_try(&mut self, subject: CallbackSubject, number: i64, tried: &CallbackTry) -> Result<bool, Fault> {
+    async fn is_try(&mut self, subject: CallbackSubject, number: i64, tried: &CallbackTry) -> Result<bool, PgError> {
         let (key, (status, error)) = (subject.key(), columns(&tried.outcome));
         let statement = self
             .0
@@ -80,7 +80,7 @@ impl CallbackRows for PgRows<'_> {
         get(&found, 0)
     }
 
-    async fn remove_tries(&mut self, subject: CallbackSubject, until: i64) -> Result<(), Fault> {
+    async fn remove_tries(&mut self, subject: CallbackSubject, until: i64) -> Result<(), PgError> {
         let key = subject.key();
         let statement =
             self.0.prepare_cached("DELETE FROM callback_tries WHERE bucket = $1 AND key = $2 AND number <= $3").await?;
@@ -94,7 +94,7 @@ impl CallbackRows for PgRows<'_> {
         state: CallbackState,
         tries: i64,
         outcome: &TryOutcome,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), PgError> {
         let (key, state, (status, error)) = (subject.key(), narrow(state_number(state)), columns(outcome));
         let statement = self
             .0
@@ -107,7 +107,7 @@ impl CallbackRows for PgRows<'_> {
         Ok(())
     }
 
-    async fn count_try(&mut self, subject: CallbackSubject, tries: i64) -> Result<(), Fault> {
+    async fn count_try(&mut self, subject: CallbackSubject, tries: i64) -> Result<(), PgError> {
         let key = subject.key();
         let statement = self.0.prepare_cached("UPDATE callbacks SET tries = $3 WHERE bucket = $1 AND key = $2").await?;
         self.0.execute(&statement, &[&bucket_in_key(key), &key, &tries]).await?;
@@ -119,7 +119,7 @@ impl CallbackRows for PgRows<'_> {
         subject: CallbackSubject,
         target: &CallbackTarget,
         queued_at: UnixMillis,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), PgError> {
         let key = subject.key();
         let statement = self
             .0
@@ -132,7 +132,7 @@ impl CallbackRows for PgRows<'_> {
         Ok(())
     }
 
-    async fn late_callbacks(&mut self, expiry: &ExpireRequest) -> Result<Vec<i64>, Fault> {
+    async fn late_callbacks(&mut self, expiry: &ExpireRequest) -> Result<Vec<i64>, PgError> {
         let targets: Vec<&str> = expiry.targets.iter().map(CallbackTarget::as_str).collect();
         let limit = i64::try_from(expiry.limit).unwrap_or(i64::MAX);
         let statement = self.0.prepare_cached(LATE).await?;
@@ -140,21 +140,21 @@ impl CallbackRows for PgRows<'_> {
         rows.iter().map(|row| get(row, 0)).collect()
     }
 
-    async fn give_up(&mut self, keys: &[i64], reason: &str) -> Result<(), Fault> {
+    async fn give_up(&mut self, keys: &[i64], reason: &str) -> Result<(), PgError> {
         let buckets: Vec<i16> = keys.iter().map(|key| bucket_in_key(*key)).collect();
         let statement = self.0.prepare_cached(GIVE_UP).await?;
         self.0.execute(&statement, &[&buckets, &keys, &narrow(FAILED), &reason]).await?;
         Ok(())
     }
 
-    async fn queue_failed(&mut self, keys: &[i64], now: UnixMillis) -> Result<usize, Fault> {
+    async fn queue_failed(&mut self, keys: &[i64], now: UnixMillis) -> Result<usize, PgError> {
         let buckets: Vec<i16> = keys.iter().map(|key| bucket_in_key(*key)).collect();
         let statement = self.0.prepare_cached(QUEUE_FAILED).await?;
         let queued = self.0.execute(&statement, &[&buckets, &keys, &narrow(FAILED), &now.0, &narrow(PENDING)]).await?;
         Ok(usize::try_from(queued).unwrap_or(usize::MAX))
     }
 
-    async fn remove_callback(&mut self, subject: CallbackSubject) -> Result<(), Fault> {
+    async fn remove_callback(&mut self, subject: CallbackSubject) -> Result<(), PgError> {
         let key = subject.key();
         // Whatever changes a callback by name holds its row first.
         if self.locked_callback(subject).await?.is_none() {

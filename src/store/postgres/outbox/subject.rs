@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 
 use crate::domain::{Fingerprint, MerchantId, OrderId};
 use crate::store::backend::Subject;
-use crate::store::postgres::fault::Fault;
+use crate::store::postgres::fault::PgError;
 use crate::store::postgres::journal::entry_row::{self, entry};
 use crate::store::postgres::row::{self, bucket_in_number, get, key, operation, small};
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
@@ -22,7 +22,7 @@ pub(in crate::store::postgres) const fn bucket_in_key(key: i64) -> i16 {
 pub(in crate::store::postgres) async fn of_all(
     client: &impl GenericClient,
     keys: &[i64],
-) -> Result<HashMap<i64, (i64, Subject)>, Fault> {
+) -> Result<HashMap<i64, (i64, Subject)>, PgError> {
     let mut found = HashMap::with_capacity(keys.len());
     let (entries, operations): (Vec<i64>, Vec<i64>) = keys.iter().partition(|key| **key < 0);
     for found_row in read(client, OPERATIONS, &operations).await? {
@@ -51,7 +51,7 @@ pub(super) const ENTRIES: &str = entry!(
      JOIN callbacks c ON c.bucket = given.bucket AND c.key = given.key"
 );
 
-async fn read(client: &impl GenericClient, sql: &str, keys: &[i64]) -> Result<Vec<Row>, Fault> {
+async fn read(client: &impl GenericClient, sql: &str, keys: &[i64]) -> Result<Vec<Row>, PgError> {
     if keys.is_empty() {
         return Ok(Vec::new());
     }
@@ -65,7 +65,7 @@ pub(in crate::store::postgres) async fn addressee(
     client: &impl GenericClient,
     bucket: i16,
     order: Fingerprint,
-) -> Result<Option<RelayTarget>, Fault> {
+) -> Result<Option<RelayTarget>, PgError> {
     let statement = client.prepare_cached(ADDRESSEE).await?;
     let found = client.query(&statement, &[&bucket, &key(&order)]).await?;
     found.first().map(named).transpose()
@@ -79,7 +79,7 @@ pub(super) const ADDRESSEE: &str = "SELECT x.merchant, x.direction, o.order_id, 
      FROM homes h JOIN journal j ON j.bucket = h.bucket AND j.entry = h.ref \
      WHERE h.bucket = $1 AND h.order_key = $2 AND h.home = 1";
 
-fn named(row: &Row) -> Result<RelayTarget, Fault> {
+fn named(row: &Row) -> Result<RelayTarget, PgError> {
     let understood = |merchant, direction, order_id, api_key, entry: Option<i64>| {
         Ok(RelayTarget {
             merchant: MerchantId::new(merchant).or_corrupt("merchant")?,
@@ -90,7 +90,7 @@ fn named(row: &Row) -> Result<RelayTarget, Fault> {
         })
     };
     understood(get(row, 0)?, small(row, 1)?, get(row, 2)?, get(row, 3)?, get(row, 4)?).map_err(|CorruptRow(column)| {
-        Fault::Said(StoreError::Corrupt(format!("an order's column {column} is not ours")))
+        PgError::Said(StoreError::Corrupt(format!("an order's column {column} is not ours")))
     })
 }
 

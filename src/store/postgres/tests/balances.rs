@@ -53,7 +53,7 @@ async fn a_balance_that_is_asked_for_covers_while_changes_are_folded() {
     let mut covered = 0;
     for create in creates {
         let InsertOutcome::Created(verdict) = create.await.unwrap() else { panic!("it is new") };
-        covered += u32::from(verdict == crate::store::Verdict::AsDrafted);
+        covered += u32::from(verdict == crate::store::CreateOutcome::AsDrafted);
     }
     assert_eq!(covered, 50, "as many as were paid in");
     audited(&*store).await;

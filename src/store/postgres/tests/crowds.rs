@@ -5,14 +5,14 @@ use deadpool_postgres::Transaction;
 use super::*;
 use crate::domain::LedgerAccount;
 use crate::store::conformance::{audited, created, deposit, first_page, merchant, withdrawal};
-use crate::store::postgres::fault::Fault;
+use crate::store::postgres::fault::PgError;
 use crate::store::postgres::ledger;
 
 /// Holds what a piece of work locks until it is told to let go.
 pub(super) async fn held(
     store: &Arc<PostgresStore>,
     let_go: Arc<Notify>,
-    lock: impl AsyncFn(&Transaction<'_>) -> Result<(), Fault> + Send + 'static,
+    lock: impl AsyncFn(&Transaction<'_>) -> Result<(), PgError> + Send + 'static,
 ) -> tokio::task::JoinHandle<()> {
     let (locked, is_locked) = tokio::sync::oneshot::channel();
     let store = Arc::clone(store);
@@ -43,7 +43,7 @@ async fn an_order_that_somebody_changes_holds_nobody_up() {
     let (store, let_go) = (Arc::new(place.open_node()), Arc::new(Notify::new()));
     let first = created(&*store, plain("order")).await;
     let change = async |transaction: &Transaction<'_>| {
-        transaction.batch_execute("UPDATE operations SET amount = amount").await.map_err(Fault::from)
+        transaction.batch_execute("UPDATE operations SET amount = amount").await.map_err(PgError::from)
     };
     let holding = held(&store, Arc::clone(&let_go), change).await;
     // Together: one batch has the repeats and the others.
@@ -98,13 +98,13 @@ async fn a_merchant_whose_creates_wait_to_be_decided_holds_nobody_up() {
     let mut covered = withdrawal("bolt", "third");
     covered.enforce_balance = true;
     let decided = store.create(covered).await.unwrap();
-    assert!(matches!(decided, InsertOutcome::Created(crate::store::Verdict::NotCovered)), "{decided:?}");
+    assert!(matches!(decided, InsertOutcome::Created(crate::store::CreateOutcome::NotCovered)), "{decided:?}");
     assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "they still wait");
     let_go.notify_one();
     holding.await.unwrap();
     for waiting in waiting {
         let decided = waiting.await.unwrap();
-        assert!(matches!(decided, Ok(InsertOutcome::Created(crate::store::Verdict::NotCovered))), "{decided:?}");
+        assert!(matches!(decided, Ok(InsertOutcome::Created(crate::store::CreateOutcome::NotCovered))), "{decided:?}");
     }
     audited(&*store).await;
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::store::conformance::{audited, created, deposit, merchant, withdrawal};
-use crate::store::{Standing, Verdict};
+use crate::store::{CreateOutcome, OrderLookup};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_that_start_at_once_make_one_store() {
@@ -258,7 +258,11 @@ async fn create_on(store: Arc<PostgresStore>, load: Arc<Load>, caller: usize) {
         let (order, id) = (draft.operation.order_id.clone(), draft.operation.id);
         match store.create(draft).await {
             Ok(InsertOutcome::Created(verdict)) => {
-                assert_eq!(verdict == Verdict::AsDrafted, caller.is_multiple_of(2), "there is nothing to withdraw");
+                assert_eq!(
+                    verdict == CreateOutcome::AsDrafted,
+                    caller.is_multiple_of(2),
+                    "there is nothing to withdraw"
+                );
                 load.acknowledged.lock().unwrap().push((order, id));
             }
             Ok(other) => panic!("{text}: {other:?}"),
@@ -278,7 +282,7 @@ async fn assert_kept(store: &PostgresStore, place: &server::Database, load: &Loa
         let caller: usize = order.as_str().split('-').next().unwrap().parse().unwrap();
         let direction = if caller.is_multiple_of(2) { Direction::Payin } else { Direction::Payout };
         let found = store.by_order(&merchant("acme"), direction, order).await.unwrap();
-        let Standing::Operation(stored) = found else { panic!("{order:?} is lost") };
+        let OrderLookup::Operation(stored) = found else { panic!("{order:?} is lost") };
         assert_eq!(stored.operation.id, *id, "{order:?}");
     }
     let ids: HashSet<_> = acknowledged.iter().map(|(_, id)| id).collect();

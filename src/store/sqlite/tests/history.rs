@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::*;
 use crate::domain::{Amount, CustomerAccountId, Kind, Operation, Preparation, State, Status, UnixDay};
 use crate::store::conformance::{audited, told};
-use crate::store::{CallbackSubject, DailyLimit, InsertOutcome, Reservations, Verdict};
+use crate::store::{CallbackSubject, CreateOutcome, DailyLimit, InsertOutcome, Reservations};
 
 const MERCHANTS: [&str; 3] = ["acme", "bolt", "cosy"];
 const CURRENCIES: [&str; 2] = ["EUR", "USD"];
@@ -211,9 +211,9 @@ fn random_draft(chance: &mut Chance) -> NewOperation {
 
 fn said(creation: &InsertOutcome) -> &'static str {
     match creation {
-        InsertOutcome::Created(Verdict::AsDrafted) => "as drafted",
-        InsertOutcome::Created(Verdict::OverDailyLimit) => "over the limit",
-        InsertOutcome::Created(Verdict::NotCovered) => "not covered",
+        InsertOutcome::Created(CreateOutcome::AsDrafted) => "as drafted",
+        InsertOutcome::Created(CreateOutcome::OverDailyLimit) => "over the limit",
+        InsertOutcome::Created(CreateOutcome::NotCovered) => "not covered",
         InsertOutcome::Existing(_) => "existing",
         InsertOutcome::Reserved => "reserved",
         InsertOutcome::IdTaken => "taken",
