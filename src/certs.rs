@@ -112,7 +112,7 @@ impl Files {
 
 /// What was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
+pub struct GeneratedCertificates {
     /// Where.
     pub files: Files,
     /// Whether the CA is new too, or one that existed.
@@ -140,7 +140,7 @@ pub fn names_of(server: &ServerRules) -> Vec<String> {
 ///
 /// # Errors
 /// Only one of the two is missing, or they cannot be made.
-pub fn ensure(tls: &TlsRules, names: &[String], now: UnixMillis) -> Result<Option<Made>, CertError> {
+pub fn ensure(tls: &TlsRules, names: &[String], now: UnixMillis) -> Result<Option<GeneratedCertificates>, CertError> {
     if !tls.generate || both_exist(&tls.certificate, &tls.key)? {
         return Ok(None);
     }
@@ -151,7 +151,12 @@ pub fn ensure(tls: &TlsRules, names: &[String], now: UnixMillis) -> Result<Optio
 ///
 /// # Errors
 /// A part of the pair exists and `replace` is false, the CA that exists cannot sign, or a file cannot be written.
-pub fn make(files: &Files, names: &[String], now: UnixMillis, replace: bool) -> Result<Made, CertError> {
+pub fn make(
+    files: &Files,
+    names: &[String],
+    now: UnixMillis,
+    replace: bool,
+) -> Result<GeneratedCertificates, CertError> {
     if !replace && let Some(existing) = [&files.certificate, &files.key].into_iter().find(|path| path.exists()) {
         return Err(CertError::Exists(existing.clone()));
     }
@@ -169,7 +174,7 @@ pub fn make(files: &Files, names: &[String], now: UnixMillis, replace: bool) -> 
     }
     write(&files.key, &key.serialize_pem(), PRIVATE)?;
     write(&files.certificate, &certificate.pem(), PUBLIC)?;
-    Ok(Made { files: files.clone(), new_ca })
+    Ok(GeneratedCertificates { files: files.clone(), new_ca })
 }
 
 /// A CA that can sign.

@@ -13,7 +13,7 @@ use crate::domain::InvalidValue;
 #[derive(Debug)]
 pub enum ApiError {
     /// The caller must change how it calls: it did not get past admission.
-    Refused(Refusal),
+    Refused(AdmissionError),
     /// The caller must change what it says.
     Invalid(RequestError),
     /// The caller sent other data under an `order_id` that exists.
@@ -96,7 +96,7 @@ pub enum EngineWord {
 
 /// Why admission refused a request (contract section 3).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refusal {
+pub enum AdmissionError {
     /// No such path.
     UnknownPath,
     /// The path exists, but not with this method.
@@ -145,7 +145,7 @@ pub enum Refusal {
     },
 }
 
-impl Refusal {
+impl AdmissionError {
     /// Whether who asks is refused, and not what is asked or how.
     #[must_use]
     pub const fn is_of_caller(&self) -> bool {
@@ -226,8 +226,8 @@ impl ApiError {
     }
 }
 
-impl From<Refusal> for ApiError {
-    fn from(refusal: Refusal) -> Self {
+impl From<AdmissionError> for ApiError {
+    fn from(refusal: AdmissionError) -> Self {
         Self::Refused(refusal)
     }
 }

@@ -59,12 +59,12 @@ pub struct Reloads {
     tls: Arc<LiveTls>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
-    told: Mutex<Told>,
+    told: Mutex<Logged>,
 }
 
 /// What the log was told, so that it is not told again.
 #[derive(Default)]
-struct Told {
+struct Logged {
     /// The rules on disk were refused.
     refused: bool,
     needs_restart: Vec<&'static str>,
@@ -86,7 +86,7 @@ impl Reloads {
         reloads
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
+    fn told(&self) -> MutexGuard<'_, Logged> {
         // A reload that panicked left the last good set in force, and what it told is told.
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -116,7 +116,7 @@ impl Reloads {
         self.info()
     }
 
-    fn loaded(&self, trigger: ReloadCause, previous: &str, version: &str, elsewhere_changed: bool, told: &mut Told) {
+    fn loaded(&self, trigger: ReloadCause, previous: &str, version: &str, elsewhere_changed: bool, told: &mut Logged) {
         let rules = self.rules.current();
         self.metrics.reload(true, version);
         self.metrics.rules_loaded(rules.loaded_at);
@@ -138,7 +138,7 @@ impl Reloads {
         tell_warnings(&rules, told);
     }
 
-    fn refresh_certificate(&self, trigger: ReloadCause, told: &mut Told) {
+    fn refresh_certificate(&self, trigger: ReloadCause, told: &mut Logged) {
         match self.refreshed(trigger, told.certificate_error.as_deref()) {
             Ok(renewed) => {
                 let good_again = told.certificate_error.take().is_some();
@@ -192,7 +192,7 @@ impl Reloads {
         }
     }
 
-    fn tell_expiry(&self, told: &mut Told) {
+    fn tell_expiry(&self, told: &mut Logged) {
         let now = self.clock.now();
         let expired = self.tls.not_after().filter(|not_after| not_after.0 < now.0);
         if let Some(not_after) = expired.filter(|_| told.expired != expired) {
@@ -268,7 +268,7 @@ fn tell_problems(trigger: ReloadCause, version: &str, problems: &Problems) {
 }
 
 /// Says what a set in force is warned of, but for what was said of the one before.
-fn tell_warnings(rules: &RuleSet, told: &mut Told) {
+fn tell_warnings(rules: &RuleSet, told: &mut Logged) {
     let new: Vec<&Problem> = rules.warnings.iter().filter(|warning| !told.warnings.contains(warning)).collect();
     for problem in new.iter().take(WARNINGS_LOGGED) {
         tracing::warn!(%problem, "a warning about the rules, which serve");
@@ -279,7 +279,7 @@ fn tell_warnings(rules: &RuleSet, told: &mut Told) {
     told.warnings.clone_from(&rules.warnings);
 }
 
-fn tell_restart(trigger: ReloadCause, needs_restart: Vec<&'static str>, told: &mut Told) {
+fn tell_restart(trigger: ReloadCause, needs_restart: Vec<&'static str>, told: &mut Logged) {
     let new = told.needs_restart != needs_restart;
     if !needs_restart.is_empty() && (new || trigger.asked()) {
         let keys = needs_restart.join(", ");

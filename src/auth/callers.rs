@@ -13,7 +13,7 @@ use governor::clock::Clock as _;
 use super::signatures::{self, V1Input};
 use super::timestamps;
 use crate::domain::{UnixMillis, canonical_ip};
-use crate::failure::{AuthenticationFailure, Refusal};
+use crate::failure::{AdmissionError, AuthenticationFailure};
 use crate::rules::{ApiKey, CallbackSignature, KeyEntry, Merchant, RuleSet, Secrets};
 
 /// Which of a key's secrets a request has to be signed with.
@@ -57,13 +57,13 @@ impl KnownKey {
     ///
     /// # Errors
     /// The address is not on the key's allow-list, or the key is used too fast.
-    pub fn admit(self, address: IpAddr) -> Result<AdmittedKey, Refusal> {
+    pub fn admit(self, address: IpAddr) -> Result<AdmittedKey, AdmissionError> {
         let key = self.entry.api_key();
         if !key.allowed_ips.contains(address) {
-            return Err(Refusal::AddressNotAllowed);
+            return Err(AdmissionError::AddressNotAllowed);
         }
         if let Some(rate) = &key.rate_limit {
-            rate.limiter.check().map_err(|not_until| Refusal::RateLimited {
+            rate.limiter.check().map_err(|not_until| AdmissionError::RateLimited {
                 retry_after: not_until.wait_time_from(rate.limiter.clock().now()),
             })?;
         }

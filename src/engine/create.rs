@@ -2,7 +2,7 @@
 //! committed with all that belongs to it.
 
 use super::compare::{self, RepeatCheck};
-use super::{AtCreation, Engine, FailureCause, Refused, checks, decide};
+use super::{AtCreation, CreateError, Engine, FailureCause, checks, decide};
 use crate::auth::Caller;
 use crate::domain::{
     CreateReply, Deposit, Direction, Fingerprint, Kind, MemberFingerprints, Operation, OrderId, Outcome, ProviderKind,
@@ -79,7 +79,7 @@ impl Engine {
         caller: &Caller,
         request: &CreateRequest<'_>,
         v1: Option<V1Request>,
-    ) -> Result<Created, Refused> {
+    ) -> Result<Created, CreateError> {
         match decide::by_todays_rules(caller.merchant(), caller.api_key(), request) {
             Ok(accepted) => self.commit(caller, request, accepted, v1).await,
             Err(complaint) => {
@@ -95,12 +95,12 @@ impl Engine {
         request: &CreateRequest<'_>,
         complaint: RequestError,
         v1: Option<Fingerprint>,
-    ) -> Result<Created, Refused> {
+    ) -> Result<Created, CreateError> {
         let (merchant, direction) = (&caller.merchant().id, request.kind.direction());
         match self.store.by_order(merchant, direction, &request.order_id).await? {
             OrderLookup::Operation(stored) => self.answer_existing(request, v1, *stored).await,
-            OrderLookup::Reserved => Err(Refused::Reserved),
-            OrderLookup::Free => Err(Refused::Invalid(complaint)),
+            OrderLookup::Reserved => Err(CreateError::Reserved),
+            OrderLookup::Free => Err(CreateError::Invalid(complaint)),
         }
     }
 
@@ -110,7 +110,7 @@ impl Engine {
         request: &CreateRequest<'_>,
         accepted: decide::Accepted,
         v1: Option<V1Request>,
-    ) -> Result<Created, Refused> {
+    ) -> Result<Created, CreateError> {
         let plan = self.plan(caller, request, accepted, v1);
         for _ in 0..ID_DRAWS {
             let draft = self.draft(&plan);
@@ -128,11 +128,13 @@ impl Engine {
                     let v1 = plan.v1.as_ref().map(|v1| v1.fingerprint);
                     return self.answer_existing(request, v1, *stored).await;
                 }
-                InsertOutcome::Reserved => return Err(Refused::Reserved),
+                InsertOutcome::Reserved => return Err(CreateError::Reserved),
                 InsertOutcome::IdTaken => {}
             }
         }
-        Err(Refused::Failed(ApiError::Internal { cause: format!("{ID_DRAWS} transaction ids in a row were taken") }))
+        Err(CreateError::Failed(ApiError::Internal {
+            cause: format!("{ID_DRAWS} transaction ids in a row were taken"),
+        }))
     }
 
     /// What a new operation starts as. The provider is asked only about what the shop's checks let through.
@@ -252,16 +254,16 @@ impl Engine {
         request: &CreateRequest<'_>,
         v1: Option<Fingerprint>,
         stored: Stored,
-    ) -> Result<Created, Refused> {
+    ) -> Result<Created, CreateError> {
         match (compare::check_repeat(self.store.fingerprint_key(), request, v1, &stored), v1) {
             (RepeatCheck::Repeat, _) => Ok(Created::of(&stored.operation)),
             (RepeatCheck::Differs, None) => {
                 let fields = self.store.fields(stored.operation.id).await?;
                 let sent = fields.as_ref().map_or("{}", |fields| &fields.sent);
-                Err(Refused::Differs(compare::differences(request, &stored, sent)))
+                Err(CreateError::Differs(compare::differences(request, &stored, sent)))
             }
             (RepeatCheck::Differs, Some(_)) | (RepeatCheck::OtherVersion, _) => {
-                Err(Refused::Earlier(Box::new(self.earlier(stored).await?)))
+                Err(CreateError::Earlier(Box::new(self.earlier(stored).await?)))
             }
         }
     }

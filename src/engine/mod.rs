@@ -100,7 +100,7 @@ pub enum AtCreation {
 
 /// Why the engine did not create an operation.
 #[derive(Debug)]
-pub enum Refused {
+pub enum CreateError {
     /// A rule refuses it.
     Invalid(RequestError),
     /// The `order_id` names an operation with other data. The members that differ, as v2 paths, where they are known.
@@ -113,13 +113,13 @@ pub enum Refused {
     Failed(ApiError),
 }
 
-impl From<RequestError> for Refused {
+impl From<RequestError> for CreateError {
     fn from(complaint: RequestError) -> Self {
         Self::Invalid(complaint)
     }
 }
 
-impl From<StoreError> for Refused {
+impl From<StoreError> for CreateError {
     fn from(error: StoreError) -> Self {
         Self::Failed(error.into())
     }

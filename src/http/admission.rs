@@ -23,7 +23,7 @@ use crate::auth::callers::{verify_callback, verify_signed_by};
 use crate::auth::signatures::V1Input;
 use crate::auth::{AdmittedKey, Caller, Interface, KnownKey, SignedBody, V1Head};
 use crate::domain::UnixMillis;
-use crate::failure::{AuthenticationFailure, Refusal};
+use crate::failure::{AdmissionError, AuthenticationFailure};
 use crate::rules::{CallbackSignature, Limits, RuleSet, Secrets, Segment};
 
 const V2_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -32,32 +32,37 @@ const V2_SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
 /// The header that `{timestamp}` names in an engine's `callback_signature`.
 const V2_TIMESTAMP: HeaderName = HeaderName::from_static("x-timestamp");
 
-const BODY_ON_GET: Refusal = Refusal::Malformed("a GET request must not have a body");
-const REPEATED: Refusal = Refusal::Malformed("an authentication header was sent more than once");
-const MISSING: Refusal = Refusal::Unauthenticated(AuthenticationFailure::MissingCredentials);
-const WRONG: Refusal = Refusal::Unauthenticated(AuthenticationFailure::WrongSignature);
+const BODY_ON_GET: AdmissionError = AdmissionError::Malformed("a GET request must not have a body");
+const REPEATED: AdmissionError = AdmissionError::Malformed("an authentication header was sent more than once");
+const MISSING: AdmissionError = AdmissionError::Unauthenticated(AuthenticationFailure::MissingCredentials);
+const WRONG: AdmissionError = AdmissionError::Unauthenticated(AuthenticationFailure::WrongSignature);
 
 /// Step 3: the body that the head announces.
 ///
 /// # Errors
 /// It is not of the route's media type as it is, it is too long, or it belongs to a GET.
-pub fn announced_body<B: Body>(head: &Parts, body: &B, route: &Route<'_>, limits: &Limits) -> Result<(), Refusal> {
+pub fn announced_body<B: Body>(
+    head: &Parts,
+    body: &B,
+    route: &Route<'_>,
+    limits: &Limits,
+) -> Result<(), AdmissionError> {
     let is_post = head.method == Method::POST;
     let (media_type, refusal) = match route {
-        Route::Page { .. } => ("application/x-www-form-urlencoded", Refusal::NotForm),
-        _ => ("application/json", Refusal::NotJson),
+        Route::Page { .. } => ("application/x-www-form-urlencoded", AdmissionError::NotForm),
+        _ => ("application/json", AdmissionError::NotJson),
     };
     if is_post && !is_of(media_type, &head.headers) {
         return Err(refusal);
     }
     if head.headers.contains_key(header::CONTENT_ENCODING) {
-        return Err(Refusal::Encoded);
+        return Err(AdmissionError::Encoded);
     }
     if !is_post && !body.is_end_stream() {
         return Err(BODY_ON_GET);
     }
     let limit = u64::try_from(limits.body).unwrap_or(u64::MAX);
-    if body.size_hint().lower() > limit { Err(Refusal::BodyTooLarge) } else { Ok(()) }
+    if body.size_hint().lower() > limit { Err(AdmissionError::BodyTooLarge) } else { Ok(()) }
 }
 
 /// The signature of a v2 request whose caller is proven by it.
@@ -99,7 +104,7 @@ impl<'a> Credentials<'a> {
     ///
     /// # Errors
     /// One of them was sent more than once.
-    pub fn of(rules: &RuleSet, route: &Route<'_>, headers: &'a HeaderMap) -> Result<Self, Refusal> {
+    pub fn of(rules: &RuleSet, route: &Route<'_>, headers: &'a HeaderMap) -> Result<Self, AdmissionError> {
         let one = |name| at_most_one(headers, name);
         let Route::V1(v1) = route else {
             let (api_key, signature) = (one(&V2_API_KEY)?, one(&V2_SIGNATURE)?);
@@ -118,9 +123,9 @@ impl<'a> Credentials<'a> {
     ///
     /// # Errors
     /// There is none, or it is not known for this interface.
-    pub fn known_key(&self, rules: &Arc<RuleSet>) -> Result<KnownKey, Refusal> {
+    pub fn known_key(&self, rules: &Arc<RuleSet>) -> Result<KnownKey, AdmissionError> {
         let key = self.api_key.and_then(|value| value.to_str().ok()).ok_or(MISSING)?;
-        KnownKey::find(rules, self.interface, key).map_err(Refusal::Unauthenticated)
+        KnownKey::find(rules, self.interface, key).map_err(AdmissionError::Unauthenticated)
     }
 
     /// Step 6: the signature over the body that was read.
@@ -133,7 +138,7 @@ impl<'a> Credentials<'a> {
         head: &Parts,
         body: Bytes,
         now: UnixMillis,
-    ) -> Result<(Caller, SignedBody), Refusal> {
+    ) -> Result<(Caller, SignedBody), AdmissionError> {
         let signature = self.signature.ok_or(MISSING)?.as_bytes();
         let proven = match self.interface {
             Interface::V2 => key.verify_v2(body, signature),
@@ -143,7 +148,7 @@ impl<'a> Credentials<'a> {
                 key.verify_v1(&V1Head { timestamp, signature, method, path, query }, body, now)
             }
         };
-        proven.map_err(Refusal::Unauthenticated)
+        proven.map_err(AdmissionError::Unauthenticated)
     }
 }
 
@@ -151,7 +156,7 @@ impl<'a> Credentials<'a> {
 ///
 /// # Errors
 /// It was sent more than once.
-pub fn report_signature(headers: &HeaderMap) -> Result<Option<&HeaderValue>, Refusal> {
+pub fn report_signature(headers: &HeaderMap) -> Result<Option<&HeaderValue>, AdmissionError> {
     at_most_one(headers, &V2_SIGNATURE)
 }
 
@@ -159,9 +164,13 @@ pub fn report_signature(headers: &HeaderMap) -> Result<Option<&HeaderValue>, Ref
 ///
 /// # Errors
 /// The signature is missing, or none of the secrets made it.
-pub fn prove_report(secrets: &Secrets, body: Bytes, signature: Option<&HeaderValue>) -> Result<SignedBody, Refusal> {
+pub fn prove_report(
+    secrets: &Secrets,
+    body: Bytes,
+    signature: Option<&HeaderValue>,
+) -> Result<SignedBody, AdmissionError> {
     let signature = signature.ok_or(MISSING)?.as_bytes();
-    verify_signed_by(secrets, body, signature).map_err(Refusal::Unauthenticated)
+    verify_signed_by(secrets, body, signature).map_err(AdmissionError::Unauthenticated)
 }
 
 /// The headers that a v2 engine's callback is proven by, none of them repeated.
@@ -175,7 +184,7 @@ impl<'a> CallbackHeaders<'a> {
     ///
     /// # Errors
     /// One of them was sent more than once.
-    pub fn of(recipe: &CallbackSignature, headers: &'a HeaderMap) -> Result<Self, Refusal> {
+    pub fn of(recipe: &CallbackSignature, headers: &'a HeaderMap) -> Result<Self, AdmissionError> {
         let one = |name| at_most_one(headers, name);
         Ok(Self { signature: one(&recipe.header)?, timestamp: one(&V2_TIMESTAMP)? })
     }
@@ -190,7 +199,7 @@ impl<'a> CallbackHeaders<'a> {
         secrets: Option<(&str, &Secrets)>,
         head: &Parts,
         body: Bytes,
-    ) -> Result<SignedBody, Refusal> {
+    ) -> Result<SignedBody, AdmissionError> {
         let signature = self.signature.ok_or(MISSING)?.as_bytes();
         let (api_key, secrets) = secrets.ok_or(WRONG)?;
         let timestamp = match (self.timestamp, recipe.payload.contains(&Segment::Timestamp)) {
@@ -200,11 +209,11 @@ impl<'a> CallbackHeaders<'a> {
         };
         let (method, path, query) = (head.method.as_str(), head.uri.path(), head.uri.query());
         let head = V1Input { timestamp, method, path, query, api_key, body: &[] };
-        verify_callback(recipe, secrets, &head, body, signature).map_err(Refusal::Unauthenticated)
+        verify_callback(recipe, secrets, &head, body, signature).map_err(AdmissionError::Unauthenticated)
     }
 }
 
-fn at_most_one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a HeaderValue>, Refusal> {
+fn at_most_one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a HeaderValue>, AdmissionError> {
     let mut values = headers.get_all(name).iter();
     let value = values.next();
     if values.next().is_some() { Err(REPEATED) } else { Ok(value) }
@@ -214,6 +223,6 @@ fn at_most_one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&
 ///
 /// # Errors
 /// The target has a `?`.
-pub fn no_query_on_post(head: &Parts) -> Result<(), Refusal> {
-    if head.method == Method::POST && head.uri.query().is_some() { Err(Refusal::QueryOnPost) } else { Ok(()) }
+pub fn no_query_on_post(head: &Parts) -> Result<(), AdmissionError> {
+    if head.method == Method::POST && head.uri.query().is_some() { Err(AdmissionError::QueryOnPost) } else { Ok(()) }
 }

@@ -8,20 +8,20 @@ use http_body::Body;
 use http_body_util::BodyExt as _;
 use tokio::time::timeout;
 
-use crate::failure::Refusal;
+use crate::failure::AdmissionError;
 
-const TRAILERS: Refusal = Refusal::Malformed("trailers are not accepted");
-const BROKEN: Refusal = Refusal::Malformed("the body could not be read");
+const TRAILERS: AdmissionError = AdmissionError::Malformed("trailers are not accepted");
+const BROKEN: AdmissionError = AdmissionError::Malformed("the body could not be read");
 
 /// Reads the body. `deadline` is for the whole of it, however it is dripped.
 ///
 /// # Errors
 /// The body is longer than `limit` bytes, late, broken off, or followed by trailers.
-pub async fn read<B>(body: B, limit: usize, deadline: Duration) -> Result<Bytes, Refusal>
+pub async fn read<B>(body: B, limit: usize, deadline: Duration) -> Result<Bytes, AdmissionError>
 where
     B: Body<Data = Bytes>,
 {
-    timeout(deadline, collect(body, limit)).await.map_err(|_| Refusal::BodyTooSlow)?
+    timeout(deadline, collect(body, limit)).await.map_err(|_| AdmissionError::BodyTooSlow)?
 }
 
 /// How much of a refused request's body is read in vain, in bytes, and how long it is waited for.
@@ -45,7 +45,7 @@ pub const fn was_at_hand(length: usize, read_in: Duration) -> bool {
 
 /// A body that comes in one piece, as most do, is not copied. One that comes in several is put together in a buffer of its
 /// announced length: pieces that were kept as they came would keep the buffers that they were read into.
-async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Refusal>
+async fn collect<B>(body: B, limit: usize) -> Result<Bytes, AdmissionError>
 where
     B: Body<Data = Bytes>,
 {
@@ -56,7 +56,7 @@ where
         let data = frame.map_err(|_| BROKEN)?.into_data().map_err(|_| TRAILERS)?;
         let arrived = whole.len() + joined.len();
         if arrived + data.len() > limit {
-            return Err(Refusal::BodyTooLarge);
+            return Err(AdmissionError::BodyTooLarge);
         }
         if arrived == 0 && announced == Some(data.len()) {
             whole = data;
@@ -120,7 +120,7 @@ mod tests {
         Script { frames, end, announced: None }
     }
 
-    async fn outcome(body: Script) -> Result<Bytes, Refusal> {
+    async fn outcome(body: Script) -> Result<Bytes, AdmissionError> {
         read(body, 8, Duration::from_secs(10)).await
     }
 
@@ -146,9 +146,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_is_bounded_in_size_and_time() {
-        assert_eq!(outcome(script(&["123456789"], End::Clean)).await, Err(Refusal::BodyTooLarge));
-        assert_eq!(outcome(script(&["1234", "56789"], End::Silent)).await, Err(Refusal::BodyTooLarge));
-        assert_eq!(outcome(script(&["1234"], End::Silent)).await, Err(Refusal::BodyTooSlow));
+        assert_eq!(outcome(script(&["123456789"], End::Clean)).await, Err(AdmissionError::BodyTooLarge));
+        assert_eq!(outcome(script(&["1234", "56789"], End::Silent)).await, Err(AdmissionError::BodyTooLarge));
+        assert_eq!(outcome(script(&["1234"], End::Silent)).await, Err(AdmissionError::BodyTooSlow));
     }
 
     #[tokio::test]

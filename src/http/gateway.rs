@@ -29,7 +29,7 @@ use crate::callback;
 use crate::clock::{Clock, Random};
 use crate::domain::{Direction, ShopCode};
 use crate::engine::Engine;
-use crate::failure::{ApiError, Refusal};
+use crate::failure::{AdmissionError, ApiError};
 use crate::pages::{Answer, Decision, LinkKind, PageRequest};
 use crate::provider::events;
 use crate::rules::{CallbackSignature, Endpoint, Limits, Merchant, RuleSet, V1Route};
@@ -176,7 +176,7 @@ enum Admitted {
 }
 
 /// What a request is answered with when nothing stopped it.
-enum Said {
+enum HandlerOutput {
     Json(Bytes),
     Page(Answer),
 }
@@ -264,7 +264,7 @@ impl Core {
         let path = head.uri.path();
         if exchange.reader.is_some() {
             let allowed = self.visits.count(address, limits.pages_per_ip);
-            allowed.map_err(|retry_after| Refusal::PagesTooOften { retry_after })?;
+            allowed.map_err(|retry_after| AdmissionError::PagesTooOften { retry_after })?;
         }
         let route = router::find(&rules, &head.method, path)
             .inspect_err(|_| exchange.route = router::name_of_path(&rules, path))?;
@@ -294,7 +294,7 @@ impl Core {
         let (caller, body) = credentials.prove(key, head, body, self.wiring.clock.now()).map_err(held_up)?;
         exchange.authenticated()?;
         exchange.v1_proven = matches!(route, Route::V1(_));
-        let target = target.ok_or(Refusal::UnknownPath)?;
+        let target = target.ok_or(AdmissionError::UnknownPath)?;
         admission::no_query_on_post(head)?;
         let passing = || correlation::passing(&exchange.request_id, &head.headers);
         Ok(Admitted::Merchant(caller, Work::of(target, head, body), self.wiring.upstream.of_request(passing)))
@@ -317,7 +317,7 @@ impl Core {
         let limits = &rules.gateway.limits;
         let signature = admission::report_signature(&head.headers)?;
         // Counted like a wrong signature: whoever guesses shop codes is held up.
-        let unknown = || self.counted(Refusal::UnknownPath, address, &rules);
+        let unknown = || self.counted(AdmissionError::UnknownPath, address, &rules);
         // Behind a remote engine shops have no providers here.
         let provider = events::provider_of(&rules, shop).filter(|_| !self.wiring.upstream.is_remote());
         let (shop, provider) = provider.ok_or_else(unknown)?;
@@ -348,7 +348,7 @@ impl Core {
         let limits = &rules.gateway.limits;
         // Behind a remote engine links are its own.
         if self.wiring.upstream.is_remote() {
-            return Err(Refusal::UnknownPath.into());
+            return Err(AdmissionError::UnknownPath.into());
         }
         let target = head.uri.path_and_query().map_or("", |target| target.as_str());
         let mut visit = PageRequest::verified(&self.wiring.engine, &rules, kind, target, self.wiring.clock.now())?;
@@ -362,31 +362,37 @@ impl Core {
     }
 
     /// Counts a failed authentication against its address, and turns it into a 429 when there were too many.
-    fn held_up(&self, refusal: Refusal, address: IpAddr, rules: &RuleSet) -> Refusal {
-        if matches!(refusal, Refusal::Unauthenticated(_) | Refusal::AddressNotAllowed) {
+    fn held_up(&self, refusal: AdmissionError, address: IpAddr, rules: &RuleSet) -> AdmissionError {
+        if matches!(refusal, AdmissionError::Unauthenticated(_) | AdmissionError::AddressNotAllowed) {
             self.counted(refusal, address, rules)
         } else {
             refusal
         }
     }
 
-    fn counted(&self, refusal: Refusal, address: IpAddr, rules: &RuleSet) -> Refusal {
+    fn counted(&self, refusal: AdmissionError, address: IpAddr, rules: &RuleSet) -> AdmissionError {
         match self.failed_authentications.count(address, rules.gateway.limits.unauthenticated_per_ip) {
             Ok(()) => refusal,
-            Err(retry_after) => Refusal::FailedTooOften { retry_after },
+            Err(retry_after) => AdmissionError::FailedTooOften { retry_after },
         }
     }
 
     /// What is rare is boxed, so that the future of a create is not as large as the largest of them.
-    async fn work(&self, admitted: Admitted) -> Result<Said, ApiError> {
+    async fn work(&self, admitted: Admitted) -> Result<HandlerOutput, ApiError> {
         let engine = &self.wiring.engine;
         match admitted {
-            Admitted::Merchant(caller, work, upstream) => work_for(&caller, work, &upstream).await.map(Said::Json),
-            Admitted::Provider(shop, body) => Box::pin(events::take(engine, &shop, &body)).await.map(Said::Json),
-            Admitted::Relayed(addressee, body) => {
-                callback::relay::take(&**engine.store(), &*self.wiring.clock, &addressee, &body).await.map(Said::Json)
+            Admitted::Merchant(caller, work, upstream) => {
+                work_for(&caller, work, &upstream).await.map(HandlerOutput::Json)
             }
-            Admitted::Customer(visit) => Box::pin(visit.answer(engine)).await.map(Said::Page),
+            Admitted::Provider(shop, body) => {
+                Box::pin(events::take(engine, &shop, &body)).await.map(HandlerOutput::Json)
+            }
+            Admitted::Relayed(addressee, body) => {
+                callback::relay::take(&**engine.store(), &*self.wiring.clock, &addressee, &body)
+                    .await
+                    .map(HandlerOutput::Json)
+            }
+            Admitted::Customer(visit) => Box::pin(visit.answer(engine)).await.map(HandlerOutput::Page),
         }
     }
 }

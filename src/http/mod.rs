@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use self::listener::ConnectionState;
-use crate::failure::Refusal;
+use crate::failure::AdmissionError;
 
 /// What the listener knows of a request beside what the request says.
 #[derive(Debug, Clone)]
@@ -82,11 +82,11 @@ impl HeadCheck {
 
     /// How the request has to be refused, if its head is.
     #[must_use]
-    pub fn refusal(&self) -> Option<Refusal> {
+    pub fn refusal(&self) -> Option<AdmissionError> {
         self.violation.map(|violation| match self.fault {
-            HeadError::Malformed => Refusal::Malformed(violation),
-            HeadError::TooLarge => Refusal::HeadTooLarge,
-            HeadError::TooSlow => Refusal::HeadTooSlow,
+            HeadError::Malformed => AdmissionError::Malformed(violation),
+            HeadError::TooLarge => AdmissionError::HeadTooLarge,
+            HeadError::TooSlow => AdmissionError::HeadTooSlow,
         })
     }
 }

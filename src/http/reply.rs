@@ -9,7 +9,7 @@ use http_body_util::Full;
 use serde::Serialize;
 
 use super::correlation::{REQUEST_ID, RequestId};
-use crate::failure::{ApiError, Busy, EngineReply, EngineWord, Refusal};
+use crate::failure::{AdmissionError, ApiError, Busy, EngineReply, EngineWord};
 use crate::json::write_string;
 use crate::pages::{Html, Page, PageResponse, Refresh};
 use crate::rules::{Dialect, Merchant, PageState, Pages};
@@ -143,7 +143,7 @@ pub fn for_customers(mut reply: Reply) -> Reply {
 }
 
 /// What a caller is told.
-struct Told<'a> {
+struct ErrorReply<'a> {
     status: StatusCode,
     message: Cow<'a, str>,
     allow: Option<&'a str>,
@@ -157,34 +157,34 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// The one match from failures to HTTP (contract sections 3, 5 and 7). `order_id` is the caller's word for what makes a
 /// repeat safe.
-fn told<'a>(failure: &'a ApiError, order_id: &str) -> Told<'a> {
+fn told<'a>(failure: &'a ApiError, order_id: &str) -> ErrorReply<'a> {
     let again = |what| format!("{what}; the same request, with the same {order_id}, may be sent again");
     match failure {
         ApiError::Refused(refusal) => told_refusal(refusal),
-        ApiError::Invalid(complaint) => Told::new(StatusCode::BAD_REQUEST, complaint.sentence()),
-        ApiError::Conflict(complaint) => Told::new(StatusCode::CONFLICT, complaint.sentence()),
-        ApiError::NotFound => Told::new(StatusCode::NOT_FOUND, NOT_FOUND),
+        ApiError::Invalid(complaint) => ErrorReply::new(StatusCode::BAD_REQUEST, complaint.sentence()),
+        ApiError::Conflict(complaint) => ErrorReply::new(StatusCode::CONFLICT, complaint.sentence()),
+        ApiError::NotFound => ErrorReply::new(StatusCode::NOT_FOUND, NOT_FOUND),
         ApiError::NotOffered(what) => {
-            Told::new(StatusCode::NOT_IMPLEMENTED, format!("{what} is not offered by this gateway"))
+            ErrorReply::new(StatusCode::NOT_IMPLEMENTED, format!("{what} is not offered by this gateway"))
         }
         ApiError::Unavailable { .. } => {
-            Told::new(StatusCode::SERVICE_UNAVAILABLE, again("the service cannot take this now")).after(SOON)
+            ErrorReply::new(StatusCode::SERVICE_UNAVAILABLE, again("the service cannot take this now")).after(SOON)
         }
         ApiError::BadEngineReply { .. } => {
-            Told::new(StatusCode::BAD_GATEWAY, again("the payment engine gave no usable answer"))
+            ErrorReply::new(StatusCode::BAD_GATEWAY, again("the payment engine gave no usable answer"))
         }
         ApiError::EngineUnreachable { .. } => {
-            Told::new(StatusCode::BAD_GATEWAY, again("the payment engine could not be reached"))
+            ErrorReply::new(StatusCode::BAD_GATEWAY, again("the payment engine could not be reached"))
         }
         ApiError::EngineTimeout => {
-            Told::new(StatusCode::GATEWAY_TIMEOUT, again("the payment engine did not answer in time"))
+            ErrorReply::new(StatusCode::GATEWAY_TIMEOUT, again("the payment engine did not answer in time"))
         }
         ApiError::EngineBusy { busy, retry_after } => {
-            Told::new(busy_status(*busy), again("the payment engine cannot take this now"))
+            ErrorReply::new(busy_status(*busy), again("the payment engine cannot take this now"))
                 .after(retry_after.unwrap_or(SOON))
         }
         ApiError::EngineSaid(said) => told_by_engine(said, order_id),
-        ApiError::Internal { .. } => Told::new(StatusCode::INTERNAL_SERVER_ERROR, again("the gateway failed")),
+        ApiError::Internal { .. } => ErrorReply::new(StatusCode::INTERNAL_SERVER_ERROR, again("the gateway failed")),
     }
 }
 
@@ -196,68 +196,75 @@ const fn busy_status(busy: Busy) -> StatusCode {
 }
 
 /// A remote engine's reply: its own body, and where that cannot be passed on, a sentence in its place.
-fn told_by_engine<'a>(said: &'a EngineReply, order_id: &str) -> Told<'a> {
+fn told_by_engine<'a>(said: &'a EngineReply, order_id: &str) -> ErrorReply<'a> {
     let refused = "the payment engine refused the request";
     let told = match said.word {
-        EngineWord::Invalid => Told::new(StatusCode::BAD_REQUEST, refused),
-        EngineWord::NotFound => Told::new(StatusCode::NOT_FOUND, NOT_FOUND),
-        EngineWord::Conflict => Told::new(StatusCode::CONFLICT, refused),
+        EngineWord::Invalid => ErrorReply::new(StatusCode::BAD_REQUEST, refused),
+        EngineWord::NotFound => ErrorReply::new(StatusCode::NOT_FOUND, NOT_FOUND),
+        EngineWord::Conflict => ErrorReply::new(StatusCode::CONFLICT, refused),
         EngineWord::Busy(busy) => {
             let busy = ApiError::EngineBusy { busy, retry_after: said.retry_after };
-            let Told { status, message, retry_after, .. } = told(&busy, order_id);
-            Told { retry_after, ..Told::new(status, message.into_owned()) }
+            let ErrorReply { status, message, retry_after, .. } = told(&busy, order_id);
+            ErrorReply { retry_after, ..ErrorReply::new(status, message.into_owned()) }
         }
     };
-    Told { body: said.body.as_ref(), ..told }
+    ErrorReply { body: said.body.as_ref(), ..told }
 }
 
 /// One sentence for every kind of absence, of paths and of operations.
 const NOT_FOUND: &str = "not found";
 
-fn told_refusal(refusal: &Refusal) -> Told<'_> {
+fn told_refusal(refusal: &AdmissionError) -> ErrorReply<'_> {
     match refusal {
-        Refusal::UnknownPath => Told::new(StatusCode::NOT_FOUND, NOT_FOUND),
-        Refusal::WrongMethod { allow } => Told {
+        AdmissionError::UnknownPath => ErrorReply::new(StatusCode::NOT_FOUND, NOT_FOUND),
+        AdmissionError::WrongMethod { allow } => ErrorReply {
             allow: Some(allow),
-            ..Told::new(StatusCode::METHOD_NOT_ALLOWED, format!("this path is served with {allow} only"))
+            ..ErrorReply::new(StatusCode::METHOD_NOT_ALLOWED, format!("this path is served with {allow} only"))
         },
-        Refusal::NotJson => {
-            Told::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be sent with Content-Type: application/json")
-        }
-        Refusal::NotForm => Told::new(
+        AdmissionError::NotJson => ErrorReply::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "the body must be sent with Content-Type: application/json",
+        ),
+        AdmissionError::NotForm => ErrorReply::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "the form must be sent with Content-Type: application/x-www-form-urlencoded",
         ),
-        Refusal::Encoded => Told::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Encoding is not accepted"),
-        Refusal::BodyTooLarge => Told::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
-        Refusal::HeadTooLarge => {
-            Told::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the request line and headers are too large")
+        AdmissionError::Encoded => {
+            ErrorReply::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "Content-Encoding is not accepted")
         }
-        Refusal::BodyTooSlow => Told::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
-        Refusal::HeadTooSlow => Told::new(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time"),
-        Refusal::Malformed(what) => Told::new(StatusCode::BAD_REQUEST, *what),
-        Refusal::QueryOnPost => Told::new(StatusCode::BAD_REQUEST, "query parameters are not accepted on POST"),
-        Refusal::Unauthenticated(_) => Told::new(
+        AdmissionError::BodyTooLarge => ErrorReply::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
+        AdmissionError::HeadTooLarge => {
+            ErrorReply::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the request line and headers are too large")
+        }
+        AdmissionError::BodyTooSlow => ErrorReply::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time"),
+        AdmissionError::HeadTooSlow => {
+            ErrorReply::new(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time")
+        }
+        AdmissionError::Malformed(what) => ErrorReply::new(StatusCode::BAD_REQUEST, *what),
+        AdmissionError::QueryOnPost => {
+            ErrorReply::new(StatusCode::BAD_REQUEST, "query parameters are not accepted on POST")
+        }
+        AdmissionError::Unauthenticated(_) => ErrorReply::new(
             StatusCode::UNAUTHORIZED,
             "authentication failed: the API key is unknown, or the signature or its timestamp is not valid",
         ),
-        Refusal::AddressNotAllowed => {
-            Told::new(StatusCode::FORBIDDEN, "this API key may not be used from the address of this request")
+        AdmissionError::AddressNotAllowed => {
+            ErrorReply::new(StatusCode::FORBIDDEN, "this API key may not be used from the address of this request")
         }
-        Refusal::RateLimited { retry_after } => {
-            Told::new(StatusCode::TOO_MANY_REQUESTS, "too many requests with this API key").after(*retry_after)
+        AdmissionError::RateLimited { retry_after } => {
+            ErrorReply::new(StatusCode::TOO_MANY_REQUESTS, "too many requests with this API key").after(*retry_after)
         }
-        Refusal::FailedTooOften { retry_after } => {
-            Told::new(StatusCode::TOO_MANY_REQUESTS, "too many failed authentications").after(*retry_after)
+        AdmissionError::FailedTooOften { retry_after } => {
+            ErrorReply::new(StatusCode::TOO_MANY_REQUESTS, "too many failed authentications").after(*retry_after)
         }
-        Refusal::Link => Told::new(StatusCode::FORBIDDEN, "the link is not valid, or no longer valid"),
-        Refusal::PagesTooOften { retry_after } => {
-            Told::new(StatusCode::TOO_MANY_REQUESTS, "too many requests from this address").after(*retry_after)
+        AdmissionError::Link => ErrorReply::new(StatusCode::FORBIDDEN, "the link is not valid, or no longer valid"),
+        AdmissionError::PagesTooOften { retry_after } => {
+            ErrorReply::new(StatusCode::TOO_MANY_REQUESTS, "too many requests from this address").after(*retry_after)
         }
     }
 }
 
-impl<'a> Told<'a> {
+impl<'a> ErrorReply<'a> {
     fn new(status: StatusCode, message: impl Into<Cow<'a, str>>) -> Self {
         Self { status, message: message.into(), allow: None, retry_after: None, body: None }
     }
@@ -374,23 +381,23 @@ mod tests {
         let cause = String::new;
         let second = Duration::from_secs(1);
         for (failure, status) in [
-            (Refusal::UnknownPath.into(), 404),
-            (Refusal::WrongMethod { allow: "GET".to_owned() }.into(), 405),
-            (Refusal::NotJson.into(), 415),
-            (Refusal::Encoded.into(), 415),
-            (Refusal::BodyTooLarge.into(), 413),
-            (Refusal::HeadTooLarge.into(), 431),
-            (Refusal::BodyTooSlow.into(), 408),
-            (Refusal::HeadTooSlow.into(), 408),
-            (Refusal::Malformed("two Host headers").into(), 400),
-            (Refusal::QueryOnPost.into(), 400),
-            (Refusal::Unauthenticated(AuthenticationFailure::UnknownKey).into(), 401),
-            (Refusal::AddressNotAllowed.into(), 403),
-            (Refusal::NotForm.into(), 415),
-            (Refusal::Link.into(), 403),
-            (Refusal::PagesTooOften { retry_after: second }.into(), 429),
-            (Refusal::RateLimited { retry_after: second }.into(), 429),
-            (Refusal::FailedTooOften { retry_after: second }.into(), 429),
+            (AdmissionError::UnknownPath.into(), 404),
+            (AdmissionError::WrongMethod { allow: "GET".to_owned() }.into(), 405),
+            (AdmissionError::NotJson.into(), 415),
+            (AdmissionError::Encoded.into(), 415),
+            (AdmissionError::BodyTooLarge.into(), 413),
+            (AdmissionError::HeadTooLarge.into(), 431),
+            (AdmissionError::BodyTooSlow.into(), 408),
+            (AdmissionError::HeadTooSlow.into(), 408),
+            (AdmissionError::Malformed("two Host headers").into(), 400),
+            (AdmissionError::QueryOnPost.into(), 400),
+            (AdmissionError::Unauthenticated(AuthenticationFailure::UnknownKey).into(), 401),
+            (AdmissionError::AddressNotAllowed.into(), 403),
+            (AdmissionError::NotForm.into(), 415),
+            (AdmissionError::Link.into(), 403),
+            (AdmissionError::PagesTooOften { retry_after: second }.into(), 429),
+            (AdmissionError::RateLimited { retry_after: second }.into(), 429),
+            (AdmissionError::FailedTooOften { retry_after: second }.into(), 429),
             (ApiError::Invalid(RequestError::member("amount", "is required")), 400),
             (ApiError::Conflict(RequestError::member("order_id", "exists already")), 409),
             (ApiError::NotFound, 404),

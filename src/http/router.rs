@@ -3,7 +3,7 @@
 use http::Method;
 
 use crate::domain::Direction;
-use crate::failure::Refusal;
+use crate::failure::AdmissionError;
 use crate::pages::LinkKind;
 use crate::rules::{RuleSet, V1Route};
 
@@ -102,8 +102,8 @@ impl Route<'_> {
 /// Finds the route of a request. Paths are compared as sent: nothing is decoded, and a trailing slash is another path.
 ///
 /// # Errors
-/// [`Refusal::UnknownPath`], or [`Refusal::WrongMethod`] with all methods that the path has.
-pub fn find<'a>(rules: &'a RuleSet, method: &Method, path: &'a str) -> Result<Route<'a>, Refusal> {
+/// [`AdmissionError::UnknownPath`], or [`AdmissionError::WrongMethod`] with all methods that the path has.
+pub fn find<'a>(rules: &'a RuleSet, method: &Method, path: &'a str) -> Result<Route<'a>, AdmissionError> {
     if let Some((row, segment)) = TABLE.iter().find_map(|row| row.path.segment(path).map(|segment| (row, segment))) {
         let served = row.served.iter().find(|(served, _)| served == method);
         return match served {
@@ -116,7 +116,7 @@ pub fn find<'a>(rules: &'a RuleSet, method: &Method, path: &'a str) -> Result<Ro
             None => Err(wrong_method(row.served.iter().map(|(method, _)| method))),
         };
     }
-    let routes = rules.v1_routes.get(path).ok_or(Refusal::UnknownPath)?;
+    let routes = rules.v1_routes.get(path).ok_or(AdmissionError::UnknownPath)?;
     match routes.iter().find(|route| route.method == *method) {
         Some(route) => Ok(Route::V1(route)),
         None => Err(wrong_method(routes.iter().map(|route| &route.method))),
@@ -160,11 +160,11 @@ impl Path {
     }
 }
 
-fn wrong_method<'a>(methods: impl Iterator<Item = &'a Method>) -> Refusal {
+fn wrong_method<'a>(methods: impl Iterator<Item = &'a Method>) -> AdmissionError {
     let mut names: Vec<&str> = methods.map(Method::as_str).collect();
     names.sort_unstable();
     names.dedup();
-    Refusal::WrongMethod { allow: names.join(", ") }
+    AdmissionError::WrongMethod { allow: names.join(", ") }
 }
 
 #[cfg(test)]

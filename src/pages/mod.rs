@@ -19,7 +19,7 @@ use crate::domain::{
     UnixMillis,
 };
 use crate::engine::{Engine, NextAction};
-use crate::failure::{ApiError, Refusal};
+use crate::failure::{AdmissionError, ApiError};
 use crate::rules::{PageState, RuleSet};
 
 /// How often the preparing page comes again, in seconds.
@@ -74,15 +74,16 @@ impl PageRequest {
     /// Verifies a link. `target` is the path and query exactly as received.
     ///
     /// # Errors
-    /// [`Refusal::Link`]: it was not issued like this, was altered, or is too late.
+    /// [`AdmissionError::Link`]: it was not issued like this, was altered, or is too late.
     pub fn verified(
         engine: &Engine,
         rules: &Arc<RuleSet>,
         kind: LinkKind,
         target: &str,
         now: UnixMillis,
-    ) -> Result<Self, Refusal> {
-        let link = engine.links().verify(&rules.gateway, kind.segment(), target, now).map_err(|_| Refusal::Link)?;
+    ) -> Result<Self, AdmissionError> {
+        let link =
+            engine.links().verify(&rules.gateway, kind.segment(), target, now).map_err(|_| AdmissionError::Link)?;
         Ok(Self {
             kind,
             link,
@@ -96,12 +97,13 @@ impl PageRequest {
     /// What the browser is answered.
     ///
     /// # Errors
-    /// [`Refusal::Link`] when there is no such deposit (any more); or the store could not answer.
+    /// [`AdmissionError::Link`] when there is no such deposit (any more); or the store could not answer.
     pub async fn answer(self, engine: &Engine) -> Result<Answer, ApiError> {
         let stored = engine.store().by_id(self.link.id).await?;
         let operation = stored.map(|stored| stored.operation);
         // An id that names no deposit looks like a link that was never issued.
-        let opened = operation.and_then(|operation| Opened::new(engine, &self, operation)).ok_or(Refusal::Link)?;
+        let opened =
+            operation.and_then(|operation| Opened::new(engine, &self, operation)).ok_or(AdmissionError::Link)?;
         let merchant = opened.operation.merchant.clone();
         let step = match (self.kind, self.decision) {
             (LinkKind::Return, _) => opened.destination(opened.operation.state.status()),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{FINISHED_SECONDS, Opened, Page, PageRequest, PageResponse, Refresh};
 use crate::domain::{AccountNumber, Outcome, ProviderKind, Status};
 use crate::engine::{Engine, NextAction, Report, Reported};
-use crate::failure::{ApiError, Refusal, RequestError};
+use crate::failure::{AdmissionError, ApiError, RequestError};
 use crate::rules::PageState;
 
 /// The account that Pay pays from.
@@ -87,7 +87,7 @@ pub(super) async fn decide(
             Reported::Taken | Reported::Repeated => (decision.status(), false),
             Reported::Contradicts(booked) => (booked, true),
             // It was made for another provider.
-            Reported::Unknown => return Err(Refusal::Link.into()),
+            Reported::Unknown => return Err(AdmissionError::Link.into()),
         };
     let state = if status == Status::Success { PageState::Success } else { PageState::Failed };
     let page = opened.page(state);

@@ -8,7 +8,7 @@ use crate::clock::Clock as _;
 use crate::domain::{BrowserUrl, Instructions, Preparation, ProviderKind, ShopCode};
 use crate::engine::tests::{START, World, id};
 use crate::engine::{Report, Reported};
-use crate::failure::{ApiError, Refusal};
+use crate::failure::{AdmissionError, ApiError};
 use crate::rules::{PageState, Secret};
 
 const SECOND: u64 = 1000;
@@ -66,7 +66,7 @@ fn told(step: Result<PageResponse, ApiError>) -> String {
         Ok(PageResponse::Link(link)) => link.expose().split(['?', '/']).nth(3).unwrap().to_owned(),
         Ok(PageResponse::Page(page)) if page.contradicts => format!("{:?}, contradicting", page.state),
         Ok(PageResponse::Page(page)) => format!("{:?}", page.state),
-        Err(ApiError::Refused(Refusal::Link)) => "refused".to_owned(),
+        Err(ApiError::Refused(AdmissionError::Link)) => "refused".to_owned(),
         Err(other) => panic!("{other:?}"),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::http::{self, Asked, Told, Unknown};
+use super::http::{self, ProviderAnswer, ProviderBody, Unknown};
 use super::{CurrentRules, sandbox};
 use crate::backoff;
 use crate::clock::{Clock, Random};
@@ -93,18 +93,18 @@ impl JobContext {
         let rules = (self.rules)();
         let public_url = &rules.gateway.server.public_url;
         let return_url = self.return_url(&rules, operation);
-        let told = Told { operation, fields: &fields, public_url, return_url: return_url.as_ref() };
+        let told = ProviderBody { operation, fields: &fields, public_url, return_url: return_url.as_ref() };
         let started = Instant::now();
         let asked = http::ask(&self.outbound, provider, told, self.clock.now()).await;
         self.metrics().provider_request(shop.as_str(), asked.outcome(), started.elapsed());
         match asked {
-            Asked::Said(report) => {
+            ProviderAnswer::Said(report) => {
                 if self.silent().remove(shop) {
                     tracing::info!(shop = shop.as_str(), "the provider answers again");
                 }
                 self.take(job, report).await
             }
-            Asked::Unknown(unknown) => self.ask_again(job, provider, &unknown).await,
+            ProviderAnswer::Unknown(unknown) => self.ask_again(job, provider, &unknown).await,
         }
     }
 

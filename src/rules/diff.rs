@@ -365,7 +365,7 @@ const MOST_NAMED: usize = 8;
 
 /// What a change of a setting comes to.
 #[derive(Clone, Copy)]
-enum Told {
+enum SettingRule {
     /// This.
     As(Effect),
     /// More allows more; without one, there is no bound.
@@ -379,8 +379,8 @@ enum Told {
 }
 
 /// Says what a change of the setting at `path` comes to, and what it means where the values do not say it.
-fn told(path: &str) -> (Told, &'static str) {
-    use Told::{As, Entries, More, Opens, When};
+fn told(path: &str) -> (SettingRule, &'static str) {
+    use SettingRule::{As, Entries, More, Opens, When};
     match path {
         "name" => (As(Neither), "what customers read on payment pages"),
         "v1.deprecated_since" | "v1.sunset" | "v1.migration_url" => (As(Neither), "a header of v1 replies"),
@@ -461,7 +461,7 @@ fn sentences(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> Vec<(E
     }
     let (rule, meaning) = told(path);
     let meaning = if meaning.is_empty() { String::new() } else { format!(": {meaning}") };
-    if let (Told::Entries(added, gone), Some(before), Some(after)) = (rule, old, new) {
+    if let (SettingRule::Entries(added, gone), Some(before), Some(after)) = (rule, old, new) {
         // A network that a larger one stands for now is not gone.
         let covered = |entry: &&Entry| {
             let net = network(&entry.shown);
@@ -481,21 +481,21 @@ fn sentences(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> Vec<(E
     }
     let word = |setting: Option<&Setting>| setting.and_then(|setting| Some(setting.first()?.same.clone()));
     let effect = match (rule, old, new) {
-        (Told::As(effect), ..) => effect,
-        (Told::More | Told::Entries(..), Some(_), None) | (Told::Opens, None, Some(_)) => Allows,
-        (Told::More | Told::Entries(..), None, _) => TakesAway,
-        (Told::More, ..) => {
+        (SettingRule::As(effect), ..) => effect,
+        (SettingRule::More | SettingRule::Entries(..), Some(_), None) | (SettingRule::Opens, None, Some(_)) => Allows,
+        (SettingRule::More | SettingRule::Entries(..), None, _) => TakesAway,
+        (SettingRule::More, ..) => {
             let number = |setting| word(setting).and_then(|same| same.parse::<u128>().ok());
             if number(new) > number(old) { Allows } else { TakesAway }
         }
-        (Told::When(known, then, otherwise), ..) => {
+        (SettingRule::When(known, then, otherwise), ..) => {
             if word(new).as_deref() == Some(known) {
                 then
             } else {
                 otherwise
             }
         }
-        (Told::Opens | Told::Entries(..), ..) => Refuses,
+        (SettingRule::Opens | SettingRule::Entries(..), ..) => Refuses,
     };
     vec![(effect, format!("{}{meaning}", arrow(&said(old), &said(new))))]
 }

@@ -11,7 +11,7 @@ use crate::auth::{Caller, SignedBody, callers, signatures};
 use crate::domain::{
     Balance, CreateReply, Currency, Direction, Fingerprint, FingerprintKey, HistoryQuery, OperationView, OrderId, Page,
 };
-use crate::engine::{Engine, Refused, V1Repeat};
+use crate::engine::{CreateError, Engine, V1Repeat};
 use crate::failure::ApiError;
 use crate::rules::ApiKey;
 use crate::store::V1Request;
@@ -52,15 +52,15 @@ impl Upstream {
         direction: Direction,
         body: Bytes,
         v1: V1Request,
-    ) -> Result<CreateReply, Refused> {
+    ) -> Result<CreateReply, CreateError> {
         let engine = match self {
             Self::Embedded(engine) => engine,
             Self::Remote(remote) => return Box::pin(remote.create(caller, direction, &body, v1)).await,
         };
-        let signature = sign(caller.api_key(), &body).map_err(Refused::Failed)?;
+        let signature = sign(caller.api_key(), &body).map_err(CreateError::Failed)?;
         let signed = callers::verify_forwarded(caller, body, &signature).map_err(|failure| {
             let cause = format!("the engine refused the gateway's own signature: {failure:?}");
-            Refused::Failed(ApiError::BadEngineReply { cause })
+            CreateError::Failed(ApiError::BadEngineReply { cause })
         })?;
         v2::create_operation(engine, caller, direction, &signed, Some(v1)).await.map(CreateReply::from)
     }

@@ -8,7 +8,7 @@ use super::translate::{TranslateError, translate};
 use super::{relay_url, reply};
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{CallbackUrl, CreateReply, Direction, Fingerprint, FingerprintKey};
-use crate::engine::{ConflictDetail, Refused, V1Repeat};
+use crate::engine::{ConflictDetail, CreateError, V1Repeat};
 use crate::failure::{ApiError, RequestError};
 use crate::rules::{CallbackStyle, Merchant};
 use crate::store::{CallbackSender, V1Request};
@@ -100,14 +100,14 @@ async fn answer_untranslatable(
 }
 
 /// What the engine refused, told in the names of the v1 body.
-fn in_v1_words(refused: Refused, create: &V1Create<'_>, fingerprint_key: &FingerprintKey) -> ApiError {
+fn in_v1_words(refused: CreateError, create: &V1Create<'_>, fingerprint_key: &FingerprintKey) -> ApiError {
     let named = |paths: Vec<String>| paths.iter().map(|path| create.v1_name(path).into_owned()).collect();
     match refused {
-        Refused::Invalid(complaint) => ApiError::Invalid(complaint.renamed(|path| create.v1_name(path))),
-        Refused::Differs(paths) => ApiError::Conflict(conflict("external_id", named(paths))),
-        Refused::Earlier(earlier) => ApiError::Conflict(told_apart(create, fingerprint_key, &earlier)),
-        Refused::Reserved => ApiError::Conflict(reserved("external_id")),
-        Refused::Failed(failure) => failure,
+        CreateError::Invalid(complaint) => ApiError::Invalid(complaint.renamed(|path| create.v1_name(path))),
+        CreateError::Differs(paths) => ApiError::Conflict(conflict("external_id", named(paths))),
+        CreateError::Earlier(earlier) => ApiError::Conflict(told_apart(create, fingerprint_key, &earlier)),
+        CreateError::Reserved => ApiError::Conflict(reserved("external_id")),
+        CreateError::Failed(failure) => failure,
     }
 }
 

@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{Direction, TransactionId};
-use crate::engine::{Created, Engine, Refused};
+use crate::engine::{CreateError, Created, Engine};
 use crate::failure::{ApiError, Nameable, RequestError};
 use crate::store::V1Request;
 use crate::wire::v2 as wire;
@@ -38,7 +38,7 @@ pub async fn create_operation(
     direction: Direction,
     body: &SignedBody,
     v1: Option<V1Request>,
-) -> Result<Created, Refused> {
+) -> Result<Created, CreateError> {
     let request = wire::read_create(direction, body.bytes())?;
     engine.create(caller, &request, v1).await
 }
@@ -53,13 +53,13 @@ pub async fn status(engine: &Engine, caller: &Caller, transaction_id: &str) -> R
     Ok(wire::status_reply(&record).into())
 }
 
-fn failure(refused: Refused) -> ApiError {
+fn failure(refused: CreateError) -> ApiError {
     match refused {
-        Refused::Invalid(complaint) => ApiError::Invalid(complaint),
-        Refused::Differs(paths) => ApiError::Conflict(conflict("order_id", paths)),
-        Refused::Earlier(_) => ApiError::Conflict(of_other_version("order_id", "v1")),
-        Refused::Reserved => ApiError::Conflict(reserved("order_id")),
-        Refused::Failed(failure) => failure,
+        CreateError::Invalid(complaint) => ApiError::Invalid(complaint),
+        CreateError::Differs(paths) => ApiError::Conflict(conflict("order_id", paths)),
+        CreateError::Earlier(_) => ApiError::Conflict(of_other_version("order_id", "v1")),
+        CreateError::Reserved => ApiError::Conflict(reserved("order_id")),
+        CreateError::Failed(failure) => failure,
     }
 }
 

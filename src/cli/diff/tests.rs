@@ -90,7 +90,7 @@ fn edited(
     files
 }
 
-struct Said {
+struct CommandOutput {
     out: String,
     err: String,
     outcome: Outcome,
@@ -101,7 +101,7 @@ fn compared(
     new: &BTreeMap<&'static str, String>,
     format: Format,
     exit_code: bool,
-) -> Said {
+) -> CommandOutput {
     let (one, other) = (written(old), written(new));
     let asked = Diff { old: one.path().join("rules"), new: other.path().join("rules"), format, exit_code };
     let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -110,7 +110,7 @@ fn compared(
         let text = String::from_utf8(bytes).unwrap();
         text.replace(one.path().to_str().unwrap(), "A").replace(other.path().to_str().unwrap(), "B")
     };
-    let said = Said { out: shown(out), err: shown(err), outcome };
+    let said = CommandOutput { out: shown(out), err: shown(err), outcome };
     assert!(said.outcome.is_ok() || exit_code || said.err.contains("error: "), "{}", said.err);
     assert!(!said.out.contains("hush") && !said.err.contains("hush"), "a secret is shown: {} {}", said.out, said.err);
     said

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method};
 
-use super::{Core, Said};
+use super::{Core, HandlerOutput};
 use crate::auth::addresses::client_address;
 use crate::failure::ApiError;
 use crate::http::correlation::{self, RequestId};
@@ -114,7 +114,7 @@ impl RequestContext {
     }
 
     /// Replies, counts and logs.
-    pub(super) fn finish(mut self, outcome: Result<Said, ApiError>) -> Reply {
+    pub(super) fn finish(mut self, outcome: Result<HandlerOutput, ApiError>) -> Reply {
         let v1_merchant = self.merchant.as_deref().filter(|_| self.v1_proven);
         let hsts = self.rules.gateway.server.is_public();
         let envelope = Envelope { request_id: &self.request_id, v1_merchant, close: self.close, hsts };
@@ -124,8 +124,8 @@ impl RequestContext {
         };
         let reader = self.reader.as_ref();
         let reply = match outcome {
-            Ok(Said::Json(body)) => reply::success(body, &envelope),
-            Ok(Said::Page(answer)) => {
+            Ok(HandlerOutput::Json(body)) => reply::success(body, &envelope),
+            Ok(HandlerOutput::Page(answer)) => {
                 let accept_language = reader.map_or("", |reader| &reader.accept_language);
                 let reply = reply::step(&answer.step, self.reads(accept_language), &envelope);
                 self.core.wiring.metrics.page(answer.step.name());

@@ -10,7 +10,7 @@ use http_body::Body;
 use super::exchange::RequestContext;
 use super::{Admitted, Core, whole_body};
 use crate::callback::relay;
-use crate::failure::{ApiError, Refusal};
+use crate::failure::{AdmissionError, ApiError};
 use crate::http::admission;
 
 impl Core {
@@ -32,7 +32,7 @@ impl Core {
         let recipe = &self.callback_signature;
         let headers = admission::CallbackHeaders::of(recipe, &head.headers)?;
         let addressee = relay::addressee(&**self.wiring.engine.store(), token).await?;
-        let addressee = addressee.ok_or_else(|| self.counted(Refusal::UnknownPath, address, &rules))?;
+        let addressee = addressee.ok_or_else(|| self.counted(AdmissionError::UnknownPath, address, &rules))?;
         exchange.merchant = rules.merchants.get(&addressee.merchant).cloned();
 
         exchange.stage_begins();

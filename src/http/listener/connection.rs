@@ -65,7 +65,7 @@ async fn serve_to_end<S: Service>(
     let opened = match opened {
         Ok(Ok(opened)) => opened,
         Ok(Err(refused)) => return refused.record(from, &shared),
-        Err(_elapsed) => return Refused::Timeout.record(from, &shared),
+        Err(_elapsed) => return HandshakeError::Timeout.record(from, &shared),
     };
     let ended = match opened.peer.protocol {
         Protocol::Http1 => serve_http1(opened, &rules.limits, shared, lifecycle, state).await,
@@ -81,13 +81,13 @@ async fn serve_to_end<S: Service>(
 }
 
 /// Why a connection ended before HTTP.
-enum Refused {
+enum HandshakeError {
     ProxyHeader(io::Error),
     Tls(io::Error),
     Timeout,
 }
 
-impl Refused {
+impl HandshakeError {
     fn record<S: Service>(&self, from: SocketAddr, shared: &Shared<S>) {
         let (reason, error) = match self {
             Self::ProxyHeader(error) => ("proxy_header", Some(error)),
@@ -112,10 +112,10 @@ async fn open(
     from: SocketAddr,
     rules: &ConnectionRules,
     clients: &crate::rules::ClientRules,
-) -> Result<Opened, Refused> {
+) -> Result<Opened, HandshakeError> {
     let mut address = canonical_ip(from.ip());
     if clients.proxy_protocol {
-        address = proxied(&mut socket, address, clients).await.map_err(Refused::ProxyHeader)?;
+        address = proxied(&mut socket, address, clients).await.map_err(HandshakeError::ProxyHeader)?;
     }
     let opened = |stream, protocol, plain_by_mistake| Opened {
         transport: Transport::new(stream, rules.limits.body_timeout),
@@ -123,10 +123,10 @@ async fn open(
         plain_by_mistake,
     };
     let Some(config) = &rules.tls else { return Ok(opened(Stream::Plain(socket), Protocol::Http1, false)) };
-    if speaks_plain_http(&socket).await.map_err(Refused::Tls)? {
+    if speaks_plain_http(&socket).await.map_err(HandshakeError::Tls)? {
         return Ok(opened(Stream::Plain(socket), Protocol::Http1, true));
     }
-    let stream = TlsAcceptor::from(Arc::clone(config)).accept(socket).await.map_err(Refused::Tls)?;
+    let stream = TlsAcceptor::from(Arc::clone(config)).accept(socket).await.map_err(HandshakeError::Tls)?;
     let http2 = stream.get_ref().1.alpn_protocol() == Some(tls::ALPN_HTTP2);
     let protocol = if http2 { Protocol::Http2 } else { Protocol::Http1 };
     Ok(opened(Stream::Tls(Box::new(stream)), protocol, false))

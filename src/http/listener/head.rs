@@ -59,19 +59,19 @@ impl Scanner {
 
 /// A refused head: why, and the harmless head that hyper gets in its place, so that the refusal is answered, logged and
 /// counted on the same way as any other reply, in its turn. `Debug` shows only why: the replacement has header values.
-pub(super) struct Refused {
+pub(super) struct HeadRefused {
     pub(super) facts: HeadCheck,
     pub(super) replacement: Vec<u8>,
 }
 
-impl fmt::Debug for Refused {
+impl fmt::Debug for HeadRefused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Refused({:?})", self.facts)
     }
 }
 
 /// Judges a complete head: the framing of its body, or why it is refused.
-pub(super) fn judge(bytes: &[u8]) -> Result<Framing, Refused> {
+pub(super) fn judge(bytes: &[u8]) -> Result<Framing, HeadRefused> {
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut []);
     let facts = match request.parse_with_uninit_headers(bytes, &mut headers) {
@@ -83,16 +83,16 @@ pub(super) fn judge(bytes: &[u8]) -> Result<Framing, Refused> {
         Err(httparse::Error::TooManyHeaders) => too_large(),
         Err(error) => HeadCheck::violating(HeadError::Malformed, wording(error)),
     };
-    Err(Refused { facts, replacement: replacement(&request) })
+    Err(HeadRefused { facts, replacement: replacement(&request) })
 }
 
 /// Refuses a head that is not complete: too long, too slow, or with a bare line end.
-pub(super) fn refuse_partial(bytes: &[u8], facts: HeadCheck) -> Refused {
+pub(super) fn refuse_partial(bytes: &[u8], facts: HeadCheck) -> HeadRefused {
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut []);
     // Only what it could read of the request line is wanted, for the log.
     let _ = request.parse_with_uninit_headers(bytes, &mut headers);
-    Refused { facts, replacement: replacement(&httparse::Request { headers: &mut [], ..request }) }
+    HeadRefused { facts, replacement: replacement(&httparse::Request { headers: &mut [], ..request }) }
 }
 
 /// The facts of a head over the limits.

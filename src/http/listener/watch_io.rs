@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::deadline::Deadline;
 use super::framing::Framing;
-use super::head::{self, Refused, Scan, Scanner};
+use super::head::{self, HeadRefused, Scan, Scanner};
 use super::slots::ConnectionState;
 use super::transport::Transport;
 use crate::http::{HeadCheck, HeadError};
@@ -274,7 +274,7 @@ impl HeadGuard {
         self.refuse(&refused);
     }
 
-    fn refuse(&mut self, refused: &Refused) {
+    fn refuse(&mut self, refused: &HeadRefused) {
         self.input = BytesMut::from(refused.replacement.as_slice());
         self.cleared = self.input.len();
         self.watch.show(HeadCheck { began: self.began.take(), ..refused.facts }, false);

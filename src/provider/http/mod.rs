@@ -3,7 +3,7 @@
 mod request;
 pub mod said;
 
-pub use request::Told;
+pub use request::ProviderBody;
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// What came of asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum ProviderAnswer {
     /// The provider said so.
     Said(Report),
     /// Nobody knows whether the money moves: the provider has to be asked again. Never a result.
@@ -43,7 +43,7 @@ pub struct Unknown {
     pub retry_after: Option<Duration>,
 }
 
-impl Asked {
+impl ProviderAnswer {
     /// What came of it, as metrics count it.
     pub const fn outcome(&self) -> &'static str {
         match self {
@@ -57,7 +57,12 @@ impl Asked {
 }
 
 /// Asks a provider about an operation, once.
-pub async fn ask(outbound: &Outbound, provider: &HttpProvider, told: Told<'_>, now: UnixMillis) -> Asked {
+pub async fn ask(
+    outbound: &Outbound,
+    provider: &HttpProvider,
+    told: ProviderBody<'_>,
+    now: UnixMillis,
+) -> ProviderAnswer {
     let (operation, body) = (told.operation, request::body(told));
     let headers = [
         (SIGNATURE, sign_v2(provider.secrets.signing(), body.as_bytes())),
@@ -77,7 +82,9 @@ pub async fn ask(outbound: &Outbound, provider: &HttpProvider, told: Told<'_>, n
     };
     match outbound.ask(question, now).await {
         Ok(answer) => understood(&answer, operation),
-        Err(error) => Asked::Unknown(Unknown { kind: kind(&error), cause: error.to_string(), retry_after: None }),
+        Err(error) => {
+            ProviderAnswer::Unknown(Unknown { kind: kind(&error), cause: error.to_string(), retry_after: None })
+        }
     }
 }
 
@@ -91,14 +98,14 @@ const fn kind(error: &OutboundError) -> &'static str {
 }
 
 /// What an answer means for an operation.
-fn understood(answer: &OutboundResponse, operation: &Operation) -> Asked {
-    let unknown = |kind, cause| Asked::Unknown(Unknown { kind, cause, retry_after: answer.retry_after });
+fn understood(answer: &OutboundResponse, operation: &Operation) -> ProviderAnswer {
+    let unknown = |kind, cause| ProviderAnswer::Unknown(Unknown { kind, cause, retry_after: answer.retry_after });
     if !(200..300).contains(&answer.status) {
         return unknown("refused", format!("it answered HTTP {}", answer.status));
     }
     let read = read_object(&answer.body).and_then(|object| said::read(&object, operation));
     match read {
-        Ok(report) => Asked::Said(report),
+        Ok(report) => ProviderAnswer::Said(report),
         Err(complaint) => unknown("malformed", format!("its answer cannot be understood: {complaint}")),
     }
 }
@@ -111,7 +118,7 @@ mod tests {
     use crate::domain::Outcome;
     use crate::provider::testing::withdrawal;
 
-    fn answer(status: u16, body: &[u8]) -> Asked {
+    fn answer(status: u16, body: &[u8]) -> ProviderAnswer {
         let retry_after = Some(Duration::from_secs(7));
         understood(&OutboundResponse { status, retry_after, body: Bytes::copy_from_slice(body) }, &withdrawal())
     }
@@ -120,7 +127,10 @@ mod tests {
     fn only_a_2xx_with_an_object_says_anything() {
         let success = br#"{"transaction_id":"4711","status":"SUCCESS"}"#;
         for status in [200, 201, 202, 299] {
-            assert_eq!(answer(status, success), Asked::Said(Report::Finished(Outcome::Success { payer: None })));
+            assert_eq!(
+                answer(status, success),
+                ProviderAnswer::Said(Report::Finished(Outcome::Success { payer: None }))
+            );
         }
         for status in [100, 301, 302, 307, 400, 401, 404, 409, 410, 422, 429, 500, 502, 503, 504, 599] {
             assert_eq!(answer(status, success).outcome(), "refused", "{status}");
@@ -148,14 +158,14 @@ mod tests {
         ] {
             assert_eq!(answer(200, body).outcome(), "malformed", "{body:?}");
         }
-        let Asked::Unknown(unknown) = answer(503, b"") else { panic!("unknown") };
+        let ProviderAnswer::Unknown(unknown) = answer(503, b"") else { panic!("unknown") };
         assert_eq!(unknown.retry_after, Some(Duration::from_secs(7)));
     }
 
     #[test]
     fn what_a_provider_sent_is_not_repeated() {
         let body = br#"{"status":"4111111111111111","4111111111111111":1,"4111111111111111":2}"#;
-        let Asked::Unknown(unknown) = answer(200, body) else { panic!("unknown") };
+        let ProviderAnswer::Unknown(unknown) = answer(200, body) else { panic!("unknown") };
         assert!(!unknown.cause.contains("4111"), "{}", unknown.cause);
     }
 
@@ -163,7 +173,7 @@ mod tests {
         #[test]
         fn any_bytes_are_unknown_or_said(status in 100_u16..600, body in prop::collection::vec(any::<u8>(), 0..100)) {
             let asked = answer(status, &body);
-            prop_assert!((200..300).contains(&status) || matches!(asked, Asked::Unknown(_)));
+            prop_assert!((200..300).contains(&status) || matches!(asked, ProviderAnswer::Unknown(_)));
         }
     }
 }

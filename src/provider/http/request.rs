@@ -8,7 +8,7 @@ use crate::wire::json::{self, Node, write_string};
 
 /// What a provider is told. It holds account numbers and a customer's link: it has no `Debug`.
 #[derive(Clone, Copy)]
-pub struct Told<'a> {
+pub struct ProviderBody<'a> {
     pub operation: &'a Operation,
     pub fields: &'a Fields,
     /// What the address of reports begins with.
@@ -18,8 +18,8 @@ pub struct Told<'a> {
 }
 
 /// The body of a request. The same is always told in the same bytes.
-pub fn body(told: Told<'_>) -> String {
-    let Told { operation, fields, public_url, return_url } = told;
+pub fn body(told: ProviderBody<'_>) -> String {
+    let ProviderBody { operation, fields, public_url, return_url } = told;
     let mut body = Writer { text: String::with_capacity(1024 + fields.sent.len() + fields.defaults.len()) };
     body.string("transaction_id", &operation.id.to_string());
     body.string("direction", operation.direction().as_str());
@@ -116,7 +116,8 @@ mod tests {
     fn a_withdrawal_tells_everything_it_has() {
         let sent = r#"{"merchant_user_ip":"2001:DB8::1","ratio":1.50e0,"n\u0061me":"\u00e9"}"#;
         let (operation, fields) = (withdrawal(), fields(sent, r#"{"channel":"web"}"#));
-        let text = body(Told { operation: &operation, fields: &fields, public_url: PUBLIC_URL, return_url: None });
+        let text =
+            body(ProviderBody { operation: &operation, fields: &fields, public_url: PUBLIC_URL, return_url: None });
         assert_eq!(
             text,
             concat!(
@@ -135,7 +136,8 @@ mod tests {
         operation.customer_account_id = None;
         operation.payment_method = None;
         let fields = fields(r#"{"merchant_user_ip":null}"#, "{}");
-        let text = body(Told { operation: &operation, fields: &fields, public_url: PUBLIC_URL, return_url: None });
+        let text =
+            body(ProviderBody { operation: &operation, fields: &fields, public_url: PUBLIC_URL, return_url: None });
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         let mut members: Vec<_> = value.as_object().unwrap().keys().map(String::as_str).collect();
         members.sort_unstable();
@@ -201,7 +203,8 @@ mod tests {
         let expires = operation.created_at.plus(Duration::from_hours(7 * 24)).seconds();
         let link = links::sign(&Secret::new(b"page-secret"), public_url, links::RETURN, operation.id, expires);
         let return_url = RedirectUrl::new(link);
-        let request = body(Told { operation: &operation, fields: &fields, public_url, return_url: Some(&return_url) });
+        let request =
+            body(ProviderBody { operation: &operation, fields: &fields, public_url, return_url: Some(&return_url) });
         let report =
             r#"{"transaction_id":"7320951846201344","status":"SUCCESS","payer_account":"DE02120300000000202051"}"#;
         for text in [request.as_str(), report] {

@@ -26,10 +26,10 @@ enum Word {
 }
 
 /// What an operation says under a member's name.
-type Said = fn(&Operation) -> String;
+type EchoedMember = fn(&Operation) -> String;
 
 /// The members of a request that may be repeated in what is said; then they say what the request did.
-const ECHOES: [(&str, Said); 5] = [
+const ECHOES: [(&str, EchoedMember); 5] = [
     ("direction", |operation| operation.direction().as_str().to_owned()),
     ("merchant", |operation| operation.merchant.as_str().to_owned()),
     ("order_id", |operation| operation.order_id.as_str().to_owned()),

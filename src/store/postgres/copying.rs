@@ -14,7 +14,7 @@ use super::fault::{PgError, closed};
 use super::node::{Node, Thread};
 use super::opening::{on_thread, started};
 use super::row::get;
-use super::schema::{self, Refused};
+use super::schema::{self, OpenFailure};
 use crate::clock::Random;
 use crate::rules::{PostgresUrl, StoreKeys};
 use crate::store::copy::{CopyError, TABLES, Table};
@@ -73,19 +73,19 @@ async fn mark(
     url: &PostgresUrl,
     keys: &[WrappedKey],
     moved: &dyn Fn() -> Option<OpenError>,
-) -> Result<(), Refused> {
+) -> Result<(), OpenFailure> {
     let store = PathBuf::from(url.to_string());
     if schema::known_version(transaction, &store).await? > 0 {
         schema::require_newest(transaction, &store).await?;
         if !schema::is_unfinished(transaction).await? {
-            return Err(Refused::Open(moved().unwrap_or(OpenError::Occupied { path: store })));
+            return Err(OpenFailure::Open(moved().unwrap_or(OpenError::Occupied { path: store })));
         }
         let found = schema::stored_keys(transaction).await?;
         let same = found.len() == keys.len() && keys.iter().all(|key| found.contains(key));
-        return if same { Ok(()) } else { Err(Refused::Open(OpenError::OtherCopy { path: store })) };
+        return if same { Ok(()) } else { Err(OpenFailure::Open(OpenError::OtherCopy { path: store })) };
     }
     if let Some(moved) = moved() {
-        return Err(Refused::Open(moved));
+        return Err(OpenFailure::Open(moved));
     }
     schema::migrate(transaction, schema::MIGRATIONS, &store, 0).await?;
     schema::insert_keys(transaction, keys).await?;
@@ -166,13 +166,13 @@ async fn session(node: &Node) -> Result<Object, CopyError> {
     Ok(client)
 }
 
-struct Told<'a> {
+struct RowCounter<'a> {
     done: u64,
     total: u64,
     progress: &'a dyn Fn(u64, u64),
 }
 
-impl<'a> Told<'a> {
+impl<'a> RowCounter<'a> {
     fn new(source: &Source, progress: &'a dyn Fn(u64, u64)) -> Result<Self, CopyError> {
         let counts = TABLES.iter().map(|table| table.count(&source.connection));
         let total = counts.sum::<rusqlite::Result<i64>>()?.unsigned_abs();
@@ -187,7 +187,7 @@ impl<'a> Told<'a> {
 
 async fn fill(node: &Node, source: &Source, progress: &dyn Fn(u64, u64)) -> Result<u64, CopyError> {
     let mut client = Object::take(session(node).await?);
-    let mut told = Told::new(source, progress)?;
+    let mut told = RowCounter::new(source, progress)?;
     for table in TABLES {
         fill_table(&mut client, source, table, &mut told).await?;
         client.batch_execute(&format!("ANALYZE {}", table.name)).await.map_err(failed)?;
@@ -199,7 +199,7 @@ async fn fill_table(
     client: &mut deadpool_postgres::ClientWrapper,
     source: &Source,
     table: &'static Table,
-    told: &mut Told<'_>,
+    told: &mut RowCounter<'_>,
 ) -> Result<(), CopyError> {
     let found = client.query_opt("SELECT copied FROM copying WHERE name = $1", &[&table.name]).await.map_err(failed)?;
     let mut copied: i64 = match found {
@@ -245,7 +245,7 @@ fn another_copy() -> StoreError {
 
 async fn compare(node: &Node, source: &Source, progress: &dyn Fn(u64, u64)) -> Result<(), CopyError> {
     let client = Object::take(session(node).await?);
-    let mut told = Told::new(source, progress)?;
+    let mut told = RowCounter::new(source, progress)?;
     for table in TABLES {
         compare_table(&client, source, table, &mut told).await?;
     }
@@ -256,7 +256,7 @@ async fn compare_table(
     client: &deadpool_postgres::ClientWrapper,
     source: &Source,
     table: &'static Table,
-    told: &mut Told<'_>,
+    told: &mut RowCounter<'_>,
 ) -> Result<(), CopyError> {
     let columns = Columns::of(client, table).await.map_err(failed)?;
     let found = client.query_one(&columns.sums(), &[]).await.map_err(failed)?;

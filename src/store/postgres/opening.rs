@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::ledger::fold::{self, Pass};
 use super::node::{Node, Thread};
-use super::schema::{Asked, Prepared};
+use super::schema::{OpenMode, Prepared};
 use super::{PostgresStore, clock, connect, schema};
 use crate::clock::Random;
 use crate::rules::{PostgresUrl, StoreKeys};
@@ -26,7 +26,7 @@ const BETWEEN_FOLDS: Duration = Duration::from_secs(1);
 /// # Errors
 /// One clear line: see [`OpenError`].
 pub fn open(url: &PostgresUrl, keys: &StoreKeys, random: Arc<dyn Random>) -> Result<Opened<PostgresStore>, OpenError> {
-    let opened = open_as(url, keys, random, Asked::Serve)?;
+    let opened = open_as(url, keys, random, OpenMode::Serve)?;
     let measured = on_thread(&opened.store.thread, url, async |node| Ok(clock::measure(&node).await))?;
     if let Err(error) = measured {
         tracing::warn!(%error, "the database's clock cannot be read");
@@ -41,7 +41,7 @@ pub fn open(url: &PostgresUrl, keys: &StoreKeys, random: Arc<dyn Random>) -> Res
 /// # Errors
 /// One clear line: see [`OpenError`]; also that there is no store, or one of an older version.
 pub fn open_beside(url: &PostgresUrl, keys: &StoreKeys, random: Arc<dyn Random>) -> Result<PostgresStore, OpenError> {
-    Ok(open_as(url, keys, random, Asked::Beside)?.store)
+    Ok(open_as(url, keys, random, OpenMode::Beside)?.store)
 }
 
 /// Wraps the data keys of a store with the first of `keys`, in one transaction.
@@ -58,7 +58,7 @@ fn open_as(
     url: &PostgresUrl,
     keys: &StoreKeys,
     random: Arc<dyn Random>,
-    asked: Asked,
+    asked: OpenMode,
 ) -> Result<Opened<PostgresStore>, OpenError> {
     let thread = started(url, &random)?;
     let (place, keys, drawing) = (url.clone(), keys.clone(), Arc::clone(&random));

@@ -30,7 +30,7 @@ pub(super) struct Prepared {
 
 /// What is asked of a store when it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum OpenMode {
     /// To be made and migrated as needed.
     Serve,
     /// To be as this release needs it: nothing is made.
@@ -38,18 +38,18 @@ pub(super) enum Asked {
 }
 
 /// Why a store is not opened.
-pub(super) enum Refused {
+pub(super) enum OpenFailure {
     Fault(PgError),
     Open(OpenError),
 }
 
-impl From<PgError> for Refused {
+impl From<PgError> for OpenFailure {
     fn from(fault: PgError) -> Self {
         Self::Fault(fault)
     }
 }
 
-impl From<tokio_postgres::Error> for Refused {
+impl From<tokio_postgres::Error> for OpenFailure {
     fn from(error: tokio_postgres::Error) -> Self {
         Self::Fault(error.into())
     }
@@ -64,7 +64,7 @@ pub(super) async fn prepare(
     url: &PostgresUrl,
     keys: &StoreKeys,
     random: Arc<dyn Random>,
-    asked: Asked,
+    asked: OpenMode,
 ) -> Result<Prepared, OpenError> {
     let prepare =
         async |transaction: &Transaction<'_>| prepare_in(transaction, url, keys, Arc::clone(&random), asked).await;
@@ -91,7 +91,7 @@ pub(super) async fn rewrap_keys(
 pub(super) async fn alone<T>(
     node: &Node,
     url: &PostgresUrl,
-    work: impl AsyncFn(&Transaction<'_>) -> Result<T, Refused>,
+    work: impl AsyncFn(&Transaction<'_>) -> Result<T, OpenFailure>,
 ) -> Result<T, OpenError> {
     let done = async {
         let mut client = node.client().await?;
@@ -104,8 +104,8 @@ pub(super) async fn alone<T>(
         Ok(done)
     };
     done.await.map_err(|refused| match refused {
-        Refused::Open(error) => error,
-        Refused::Fault(fault) => OpenError::Database { store: url.to_string(), reason: fault.told_to_operators() },
+        OpenFailure::Open(error) => error,
+        OpenFailure::Fault(fault) => OpenError::Database { store: url.to_string(), reason: fault.told_to_operators() },
     })
 }
 
@@ -114,26 +114,26 @@ async fn prepare_in(
     url: &PostgresUrl,
     keys: &StoreKeys,
     random: Arc<dyn Random>,
-    asked: Asked,
-) -> Result<Prepared, Refused> {
+    asked: OpenMode,
+) -> Result<Prepared, OpenFailure> {
     let store = PathBuf::from(url.to_string());
     match asked {
-        Asked::Serve => {
+        OpenMode::Serve => {
             migrate(transaction, MIGRATIONS, &store, known_version(transaction, &store).await?).await?;
         }
-        Asked::Beside => require_newest(transaction, &store).await?,
+        OpenMode::Beside => require_newest(transaction, &store).await?,
     }
     refuse_unfinished(transaction, &store).await?;
     let holds = held(transaction).await?;
     let mut stored = stored_keys(transaction).await?;
     // Other nodes need the same key: none is made here (contract section 2).
     let keys = wrapping_keys(&store, keys, false, &*random).map_err(|error| match error {
-        OpenError::KeyMissing { path } if stored.is_empty() => Refused::Open(OpenError::KeyNotMade { path }),
-        error => Refused::Open(error),
+        OpenError::KeyMissing { path } if stored.is_empty() => OpenFailure::Open(OpenError::KeyNotMade { path }),
+        error => OpenFailure::Open(error),
     })?;
-    let misfit = |source| Refused::Open(OpenError::Keys { path: store.clone(), source });
+    let misfit = |source| OpenFailure::Open(OpenError::Keys { path: store.clone(), source });
     if stored.is_empty() {
-        if holds.any() || asked == Asked::Beside {
+        if holds.any() || asked == OpenMode::Beside {
             return Err(misfit(VaultError::Incomplete));
         }
         stored = Vault::draw(&keys, &*random).map_err(misfit)?;
@@ -149,14 +149,14 @@ async fn rewrap_in(
     url: &PostgresUrl,
     keys: &StoreKeys,
     random: &Arc<dyn Random>,
-) -> Result<Rewrapped, Refused> {
+) -> Result<Rewrapped, OpenFailure> {
     let store = PathBuf::from(url.to_string());
     require_newest(transaction, &store).await?;
     refuse_unfinished(transaction, &store).await?;
     let stored = stored_keys(transaction).await?;
-    let keys = wrapping_keys(&store, keys, false, &**random).map_err(Refused::Open)?;
+    let keys = wrapping_keys(&store, keys, false, &**random).map_err(OpenFailure::Open)?;
     let Rewrap { changed, told } = vault::rewrap(&keys, &stored, random)
-        .map_err(|source| Refused::Open(OpenError::Keys { path: store, source }))?;
+        .map_err(|source| OpenFailure::Open(OpenError::Keys { path: store, source }))?;
     for key in changed {
         let sql = "UPDATE data_keys SET wrapped = $2 WHERE id = $1";
         transaction.execute(sql, &[&i32::from(key.id), &key.wrapped]).await?;
@@ -168,10 +168,10 @@ async fn rewrap_in(
 ///
 /// # Errors
 /// A newer release has written it.
-pub(super) async fn known_version(transaction: &Transaction<'_>, store: &Path) -> Result<i64, Refused> {
+pub(super) async fn known_version(transaction: &Transaction<'_>, store: &Path) -> Result<i64, OpenFailure> {
     let (found, known) = (version(transaction).await?, newest());
     if found > known {
-        return Err(Refused::Open(OpenError::Newer { path: store.into(), found, known }));
+        return Err(OpenFailure::Open(OpenError::Newer { path: store.into(), found, known }));
     }
     Ok(found)
 }
@@ -180,11 +180,11 @@ pub(super) async fn known_version(transaction: &Transaction<'_>, store: &Path) -
 ///
 /// # Errors
 /// There is no store, or one of another release.
-pub(super) async fn require_newest(transaction: &Transaction<'_>, store: &Path) -> Result<(), Refused> {
+pub(super) async fn require_newest(transaction: &Transaction<'_>, store: &Path) -> Result<(), OpenFailure> {
     let (found, known) = (known_version(transaction, store).await?, newest());
     match found {
-        0 => Err(Refused::Open(OpenError::Missing { path: store.into() })),
-        _ if found < known => Err(Refused::Open(OpenError::Older { path: store.into(), found, known })),
+        0 => Err(OpenFailure::Open(OpenError::Missing { path: store.into() })),
+        _ if found < known => Err(OpenFailure::Open(OpenError::Older { path: store.into(), found, known })),
         _ => Ok(()),
     }
 }
@@ -197,9 +197,9 @@ pub(super) async fn is_unfinished(transaction: &Transaction<'_>) -> Result<bool,
     get(&transaction.query_one("SELECT EXISTS (SELECT FROM copying)", &[]).await?, 0)
 }
 
-async fn refuse_unfinished(transaction: &Transaction<'_>, store: &Path) -> Result<(), Refused> {
+async fn refuse_unfinished(transaction: &Transaction<'_>, store: &Path) -> Result<(), OpenFailure> {
     let unfinished = is_unfinished(transaction).await?;
-    if unfinished { Err(Refused::Open(OpenError::Unfinished { path: store.into() })) } else { Ok(()) }
+    if unfinished { Err(OpenFailure::Open(OpenError::Unfinished { path: store.into() })) } else { Ok(()) }
 }
 
 /// Stores the data keys of a new store.
@@ -236,7 +236,7 @@ pub(super) async fn migrate(
     migrations: &[&str],
     store: &Path,
     found: i64,
-) -> Result<(), Refused> {
+) -> Result<(), OpenFailure> {
     let taken = |error| if found == 0 { refused_if_taken(error, store) } else { error.into() };
     if found == 0 {
         let table = "CREATE TABLE paybridge_schema (version bigint PRIMARY KEY, migrated_at timestamptz NOT NULL DEFAULT now())";
@@ -258,10 +258,10 @@ pub(super) async fn migrate(
 }
 
 /// What is there where a table or an index is to be made is another's.
-fn refused_if_taken(error: tokio_postgres::Error, store: &Path) -> Refused {
+fn refused_if_taken(error: tokio_postgres::Error, store: &Path) -> OpenFailure {
     match error.as_db_error() {
         Some(said) if [SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT].contains(said.code()) => {
-            Refused::Open(OpenError::NotEmpty { path: store.into(), found: said.message().to_owned() })
+            OpenFailure::Open(OpenError::NotEmpty { path: store.into(), found: said.message().to_owned() })
         }
         _ => error.into(),
     }

@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use super::fault::PgError;
 use super::row::{bucket_in, bucket_of, get, key, small};
 use crate::domain::{Currency, Fingerprint, MerchantId, OrderId, TransactionId};
-use crate::store::rows::told::{Told, V1Status, V2Status};
+use crate::store::rows::told::{StatusColumns, V1Status, V2Status};
 
 /// The columns of an operation `o` and of its context `x` that both API versions tell of.
 macro_rules! select {
@@ -18,11 +18,11 @@ macro_rules! select {
     };
 }
 
-/// The number of the first column behind those of [`Told`].
+/// The number of the first column behind those of [`StatusColumns`].
 const REST: usize = 4;
 
-fn told(row: &Row) -> Result<Told, PgError> {
-    Ok(Told {
+fn told(row: &Row) -> Result<StatusColumns, PgError> {
+    Ok(StatusColumns {
         status: small(row, 0)?,
         amount: get(row, 1)?,
         currency: Currency::new(get(row, 2)?),

@@ -10,7 +10,7 @@ use crate::store::StoreError;
 use crate::store::vault::Vault;
 
 /// What both API versions tell of, as read: still sealed, not yet understood.
-pub(in crate::store) struct Told {
+pub(in crate::store) struct StatusColumns {
     pub(in crate::store) status: i64,
     pub(in crate::store) amount: i64,
     pub(in crate::store) currency: Result<Currency, InvalidValue>,
@@ -18,7 +18,7 @@ pub(in crate::store) struct Told {
     pub(in crate::store) account: Option<Vec<u8>>,
 }
 
-impl Told {
+impl StatusColumns {
     fn amount(&self) -> Result<Amount, CorruptRow> {
         let hundredths = u64::try_from(self.amount).map_err(|_| CorruptRow("amount"))?;
         Amount::from_hundredths(hundredths).or_corrupt("amount")
@@ -44,7 +44,7 @@ impl Told {
 
 /// What v1 tells of an operation, as read.
 pub(in crate::store) struct V1Status {
-    pub(in crate::store) told: Told,
+    pub(in crate::store) told: StatusColumns,
     pub(in crate::store) id: i64,
     pub(in crate::store) created_at: i64,
     pub(in crate::store) shop: Box<str>,
@@ -83,7 +83,7 @@ impl V1Status {
 
 /// What v2 tells of an operation, as read.
 pub(in crate::store) struct V2Status {
-    pub(in crate::store) told: Told,
+    pub(in crate::store) told: StatusColumns,
     pub(in crate::store) direction: i64,
     pub(in crate::store) order_id: Result<OrderId, InvalidValue>,
     pub(in crate::store) method: Box<str>,

@@ -60,9 +60,9 @@ mod tests {
     use super::*;
 
     /// Says on which thread, and what, it was answered.
-    struct Told(Sender<(std::thread::ThreadId, bool)>);
+    struct Reporter(Sender<(std::thread::ThreadId, bool)>);
 
-    impl Command for Told {
+    impl Command for Reporter {
         fn run(&mut self, _: &Connection) -> rusqlite::Result<()> {
             Ok(())
         }
@@ -80,7 +80,7 @@ mod tests {
         let homes = homes.map(|home| home.map(|home| home.handle().clone()));
         drop(ended);
         let (tell, told) = channel();
-        let waiting = |home| Waiting { command: Box::new(Told(tell.clone())), home };
+        let waiting = |home| Waiting { command: Box::new(Reporter(tell.clone())), home };
         let mut batch: Vec<_> = homes.into_iter().map(waiting).collect();
         let here = std::thread::current().id();
         std::thread::spawn(move || answer(&mut batch, &Err(StoreError::Unavailable("full".into())))).join().unwrap();

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::domain::{Currency, Fingerprint, MerchantId, OrderId, TransactionId};
-use crate::store::rows::told::Told;
+use crate::store::rows::told::StatusColumns;
 pub(super) use crate::store::rows::told::{V1Status, V2Status};
 
 /// The columns of an operation `o` and of its context `x` that both API versions tell of.
@@ -16,12 +16,12 @@ macro_rules! select {
     };
 }
 
-/// The number of the first column behind those of [`Told`].
+/// The number of the first column behind those of [`StatusColumns`].
 const REST: usize = 4;
 
-fn told(row: &Row<'_>) -> rusqlite::Result<Told> {
+fn told(row: &Row<'_>) -> rusqlite::Result<StatusColumns> {
     let currency = Currency::new(row.get_ref(2)?.as_str()?);
-    Ok(Told { status: row.get(0)?, amount: row.get(1)?, currency, account: row.get(3)? })
+    Ok(StatusColumns { status: row.get(0)?, amount: row.get(1)?, currency, account: row.get(3)? })
 }
 
 impl V1Status {

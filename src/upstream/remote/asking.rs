@@ -49,9 +49,9 @@ impl Deadline {
 }
 
 /// What asking came to.
-pub(super) struct Asked {
+pub(super) struct RequestResult {
     /// What the engine said, or why nothing that can be passed on.
-    pub said: Result<Said, ApiError>,
+    pub said: Result<EngineResponse, ApiError>,
     /// A try may have been taken by the engine, and what came of it is not known.
     pub unsure: bool,
 }
@@ -81,7 +81,7 @@ impl Credentials {
 }
 
 /// What an engine said, as far as the contract lets the gateway pass it on (section 5, "Replies of the engine").
-pub(super) enum Said {
+pub(super) enum EngineResponse {
     /// 200.
     Done(Bytes),
     /// 400.
@@ -94,7 +94,7 @@ pub(super) enum Said {
     Busy(Busy, Option<Duration>, Bytes),
 }
 
-impl Said {
+impl EngineResponse {
     /// Reads an answer's status; any other is nothing that can be passed on.
     fn of(answer: OutboundResponse) -> Result<Self, ApiError> {
         let OutboundResponse { status, retry_after, body } = answer;
@@ -124,7 +124,7 @@ impl Remote {
         credentials: &Credentials,
         body: Bytes,
         deadline: Deadline,
-    ) -> Asked {
+    ) -> RequestResult {
         let path = match direction {
             Direction::Payin => "/deposits",
             Direction::Payout => "/withdrawals",
@@ -138,13 +138,19 @@ impl Remote {
         transaction_id: &str,
         credentials: &Credentials,
         deadline: Deadline,
-    ) -> Result<Said, ApiError> {
+    ) -> Result<EngineResponse, ApiError> {
         let path = format!("/transactions/{transaction_id}");
         self.exchange(&path, credentials, None, deadline).await.said
     }
 
     /// Asks, and once more when the connection failed before a reply: what is asked of v2 may be asked twice.
-    async fn exchange(&self, path: &str, credentials: &Credentials, body: Option<Bytes>, deadline: Deadline) -> Asked {
+    async fn exchange(
+        &self,
+        path: &str,
+        credentials: &Credentials,
+        body: Option<Bytes>,
+        deadline: Deadline,
+    ) -> RequestResult {
         let url = format!("{}{path}", self.parts.engine.base);
         let headers = self.headers(credentials);
         let ask = |body| self.ask_once(&url, &headers, body, deadline);
@@ -156,10 +162,10 @@ impl Remote {
             unsure |= was_sent(&answer);
         }
         self.parts.trouble.observe(&answer);
-        let said = answer.map_err(failure).and_then(Said::of);
+        let said = answer.map_err(failure).and_then(EngineResponse::of);
         // An answer that says nothing leaves what came of it open.
         unsure |= matches!(said, Err(ApiError::BadEngineReply { .. }));
-        Asked { said, unsure }
+        RequestResult { said, unsure }
     }
 
     async fn ask_once(

@@ -5,7 +5,7 @@ use http::HeaderValue;
 
 use super::Remote;
 use super::answers::is_transaction_id;
-use super::asking::{Asked, Credentials, Said};
+use super::asking::{Credentials, EngineResponse, RequestResult};
 use super::resolve::not_found;
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{Direction, OrderId};
@@ -27,11 +27,12 @@ impl Remote {
     ) -> Result<Bytes, ApiError> {
         self.refuse_orders_of_v1(caller, direction, body).await?;
         let credentials = Credentials::signed(caller.api_key(), signature)?;
-        let Asked { said, unsure } = self.post(direction, &credentials, body.bytes().clone(), self.deadline()).await;
+        let RequestResult { said, unsure } =
+            self.post(direction, &credentials, body.bytes().clone(), self.deadline()).await;
         match said? {
-            Said::NotFound(_) => Err(not_found()),
+            EngineResponse::NotFound(_) => Err(not_found()),
             // A first try whose reply was lost may be under way still: that its repeat was refused proves nothing.
-            Said::Invalid(_) | Said::Conflict(_) if unsure => Err(ApiError::EngineTimeout),
+            EngineResponse::Invalid(_) | EngineResponse::Conflict(_) if unsure => Err(ApiError::EngineTimeout),
             said => passed_on(said),
         }
     }
@@ -74,18 +75,18 @@ fn order_id(body: &[u8]) -> Option<OrderId> {
     }
 }
 
-fn passed_on(said: Said) -> Result<Bytes, ApiError> {
+fn passed_on(said: EngineResponse) -> Result<Bytes, ApiError> {
     let (word, retry_after, body) = match said {
-        Said::Done(body) => {
+        EngineResponse::Done(body) => {
             return match read_object(&body) {
                 Ok(_) => Ok(body),
                 Err(_) => Err(ApiError::BadEngineReply { cause: "its 200 is no JSON object".to_owned() }),
             };
         }
-        Said::Invalid(body) => (EngineWord::Invalid, None, body),
-        Said::NotFound(body) => (EngineWord::NotFound, None, body),
-        Said::Conflict(body) => (EngineWord::Conflict, None, body),
-        Said::Busy(busy, retry_after, body) => (EngineWord::Busy(busy), retry_after, body),
+        EngineResponse::Invalid(body) => (EngineWord::Invalid, None, body),
+        EngineResponse::NotFound(body) => (EngineWord::NotFound, None, body),
+        EngineResponse::Conflict(body) => (EngineWord::Conflict, None, body),
+        EngineResponse::Busy(busy, retry_after, body) => (EngineWord::Busy(busy), retry_after, body),
     };
     // What is no JSON, such as a proxy's page, is nothing that v2 says: the caller gets a sentence of ours.
     let body = read_object(&body).is_ok().then_some(body);

@@ -18,17 +18,17 @@ type Name = (MerchantId, Direction, OrderId);
 
 /// The orders that requests are at.
 #[derive(Default)]
-pub(super) struct OrderLocks(Mutex<Asked>);
+pub(super) struct OrderLocks(Mutex<LockTable>);
 
 #[derive(Default)]
-struct Asked {
+struct LockTable {
     turns: HashMap<Name, Weak<Turns<()>>>,
     /// At this many, the unused ones are forgotten.
     full_at: usize,
 }
 
 /// Nobody else of this process is at the order while it lives.
-pub(super) struct Turn {
+pub(super) struct OrderGuard {
     _guard: OwnedMutexGuard<()>,
 }
 
@@ -43,10 +43,10 @@ impl OrderLocks {
         direction: Direction,
         order_id: &OrderId,
         deadline: Deadline,
-    ) -> Result<Turn, ApiError> {
+    ) -> Result<OrderGuard, ApiError> {
         let turns = self.turns((merchant.clone(), direction, order_id.clone()));
         let guard = deadline.bounds(turns.lock_owned()).await.ok_or(ApiError::EngineTimeout)?;
-        Ok(Turn { _guard: guard })
+        Ok(OrderGuard { _guard: guard })
     }
 
     fn turns(&self, name: Name) -> Arc<Turns<()>> {

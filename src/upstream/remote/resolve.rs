@@ -6,7 +6,7 @@
 use bytes::Bytes;
 
 use super::Remote;
-use super::asking::{Asked, Credentials, Deadline, Said};
+use super::asking::{Credentials, Deadline, EngineResponse, RequestResult};
 use super::{answers, words};
 use crate::failure::{ApiError, Busy, RequestError};
 use crate::rules::{ApiKey, KeyEntry, RuleSet};
@@ -158,24 +158,24 @@ impl Remote {
     pub(super) async fn deliver(&self, key: &ApiKey, entry: &Entry, deadline: Deadline) -> Delivered {
         let intent = &entry.intent;
         let body = Bytes::copy_from_slice(&intent.body);
-        let Asked { said, unsure } = match Credentials::signing(key, &body) {
+        let RequestResult { said, unsure } = match Credentials::signing(key, &body) {
             Ok(credentials) => self.post(intent.direction, &credentials, body, deadline).await,
-            Err(failure) => Asked { said: Err(failure), unsure: false },
+            Err(failure) => RequestResult { said: Err(failure), unsure: false },
         };
         let failed = |failure, unsure| Delivered { said: Err(Unresolved::Failed(failure)), unsure };
         let declined = |declined| Delivered { said: Err(Unresolved::Declined(declined)), unsure };
         match said {
-            Ok(Said::Done(body)) => match answers::created(intent.direction, &body) {
+            Ok(EngineResponse::Done(body)) => match answers::created(intent.direction, &body) {
                 Ok(answer) => Delivered { said: Ok(answer), unsure },
                 Err(cause) => failed(ApiError::BadEngineReply { cause }, true),
             },
-            Ok(Said::Invalid(body)) => declined(Declined::Invalid(words::complaint(&body))),
-            Ok(Said::Conflict(body)) => declined(Declined::Conflict(words::complaint(&body))),
+            Ok(EngineResponse::Invalid(body)) => declined(Declined::Invalid(words::complaint(&body))),
+            Ok(EngineResponse::Conflict(body)) => declined(Declined::Conflict(words::complaint(&body))),
             // What is over its rate was not taken; what cannot be taken now may have been begun.
-            Ok(Said::Busy(busy, retry_after, _)) => {
+            Ok(EngineResponse::Busy(busy, retry_after, _)) => {
                 failed(ApiError::EngineBusy { busy, retry_after }, unsure || busy == Busy::Unavailable)
             }
-            Ok(Said::NotFound(_)) => failed(not_found(), true),
+            Ok(EngineResponse::NotFound(_)) => failed(not_found(), true),
             Err(failure) => failed(failure, unsure),
         }
     }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::asking::{Credentials, Deadline, Said};
+use super::asking::{Credentials, Deadline, EngineResponse};
 use super::resolve::{Declined, Resolution, Signer};
 use super::{Remote, answers};
 use crate::auth::Caller;
 use crate::domain::{CreateReply, Direction, Fingerprint, OperationView, OrderId, Status};
-use crate::engine::{ConflictDetail, EarlierRequest, Refused, V1Repeat};
+use crate::engine::{ConflictDetail, CreateError, EarlierRequest, V1Repeat};
 use crate::failure::ApiError;
 use crate::rules::ApiKey;
 use crate::store::{
@@ -33,7 +33,7 @@ impl Remote {
         direction: Direction,
         body: &Bytes,
         v1: V1Request,
-    ) -> Result<CreateReply, Refused> {
+    ) -> Result<CreateReply, CreateError> {
         // The rules of v2's shape need no engine; what breaks them is neither written down nor sent.
         let request = read_create(direction, body)?;
         let merchant = caller.merchant();
@@ -60,30 +60,30 @@ impl Remote {
         caller: &Caller,
         intent: PendingCreate,
         deadline: Deadline,
-    ) -> Result<CreateReply, Refused> {
+    ) -> Result<CreateReply, CreateError> {
         let turn = self.parts.orders.turn(&intent.merchant, intent.direction, &intent.order_id, deadline).await;
-        let _turn = turn.map_err(Refused::Failed)?;
+        let _turn = turn.map_err(CreateError::Failed)?;
         for _ in 0..ROUNDS {
             match self.journal().record_create(intent.clone()).await? {
                 JournalOutcome::Written(id) => {
                     let entry = Entry { id, intent, progress: Progress::Open };
-                    return match self.sent(caller, entry, true, deadline).await.map_err(Refused::Failed)? {
-                        Resolution::Made(entry) => made(*entry).map_err(Refused::Failed),
+                    return match self.sent(caller, entry, true, deadline).await.map_err(CreateError::Failed)? {
+                        Resolution::Made(entry) => made(*entry).map_err(CreateError::Failed),
                         Resolution::Declined(declined) => Err(refused(declined)),
                     };
                 }
-                JournalOutcome::Reserved => return Err(Refused::Reserved),
+                JournalOutcome::Reserved => return Err(CreateError::Reserved),
                 JournalOutcome::Existing(entry) => {
                     let same = entry.intent.fingerprint == intent.fingerprint;
                     if !same {
-                        self.may_be_settled_for_another(&entry).map_err(Refused::Failed)?;
+                        self.may_be_settled_for_another(&entry).map_err(CreateError::Failed)?;
                     }
                     // Refused to the same key for the same body.
                     let same_request = entry.intent.body == intent.body && entry.intent.api_key == intent.api_key;
-                    match self.answered(caller, *entry, deadline).await.map_err(Refused::Failed)? {
-                        Resolution::Made(entry) if same => return made(*entry).map_err(Refused::Failed),
+                    match self.answered(caller, *entry, deadline).await.map_err(CreateError::Failed)? {
+                        Resolution::Made(entry) if same => return made(*entry).map_err(CreateError::Failed),
                         Resolution::Made(entry) => {
-                            return Err(Refused::Earlier(Box::new(earlier(*entry).map_err(Refused::Failed)?)));
+                            return Err(CreateError::Earlier(Box::new(earlier(*entry).map_err(CreateError::Failed)?)));
                         }
                         Resolution::Declined(declined) if same_request => return Err(refused(declined)),
                         // What stood there is gone: this body has its own chance.
@@ -93,7 +93,7 @@ impl Remote {
             }
         }
         let cause = "what stood under its external_id was gone again and again".to_owned();
-        Err(Refused::Failed(ApiError::Unavailable { cause }))
+        Err(CreateError::Failed(ApiError::Unavailable { cause }))
     }
 
     /// What stands under the `external_id` of a v1 create, in the journal or reserved for v1.
@@ -205,10 +205,10 @@ impl Remote {
         let passed = passed_mut(&mut entry.progress)?;
         let transaction_id = passed.answer.transaction_id.clone();
         let heard = match self.get(&transaction_id, &Credentials::signing(key, b"")?, deadline).await? {
-            Said::Done(body) => answers::record(&entry, &transaction_id, &body)
+            EngineResponse::Done(body) => answers::record(&entry, &transaction_id, &body)
                 .map_err(|cause| ApiError::BadEngineReply { cause: format!("of its status record: {cause}") })?,
-            Said::Busy(busy, retry_after, _) => return Err(ApiError::EngineBusy { busy, retry_after }),
-            Said::Invalid(_) | Said::NotFound(_) | Said::Conflict(_) => {
+            EngineResponse::Busy(busy, retry_after, _) => return Err(ApiError::EngineBusy { busy, retry_after }),
+            EngineResponse::Invalid(_) | EngineResponse::NotFound(_) | EngineResponse::Conflict(_) => {
                 let cause = "it does not tell the status of a transaction that it made".to_owned();
                 return Err(ApiError::BadEngineReply { cause });
             }
@@ -305,11 +305,11 @@ fn unanswered() -> ApiError {
     ApiError::Internal { cause: "the journal gave an answered entry without its answer".to_owned() }
 }
 
-fn refused(declined: Declined) -> Refused {
+fn refused(declined: Declined) -> CreateError {
     match declined {
-        Declined::Invalid(complaint) => Refused::Invalid(complaint),
+        Declined::Invalid(complaint) => CreateError::Invalid(complaint),
         Declined::Conflict(complaint) => {
-            Refused::Failed(ApiError::Conflict(complaint.renamed(|path| v1_name(path, false))))
+            CreateError::Failed(ApiError::Conflict(complaint.renamed(|path| v1_name(path, false))))
         }
     }
 }
