@@ -29,7 +29,7 @@ use crate::http::admin::Admin;
 use crate::http::gateway::{Gateway, GatewayDeps};
 use crate::http::listener::{self, Handle, Inbound, Listener, ListenerSettings, available_workers};
 use crate::outbound::Outbound;
-use crate::provider::{CurrentRules, Parts, Providers, Worker};
+use crate::provider::{CurrentRules, ProviderDeps, ProviderWorker, Providers};
 use crate::rules::{
     EngineRules, LiveRules, LoadOptions, Loader, PageRules, Problems, ReloadOutcome, RuleSet, Secret, StoreUrl,
 };
@@ -121,7 +121,7 @@ struct Process {
 /// What a process does beside serving.
 enum Work {
     /// The embedded engine's operations wait for their providers.
-    Provider(Worker),
+    Provider(ProviderWorker),
     /// A remote engine is asked what became of the creates that the last process left.
     Recovery(Recovery),
 }
@@ -143,12 +143,12 @@ impl Shared {
         let (clock, random) = (Arc::clone(&self.clock), Arc::clone(&self.random));
         match (self.rules)().gateway.engine.clone() {
             EngineRules::Embedded => {
-                let parts = Parts { engine: Arc::clone(engine), rules, outbound, providers, clock, random };
-                Ok((Upstream::Embedded(Arc::clone(engine)), Work::Provider(Worker::new(parts))))
+                let parts = ProviderDeps { engine: Arc::clone(engine), rules, outbound, providers, clock, random };
+                Ok((Upstream::Embedded(Arc::clone(engine)), Work::Provider(ProviderWorker::new(parts))))
             }
             EngineRules::Remote(engine) => {
                 let (store, metrics) = (Arc::clone(&self.store), Arc::clone(&self.metrics));
-                let remote = Remote::new(remote::Parts { engine, store, outbound, clock, metrics });
+                let remote = Remote::new(remote::RemoteDeps { engine, store, outbound, clock, metrics });
                 // Before the first request: what it leaves open is not the last process's.
                 let recovery = remote.recovery(rules, random).await.map_err(StartError::other)?;
                 Ok((Upstream::Remote(remote), Work::Recovery(recovery)))
@@ -157,12 +157,12 @@ impl Shared {
     }
 
     /// Who tells merchants of results.
-    fn callbacks(&self, upstream: &Upstream) -> callback::Worker {
+    fn callbacks(&self, upstream: &Upstream) -> callback::CallbackWorker {
         let remote = match upstream {
             Upstream::Embedded(_) => None,
             Upstream::Remote(remote) => Some(remote.clone()),
         };
-        callback::Worker::new(callback::Parts {
+        callback::CallbackWorker::new(callback::CallbackDeps {
             store: Arc::clone(&self.store),
             remote,
             rules: Arc::clone(&self.rules),
@@ -232,7 +232,7 @@ impl Process {
         let settings =
             ListenerSettings { rules: tls.settings(), clients, metrics: metrics_of_listener, workers, rest_after };
         let listener = socket.serve(Public(gateway), settings).map_err(StartError::other)?;
-        let operations = Arc::new(Operations::new(operations::Parts {
+        let operations = Arc::new(Operations::new(operations::OperationsDeps {
             rules: Arc::clone(&rules),
             tls,
             clock,
@@ -322,7 +322,7 @@ fn make_certificates(rules: &RuleSet, clock: &dyn Clock) -> Result<bool, StartEr
 }
 
 /// Starts what the process does beside serving, and what stops it when it is dropped.
-fn set_to_work(callbacks: callback::Worker, work: Work) -> (JoinSet<()>, Vec<oneshot::Sender<()>>) {
+fn set_to_work(callbacks: callback::CallbackWorker, work: Work) -> (JoinSet<()>, Vec<oneshot::Sender<()>>) {
     let (stop_work, stop) = oneshot::channel();
     let (stop_callbacks, callbacks_stop) = oneshot::channel();
     let mut workers = JoinSet::new();

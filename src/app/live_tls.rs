@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use crate::domain::UnixMillis;
 use crate::http::listener::ConnectionRules;
 use crate::http::listener::tls::{ServerTls, TlsError, server_tls};
-use crate::rules::{FileMeta, Gateway, Limits, TlsRules};
+use crate::rules::{FileMeta, GatewayRules, Limits, TlsRules};
 
 /// The settings of new connections; open ones keep theirs.
 pub struct LiveTls {
@@ -61,7 +61,7 @@ impl LiveTls {
     ///
     /// # Errors
     /// It cannot be served.
-    pub fn new(gateway: &Gateway, connections: usize) -> Result<Self, TlsError> {
+    pub fn new(gateway: &GatewayRules, connections: usize) -> Result<Self, TlsError> {
         let files = Mutex::new(stamped(&gateway.tls));
         let tls = server_tls(&gateway.tls)?;
         let served = ArcSwap::from_pointee(Served::of(&tls));
@@ -88,7 +88,7 @@ impl LiveTls {
     }
 
     /// Whether the files that the rules name are others than those that were last read, or than they were then.
-    pub fn stale(&self, gateway: &Gateway) -> bool {
+    pub fn stale(&self, gateway: &GatewayRules) -> bool {
         *self.files.lock().unwrap_or_else(PoisonError::into_inner) != stamped(&gateway.tls)
     }
 
@@ -104,7 +104,7 @@ impl LiveTls {
     ///
     /// # Errors
     /// Why the certificate stayed as it was.
-    pub fn refresh(&self, gateway: &Gateway) -> Result<bool, TlsError> {
+    pub fn refresh(&self, gateway: &GatewayRules) -> Result<bool, TlsError> {
         // Held to the end, so that of two calls at a time the later files win.
         let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         // Before anything is read: what changes from here on is found by its stamp.

@@ -44,7 +44,7 @@ pub struct Operations {
 }
 
 /// What [`Operations`] are made of.
-pub struct Parts {
+pub struct OperationsDeps {
     pub rules: Arc<LiveRules>,
     pub tls: Arc<LiveTls>,
     pub clock: Arc<dyn Clock>,
@@ -63,8 +63,8 @@ struct Probed {
 }
 
 impl Operations {
-    pub fn new(parts: Parts) -> Self {
-        let Parts { rules, tls, clock, random, outbound, store, metrics, slots } = parts;
+    pub fn new(parts: OperationsDeps) -> Self {
+        let OperationsDeps { rules, tls, clock, random, outbound, store, metrics, slots } = parts;
         Self {
             reloads: Reloads::new(Arc::clone(&rules), Arc::clone(&tls), Arc::clone(&clock), Arc::clone(&metrics)),
             clock,
@@ -264,7 +264,7 @@ mod tests {
         let live = Arc::new(LiveRules::new(loader, rules, Arc::new(SystemClock)));
         let (store, clock, random) = (store(directory), Arc::new(SystemClock), SystemRandomness::default());
         let slots = ConnectionSlots::new(tls.settings(), Arc::default());
-        Arc::new(Operations::new(Parts {
+        Arc::new(Operations::new(OperationsDeps {
             rules: live,
             tls,
             clock,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::letter::{self, Unsendable};
-use super::send::{Sent, send};
+use super::send::{SentCallback, send};
 use super::targets::ProbeResult;
 use crate::backoff;
 use crate::clock::{Clock, Random};
@@ -13,8 +13,8 @@ use crate::failure::ApiError;
 use crate::outbound::Outbound;
 use crate::rules::{CallbackRules, RuleSet};
 use crate::store::{
-    CallbackJob, CallbackLease, CallbackNext, CallbackTarget, CallbackTry, Entry, ResultChange, Store, StoreError,
-    TryOutcome,
+    CallbackJob, CallbackLease, CallbackNext, CallbackTarget, CallbackTry, JournalEntry, ResultChange, Store,
+    StoreError, TryOutcome,
 };
 use crate::telemetry::{LogThrottle, Metrics};
 use crate::upstream::remote::{EngineCallback, Remote, is_final};
@@ -36,7 +36,7 @@ impl WorkerContext {
     /// Does a job, and records what came of it. What the store could not take is left to the end of the job's lease.
     pub async fn work(&self, rules: &RuleSet, job: CallbackJob) -> (ProbeResult, Result<(), StoreError>) {
         match &job.news {
-            ResultChange::Entry(entry) if !is_final(entry) => self.ask(rules, &job, Entry::clone(entry)).await,
+            ResultChange::Entry(entry) if !is_final(entry) => self.ask(rules, &job, JournalEntry::clone(entry)).await,
             // The result is known meanwhile: the merchant's own queue is next.
             ResultChange::Entry(_) if job.target == CallbackTarget::Engine => {
                 (ProbeResult::Nothing, self.store.callback_ready(job.id, self.clock.now()).await)
@@ -46,7 +46,12 @@ impl WorkerContext {
     }
 
     /// Asks a remote engine for the result that it announced.
-    async fn ask(&self, rules: &RuleSet, job: &CallbackJob, entry: Entry) -> (ProbeResult, Result<(), StoreError>) {
+    async fn ask(
+        &self,
+        rules: &RuleSet,
+        job: &CallbackJob,
+        entry: JournalEntry,
+    ) -> (ProbeResult, Result<(), StoreError>) {
         let said = match &self.remote {
             Some(remote) => remote.announced(rules, entry).await.map_err(|failure| unasked(&failure)),
             None => Err((ProbeResult::Nothing, "the engine is embedded now".to_owned())),
@@ -96,14 +101,14 @@ impl WorkerContext {
         (sent.sign, self.store.callback_tried(job.lease(), sent.tried, next).await)
     }
 
-    fn not_sent(&self, unsendable: &Unsendable) -> Sent {
+    fn not_sent(&self, unsendable: &Unsendable) -> SentCallback {
         let outcome = TryOutcome::Error(unsendable.to_string().into());
         let tried = CallbackTry { at: self.clock.now(), duration: Duration::ZERO, outcome };
-        Sent { tried, retry_after: None, sign: ProbeResult::Nothing, word: "unsendable" }
+        SentCallback { tried, retry_after: None, sign: ProbeResult::Nothing, word: "unsendable" }
     }
 
     /// Counts a try and tells the operator, of each target and kind of trouble now and then.
-    fn count(&self, job: &CallbackJob, sent: &Sent, next: CallbackNext) {
+    fn count(&self, job: &CallbackJob, sent: &SentCallback, next: CallbackNext) {
         self.metrics.callback_try(sent.word);
         if sent.sign != ProbeResult::Nothing {
             self.metrics.callback_sent(sent.tried.duration);
@@ -154,7 +159,13 @@ fn unasked(failure: &ApiError) -> (ProbeResult, String) {
 }
 
 /// What follows from a try.
-fn next(rules: &CallbackRules, lease: CallbackLease, sent: &Sent, now: UnixMillis, random: u64) -> CallbackNext {
+fn next(
+    rules: &CallbackRules,
+    lease: CallbackLease,
+    sent: &SentCallback,
+    now: UnixMillis,
+    random: u64,
+) -> CallbackNext {
     match sent.tried.outcome {
         TryOutcome::Status(200..=299) => CallbackNext::Delivered,
         TryOutcome::Status(410) => CallbackNext::Failed,

@@ -17,8 +17,8 @@ fn rules() -> CallbackRules {
     }
 }
 
-fn sent(outcome: TryOutcome, retry_after: Option<u64>) -> Sent {
-    Sent {
+fn sent(outcome: TryOutcome, retry_after: Option<u64>) -> SentCallback {
+    SentCallback {
         tried: CallbackTry { at: START, duration: Duration::ZERO, outcome },
         retry_after: retry_after.map(Duration::from_secs),
         sign: ProbeResult::Lives,

@@ -6,7 +6,7 @@ use http::{HeaderName, HeaderValue, Method, Uri};
 use crate::auth::signatures::{V1Target, sign_v1_headers, sign_v2, sign_webhook};
 use crate::domain::{CallbackUrl, MerchantId, OperationView, OrderId, Status, UnixMillis};
 use crate::rules::{Merchant, RuleSet};
-use crate::store::{CallbackSender, Entry, ResultChange, Stored};
+use crate::store::{CallbackSender, JournalEntry, ResultChange, Stored};
 use crate::upstream::remote;
 use crate::v1::reply;
 use crate::wire::json::write_string;
@@ -82,7 +82,7 @@ pub fn compose(rules: &RuleSet, id: &str, news: &ResultChange, now: UnixMillis) 
             let intent = &entry.intent;
             let merchant = about(&intent.merchant)?;
             let url = intent.callback_url.as_ref().ok_or(Unsendable::NoResult)?;
-            let shown = remote::shown(Entry::clone(entry)).map_err(|_| Unsendable::NoResult)?;
+            let shown = remote::shown(JournalEntry::clone(entry)).map_err(|_| Unsendable::NoResult)?;
             in_v1(&Message { id, merchant, api_key: &intent.api_key, url, now }, &shown)
         }
     }

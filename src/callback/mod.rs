@@ -19,4 +19,4 @@ mod targets;
 mod worker;
 
 pub use sample::{Sample, SampleError, SampleKind, Sampled, sample};
-pub use worker::{Parts, Worker};
+pub use worker::{CallbackDeps, CallbackWorker};

@@ -19,7 +19,7 @@ const SLOW: Duration = Duration::from_secs(2);
 const LONGEST_ERROR: usize = 300;
 
 /// A try that was made.
-pub struct Sent {
+pub struct SentCallback {
     /// As it is kept.
     pub tried: CallbackTry,
     /// How long the receiver wants to be left alone.
@@ -31,7 +31,12 @@ pub struct Sent {
 }
 
 /// Sends a letter as the rules of the moment say. Redirects are not followed.
-pub async fn send(outbound: &Outbound, rules: &CallbackRules, letter: CallbackMessage, clock: &dyn Clock) -> Sent {
+pub async fn send(
+    outbound: &Outbound,
+    rules: &CallbackRules,
+    letter: CallbackMessage,
+    clock: &dyn Clock,
+) -> SentCallback {
     let (at, started) = (clock.now(), Instant::now());
     let question = OutboundRequest {
         url: letter.url.as_str(),
@@ -55,7 +60,7 @@ pub async fn send(outbound: &Outbound, rules: &CallbackRules, letter: CallbackMe
             };
             let tried = tried(TryOutcome::Status(answer.status));
             let sign = if tried.duration < SLOW { ProbeResult::Lives } else { ProbeResult::Slow };
-            Sent { tried, retry_after: answer.retry_after, sign, word }
+            SentCallback { tried, retry_after: answer.retry_after, sign, word }
         }
         Err(error) => {
             let (sign, word) = match &error {
@@ -67,7 +72,7 @@ pub async fn send(outbound: &Outbound, rules: &CallbackRules, letter: CallbackMe
                 OutboundError::Timeout => (ProbeResult::Silent, "timeout"),
             };
             let text: String = error.to_string().chars().take(LONGEST_ERROR).collect();
-            Sent { tried: tried(TryOutcome::Error(text.into())), retry_after: None, sign, word }
+            SentCallback { tried: tried(TryOutcome::Error(text.into())), retry_after: None, sign, word }
         }
     }
 }

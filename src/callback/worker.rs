@@ -39,7 +39,7 @@ const NAMED_CIRCUITS: usize = 20;
 const BETWEEN_LINES: Duration = Duration::from_mins(1);
 
 /// What a worker is made of.
-pub struct Parts {
+pub struct CallbackDeps {
     /// Holds the outbox.
     pub store: Arc<dyn Store>,
     /// Tells the results that it announced, where the engine is remote.
@@ -57,7 +57,7 @@ pub struct Parts {
 }
 
 /// Sends callbacks, one process's share of them.
-pub struct Worker {
+pub struct CallbackWorker {
     tools: Arc<WorkerContext>,
     rules: CurrentRules,
     targets: Targets,
@@ -75,11 +75,11 @@ pub struct Worker {
 /// What came of a job, and whether the store took it.
 type Done = (ProbeResult, Result<(), StoreError>);
 
-impl Worker {
+impl CallbackWorker {
     /// A worker on the outbox of a store.
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
-        let Parts { store, remote, rules, outbound, clock, random, metrics } = parts;
+    pub fn new(parts: CallbackDeps) -> Self {
+        let CallbackDeps { store, remote, rules, outbound, clock, random, metrics } = parts;
         let tools = WorkerContext {
             store,
             remote,

@@ -95,7 +95,7 @@ impl Receiver {
 
 struct Desk {
     world: World,
-    worker: Worker,
+    worker: CallbackWorker,
     under_way: JoinSet<Done>,
     rules: Arc<Mutex<Arc<RuleSet>>>,
 }
@@ -108,9 +108,9 @@ impl Desk {
         Self { world, worker, under_way: JoinSet::new(), rules }
     }
 
-    fn worker(world: &World, rules: &Arc<Mutex<Arc<RuleSet>>>) -> Worker {
+    fn worker(world: &World, rules: &Arc<Mutex<Arc<RuleSet>>>) -> CallbackWorker {
         let rules = Arc::clone(rules);
-        Worker::new(Parts {
+        CallbackWorker::new(CallbackDeps {
             store: Arc::clone(world.engine.store()),
             remote: None,
             rules: Arc::new(move || Arc::clone(&rules.lock().unwrap())),

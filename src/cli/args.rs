@@ -16,7 +16,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
-use super::listen::Answer;
+use super::listen::ListenAnswer;
 use crate::domain::{Direction, MerchantId};
 use crate::rules::FileKind;
 use crate::telemetry::LogFormat;
@@ -255,7 +255,7 @@ Examples:
 #[command(after_help = SIGN_EXAMPLES)]
 pub struct Sign {
     /// Which interface the request is for
-    pub interface: Interface,
+    pub interface: InterfaceArg,
     /// Which rule files.
     #[command(flatten)]
     pub rules: Rules,
@@ -299,7 +299,7 @@ pub struct Listen {
     pub plain: bool,
     /// Answers in turn, the last one from then on: a status from 200 to 599, or `timeout` (none)
     #[arg(long, value_name = "ANSWERS", value_delimiter = ',', default_value = "200")]
-    pub answer: Vec<Answer>,
+    pub answer: Vec<ListenAnswer>,
     /// End after so many callbacks
     #[arg(long, value_name = "N")]
     pub count: Option<NonZeroU64>,
@@ -432,7 +432,7 @@ impl ValueEnum for Direction {
 
 /// An interface of the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Interface {
+pub enum InterfaceArg {
     /// By the dialect of the key's merchant
     V1,
     /// Over the raw body
@@ -505,7 +505,7 @@ mod tests {
         let Ok(Command::Sign(sign)) = parsed("sign v1 --key k --method get --target /a?b=c") else { panic!() };
         assert_eq!((sign.method, sign.target.unwrap().as_str()), (http::Method::GET, "/a?b=c"));
         let Ok(Command::Sign(sign)) = parsed("sign v2 --key k body.json") else { panic!() };
-        assert_eq!((sign.interface, sign.method, sign.target), (Interface::V2, http::Method::POST, None));
+        assert_eq!((sign.interface, sign.method, sign.target), (InterfaceArg::V2, http::Method::POST, None));
         let Ok(Command::Certs(certs)) = parsed("certs --name a --name b --force") else { panic!() };
         assert_eq!((certs.names, certs.force), (vec!["a".to_owned(), "b".to_owned()], true));
         let Ok(Command::Serve(serve)) = parsed("serve --rules r --log-format json") else { panic!() };
@@ -550,7 +550,7 @@ mod tests {
         let Ok(Command::Callbacks(Callbacks::Resend(resend))) = parsed(line) else { panic!() };
         let line = "callbacks sample --merchant a --key k --kind v1 --url http://a.example/cb";
         let Ok(Command::Callbacks(Callbacks::Sample(sample))) = parsed(line) else { panic!() };
-        assert_eq!((sample.kind, sample.url.unwrap().as_str()), (Some(Interface::V1), "http://a.example/cb"));
+        assert_eq!((sample.kind, sample.url.unwrap().as_str()), (Some(InterfaceArg::V1), "http://a.example/cb"));
         assert!(resend.failed && resend.since == Moment::parse("1d"));
         assert!(matches!(parsed("completions zsh"), Ok(Command::Completions { shell: Shell::Zsh })));
     }

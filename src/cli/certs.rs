@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::args::Certs;
-use super::{CliError, Outcome};
+use super::{CliError, ExitOutcome};
 use crate::certs::{self, DEFAULT_NAMES, Files};
 use crate::domain::UnixMillis;
 
@@ -11,7 +11,7 @@ use crate::domain::UnixMillis;
 ///
 /// # Errors
 /// They cannot be made, or the pair exists and is not to be replaced.
-pub fn run(asked: &Certs, now: UnixMillis, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+pub fn run(asked: &Certs, now: UnixMillis, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let defaults = || DEFAULT_NAMES.map(str::to_owned).to_vec();
     let names = if asked.names.is_empty() { defaults() } else { asked.names.clone() };
     let made = certs::make(&Files::in_directory(&asked.dir), &names, now, asked.force).map_err(CliError::failed)?;

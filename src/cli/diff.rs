@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::args::{Diff, Format};
-use super::{CliError, Outcome, plural, wrong_rules};
+use super::{CliError, ExitOutcome, plural, wrong_rules};
 use crate::clock::{Clock, SystemClock};
 use crate::rules::{Audience, Change, Effect, Group, ReadRules, diff};
 
@@ -18,7 +18,7 @@ const MOST_NAMED: usize = 5;
 ///
 /// # Errors
 /// A directory has problems, which were told; there are changes and the exit code is to say so; writing failed.
-pub fn run(asked: &Diff, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+pub fn run(asked: &Diff, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let old = read(&asked.old, err)?;
     let new = read(&asked.new, err)?;
     let (Some(old), Some(new)) = (old, new) else { return Err(CliError::Told) };

@@ -15,10 +15,10 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::args::ImportIds;
-use super::lines::{Content, Line, Lines};
+use super::lines::{Line, LineContent, Lines};
 use super::progress::{Progress, span};
 use super::signals::{stop_signals, stopped};
-use super::{CliError, Outcome, merchant, on_runtime};
+use super::{CliError, ExitOutcome, merchant, on_runtime};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::{Direction, InvalidValue, MerchantId, OrderId};
 use crate::rules::{RuleSet, StoreRules};
@@ -41,7 +41,7 @@ const NAMED: usize = 20;
 /// # Errors
 /// The merchant is unknown, the file cannot be read or has a line that cannot be an id, the store cannot be used, or somebody
 /// interrupts: the message says what was done, and that it can be run again.
-pub fn run(rules: &RuleSet, asked: &ImportIds, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+pub fn run(rules: &RuleSet, asked: &ImportIds, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let merchant = &merchant(rules, &asked.merchant)?.id;
     let started = Instant::now();
     let (name, mut source) = open(&asked.file, err)?;
@@ -90,15 +90,15 @@ fn check(source: &mut dyn Source, name: &str, err: &mut dyn Write) -> Result<u64
         count = line.number;
         progress.at(count, err);
         match line.content {
-            Content::Blank => {}
-            Content::Id(id) => {
+            LineContent::Blank => {}
+            LineContent::Id(id) => {
                 let text = id.as_str();
                 if text.trim() != text || text.chars().any(char::is_control) {
                     first_odd = if odd == 0 { count } else { first_odd };
                     odd += 1;
                 }
             }
-            Content::Flawed(invalid) => {
+            LineContent::Flawed(invalid) => {
                 flawed += 1;
                 if first_flaws.len() < NAMED {
                     first_flaws.push((count, invalid));
@@ -226,10 +226,10 @@ impl Import<'_> {
             if let Some(line) = line {
                 through = line.number;
                 match line.content {
-                    Content::Id(id) => batch.push((line.number, id)),
-                    Content::Blank => blank += 1,
+                    LineContent::Id(id) => batch.push((line.number, id)),
+                    LineContent::Blank => blank += 1,
                     // The file is another one than the one that was checked.
-                    Content::Flawed(invalid) => return Err(io::Error::other(invalid.reason()).into()),
+                    LineContent::Flawed(invalid) => return Err(io::Error::other(invalid.reason()).into()),
                 }
             }
             if batch.len() == BATCH || ends {

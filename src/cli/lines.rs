@@ -16,12 +16,12 @@ pub struct Line {
     /// Its number, from 1.
     pub number: u64,
     /// What it holds.
-    pub content: Content,
+    pub content: LineContent,
 }
 
 /// What a line holds.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum LineContent {
     /// Nothing.
     Blank,
     /// An id.
@@ -59,9 +59,9 @@ impl<R: BufRead> Lines<R> {
         // A file that was cut inside its last CRLF is meant like any other.
         text = text.strip_suffix(b"\r").unwrap_or(text);
         let content = match (whole, text) {
-            (true, b"") => Content::Blank,
+            (true, b"") => LineContent::Blank,
             (true, text) => content(text),
-            (false, _) => Content::Flawed(InvalidValue::new("must be at most 255 characters")),
+            (false, _) => LineContent::Flawed(InvalidValue::new("must be at most 255 characters")),
         };
         Ok(Some(Line { number: self.number, content }))
     }
@@ -82,9 +82,9 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-fn content(text: &[u8]) -> Content {
-    let Ok(text) = std::str::from_utf8(text) else { return Content::Flawed(InvalidValue::new("must be UTF-8")) };
-    OrderId::new(text).map_or_else(Content::Flawed, Content::Id)
+fn content(text: &[u8]) -> LineContent {
+    let Ok(text) = std::str::from_utf8(text) else { return LineContent::Flawed(InvalidValue::new("must be UTF-8")) };
+    OrderId::new(text).map_or_else(LineContent::Flawed, LineContent::Id)
 }
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    fn lines(source: impl Read, buffer: usize) -> Vec<Content> {
+    fn lines(source: impl Read, buffer: usize) -> Vec<LineContent> {
         let mut lines = Lines::new(BufReader::with_capacity(buffer, source));
         let mut contents = Vec::new();
         while let Some(line) = lines.read().unwrap() {
@@ -107,9 +107,9 @@ mod tests {
 
     fn shown(bytes: &[u8]) -> Vec<String> {
         let show = |content| match content {
-            Content::Blank => String::new(),
-            Content::Id(id) => format!("={}", id.as_str()),
-            Content::Flawed(invalid) => format!("!{}", invalid.reason()),
+            LineContent::Blank => String::new(),
+            LineContent::Id(id) => format!("={}", id.as_str()),
+            LineContent::Flawed(invalid) => format!("!{}", invalid.reason()),
         };
         lines(bytes, 4096).into_iter().map(show).collect()
     }

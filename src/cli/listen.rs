@@ -29,7 +29,7 @@ use tokio_rustls::TlsAcceptor;
 use super::args::{Format, Listen};
 use super::columns::plain;
 use super::signals::{stop_signals, stopped};
-use super::{CliError, Outcome, on_runtime};
+use super::{CliError, ExitOutcome, on_runtime};
 use crate::certs;
 use crate::clock::{Clock, SystemClock};
 use crate::domain::UnixMillis;
@@ -53,14 +53,14 @@ const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// One way to answer a callback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum ListenAnswer {
     /// With this status and no body.
     Status(StatusCode),
     /// Not at all.
     Timeout,
 }
 
-impl FromStr for Answer {
+impl FromStr for ListenAnswer {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -73,7 +73,7 @@ impl FromStr for Answer {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for ListenAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Status(status) => f.write_str(status.as_str()),
@@ -92,7 +92,7 @@ struct Received {
 /// What happens at the listener.
 enum Event {
     /// A callback waits for its answer.
-    Callback(Box<Received>, oneshot::Sender<Answer>),
+    Callback(Box<Received>, oneshot::Sender<ListenAnswer>),
     /// Something came that is no callback.
     Refused(String),
 }
@@ -101,7 +101,7 @@ enum Event {
 ///
 /// # Errors
 /// The address cannot be listened at, the certificate cannot be used, or nobody takes the output.
-pub fn run(rules: &RuleSet, asked: &Listen, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+pub fn run(rules: &RuleSet, asked: &Listen, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let tls = if asked.plain { None } else { Some(acceptor(rules)?) };
     on_runtime(async {
         let mut stop = stop_signals()?;
@@ -133,7 +133,7 @@ fn acceptor(rules: &RuleSet) -> Result<TlsAcceptor, CliError> {
 }
 
 /// Says where it listens, and which rules keep the gateway from sending callbacks here.
-fn announce(rules: &RuleSet, asked: &Listen, address: SocketAddr, err: &mut dyn Write) -> Outcome {
+fn announce(rules: &RuleSet, asked: &Listen, address: SocketAddr, err: &mut dyn Write) -> ExitOutcome {
     let scheme = if asked.plain { "http" } else { "https" };
     let ip = address.ip();
     let host = if ip.is_loopback() || ip.is_unspecified() { "localhost".to_owned() } else { ip.to_string() };
@@ -166,7 +166,7 @@ async fn show(
     mut coming: mpsc::Receiver<Event>,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Outcome {
+) -> ExitOutcome {
     let mut answers = asked.answer.iter();
     let Some(mut answer) = answers.next().copied() else { return Ok(()) };
     let mut number = 0;
@@ -246,21 +246,21 @@ async fn receive(request: Request<Incoming>, events: &mpsc::Sender<Event>) -> Re
             let received = Box::new(Received { at: SystemClock.now(), request });
             let _ = events.send(Event::Callback(received, reply)).await;
             // Nobody decides once the listener ends.
-            answer.await.unwrap_or(Answer::Status(StatusCode::SERVICE_UNAVAILABLE))
+            answer.await.unwrap_or(ListenAnswer::Status(StatusCode::SERVICE_UNAVAILABLE))
         }
         Ok(Err(error)) => {
             refused(events, format!("a body that breaks off or has more than {LONGEST_BODY} bytes: {error}"));
-            Answer::Status(StatusCode::PAYLOAD_TOO_LARGE)
+            ListenAnswer::Status(StatusCode::PAYLOAD_TOO_LARGE)
         }
         Err(_) => {
             refused(events, "a body that did not come in time".to_owned());
-            Answer::Status(StatusCode::REQUEST_TIMEOUT)
+            ListenAnswer::Status(StatusCode::REQUEST_TIMEOUT)
         }
     };
     let mut response = Response::new(Full::default());
     match answer {
-        Answer::Status(status) => *response.status_mut() = status,
-        Answer::Timeout => std::future::pending().await,
+        ListenAnswer::Status(status) => *response.status_mut() = status,
+        ListenAnswer::Timeout => std::future::pending().await,
     }
     response
 }
@@ -289,10 +289,10 @@ mod tests {
     #[test]
     fn answers_are_written_as_they_are_read() {
         for text in ["200", "204", "302", "410", "500", "599", "timeout"] {
-            assert_eq!(text.parse::<Answer>().unwrap().to_string(), text);
+            assert_eq!(text.parse::<ListenAnswer>().unwrap().to_string(), text);
         }
         for text in ["", "100", "101", "199", "600", "2000", "20", "ok", "Timeout", " 200", "200 "] {
-            assert!(text.parse::<Answer>().is_err(), "{text}");
+            assert!(text.parse::<ListenAnswer>().is_err(), "{text}");
         }
     }
 }

@@ -62,7 +62,7 @@ impl From<io::Error> for CliError {
 }
 
 /// How a command ends.
-pub type Outcome = Result<(), CliError>;
+pub type ExitOutcome = Result<(), CliError>;
 
 /// Does what the arguments say; the first is the program's name.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -80,7 +80,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(exit_code(outcome, &mut err))
 }
 
-fn exit_code(outcome: Outcome, err: &mut dyn Write) -> u8 {
+fn exit_code(outcome: ExitOutcome, err: &mut dyn Write) -> u8 {
     let (code, message) = match outcome {
         Ok(()) => return 0,
         Err(CliError::Told) => return 1,
@@ -95,7 +95,7 @@ fn exit_code(outcome: Outcome, err: &mut dyn Write) -> u8 {
     code
 }
 
-fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     match command {
         Command::Serve(asked) => serve::run(&asked, out, err),
         Command::Check(asked) => {
@@ -127,7 +127,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> Outco
     }
 }
 
-const fn told_unless(done: bool) -> Outcome {
+const fn told_unless(done: bool) -> ExitOutcome {
     if done { Ok(()) } else { Err(CliError::Told) }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::args::Serve;
 use super::demo::{demo_curl, seen_from_here};
-use super::{CliError, Outcome, plural, wrong_rules};
+use super::{CliError, ExitOutcome, plural, wrong_rules};
 use crate::app::{self, Ended, Start, StartError};
 use crate::clock::{Clock, SystemClock};
 use crate::domain::UnixMillis;
@@ -19,7 +19,7 @@ use crate::telemetry::{Logs, Metrics};
 ///
 /// # Errors
 /// What keeps it from starting.
-pub fn run(asked: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+pub fn run(asked: &Serve, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let metrics = Arc::new(Metrics::default());
     let filter = std::env::var("RUST_LOG").ok();
     let logs = Logs::start(asked.log_format, filter.as_deref(), &metrics).map_err(|error| match error {

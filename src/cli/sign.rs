@@ -4,8 +4,8 @@ use std::io::Write;
 
 use http::{HeaderName, Method};
 
-use super::args::{Interface, Sign};
-use super::{CliError, Outcome, input};
+use super::args::{InterfaceArg, Sign};
+use super::{CliError, ExitOutcome, input};
 use crate::auth::signatures::{V1Target, sign_v1_headers, sign_v2};
 use crate::domain::UnixMillis;
 use crate::rules::{Endpoint, KeyEntry, RuleSet};
@@ -14,12 +14,12 @@ use crate::rules::{Endpoint, KeyEntry, RuleSet};
 ///
 /// # Errors
 /// The key is unknown or has no secret for the interface, a GET is given a body or no target, or a file cannot be read.
-pub fn run(rules: &RuleSet, asked: &Sign, now: UnixMillis, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+pub fn run(rules: &RuleSet, asked: &Sign, now: UnixMillis, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let key = asked.key.as_str();
     let entry = rules.api_key(key).ok_or_else(|| CliError::failed(format!("no merchant has the API key {key:?}")))?;
     let secrets = match asked.interface {
-        Interface::V1 => &entry.api_key().v1_secrets,
-        Interface::V2 => &entry.api_key().v2_secrets,
+        InterfaceArg::V1 => &entry.api_key().v1_secrets,
+        InterfaceArg::V2 => &entry.api_key().v2_secrets,
     };
     let Some(secrets) = secrets else {
         let (name, merchant) = (name(asked.interface), &entry.merchant.id);
@@ -27,8 +27,8 @@ pub fn run(rules: &RuleSet, asked: &Sign, now: UnixMillis, out: &mut dyn Write, 
     };
     let bodiless = matches!(asked.method, Method::GET | Method::HEAD);
     let target = match asked.interface {
-        Interface::V1 => Some(v1_target(asked, entry)?),
-        Interface::V2 => None,
+        InterfaceArg::V1 => Some(v1_target(asked, entry)?),
+        InterfaceArg::V2 => None,
     };
     // Without a body, standard input is left alone; a file is looked at, to say so when it is not empty.
     let body = if bodiless && asked.file.is_none() {
@@ -51,10 +51,10 @@ pub fn run(rules: &RuleSet, asked: &Sign, now: UnixMillis, out: &mut dyn Write, 
     Ok(())
 }
 
-const fn name(interface: Interface) -> &'static str {
+const fn name(interface: InterfaceArg) -> &'static str {
     match interface {
-        Interface::V1 => "v1",
-        Interface::V2 => "v2",
+        InterfaceArg::V1 => "v1",
+        InterfaceArg::V2 => "v2",
     }
 }
 
@@ -146,7 +146,7 @@ mod tests {
     }
 
     impl Desk {
-        fn asked(&self, interface: Interface, key: &str) -> Sign {
+        fn asked(&self, interface: InterfaceArg, key: &str) -> Sign {
             let file = Some(self.directory.path().join("body.json"));
             let rules = super::super::args::Rules { rules: PathBuf::new() };
             Sign { interface, rules, key: key.to_owned(), method: Method::POST, target: None, file }
@@ -163,19 +163,19 @@ mod tests {
         let desk = desk();
         // Computed with Python's hmac over `1772409600.POST./api/v1/payin.{"a":1}`.
         assert_eq!(
-            desk.sign(&desk.asked(Interface::V1, "both")).unwrap(),
+            desk.sign(&desk.asked(InterfaceArg::V1, "both")).unwrap(),
             "X-Api-Key: both\nX-Timestamp: 1772409600\n\
              X-Signature: 49309dce672932d9dd244e357c41b7bddbabacb520f3b44918fba5389b7ef690\n"
         );
         let target = "/api/v1/payin/status?external_id=1".parse().ok();
-        let get = Sign { method: Method::GET, target, file: None, ..desk.asked(Interface::V1, "both") };
+        let get = Sign { method: Method::GET, target, file: None, ..desk.asked(InterfaceArg::V1, "both") };
         // Over `1772409600.GET./api/v1/payin/status.`.
         assert!(
             desk.sign(&get)
                 .unwrap()
                 .ends_with("X-Signature: 6eca1c3bc958160c0a9f94f85334c4ba17b71cc9d15b563baa0394977b708053\n")
         );
-        let odd = desk.sign(&desk.asked(Interface::V1, "odd")).unwrap();
+        let odd = desk.sign(&desk.asked(InterfaceArg::V1, "odd")).unwrap();
         assert!(odd.starts_with("X-Key: odd\nX-Time: 2026-03-02T00:00:00.007Z\nX-Signature: "), "{odd}");
     }
 
@@ -184,12 +184,13 @@ mod tests {
         let desk = desk();
         let expected =
             "X-Api-Key: both\nX-Signature: d6b5c48d5ac1b6ef050ff39e93ddce247c4c8155cc901178ff466612b0882ce1\n";
-        assert_eq!(desk.sign(&desk.asked(Interface::V2, "both")).unwrap(), expected);
-        let get = Sign { method: Method::GET, file: None, ..desk.asked(Interface::V2, "both") };
+        assert_eq!(desk.sign(&desk.asked(InterfaceArg::V2, "both")).unwrap(), expected);
+        let get = Sign { method: Method::GET, file: None, ..desk.asked(InterfaceArg::V2, "both") };
         let of_nothing =
             "X-Api-Key: both\nX-Signature: c8de7a2e2bb6aa0ea5dfdf4577fb2e9b8b2de9fc86bfb5b706bf6c4425521ce6\n";
         assert_eq!(desk.sign(&get).unwrap(), of_nothing);
-        let empty = Sign { method: Method::GET, file: Some("/dev/null".into()), ..desk.asked(Interface::V2, "both") };
+        let empty =
+            Sign { method: Method::GET, file: Some("/dev/null".into()), ..desk.asked(InterfaceArg::V2, "both") };
         assert_eq!(desk.sign(&empty).unwrap(), of_nothing);
     }
 
@@ -198,10 +199,10 @@ mod tests {
         let desk = desk();
         let post = |interface, key| desk.asked(interface, key);
         let cases = [
-            (post(Interface::V1, "none"), false, "no merchant has the API key \"none\""),
-            (post(Interface::V1, "only-v2"), false, "the API key \"only-v2\" of acme has no v1_secret"),
-            (Sign { method: Method::GET, ..post(Interface::V2, "both") }, true, "a GET has no body: leave FILE out"),
-            (Sign { method: Method::GET, file: None, ..post(Interface::V1, "both") }, true, "say which"),
+            (post(InterfaceArg::V1, "none"), false, "no merchant has the API key \"none\""),
+            (post(InterfaceArg::V1, "only-v2"), false, "the API key \"only-v2\" of acme has no v1_secret"),
+            (Sign { method: Method::GET, ..post(InterfaceArg::V2, "both") }, true, "a GET has no body: leave FILE out"),
+            (Sign { method: Method::GET, file: None, ..post(InterfaceArg::V1, "both") }, true, "say which"),
         ];
         for (asked, usage, expected) in cases {
             let stop = desk.sign(&asked).unwrap_err();

@@ -54,7 +54,7 @@ impl From<Created> for CreateReply {
 struct Plan<'r> {
     caller: &'r Caller,
     request: &'r CreateRequest<'r>,
-    accepted: decide::Accepted,
+    accepted: decide::AcceptedRequest,
     fingerprint: Fingerprint,
     v1: Option<V1Request>,
     now: UnixMillis,
@@ -108,7 +108,7 @@ impl Engine {
         &self,
         caller: &Caller,
         request: &CreateRequest<'_>,
-        accepted: decide::Accepted,
+        accepted: decide::AcceptedRequest,
         v1: Option<V1Request>,
     ) -> Result<Created, CreateError> {
         let plan = self.plan(caller, request, accepted, v1);
@@ -142,7 +142,7 @@ impl Engine {
         &self,
         caller: &'r Caller,
         request: &'r CreateRequest<'r>,
-        accepted: decide::Accepted,
+        accepted: decide::AcceptedRequest,
         v1: Option<V1Request>,
     ) -> Plan<'r> {
         let now = self.clock.now();

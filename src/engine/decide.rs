@@ -12,7 +12,7 @@ use crate::wire::v2::{CreateRequest, RequestKind};
 
 /// A request that today's rules accept.
 #[derive(Debug)]
-pub struct Accepted {
+pub struct AcceptedRequest {
     /// The shop that serves it.
     pub shop: Arc<Shop>,
     /// Which members of `fields` the shop's schema keeps.
@@ -32,7 +32,7 @@ pub fn by_todays_rules(
     merchant: &Merchant,
     api_key: &ApiKey,
     request: &CreateRequest<'_>,
-) -> Result<Accepted, RequestError> {
+) -> Result<AcceptedRequest, RequestError> {
     let direction = request.kind.direction();
     let shop = select_shop(merchant, api_key, direction, request.method.as_deref())?;
     if request.currency != shop.currency {
@@ -43,7 +43,7 @@ pub fn by_todays_rules(
     }
     let (kept, fields) = check_fields(merchant, request, &shop)?;
     let failure = checks::refusal(&shop.checks, request);
-    Ok(Accepted { shop, kept, fields, failure })
+    Ok(AcceptedRequest { shop, kept, fields, failure })
 }
 
 /// The shop that a request names, or the merchant's default. Unknown, inactive and not enabled shops are the same to the

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::auth::links::{self, Link, LinkRefused};
 use crate::domain::{RedirectUrl, TransactionId, UnixMillis};
-use crate::rules::{Gateway, Secret};
+use crate::rules::{GatewayRules, Secret};
 
 /// Signs links where the rules name no `pages.secret`: 32 bytes kept beside the store's key.
 #[derive(Debug, Clone)]
@@ -25,19 +25,19 @@ impl PageSecret {
 
     /// The entry link of a deposit created at `now`.
     #[must_use]
-    pub fn entry_link(&self, gateway: &Gateway, id: TransactionId, now: UnixMillis) -> RedirectUrl {
+    pub fn entry_link(&self, gateway: &GatewayRules, id: TransactionId, now: UnixMillis) -> RedirectUrl {
         self.sign(gateway, links::ENTRY, id, now.plus(gateway.pages.link_lifetime).seconds())
     }
 
     /// Where the customer of a deposit comes back from whoever took the payment: a signed link, a secret of the customer's.
     #[must_use]
-    pub fn return_link(&self, gateway: &Gateway, id: TransactionId, created_at: UnixMillis) -> RedirectUrl {
+    pub fn return_link(&self, gateway: &GatewayRules, id: TransactionId, created_at: UnixMillis) -> RedirectUrl {
         self.sign(gateway, links::RETURN, id, created_at.plus(gateway.pages.return_lifetime).seconds())
     }
 
     /// The link of the sandbox's hosted page, for whoever came by the entry link `entry`: valid as long.
     #[must_use]
-    pub fn sandbox_link(&self, gateway: &Gateway, entry: Link) -> RedirectUrl {
+    pub fn sandbox_link(&self, gateway: &GatewayRules, entry: Link) -> RedirectUrl {
         self.sign(gateway, links::SANDBOX, entry.id, entry.expires)
     }
 
@@ -45,14 +45,20 @@ impl PageSecret {
     ///
     /// # Errors
     /// The link was not issued like this, or is too late.
-    pub fn verify(&self, gateway: &Gateway, kind: &str, target: &str, now: UnixMillis) -> Result<Link, LinkRefused> {
+    pub fn verify(
+        &self,
+        gateway: &GatewayRules,
+        kind: &str,
+        target: &str,
+        now: UnixMillis,
+    ) -> Result<Link, LinkRefused> {
         let Some(secrets) = &gateway.pages.secret else { return links::verify([&self.secret], kind, target, now) };
         // The default's own file may be listed, so that what it signed lives on.
         let default = secrets.verifying().any(|secret| secret.expose() == self.file.expose()).then_some(&self.secret);
         links::verify(secrets.verifying().chain(default), kind, target, now)
     }
 
-    fn sign(&self, gateway: &Gateway, kind: &str, id: TransactionId, expires: i64) -> RedirectUrl {
+    fn sign(&self, gateway: &GatewayRules, kind: &str, id: TransactionId, expires: i64) -> RedirectUrl {
         let secret = gateway.pages.secret.as_ref().map_or(&self.secret, |secrets| secrets.signing());
         RedirectUrl::new(links::sign(secret, &gateway.server.public_url, kind, id, expires))
     }
@@ -65,7 +71,7 @@ mod tests {
 
     const CREATED: UnixMillis = UnixMillis(1_735_689_600_999);
 
-    fn gateway(pages: &str) -> Gateway {
+    fn gateway(pages: &str) -> GatewayRules {
         let directory = tempfile::tempdir().unwrap();
         let text = format!("[server]\npublic_url = \"https://pay.example\"\n[pages]\n{pages}");
         std::fs::write(directory.path().join("gateway.toml"), text).unwrap();

@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub use checks::FailureCause;
 pub use create::Created;
 pub use customer::NextAction;
-pub use decide::{Accepted, by_todays_rules};
+pub use decide::{AcceptedRequest, by_todays_rules};
 pub use links::PageSecret;
 pub use query::{ConflictDetail, EarlierRequest, V1Repeat};
 pub use report::{Report, Reported};

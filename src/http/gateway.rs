@@ -30,7 +30,7 @@ use crate::clock::{Clock, Random};
 use crate::domain::{Direction, ShopCode};
 use crate::engine::Engine;
 use crate::failure::{AdmissionError, ApiError};
-use crate::pages::{Answer, Decision, LinkKind, PageRequest};
+use crate::pages::{Decision, LinkKind, PageReply, PageRequest};
 use crate::provider::events;
 use crate::rules::{CallbackSignature, Endpoint, Limits, Merchant, RuleSet, V1Route};
 use crate::store::RelayTarget;
@@ -178,7 +178,7 @@ enum Admitted {
 /// What a request is answered with when nothing stopped it.
 enum HandlerOutput {
     Json(Bytes),
-    Page(Answer),
+    Page(PageReply),
 }
 
 /// A handler's work for a merchant, with everything it needs of the request, so that it can outlive the connection.

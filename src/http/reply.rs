@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::correlation::{REQUEST_ID, RequestId};
 use crate::failure::{AdmissionError, ApiError, Busy, EngineReply, EngineWord};
 use crate::json::write_string;
-use crate::pages::{Html, Page, PageResponse, Refresh};
+use crate::pages::{Html, HtmlPage, PageResponse, Refresh};
 use crate::rules::{Dialect, Merchant, PageState, Pages};
 
 /// A finished reply.
@@ -56,7 +56,7 @@ pub fn failure(failure: &ApiError, envelope: &Envelope<'_>) -> Reply {
 
 /// Who reads a page.
 #[derive(Debug, Clone, Copy)]
-pub struct Reader<'a> {
+pub struct ErrorFormat<'a> {
     /// What pages are made of.
     pub pages: &'a Pages,
     /// What its browser sent.
@@ -65,7 +65,7 @@ pub struct Reader<'a> {
 
 /// A customer's browser is sent elsewhere, or shown a page (contract section 9).
 #[must_use]
-pub fn step(step: &PageResponse, reader: Reader<'_>, envelope: &Envelope<'_>) -> Reply {
+pub fn step(step: &PageResponse, reader: ErrorFormat<'_>, envelope: &Envelope<'_>) -> Reply {
     let location = match step {
         PageResponse::Away(url) => url.as_str(),
         PageResponse::Link(link) => link.expose(),
@@ -87,22 +87,22 @@ pub fn step(step: &PageResponse, reader: Reader<'_>, envelope: &Envelope<'_>) ->
 
 /// A page in place of a page that something stopped.
 #[must_use]
-pub fn failure_page(failure: &ApiError, reader: Reader<'_>, envelope: &Envelope<'_>) -> Reply {
+pub fn failure_page(failure: &ApiError, reader: ErrorFormat<'_>, envelope: &Envelope<'_>) -> Reply {
     let told = told(failure, "link");
     let page = match told.status {
-        StatusCode::FORBIDDEN => Page::of(PageState::Refused),
+        StatusCode::FORBIDDEN => HtmlPage::of(PageState::Refused),
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
             let refresh = Some(Refresh::again(whole_seconds(told.retry_after.unwrap_or(SOON))));
-            Page { refresh, ..Page::of(PageState::Busy) }
+            HtmlPage { refresh, ..HtmlPage::of(PageState::Busy) }
         }
-        _ => Page::of(PageState::Error),
+        _ => HtmlPage::of(PageState::Error),
     };
     let mut reply = shown(told.status, &page, reader, envelope);
     told.announce(&mut reply);
     reply
 }
 
-fn shown(status: StatusCode, page: &Page, reader: Reader<'_>, envelope: &Envelope<'_>) -> Reply {
+fn shown(status: StatusCode, page: &HtmlPage, reader: ErrorFormat<'_>, envelope: &Envelope<'_>) -> Reply {
     let request_id = envelope.request_id.as_str();
     let Html { text, language, style_source } = page.html(reader.pages, reader.accept_language, request_id);
     let mut reply = for_customers(plain(status, text.into(), envelope));

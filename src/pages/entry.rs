@@ -1,6 +1,6 @@
 //! The entry link: how the customer of a deposit goes on now.
 
-use super::{Opened, PREPARING_SECONDS, Page, PageRequest, PageResponse, STOPPED_SECONDS};
+use super::{HtmlPage, Opened, PREPARING_SECONDS, PageRequest, PageResponse, STOPPED_SECONDS};
 use crate::engine::{Engine, NextAction};
 use crate::failure::ApiError;
 use crate::rules::PageState;
@@ -14,7 +14,7 @@ pub(super) async fn step(engine: &Engine, visit: &PageRequest, opened: Opened) -
         }
         NextAction::Preparing => opened.waiting(PageState::Preparing, visit, PREPARING_SECONDS),
         NextAction::Stopped => opened.waiting(PageState::Stopped, visit, STOPPED_SECONDS),
-        NextAction::Instructions(instructions) => Page {
+        NextAction::Instructions(instructions) => HtmlPage {
             instructions: Some(instructions),
             here: Some(visit.target.clone()),
             ..opened.page(PageState::Instructions)

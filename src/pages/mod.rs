@@ -98,7 +98,7 @@ impl PageRequest {
     ///
     /// # Errors
     /// [`AdmissionError::Link`] when there is no such deposit (any more); or the store could not answer.
-    pub async fn answer(self, engine: &Engine) -> Result<Answer, ApiError> {
+    pub async fn answer(self, engine: &Engine) -> Result<PageReply, ApiError> {
         let stored = engine.store().by_id(self.link.id).await?;
         let operation = stored.map(|stored| stored.operation);
         // An id that names no deposit looks like a link that was never issued.
@@ -111,13 +111,13 @@ impl PageRequest {
             (LinkKind::Sandbox, None) => sandbox::page(engine, &self, opened).await?,
             (LinkKind::Sandbox, Some(decision)) => sandbox::decide(engine, &self, opened, decision).await?,
         };
-        Ok(Answer { merchant, step })
+        Ok(PageReply { merchant, step })
     }
 }
 
 /// What a browser is answered, and about whose deposit.
 #[derive(Debug)]
-pub struct Answer {
+pub struct PageReply {
     /// Who created the deposit.
     pub merchant: MerchantId,
     /// How it goes on.
@@ -132,7 +132,7 @@ pub enum PageResponse {
     /// To another of our links.
     Link(RedirectUrl),
     /// To a page of ours.
-    Page(Box<Page>),
+    Page(Box<HtmlPage>),
 }
 
 impl PageResponse {
@@ -149,7 +149,7 @@ impl PageResponse {
 
 /// A page, before a language is chosen for it.
 #[derive(Debug)]
-pub struct Page {
+pub struct HtmlPage {
     /// What it is about.
     pub state: PageState,
     /// The deposit; `None` when nothing may be told of one.
@@ -168,7 +168,7 @@ pub struct Page {
     pub contradicts: bool,
 }
 
-impl Page {
+impl HtmlPage {
     /// A page that tells of no deposit.
     #[must_use]
     pub const fn of(state: PageState) -> Self {
@@ -262,17 +262,17 @@ impl Opened {
 
     /// A page that comes again by itself, and by hand, as long as the link leads to it. Then it goes on to the return link
     /// in place of a page that knows of none.
-    fn waiting(self, state: PageState, visit: &PageRequest, seconds: u64) -> Page {
+    fn waiting(self, state: PageState, visit: &PageRequest, seconds: u64) -> HtmlPage {
         let page = self.page(state);
         let left = visit.link.expires.saturating_sub(visit.now.seconds());
         if left > i64::try_from(seconds).unwrap_or(i64::MAX) {
-            return Page { refresh: Some(Refresh::again(seconds)), here: Some(visit.target.clone()), ..page };
+            return HtmlPage { refresh: Some(Refresh::again(seconds)), here: Some(visit.target.clone()), ..page };
         }
         let refresh = page.return_url.clone().map(|to| Refresh { to: Some(to), ..Refresh::again(seconds) });
-        Page { refresh, ..page }
+        HtmlPage { refresh, ..page }
     }
 
-    fn page(self, state: PageState) -> Page {
-        Page { payment: Some(self.told), return_url: self.return_url, ..Page::of(state) }
+    fn page(self, state: PageState) -> HtmlPage {
+        HtmlPage { payment: Some(self.told), return_url: self.return_url, ..HtmlPage::of(state) }
     }
 }

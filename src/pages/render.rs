@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use super::{Page, Payment, Refresh};
+use super::{HtmlPage, Payment, Refresh};
 use crate::domain::Instructions;
 use crate::rules::{Language, PageState, Pages};
 
@@ -17,7 +17,7 @@ pub struct Html<'p> {
     pub style_source: String,
 }
 
-impl Page {
+impl HtmlPage {
     /// Writes the page in the language that an `Accept-Language` asks for.
     #[must_use]
     pub fn html<'p>(&self, pages: &'p Pages, accept_language: &str, request_id: &str) -> Html<'p> {
@@ -31,7 +31,7 @@ impl Page {
 
 /// A page on its way into HTML.
 struct Document<'a> {
-    page: &'a Page,
+    page: &'a HtmlPage,
     pages: &'a Pages,
     language: &'a Language,
 }
@@ -163,7 +163,7 @@ impl<'a> Document<'a> {
 
     /// Where the customer may go: back to the merchant before all, unless something else is asked first.
     fn ways(&self, out: &mut String) -> fmt::Result {
-        let Page { return_url, here, action, .. } = self.page;
+        let HtmlPage { return_url, here, action, .. } = self.page;
         let hint = self.words("hint");
         if return_url.is_some() && !hint.0.is_empty() {
             writeln!(out, "<p class=\"hint\">{hint}</p>")?;

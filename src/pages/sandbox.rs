@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{FINISHED_SECONDS, Opened, Page, PageRequest, PageResponse, Refresh};
+use super::{FINISHED_SECONDS, HtmlPage, Opened, PageRequest, PageResponse, Refresh};
 use crate::domain::{AccountNumber, Outcome, ProviderKind, Status};
 use crate::engine::{Engine, NextAction, Report, Reported};
 use crate::failure::{AdmissionError, ApiError, RequestError};
@@ -60,7 +60,7 @@ impl Decision {
 pub(super) async fn page(engine: &Engine, visit: &PageRequest, opened: Opened) -> Result<PageResponse, ApiError> {
     match opened.way(engine, &visit.rules).await? {
         NextAction::SandboxPage => {
-            let page = Page { action: Some(visit.target.clone()), ..opened.page(PageState::Sandbox) };
+            let page = HtmlPage { action: Some(visit.target.clone()), ..opened.page(PageState::Sandbox) };
             Ok(PageResponse::Page(Box::new(page)))
         }
         NextAction::Finished(status) => Ok(opened.destination(status)),
@@ -93,7 +93,7 @@ pub(super) async fn decide(
     let page = opened.page(state);
     let after = Duration::from_secs(FINISHED_SECONDS);
     let refresh = page.return_url.clone().map(|to| Refresh { after, to: Some(to) });
-    Ok(PageResponse::Page(Box::new(Page { refresh, contradicts, ..page })))
+    Ok(PageResponse::Page(Box::new(HtmlPage { refresh, contradicts, ..page })))
 }
 
 #[cfg(test)]

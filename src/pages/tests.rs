@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Answer, Decision, LinkKind, PageRequest, PageResponse};
+use super::{Decision, LinkKind, PageReply, PageRequest, PageResponse};
 use crate::auth::links::{ENTRY, SANDBOX, sign};
 use crate::clock::Clock as _;
 use crate::domain::{BrowserUrl, Instructions, Preparation, ProviderKind, ShopCode};
@@ -25,7 +25,7 @@ impl World {
         let rules = self.rules();
         let target = link.strip_prefix(&*rules.gateway.server.public_url).unwrap_or(link);
         let visit = PageRequest::verified(&self.engine, &rules, kind, target, self.clock.now())?;
-        let Answer { merchant, step } = PageRequest { decision, ..visit }.answer(&self.engine).await?;
+        let PageReply { merchant, step } = PageRequest { decision, ..visit }.answer(&self.engine).await?;
         assert_eq!(merchant.as_str(), "acme");
         Ok(step)
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-pub use worker::{Parts, Worker};
+pub use worker::{ProviderDeps, ProviderWorker};
 
 use crate::domain::{Amount, Direction, Operation, ProviderKind, UnixMillis};
 use crate::engine::{AtCreation, NextAction, Provider};

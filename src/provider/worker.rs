@@ -31,7 +31,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(1);
 const BETWEEN_LINES: Duration = Duration::from_mins(1);
 
 /// What a worker is made of.
-pub struct Parts {
+pub struct ProviderDeps {
     /// Books results; its store holds the queue.
     pub engine: Arc<Engine>,
     /// The rules of the moment.
@@ -47,7 +47,7 @@ pub struct Parts {
 }
 
 /// Does provider jobs, one process's share of them.
-pub struct Worker {
+pub struct ProviderWorker {
     tools: Arc<JobContext>,
     providers: Arc<Providers>,
     flights: InFlightLimiter,
@@ -58,11 +58,11 @@ pub struct Worker {
 /// The requests under way, as tasks.
 type UnderWay = JoinSet<Result<(), StoreError>>;
 
-impl Worker {
+impl ProviderWorker {
     /// A worker on the queue of the engine's store.
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
-        let Parts { engine, rules, outbound, providers, clock, random } = parts;
+    pub fn new(parts: ProviderDeps) -> Self {
+        let ProviderDeps { engine, rules, outbound, providers, clock, random } = parts;
         let throttle = LogThrottle::new(BETWEEN_LINES);
         let tools = JobContext { engine, rules, outbound, clock, random, throttle, silent: Mutex::default() };
         let waiting = LogThrottle::default();

@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value as Json};
 
 use super::problems::quoted;
-use super::read_rules::{Entry, MerchantFile, ReadRules, SIDES, Setting, Settings, is_secret, network, plain, word};
+use super::read_rules::{
+    MerchantFile, ReadRules, RuleEntry, SIDES, Setting, Settings, is_secret, network, plain, word,
+};
 use super::restart;
 
 /// What a change does to those that it concerns. The most dangerous first.
@@ -447,11 +449,11 @@ fn means_the_same(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> b
 }
 
 /// The entries of one list that are not in another one.
-fn missing<'a>(of: &'a [Entry], from: &[Entry]) -> BTreeSet<&'a Entry> {
+fn missing<'a>(of: &'a [RuleEntry], from: &[RuleEntry]) -> BTreeSet<&'a RuleEntry> {
     of.iter().filter(|entry| !from.iter().any(|had| had.same == entry.same)).collect()
 }
 
-fn shown<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
+fn shown<'a>(entries: impl IntoIterator<Item = &'a RuleEntry>) -> String {
     listed(entries.into_iter().map(|entry| entry.shown.clone()))
 }
 
@@ -463,7 +465,7 @@ fn sentences(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> Vec<(E
     let meaning = if meaning.is_empty() { String::new() } else { format!(": {meaning}") };
     if let (SettingRule::Entries(added, gone), Some(before), Some(after)) = (rule, old, new) {
         // A network that a larger one stands for now is not gone.
-        let covered = |entry: &&Entry| {
+        let covered = |entry: &&RuleEntry| {
             let net = network(&entry.shown);
             net.is_some_and(|net| after.iter().filter_map(|new| network(&new.shown)).any(|new| new.contains(&net)))
         };

@@ -23,12 +23,12 @@ struct Found {
     stamp: Option<FileMeta>,
     /// `None`: it could not be read.
     hash: Option<ContentHash>,
-    content: Content,
+    content: ExternalContent,
 }
 
 /// What a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum ExternalContent {
     /// Nobody may learn anything of it.
     Secret,
     /// Certificates: part of the version of the rules.
@@ -51,7 +51,7 @@ impl ExternalFiles {
     ///
     /// # Errors
     /// It cannot be read, or is larger.
-    pub fn read(&mut self, path: &Path, content: Content, most: u64) -> io::Result<Vec<u8>> {
+    pub fn read(&mut self, path: &Path, content: ExternalContent, most: u64) -> io::Result<Vec<u8>> {
         let stamp = FileMeta::at(path);
         let bytes = read_bounded(path, most);
         let hash = bytes.as_ref().ok().map(|bytes| content_hash(bytes));
@@ -67,7 +67,7 @@ impl ExternalFiles {
         if let Some(known) = self.certificates.get(path) {
             return known.clone();
         }
-        let read = self.read(path, Content::Public, LARGEST_ELSEWHERE);
+        let read = self.read(path, ExternalContent::Public, LARGEST_ELSEWHERE);
         let shown = path.display();
         let read = read.map_err(|error| format!("{shown} cannot be read: {error}")).and_then(|bytes| {
             let usable =
@@ -82,7 +82,7 @@ impl ExternalFiles {
     }
 
     /// Takes note of a file that is not there and need not be, so that it is noticed when it comes.
-    pub fn missing(&mut self, path: &Path, content: Content) {
+    pub fn missing(&mut self, path: &Path, content: ExternalContent) {
         self.found.insert(path.to_owned(), Found { stamp: None, hash: None, content });
     }
 
@@ -96,7 +96,7 @@ impl ExternalFiles {
 
     /// Returns the hashes of what is no secret, in the order of the paths.
     pub fn public(&self) -> impl Iterator<Item = ContentHash> {
-        self.found.values().filter(|found| found.content == Content::Public).filter_map(|found| found.hash)
+        self.found.values().filter(|found| found.content == ExternalContent::Public).filter_map(|found| found.hash)
     }
 
     /// Returns where the files are, or should be.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::problems::Findings;
+use super::problems::Diagnostics;
 use super::stamp::FileMeta;
 use crate::domain::ShopCode;
 
@@ -29,7 +29,7 @@ const NAMES_A_FILE: usize = 4;
 
 /// What a file is, by where it stands and what it is called (contract section 2).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Role {
+pub(super) enum FileRole {
     /// `gateway.toml`.
     Gateway,
     /// `dialects/<name>.toml`.
@@ -52,7 +52,7 @@ pub(super) enum Role {
 }
 
 /// The files that are there, each with its stamp.
-type Listing = BTreeMap<Role, (Arc<Path>, FileMeta)>;
+type Listing = BTreeMap<FileRole, (Arc<Path>, FileMeta)>;
 
 /// What tells a file's content apart: its SHA-256.
 pub(super) type ContentHash = [u8; 32];
@@ -74,16 +74,16 @@ pub(super) struct RuleFile {
 }
 
 /// All rule files that could be read.
-pub(super) type RuleFiles = BTreeMap<Role, RuleFile>;
+pub(super) type RuleFiles = BTreeMap<FileRole, RuleFile>;
 
 /// The names and stamps of the rule files at one moment, and what is wrong with the names.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Listed {
+pub(super) struct ListedFile {
     files: Listing,
     noted: Vec<Note>,
 }
 
-impl Listed {
+impl ListedFile {
     /// Lists a rules directory.
     pub fn of(directory: &Path) -> Self {
         let mut noted = Vec::new();
@@ -92,7 +92,7 @@ impl Listed {
     }
 
     /// Returns the stamp of a file that was listed.
-    pub fn stamp(&self, role: &Role) -> Option<FileMeta> {
+    pub fn stamp(&self, role: &FileRole) -> Option<FileMeta> {
         self.files.get(role).map(|(_, stamp)| *stamp)
     }
 
@@ -113,12 +113,12 @@ impl Listed {
 
 /// Reads the rule files, and how they were listed just before. Files that come, go or change while they are being read make
 /// it start again, so that what is returned was all there at one moment.
-pub(super) fn read(directory: &Path, findings: &mut Findings) -> (RuleFiles, Listed) {
-    let mut listed = Listed::of(directory);
+pub(super) fn read(directory: &Path, findings: &mut Diagnostics) -> (RuleFiles, ListedFile) {
+    let mut listed = ListedFile::of(directory);
     let mut readings = 1;
     loop {
         let (files, unreadable) = listed.read();
-        let after = Listed::of(directory);
+        let after = ListedFile::of(directory);
         if after == listed || readings == READINGS {
             for Note { path, before, message } in listed.noted.iter().chain(&unreadable) {
                 let file = findings.file(path, before.as_str());
@@ -195,18 +195,18 @@ impl<'a> Lister<'a> {
             self.note(directory, "the rules directory is missing, or is no directory");
             return;
         }
-        self.take(directory.join("gateway.toml"), Role::Gateway);
-        self.each(&directory.join("dialects"), |name| stem(name, ".toml").map(|stem| Role::Dialect(stem.into())));
-        self.each(&directory.join("merchants"), |name| stem(name, ".toml").map(|stem| Role::Merchant(stem.into())));
+        self.take(directory.join("gateway.toml"), FileRole::Gateway);
+        self.each(&directory.join("dialects"), |name| stem(name, ".toml").map(|stem| FileRole::Dialect(stem.into())));
+        self.each(&directory.join("merchants"), |name| stem(name, ".toml").map(|stem| FileRole::Merchant(stem.into())));
         self.each(&directory.join("shops"), |name| match stem(name, ".toml") {
-            Some(stem) => Some(Role::Shop(stem.into())),
-            None => stem(name, ".json").map(|_| Role::Schema(name.into())),
+            Some(stem) => Some(FileRole::Shop(stem.into())),
+            None => stem(name, ".json").map(|_| FileRole::Schema(name.into())),
         });
         self.lists(&directory.join("lists"));
-        self.each(&directory.join("pages"), |name| stem(name, ".toml").map(|stem| Role::PageTexts(stem.into())));
+        self.each(&directory.join("pages"), |name| stem(name, ".toml").map(|stem| FileRole::PageTexts(stem.into())));
     }
 
-    fn each(&mut self, directory: &Path, role: impl Fn(&str) -> Option<Role>) {
+    fn each(&mut self, directory: &Path, role: impl Fn(&str) -> Option<FileRole>) {
         for name in self.names(directory) {
             if let Some(role) = role(&name) {
                 self.take(directory.join(&name), role);
@@ -218,17 +218,17 @@ impl<'a> Lister<'a> {
         for name in self.names(lists) {
             let path = lists.join(&name);
             if let Some(stem) = stem(&name, ".txt") {
-                self.take(path, Role::List { merchant: None, name: stem.into() });
+                self.take(path, FileRole::List { merchant: None, name: stem.into() });
             } else if ShopCode::new(&name).is_ok() && self.meta(&path).is_some_and(|meta| meta.is_dir()) {
                 self.each(&path, |own| {
                     let stem = stem(own, ".txt")?;
-                    Some(Role::List { merchant: Some(name.clone()), name: stem.into() })
+                    Some(FileRole::List { merchant: Some(name.clone()), name: stem.into() })
                 });
             }
         }
     }
 
-    fn take(&mut self, path: PathBuf, role: Role) {
+    fn take(&mut self, path: PathBuf, role: FileRole) {
         let Some(meta) = self.meta(&path) else { return };
         if !meta.is_file() {
             self.note(&path, "is not a regular file");

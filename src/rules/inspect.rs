@@ -17,9 +17,9 @@ use toml::Spanned;
 
 use super::compile::FileContext;
 use super::compile::{RawGateway, RawShop, RawTls};
-use super::files::{self, Role, RuleFile, RuleFiles, read_bounded};
+use super::files::{self, FileRole, RuleFile, RuleFiles, read_bounded};
 use super::load::compile_once;
-use super::problems::{FileId, Findings, Problem, Span, did_you_mean};
+use super::problems::{Diagnostics, FileId, Problem, Span, did_you_mean};
 use super::raw::{self, FromToml, Key, List};
 use super::validity::staleness;
 use super::{LoadOptions, RuleSet, TlsRules};
@@ -46,7 +46,7 @@ pub fn inspect(
     options: LoadOptions,
     serves: &dyn Fn(&TlsRules) -> Result<(), String>,
 ) -> Inspection {
-    let mut findings = Findings::default();
+    let mut findings = Diagnostics::default();
     let (files, _) = files::read(directory, &mut findings);
     let rules = compile_once(directory, &files, now, options, &mut findings);
     let known = findings.files();
@@ -58,7 +58,7 @@ pub fn inspect(
 }
 
 struct Inspector<'a> {
-    findings: &'a mut Findings,
+    findings: &'a mut Diagnostics,
     /// The files that were compiled.
     known: HashMap<PathBuf, FileId>,
     now: UnixMillis,
@@ -75,7 +75,7 @@ impl Inspector<'_> {
     fn all(&mut self, files: &RuleFiles, rules: Option<&RuleSet>, serves: &dyn Fn(&TlsRules) -> Result<(), String>) {
         for (role, file) in files {
             match role {
-                Role::Gateway => {
+                FileRole::Gateway => {
                     if let Some(gateway) = self.reread::<RawGateway>(file) {
                         self.gateway(&gateway, serves);
                         if let Some(rules) = rules {
@@ -83,7 +83,7 @@ impl Inspector<'_> {
                         }
                     }
                 }
-                Role::Shop(_) if file.text.contains("trust") => {
+                FileRole::Shop(_) if file.text.contains("trust") => {
                     if let Some(Reread { here, raw }) = self.reread::<RawShop>(file)
                         && let Some(provider) = raw.provider.get()
                     {
@@ -97,7 +97,7 @@ impl Inspector<'_> {
 
     /// What is wrong with the file was told when it was compiled.
     fn reread<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<Reread<'f, T>> {
-        let mut told = Findings::default();
+        let mut told = Diagnostics::default();
         let id = told.file(&file.path, Arc::clone(&file.text));
         let raw = raw::read(&file.text, id, &mut told)?;
         let here = FileContext { file: *self.known.get(&*file.path)?, path: &file.path };

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::RuleSet;
 use super::compile::{Task, compile};
 use super::elsewhere::{ExternalFiles, read_hash};
-use super::files::{self, ContentHash, Listed, Role, RuleFile, RuleFiles};
-use super::problems::{Findings, Problems};
+use super::files::{self, ContentHash, FileRole, ListedFile, RuleFile, RuleFiles};
+use super::problems::{Diagnostics, Problems};
 use super::stamp::FileMeta;
 use crate::domain::UnixMillis;
 
@@ -51,20 +51,20 @@ pub(super) fn compile_once(
     files: &RuleFiles,
     now: UnixMillis,
     options: LoadOptions,
-    findings: &mut Findings,
+    findings: &mut Diagnostics,
 ) -> Option<RuleSet> {
     let task = Task { directory, files, now, previous: None, check_secrets: options.check_secrets };
     compile(&task, &mut ExternalFiles::default(), findings)
 }
 
 /// A set that nothing refuses, with what was found beside that.
-pub(super) fn whole(directory: &Path, rules: Option<RuleSet>, findings: Findings) -> Result<RuleSet, Problems> {
+pub(super) fn whole(directory: &Path, rules: Option<RuleSet>, findings: Diagnostics) -> Result<RuleSet, Problems> {
     let warnings = findings.into_problems()?;
     rules.map(|rules| RuleSet { warnings, ..rules }).ok_or_else(|| unexplained(directory))
 }
 
 fn unexplained(directory: &Path) -> Problems {
-    let mut findings = Findings::default();
+    let mut findings = Diagnostics::default();
     findings.add_unreadable(directory, "the rules could not be compiled");
     findings.into_problems().expect_err("a problem was just added")
 }
@@ -79,7 +79,7 @@ fn filled(files: &RuleFiles) -> HashSet<Arc<Path>> {
 /// more often than a wish, since editors and scripts truncate a file and write it a moment later. At start an empty file
 /// says what it says. Where that is nothing useful (a merchant without a key, a list without values), it is always refused,
 /// and not here.
-fn refuse_emptied(previous: Option<&RuleSet>, files: &RuleFiles, findings: &mut Findings) {
+fn refuse_emptied(previous: Option<&RuleSet>, files: &RuleFiles, findings: &mut Diagnostics) {
     let Some(previous) = previous else { return };
     for (role, file) in files {
         if may_be_empty(role) && is_empty(file) && previous.filled.contains(&file.path) {
@@ -90,8 +90,8 @@ fn refuse_emptied(previous: Option<&RuleSet>, files: &RuleFiles, findings: &mut 
 }
 
 /// Whether an empty file of this kind takes every default.
-const fn may_be_empty(role: &Role) -> bool {
-    matches!(role, Role::Gateway | Role::Dialect(_) | Role::PageTexts(_))
+const fn may_be_empty(role: &FileRole) -> bool {
+    matches!(role, FileRole::Gateway | FileRole::Dialect(_) | FileRole::PageTexts(_))
 }
 
 fn is_empty(file: &RuleFile) -> bool {
@@ -103,7 +103,7 @@ pub struct Loader {
     directory: PathBuf,
     options: LoadOptions,
     /// How the last load found the rule files, and those that they name.
-    listed: Listed,
+    listed: ListedFile,
     elsewhere: ExternalFiles,
     /// The files that had only just been changed then, so that their stamps prove nothing yet.
     unproven: Vec<(PathBuf, FileMeta, ContentHash)>,
@@ -113,7 +113,7 @@ impl Loader {
     /// Knows the directory, and has read nothing of it.
     #[must_use]
     pub fn new(directory: &Path, options: LoadOptions) -> Self {
-        let (listed, elsewhere) = (Listed::default(), ExternalFiles::default());
+        let (listed, elsewhere) = (ListedFile::default(), ExternalFiles::default());
         Self { directory: directory.into(), options, listed, elsewhere, unproven: Vec::new() }
     }
 
@@ -128,7 +128,7 @@ impl Loader {
     /// # Errors
     /// Everything that is wrong with the files.
     pub fn load(&mut self, now: UnixMillis, previous: Option<&RuleSet>) -> Result<RuleSet, Problems> {
-        let (mut findings, mut elsewhere) = (Findings::default(), ExternalFiles::default());
+        let (mut findings, mut elsewhere) = (Diagnostics::default(), ExternalFiles::default());
         let (files, listed) = files::read(&self.directory, &mut findings);
         refuse_emptied(previous, &files, &mut findings);
         let (directory, check_secrets) = (self.directory.as_path(), self.options.check_secrets);
@@ -149,7 +149,7 @@ impl Loader {
     /// Whether what was read last, good or wrong, is not what is there at `now`: told from names, sizes and times. Only files
     /// that had just been changed then are read.
     pub fn is_stale(&mut self, now: UnixMillis) -> bool {
-        let stale = Listed::of(&self.directory) != self.listed
+        let stale = ListedFile::of(&self.directory) != self.listed
             || !self.elsewhere.stamps_hold()
             || self.unproven.iter().any(|(path, _, hash)| read_hash(path) != Some(*hash));
         if !stale {

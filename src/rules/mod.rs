@@ -50,7 +50,7 @@ pub(crate) use raw::duration as read_span;
 pub use read_rules::ReadRules;
 pub use reload::{LiveRules, ReloadOutcome};
 pub use ruleset::{
-    CallbackRules, CallbackSignature, ClientRules, EngineRules, Gateway, KeyEntry, Limits, PageRules, Quota,
+    CallbackRules, CallbackSignature, ClientRules, EngineRules, GatewayRules, KeyEntry, Limits, PageRules, Quota,
     RemoteEngine, RuleSet, ServerRules, StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,
 };
 pub use schema::{FieldValue, given, number};

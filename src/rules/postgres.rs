@@ -12,7 +12,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 use self::parameters::Parameters;
-use self::parts::Parts;
+use self::parts::UrlParts;
 
 /// What was sent and not confirmed for so long is lost, and the connection with it.
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -58,7 +58,7 @@ impl PostgresUrl {
     /// # Errors
     /// What is wrong with it, in words that hold nothing of it.
     pub fn parse(text: &str, resolve: impl FnOnce(&str) -> PathBuf) -> Result<Self, String> {
-        let parts = Parts::of(text)?;
+        let parts = UrlParts::of(text)?;
         let parameters = Parameters::of(parts.query)?;
         if !parts.has_user && !parameters.has("user") {
             return Err("names no user".to_owned());

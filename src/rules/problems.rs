@@ -127,7 +127,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// Names a file among those a [`Findings`] knows.
+/// Names a file among those a [`Diagnostics`] knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct FileId(usize);
 
@@ -136,7 +136,7 @@ pub(super) type Span = Range<usize>;
 
 /// Collects problems while rule files are read, and what must not be shown of them.
 #[derive(Default)]
-pub(super) struct Findings {
+pub(super) struct Diagnostics {
     sources: Vec<Source>,
     found: Vec<Finding>,
     /// How much was found, told or not.
@@ -153,7 +153,7 @@ struct Finding {
     severity: Severity,
 }
 
-impl Findings {
+impl Diagnostics {
     /// Takes a file; `path` is how problems name it.
     pub fn file(&mut self, path: &Path, text: impl Into<Arc<str>>) -> FileId {
         self.sources.push(Source::new(path, text.into()));

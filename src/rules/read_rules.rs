@@ -12,10 +12,10 @@ use serde_json::Value as Json;
 
 use super::compile::{BUILT_IN_DIALECT, folded, lists};
 use super::describe::{FileKind, file_schema};
-use super::files::{self, Role};
+use super::files::{self, FileRole};
 use super::load::{compile_once, whole};
 use super::merchant::canonical_prefix;
-use super::problems::Findings;
+use super::problems::Diagnostics;
 use super::schema::ALLOWED_LIST;
 use super::{LoadOptions, PostgresUrl, Problem, Problems, RuleSet, read_span};
 use crate::domain::{Amount, UnixMillis};
@@ -60,7 +60,7 @@ impl ReadRules {
     /// # Errors
     /// Everything that is wrong with the files.
     pub fn read(directory: &Path, now: UnixMillis) -> Result<Self, Problems> {
-        let mut findings = Findings::default();
+        let mut findings = Diagnostics::default();
         let (files, _) = files::read(directory, &mut findings);
         let rules = compile_once(directory, &files, now, LoadOptions { check_secrets: false }, &mut findings);
         let mut read = Self {
@@ -81,27 +81,27 @@ impl ReadRules {
             // A file that was found right.
             let table = || text.parse::<toml::Table>().unwrap_or_default();
             match role {
-                Role::Gateway => read.gateway = settings(&table(), &gateway, folder),
-                Role::Dialect(name) => {
+                FileRole::Gateway => read.gateway = settings(&table(), &gateway, folder),
+                FileRole::Dialect(name) => {
                     read.dialects.insert(name.clone(), settings(&table(), &dialect, folder));
                 }
-                Role::Merchant(id) => {
+                FileRole::Merchant(id) => {
                     read.merchants.insert(id.clone(), merchant_file(id, table(), &merchant, folder));
                 }
-                Role::Shop(code) => {
+                FileRole::Shop(code) => {
                     read.shops.insert(code.clone(), shop_file(code, &table(), &shop, folder));
                 }
-                Role::Schema(name) => {
+                FileRole::Schema(name) => {
                     // One that no shop names may be anything.
                     let schema = serde_json::from_str(text).ok();
                     read.schemas.extend(schema.map(|schema| (name.clone(), plain_schema(schema))));
                 }
-                Role::List { merchant, name } => {
+                FileRole::List { merchant, name } => {
                     let values = lists::values(text).into_iter().map(String::from).collect();
                     read.lists.insert((merchant.clone(), name.clone()), values);
                 }
                 // Pages are compared by what they were compiled to.
-                Role::PageTexts(_) => {}
+                FileRole::PageTexts(_) => {}
             }
         }
         // It is there without its file, too.
@@ -200,13 +200,13 @@ pub(super) fn is_secret(path: &str) -> bool {
 
 /// One value: what tells it from others, and what is said of it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry {
+pub(super) struct RuleEntry {
     pub(super) same: String,
     pub(super) shown: String,
 }
 
 /// What a setting holds: one value, or those of a list.
-pub(super) type Setting = Vec<Entry>;
+pub(super) type Setting = Vec<RuleEntry>;
 
 /// The settings of a file or of a table in it, by their dotted names.
 pub(super) type Settings = BTreeMap<String, Setting>;
@@ -291,7 +291,7 @@ fn network_text(net: &IpNet) -> String {
 const ADDRESSES: [&str; 3] = ["allowed_ips", "checks.refused_addresses", "clients.trusted_proxies"];
 
 /// Reads one value of the setting at `path`: another spelling of the same value is no change.
-pub(super) fn entry(path: &str, text: &str, folder: &Path) -> Entry {
+pub(super) fn entry(path: &str, text: &str, folder: &Path) -> RuleEntry {
     let mut shown = if text.contains("://") { url(text) } else { plain(text) };
     let same = match path {
         "store.url" => match PostgresUrl::parse(text, |roots| folded(Path::new(roots))) {
@@ -335,7 +335,7 @@ pub(super) fn entry(path: &str, text: &str, folder: &Path) -> Entry {
     if path.starts_with("replies.") {
         "a template".clone_into(&mut shown);
     }
-    Entry { same, shown }
+    RuleEntry { same, shown }
 }
 
 /// A span of time in milliseconds, a size in bytes, or a count.

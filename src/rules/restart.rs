@@ -1,10 +1,10 @@
 //! What only a restart changes (contract section 2, end of `gateway.toml`): which keys differ from those that the process
 //! runs with, and how these stay in force.
 
-use super::{EngineRules, Gateway, Secret, Secrets, StoreKeys};
+use super::{EngineRules, GatewayRules, Secret, Secrets, StoreKeys};
 
 /// Whether a key is the same in two sets.
-type Same = fn(&Gateway, &Gateway) -> bool;
+type Same = fn(&GatewayRules, &GatewayRules) -> bool;
 
 /// The keys that need a restart, in the order of the file.
 const KEYS: [(&str, Same); 16] = [
@@ -29,7 +29,7 @@ const KEYS: [(&str, Same); 16] = [
 ];
 
 /// The keys of `gateway.toml` that differ and need a restart. Defaults count as written.
-pub(super) fn changed_keys(running: &Gateway, new: &Gateway) -> Vec<&'static str> {
+pub(super) fn changed_keys(running: &GatewayRules, new: &GatewayRules) -> Vec<&'static str> {
     KEYS.iter().filter(|(_, same)| !same(running, new)).map(|(name, _)| *name).collect()
 }
 
@@ -43,7 +43,7 @@ fn section(key: &str) -> &str {
 }
 
 /// What only a restart changes stays as the process runs with it, so that a reload never leaves the two at odds.
-pub(super) fn keep_running(new: &mut Gateway, running: &Gateway) {
+pub(super) fn keep_running(new: &mut GatewayRules, running: &GatewayRules) {
     new.server = running.server.clone();
     new.admin_listen = running.admin_listen;
     new.admin_token.clone_from(&running.admin_token);

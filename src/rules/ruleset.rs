@@ -28,7 +28,7 @@ pub struct RuleSet {
     /// When it was read.
     pub loaded_at: UnixMillis,
     /// The process.
-    pub gateway: Gateway,
+    pub gateway: GatewayRules,
     /// By id.
     pub merchants: HashMap<MerchantId, Arc<Merchant>>,
     /// By code.
@@ -88,7 +88,7 @@ pub struct V1Route {
 
 /// `gateway.toml`.
 #[derive(Debug)]
-pub struct Gateway {
+pub struct GatewayRules {
     /// `[server]`.
     pub server: ServerRules,
     /// `[tls]`.

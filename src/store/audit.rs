@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 pub(super) use callbacks::{AuditedTask, Callback, Tries};
 pub(super) use journal::AroundEntry;
-pub(super) use ledger::Account;
+pub(super) use ledger::AuditedAccount;
 pub(super) use operations::Around;
 
 use super::StoreError;
@@ -24,14 +24,14 @@ use super::vault::Vault;
 use crate::domain::{Bucket, Fingerprint, MerchantId};
 
 /// A place in the order of keys: a bucket, and a number in it. A store without buckets has the bucket 0.
-pub(super) type Place = (i16, i64);
+pub(super) type RowPlace = (i16, i64);
 
 /// Before all places, and behind them.
-pub(super) const FIRST: Place = (i16::MIN, i64::MIN);
-pub(super) const LAST: Place = (i16::MAX, i64::MAX);
+pub(super) const FIRST: RowPlace = (i16::MIN, i64::MIN);
+pub(super) const LAST: RowPlace = (i16::MAX, i64::MAX);
 
 /// A row and its place; `None`: a column is of another type than it was made.
-pub(super) type Found<T> = (Place, Option<T>);
+pub(super) type Found<T> = (RowPlace, Option<T>);
 
 /// What an audit looked at and found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub struct AuditProgress {
 }
 
 /// What an audit remembers.
-pub(super) struct Findings {
+pub(super) struct AuditFindings {
     pub(super) vault: Arc<Vault>,
     pub(super) found: Audit,
     /// Whether keys begin with a bucket. Such a store locks accounts by making their rows.
@@ -87,12 +87,12 @@ pub(super) struct Findings {
     /// Of what was looked at, the order's key and the home that it must have: to be compared after each slice.
     pub(super) homes: Vec<(Fingerprint, Home)>,
     /// What the entries of each account sum to.
-    sums: HashMap<Account, i128>,
+    sums: HashMap<AuditedAccount, i128>,
     /// The merchants whose ledger was opened.
     opened: HashSet<Box<str>>,
 }
 
-impl Findings {
+impl AuditFindings {
     pub(super) fn new(vault: Arc<Vault>, has_buckets: bool) -> Self {
         Self {
             vault,
@@ -117,7 +117,7 @@ impl Findings {
     }
 
     /// Whether a row stands in the bucket of its merchant, which its number names, too.
-    fn is_in_bucket(&self, (bucket, number): Place, merchant: &str) -> bool {
+    fn is_in_bucket(&self, (bucket, number): RowPlace, merchant: &str) -> bool {
         let own = MerchantId::new(merchant).map(|merchant| i64::from(Bucket::of(&merchant).number()));
         !self.has_buckets || own.is_ok_and(|own| own == i64::from(bucket) && own == (number >> 12) & 1023)
     }
@@ -140,7 +140,7 @@ impl Findings {
     }
 
     /// Compares the parts of which the schema is made with those that this release makes.
-    pub(super) fn structure(&mut self, made: impl IntoIterator<Item = (String, String)>, mut found: Parts) {
+    pub(super) fn structure(&mut self, made: impl IntoIterator<Item = (String, String)>, mut found: SchemaParts) {
         for (name, made) in made {
             match found.remove(&name) {
                 None => self.found.problem(format!("the schema: {name} is missing")),
@@ -157,7 +157,7 @@ impl Findings {
 }
 
 /// What a store is made of, and how, by type and name.
-pub(super) type Parts = std::collections::BTreeMap<String, String>;
+pub(super) type SchemaParts = std::collections::BTreeMap<String, String>;
 
 /// What an error says of a row; it names no value.
 fn said(error: StoreError) -> String {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::create::Created;
+use super::create::InsertedRow;
 use super::homes::{Home, OrderRow};
 use super::journal::moves::EntryRows;
 use super::rows::CorruptRow;
@@ -52,7 +52,11 @@ pub(super) trait Backend: Send + Sync + 'static {
     ) -> impl Future<Output = Result<T, StoreError>> + Send;
 
     /// Creates an operation in a transaction, which is queued at once; `nonce` is of its callback's name.
-    fn insert(&self, new: NewRow, nonce: u64) -> impl Future<Output = Result<Created, StoreError>> + Send + use<Self>;
+    fn insert(
+        &self,
+        new: NewRow,
+        nonce: u64,
+    ) -> impl Future<Output = Result<InsertedRow, StoreError>> + Send + use<Self>;
 
     /// Reads what stands under an order.
     fn standing(
@@ -178,7 +182,7 @@ pub(super) trait Backend: Send + Sync + 'static {
         &self,
         query: CallbackQuery,
         scope: Scope,
-    ) -> impl Future<Output = Result<Vec<Listed>, StoreError>> + Send;
+    ) -> impl Future<Output = Result<Vec<ListedCallback>, StoreError>> + Send;
 
     /// Reads the places of a slice of the list of callbacks.
     fn callback_places(
@@ -195,7 +199,7 @@ pub(super) trait Backend: Send + Sync + 'static {
 pub(super) type NumberedEntry = (i64, Result<EntryRow, StoreError>);
 
 /// A place in the list of callbacks and what stands there, or the column of it that holds what was never written there.
-pub(super) type Listed = (CallbackCursor, Result<CallbackRecord, &'static str>);
+pub(super) type ListedCallback = (CallbackCursor, Result<CallbackRecord, &'static str>);
 
 /// What a callback is about, still sealed.
 pub(super) enum Subject {

@@ -70,7 +70,7 @@ impl CopyError {
 }
 
 /// A table. Its columns have the names that they have in the target.
-pub(super) struct Table {
+pub(super) struct CopiedTable {
     pub(super) name: &'static str,
     /// What the target's `bucket` is in the source, which has none.
     bucket: &'static str,
@@ -78,7 +78,7 @@ pub(super) struct Table {
     key: &'static str,
 }
 
-impl Table {
+impl CopiedTable {
     const fn new(name: &'static str, bucket: &'static str, key: &'static str) -> Self {
         Self { name, bucket, key }
     }
@@ -103,20 +103,20 @@ const OF_OPERATION: &str = "(transaction_id >> 12) & 1023";
 const OF_KEY: &str = "(abs(key) >> 12) & 1023";
 
 /// The tables, in the order in which they are copied.
-pub(super) const TABLES: &[Table] = &[
-    Table::new("contexts", OF_MERCHANT, "id"),
-    Table::new("operations", OF_OPERATION, "transaction_id"),
-    Table::new("entries", OF_MERCHANT, "transaction_id, posting, currency, account"),
-    Table::new("accounts", OF_MERCHANT, "merchant, currency, account"),
-    Table::new("merchants", OF_MERCHANT, "merchant"),
-    Table::new("daily_usage", OF_MERCHANT, "day, merchant, shop, direction, customer_account_id"),
-    Table::new("homes", "(ref >> 12) & 1023", "order_key"),
-    Table::new("tasks", OF_KEY, "kind, key"),
-    Table::new("preparations", OF_OPERATION, "transaction_id"),
-    Table::new("journal", OF_MERCHANT, "entry"),
-    Table::new("callbacks", OF_KEY, "key"),
-    Table::new("callback_tries", OF_KEY, "key, number"),
-    Table::new("forgotten", "", "id"),
+pub(super) const TABLES: &[CopiedTable] = &[
+    CopiedTable::new("contexts", OF_MERCHANT, "id"),
+    CopiedTable::new("operations", OF_OPERATION, "transaction_id"),
+    CopiedTable::new("entries", OF_MERCHANT, "transaction_id, posting, currency, account"),
+    CopiedTable::new("accounts", OF_MERCHANT, "merchant, currency, account"),
+    CopiedTable::new("merchants", OF_MERCHANT, "merchant"),
+    CopiedTable::new("daily_usage", OF_MERCHANT, "day, merchant, shop, direction, customer_account_id"),
+    CopiedTable::new("homes", "(ref >> 12) & 1023", "order_key"),
+    CopiedTable::new("tasks", OF_KEY, "kind, key"),
+    CopiedTable::new("preparations", OF_OPERATION, "transaction_id"),
+    CopiedTable::new("journal", OF_MERCHANT, "entry"),
+    CopiedTable::new("callbacks", OF_KEY, "key"),
+    CopiedTable::new("callback_tries", OF_KEY, "key, number"),
+    CopiedTable::new("forgotten", "", "id"),
 ];
 
 /// Makes `bucket(merchant)` known to the source, which has no buckets.

@@ -26,7 +26,7 @@ pub(super) enum Inserted {
 }
 
 /// What a create met.
-pub(super) enum Created {
+pub(super) enum InsertedRow {
     Stored {
         verdict: CreateOutcome,
         /// A callback was queued.

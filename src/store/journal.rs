@@ -45,7 +45,7 @@ pub trait Journal: Send + Sync + 'static {
         merchant: &'a MerchantId,
         direction: Direction,
         order_id: &'a OrderId,
-    ) -> StoreFuture<'a, Option<Entry>>;
+    ) -> StoreFuture<'a, Option<JournalEntry>>;
 
     /// What of v1's stands under a merchant's `order_id`, if anything: one look, without what it says.
     fn of_v1<'a>(
@@ -57,7 +57,7 @@ pub trait Journal: Send + Sync + 'static {
 
     /// Keeps the engine's answer to a create, and gives the entry as it stands. An answer that is there stands. An entry that
     /// was withdrawn meanwhile is written down again, unless its order names something else by now.
-    fn answer(&self, entry: Entry, answer: EngineAnswer) -> StoreFuture<'_, Result<Entry, NotKept>>;
+    fn answer(&self, entry: JournalEntry, answer: EngineAnswer) -> StoreFuture<'_, Result<JournalEntry, NotKept>>;
 
     /// A request for an entry without an answer may be under way still, or done, at this time: nobody knows its outcome.
     fn mark_unknown(&self, id: EntryId, at: UnixMillis) -> StoreFuture<'_, ()>;
@@ -72,14 +72,14 @@ pub trait Journal: Send + Sync + 'static {
     fn cancel(&self, id: EntryId, since: Option<UnixMillis>) -> StoreFuture<'_, bool>;
 
     /// Open entries after `after`, oldest first.
-    fn open_entries(&self, after: Option<EntryId>, limit: u16) -> StoreFuture<'_, Vec<Entry>>;
+    fn open_entries(&self, after: Option<EntryId>, limit: u16) -> StoreFuture<'_, Vec<JournalEntry>>;
 
     /// Keeps what the engine said of an answered entry: status and account until the status is terminal, and the shop
     /// where it was not known.
     fn update_status(&self, id: EntryId, heard: StatusUpdate) -> StoreFuture<'_, ()>;
 
     /// A page of a merchant's answered entries, newest first, by what was last heard of them.
-    fn passed(&self, query: HistoryQuery) -> StoreFuture<'_, Page<Entry>>;
+    fn passed(&self, query: HistoryQuery) -> StoreFuture<'_, Page<JournalEntry>>;
 }
 
 /// Names an entry; ascends with time.
@@ -123,26 +123,26 @@ impl std::fmt::Debug for PendingCreate {
 
 /// An entry of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct JournalEntry {
     /// Its name.
     pub id: EntryId,
     /// What was written down.
     pub intent: PendingCreate,
     /// What became of it.
-    pub progress: Progress,
+    pub progress: EntryProgress,
 }
 
-impl Entry {
+impl JournalEntry {
     /// Whether the engine made an operation of it.
     #[must_use]
     pub const fn is_answered(&self) -> bool {
-        matches!(self.progress, Progress::Answered(_))
+        matches!(self.progress, EntryProgress::Answered(_))
     }
 }
 
 /// What became of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress {
+pub enum EntryProgress {
     /// It is on its way, or was when the process ended.
     Open,
     /// The outcome is unknown.
@@ -200,7 +200,7 @@ pub enum JournalOutcome {
     /// It is on disk, under this name.
     Written(EntryId),
     /// The order has an entry: nothing was written, and this is what stands.
-    Existing(Box<Entry>),
+    Existing(Box<JournalEntry>),
     /// The order is reserved for v1: nothing was written.
     Reserved,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::backend::Backend;
 use super::complete::{self, Completion};
-use super::create::{self, Created};
+use super::create::{self, InsertedRow};
 use super::homes::{self, Home};
 use super::rows::context::merchant_number;
 use super::rows::details::opened_fields;
@@ -33,7 +33,7 @@ impl<B: Backend> Store for B {
         let created = self.insert(new, self.random().number());
         Box::pin(async move {
             Ok(match created.await? {
-                Created::Stored { verdict, queued } => {
+                InsertedRow::Stored { verdict, queued } => {
                     if losses == self.losses() {
                         self.contexts().stored(&context);
                     }
@@ -42,9 +42,9 @@ impl<B: Backend> Store for B {
                     }
                     InsertOutcome::Created(verdict)
                 }
-                Created::Existing(row) => InsertOutcome::Existing(Box::new(row.decode(self.vault())?)),
-                Created::Reserved => InsertOutcome::Reserved,
-                Created::IdTaken => InsertOutcome::IdTaken,
+                InsertedRow::Existing(row) => InsertOutcome::Existing(Box::new(row.decode(self.vault())?)),
+                InsertedRow::Reserved => InsertOutcome::Reserved,
+                InsertedRow::IdTaken => InsertOutcome::IdTaken,
             })
         })
     }

@@ -42,8 +42,8 @@ use std::sync::Arc;
 pub use audit::{Audit, AuditProgress};
 pub use copy::CopyError;
 pub use journal::{
-    EngineAnswer, Entry, EntryId, Journal, JournalOutcome, NotKept, PendingCreate, Progress, RemoteOperation,
-    StatusUpdate, V1Lookup,
+    EngineAnswer, EntryId, EntryProgress, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate,
+    RemoteOperation, StatusUpdate, V1Lookup,
 };
 pub use open::{Holds, OpenError, Opened, Rewrapped, open_beside, open_store, rewrap_keys};
 pub use outbox::{

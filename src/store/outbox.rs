@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 
 use super::rows::callback::target_of;
 use super::tasks::TaskQueue;
-use super::{Entry, EntryId, StoreFuture, Stored};
+use super::{EntryId, JournalEntry, StoreFuture, Stored};
 use crate::domain::{CallbackUrl, Direction, Fingerprint, MerchantId, OrderId, TransactionId, UnixMillis};
 
 /// The durable outbox. Each method is one transaction.
@@ -288,7 +288,7 @@ pub enum ResultChange {
     /// Of an operation that is finished.
     Operation(Box<Stored>),
     /// Of an entry of the journal, with what was last heard of it.
-    Entry(Box<Entry>),
+    Entry(Box<JournalEntry>),
 }
 
 /// One try of a callback.

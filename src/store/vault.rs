@@ -87,7 +87,7 @@ pub enum Column {
 
 /// The row a sealed value stands in. A table's rows are named in one of these ways, each column always in the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum SealedPlace {
     /// By an operation's id.
     Operation(TransactionId),
     /// By a journal entry's number.
@@ -96,7 +96,7 @@ pub enum Place {
     Order(Fingerprint),
 }
 
-impl From<TransactionId> for Place {
+impl From<TransactionId> for SealedPlace {
     fn from(id: TransactionId) -> Self {
         Self::Operation(id)
     }
@@ -184,7 +184,7 @@ impl Vault {
     /// # Panics
     /// Never: a vault has a seal key, and AES-GCM takes values of any length that fits in memory.
     #[must_use]
-    pub fn seal(&self, column: Column, place: impl Into<Place>, plain: &[u8]) -> Vec<u8> {
+    pub fn seal(&self, column: Column, place: impl Into<SealedPlace>, plain: &[u8]) -> Vec<u8> {
         let (key_id, key) = self.seal.last().expect("a vault has a seal key");
         let mut sealed = Vec::with_capacity(SEALED_HEADER_BYTES + NONCE_BYTES + plain.len() + TAG_BYTES);
         sealed.push(FORMAT);
@@ -198,7 +198,7 @@ impl Vault {
     ///
     /// # Errors
     /// The value was changed or moved, or its key is not in this store.
-    pub fn open(&self, column: Column, place: impl Into<Place>, sealed: &[u8]) -> Result<Vec<u8>, DecryptError> {
+    pub fn open(&self, column: Column, place: impl Into<SealedPlace>, sealed: &[u8]) -> Result<Vec<u8>, DecryptError> {
         let (header, body) = sealed.split_first_chunk::<SEALED_HEADER_BYTES>().ok_or(DecryptError)?;
         let key_id = u16::from_le_bytes([header[1], header[2]]);
         let (_, key) = self.seal.iter().find(|(id, _)| *id == key_id).ok_or(DecryptError)?;
@@ -248,15 +248,15 @@ struct Context {
 }
 
 impl Context {
-    fn new(key_id: u16, column: Column, place: Place) -> Self {
+    fn new(key_id: u16, column: Column, place: SealedPlace) -> Self {
         let mut context = Self { bytes: [0; 20], length: 0 };
         context.push(&[FORMAT]);
         context.push(&key_id.to_le_bytes());
         context.push(&[column as u8]);
         match place {
-            Place::Operation(id) => context.push(&id.to_stored().to_le_bytes()),
-            Place::Entry(EntryId(number)) => context.push(&number.to_le_bytes()),
-            Place::Order(Fingerprint(key)) => context.push(&key),
+            SealedPlace::Operation(id) => context.push(&id.to_stored().to_le_bytes()),
+            SealedPlace::Entry(EntryId(number)) => context.push(&number.to_le_bytes()),
+            SealedPlace::Order(Fingerprint(key)) => context.push(&key),
         }
         context
     }
@@ -343,8 +343,8 @@ mod tests {
     fn rows_of_every_kind_are_apart() {
         let stored = Vault::draw(&[key(1)], &*random()).unwrap();
         let vault = Vault::unlock(&[key(1)], &stored, random()).unwrap();
-        let order = |byte| Place::Order(Fingerprint([byte; 16]));
-        let entry = |number| Place::Entry(EntryId(number));
+        let order = |byte| SealedPlace::Order(Fingerprint([byte; 16]));
+        let entry = |number| SealedPlace::Entry(EntryId(number));
         for (place, others) in [(order(7), [order(8), entry(7)]), (entry(7), [entry(8), order(7)])] {
             let sealed = vault.seal(Column::JournalBody, place, b"{}");
             assert_eq!(vault.open(Column::JournalBody, place, &sealed).unwrap(), b"{}");

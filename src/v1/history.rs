@@ -12,7 +12,7 @@ use crate::failure::{ApiError, RequestError};
 use crate::rules::StatusWords;
 use crate::upstream::Upstream;
 use crate::wire::time::read_rfc3339;
-use crate::wire::v1_lists::Place;
+use crate::wire::v1_lists::PagePlace;
 
 /// The parameters, in the order in which [`Wanted::read`] takes them.
 const PARAMETERS: [&str; 9] =
@@ -72,7 +72,7 @@ fn is_wanted(history: &HistoryQuery, shown: &OperationView) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 struct Wanted {
     external_id: Option<OrderId>,
-    place: Place,
+    place: PagePlace,
     history: HistoryQuery,
 }
 
@@ -85,7 +85,7 @@ impl Wanted {
             let all = [Status::Pending, Status::Success, Status::Failed];
             all.into_iter().find(|status| statuses.word(*status) == word).ok_or(NO_STATUS)
         };
-        let place = Place {
+        let place = PagePlace {
             page: value("page", page, page_number)?.unwrap_or(1),
             per_page: value("per_page", per_page, page_size)?.unwrap_or(DEFAULT_PER_PAGE),
         };
@@ -179,7 +179,7 @@ mod tests {
     /// What a query that says nothing asks for, changed.
     fn wanted(change: impl FnOnce(&mut Wanted)) -> Wanted {
         let history = HistoryQuery::newest(merchant(), 50);
-        let mut wanted = Wanted { external_id: None, place: Place { page: 1, per_page: 50 }, history };
+        let mut wanted = Wanted { external_id: None, place: PagePlace { page: 1, per_page: 50 }, history };
         change(&mut wanted);
         wanted
     }
@@ -201,7 +201,7 @@ mod tests {
                 wanted.history.skip = 100;
             }),
             ("per_page=200&page=2", |wanted| {
-                wanted.place = Place { page: 2, per_page: 200 };
+                wanted.place = PagePlace { page: 2, per_page: 200 };
                 (wanted.history.skip, wanted.history.limit) = (200, 200);
             }),
             ("page=18446744073709551615", |wanted| {

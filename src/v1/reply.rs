@@ -9,7 +9,7 @@ use crate::domain::{Balance, CreateReply, Currency, Decimals, Direction, Operati
 use crate::rules::{Dialect, StatusWords};
 use crate::wire::time::rfc3339;
 use crate::wire::v1 as wire;
-use crate::wire::v1_lists::{Place, balance_reply, transactions_reply};
+use crate::wire::v1_lists::{PagePlace, balance_reply, transactions_reply};
 
 #[derive(Serialize)]
 struct CreatedValues<'a> {
@@ -114,7 +114,7 @@ struct TransactionsValues<'a> {
 }
 
 /// The body of a history reply.
-pub(super) fn transactions(dialect: &Dialect, page: &Page<OperationView>, place: Place) -> Bytes {
+pub(super) fn transactions(dialect: &Dialect, page: &Page<OperationView>, place: PagePlace) -> Bytes {
     let statuses = &dialect.statuses;
     let values = || TransactionsValues {
         transactions: page.items.iter().map(|shown| StatusValues::of(shown, statuses)).collect(),

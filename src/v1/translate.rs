@@ -27,7 +27,7 @@ pub struct Translation<'a> {
     /// Sent v1 members that no member of the v2 body has its value of, and why.
     pub left_out: Vec<(Cow<'a, str>, &'static str)>,
     /// The merchant's own callback address and where it came from, when v2 is given the relay's.
-    pub relayed_to: Option<(CallbackUrl, Source<'a>)>,
+    pub relayed_to: Option<(CallbackUrl, MemberSource<'a>)>,
 }
 
 /// A member of the v2 body.
@@ -37,7 +37,7 @@ pub struct Translated<'a> {
     /// Its value as JSON text.
     pub raw_value: Cow<'a, str>,
     /// Where it came from.
-    pub source: Source<'a>,
+    pub source: MemberSource<'a>,
     /// What was done with it.
     pub rule: &'static str,
 }
@@ -50,7 +50,7 @@ impl fmt::Debug for Translated<'_> {
 
 /// Where a member of the v2 body came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source<'a> {
+pub enum MemberSource<'a> {
     /// A member of the v1 body.
     Body(&'static str),
     /// A member of `paymentData`, moved as it is.
@@ -61,7 +61,7 @@ pub enum Source<'a> {
     Relay,
 }
 
-impl fmt::Display for Source<'_> {
+impl fmt::Display for MemberSource<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Body(name) => write!(f, "{name}"),
@@ -149,20 +149,26 @@ impl<'a> Translation<'a> {
         Ok(())
     }
 
-    fn add(&mut self, name: &'static str, raw_value: impl Into<Cow<'a, str>>, source: Source<'a>, rule: &'static str) {
+    fn add(
+        &mut self,
+        name: &'static str,
+        raw_value: impl Into<Cow<'a, str>>,
+        source: MemberSource<'a>,
+        rule: &'static str,
+    ) {
         self.members.push(Translated { raw_name: name.into(), raw_value: raw_value.into(), source, rule });
     }
 
     fn add_order(&mut self, create: &'a V1Create<'a>) {
-        self.add("\"order_id\"", quoted(create.external_id.as_str()), Source::Body("external_id"), AS_IS);
+        self.add("\"order_id\"", quoted(create.external_id.as_str()), MemberSource::Body("external_id"), AS_IS);
         let amount = create.amount.as_number().to_string();
-        self.add("\"amount\"", amount, Source::Body("amount"), "decimal string -> JSON number, by value");
-        self.add("\"currency\"", quoted(&create.currency), Source::Body("currency"), AS_IS);
+        self.add("\"amount\"", amount, MemberSource::Body("amount"), "decimal string -> JSON number, by value");
+        self.add("\"currency\"", quoted(&create.currency), MemberSource::Body("currency"), AS_IS);
         if let Some(shop_code) = &create.shop_code {
-            self.add("\"method\"", quoted(shop_code), Source::Body("shop_code"), AS_IS);
+            self.add("\"method\"", quoted(shop_code), MemberSource::Body("shop_code"), AS_IS);
         }
         if let Some(card_number) = &create.card_number {
-            self.add("\"account_number\"", quoted(card_number.expose()), Source::Body("card_number"), AS_IS);
+            self.add("\"account_number\"", quoted(card_number.expose()), MemberSource::Body("card_number"), AS_IS);
         }
     }
 
@@ -171,7 +177,7 @@ impl<'a> Translation<'a> {
         match (create.merchant_user_id, rules.non_numeric_user_id) {
             (UserId::Absent, _) => {}
             (UserId::Number(id), _) => {
-                self.add("\"customer_account_id\"", id.to_string(), Source::Body(NAME), "digits -> JSON integer");
+                self.add("\"customer_account_id\"", id.to_string(), MemberSource::Body(NAME), "digits -> JSON integer");
             }
             (UserId::NoEquivalent, IdPolicy::Omit) => {
                 self.leave_out(NAME, "no integer equals it: omitted, as the merchant's [v1] non_numeric_user_id says");
@@ -195,8 +201,8 @@ impl<'a> Translation<'a> {
         const NAME: &str = "callback_url";
         let refuse = |why| TranslateError { complaint: RequestError::member(NAME, why), reason: "callback_url" };
         let (url, source, rule) = match (&create.callback_url, &rules.callback_url) {
-            (Some(named), _) => (Some(named), Source::Body(NAME), AS_IS),
-            (None, default) => (default.as_ref(), Source::MerchantRule(NAME), FILLED_IN),
+            (Some(named), _) => (Some(named), MemberSource::Body(NAME), AS_IS),
+            (None, default) => (default.as_ref(), MemberSource::MerchantRule(NAME), FILLED_IN),
         };
         match rules.callbacks {
             CallbackStyle::V1 => {
@@ -206,7 +212,7 @@ impl<'a> Translation<'a> {
                 }
                 self.relayed_to = url.cloned().map(|url| (url, source));
                 let rule = "since the merchant's [v1] callbacks = \"v1\"";
-                self.add("\"callback_url\"", quoted(relay_url), Source::Relay, rule);
+                self.add("\"callback_url\"", quoted(relay_url), MemberSource::Relay, rule);
             }
             CallbackStyle::V2 => {
                 let url = url.ok_or_else(|| refuse("is required: the merchant has no default"))?;
@@ -226,8 +232,8 @@ impl<'a> Translation<'a> {
         }
         let named = create.return_user_url.as_ref();
         let named =
-            named.map(|url| (url, Source::PaymentData("return_user_url".into()), "as is, for all three results"));
-        let default = rules.return_url.as_ref().map(|url| (url, Source::MerchantRule("return_url"), FILLED_IN));
+            named.map(|url| (url, MemberSource::PaymentData("return_user_url".into()), "as is, for all three results"));
+        let default = rules.return_url.as_ref().map(|url| (url, MemberSource::MerchantRule("return_url"), FILLED_IN));
         let (url, source, rule): (&BrowserUrl, _, _) = named.or(default).ok_or_else(|| TranslateError {
             complaint: RequestError::member("paymentData.return_user_url", "is required: the merchant has no default"),
             reason: "return_user_url",
@@ -243,7 +249,7 @@ impl<'a> Translation<'a> {
             self.fields.push(Translated {
                 raw_name: member.raw_name.into(),
                 raw_value: member.value.raw.into(),
-                source: Source::PaymentData(Cow::Borrowed(&member.name)),
+                source: MemberSource::PaymentData(Cow::Borrowed(&member.name)),
                 rule: "moved byte for byte",
             });
         }
@@ -251,7 +257,7 @@ impl<'a> Translation<'a> {
             UserIpPlace::Body(address) => self.fields.push(Translated {
                 raw_name: "\"merchant_user_ip\"".into(),
                 raw_value: quoted(address.as_str()).into(),
-                source: Source::Body(MERCHANT_USER_IP),
+                source: MemberSource::Body(MERCHANT_USER_IP),
                 rule: "as is, into fields",
             }),
             UserIpPlace::Both => {

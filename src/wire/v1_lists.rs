@@ -24,7 +24,7 @@ pub fn balance_reply(balances: impl IntoIterator<Item = (Currency, Balance)>) ->
 
 /// Which page of a history it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct PagePlace {
     /// Counted from 1.
     pub page: u64,
     /// The most operations on it.
@@ -36,7 +36,7 @@ pub struct Place {
 #[must_use]
 pub fn transactions_reply<'w>(
     page: &Page<OperationView>,
-    place: Place,
+    place: PagePlace,
     word: impl Fn(&OperationView) -> &'w str,
 ) -> String {
     let mut body = String::from("{\"transactions\":[");
@@ -51,7 +51,7 @@ pub fn transactions_reply<'w>(
         write_string(&mut body, &rfc3339(shown.created_at));
         body.push('}');
     }
-    let (Place { page: number, per_page }, has_more) = (place, page.has_more);
+    let (PagePlace { page: number, per_page }, has_more) = (place, page.has_more);
     // Writing to a String cannot fail.
     let _ = write!(body, "],\"page\":{number},\"per_page\":{per_page},\"has_more\":{has_more}}}");
     body
@@ -89,14 +89,14 @@ mod tests {
             created_at: UnixMillis(1_767_323_045_678),
         };
         let bare = OperationView { account_number: None, direction: Direction::Payin, ..shown.clone() };
-        let place = Place { page: 1, per_page: 50 };
+        let place = PagePlace { page: 1, per_page: 50 };
         assert_eq!(
             transactions_reply(&Page::empty(), place, |_| "done"),
             r#"{"transactions":[],"page":1,"per_page":50,"has_more":false}"#
         );
         let page = Page { items: vec![shown, bare], has_more: true };
         assert_eq!(
-            transactions_reply(&page, Place { page: u64::MAX, per_page: 2 }, |_| "d\\ne"),
+            transactions_reply(&page, PagePlace { page: u64::MAX, per_page: 2 }, |_| "d\\ne"),
             concat!(
                 r#"{"transactions":[{"transaction_id":"12","external_id":"a\"b","status":"d\\ne","amount":"10.50","#,
                 r#""currency":"EUR","shop_code":"card-eur","account_number":"400012******1234","type":"payout","#,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
-use super::{Format, Interface, Rules, merchant_id};
+use super::{Format, InterfaceArg, Rules, merchant_id};
 use crate::domain::{CallbackUrl, MerchantId, OrderId};
 use crate::rules::read_span;
 use crate::store::{CallbackCursor, CallbackId, CallbackState};
@@ -162,7 +162,7 @@ pub struct SampleCallback {
     pub key: Option<String>,
     /// In whose words [default: as the merchant's `callbacks` says]
     #[arg(long, value_enum)]
-    pub kind: Option<Interface>,
+    pub kind: Option<InterfaceArg>,
     /// Where to [default: the merchant's `callback_url`]
     #[arg(long, value_name = "URL", value_parser = callback_url, value_hint = ValueHint::Url)]
     pub url: Option<CallbackUrl>,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::args::{Callbacks, Format, ListCallbacks, ShowCallback, Which};
-use super::{CliError, Outcome, load, on_runtime};
+use super::{CliError, ExitOutcome, load, on_runtime};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::UnixMillis;
 use crate::rules::StoreRules;
@@ -22,7 +22,7 @@ use crate::wire::callbacks::{DEFAULT_STATES, Moment, Slice, document, write_plac
 ///
 /// # Errors
 /// The rules or the store cannot be used, or there is no such callback.
-pub fn run(asked: &Callbacks, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+pub fn run(asked: &Callbacks, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let rules = match asked {
         Callbacks::List(list) => &list.rules,
         Callbacks::Show(show) => &show.rules,
@@ -67,7 +67,7 @@ async fn list(
     now: UnixMillis,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Outcome {
+) -> ExitOutcome {
     // One more tells whether there are more.
     let query = CallbackQuery { after: asked.after, limit: asked.limit + 1, ..query(&asked.which, now) };
     let slice = Slice::of(outbox.callbacks(query).await?, asked.limit);
@@ -100,7 +100,7 @@ fn query(which: &Which, now: UnixMillis) -> CallbackQuery {
     }
 }
 
-async fn show(outbox: &dyn Outbox, asked: &ShowCallback, now: UnixMillis, out: &mut dyn Write) -> Outcome {
+async fn show(outbox: &dyn Outbox, asked: &ShowCallback, now: UnixMillis, out: &mut dyn Write) -> ExitOutcome {
     let found = match CallbackId::parse(&asked.id) {
         Some(id) => outbox.callback(id).await?,
         None => None,
@@ -115,7 +115,7 @@ async fn show(outbox: &dyn Outbox, asked: &ShowCallback, now: UnixMillis, out: &
     Ok(())
 }
 
-fn write_json(document: &impl Serialize, out: &mut dyn Write) -> Outcome {
+fn write_json(document: &impl Serialize, out: &mut dyn Write) -> ExitOutcome {
     let json = serde_json::to_string(document).map_err(CliError::failed)?;
     Ok(writeln!(out, "{json}")?)
 }

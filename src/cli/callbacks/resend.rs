@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::super::args::ResendCallbacks;
 use super::super::columns::age;
 use super::super::progress::Progress;
-use super::super::{CliError, Outcome, plural, told_unless};
+use super::super::{CliError, ExitOutcome, plural, told_unless};
 use super::{table, unknown};
 use crate::clock::Clock;
 use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, Outbox, Resent};
@@ -26,7 +26,7 @@ pub(super) async fn run(
     clock: &dyn Clock,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Outcome {
+) -> ExitOutcome {
     if asked.failed {
         return failed(outbox, asked, clock, out, err).await;
     }
@@ -69,7 +69,7 @@ async fn failed(
     clock: &dyn Clock,
     out: &mut dyn Write,
     err: &mut dyn Write,
-) -> Outcome {
+) -> ExitOutcome {
     let now = clock.now();
     let before = |moment: Option<Moment>| moment.map(|moment| moment.before(now));
     let mut query = CallbackQuery {

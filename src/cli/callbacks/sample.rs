@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use super::super::args::{Format, Interface, SampleCallback};
+use super::super::args::{Format, InterfaceArg, SampleCallback};
 use super::super::columns::plain;
-use super::super::{CliError, Outcome, merchant, told_unless};
+use super::super::{CliError, ExitOutcome, merchant, told_unless};
 use super::{table, write_json};
 use crate::callback::{Sample, SampleKind, Sampled, sample};
 use crate::clock::{SystemClock, SystemRandomness};
@@ -13,13 +13,13 @@ use crate::rules::RuleSet;
 use crate::store::TryOutcome;
 use crate::wire::callbacks::sample_document;
 
-pub(super) async fn run(rules: &RuleSet, asked: &SampleCallback, out: &mut dyn Write) -> Outcome {
+pub(super) async fn run(rules: &RuleSet, asked: &SampleCallback, out: &mut dyn Write) -> ExitOutcome {
     let wanted = Sample {
         merchant: merchant(rules, &asked.merchant)?,
         api_key: asked.key.as_deref(),
         kind: asked.kind.map(|kind| match kind {
-            Interface::V1 => SampleKind::V1,
-            Interface::V2 => SampleKind::V2,
+            InterfaceArg::V1 => SampleKind::V1,
+            InterfaceArg::V2 => SampleKind::V2,
         }),
         url: asked.url.as_ref(),
     };
@@ -35,7 +35,7 @@ pub(super) async fn run(rules: &RuleSet, asked: &SampleCallback, out: &mut dyn W
     told_unless(matches!(sampled.tried.outcome, TryOutcome::Status(200..=299)))
 }
 
-fn write_text(sampled: &Sampled, out: &mut dyn Write) -> Outcome {
+fn write_text(sampled: &Sampled, out: &mut dyn Write) -> ExitOutcome {
     let Sampled { id, kind, url, body, tried } = sampled;
     writeln!(out, "POST {} ({}, {id})", url.as_str(), kind.as_str())?;
     writeln!(out, "{}", plain(body))?;

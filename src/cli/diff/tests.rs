@@ -93,7 +93,7 @@ fn edited(
 struct CommandOutput {
     out: String,
     err: String,
-    outcome: Outcome,
+    outcome: ExitOutcome,
 }
 
 fn compared(

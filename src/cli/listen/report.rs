@@ -5,8 +5,8 @@ use http::{HeaderName, header};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::verify::{Findings, Signer, Verdict};
-use super::{Answer, Received};
+use super::verify::{Verdict, VerifyFindings, VerifySigner};
+use super::{ListenAnswer, Received};
 use crate::cli::columns::plain;
 use crate::cli::sign::shown;
 
@@ -14,7 +14,7 @@ const CALLBACK_ID: HeaderName = HeaderName::from_static("x-callback-id");
 const SAMPLE: HeaderName = HeaderName::from_static("x-callback-sample");
 
 /// Describes a callback in some lines and an empty one.
-pub fn text(number: u64, received: &Received, findings: &Findings, answer: Answer) -> String {
+pub fn text(number: u64, received: &Received, findings: &VerifyFindings, answer: ListenAnswer) -> String {
     let (method, target) = (received.request.method(), target(received));
     let mut lines = vec![format!("{} #{number} {method} {}", time(received), plain(&target))];
     let mut line = |name: &HeaderName, value: &str| {
@@ -27,7 +27,7 @@ pub fn text(number: u64, received: &Received, findings: &Findings, answer: Answe
     }
     for (header, verdict) in &findings.signatures {
         let said = match verdict {
-            Ok(Some(Signer { merchant, key })) => format!("verified: key {key}, merchant {merchant}"),
+            Ok(Some(VerifySigner { merchant, key })) => format!("verified: key {key}, merchant {merchant}"),
             Ok(None) => "missing".to_owned(),
             Err(reason) => format!("WRONG: {reason}"),
         };
@@ -41,13 +41,13 @@ pub fn text(number: u64, received: &Received, findings: &Findings, answer: Answe
 }
 
 /// Describes a callback in one line of JSON.
-pub fn json(number: u64, received: &Received, findings: &Findings, answer: Answer) -> String {
+pub fn json(number: u64, received: &Received, findings: &VerifyFindings, answer: ListenAnswer) -> String {
     let headers = headers(received, findings);
     let sent = |wanted: HeaderName| headers.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value);
     let signature = |(header, verdict): &(HeaderName, Verdict)| -> Value {
         let header = header.as_str();
         match verdict {
-            Ok(Some(Signer { merchant, key })) => {
+            Ok(Some(VerifySigner { merchant, key })) => {
                 json!({ "header": header, "result": "verified", "merchant": merchant, "key": key })
             }
             Ok(None) => json!({ "header": header, "result": "missing" }),
@@ -71,7 +71,7 @@ pub fn json(number: u64, received: &Received, findings: &Findings, answer: Answe
 }
 
 /// Names and texts of the headers that matter, signatures aside.
-fn headers(received: &Received, findings: &Findings) -> Vec<(HeaderName, String)> {
+fn headers(received: &Received, findings: &VerifyFindings) -> Vec<(HeaderName, String)> {
     let own = [CALLBACK_ID, SAMPLE].into_iter().chain(findings.covered.iter().cloned());
     let names = own.chain([header::CONTENT_TYPE, header::USER_AGENT]);
     // A dialect may name its headers as it likes.
@@ -121,9 +121,9 @@ mod tests {
         Received { at: UnixMillis(1_780_000_000_500), request }
     }
 
-    fn findings() -> Findings {
-        let signer = Signer { merchant: "acme".to_owned(), key: "live".to_owned() };
-        Findings {
+    fn findings() -> VerifyFindings {
+        let signer = VerifySigner { merchant: "acme".to_owned(), key: "live".to_owned() };
+        VerifyFindings {
             style: "v2",
             covered: vec![HeaderName::from_static("webhook-id"), HeaderName::from_static("webhook-timestamp")],
             signatures: vec![
@@ -137,7 +137,7 @@ mod tests {
     fn people_see_what_matters() {
         let received = received(br#"{"order_id":"o-1"}"#, HEADERS);
         assert_eq!(
-            text(3, &received, &findings(), Answer::Timeout),
+            text(3, &received, &findings(), ListenAnswer::Timeout),
             "2026-05-28T20:26:40.500Z #3 POST /cb?a=%1b\n\
              \x20 X-Callback-Id        cb_1\n\
              \x20 webhook-id           cb_1\n\
@@ -169,11 +169,11 @@ mod tests {
         let headers = [("x-callback-id", "\u{9b}2J"), ("x-callback-sample", "true"), ("user-agent", "\u{e9}\u{202e}")];
         for body in ["{\"order_id\":\"\u{9b}2J\u{202e}\u{7f}\"}", "\x1b[2Jno json\x07", "a\rb", ""] {
             let received = received(body.as_bytes(), &headers);
-            let text = text(1, &received, &findings(), Answer::Timeout);
+            let text = text(1, &received, &findings(), ListenAnswer::Timeout);
             let moves = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
             assert!(!text.chars().any(moves), "{text:?}");
             assert!(text.contains("  X-Callback-Sample    true\n"), "{text}");
-            let line = json(1, &received, &findings(), Answer::Timeout);
+            let line = json(1, &received, &findings(), ListenAnswer::Timeout);
             assert!(line.matches('\n').count() == 1 && line.contains(r#""sample":true"#), "{line}");
         }
     }

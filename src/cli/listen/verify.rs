@@ -24,24 +24,24 @@ const TOLERANCE: Duration = Duration::from_mins(5);
 
 /// The key whose secret made a signature.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Signer {
+pub struct VerifySigner {
     /// The merchant.
     pub merchant: String,
     /// The API key.
     pub key: String,
 }
 
-impl Signer {
+impl VerifySigner {
     fn new(merchant: &Merchant, key: &ApiKey) -> Self {
         Self { merchant: merchant.id.to_string(), key: key.key.to_string() }
     }
 }
 
 /// Who made a signature, `None` where there is none, or why it proves nothing.
-pub type Verdict = Result<Option<Signer>, String>;
+pub type Verdict = Result<Option<VerifySigner>, String>;
 
 /// What is known of a callback.
-pub struct Findings {
+pub struct VerifyFindings {
     /// Its shape: `v1`, a merchant's dialect, or `v2`.
     pub style: &'static str,
     /// The headers that the signatures cover or depend on.
@@ -51,8 +51,8 @@ pub struct Findings {
 }
 
 /// Checks every signature that the callback should have.
-pub fn check(rules: &RuleSet, received: &Received) -> Findings {
-    v1(rules, received).unwrap_or_else(|| Findings {
+pub fn check(rules: &RuleSet, received: &Received) -> VerifyFindings {
+    v1(rules, received).unwrap_or_else(|| VerifyFindings {
         style: "v2",
         covered: vec![WEBHOOK_ID, WEBHOOK_TIMESTAMP],
         signatures: vec![(X_SIGNATURE, v2(rules, received)), (WEBHOOK_SIGNATURE, webhook(rules, received))],
@@ -61,7 +61,7 @@ pub fn check(rules: &RuleSet, received: &Received) -> Findings {
 
 /// Checks a callback in a dialect: it has a header in which some merchant's dialect has the API key, and none of Standard
 /// Webhooks.
-fn v1(rules: &RuleSet, received: &Received) -> Option<Findings> {
+fn v1(rules: &RuleSet, received: &Received) -> Option<VerifyFindings> {
     let headers = received.request.headers();
     if headers.keys().any(|name| name.as_str().starts_with("webhook-")) {
         return None;
@@ -79,7 +79,7 @@ fn v1(rules: &RuleSet, received: &Received) -> Option<Findings> {
         let unknown = || format!("{} names no API key of the rules", recipe.api_key);
         (recipe, Err(once(headers, &recipe.api_key).err().unwrap_or_else(unknown)))
     };
-    Some(Findings {
+    Some(VerifyFindings {
         style: "v1",
         covered: vec![recipe.api_key.clone(), recipe.timestamp.clone()],
         signatures: vec![(recipe.signature.clone(), verdict)],
@@ -106,7 +106,7 @@ fn v1_signature(entry: &KeyEntry, received: &Received) -> Verdict {
     };
     if verifies(&key.v1_secrets) {
         if is_fresh(recipe, timestamp.as_bytes(), received.at) {
-            return Ok(Some(Signer::new(&entry.merchant, key)));
+            return Ok(Some(VerifySigner::new(&entry.merchant, key)));
         }
         let (header, window) = (&recipe.timestamp, recipe.window.as_secs());
         return Err(format!("it is right, but {header} is malformed or not within {window} s of now"));
@@ -171,7 +171,8 @@ fn v2_signer(rules: &RuleSet, covered: &str, verifies: impl Fn(&Secrets) -> bool
     let keys =
         || rules.merchants.values().flat_map(|merchant| merchant.api_keys.iter().map(move |key| (merchant, key)));
     let made_it = |secrets: &Option<Secrets>| secrets.as_ref().is_some_and(&verifies);
-    let signers = keys().filter(|(_, key)| made_it(&key.v2_secrets)).map(|(merchant, key)| Signer::new(merchant, key));
+    let signers =
+        keys().filter(|(_, key)| made_it(&key.v2_secrets)).map(|(merchant, key)| VerifySigner::new(merchant, key));
     // The first by name where keys share a secret, so that the same callback is always told in the same way.
     if let Some(signer) = signers.min() {
         return Ok(Some(signer));

@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use super::check;
 use crate::cli::progress::{Counters, Progress, span};
 use crate::cli::signals::stop_signals;
-use crate::cli::{CliError, Outcome, on_runtime, plural};
+use crate::cli::{CliError, ExitOutcome, on_runtime, plural};
 use crate::clock::SystemRandomness;
 use crate::rules::{RuleSet, StoreUrl};
 use crate::store::sqlite::backup::{self, BackupError};
@@ -24,7 +24,7 @@ const MIB: u64 = 1024 * 1024;
 ///
 /// # Errors
 /// The store is PostgreSQL, or cannot be copied; or it holds what it should not, and so does the copy, which is kept.
-pub fn run(rules: &RuleSet, to: &Path, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+pub fn run(rules: &RuleSet, to: &Path, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let path = match &rules.gateway.store.url {
         StoreUrl::Sqlite(path) => path,
         StoreUrl::Postgres(url) => {

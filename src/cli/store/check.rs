@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 
 use crate::cli::progress::{Counters, Progress};
-use crate::cli::{CliError, Outcome, on_runtime, plural};
+use crate::cli::{CliError, ExitOutcome, on_runtime, plural};
 use crate::clock::SystemRandomness;
 use crate::rules::RuleSet;
 use crate::store::{Audit, AuditProgress, OpenError, Store, StoreError, open_beside};
@@ -17,7 +17,7 @@ use crate::store::{Audit, AuditProgress, OpenError, Store, StoreError, open_besi
 ///
 /// # Errors
 /// The store cannot be read, or there are problems.
-pub fn run(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+pub fn run(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let random = Arc::new(SystemRandomness::default());
     let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(|error| refused(&error))?;
     let audit = on_runtime(async {
@@ -56,7 +56,7 @@ async fn audit(store: Arc<dyn Store>, err: &mut dyn Write) -> Result<Audit, CliE
     progress.during(&counters, err, auditing).await.map_err(CliError::failed)?.map_err(CliError::failed)
 }
 
-fn report(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+fn report(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let Audit { operations, entries, journal, problem_count, .. } = audit;
     let problems = match problem_count {
         0 => "no problems".to_owned(),
@@ -79,7 +79,7 @@ fn report(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
 ///
 /// # Errors
 /// Nobody takes what is written.
-pub fn tell_problems(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+pub fn tell_problems(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     for problem in &audit.problems {
         writeln!(out, "{problem}")?;
     }

@@ -8,13 +8,13 @@ mod rekey;
 use std::io::Write;
 
 use super::args::StoreCommand;
-use super::{Outcome, load};
+use super::{ExitOutcome, load};
 
 /// Does what was asked of the store.
 ///
 /// # Errors
 /// The rules cannot be used, the store cannot, or what was asked came to no good end.
-pub fn run(asked: &StoreCommand, out: &mut dyn Write, err: &mut dyn Write) -> Outcome {
+pub fn run(asked: &StoreCommand, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     match asked {
         StoreCommand::Check(asked) => check::run(&load(&asked.rules.rules, err)?, out, err),
         StoreCommand::Backup(asked) => backup::run(&load(&asked.rules.rules, err)?, &asked.file, out, err),

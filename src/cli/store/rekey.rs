@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use crate::cli::{CliError, Outcome, plural};
+use crate::cli::{CliError, ExitOutcome, plural};
 use crate::clock::SystemRandomness;
 use crate::rules::RuleSet;
 use crate::store::{Rewrapped, rewrap_keys};
@@ -12,7 +12,7 @@ use crate::store::{Rewrapped, rewrap_keys};
 ///
 /// # Errors
 /// The store cannot be opened with these keys, or cannot be written: nothing is changed.
-pub fn run(rules: &RuleSet, out: &mut dyn Write) -> Outcome {
+pub fn run(rules: &RuleSet, out: &mut dyn Write) -> ExitOutcome {
     let rewrapped =
         rewrap_keys(&rules.gateway.store, Arc::new(SystemRandomness::default())).map_err(CliError::failed)?;
     Ok(writeln!(out, "{}", told(&rewrapped))?)

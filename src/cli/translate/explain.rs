@@ -4,9 +4,9 @@
 use std::io::{self, Write};
 
 use crate::cli::columns::plain;
-use crate::engine::Accepted;
+use crate::engine::AcceptedRequest;
 use crate::rules::Merchant;
-use crate::v1::translate::{Source, Translated, Translation};
+use crate::v1::translate::{MemberSource, Translated, Translation};
 
 /// Longer cells push their line's rest to the right.
 const WIDEST: usize = 48;
@@ -18,7 +18,7 @@ const WIDEST: usize = 48;
 pub(super) fn explain(
     translation: &Translation<'_>,
     merchant: &Merchant,
-    accepted: Option<&Accepted>,
+    accepted: Option<&AcceptedRequest>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut forwarded: Vec<[String; 3]> = Vec::new();
@@ -41,10 +41,10 @@ fn member_name<'m>(member: &'m Translated<'_>) -> &'m str {
     name.unwrap_or(&member.raw_name)
 }
 
-fn source(source: &Source<'_>, merchant: &Merchant) -> String {
+fn source(source: &MemberSource<'_>, merchant: &Merchant) -> String {
     match source {
-        Source::MerchantRule(key) => rule(merchant, key),
-        Source::PaymentData(_) | Source::Body(_) | Source::Relay => shown(&source.to_string()),
+        MemberSource::MerchantRule(key) => rule(merchant, key),
+        MemberSource::PaymentData(_) | MemberSource::Body(_) | MemberSource::Relay => shown(&source.to_string()),
     }
 }
 
@@ -54,19 +54,21 @@ fn rule(merchant: &Merchant, key: &str) -> String {
 
 /// Whom the relay calls, where callbacks go to it.
 fn relayed(translation: &Translation<'_>, merchant: &Merchant) -> Option<[String; 3]> {
-    if !translation.members.iter().any(|member| member.source == Source::Relay) {
+    if !translation.members.iter().any(|member| member.source == MemberSource::Relay) {
         return None;
     }
     let row = |from: String, how: &str| Some(["(v1 callback)".to_owned(), format!("<- {from}"), how.to_owned()]);
     match &translation.relayed_to {
-        Some((_, from @ Source::MerchantRule(_))) => row(source(from, merchant), "filled in: the request names none"),
+        Some((_, from @ MemberSource::MerchantRule(_))) => {
+            row(source(from, merchant), "filled in: the request names none")
+        }
         Some((_, from)) => row(source(from, merchant), "kept by the relay, which tells results to it in v1 shape"),
         None => row("nothing".to_owned(), "no v1 callback is sent: no address is named"),
     }
 }
 
 /// What the engine adds to a request, and what it drops of it.
-fn by_the_engine(translation: &Translation<'_>, merchant: &Merchant, accepted: &Accepted) -> Vec<[String; 3]> {
+fn by_the_engine(translation: &Translation<'_>, merchant: &Merchant, accepted: &AcceptedRequest) -> Vec<[String; 3]> {
     let shop = &accepted.shop.code;
     let mut rows = Vec::new();
     if !translation.members.iter().any(|member| member_name(member) == "method") {
@@ -80,7 +82,7 @@ fn by_the_engine(translation: &Translation<'_>, merchant: &Merchant, accepted: &
         rows.push([format!("fields.{}", shown(name)), from, "the engine adds the schema's default".to_owned()]);
     }
     for member in &translation.fields {
-        if let Source::PaymentData(name) = &member.source
+        if let MemberSource::PaymentData(name) = &member.source
             && !accepted.kept.keeps(name)
         {
             let why = format!("the engine drops it: the schema of shops/{shop}.toml does not name it");

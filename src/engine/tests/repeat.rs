@@ -114,9 +114,9 @@ async fn a_conflict_names_members_and_no_value() {
 }
 
 /// A change of the rules, and what a new order with the data of the old one meets afterwards: the change is real.
-pub(super) type Change = (&'static str, fn(&World), &'static str);
+pub(super) type RequestChange = (&'static str, fn(&World), &'static str);
 
-pub(super) const CHANGES: &[Change] = &[
+pub(super) const CHANGES: &[RequestChange] = &[
     ("nothing", |_| {}, "200"),
     ("shop switched off", |w| w.replace("shops/card.toml", "[payin]", "active = false\n[payin]"), "400 method"),
     ("direction switched off", |w| w.replace("merchants/acme.toml", "payin = true", "payin = false"), "400 method"),

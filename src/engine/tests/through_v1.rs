@@ -1,6 +1,6 @@
 //! Operations that were made through v1, over the real store: what repeats them, what does not, and in whose words.
 
-use super::repeat::{CHANGES, Change};
+use super::repeat::{CHANGES, RequestChange};
 use super::*;
 
 /// Everything that only a lenient merchant may send.
@@ -154,7 +154,7 @@ async fn an_equal_v1_repeat_is_answered_before_any_rule_of_v1() {
 #[tokio::test]
 async fn an_equal_v1_repeat_is_answered_before_any_rule_of_the_engine() {
     for (name, change, new_order) in CHANGES {
-        let change: Change = (name, *change, new_order);
+        let change: RequestChange = (name, *change, new_order);
         let world = World::new();
         let first = world.v1(Direction::Payin, FILLED_IN).await.unwrap();
         change.1(&world);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::AdminSource;
-use super::reply::{self, Reply};
+use super::reply::{self, AdminReply};
 use crate::callback::{SampleKind, Sampled};
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
 use crate::failure::RequestError;
@@ -62,7 +62,7 @@ impl From<StoreError> for Refusal {
     }
 }
 
-impl From<Refusal> for Reply {
+impl From<Refusal> for AdminReply {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Parameter(complaint) => reply::bad_request(&complaint.to_string()),
@@ -76,11 +76,11 @@ impl From<Refusal> for Reply {
 }
 
 /// `GET /api/callbacks`: a slice of the list, the newest first.
-pub(super) async fn list(source: &dyn AdminSource, query: Option<&str>) -> Reply {
-    listed(source, query).await.unwrap_or_else(Reply::from)
+pub(super) async fn list(source: &dyn AdminSource, query: Option<&str>) -> AdminReply {
+    listed(source, query).await.unwrap_or_else(AdminReply::from)
 }
 
-async fn listed(source: &dyn AdminSource, query: Option<&str>) -> Result<Reply, Refusal> {
+async fn listed(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminReply, Refusal> {
     let names = ["state", "merchant", "order_id", "since", "until", "limit", "after"];
     let [state, merchant, order_id, since, until, limit, after] = parameters(query, names)?;
     if order_id.is_some() && merchant.is_none() {
@@ -103,18 +103,18 @@ async fn listed(source: &dyn AdminSource, query: Option<&str>) -> Result<Reply, 
 }
 
 /// `GET /api/callbacks/{id}`: one with its tries.
-pub(super) async fn one(source: &dyn AdminSource, id: &str) -> Reply {
-    shown(source, id).await.unwrap_or_else(Reply::from)
+pub(super) async fn one(source: &dyn AdminSource, id: &str) -> AdminReply {
+    shown(source, id).await.unwrap_or_else(AdminReply::from)
 }
 
-async fn shown(source: &dyn AdminSource, id: &str) -> Result<Reply, Refusal> {
+async fn shown(source: &dyn AdminSource, id: &str) -> Result<AdminReply, Refusal> {
     let id = CallbackId::parse(id).ok_or(Refusal::Unknown)?;
     let (callback, tries) = source.outbox().callback(id).await?.ok_or(Refusal::Unknown)?;
     Ok(reply::document(&document(&callback, &tries, source.now())))
 }
 
 /// `POST /api/callbacks/{id}/resend`: queues it once more, and shows it as it is then.
-pub(super) async fn resend(source: &dyn AdminSource, id: &str, query: Option<&str>) -> Reply {
+pub(super) async fn resend(source: &dyn AdminSource, id: &str, query: Option<&str>) -> AdminReply {
     let resent = async {
         parameters(query, [])?;
         let known = CallbackId::parse(id).ok_or(Refusal::Unknown)?;
@@ -124,15 +124,15 @@ pub(super) async fn resend(source: &dyn AdminSource, id: &str, query: Option<&st
             Resent::Unknown => Err(Refusal::Unknown),
         }
     };
-    resent.await.unwrap_or_else(Reply::from)
+    resent.await.unwrap_or_else(AdminReply::from)
 }
 
 /// `POST /api/callbacks/resend`: queues failed ones once more, a slice for each request.
-pub(super) async fn resend_failed(source: &dyn AdminSource, query: Option<&str>) -> Reply {
-    failed_resent(source, query).await.unwrap_or_else(Reply::from)
+pub(super) async fn resend_failed(source: &dyn AdminSource, query: Option<&str>) -> AdminReply {
+    failed_resent(source, query).await.unwrap_or_else(AdminReply::from)
 }
 
-async fn failed_resent(source: &dyn AdminSource, query: Option<&str>) -> Result<Reply, Refusal> {
+async fn failed_resent(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminReply, Refusal> {
     let names = ["state", "merchant", "since", "until", "limit", "after"];
     let [state, merchant, since, until, limit, after] = parameters(query, names)?;
     // Said, so that nobody sends everything again who forgot to say what.
@@ -156,11 +156,11 @@ async fn failed_resent(source: &dyn AdminSource, query: Option<&str>) -> Result<
 }
 
 /// `POST /api/callbacks/sample`: tries a merchant's receiver, and tells what came of it.
-pub(super) async fn sample(source: &dyn AdminSource, query: Option<&str>) -> Reply {
-    sampled(source, query).await.unwrap_or_else(Reply::from)
+pub(super) async fn sample(source: &dyn AdminSource, query: Option<&str>) -> AdminReply {
+    sampled(source, query).await.unwrap_or_else(AdminReply::from)
 }
 
-async fn sampled(source: &dyn AdminSource, query: Option<&str>) -> Result<Reply, Refusal> {
+async fn sampled(source: &dyn AdminSource, query: Option<&str>) -> Result<AdminReply, Refusal> {
     let [merchant, key, kind, url] = parameters(query, ["merchant", "key", "kind", "url"])?;
     let merchant = read("merchant", merchant, MERCHANT, |text| MerchantId::new(text).ok())?;
     let asked = SampleRequest {

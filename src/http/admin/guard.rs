@@ -6,7 +6,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use http::{HeaderMap, HeaderValue, Uri};
 
-use super::reply::{self, Reply};
+use super::reply::{self, AdminReply};
 use crate::rules::{Secret, Secrets};
 
 /// Keeps out web pages, and whoever does not show the token where there is one.
@@ -20,7 +20,7 @@ pub(super) struct Guard {
 impl Guard {
     /// Why a request is not answered; `None` when it may be. What is open needs no token. `local`: where its connection was
     /// accepted.
-    pub fn refuse(&self, is_open: bool, local: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Option<Reply> {
+    pub fn refuse(&self, is_open: bool, local: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Option<AdminReply> {
         let Some(host) = host_of(uri, headers) else {
             return Some(reply::bad_request("send exactly one Host"));
         };

@@ -47,7 +47,7 @@ pub use self::callbacks::SampleRequest;
 pub use self::rules::{CertificateInfo, ProblemInfo, RulesInfo};
 
 use self::guard::Guard;
-use self::reply::Reply;
+use self::reply::AdminReply;
 use super::correlation::{REQUEST_ID, RequestId};
 use crate::callback::Sampled;
 use crate::clock::SystemRandomness;
@@ -203,7 +203,7 @@ struct Desk {
 
 /// What a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Page<'a> {
+enum HtmlPage<'a> {
     Health,
     Readiness,
     Metrics,
@@ -218,7 +218,7 @@ enum Page<'a> {
     Sample,
 }
 
-impl<'a> Page<'a> {
+impl<'a> HtmlPage<'a> {
     fn of(uri: &'a Uri) -> Option<Self> {
         match uri.path() {
             "/healthz" => Some(Self::Health),
@@ -257,9 +257,9 @@ impl<'a> Page<'a> {
 }
 
 impl Desk {
-    async fn answer(&self, local: SocketAddr, method: &Method, uri: &Uri, headers: &HeaderMap) -> Reply {
-        let page = Page::of(uri);
-        if let Some(refusal) = self.guard.refuse(page.is_some_and(Page::is_probe), local, uri, headers) {
+    async fn answer(&self, local: SocketAddr, method: &Method, uri: &Uri, headers: &HeaderMap) -> AdminReply {
+        let page = HtmlPage::of(uri);
+        if let Some(refusal) = self.guard.refuse(page.is_some_and(HtmlPage::is_probe), local, uri, headers) {
             return refusal;
         }
         let Some(page) = page else { return reply::not_found("not found") };
@@ -267,21 +267,21 @@ impl Desk {
             return reply::wrong_method(page.methods());
         }
         match page {
-            Page::Health => reply::line("ok\n"),
-            Page::Readiness => self.readiness().await,
-            Page::Metrics => self.metrics(headers),
-            Page::Rules => reply::document(&rules::shown(&self.source.rules())),
-            Page::Reload => self.reload().await,
-            Page::OpenApi => reply::done("application/json", OPENAPI),
-            Page::Callbacks => callbacks::list(&*self.source, uri.query()).await,
-            Page::Callback(id) => callbacks::one(&*self.source, id).await,
-            Page::Resend(id) => callbacks::resend(&*self.source, id, uri.query()).await,
-            Page::ResendFailed => callbacks::resend_failed(&*self.source, uri.query()).await,
-            Page::Sample => callbacks::sample(&*self.source, uri.query()).await,
+            HtmlPage::Health => reply::line("ok\n"),
+            HtmlPage::Readiness => self.readiness().await,
+            HtmlPage::Metrics => self.metrics(headers),
+            HtmlPage::Rules => reply::document(&rules::shown(&self.source.rules())),
+            HtmlPage::Reload => self.reload().await,
+            HtmlPage::OpenApi => reply::done("application/json", OPENAPI),
+            HtmlPage::Callbacks => callbacks::list(&*self.source, uri.query()).await,
+            HtmlPage::Callback(id) => callbacks::one(&*self.source, id).await,
+            HtmlPage::Resend(id) => callbacks::resend(&*self.source, id, uri.query()).await,
+            HtmlPage::ResendFailed => callbacks::resend_failed(&*self.source, uri.query()).await,
+            HtmlPage::Sample => callbacks::sample(&*self.source, uri.query()).await,
         }
     }
 
-    async fn readiness(&self) -> Reply {
+    async fn readiness(&self) -> AdminReply {
         match self.ready().await {
             Ok(()) => reply::line("ready\n"),
             Err(reason) => reply::unavailable(&reason),
@@ -294,7 +294,7 @@ impl Desk {
     }
 
     /// In the format that the scraper asks for; without a word about it, in the one that every scraper reads.
-    fn metrics(&self, headers: &HeaderMap) -> Reply {
+    fn metrics(&self, headers: &HeaderMap) -> AdminReply {
         let page = self.source.metrics();
         if takes_openmetrics(headers) {
             reply::done(metrics::CONTENT_TYPE, page)
@@ -303,7 +303,7 @@ impl Desk {
         }
     }
 
-    async fn reload(&self) -> Reply {
+    async fn reload(&self) -> AdminReply {
         let info = self.source.reload().await;
         let shown = rules::shown(&info);
         if info.error.is_none() { reply::document(&shown) } else { reply::refused_document(&shown) }

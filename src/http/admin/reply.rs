@@ -6,79 +6,79 @@ use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
 /// What is answered.
-pub(super) type Reply = Response<Full<Bytes>>;
+pub(super) type AdminReply = Response<Full<Bytes>>;
 
 const JSON: &str = "application/json";
 
 /// 200 with a body of this type.
-pub(super) fn done(content_type: &'static str, body: impl Into<Bytes>) -> Reply {
+pub(super) fn done(content_type: &'static str, body: impl Into<Bytes>) -> AdminReply {
     text(StatusCode::OK, content_type, body)
 }
 
 /// 200 with a line of text.
-pub(super) fn line(line: &'static str) -> Reply {
+pub(super) fn line(line: &'static str) -> AdminReply {
     done("text/plain; charset=utf-8", line)
 }
 
 /// 200 with a JSON document.
-pub(super) fn document(document: &impl serde::Serialize) -> Reply {
+pub(super) fn document(document: &impl serde::Serialize) -> AdminReply {
     json(StatusCode::OK, document)
 }
 
 /// 422 with a JSON document: what was asked for was tried, and refused for what it found.
-pub(super) fn refused_document(document: &impl serde::Serialize) -> Reply {
+pub(super) fn refused_document(document: &impl serde::Serialize) -> AdminReply {
     json(StatusCode::UNPROCESSABLE_ENTITY, document)
 }
 
 /// 400.
-pub(super) fn bad_request(message: &str) -> Reply {
+pub(super) fn bad_request(message: &str) -> AdminReply {
     error(StatusCode::BAD_REQUEST, message)
 }
 
 /// 401: the token is missing or wrong.
-pub(super) fn unauthorized() -> Reply {
+pub(super) fn unauthorized() -> AdminReply {
     let mut reply = error(StatusCode::UNAUTHORIZED, "send the admin token as Authorization: Bearer");
     reply.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     reply
 }
 
 /// 403.
-pub(super) fn forbidden(message: &str) -> Reply {
+pub(super) fn forbidden(message: &str) -> AdminReply {
     error(StatusCode::FORBIDDEN, message)
 }
 
 /// 404.
-pub(super) fn not_found(message: &str) -> Reply {
+pub(super) fn not_found(message: &str) -> AdminReply {
     error(StatusCode::NOT_FOUND, message)
 }
 
 /// 405 with the methods that are allowed.
-pub(super) fn wrong_method(allow: &'static str) -> Reply {
+pub(super) fn wrong_method(allow: &'static str) -> AdminReply {
     let mut reply = error(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method");
     reply.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
     reply
 }
 
 /// 409.
-pub(super) fn conflict(message: &str) -> Reply {
+pub(super) fn conflict(message: &str) -> AdminReply {
     error(StatusCode::CONFLICT, message)
 }
 
 /// 503.
-pub(super) fn unavailable(reason: &str) -> Reply {
+pub(super) fn unavailable(reason: &str) -> AdminReply {
     error(StatusCode::SERVICE_UNAVAILABLE, reason)
 }
 
-fn error(status: StatusCode, message: &str) -> Reply {
+fn error(status: StatusCode, message: &str) -> AdminReply {
     json(status, &serde_json::json!({ "error": { "code": status.as_u16(), "message": message } }))
 }
 
-fn json(status: StatusCode, document: &impl serde::Serialize) -> Reply {
+fn json(status: StatusCode, document: &impl serde::Serialize) -> AdminReply {
     let body = serde_json::to_string(document).unwrap_or_default();
     text(status, JSON, body + "\n")
 }
 
-fn text(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Reply {
+fn text(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> AdminReply {
     let mut reply = Response::new(Full::new(body.into()));
     *reply.status_mut() = status;
     let headers = reply.headers_mut();

@@ -149,8 +149,8 @@ impl RequestContext {
         reply
     }
 
-    fn reads<'a>(&'a self, accept_language: &'a str) -> reply::Reader<'a> {
-        reply::Reader { pages: &self.rules.pages, accept_language }
+    fn reads<'a>(&'a self, accept_language: &'a str) -> reply::ErrorFormat<'a> {
+        reply::ErrorFormat { pages: &self.rules.pages, accept_language }
     }
 
     fn record(&self, status: u16, reason: Option<&'static str>) {

@@ -29,17 +29,17 @@ use crate::engine::{AtCreation, NextAction, PageSecret, Provider};
 use crate::http::{ConnectionInfo, Peer, Protocol};
 use crate::rules::{
     AccountRule, AddressSet, Algorithm, ApiKey, BalanceRules, Brand, CallbackRules, CallbackSignature, CallbackStyle,
-    ClientRules, Dialect, Encoding, EngineRules, Gateway as GatewayRules, IdPolicy, KeyEntry, Limits, PageRules,
-    PaymentChecks, ProviderRules, Quota, RateLimit, Recipe, Replies, Secret, Secrets, Segment, ServerRules, Shop,
-    ShopAccess, ShopSide, StatusWords, StoreKeys, StoreRules, StoreUrl, TimestampFormat, TlsRules, UnknownFields,
-    V1Rules, built_in_pages,
+    ClientRules, Dialect, Encoding, EngineRules, GatewayRules, IdPolicy, KeyEntry, Limits, PageRules, PaymentChecks,
+    ProviderRules, Quota, RateLimit, Recipe, Replies, Secret, Secrets, Segment, ServerRules, Shop, ShopAccess,
+    ShopSide, StatusWords, StoreKeys, StoreRules, StoreUrl, TimestampFormat, TlsRules, UnknownFields, V1Rules,
+    built_in_pages,
 };
 use crate::store::{
     Audit, AuditProgress, CallbackClaim, CallbackCursor, CallbackId, CallbackJob, CallbackLease, CallbackNext,
     CallbackQuery, CallbackQueue, CallbackRecord, CallbackTry, Claim, CompletionOutcome, CreateOutcome, EngineAnswer,
-    Entry, EntryId, ExpireRequest, Fields, InsertOutcome, Journal, JournalOutcome, NewOperation, NotKept, OrderLookup,
-    Outbox, OutboxSize, PendingCreate, Progress, ProviderJob, ProviderQueue, RelayTarget, Relayed, RemoteOperation,
-    Resent, Reservations, StatusUpdate, Store, StoreError, StoreFuture, Stored, V1Lookup,
+    EntryId, EntryProgress, ExpireRequest, Fields, InsertOutcome, Journal, JournalEntry, JournalOutcome, NewOperation,
+    NotKept, OrderLookup, Outbox, OutboxSize, PendingCreate, ProviderJob, ProviderQueue, RelayTarget, Relayed,
+    RemoteOperation, Resent, Reservations, StatusUpdate, Store, StoreError, StoreFuture, Stored, V1Lookup,
 };
 use crate::telemetry::AccessLine;
 
@@ -202,7 +202,7 @@ impl Journal for EmptyStore {
         answer(Ok(JournalOutcome::Written(EntryId(1))))
     }
 
-    fn entry<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> StoreFuture<'a, Option<Entry>> {
+    fn entry<'a>(&'a self, _: &'a MerchantId, _: Direction, _: &'a OrderId) -> StoreFuture<'a, Option<JournalEntry>> {
         answer(Ok(None))
     }
 
@@ -210,9 +210,13 @@ impl Journal for EmptyStore {
         answer(Ok(None))
     }
 
-    fn answer(&self, entry: Entry, engine_answer: EngineAnswer) -> StoreFuture<'_, Result<Entry, NotKept>> {
+    fn answer(
+        &self,
+        entry: JournalEntry,
+        engine_answer: EngineAnswer,
+    ) -> StoreFuture<'_, Result<JournalEntry, NotKept>> {
         let passed = RemoteOperation { answer: engine_answer, status: Status::Pending, account: None };
-        answer(Ok(Ok(Entry { progress: Progress::Answered(passed), ..entry })))
+        answer(Ok(Ok(JournalEntry { progress: EntryProgress::Answered(passed), ..entry })))
     }
 
     fn mark_unknown(&self, _: EntryId, _: UnixMillis) -> StoreFuture<'_, ()> {
@@ -227,7 +231,7 @@ impl Journal for EmptyStore {
         answer(Ok(true))
     }
 
-    fn open_entries(&self, _: Option<EntryId>, _: u16) -> StoreFuture<'_, Vec<Entry>> {
+    fn open_entries(&self, _: Option<EntryId>, _: u16) -> StoreFuture<'_, Vec<JournalEntry>> {
         answer(Ok(Vec::new()))
     }
 
@@ -235,7 +239,7 @@ impl Journal for EmptyStore {
         answer(Ok(()))
     }
 
-    fn passed(&self, _: HistoryQuery) -> StoreFuture<'_, Page<Entry>> {
+    fn passed(&self, _: HistoryQuery) -> StoreFuture<'_, Page<JournalEntry>> {
         answer(Ok(Page::empty()))
     }
 }
@@ -344,15 +348,15 @@ impl Random for Counting {
 
 /// What was logged of each request, as text.
 #[derive(Default)]
-pub struct Lines(Mutex<Vec<String>>);
+pub struct LogLines(Mutex<Vec<String>>);
 
-impl Lines {
+impl LogLines {
     pub fn all(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
 }
 
-impl AccessLog for Lines {
+impl AccessLog for LogLines {
     fn line(&self, line: &AccessLine<'_>) {
         self.0.lock().unwrap().push(format!("{line:?}"));
     }
@@ -361,7 +365,7 @@ impl AccessLog for Lines {
 pub struct Fixture {
     pub gateway: Gateway,
     pub store: Arc<EmptyStore>,
-    pub lines: Arc<Lines>,
+    pub lines: Arc<LogLines>,
     pub metrics: Arc<Metrics>,
 }
 
@@ -384,7 +388,7 @@ impl Fixture {
             go_on: Notify::new(),
             queued: Notify::new(),
         });
-        let (lines, metrics) = (Arc::<Lines>::default(), Arc::<Metrics>::default());
+        let (lines, metrics) = (Arc::<LogLines>::default(), Arc::<Metrics>::default());
         let (clock, random) = (Arc::new(ManualClock::at(NOW)), Arc::<Counting>::default());
         let engine = Arc::new(Engine::new(
             Arc::clone(&store) as Arc<dyn Store>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-use super::workers::{Accepted, Lifecycle};
+use super::workers::{AcceptedConnection, Lifecycle};
 use super::{Service, Shared};
 
 /// How long to wait when the process has no room for another socket.
@@ -16,7 +16,7 @@ const BACK_OFF: Duration = Duration::from_millis(100);
 /// Accepts until the listener drains. Dropping the workers' queues tells them that nothing more comes.
 pub(super) async fn run<S: Service>(
     listener: TcpListener,
-    workers: Vec<mpsc::Sender<Accepted>>,
+    workers: Vec<mpsc::Sender<AcceptedConnection>>,
     shared: Arc<Shared<S>>,
     mut lifecycle: Lifecycle,
 ) {
@@ -26,7 +26,7 @@ pub(super) async fn run<S: Service>(
     }
 }
 
-async fn accept<S: Service>(listener: &TcpListener, workers: &[mpsc::Sender<Accepted>], shared: &Shared<S>) {
+async fn accept<S: Service>(listener: &TcpListener, workers: &[mpsc::Sender<AcceptedConnection>], shared: &Shared<S>) {
     let mut failing = false;
     for worker in workers.iter().cycle() {
         let accepted = loop {
@@ -53,7 +53,7 @@ async fn accept<S: Service>(listener: &TcpListener, workers: &[mpsc::Sender<Acce
 }
 
 /// The next connection; `None` when there is no room for it.
-async fn next<S: Service>(listener: &TcpListener, shared: &Shared<S>) -> io::Result<Option<Accepted>> {
+async fn next<S: Service>(listener: &TcpListener, shared: &Shared<S>) -> io::Result<Option<AcceptedConnection>> {
     shared.slots.closed().await;
     let (socket, from) = listener.accept().await?;
     let Some(slot) = shared.slots.take() else {
@@ -62,7 +62,7 @@ async fn next<S: Service>(listener: &TcpListener, shared: &Shared<S>) -> io::Res
     };
     // Replies are written whole; waiting for more to send would only delay them.
     socket.set_nodelay(true)?;
-    Ok(Some(Accepted { socket: socket.into_std()?, from, slot }))
+    Ok(Some(AcceptedConnection { socket: socket.into_std()?, from, slot }))
 }
 
 /// Whether an accept failed because of the connection itself, which is over, and not for want of room.

@@ -247,7 +247,7 @@ mod tests {
 
     use super::*;
     use crate::domain::UnixMillis;
-    use crate::http::listener::workers::Life;
+    use crate::http::listener::workers::WorkerLife;
     use crate::http::listener::{ConnectionSlots, ListenerSettings};
     use crate::rules::{LoadOptions, load};
 
@@ -288,7 +288,7 @@ mod tests {
         };
         let slots = ConnectionSlots::new(Arc::clone(&settings.rules), Arc::clone(&settings.metrics));
         let shared = Arc::new(Shared { service: Fine, settings, slots, leaving: Arc::default() });
-        let (_life, lifecycle) = watch::channel(Life::Serving);
+        let (_life, lifecycle) = watch::channel(WorkerLife::Serving);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (socket, from) = listener.accept().await.unwrap();

@@ -42,7 +42,7 @@ use tokio::time::{Instant, timeout};
 use super::ConnectionInfo;
 use crate::rules::{ClientRules, Limits};
 use crate::telemetry::Metrics;
-use workers::{Life, Lifecycle};
+use workers::{Lifecycle, WorkerLife};
 
 pub use inbound::Inbound;
 pub use pulse::Watchdog;
@@ -162,7 +162,7 @@ impl Listener {
     /// # Errors
     /// No room for a thread or its runtime.
     pub fn serve(self, service: impl Service, settings: ListenerSettings) -> io::Result<Handle> {
-        let (life, receiver) = watch::channel(Life::Serving);
+        let (life, receiver) = watch::channel(WorkerLife::Serving);
         let (running, ended) = mpsc::channel(1);
         let lifecycle = Lifecycle::new(receiver);
         let count = settings.workers;
@@ -192,7 +192,7 @@ pub struct Handle {
     pulse: Watchdog,
     slots: Arc<ConnectionSlots>,
     leaving: Arc<AtomicBool>,
-    life: watch::Sender<Life>,
+    life: watch::Sender<WorkerLife>,
     ended: mpsc::Receiver<Infallible>,
 }
 
@@ -219,7 +219,7 @@ impl Handle {
     /// connections are still accepted.
     pub fn send_clients_away(&self) {
         self.leaving.store(true, Ordering::Release);
-        self.life.send_replace(Life::Leaving);
+        self.life.send_replace(WorkerLife::Leaving);
     }
 
     /// Stops to accept, lets every connection finish what it has begun (HTTP/1: the current request, and one that arrives
@@ -227,11 +227,11 @@ impl Handle {
     /// after `grace`. True: nothing was left.
     pub async fn drain(mut self, grace: Duration) -> bool {
         self.leaving.store(true, Ordering::Release);
-        self.life.send_replace(Life::Draining { last_request: Instant::now() + LAST_REQUEST.min(grace / 2) });
+        self.life.send_replace(WorkerLife::Draining { last_request: Instant::now() + LAST_REQUEST.min(grace / 2) });
         if timeout(grace, self.ended.recv()).await.is_ok() {
             return true;
         }
-        self.life.send_replace(Life::Cut);
+        self.life.send_replace(WorkerLife::Cut);
         let _ = timeout(CUT_TIME, self.ended.recv()).await;
         false
     }

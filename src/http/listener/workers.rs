@@ -24,7 +24,7 @@ const DRAIN_POLL: Duration = Duration::from_millis(5);
 
 /// Where the listener is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum WorkerLife {
     /// Accepting.
     Serving,
     /// Accepting, while clients are asked to leave.
@@ -35,24 +35,24 @@ pub(super) enum Life {
     Cut,
 }
 
-/// Watches for the next [`Life`]. A listener whose handle is gone is over.
+/// Watches for the next [`WorkerLife`]. A listener whose handle is gone is over.
 #[derive(Debug, Clone)]
-pub(super) struct Lifecycle(watch::Receiver<Life>);
+pub(super) struct Lifecycle(watch::Receiver<WorkerLife>);
 
 impl Lifecycle {
-    pub(super) const fn new(receiver: watch::Receiver<Life>) -> Self {
+    pub(super) const fn new(receiver: watch::Receiver<WorkerLife>) -> Self {
         Self(receiver)
     }
 
     /// Ready when clients are asked to leave.
     pub(super) async fn leaving(&mut self) {
-        let _ = self.0.wait_for(|life| *life != Life::Serving).await;
+        let _ = self.0.wait_for(|life| *life != WorkerLife::Serving).await;
     }
 
     /// Ready when no new connection is taken; until when the ones that are open may begin another request.
     pub(super) async fn draining(&mut self) -> Instant {
-        match self.0.wait_for(|life| !matches!(life, Life::Serving | Life::Leaving)).await.as_deref() {
-            Ok(Life::Draining { last_request }) => *last_request,
+        match self.0.wait_for(|life| !matches!(life, WorkerLife::Serving | WorkerLife::Leaving)).await.as_deref() {
+            Ok(WorkerLife::Draining { last_request }) => *last_request,
             _ => Instant::now(),
         }
     }
@@ -65,12 +65,12 @@ impl Lifecycle {
 
     /// Ready when everything has to end.
     async fn cut(&mut self) {
-        let _ = self.0.wait_for(|life| *life == Life::Cut).await;
+        let _ = self.0.wait_for(|life| *life == WorkerLife::Cut).await;
     }
 }
 
 /// A connection on its way to a worker.
-pub(super) struct Accepted {
+pub(super) struct AcceptedConnection {
     pub(super) socket: std::net::TcpStream,
     pub(super) from: SocketAddr,
     pub(super) slot: Slot,
@@ -88,7 +88,7 @@ pub(super) fn start<S: Service>(
     shared: &Arc<Shared<S>>,
     lifecycle: &Lifecycle,
     ended: &mpsc::Sender<Infallible>,
-) -> io::Result<(Vec<mpsc::Sender<Accepted>>, Vec<Handle>)> {
+) -> io::Result<(Vec<mpsc::Sender<AcceptedConnection>>, Vec<Handle>)> {
     (0..count.get())
         .map(|index| {
             let (sender, receiver) = mpsc::channel(QUEUE);
@@ -106,8 +106,12 @@ pub(super) fn start<S: Service>(
         .collect()
 }
 
-async fn work<S: Service>(mut queue: mpsc::Receiver<Accepted>, shared: Arc<Shared<S>>, mut lifecycle: Lifecycle) {
-    while let Some(Accepted { socket, from, slot }) = queue.recv().await {
+async fn work<S: Service>(
+    mut queue: mpsc::Receiver<AcceptedConnection>,
+    shared: Arc<Shared<S>>,
+    mut lifecycle: Lifecycle,
+) {
+    while let Some(AcceptedConnection { socket, from, slot }) = queue.recv().await {
         match TcpStream::from_std(socket) {
             Ok(socket) => {
                 tokio::spawn(connection::serve(socket, from, Arc::clone(&shared), lifecycle.clone(), slot));

@@ -73,7 +73,7 @@ struct World {
     rules: Arc<Mutex<Arc<RuleSet>>>,
     clock: Arc<ManualClock>,
     engine: Arc<Engine>,
-    worker: Worker,
+    worker: ProviderWorker,
 }
 
 impl World {
@@ -99,7 +99,7 @@ impl World {
         let engine =
             Arc::new(Engine::new(store, Arc::clone(&clock) as _, random.clone(), asking, page_secret, metrics));
         let current = Arc::clone(&rules);
-        let worker = Worker::new(Parts {
+        let worker = ProviderWorker::new(ProviderDeps {
             engine: Arc::clone(&engine),
             rules: Arc::new(move || Arc::clone(&current.lock().unwrap())),
             outbound: Arc::default(),

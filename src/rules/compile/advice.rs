@@ -10,11 +10,11 @@ use super::merchant::RawMerchant;
 use super::{Context, FileContext};
 use crate::domain::{host_of, names_loopback};
 use crate::rules::problems::Span;
-use crate::rules::{Gateway, StoreUrl};
+use crate::rules::{GatewayRules, StoreUrl};
 
 impl Context<'_> {
     /// Warns of what a gateway leaves open.
-    pub(super) fn gateway_advice(&mut self, here: FileContext<'_>, raw: &RawGateway, gateway: &Gateway) {
+    pub(super) fn gateway_advice(&mut self, here: FileContext<'_>, raw: &RawGateway, gateway: &GatewayRules) {
         if let StoreUrl::Postgres(url) = &gateway.store.url
             && url.may_be_downgraded()
             && let Some(at) = raw.store.url.place()

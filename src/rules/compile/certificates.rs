@@ -7,7 +7,7 @@ use rustls::pki_types::CertificateDer;
 use toml::Spanned;
 
 use super::{Context, FileContext};
-use crate::rules::elsewhere::Content;
+use crate::rules::elsewhere::ExternalContent;
 
 impl Context<'_> {
     /// The certificates of all files of a list. The authority that the start is about to make may be missing, and is looked
@@ -23,7 +23,7 @@ impl Context<'_> {
         for path in list {
             let resolved = here.relative(path.get_ref());
             if (!self.check_secrets || made == Some(&*resolved)) && !resolved.exists() {
-                self.elsewhere.missing(&resolved, Content::Public);
+                self.elsewhere.missing(&resolved, ExternalContent::Public);
                 continue;
             }
             match self.elsewhere.certificates(&resolved) {

@@ -9,9 +9,9 @@ use toml::Spanned;
 
 use super::{BUILT_IN_DIALECT, Context, FileContext};
 use crate::rules::dialect::template::{TemplateProblem, add_reply, environment, payload};
-use crate::rules::files::Role;
+use crate::rules::files::FileRole;
 use crate::rules::problems::{FileId, Span};
-use crate::rules::raw::{Field, Key, Lasting, Route, from_words, raw_table};
+use crate::rules::raw::{Field, Key, Lasting, RouteKey, from_words, raw_table};
 use crate::rules::{Algorithm, Dialect, Encoding, Endpoint, Recipe, Replies, Segment, StatusWords, TimestampFormat};
 
 raw_table! {
@@ -68,17 +68,17 @@ raw_table! {
     /// `[routes]`.
     struct RawRoutes {
         /// Creates a deposit: `POST` and a path.
-        payin: Route = "POST /api/v1/payin",
+        payin: RouteKey = "POST /api/v1/payin",
         /// Creates a withdrawal: `POST` and a path.
-        payout: Route = "POST /api/v1/payout",
+        payout: RouteKey = "POST /api/v1/payout",
         /// Shows a deposit: `GET` and a path.
-        payin_status: Route = "GET /api/v1/payin/status",
+        payin_status: RouteKey = "GET /api/v1/payin/status",
         /// Shows a withdrawal: `GET` and a path.
-        payout_status: Route = "GET /api/v1/payout/status",
+        payout_status: RouteKey = "GET /api/v1/payout/status",
         /// Shows balances: `GET` and a path.
-        balance: Route = "GET /api/v1/balance",
+        balance: RouteKey = "GET /api/v1/balance",
         /// Lists operations: `GET` and a path.
-        transactions: Route = "GET /api/v1/transactions",
+        transactions: RouteKey = "GET /api/v1/transactions",
     }
 }
 
@@ -188,7 +188,7 @@ impl Context<'_> {
     pub(super) fn dialects(&mut self) -> Dialects {
         let mut dialects = Dialects { compiled: HashMap::new(), headers: HashMap::new() };
         for (role, file) in self.files {
-            let Role::Dialect(name) = role else { continue };
+            let FileRole::Dialect(name) = role else { continue };
             let dialect = self.read::<RawDialect>(file).and_then(|(here, raw)| {
                 dialects.headers.insert(name.as_str().into(), (here.file, raw.signature.headers().map(Key::place)));
                 self.dialect(here, name, &raw).map(Arc::new)
@@ -292,8 +292,8 @@ impl Context<'_> {
             if let Some(at) = key.place() {
                 self.check_route(here, endpoint, key, at);
             }
-            let route = Route::clone(key);
-            let same = |other: &&(Endpoint, &Key<Route>)| !other.1.is_wrong && **other.1 == route;
+            let route = RouteKey::clone(key);
+            let same = |other: &&(Endpoint, &Key<RouteKey>)| !other.1.is_wrong && **other.1 == route;
             if let Some((other, earlier)) = given.iter().take_while(|other| other.0 != endpoint).find(same) {
                 let message = format!("`routes.{}` is the same as `routes.{}`", endpoint.as_str(), other.as_str());
                 self.problem(here, key.place().or(earlier.place()).unwrap_or_default(), message);
@@ -303,7 +303,7 @@ impl Context<'_> {
         routes
     }
 
-    fn check_route(&mut self, here: FileContext<'_>, endpoint: Endpoint, route: &Route, at: Span) {
+    fn check_route(&mut self, here: FileContext<'_>, endpoint: Endpoint, route: &RouteKey, at: Span) {
         let name = endpoint.as_str();
         let creates = matches!(endpoint, Endpoint::Payin | Endpoint::Payout);
         let method = if creates { Method::POST } else { Method::GET };

@@ -9,13 +9,13 @@ use toml::Spanned;
 
 use super::{Context, FileContext};
 use crate::domain::{CallbackUrl, is_host, service_url};
-use crate::rules::files::{Role, is_absent};
+use crate::rules::files::{FileRole, is_absent};
 use crate::rules::raw::{
     Cidr, DisplayName, Key, LANGUAGE_TAG, Lasting, List, RawSecrets, Size, WholeSeconds, raw_table,
 };
 use crate::rules::secret::SecretRef;
 use crate::rules::{
-    CallbackRules, CallbackSignature, ClientRules, Encoding, EngineRules, Gateway, Limits, PageRules, Quota,
+    CallbackRules, CallbackSignature, ClientRules, Encoding, EngineRules, GatewayRules, Limits, PageRules, Quota,
     RemoteEngine, Secrets, ServerRules, StoreRules, StoreUrl, TlsRules,
 };
 
@@ -252,8 +252,8 @@ raw_table! {
 }
 
 impl Context<'_> {
-    pub(super) fn gateway(&mut self, directory: &Path) -> Option<Gateway> {
-        let Some(file) = self.files.get(&Role::Gateway) else {
+    pub(super) fn gateway(&mut self, directory: &Path) -> Option<GatewayRules> {
+        let Some(file) = self.files.get(&FileRole::Gateway) else {
             if directory.is_dir() && is_absent(&directory.join("gateway.toml")) {
                 let message = "gateway.toml is missing (an empty file takes every default)";
                 self.findings.add_unreadable(&directory.join("gateway.toml"), message);
@@ -266,7 +266,7 @@ impl Context<'_> {
         let RawLimits { body, head, head_timeout, body_timeout, idle_timeout, .. } = &*raw.limits;
         let store = self.store(here, &raw.store);
         let server = self.server(here, &raw.server);
-        let gateway = Gateway {
+        let gateway = GatewayRules {
             engine: self.engine(here, &raw.engine, &server, made),
             engine_trust: raw.engine.trust.values().map(|path| here.relative(path)).collect(),
             engine_timeout: raw.engine.timeout.0,

@@ -5,15 +5,15 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 use super::Context;
-use crate::rules::files::{Role, RuleFile};
-use crate::rules::schema::{AllowedValues, Lists};
+use crate::rules::files::{FileRole, RuleFile};
+use crate::rules::schema::{AllowedLists, AllowedValues};
 
 impl Context<'_> {
     /// All lists of the rules directory.
-    pub(super) fn lists(&mut self) -> Lists {
-        let mut lists = Lists::default();
+    pub(super) fn lists(&mut self) -> AllowedLists {
+        let mut lists = AllowedLists::default();
         for (role, file) in self.files {
-            let Role::List { merchant, name } = role else { continue };
+            let FileRole::List { merchant, name } = role else { continue };
             let values = self.list(file);
             match merchant {
                 Some(merchant) => lists.own.entry(name.clone()).or_default().insert(merchant.clone(), values),

@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::{BUILT_IN_DIALECT, Context, FileContext, Parts};
 use crate::domain::{Amount, BrowserUrl, Bucket, CallbackUrl, Currency, MerchantId, ShopCode};
-use crate::rules::files::{Role, RuleFile};
+use crate::rules::files::{FileRole, RuleFile};
 use crate::rules::merchant::notices;
 use crate::rules::problems::{FileId, Span, did_you_mean, quoted};
 use crate::rules::raw::{
@@ -161,7 +161,7 @@ impl Context<'_> {
     pub(super) fn merchants(&mut self, parts: &Parts) -> HashMap<MerchantId, Arc<Merchant>> {
         let (files, mut seen) = (self.files, SeenKeys::new());
         let merchants = files.iter().filter_map(|(role, file)| {
-            let Role::Merchant(name) = role else { return None };
+            let FileRole::Merchant(name) = role else { return None };
             let id = MerchantId::new(name).ok()?;
             let merchant = self.merchant_file(&id, file, parts, &mut seen)?;
             Some((id, Arc::new(merchant)))

@@ -34,8 +34,8 @@ use super::elsewhere::ExternalFiles;
 use super::files::{RuleFile, RuleFiles, version};
 use super::pages::Brand;
 use super::pages::languages::FIRST;
-use super::problems::{FileId, Findings, Span, did_you_mean};
-use super::raw::{self, FromToml, Reader, raw_table};
+use super::problems::{Diagnostics, FileId, Span, did_you_mean};
+use super::raw::{self, FromToml, RawReader, raw_table};
 use super::{Dialect, EngineRules, KeyEntry, Quota, RuleSet, Shop};
 use crate::domain::{MerchantId, ShopCode, UnixMillis};
 
@@ -53,7 +53,7 @@ raw_table! {
 }
 
 impl FromToml for Quota {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let raw = RawQuota::from_toml(value, reader)?;
         let per_second = NonZeroU32::new(*raw.per_second.get()?)?;
         Some(Self { per_second, burst: raw.burst.get().copied().and_then(NonZeroU32::new).unwrap_or(per_second) })
@@ -66,7 +66,7 @@ impl FromToml for Quota {
 
 /// What is known while files are compiled.
 struct Context<'a> {
-    findings: &'a mut Findings,
+    findings: &'a mut Diagnostics,
     files: &'a RuleFiles,
     check_secrets: bool,
     previous: Option<&'a RuleSet>,
@@ -133,7 +133,7 @@ pub(super) struct Task<'a> {
 }
 
 /// Compiles the files of a rules directory. The set is of use only when nothing was found that refuses it.
-pub(super) fn compile(task: &Task<'_>, elsewhere: &mut ExternalFiles, findings: &mut Findings) -> Option<RuleSet> {
+pub(super) fn compile(task: &Task<'_>, elsewhere: &mut ExternalFiles, findings: &mut Diagnostics) -> Option<RuleSet> {
     let Task { directory, files, previous, check_secrets, .. } = *task;
     let mut context = Context { findings, files, check_secrets, previous, elsewhere, decides: false };
     let gateway = context.gateway(directory);

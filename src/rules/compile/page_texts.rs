@@ -6,7 +6,7 @@ use toml::de::DeValue;
 
 use crate::domain::deceives;
 use crate::rules::pages::languages::KNOWN;
-use crate::rules::raw::{Absent, FromToml, Reader, Table, is_readable, word};
+use crate::rules::raw::{Absent, FromToml, RawReader, SchemaTable, is_readable, word};
 
 /// How long a text may be, in characters.
 const LONGEST_TEXT: usize = 500;
@@ -23,7 +23,7 @@ const JOINERS: [char; 2] = ['\u{200c}', '\u{200d}'];
 pub(in crate::rules) struct RawTexts(pub Map<String, Value>);
 
 impl FromToml for RawTexts {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         members(&KNOWN, value, reader, |name, value, reader| match KNOWN.get(name) {
             Some(Value::Object(known)) => members(known, value, reader, text).map(Value::from),
             _ if name == "direction" => word(value, reader, &[("ltr", "ltr"), ("rtl", "rtl")]).map(Value::from),
@@ -33,7 +33,7 @@ impl FromToml for RawTexts {
     }
 
     fn schema() -> Value {
-        let mut all = Table::new(&[
+        let mut all = SchemaTable::new(&[
             "`pages/<language tag>.toml`: what customers read in a language. Every key may be left out: a language that is",
             "built in then has its built-in text, any other the English one.",
         ]);
@@ -59,7 +59,7 @@ impl FromToml for RawTexts {
 }
 
 fn table_schema(keys: &Map<String, Value>) -> Value {
-    let mut texts = Table::new(&[]);
+    let mut texts = SchemaTable::new(&[]);
     for (name, english) in keys {
         let schema = json!({ "type": "string", "minLength": 1, "maxLength": LONGEST_TEXT });
         let english = english.as_str().unwrap_or("none");
@@ -73,8 +73,8 @@ fn table_schema(keys: &Map<String, Value>) -> Value {
 fn members(
     known: &Map<String, Value>,
     value: &Spanned<DeValue<'_>>,
-    reader: &mut Reader<'_>,
-    read: impl Fn(&str, &Spanned<DeValue<'_>>, &mut Reader<'_>) -> Option<Value>,
+    reader: &mut RawReader<'_>,
+    read: impl Fn(&str, &Spanned<DeValue<'_>>, &mut RawReader<'_>) -> Option<Value>,
 ) -> Option<Map<String, Value>> {
     let mut members = Map::new();
     for (key, value) in reader.table(value)? {
@@ -89,7 +89,7 @@ fn members(
 }
 
 /// Reads what stands between the digits of an amount. Between units and hundredths something must.
-fn separator(name: &str, value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Value> {
+fn separator(name: &str, value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Value> {
     let text = reader.text(value, "a string")?;
     let wrong = |c: char| c.is_control() || deceives(c) || c.is_alphanumeric();
     let reason = if text.is_empty() && name == "decimal" {
@@ -104,7 +104,7 @@ fn separator(name: &str, value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) 
 }
 
 /// Reads a text. Titles, labels and actions have one line.
-fn text(name: &str, value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Value> {
+fn text(name: &str, value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Value> {
     let (breaks, but): (&[char], _) = match name {
         "text" | "hint" => (&['\n'], " other than line breaks"),
         _ => (&[], ""),

@@ -9,8 +9,8 @@ use super::gateway::RawPages;
 use super::page_texts::RawTexts;
 use super::{Context, FileContext};
 use crate::rules::color::{Color, LEAST_CONTRAST};
-use crate::rules::elsewhere::Content;
-use crate::rules::files::{Role, RuleFile};
+use crate::rules::elsewhere::ExternalContent;
+use crate::rules::files::{FileRole, RuleFile};
 use crate::rules::pages::languages::{BUILT_IN, FIRST, languages};
 use crate::rules::pages::tag::canonical;
 use crate::rules::pages::{Brand, LIGHT_FIELD, Pages, image_uri};
@@ -26,7 +26,7 @@ impl Context<'_> {
         let Some(given) = key.given() else { return FIRST.into() };
         let named: &str = given.get_ref();
         let files = self.files.keys().filter_map(|role| match role {
-            Role::PageTexts(name) => Some(name.as_str()),
+            FileRole::PageTexts(name) => Some(name.as_str()),
             _ => None,
         });
         let mut known: Vec<&str> = BUILT_IN.iter().map(|(tag, _)| *tag).chain(files).collect();
@@ -91,7 +91,7 @@ impl Context<'_> {
     /// The logo as a `data:` URI. In an `<img>` an SVG runs no script and loads nothing.
     fn logo(&mut self, here: FileContext<'_>, given: &Spanned<String>) -> Option<Box<str>> {
         let path = here.relative(given.get_ref());
-        let reason = match self.elsewhere.read(&path, Content::Public, LARGEST_LOGO) {
+        let reason = match self.elsewhere.read(&path, ExternalContent::Public, LARGEST_LOGO) {
             Ok(bytes) => match image_uri(&bytes) {
                 Some(uri) => return Some(uri),
                 None => "is neither SVG nor PNG".to_owned(),
@@ -104,7 +104,8 @@ impl Context<'_> {
 
     /// An amount that shows one sign for both could be read as another one.
     fn ambiguous(&mut self, tag: &str) {
-        let own = |role: &Role| matches!(role, Role::PageTexts(name) if canonical(name).as_deref() == Some(tag));
+        let own =
+            |role: &FileRole| matches!(role, FileRole::PageTexts(name) if canonical(name).as_deref() == Some(tag));
         if let Some((_, file)) = self.files.iter().find(|(role, _)| own(role)) {
             let id = self.findings.file(&file.path, Arc::clone(&file.text));
             let message = "`decimal` and `group` must not be the same; what the file leaves out is as it is built in";
@@ -113,8 +114,8 @@ impl Context<'_> {
     }
 
     /// The texts of a language's file, by its tag.
-    fn page_texts(&mut self, role: &Role, file: &RuleFile) -> Option<(String, Map<String, Value>)> {
-        let Role::PageTexts(name) = role else { return None };
+    fn page_texts(&mut self, role: &FileRole, file: &RuleFile) -> Option<(String, Map<String, Value>)> {
+        let FileRole::PageTexts(name) = role else { return None };
         let (here, raw) = self.read::<RawTexts>(file)?;
         let Some(tag) = canonical(name) else {
             let message = format!(
@@ -124,7 +125,7 @@ impl Context<'_> {
             self.problem(here, 0..0, message);
             return None;
         };
-        let same = |other: &Role| matches!(other, Role::PageTexts(other) if other.as_str() < name.as_str() && other.eq_ignore_ascii_case(name));
+        let same = |other: &FileRole| matches!(other, FileRole::PageTexts(other) if other.as_str() < name.as_str() && other.eq_ignore_ascii_case(name));
         if let Some((_, other)) = self.files.iter().find(|(other, _)| same(other)) {
             let message = format!("the language `{tag}` is there twice: {} has the same tag", other.path.display());
             self.problem(here, 0..0, message);

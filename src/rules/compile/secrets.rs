@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::{Context, FileContext};
 use crate::clock::{Random, SystemRandomness};
-use crate::rules::elsewhere::Content;
+use crate::rules::elsewhere::ExternalContent;
 use crate::rules::raw::{Field, RawSecrets};
 use crate::rules::secret::{LARGEST_SECRET, Missing, SecretRef, fetched, store_key};
 use crate::rules::{Secret, Secrets, StoreKeys};
@@ -66,7 +66,7 @@ impl Context<'_> {
     }
 
     fn bytes(&mut self, here: FileContext<'_>, secret: &SecretRef) -> Result<Vec<u8>, Missing> {
-        let read = |path: &Path| self.elsewhere.read(path, Content::Secret, LARGEST_SECRET);
+        let read = |path: &Path| self.elsewhere.read(path, ExternalContent::Secret, LARGEST_SECRET);
         fetched(secret, |named| here.relative(named), read)
     }
 }

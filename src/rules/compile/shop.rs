@@ -11,10 +11,10 @@ use toml::de::DeValue;
 use super::provider::RawProvider;
 use super::{Context, FileContext};
 use crate::domain::{Amount, Currency, CustomerAccountId, Direction, ShopCode};
-use crate::rules::files::{ContentHash, Role, RuleFile, RuleFiles, content_hash};
+use crate::rules::files::{ContentHash, FileRole, RuleFile, RuleFiles, content_hash};
 use crate::rules::problems::quoted;
-use crate::rules::raw::{Cidr, DisplayName, Field, FromToml, List, Reader, Visible, raw_table};
-use crate::rules::schema::Lists;
+use crate::rules::raw::{Cidr, DisplayName, Field, FromToml, List, RawReader, Visible, raw_table};
+use crate::rules::schema::AllowedLists;
 use crate::rules::{AccountRule, AddressSet, DailyLimits, FieldsSchema, PaymentChecks, Shop, ShopSide};
 
 raw_table! {
@@ -78,7 +78,7 @@ raw_table! {
 }
 
 impl FromToml for AccountRule {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         match value.get_ref() {
             DeValue::String(text) if text == "card" => Some(Self::Card),
             DeValue::String(text) if text == "mobile" => Some(Self::Mobile),
@@ -98,7 +98,7 @@ impl FromToml for AccountRule {
 }
 
 impl FromToml for Regex {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         reader.parsed(value, "a regular expression without look-around or back-references", |text| {
             RegexBuilder::new(text).size_limit(LARGEST_PATTERN).build().ok()
         })
@@ -144,7 +144,7 @@ type Schemas = HashMap<ContentHash, Arc<FieldsSchema>>;
 
 /// What the shops of a rule set are compiled with.
 struct Shared {
-    lists: Lists,
+    lists: AllowedLists,
     /// Of all list files.
     lists_hash: ContentHash,
     schemas: Schemas,
@@ -156,7 +156,7 @@ impl Context<'_> {
         let mut shared = Shared { lists, lists_hash: lists_hash(self.files), schemas: Schemas::new() };
         let mut shops = HashMap::new();
         for (role, file) in self.files {
-            let Role::Shop(name) = role else { continue };
+            let FileRole::Shop(name) = role else { continue };
             let Ok(code) = ShopCode::new(name) else { continue };
             let shop = self.shop(&code, file, &mut shared).map(Arc::new);
             shops.insert(code, shop);
@@ -199,10 +199,10 @@ impl Context<'_> {
     ) -> Option<Arc<FieldsSchema>> {
         let named = field.given()?;
         let name = schema_name(named.get_ref());
-        let Some(file) = self.files.get(&Role::Schema(name.to_owned())) else {
+        let Some(file) = self.files.get(&FileRole::Schema(name.to_owned())) else {
             let message = format!("`schema`: {} must be the name of a .json file beside this one", quoted(name));
             let known = self.files.keys().filter_map(|role| match role {
-                Role::Schema(name) => Some(name.as_str()),
+                FileRole::Schema(name) => Some(name.as_str()),
                 _ => None,
             });
             self.unknown_name(here, named, ("shops", ""), message, known);
@@ -229,7 +229,7 @@ impl Context<'_> {
 
 /// Returns a hash of all lists and their names.
 fn lists_hash(files: &RuleFiles) -> ContentHash {
-    let lists = files.iter().filter(|(role, _)| matches!(role, Role::List { .. }));
+    let lists = files.iter().filter(|(role, _)| matches!(role, FileRole::List { .. }));
     let all: Vec<u8> =
         lists.flat_map(|(_, file)| [file.path.as_os_str().as_encoded_bytes(), &file.hash].concat()).collect();
     content_hash(&all)

@@ -2,7 +2,7 @@
 
 /// A URL in its parts, as they are written.
 #[derive(Debug)]
-pub(super) struct Parts<'a> {
+pub(super) struct UrlParts<'a> {
     /// Everything before the parameters.
     pub base: &'a str,
     /// Whether it says who connects.
@@ -17,7 +17,7 @@ pub(super) struct Parts<'a> {
     pub query: &'a str,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> UrlParts<'a> {
     /// # Errors
     /// As [`super::PostgresUrl::parse`].
     pub fn of(text: &'a str) -> Result<Self, String> {

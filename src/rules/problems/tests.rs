@@ -3,7 +3,7 @@
 use super::*;
 
 fn problem(text: &str, hide: &[&str], mark: &str, message: &str) -> Problem {
-    let mut findings = Findings::default();
+    let mut findings = Diagnostics::default();
     let file = findings.file(Path::new("rules/x.toml"), text);
     for hidden in hide {
         let at = text.find(hidden).unwrap();

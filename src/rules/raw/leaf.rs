@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::{FromToml, Reader, kind};
+use super::{FromToml, RawReader, kind};
 use crate::domain::{Amount, BrowserUrl, Currency, ShopCode, deceives};
 
 /// The pattern of names that are those of files, too: of shops, merchants and dialects.
@@ -28,7 +28,7 @@ pub(in crate::rules) const LANGUAGE_TAG: &str = "^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8
 const AMOUNT: &str = r"^[0-9]+(\.[0-9]{1,2})?$";
 
 impl FromToml for String {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         reader.text(value, "a string").map(str::to_owned)
     }
 
@@ -38,7 +38,7 @@ impl FromToml for String {
 }
 
 impl FromToml for bool {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let flag = value.get_ref().as_bool();
         if flag.is_none() {
             let quoted = value.get_ref().as_str().filter(|text| ["true", "false"].contains(text));
@@ -59,7 +59,7 @@ impl FromToml for bool {
 
 /// A whole number from 1 to 1,000,000: rates, bursts and connections.
 impl FromToml for u32 {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let number = integer(value.get_ref()).filter(|number| (1..=1_000_000).contains(number));
         if number.is_none() {
             reader.wrong(value.span(), "must be a whole number from 1 to 1000000");
@@ -74,7 +74,7 @@ impl FromToml for u32 {
 
 /// A whole number of 64 bits with a sign: customers' ids.
 impl FromToml for i64 {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let number = integer(value.get_ref());
         if number.is_none() {
             reader.wrong(value.span(), "must be a whole number within 64 bits");
@@ -94,7 +94,7 @@ fn integer(value: &DeValue<'_>) -> Option<i64> {
 
 /// Spans of time: a whole number and a unit.
 impl FromToml for Duration {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let expected = "a span of time such as \"250ms\", \"30s\", \"5m\", \"1h\" or \"7d\", at most \"3650d\"";
         reader.parsed(value, expected, duration)
     }
@@ -112,7 +112,7 @@ pub(in crate::rules) struct Lasting<const LEAST: u64 = 1, const MOST: u64 = LONG
 pub(in crate::rules) type WholeSeconds = Lasting<1000, LONGEST, 1000>;
 
 impl<const LEAST: u64, const MOST: u64, const STEP: u64> FromToml for Lasting<LEAST, MOST, STEP> {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let span = Duration::from_toml(value, reader)?;
         let millis = span.as_millis();
         let fits = (LEAST.into()..=MOST.into()).contains(&millis) && millis.is_multiple_of(STEP.into());
@@ -161,7 +161,7 @@ const LARGEST: usize = 64 << 20;
 pub(in crate::rules) struct Size<const LEAST: usize = 1>(pub usize);
 
 impl<const LEAST: usize> FromToml for Size<LEAST> {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let size = match value.get_ref() {
             DeValue::String(text) => size(text),
             other => integer(other).and_then(|bytes| usize::try_from(bytes).ok()),
@@ -213,7 +213,7 @@ fn size(text: &str) -> Option<usize> {
 pub(in crate::rules) struct Cidr(pub IpNet);
 
 impl FromToml for Cidr {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let expected = "an address or a network such as \"198.51.100.7\", \"203.0.113.0/24\" or \"2001:db8::/32\"";
         let prefix = reader.parsed(value, expected, |text| {
             text.parse::<IpNet>().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
@@ -240,7 +240,7 @@ impl FromToml for Cidr {
 pub(in crate::rules) struct Date(pub jiff::civil::Date);
 
 impl FromToml for Date {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let date = match value.get_ref() {
             DeValue::String(text) if text.len() == 10 => text.parse().ok(),
             DeValue::Datetime(literal) if literal.time.is_none() => literal.to_string().parse().ok(),
@@ -269,7 +269,7 @@ impl<T> List<T> {
 }
 
 impl<T: FromToml> FromToml for List<T> {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let Some(array) = value.get_ref().as_array() else {
             let advice = match value.get_ref() {
                 DeValue::Table(_) => "a list of tables is written with two brackets, `[[...]]`",
@@ -296,7 +296,7 @@ impl<T: FromToml> FromToml for List<T> {
 pub(in crate::rules) struct Entries<T>(pub Vec<(Spanned<String>, T)>);
 
 impl<T: FromToml> FromToml for Entries<T> {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let mut entries = Vec::new();
         for (key, value) in reader.table(value)? {
             if let Some(entry) = reader.under(key.get_ref(), |reader| T::from_toml(value, reader)) {
@@ -316,7 +316,7 @@ impl<T: FromToml> FromToml for Entries<T> {
 pub(in crate::rules) struct Visible<const MOST: usize>(pub Box<str>);
 
 impl<const MOST: usize> FromToml for Visible<MOST> {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let visible = |text: &str| (1..=MOST).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
         let expected = format!("1 to {MOST} visible ASCII characters");
         reader.parsed(value, &expected, |text| visible(text).then(|| Self(text.into())))
@@ -335,7 +335,7 @@ const LONGEST_NAME: usize = 100;
 pub(in crate::rules) struct DisplayName(pub Box<str>);
 
 impl FromToml for DisplayName {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         let expected = format!(
             "1 to {LONGEST_NAME} characters that can be read: no control characters, and none that are invisible or change \
              the order of others"
@@ -357,7 +357,7 @@ pub(in crate::rules) fn is_readable(text: &str, most: usize, allowed: &[char]) -
 
 /// `METHOD /path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::rules) struct Route {
+pub(in crate::rules) struct RouteKey {
     /// `GET` or `POST`.
     pub method: Method,
     /// The path, without a query.
@@ -367,14 +367,14 @@ pub(in crate::rules) struct Route {
 const A_ROUTE: &str = "a method and a path such as \"POST /api/v1/payin\": GET or POST, one space, and a path of letters, \
                        digits and `-._~!$&'()*+,;=:@`, without query, percent-encoding and empty or dot segments";
 
-fn route(text: &str) -> Option<Route> {
+fn route(text: &str) -> Option<RouteKey> {
     let (method, path) = text.split_once(' ')?;
     let method = match method {
         "GET" => Method::GET,
         "POST" => Method::POST,
         _ => return None,
     };
-    plain_path(path).then(|| Route { method, path: path.into() })
+    plain_path(path).then(|| RouteKey { method, path: path.into() })
 }
 
 /// A path that has one spelling: it is compared with what is sent, byte by byte. A slash may end it.
@@ -389,7 +389,7 @@ fn plain_path(path: &str) -> bool {
 macro_rules! from_text {
     ($($type:ty, $expected:expr => $read:expr, $schema:tt;)*) => {$(
         impl FromToml for $type {
-            fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+            fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
                 reader.parsed(value, $expected, $read)
             }
 
@@ -411,7 +411,7 @@ from_text! {
         "pattern": r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$",
         "examples": ["X-Signature"],
     };
-    Route, A_ROUTE => route, {
+    RouteKey, A_ROUTE => route, {
         "type": "string", "pattern": r"^(GET|POST) (/[A-Za-z0-9._~!$&'()*+,;=:@-]+)+/?$", "maxLength": 260,
     };
 }
@@ -420,7 +420,7 @@ from_text! {
 macro_rules! from_domain {
     ($($type:ty, $expected:literal => $construct:path, $schema:tt;)*) => {$(
         impl FromToml for $type {
-            fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+            fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
                 let text = reader.text(value, $expected)?;
                 $construct(text).map_err(|invalid| reader.wrong(value.span(), invalid.reason())).ok()
             }

@@ -20,14 +20,14 @@ use toml::de::{DeTable, DeValue};
 
 pub(crate) use leaf::duration;
 pub(super) use leaf::{
-    CURRENCY, Cidr, Date, DisplayName, Entries, LANGUAGE_TAG, Lasting, List, NAME, Route, Size, Visible, WEB_URL,
+    CURRENCY, Cidr, Date, DisplayName, Entries, LANGUAGE_TAG, Lasting, List, NAME, RouteKey, Size, Visible, WEB_URL,
     WholeSeconds, is_readable,
 };
-pub(super) use schema::{Absent, Table};
+pub(super) use schema::{Absent, SchemaTable};
 pub(super) use secret::RawSecrets;
 pub(super) use words::{from_words, word};
 
-use super::problems::{FileId, Findings, Span, did_you_mean, most_like, names_a_secret, quoted};
+use super::problems::{Diagnostics, FileId, Span, did_you_mean, most_like, names_a_secret, quoted};
 
 /// Keys of merchants' and shops' files that belong to no table, and that an editor easily adds below one.
 const TOP_KEYS: &[&str] = &["active", "currency", "default_shop", "name", "payment_method"];
@@ -70,7 +70,7 @@ impl<T> Field<T> {
 }
 
 impl<T: FromToml> Field<T> {
-    pub(super) fn read(&mut self, name: &str, value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) {
+    pub(super) fn read(&mut self, name: &str, value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) {
         let read = reader.under(name, |reader| T::from_toml(value, reader));
         *self = read.map_or(Self::Wrong, |meant| Self::Given(Spanned::new(value.span(), meant)));
     }
@@ -112,7 +112,7 @@ impl<T> Key<T> {
 }
 
 impl<T: FromToml> Key<T> {
-    pub(super) fn read(&mut self, name: &str, value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) {
+    pub(super) fn read(&mut self, name: &str, value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) {
         match reader.under(name, |reader| T::from_toml(value, reader)) {
             Some(meant) => *self = Self { value: meant, is_wrong: false, place: Some(value.span()) },
             None => self.is_wrong = true,
@@ -131,7 +131,7 @@ impl<T> Deref for Key<T> {
 /// Something that can be read from a TOML value, and that editors can be told of.
 pub(super) trait FromToml: Sized {
     /// Reads a value; what is wrong is told to the reader.
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self>;
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self>;
 
     /// Returns what a value looks like, as a JSON Schema. It may take more than is read, never less: a red line under what is
     /// right would be worse than none.
@@ -139,14 +139,14 @@ pub(super) trait FromToml: Sized {
 }
 
 /// Reads one file and notes what is wrong with it.
-pub(super) struct Reader<'a> {
-    findings: &'a mut Findings,
+pub(super) struct RawReader<'a> {
+    findings: &'a mut Diagnostics,
     file: FileId,
     /// The keys above the value that is being read.
     path: Vec<String>,
 }
 
-impl Reader<'_> {
+impl RawReader<'_> {
     /// Notes that the value being read is wrong; `reason` follows the key's name: "must be ...".
     pub fn wrong(&mut self, span: Span, reason: impl fmt::Display) {
         self.wrong_with(span, reason, None);
@@ -239,16 +239,16 @@ const fn kind(value: &DeValue<'_>) -> &'static str {
 }
 
 /// Reads a whole file. A file that is no TOML gives nothing but its problems.
-pub(super) fn read<T: FromToml>(text: &str, file: FileId, findings: &mut Findings) -> Option<T> {
+pub(super) fn read<T: FromToml>(text: &str, file: FileId, findings: &mut Diagnostics) -> Option<T> {
     let document = syntax::parse(text, file, findings)?;
-    T::from_toml(&document, &mut Reader { findings, file, path: Vec::new() })
+    T::from_toml(&document, &mut RawReader { findings, file, path: Vec::new() })
 }
 
 /// Reads the default that a declaration tells.
 pub(super) fn default_of<T: FromToml>(written: &str) -> T {
-    let mut findings = Findings::default();
+    let mut findings = Diagnostics::default();
     let file = findings.file(std::path::Path::new(""), "");
-    let mut reader = Reader { findings: &mut findings, file, path: Vec::new() };
+    let mut reader = RawReader { findings: &mut findings, file, path: Vec::new() };
     let read = DeValue::parse(written).ok().and_then(|written| T::from_toml(&written, &mut reader));
     read.expect("a default is a value of its key's type")
 }
@@ -282,7 +282,7 @@ macro_rules! raw_table {
         impl crate::rules::raw::FromToml for $name {
             fn from_toml(
                 value: &toml::Spanned<toml::de::DeValue<'_>>,
-                reader: &mut crate::rules::raw::Reader<'_>,
+                reader: &mut crate::rules::raw::RawReader<'_>,
             ) -> Option<Self> {
                 let mut raw = Self::default();
                 for (key, value) in reader.table(value)? {
@@ -301,7 +301,7 @@ macro_rules! raw_table {
             }
 
             fn schema() -> serde_json::Value {
-                let mut table = crate::rules::raw::Table::new(&[$($about),*]);
+                let mut table = crate::rules::raw::SchemaTable::new(&[$($about),*]);
                 $(
                     let absent = crate::rules::raw::raw_table!(@absent $($absent)?);
                     let schema = <$type as crate::rules::raw::FromToml>::schema();

@@ -22,14 +22,14 @@ impl Absent {
 
 /// The schema of a table in the making.
 #[derive(Debug)]
-pub(in crate::rules) struct Table {
+pub(in crate::rules) struct SchemaTable {
     about: String,
     keys: Map<String, Value>,
     required: Vec<Value>,
     more: Value,
 }
 
-impl Table {
+impl SchemaTable {
     /// A table without keys; any key that is not added is refused.
     pub fn new(about: &[&str]) -> Self {
         Self { about: prose(about), keys: Map::new(), required: Vec::new(), more: json!({}) }

@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::{FromToml, List, Reader};
+use super::{FromToml, List, RawReader};
 use crate::rules::secret::SecretRef;
 
 /// The pattern of a secret: a reference that names something, or a text that does not look like a reference.
 const ONE_SECRET: &str = r"^(env:[^=]+|file:[\s\S]+|(?![ \t]*([Ee][Nn][Vv]|[Ff][Ii][Ll][Ee])[ \t]*:)[\s\S]+)$";
 
 impl FromToml for SecretRef {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         reader.findings.hide_value(reader.file, value);
         let text = reader.text(value, "a secret: \"env:NAME\", \"file:PATH\" or the secret itself")?;
         Self::parse(text).map_err(|reason| reader.wrong(value.span(), reason)).ok()
@@ -27,7 +27,7 @@ impl FromToml for SecretRef {
 pub(in crate::rules) struct RawSecrets(pub Vec<Spanned<SecretRef>>);
 
 impl FromToml for RawSecrets {
-    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut Reader<'_>) -> Option<Self> {
+    fn from_toml(value: &Spanned<DeValue<'_>>, reader: &mut RawReader<'_>) -> Option<Self> {
         reader.findings.hide_value(reader.file, value);
         let Some(array) = value.get_ref().as_array() else {
             return SecretRef::from_toml(value, reader).map(|secret| Self(vec![Spanned::new(value.span(), secret)]));

@@ -3,13 +3,13 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::rules::problems::{FileId, Findings};
+use crate::rules::problems::{Diagnostics, FileId};
 
 /// How many problems of one file are told: a slip early in a file makes the parser stumble over much of the rest.
 const MOST_TOLD: usize = 5;
 
 /// Parses a file; what is wrong with it is noted.
-pub(super) fn parse<'t>(text: &'t str, file: FileId, findings: &mut Findings) -> Option<Spanned<DeValue<'t>>> {
+pub(super) fn parse<'t>(text: &'t str, file: FileId, findings: &mut Diagnostics) -> Option<Spanned<DeValue<'t>>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Some(Spanned::new(0..0, DeValue::Table(table.into_inner())));

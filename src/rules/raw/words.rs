@@ -3,13 +3,13 @@
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::Reader;
+use super::RawReader;
 use crate::rules::problems::{did_you_mean, quoted};
 
 /// Reads one of a few words.
 pub(in crate::rules) fn word<T: Copy>(
     value: &Spanned<DeValue<'_>>,
-    reader: &mut Reader<'_>,
+    reader: &mut RawReader<'_>,
     words: &[(&str, T)],
 ) -> Option<T> {
     let text = reader.text(value, "a string")?;
@@ -28,7 +28,7 @@ macro_rules! from_words {
         impl crate::rules::raw::FromToml for $type {
             fn from_toml(
                 value: &toml::Spanned<toml::de::DeValue<'_>>,
-                reader: &mut crate::rules::raw::Reader<'_>,
+                reader: &mut crate::rules::raw::RawReader<'_>,
             ) -> Option<Self> {
                 crate::rules::raw::word(value, reader, &[$(($word, $meant)),*])
             }

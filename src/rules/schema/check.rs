@@ -298,7 +298,7 @@ impl<'s> Nesting<'s> {
 
 /// What a schema says of the members of the `fields` object itself, also by way of `$ref`, `allOf`, `if` and their like; each
 /// with its place.
-pub(super) struct Members<'s> {
+pub(super) struct CheckedMembers<'s> {
     /// The names in `properties`.
     pub named: BTreeMap<&'s str, Vec<String>>,
     /// The names that are required: always, or when something else holds, such as a branch of `anyOf`. What stands below `if`
@@ -307,8 +307,8 @@ pub(super) struct Members<'s> {
 }
 
 /// Finds the members that a schema names and requires, once its outline was checked.
-pub(super) fn members(schema: &Value) -> Members<'_> {
-    let found = Members { named: BTreeMap::new(), required: Vec::new() };
+pub(super) fn members(schema: &Value) -> CheckedMembers<'_> {
+    let found = CheckedMembers { named: BTreeMap::new(), required: Vec::new() };
     let mut finder = MemberFinder { root: schema, at: Vec::new(), seen: HashSet::new(), found };
     finder.schema(schema, true);
     finder.found
@@ -319,7 +319,7 @@ struct MemberFinder<'s> {
     at: Vec<String>,
     /// References that were followed, and whether what they lead to can require something.
     seen: HashSet<(&'s str, bool)>,
-    found: Members<'s>,
+    found: CheckedMembers<'s>,
 }
 
 impl<'s> MemberFinder<'s> {

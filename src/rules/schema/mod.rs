@@ -16,7 +16,7 @@ use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::{Map, Value};
 
-use self::check::{MOST_PROBLEMS, Members};
+use self::check::{CheckedMembers, MOST_PROBLEMS};
 use self::keywords::{UNIQUE_ITEMS, allowed_list, unique_items};
 pub use self::value::{FieldValue, given, number};
 use self::value::{Sent, Whole};
@@ -33,14 +33,14 @@ pub(super) type AllowedValues = Arc<HashSet<Box<str>>>;
 
 /// The allowed-value lists of a rule set.
 #[derive(Debug, Default)]
-pub(super) struct Lists {
+pub(super) struct AllowedLists {
     /// By name.
     pub common: HashMap<String, AllowedValues>,
     /// By name, then by merchant: used in place of the common ones.
     pub own: HashMap<String, BTreeMap<String, AllowedValues>>,
 }
 
-impl Lists {
+impl AllowedLists {
     /// The lists of this name that merchants have of their own, by merchant.
     pub fn own_of(&self, name: &str) -> impl Iterator<Item = (&String, &AllowedValues)> {
         self.own.get(name).into_iter().flatten()
@@ -91,7 +91,7 @@ impl FieldsSchema {
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub(super) fn read(text: &str, direction: Direction, lists: &Lists) -> Result<Self, Vec<TextProblem>> {
+    pub(super) fn read(text: &str, direction: Direction, lists: &AllowedLists) -> Result<Self, Vec<TextProblem>> {
         let problem = |span, message| TextProblem { span, message, suggestion: None };
         let schema: Value = serde_json::from_str(text).map_err(|error| {
             // The parser's columns count bytes; its words name the place, which is shown already.
@@ -120,7 +120,11 @@ impl FieldsSchema {
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub(super) fn compile(schema: &Value, direction: Direction, lists: &Lists) -> Result<Self, Vec<SchemaProblem>> {
+    pub(super) fn compile(
+        schema: &Value,
+        direction: Direction,
+        lists: &AllowedLists,
+    ) -> Result<Self, Vec<SchemaProblem>> {
         let used_lists = check::outline(schema)?;
         let members = check::members(schema);
         let mut problems = reserved_names(&members, direction);
@@ -187,7 +191,10 @@ impl FieldsSchema {
 }
 
 /// The merchants with lists of their own among these, each with them.
-fn own_lists<'l>(used: &BTreeSet<String>, lists: &'l Lists) -> BTreeMap<&'l str, HashMap<String, AllowedValues>> {
+fn own_lists<'l>(
+    used: &BTreeSet<String>,
+    lists: &'l AllowedLists,
+) -> BTreeMap<&'l str, HashMap<String, AllowedValues>> {
     let mut own: BTreeMap<&str, HashMap<String, AllowedValues>> = BTreeMap::new();
     for name in used {
         for (merchant, values) in lists.own_of(name) {
@@ -235,7 +242,7 @@ fn mentions(schema: &Value, name: &str) -> bool {
 }
 
 /// A schema that offers or asks for a name which v2 refuses inside `fields` could never be met.
-fn reserved_names(members: &Members<'_>, direction: Direction) -> Vec<SchemaProblem> {
+fn reserved_names(members: &CheckedMembers<'_>, direction: Direction) -> Vec<SchemaProblem> {
     let named = members.named.iter().map(|(name, at)| (*name, at));
     let required = members.required.iter().map(|(name, at)| (*name, at));
     let reserved = named.chain(required).filter(|(name, _)| domain::reserved_names(direction).contains(name));
@@ -247,9 +254,9 @@ fn reserved_names(members: &Members<'_>, direction: Direction) -> Vec<SchemaProb
     reserved.map(problem).collect()
 }
 
-/// Members that no `properties` name are dropped before the schema is applied, so that requiring one refuses all.
-fn unnamed_required(members: &Members<'_>, direction: Direction) -> Vec<SchemaProblem> {
-    let Members { named, required } = members;
+/// CheckedMembers that no `properties` name are dropped before the schema is applied, so that requiring one refuses all.
+fn unnamed_required(members: &CheckedMembers<'_>, direction: Direction) -> Vec<SchemaProblem> {
+    let CheckedMembers { named, required } = members;
     // What is reserved is told as that.
     let reserved = domain::reserved_names(direction);
     let unnamed = |name: &str| name != MERCHANT_USER_IP && !named.contains_key(name) && !reserved.contains(&name);
@@ -262,7 +269,7 @@ fn unnamed_required(members: &Members<'_>, direction: Direction) -> Vec<SchemaPr
     required.map(problem).collect()
 }
 
-fn missing_lists(used: &[(Vec<String>, String)], lists: &Lists) -> Vec<SchemaProblem> {
+fn missing_lists(used: &[(Vec<String>, String)], lists: &AllowedLists) -> Vec<SchemaProblem> {
     let missing = used.iter().filter(|(_, name)| !lists.common.contains_key(name)).take(MOST_PROBLEMS);
     let problem = |(at, name): &(Vec<String>, String)| SchemaProblem {
         at: at.clone(),
@@ -327,7 +334,7 @@ fn check_defaults(validator: &Validator<Sent>, defaults: &Map<String, Value>) ->
 fn validator(
     schema: &Value,
     own: Option<&HashMap<String, AllowedValues>>,
-    lists: &Lists,
+    lists: &AllowedLists,
 ) -> Result<Validator<Sent>, SchemaProblem> {
     let mut known = lists.common.clone();
     known.extend(own.into_iter().flatten().map(|(name, values)| (name.clone(), Arc::clone(values))));

@@ -6,14 +6,14 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::domain::Direction;
 use crate::json;
-use crate::rules::schema::{Lists, SchemaProblem};
+use crate::rules::schema::{AllowedLists, SchemaProblem};
 use crate::rules::{FieldProblem, FieldValue, FieldsSchema, given};
 
 /// As much as a body of the default size may hold.
 const BODY: usize = 64 << 10;
 
 fn compiled(schema: &Value) -> Result<FieldsSchema, Vec<SchemaProblem>> {
-    FieldsSchema::compile(schema, Direction::Payin, &Lists::default())
+    FieldsSchema::compile(schema, Direction::Payin, &AllowedLists::default())
 }
 
 #[track_caller]

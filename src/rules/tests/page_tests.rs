@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::clock::ManualClock;
-use crate::pages::Page;
+use crate::pages::HtmlPage;
 use crate::rules::{
     Language, LiveRules, PageState, Pages, ReadRules, ReloadOutcome, TextDirection, built_in_pages, diff,
 };
@@ -14,7 +14,7 @@ fn built_in() -> Pages {
 }
 
 fn html(pages: &Pages, accept: &str, state: PageState) -> String {
-    Page::of(state).html(pages, accept, "r").text
+    HtmlPage::of(state).html(pages, accept, "r").text
 }
 
 /// All that customers may meet.

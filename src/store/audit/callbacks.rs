@@ -1,6 +1,6 @@
 //! The outbox. That every result has its callback is seen with the operations.
 
-use super::{Findings, Found, LAST, Place};
+use super::{AuditFindings, Found, LAST, RowPlace};
 use crate::domain::CallbackUrl;
 use crate::store::rows::callback::{DELIVERED, FAILED, PENDING, kept};
 use crate::store::{CallbackSubject, CallbackTarget};
@@ -38,7 +38,7 @@ impl Callback {
 
 /// The tries of a callback together.
 pub(in crate::store) struct Tries {
-    pub(in crate::store) place: Place,
+    pub(in crate::store) place: RowPlace,
     pub(in crate::store) count: i64,
     /// The numbers of the first and the last one.
     pub(in crate::store) first: i64,
@@ -47,7 +47,7 @@ pub(in crate::store) struct Tries {
     pub(in crate::store) senseless: i64,
 }
 
-impl Findings {
+impl AuditFindings {
     /// Looks at a slice of callbacks and at the tries up to its last one, both in the order of their places.
     pub(in crate::store) fn callbacks(&mut self, rows: Vec<Found<Callback>>, tries: Vec<Tries>) {
         let mut tries = tries.into_iter().peekable();

@@ -1,8 +1,8 @@
 //! The journal.
 
-use super::{Findings, Found, Place, said};
+use super::{AuditFindings, Found, RowPlace, said};
 use crate::domain::Fingerprint;
-use crate::store::Entry;
+use crate::store::JournalEntry;
 use crate::store::homes::Home;
 use crate::store::rows::entry::EntryRow;
 
@@ -12,7 +12,7 @@ pub(in crate::store) struct AroundEntry {
     pub(in crate::store) named_twice: bool,
 }
 
-impl Findings {
+impl AuditFindings {
     /// Looks at a slice of entries.
     pub(in crate::store) fn journal(&mut self, rows: Vec<Found<(EntryRow, AroundEntry)>>) {
         for (place, row) in rows {
@@ -25,9 +25,9 @@ impl Findings {
     }
 
     /// That its state has what it demands, and that what is sealed opens, is shown by decoding it.
-    fn entry(&mut self, place: Place, row: EntryRow, around: &AroundEntry) {
+    fn entry(&mut self, place: RowPlace, row: EntryRow, around: &AroundEntry) {
         let stored_key = Fingerprint(row.order_key);
-        let Entry { id, intent, .. } = match row.decode(&self.vault) {
+        let JournalEntry { id, intent, .. } = match row.decode(&self.vault) {
             Ok(entry) => entry,
             Err(error) => return self.found.problem(said(error)),
         };

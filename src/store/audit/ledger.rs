@@ -3,22 +3,22 @@
 use std::collections::HashMap;
 use std::fmt::Arguments;
 
-use super::{Findings, Place};
+use super::{AuditFindings, RowPlace};
 use crate::domain::Operation;
-use crate::store::rows::booked::{Entry, are_an_opening, booked_as_demanded};
+use crate::store::rows::booked::{LedgerRow, are_an_opening, booked_as_demanded};
 
 /// An account: bucket, merchant, currency, number.
-pub(in crate::store) type Account = (i16, Box<str>, Box<str>, i64);
+pub(in crate::store) type AuditedAccount = (i16, Box<str>, Box<str>, i64);
 
 /// What was booked on one occasion.
 pub(super) struct PostedEntries {
-    pub(super) place: Place,
-    entries: Vec<Entry>,
+    pub(super) place: RowPlace,
+    entries: Vec<LedgerRow>,
 }
 
 impl PostedEntries {
     /// All that entries in the order of their places tell of.
-    pub(super) fn all(entries: Vec<(Place, Entry)>) -> Vec<Self> {
+    pub(super) fn all(entries: Vec<(RowPlace, LedgerRow)>) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for (place, entry) in entries {
             match all.last_mut().filter(|booked| booked.place == place) {
@@ -30,9 +30,9 @@ impl PostedEntries {
     }
 }
 
-impl Findings {
+impl AuditFindings {
     /// Adds an entry to the sum of its account.
-    pub(super) fn count(&mut self, (bucket, _): Place, entry: &Entry) {
+    pub(super) fn count(&mut self, (bucket, _): RowPlace, entry: &LedgerRow) {
         self.found.entries += 1;
         let account = (bucket, entry.merchant.clone(), entry.currency.clone(), entry.account);
         *self.sums.entry(account).or_default() += i128::from(entry.amount);
@@ -46,7 +46,7 @@ impl Findings {
             return self.found.problem(format!("operation {of}: has entries but does not exist"));
         }
         let problems = [
-            (!entries.iter().all(Entry::is_opening), "has entries of another kind"),
+            (!entries.iter().all(LedgerRow::is_opening), "has entries of another kind"),
             (!self.is_in_bucket(*place, &first.merchant), "its bucket is not the one of its merchant"),
         ];
         self.note(format_args!("opening {of}"), problems);
@@ -56,7 +56,7 @@ impl Findings {
     /// What was booked with an operation: what its state demands, and maybe its merchant's opening.
     pub(super) fn booked_with(&mut self, operation: &Operation, booked: Option<PostedEntries>) {
         let mut entries = booked.map(|booked| booked.entries).unwrap_or_default();
-        let rest = entries.split_off(entries.partition_point(Entry::is_opening));
+        let rest = entries.split_off(entries.partition_point(LedgerRow::is_opening));
         let id = operation.id;
         self.opening(operation.merchant.as_str(), format_args!("operation {id}"), &entries);
         if !booked_as_demanded(operation, &rest) {
@@ -66,7 +66,7 @@ impl Findings {
     }
 
     /// A ledger is opened once: with any one operation of its merchant, or alone.
-    fn opening(&mut self, merchant: &str, with: Arguments<'_>, entries: &[Entry]) {
+    fn opening(&mut self, merchant: &str, with: Arguments<'_>, entries: &[LedgerRow]) {
         if entries.is_empty() {
             return;
         }
@@ -79,7 +79,7 @@ impl Findings {
     }
 
     /// The running balances are the sums of the entries, which sum to zero. To be told once all entries were looked at.
-    pub(in crate::store) fn balances(&mut self, balances: impl IntoIterator<Item = (Account, i128)>) {
+    pub(in crate::store) fn balances(&mut self, balances: impl IntoIterator<Item = (AuditedAccount, i128)>) {
         let mut totals: HashMap<(&str, &str), i128> = HashMap::new();
         for ((_, merchant, currency, _), sum) in &self.sums {
             *totals.entry((merchant, currency)).or_default() += sum;

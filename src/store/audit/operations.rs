@@ -1,11 +1,11 @@
 //! Operations, and what stands around them.
 
 use super::ledger::PostedEntries;
-use super::{Findings, Found, Place, said};
+use super::{AuditFindings, Found, RowPlace, said};
 use crate::domain::{Kind, Operation, State, Status, TransactionId};
 use crate::store::Stored;
 use crate::store::homes::Home;
-use crate::store::rows::booked::Entry;
+use crate::store::rows::booked::LedgerRow;
 use crate::store::rows::operation::StoredRow;
 use crate::store::rows::{callback, preparation};
 
@@ -22,9 +22,13 @@ pub(in crate::store) struct Around {
     pub(in crate::store) forgotten: bool,
 }
 
-impl Findings {
+impl AuditFindings {
     /// Looks at a slice of operations and at the entries up to its last one, both in the order of their places.
-    pub(in crate::store) fn operations(&mut self, rows: Vec<Found<(StoredRow, Around)>>, entries: Vec<(Place, Entry)>) {
+    pub(in crate::store) fn operations(
+        &mut self,
+        rows: Vec<Found<(StoredRow, Around)>>,
+        entries: Vec<(RowPlace, LedgerRow)>,
+    ) {
         for (place, entry) in &entries {
             self.count(*place, entry);
         }
@@ -43,7 +47,7 @@ impl Findings {
         booked.for_each(|booked| self.booked_alone(&booked));
     }
 
-    fn operation(&mut self, place: Place, row: StoredRow, around: &Around, booked: Option<PostedEntries>) {
+    fn operation(&mut self, place: RowPlace, row: StoredRow, around: &Around, booked: Option<PostedEntries>) {
         let (finished, customer) = (row.finished_at.is_some(), row.customer_account_id.is_some());
         let stored = match row.decode(&self.vault) {
             Ok(stored) => stored,

@@ -1,6 +1,6 @@
 //! Daily usage.
 
-use super::Findings;
+use super::AuditFindings;
 use crate::domain::Direction;
 use crate::store::rows::direction_of;
 
@@ -21,7 +21,7 @@ pub(in crate::store) const WRONG: &str = "SELECT coalesce(u.day, o.counted_day),
 /// A row of [`WRONG`], without the number of all.
 pub(in crate::store) type WrongUsage = (i64, Box<str>, Box<str>, i64, i64);
 
-impl Findings {
+impl AuditFindings {
     /// What customers did on a day is what their operations of that day sum to. The rows of old days may be gone.
     pub(in crate::store) fn usage(&mut self, wrong: Vec<WrongUsage>, count: u64) {
         let told = wrong.into_iter().map(|(day, merchant, shop, direction, customer)| {

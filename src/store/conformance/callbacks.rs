@@ -15,7 +15,7 @@ use crate::store::{
 
 const STATES: [CallbackState; 3] = [CallbackState::Pending, CallbackState::Delivered, CallbackState::Failed];
 
-pub(in crate::store) async fn callbacks_are_resent_from_every_state(backend: &dyn Backend) {
+pub(in crate::store) async fn callbacks_are_resent_from_every_state(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for text in ["pending", "leased", "delivered", "failed"] {
         created(&*store, failed(text, 0)).await;
@@ -141,7 +141,7 @@ fn expected(query: &CallbackQuery, all: &[CallbackRecord]) -> Vec<CallbackRecord
     all.iter().filter(matches).take(query.limit).cloned().collect()
 }
 
-pub(in crate::store) async fn lists_of_callbacks_are_exact(backend: &dyn Backend) {
+pub(in crate::store) async fn lists_of_callbacks_are_exact(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut chance = Chance(7);
     let all = fill(&*store, &mut chance).await;
@@ -176,7 +176,7 @@ pub(in crate::store) async fn lists_of_callbacks_are_exact(backend: &dyn Backend
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn failed_callbacks_are_resent_by_query(backend: &dyn Backend) {
+pub(in crate::store) async fn failed_callbacks_are_resent_by_query(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut chance = Chance(11);
     let all = fill(&*store, &mut chance).await;
@@ -218,7 +218,7 @@ pub(in crate::store) async fn failed_callbacks_are_resent_by_query(backend: &dyn
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn the_outbox_tells_how_much_waits(backend: &dyn Backend) {
+pub(in crate::store) async fn the_outbox_tells_how_much_waits(backend: &dyn TestBackend) {
     let store = backend.open().await;
     assert_eq!(store.outbox_size().await.unwrap(), OutboxSize::default());
     for (text, offset) in [("a", 5), ("b", 3), ("c", 9)] {
@@ -238,7 +238,7 @@ pub(in crate::store) async fn the_outbox_tells_how_much_waits(backend: &dyn Back
     assert_eq!(store.outbox_size().await.unwrap(), size(3, 0, Some(1)), "those that wait for the engine too");
 }
 
-pub(in crate::store) async fn a_closed_outbox_says_so(backend: &dyn Backend) {
+pub(in crate::store) async fn a_closed_outbox_says_so(backend: &dyn TestBackend) {
     let store = backend.open().await;
     created(&*store, failed("order", 0)).await;
     let lease = claimed_one(&*store, 0, 100).await.lease();

@@ -54,7 +54,7 @@ async fn assert_found(store: &dyn Store, expected: &Stored, fields: &Fields) {
     assert!(store.fields(operation.id).await.unwrap().as_ref() == Some(fields), "the fields come back");
 }
 
-pub(in crate::store) async fn every_member_comes_back(backend: &dyn Backend) {
+pub(in crate::store) async fn every_member_comes_back(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for draft in [full_deposit(), full_withdrawal()] {
         let (expected, fields) = (stored(&draft), draft.fields.clone());
@@ -63,7 +63,7 @@ pub(in crate::store) async fn every_member_comes_back(backend: &dyn Backend) {
     }
 }
 
-pub(in crate::store) async fn optional_members_may_be_absent(backend: &dyn Backend) {
+pub(in crate::store) async fn optional_members_may_be_absent(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut without_callback = deposit("acme", "without callback");
     without_callback.v1 = Some(CallbackSender::Relayed(None));
@@ -76,7 +76,7 @@ pub(in crate::store) async fn optional_members_may_be_absent(backend: &dyn Backe
     }
 }
 
-pub(in crate::store) async fn a_failed_deposit_is_created_failed(backend: &dyn Backend) {
+pub(in crate::store) async fn a_failed_deposit_is_created_failed(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut failed = deposit("acme", "failed");
     failed.operation.state = State::Finished { outcome: Outcome::Failed, at: NOW };
@@ -91,7 +91,7 @@ pub(in crate::store) async fn a_failed_deposit_is_created_failed(backend: &dyn B
     }
 }
 
-pub(in crate::store) async fn an_order_exists_once(backend: &dyn Backend) {
+pub(in crate::store) async fn an_order_exists_once(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let first = deposit("acme", "order");
     let (expected, fields) = (stored(&first), first.fields.clone());
@@ -106,7 +106,7 @@ pub(in crate::store) async fn an_order_exists_once(backend: &dyn Backend) {
     assert_eq!(store.provider_queues().await.unwrap(), [], "nothing of the loser is stored");
 }
 
-pub(in crate::store) async fn one_of_many_concurrent_creates_wins(backend: &dyn Backend) {
+pub(in crate::store) async fn one_of_many_concurrent_creates_wins(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for round in 0..5 {
         let text = format!("race {round}");
@@ -132,7 +132,7 @@ pub(in crate::store) async fn one_of_many_concurrent_creates_wins(backend: &dyn 
 }
 
 // keeps P239, P240
-pub(in crate::store) async fn orders_are_scoped_by_merchant_and_direction(backend: &dyn Backend) {
+pub(in crate::store) async fn orders_are_scoped_by_merchant_and_direction(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let drafts =
         [deposit("acme", "same"), withdrawal("acme", "same"), deposit("bolt", "same"), deposit("acme", "Same")];
@@ -147,7 +147,7 @@ pub(in crate::store) async fn orders_are_scoped_by_merchant_and_direction(backen
     }
 }
 
-pub(in crate::store) async fn a_taken_id_is_reported(backend: &dyn Backend) {
+pub(in crate::store) async fn a_taken_id_is_reported(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let first = deposit("acme", "first");
     let expected = stored(&first);
@@ -165,7 +165,7 @@ pub(in crate::store) async fn a_taken_id_is_reported(backend: &dyn Backend) {
     assert_eq!(store.provider_queues().await.unwrap(), []);
 }
 
-pub(in crate::store) async fn kept_names_come_back_after_reopening(backend: &dyn Backend) {
+pub(in crate::store) async fn kept_names_come_back_after_reopening(backend: &dyn TestBackend) {
     let lists = [names(&["a", "b"]), names(&["ab"]), SchemaFields::Everything, names(&[]), names(&["\"", "\0", "é"])];
     let store = backend.open().await;
     let mut ids = Vec::new();
@@ -182,7 +182,7 @@ pub(in crate::store) async fn kept_names_come_back_after_reopening(backend: &dyn
     }
 }
 
-pub(in crate::store) async fn everything_survives_reopening(backend: &dyn Backend) {
+pub(in crate::store) async fn everything_survives_reopening(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let hash = |store: &dyn Store| store.fingerprint_key().fingerprint(&FingerprintInput::of("x"));
     let key = hash(&*store);
@@ -201,7 +201,7 @@ pub(in crate::store) async fn everything_survives_reopening(backend: &dyn Backen
     assert!(matches!(store.create(repeat).await.unwrap(), InsertOutcome::Existing(_)));
 }
 
-pub(in crate::store) async fn unknown_operations_are_absent(backend: &dyn Backend) {
+pub(in crate::store) async fn unknown_operations_are_absent(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let id = fresh_id(&merchant("acme"));
     assert_eq!(store.by_id(id).await.unwrap(), None);
@@ -211,7 +211,7 @@ pub(in crate::store) async fn unknown_operations_are_absent(backend: &dyn Backen
     store.probe().await.unwrap();
 }
 
-pub(in crate::store) async fn a_closed_store_says_so(backend: &dyn Backend) {
+pub(in crate::store) async fn a_closed_store_says_so(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let id = created(&*store, deposit("acme", "before")).await;
     // What was accepted before is finished.

@@ -98,7 +98,7 @@ async fn assert_found(store: &dyn Store, operations: &[Operation], query: Histor
     found
 }
 
-pub(in crate::store) async fn a_history_is_the_merchants_own_made_through_v1(backend: &dyn Backend) {
+pub(in crate::store) async fn a_history_is_the_merchants_own_made_through_v1(backend: &dyn TestBackend) {
     let store = backend.open().await;
     assert_eq!(store.history(everything("acme")).await.unwrap(), Page::empty());
     created(&*store, made_through_v1(deposit("acme-2", "another merchant's"))).await;
@@ -113,7 +113,7 @@ pub(in crate::store) async fn a_history_is_the_merchants_own_made_through_v1(bac
     assert_eq!(backend.open().await.history(everything("acme")).await.unwrap(), expected);
 }
 
-pub(in crate::store) async fn filters_of_a_history_alone_and_combined(backend: &dyn Backend) {
+pub(in crate::store) async fn filters_of_a_history_alone_and_combined(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let operations = filled(&store).await;
     let shops = [None, Some("card"), Some("card-eur"), Some("elsewhere")];
@@ -150,7 +150,7 @@ pub(in crate::store) async fn filters_of_a_history_alone_and_combined(backend: &
     assert!(found_any > 200, "the filters are tried against something: {found_any}");
 }
 
-pub(in crate::store) async fn pages_of_a_history_tile_it(backend: &dyn Backend) {
+pub(in crate::store) async fn pages_of_a_history_tile_it(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let operations = filled(&store).await;
     let payins = HistoryQuery { direction: Some(Direction::Payin), ..everything("acme") };
@@ -174,7 +174,7 @@ pub(in crate::store) async fn pages_of_a_history_tile_it(backend: &dyn Backend) 
     }
 }
 
-pub(in crate::store) async fn a_result_moves_an_operation_between_statuses(backend: &dyn Backend) {
+pub(in crate::store) async fn a_result_moves_an_operation_between_statuses(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut ids = Vec::new();
     for number in 0..3 {
@@ -197,7 +197,7 @@ pub(in crate::store) async fn a_result_moves_an_operation_between_statuses(backe
     assert_eq!(all.iter().map(|operation| operation.id).collect::<Vec<_>>(), ids, "their order stays");
 }
 
-pub(in crate::store) async fn times_of_a_history_are_inclusive_to_the_millisecond(backend: &dyn Backend) {
+pub(in crate::store) async fn times_of_a_history_are_inclusive_to_the_millisecond(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for by in [-1, 0, 1] {
         for number in [0, 0xfff] {
@@ -221,7 +221,7 @@ pub(in crate::store) async fn times_of_a_history_are_inclusive_to_the_millisecon
     assert_eq!(within(None, least).await, [0; 0]);
 }
 
-pub(in crate::store) async fn operations_of_one_millisecond_keep_their_order(backend: &dyn Backend) {
+pub(in crate::store) async fn operations_of_one_millisecond_keep_their_order(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut drafts = Vec::new();
     for number in [5, 1, 9, 3, 0, 0xfff] {

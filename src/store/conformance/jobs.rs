@@ -28,7 +28,7 @@ fn summary(jobs: &[ProviderJob]) -> Vec<(TransactionId, u32)> {
     jobs.iter().map(|job| (job.operation.id, job.attempts)).collect()
 }
 
-pub(in crate::store) async fn jobs_are_claimed_in_order_and_leased(backend: &dyn Backend) {
+pub(in crate::store) async fn jobs_are_claimed_in_order_and_leased(backend: &dyn TestBackend) {
     let store = backend.open().await;
     assert_eq!(next(&*store).await, None);
     let late_draft = due("late", 30);
@@ -56,7 +56,7 @@ pub(in crate::store) async fn jobs_are_claimed_in_order_and_leased(backend: &dyn
     assert_eq!(summary(&again), [(middle, 1), (late, 1)]);
 }
 
-pub(in crate::store) async fn jobs_that_are_stored_together_are_due_each_at_its_time(backend: &dyn Backend) {
+pub(in crate::store) async fn jobs_that_are_stored_together_are_due_each_at_its_time(backend: &dyn TestBackend) {
     let store = backend.open().await;
     // Of the same time, of several, and none; deposits alone, and withdrawals among them.
     for (round, offsets) in (0..).zip([[Some(5), Some(5), Some(5)], [None, Some(7), Some(9)], [None; 3]]) {
@@ -95,7 +95,7 @@ pub(in crate::store) async fn jobs_that_are_stored_together_are_due_each_at_its_
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_result_ends_its_job(backend: &dyn Backend) {
+pub(in crate::store) async fn a_result_ends_its_job(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for (text, outcome) in [("paid", Outcome::Success { payer: None }), ("refused", Outcome::Failed)] {
         let id = created(&*store, due(text, 0)).await;
@@ -109,7 +109,7 @@ pub(in crate::store) async fn a_result_ends_its_job(backend: &dyn Backend) {
     assert!(store.claim_provider_jobs(claim(at(1000), at(2000), 10)).await.unwrap().is_empty());
 }
 
-pub(in crate::store) async fn a_job_can_be_ended(backend: &dyn Backend) {
+pub(in crate::store) async fn a_job_can_be_ended(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let id = created(&*store, due("ended", 0)).await;
     let other = created(&*store, due("other", 5)).await;
@@ -119,7 +119,7 @@ pub(in crate::store) async fn a_job_can_be_ended(backend: &dyn Backend) {
     assert_eq!(store.by_id(id).await.unwrap().unwrap().operation.state, State::Pending);
 }
 
-pub(in crate::store) async fn jobs_survive_reopening(backend: &dyn Backend) {
+pub(in crate::store) async fn jobs_survive_reopening(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let claimed = created(&*store, due("claimed", 0)).await;
     let waiting = created(&*store, due("waiting", 50)).await;
@@ -133,7 +133,7 @@ pub(in crate::store) async fn jobs_survive_reopening(backend: &dyn Backend) {
     assert_eq!(summary(&jobs), [(claimed, 1), (waiting, 0)], "the work of a process that died is taken up again");
 }
 
-pub(in crate::store) async fn a_job_is_claimed_once_by_many(backend: &dyn Backend) {
+pub(in crate::store) async fn a_job_is_claimed_once_by_many(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut open = HashSet::new();
     for number in 0..60 {
@@ -153,7 +153,7 @@ pub(in crate::store) async fn a_job_is_claimed_once_by_many(backend: &dyn Backen
     assert!(open.is_empty(), "every job is claimed");
 }
 
-pub(in crate::store) async fn queues_of_shops_are_apart(backend: &dyn Backend) {
+pub(in crate::store) async fn queues_of_shops_are_apart(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let in_shop = |code: &str, text: &str, offset| {
         let mut draft = due(text, offset);
@@ -186,7 +186,7 @@ pub(in crate::store) async fn queues_of_shops_are_apart(backend: &dyn Backend) {
     assert_eq!(queues().await, expected);
 }
 
-pub(in crate::store) async fn a_job_can_be_postponed(backend: &dyn Backend) {
+pub(in crate::store) async fn a_job_can_be_postponed(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let id = created(&*store, due("postponed", 0)).await;
     assert_eq!(store.claim_provider_jobs(claim(at(0), at(10), 10)).await.unwrap().len(), 1);
@@ -200,7 +200,7 @@ pub(in crate::store) async fn a_job_can_be_postponed(backend: &dyn Backend) {
     assert_eq!(next(&*store).await, None, "what has ended is not begun again");
 }
 
-pub(in crate::store) async fn postponed_jobs_keep_their_time_over_a_restart(backend: &dyn Backend) {
+pub(in crate::store) async fn postponed_jobs_keep_their_time_over_a_restart(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let id = created(&*store, due("postponed", 0)).await;
     assert_eq!(store.claim_provider_jobs(claim(at(0), at(10), 10)).await.unwrap().len(), 1);
@@ -211,7 +211,7 @@ pub(in crate::store) async fn postponed_jobs_keep_their_time_over_a_restart(back
     assert_eq!(summary(&store.claim_provider_jobs(claim(at(1000), at(2000), 10)).await.unwrap()), [(id, 1)]);
 }
 
-pub(in crate::store) async fn the_kind_of_provider_comes_back(backend: &dyn Backend) {
+pub(in crate::store) async fn the_kind_of_provider_comes_back(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut draft = due("http", 1);
     draft.operation.provider = ProviderKind::Http;
@@ -225,7 +225,7 @@ pub(in crate::store) async fn the_kind_of_provider_comes_back(backend: &dyn Back
     );
 }
 
-pub(in crate::store) async fn an_audit_goes_on_beside_creates(backend: &dyn Backend) {
+pub(in crate::store) async fn an_audit_goes_on_beside_creates(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for number in 0..1200 {
         created(&*store, due(&format!("before {number}"), 0)).await;

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::*;
 use crate::domain::{Direction, HistoryQuery, MemberFingerprints, Status};
 use crate::store::{
-    EngineAnswer, Entry, EntryId, JournalOutcome, NotKept, OrderLookup, PendingCreate, Progress, RemoteOperation,
-    Reservations, StatusUpdate, StoreError, V1Lookup,
+    EngineAnswer, EntryId, EntryProgress, JournalEntry, JournalOutcome, NotKept, OrderLookup, PendingCreate,
+    RemoteOperation, Reservations, StatusUpdate, StoreError, V1Lookup,
 };
 
 const BODY: &str = r#"{"order_id":"o","amount":10.50,"account_number":"4929420573595709"}"#;
@@ -65,20 +65,20 @@ fn with_link(number: u64) -> EngineAnswer {
 }
 
 /// An entry as it stands after its answer.
-fn answered(entry: &Entry, answer: EngineAnswer) -> Entry {
+fn answered(entry: &JournalEntry, answer: EngineAnswer) -> JournalEntry {
     let passed = RemoteOperation { answer, status: Status::Pending, account: None };
-    Entry { id: entry.id, intent: entry.intent.clone(), progress: Progress::Answered(passed) }
+    JournalEntry { id: entry.id, intent: entry.intent.clone(), progress: EntryProgress::Answered(passed) }
 }
 
 /// Writes an intent that has to be new.
-pub(in crate::store) async fn intended(store: &dyn Store, intent: PendingCreate) -> Entry {
+pub(in crate::store) async fn intended(store: &dyn Store, intent: PendingCreate) -> JournalEntry {
     let met = store.record_create(intent.clone()).await.unwrap();
     let JournalOutcome::Written(id) = met else { panic!("it is new: {met:?}") };
-    Entry { id, intent, progress: Progress::Open }
+    JournalEntry { id, intent, progress: EntryProgress::Open }
 }
 
 /// Writes an intent that has to be new, and its answer.
-async fn passed(store: &dyn Store, intent: PendingCreate, answer: EngineAnswer) -> Entry {
+async fn passed(store: &dyn Store, intent: PendingCreate, answer: EngineAnswer) -> JournalEntry {
     let entry = intended(store, intent).await;
     let expected = answered(&entry, answer.clone());
     let stands = store.answer(entry, answer).await.unwrap().unwrap();
@@ -86,7 +86,7 @@ async fn passed(store: &dyn Store, intent: PendingCreate, answer: EngineAnswer) 
     stands
 }
 
-async fn found(store: &dyn Store, intent: &PendingCreate) -> Option<Entry> {
+async fn found(store: &dyn Store, intent: &PendingCreate) -> Option<JournalEntry> {
     let entry = store.entry(&intent.merchant, intent.direction, &intent.order_id).await.unwrap();
     let of_v1 = store.of_v1(&intent.merchant, intent.direction, &intent.order_id).await.unwrap();
     assert_eq!(of_v1 == Some(V1Lookup::Entry), entry.is_some());
@@ -102,14 +102,14 @@ async fn listed(store: &dyn Store, query: HistoryQuery) -> (Vec<EntryId>, bool) 
     (page.items.iter().map(|entry| entry.id).collect(), page.has_more)
 }
 
-pub(in crate::store) async fn every_member_of_an_entry_comes_back(backend: &dyn Backend) {
+pub(in crate::store) async fn every_member_of_an_entry_comes_back(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut expected = Vec::new();
     for (round, make) in [(0, intent as fn(&str, &str) -> PendingCreate), (10, full_intent)] {
         expected.push(intended(&*store, make("acme", "open")).await);
         let mut doubted = intended(&*store, make("acme", "doubted")).await;
         store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
-        doubted.progress = Progress::InDoubt { since: DOUBTED_AT };
+        doubted.progress = EntryProgress::InDoubt { since: DOUBTED_AT };
         expected.push(doubted);
         expected.push(passed(&*store, make("acme", "answered"), engine_answer(round + 1)).await);
         expected.push(passed(&*store, make("acme", "with a link"), with_link(u64::MAX - round)).await);
@@ -117,7 +117,7 @@ pub(in crate::store) async fn every_member_of_an_entry_comes_back(backend: &dyn 
         let account = Some(AccountNumber::new("411111******1111").unwrap());
         store.update_status(last.id, status_update(Status::Success, account.clone())).await.unwrap();
         let last_heard = RemoteOperation { answer: engine_answer(round + 2), status: Status::Success, account };
-        last.progress = Progress::Answered(last_heard);
+        last.progress = EntryProgress::Answered(last_heard);
         expected.push(last);
     }
     let mut empty = intent("acme", "an empty body");
@@ -133,7 +133,7 @@ pub(in crate::store) async fn every_member_of_an_entry_comes_back(backend: &dyn 
         for entry in &expected {
             assert_eq!(found(&*store, &entry.intent).await.as_ref(), Some(entry));
         }
-        let open: Vec<_> = expected.iter().filter(|entry| entry.progress == Progress::Open).cloned().collect();
+        let open: Vec<_> = expected.iter().filter(|entry| entry.progress == EntryProgress::Open).cloned().collect();
         assert_eq!(store.open_entries(None, 1000).await.unwrap(), open);
         assert_eq!(store.passed(first_page("acme")).await.unwrap().items.len(), 6);
         assert_eq!(audited(&*store).await.journal, expected.len() as u64);
@@ -141,26 +141,26 @@ pub(in crate::store) async fn every_member_of_an_entry_comes_back(backend: &dyn 
     }
 }
 
-pub(in crate::store) async fn an_order_has_one_entry(backend: &dyn Backend) {
+pub(in crate::store) async fn an_order_has_one_entry(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut entry = intended(&*store, intent("acme", "order")).await;
     let mut other = full_intent("acme", "order");
     other.direction = Direction::Payin;
-    let assert_existing = async |expected: &Entry| {
+    let assert_existing = async |expected: &JournalEntry| {
         let met = store.record_create(other.clone()).await.unwrap();
         assert_eq!(met, JournalOutcome::Existing(Box::new(expected.clone())));
         assert_eq!(found(&*store, &other).await.as_ref(), Some(expected));
     };
     assert_existing(&entry).await;
     store.mark_unknown(entry.id, DOUBTED_AT).await.unwrap();
-    entry.progress = Progress::InDoubt { since: DOUBTED_AT };
+    entry.progress = EntryProgress::InDoubt { since: DOUBTED_AT };
     assert_existing(&entry).await;
     let answered = store.answer(entry, engine_answer(1)).await.unwrap().unwrap();
     assert_existing(&answered).await;
     assert_eq!(audited(&*store).await.journal, 1);
 }
 
-pub(in crate::store) async fn one_of_many_concurrent_intents_is_written(backend: &dyn Backend) {
+pub(in crate::store) async fn one_of_many_concurrent_intents_is_written(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for round in 0..5 {
         let text = format!("race {round}");
@@ -174,7 +174,9 @@ pub(in crate::store) async fn one_of_many_concurrent_intents_is_written(backend:
         let (mut winners, mut seen) = (Vec::new(), Vec::new());
         for task in tasks {
             match task.await.unwrap() {
-                (intent, JournalOutcome::Written(id)) => winners.push(Entry { id, intent, progress: Progress::Open }),
+                (intent, JournalOutcome::Written(id)) => {
+                    winners.push(JournalEntry { id, intent, progress: EntryProgress::Open })
+                }
                 (_, JournalOutcome::Existing(entry)) => seen.push(*entry),
                 (_, JournalOutcome::Reserved) => panic!("nothing is reserved"),
             }
@@ -185,7 +187,7 @@ pub(in crate::store) async fn one_of_many_concurrent_intents_is_written(backend:
     assert_eq!(open_ids(&*store).await.len(), 5);
 }
 
-pub(in crate::store) async fn entries_are_scoped_by_merchant_and_direction(backend: &dyn Backend) {
+pub(in crate::store) async fn entries_are_scoped_by_merchant_and_direction(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut entries = Vec::new();
     for (number, new) in
@@ -206,7 +208,7 @@ pub(in crate::store) async fn entries_are_scoped_by_merchant_and_direction(backe
     assert_eq!(listed(&*store, first_page("cosy")).await, (Vec::new(), false));
 }
 
-pub(in crate::store) async fn reserved_orders_are_not_written_down(backend: &dyn Backend) {
+pub(in crate::store) async fn reserved_orders_are_not_written_down(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let acme = merchant("acme");
     let there = intended(&*store, intent("acme", "there")).await;
@@ -234,7 +236,7 @@ pub(in crate::store) async fn reserved_orders_are_not_written_down(backend: &dyn
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn the_first_answer_stands(backend: &dyn Backend) {
+pub(in crate::store) async fn the_first_answer_stands(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let entry = intended(&*store, intent("acme", "order")).await;
     let first = store.answer(entry.clone(), with_link(1)).await.unwrap().unwrap();
@@ -242,7 +244,7 @@ pub(in crate::store) async fn the_first_answer_stands(backend: &dyn Backend) {
     store.update_status(entry.id, status_update(Status::Failed, None)).await.unwrap();
     let stands = store.answer(entry, engine_answer(2)).await.unwrap().unwrap();
     let heard = RemoteOperation { answer: with_link(1), status: Status::Failed, account: None };
-    assert_eq!(stands, Entry { progress: Progress::Answered(heard), ..first });
+    assert_eq!(stands, JournalEntry { progress: EntryProgress::Answered(heard), ..first });
 
     let doubted = intended(&*store, intent("acme", "in doubt")).await;
     store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
@@ -260,27 +262,27 @@ pub(in crate::store) async fn the_first_answer_stands(backend: &dyn Backend) {
         .collect();
     let mut stood = HashSet::new();
     for racer in racers {
-        let Progress::Answered(passed) = racer.await.unwrap().progress else { panic!("it was answered") };
+        let EntryProgress::Answered(passed) = racer.await.unwrap().progress else { panic!("it was answered") };
         stood.insert(passed.answer.transaction_id);
     }
     assert_eq!(stood.len(), 1, "everyone is given the same answer");
     assert_eq!(audited(&*store).await.journal, 3);
 }
 
-pub(in crate::store) async fn an_answer_brings_a_withdrawn_entry_back(backend: &dyn Backend) {
+pub(in crate::store) async fn an_answer_brings_a_withdrawn_entry_back(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let late = intended(&*store, full_intent("acme", "withdrawn")).await;
     store.cancel(late.id, None).await.unwrap();
     assert_eq!(found(&*store, &late.intent).await, None);
     let stands = store.answer(late.clone(), with_link(1)).await.unwrap().unwrap();
-    let expected = answered(&Entry { id: stands.id, ..late.clone() }, with_link(1));
+    let expected = answered(&JournalEntry { id: stands.id, ..late.clone() }, with_link(1));
     assert_eq!(stands, expected);
     assert_eq!(found(&*store, &late.intent).await, Some(expected));
     assert_eq!(listed(&*store, first_page("acme")).await, (vec![stands.id], false));
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_late_answer_leaves_what_took_its_order(backend: &dyn Backend) {
+pub(in crate::store) async fn a_late_answer_leaves_what_took_its_order(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let acme = merchant("acme");
     for (number, doubted) in [(1, false), (3, true)] {
@@ -292,7 +294,7 @@ pub(in crate::store) async fn a_late_answer_leaves_what_took_its_order(backend: 
         let mut newer = intended(&*store, corrected).await;
         if doubted {
             store.mark_unknown(newer.id, DOUBTED_AT).await.unwrap();
-            newer.progress = Progress::InDoubt { since: DOUBTED_AT };
+            newer.progress = EntryProgress::InDoubt { since: DOUBTED_AT };
         }
         assert_eq!(store.answer(late.clone(), engine_answer(number)).await.unwrap(), Err(NotKept::Late));
         assert_eq!(found(&*store, &late.intent).await.as_ref(), Some(&newer));
@@ -310,7 +312,7 @@ pub(in crate::store) async fn a_late_answer_leaves_what_took_its_order(backend: 
     assert_eq!(audited(&*store).await.journal, 2);
 }
 
-pub(in crate::store) async fn an_answer_is_never_lost_in_a_race(backend: &dyn Backend) {
+pub(in crate::store) async fn an_answer_is_never_lost_in_a_race(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for round in 0..30 {
         let text = format!("race {round}");
@@ -327,12 +329,12 @@ pub(in crate::store) async fn an_answer_is_never_lost_in_a_race(backend: &dyn Ba
         let standing = found(&*store, &intent("acme", &text)).await.unwrap();
         match (kept, rival) {
             (Ok(stands), JournalOutcome::Existing(_)) => {
-                let Progress::Answered(passed) = &stands.progress else { panic!("{stands:?}") };
+                let EntryProgress::Answered(passed) = &stands.progress else { panic!("{stands:?}") };
                 assert_eq!(passed.answer, engine_answer(round));
                 assert_eq!(standing, stands);
             }
             (Err(NotKept::Late), JournalOutcome::Written(id)) => {
-                assert_eq!((standing.id, standing.progress), (id, Progress::Open));
+                assert_eq!((standing.id, standing.progress), (id, EntryProgress::Open));
             }
             both => panic!("{both:?}"),
         }
@@ -340,12 +342,12 @@ pub(in crate::store) async fn an_answer_is_never_lost_in_a_race(backend: &dyn Ba
     assert_eq!(audited(&*store).await.journal, 30);
 }
 
-pub(in crate::store) async fn moves_from_other_states_change_nothing(backend: &dyn Backend) {
+pub(in crate::store) async fn moves_from_other_states_change_nothing(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let open = intended(&*store, intent("acme", "open")).await;
     let mut doubted = intended(&*store, intent("acme", "doubted")).await;
     store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
-    doubted.progress = Progress::InDoubt { since: DOUBTED_AT };
+    doubted.progress = EntryProgress::InDoubt { since: DOUBTED_AT };
     let answered = passed(&*store, intent("acme", "answered"), engine_answer(1)).await;
     let unknown = EntryId(i64::MAX);
 
@@ -371,7 +373,7 @@ pub(in crate::store) async fn moves_from_other_states_change_nothing(backend: &d
     assert_eq!(audited(&*store).await.journal, 3);
 }
 
-pub(in crate::store) async fn a_transaction_is_of_one_order(backend: &dyn Backend) {
+pub(in crate::store) async fn a_transaction_is_of_one_order(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let first = passed(&*store, intent("acme", "first"), engine_answer(1)).await;
     for other in [intent("acme", "second"), intent("bolt", "first"), full_intent("acme", "first")] {
@@ -387,20 +389,20 @@ pub(in crate::store) async fn a_transaction_is_of_one_order(backend: &dyn Backen
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_doubt_has_its_latest_time(backend: &dyn Backend) {
+pub(in crate::store) async fn a_doubt_has_its_latest_time(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let entry = intended(&*store, intent("acme", "order")).await;
     for (time, latest) in [(5, 5), (3, 5), (9, 9)] {
         store.mark_unknown(entry.id, at(time)).await.unwrap();
         let progress = found(&*store, &entry.intent).await.unwrap().progress;
-        assert_eq!(progress, Progress::InDoubt { since: at(latest) });
+        assert_eq!(progress, EntryProgress::InDoubt { since: at(latest) });
     }
     store.answer(entry.clone(), engine_answer(1)).await.unwrap().unwrap();
     assert_eq!(found(&*store, &entry.intent).await, Some(answered(&entry, engine_answer(1))));
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn what_was_sent_again_is_not_withdrawn(backend: &dyn Backend) {
+pub(in crate::store) async fn what_was_sent_again_is_not_withdrawn(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let entry = intended(&*store, intent("acme", "order")).await;
     store.sent_again(entry.id, at(3)).await.unwrap();
@@ -414,7 +416,7 @@ pub(in crate::store) async fn what_was_sent_again_is_not_withdrawn(backend: &dyn
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_shop_that_was_not_known_is_heard_once(backend: &dyn Backend) {
+pub(in crate::store) async fn a_shop_that_was_not_known_is_heard_once(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let said = |shop: &str| StatusUpdate { status: Status::Success, account: None, shop: shop.into() };
     for (new, expected) in [(intent("acme", "none"), "first"), (full_intent("acme", "own"), "no such shop \u{e9}")] {
@@ -429,7 +431,7 @@ pub(in crate::store) async fn a_shop_that_was_not_known_is_heard_once(backend: &
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn what_is_heard_is_kept_until_the_result(backend: &dyn Backend) {
+pub(in crate::store) async fn what_is_heard_is_kept_until_the_result(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut entry = passed(&*store, intent("acme", "order"), engine_answer(1)).await;
     let account = |text| Some(AccountNumber::new(text).unwrap());
@@ -447,13 +449,13 @@ pub(in crate::store) async fn what_is_heard_is_kept_until_the_result(backend: &d
     for ((status, account), (known, known_account)) in steps {
         store.update_status(entry.id, status_update(status, account)).await.unwrap();
         let known = RemoteOperation { answer: engine_answer(1), status: known, account: known_account };
-        entry.progress = Progress::Answered(known);
+        entry.progress = EntryProgress::Answered(known);
         assert_eq!(found(&*store, &entry.intent).await.as_ref(), Some(&entry));
     }
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn the_first_result_heard_stands_in_a_race(backend: &dyn Backend) {
+pub(in crate::store) async fn the_first_result_heard_stands_in_a_race(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for round in 0..5 {
         let entry = passed(&*store, intent("acme", &format!("race {round}")), engine_answer(round)).await;
@@ -471,13 +473,13 @@ pub(in crate::store) async fn the_first_result_heard_stands_in_a_race(backend: &
         for heard in heard {
             seen.push(heard.await.unwrap());
         }
-        let Progress::Answered(passed) = &seen[0].progress else { panic!("it was answered") };
+        let EntryProgress::Answered(passed) = &seen[0].progress else { panic!("it was answered") };
         assert_ne!(passed.status, Status::Pending);
         assert!(seen.iter().all(|entry| *entry == seen[0]), "a result never changes");
     }
 }
 
-pub(in crate::store) async fn open_entries_come_oldest_first(backend: &dyn Backend) {
+pub(in crate::store) async fn open_entries_come_oldest_first(backend: &dyn TestBackend) {
     let store = backend.open().await;
     assert_eq!(store.open_entries(None, 10).await.unwrap(), []);
     let mut open = Vec::new();
@@ -497,7 +499,7 @@ pub(in crate::store) async fn open_entries_come_oldest_first(backend: &dyn Backe
     assert_eq!(store.open_entries(None, 0).await.unwrap(), []);
 }
 
-pub(in crate::store) async fn pages_of_what_passed_are_exact(backend: &dyn Backend) {
+pub(in crate::store) async fn pages_of_what_passed_are_exact(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let statuses = [Status::Pending, Status::Success, Status::Failed];
     let mut all = Vec::new();
@@ -512,7 +514,7 @@ pub(in crate::store) async fn pages_of_what_passed_are_exact(backend: &dyn Backe
         let status = statuses[number / 5 % 3];
         store.update_status(entry.id, status_update(status, None)).await.unwrap();
         let known = RemoteOperation { answer: engine_answer(number as u64), status, account: None };
-        entry.progress = Progress::Answered(known);
+        entry.progress = EntryProgress::Answered(known);
         all.push((entry, status));
     }
     // Neither open entries nor those in doubt nor another merchant's have passed.
@@ -523,7 +525,7 @@ pub(in crate::store) async fn pages_of_what_passed_are_exact(backend: &dyn Backe
 
     all.sort_by_key(|(entry, _)| std::cmp::Reverse((entry.intent.created_at, entry.id)));
     for wanted in queries() {
-        let kept = |(entry, status): &&(Entry, Status)| {
+        let kept = |(entry, status): &&(JournalEntry, Status)| {
             let intent = &entry.intent;
             wanted.direction.is_none_or(|direction| intent.direction == direction)
                 && wanted.status.is_none_or(|wanted| *status == wanted)
@@ -568,7 +570,7 @@ fn queries() -> Vec<HistoryQuery> {
     queries
 }
 
-pub(in crate::store) async fn a_closed_journal_says_so(backend: &dyn Backend) {
+pub(in crate::store) async fn a_closed_journal_says_so(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let entry = intended(&*store, intent("acme", "order")).await;
     let answered = passed(&*store, intent("acme", "answered"), engine_answer(1)).await;

@@ -37,7 +37,7 @@ pub(super) use reservations::*;
 pub(super) use statuses::*;
 
 /// A place for one store.
-pub(super) trait Backend: Send + Sync {
+pub(super) trait TestBackend: Send + Sync {
     /// Opens the store of this place, the same data every time.
     fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>>;
 }

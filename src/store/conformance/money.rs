@@ -84,7 +84,7 @@ async fn count_verdicts(store: &Arc<dyn Store>, drafts: Vec<NewOperation>, wante
     count
 }
 
-pub(in crate::store) async fn money_moves_as_results_say(backend: &dyn Backend) {
+pub(in crate::store) async fn money_moves_as_results_say(backend: &dyn TestBackend) {
     let store = backend.open().await;
     assert_eq!(store.balances(&merchant("acme")).await.unwrap(), []);
     let paid = created(&*store, of(deposit("acme", "paid"), 1000)).await;
@@ -113,7 +113,7 @@ pub(in crate::store) async fn money_moves_as_results_say(backend: &dyn Backend) 
     assert_eq!((audit.operations, audit.entries), (6, 2 + 4 + 4 + 4 + 2));
 }
 
-pub(in crate::store) async fn operations_finished_at_creation_book_at_once(backend: &dyn Backend) {
+pub(in crate::store) async fn operations_finished_at_creation_book_at_once(backend: &dyn TestBackend) {
     let store = backend.open().await;
     created(&*store, finished(of(deposit("acme", "d"), 500), success())).await;
     has(&*store, "acme", 500, 0).await;
@@ -125,7 +125,7 @@ pub(in crate::store) async fn operations_finished_at_creation_book_at_once(backe
     assert_eq!(audited(&*store).await.entries, 2 + 4);
 }
 
-pub(in crate::store) async fn repeated_results_book_nothing(backend: &dyn Backend) {
+pub(in crate::store) async fn repeated_results_book_nothing(backend: &dyn TestBackend) {
     let store = backend.open().await;
     credit(&*store, "acme", 1000).await;
     let taken = created(&*store, of(withdrawal("acme", "taken"), 300)).await;
@@ -143,7 +143,7 @@ pub(in crate::store) async fn repeated_results_book_nothing(backend: &dyn Backen
     assert_eq!((of(taken), of(released)), (1, 1));
 }
 
-pub(in crate::store) async fn an_existing_order_books_nothing(backend: &dyn Backend) {
+pub(in crate::store) async fn an_existing_order_books_nothing(backend: &dyn TestBackend) {
     let store = backend.open().await;
     created(&*store, of(withdrawal("acme", "one"), 100)).await;
     let repeat = limited(opening(of(withdrawal("acme", "one"), 100), &[("USD", 5)]), Some(1), None);
@@ -167,7 +167,7 @@ pub(in crate::store) async fn an_existing_order_books_nothing(backend: &dyn Back
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn exactly_what_is_covered_is_withdrawn(backend: &dyn Backend) {
+pub(in crate::store) async fn exactly_what_is_covered_is_withdrawn(backend: &dyn TestBackend) {
     let store = backend.open().await;
     credit(&*store, "acme", 1049).await;
     let draft = |number| enforced(of(withdrawal("acme", &format!("w{number}")), 100));
@@ -193,7 +193,7 @@ pub(in crate::store) async fn exactly_what_is_covered_is_withdrawn(backend: &dyn
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn an_uncovered_withdrawal_leaves_only_itself(backend: &dyn Backend) {
+pub(in crate::store) async fn an_uncovered_withdrawal_leaves_only_itself(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut draft = limited(enforced(of(withdrawal("acme", "w"), 100)), Some(1), None);
     draft.provider_job = Some(NOW);
@@ -209,7 +209,7 @@ pub(in crate::store) async fn an_uncovered_withdrawal_leaves_only_itself(backend
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_ledger_is_opened_once(backend: &dyn Backend) {
+pub(in crate::store) async fn a_ledger_is_opened_once(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let draft = |number| opening(of(deposit("acme", &format!("d{number}")), 1), &[("EUR", 1000), ("USD", 50)]);
     count_verdicts(&store, (0..50).map(draft).collect(), CreateOutcome::AsDrafted).await;
@@ -231,7 +231,7 @@ pub(in crate::store) async fn a_ledger_is_opened_once(backend: &dyn Backend) {
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_later_operation_opens_nothing(backend: &dyn Backend) {
+pub(in crate::store) async fn a_later_operation_opens_nothing(backend: &dyn TestBackend) {
     let store = backend.open().await;
     created(&*store, of(withdrawal("acme", "before"), 30)).await;
     created(&*store, opening(of(deposit("acme", "after"), 1), &[("EUR", 1000), ("USD", 50)])).await;
@@ -243,7 +243,7 @@ pub(in crate::store) async fn a_later_operation_opens_nothing(backend: &dyn Back
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_ledger_is_opened_without_an_operation(backend: &dyn Backend) {
+pub(in crate::store) async fn a_ledger_is_opened_without_an_operation(backend: &dyn TestBackend) {
     let store = backend.open().await;
     store.open_ledger(&merchant("acme"), balances_of(&[("USD", 50), ("EUR", 1000)]), NOW).await.unwrap();
     let expected = [
@@ -271,7 +271,7 @@ pub(in crate::store) async fn a_ledger_is_opened_without_an_operation(backend: &
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_ledger_is_opened_by_a_question_or_an_operation(backend: &dyn Backend) {
+pub(in crate::store) async fn a_ledger_is_opened_by_a_question_or_an_operation(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let names: Vec<String> = (0..8).map(|number| format!("m{number}")).collect();
     let tasks: Vec<_> = (0..64)
@@ -298,7 +298,7 @@ pub(in crate::store) async fn a_ledger_is_opened_by_a_question_or_an_operation(b
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn daily_limits_hold_under_concurrency(backend: &dyn Backend) {
+pub(in crate::store) async fn daily_limits_hold_under_concurrency(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let draft = |number| limited(of(deposit("acme", &format!("n{number}")), 1), Some(7), None);
     assert_eq!(count_verdicts(&store, (0..60).map(draft).collect(), CreateOutcome::AsDrafted).await, 7);
@@ -318,7 +318,7 @@ pub(in crate::store) async fn daily_limits_hold_under_concurrency(backend: &dyn 
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn daily_limits_are_of_a_customer_shop_direction_and_day(backend: &dyn Backend) {
+pub(in crate::store) async fn daily_limits_are_of_a_customer_shop_direction_and_day(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let draft = |name: &str, text: &str| limited(deposit(name, text), Some(1), None);
     assert_eq!(verdict(&*store, draft("acme", "first")).await, CreateOutcome::AsDrafted);
@@ -345,7 +345,7 @@ pub(in crate::store) async fn daily_limits_are_of_a_customer_shop_direction_and_
     );
 }
 
-pub(in crate::store) async fn a_failure_gives_the_daily_usage_back(backend: &dyn Backend) {
+pub(in crate::store) async fn a_failure_gives_the_daily_usage_back(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let draft = |text: &str| limited(of(withdrawal("acme", text), 60), Some(2), Some(120));
     let first = draft("first");
@@ -370,7 +370,7 @@ pub(in crate::store) async fn a_failure_gives_the_daily_usage_back(backend: &dyn
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn the_usage_of_many_days_is_kept_apart(backend: &dyn Backend) {
+pub(in crate::store) async fn the_usage_of_many_days_is_kept_apart(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let draft = |day: i32, text: String| {
         let mut draft = limited(deposit("acme", &text), Some(1), None);
@@ -388,7 +388,7 @@ pub(in crate::store) async fn the_usage_of_many_days_is_kept_apart(backend: &dyn
     assert_eq!(verdict(&*store, draft(39, "39 still".into())).await, CreateOutcome::OverDailyLimit);
 }
 
-pub(in crate::store) async fn a_result_is_told_once_to_whom_it_concerns(backend: &dyn Backend) {
+pub(in crate::store) async fn a_result_is_told_once_to_whom_it_concerns(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let part = |address: Option<&str>| {
         let callback_url = address.map(|url| CallbackUrl::new_allowing_http(url).unwrap());
@@ -420,7 +420,7 @@ pub(in crate::store) async fn a_result_is_told_once_to_whom_it_concerns(backend:
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_hold_out_of_range_is_not_booked(backend: &dyn Backend) {
+pub(in crate::store) async fn a_hold_out_of_range_is_not_booked(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let draft = |number: i32| of(withdrawal("acme", &number.to_string()), Amount::MAX_HUNDREDTHS);
     let most = i64::MAX / i64::try_from(Amount::MAX_HUNDREDTHS).unwrap();

@@ -123,7 +123,7 @@ pub(super) async fn was_told(store: &dyn Store) -> bool {
     tokio::time::timeout(Duration::ZERO, store.callbacks_queued().notified()).await.is_ok()
 }
 
-pub(in crate::store) async fn a_result_queues_its_callback(backend: &dyn Backend) {
+pub(in crate::store) async fn a_result_queues_its_callback(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let pending = created(&*store, deposit("acme", "paid")).await;
     assert_eq!(queues(&*store).await, []);
@@ -167,7 +167,7 @@ pub(in crate::store) async fn a_result_queues_its_callback(backend: &dyn Backend
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn callbacks_are_claimed_in_order_by_share_and_leased(backend: &dyn Backend) {
+pub(in crate::store) async fn callbacks_are_claimed_in_order_by_share_and_leased(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let (one, two) = (target("https://one.example:443"), target("https://two.example:443"));
     for (text, offset, address) in [
@@ -200,7 +200,7 @@ pub(in crate::store) async fn callbacks_are_claimed_in_order_by_share_and_leased
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_callback_is_claimed_once_by_many(backend: &dyn Backend) {
+pub(in crate::store) async fn a_callback_is_claimed_once_by_many(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut open = HashSet::new();
     for number in 0..60 {
@@ -220,7 +220,7 @@ pub(in crate::store) async fn a_callback_is_claimed_once_by_many(backend: &dyn B
     assert!(open.is_empty(), "every callback is claimed");
 }
 
-pub(in crate::store) async fn callbacks_survive_reopening(backend: &dyn Backend) {
+pub(in crate::store) async fn callbacks_survive_reopening(backend: &dyn TestBackend) {
     let store = backend.open().await;
     created(&*store, failed("claimed", 0)).await;
     created(&*store, failed("waiting", 50)).await;
@@ -235,7 +235,7 @@ pub(in crate::store) async fn callbacks_survive_reopening(backend: &dyn Backend)
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn tries_lead_to_delivery_or_failure(backend: &dyn Backend) {
+pub(in crate::store) async fn tries_lead_to_delivery_or_failure(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for text in ["delivered", "given up"] {
         created(&*store, failed(text, 0)).await;
@@ -265,7 +265,7 @@ pub(in crate::store) async fn tries_lead_to_delivery_or_failure(backend: &dyn Ba
 }
 
 /// The cases of the table in the docs of tries: a try that comes late is kept, and only a delivery still counts.
-pub(in crate::store) async fn only_a_delivery_counts_late(backend: &dyn Backend) {
+pub(in crate::store) async fn only_a_delivery_counts_late(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let refused = || (answered_with(410, 7), CallbackNext::Failed);
     let again = || (unanswered(7), CallbackNext::RetryAt(at(9000)));
@@ -309,7 +309,7 @@ pub(in crate::store) async fn only_a_delivery_counts_late(backend: &dyn Backend)
 }
 
 /// Its lease is over, and what it has to say is not about that of the next one.
-pub(in crate::store) async fn whoever_claims_next_is_not_disturbed_by_the_one_before(backend: &dyn Backend) {
+pub(in crate::store) async fn whoever_claims_next_is_not_disturbed_by_the_one_before(backend: &dyn TestBackend) {
     let store = backend.open().await;
     created(&*store, failed("raced", 0)).await;
     let first = claimed_one(&*store, 0, 100).await;
@@ -326,7 +326,7 @@ pub(in crate::store) async fn whoever_claims_next_is_not_disturbed_by_the_one_be
     assert_eq!(queues(&*store).await, [], "it is in no queue, and leased by nobody");
 }
 
-pub(in crate::store) async fn a_callback_can_be_postponed(backend: &dyn Backend) {
+pub(in crate::store) async fn a_callback_can_be_postponed(backend: &dyn TestBackend) {
     let store = backend.open().await;
     created(&*store, failed("postponed", 0)).await;
     let lease = claimed_one(&*store, 0, 100).await.lease();
@@ -346,7 +346,7 @@ pub(in crate::store) async fn a_callback_can_be_postponed(backend: &dyn Backend)
     assert_eq!(queues(&*store).await, [], "what has ended is not begun again");
 }
 
-pub(in crate::store) async fn the_latest_tries_are_kept(backend: &dyn Backend) {
+pub(in crate::store) async fn the_latest_tries_are_kept(backend: &dyn TestBackend) {
     let store = backend.open().await;
     created(&*store, failed("tried", 0)).await;
     created(&*store, failed("other", 0)).await;
@@ -371,7 +371,7 @@ pub(in crate::store) fn expiry(queued_until: UnixMillis, limit: usize) -> Expire
     ExpireRequest { targets: [acme()].into(), queued_until, reason: "too late", limit }
 }
 
-pub(in crate::store) async fn what_is_too_old_is_given_up(backend: &dyn Backend) {
+pub(in crate::store) async fn what_is_too_old_is_given_up(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for (text, offset) in [("leased", 1), ("first", 2), ("second", 3), ("third", 4), ("young", 50)] {
         created(&*store, failed(text, offset)).await;
@@ -400,7 +400,7 @@ pub(super) fn relayed_intent(order_text: &str, address: Option<&str>) -> Pending
     intent
 }
 
-pub(in crate::store) async fn what_was_told_long_ago_is_forgotten(backend: &dyn Backend) {
+pub(in crate::store) async fn what_was_told_long_ago_is_forgotten(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for (text, offset) in
         [("delivered", 1), ("given up", 2), ("later", 3), ("resent", 4), ("pending", 5), ("young", 50)]
@@ -439,7 +439,7 @@ fn engine() -> CallbackTarget {
     CallbackTarget::Engine
 }
 
-pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend: &dyn Backend) {
+pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let address = "http://shop.acme.example:8080/v1?x=1";
     let entry = intended(&*store, relayed_intent("announced", Some(address))).await;
@@ -499,7 +499,7 @@ pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn an_announcement_is_queued_once(backend: &dyn Backend) {
+pub(in crate::store) async fn an_announcement_is_queued_once(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let entry = intended(&*store, relayed_intent("raced", Some("https://acme.example/"))).await;
     let tasks: Vec<_> = (0..20)
@@ -522,7 +522,7 @@ pub(in crate::store) async fn an_announcement_is_queued_once(backend: &dyn Backe
 }
 
 /// Whoever asked before the engine announced once more heard what was so before that, also in the same millisecond.
-pub(in crate::store) async fn whoever_asked_too_early_says_nothing_of_the_next_one(backend: &dyn Backend) {
+pub(in crate::store) async fn whoever_asked_too_early_says_nothing_of_the_next_one(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let entry = intended(&*store, relayed_intent("asked", Some("https://acme.example/"))).await;
     let asked = async |now, lease_until| {
@@ -570,7 +570,7 @@ pub(in crate::store) async fn whoever_asked_too_early_says_nothing_of_the_next_o
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dyn Backend) {
+pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let entry = intended(&*store, relayed_intent("nothing", Some("https://acme.example/"))).await;
     assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
@@ -617,7 +617,7 @@ pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dy
 }
 
 /// What the engine announced exists: its entry is not withdrawn, nor replaced.
-pub(in crate::store) async fn an_announced_entry_is_not_lost(backend: &dyn Backend) {
+pub(in crate::store) async fn an_announced_entry_is_not_lost(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let intent = relayed_intent("announced", Some("https://acme.example/"));
     let first = intended(&*store, intent.clone()).await;
@@ -637,7 +637,7 @@ pub(in crate::store) async fn an_announced_entry_is_not_lost(backend: &dyn Backe
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_relay_address_names_its_order(backend: &dyn Backend) {
+pub(in crate::store) async fn a_relay_address_names_its_order(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let key = |name, direction, text| store.fingerprint_key().order_key(&merchant(name), direction, &order(text));
     let mut relayed = withdrawal("acme", "relayed");

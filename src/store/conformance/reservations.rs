@@ -8,7 +8,7 @@ fn orders(texts: &[&str]) -> Vec<OrderId> {
     texts.iter().map(|text| order(text)).collect()
 }
 
-pub(in crate::store) async fn reserved_orders_are_refused(backend: &dyn Backend) {
+pub(in crate::store) async fn reserved_orders_are_refused(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let acme = merchant("acme");
     let reserve = async |texts: &[&str]| store.reserve(&acme, Direction::Payin, &orders(texts), NOW).await.unwrap();
@@ -33,7 +33,7 @@ pub(in crate::store) async fn reserved_orders_are_refused(backend: &dyn Backend)
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_reservation_never_touches_an_operation(backend: &dyn Backend) {
+pub(in crate::store) async fn a_reservation_never_touches_an_operation(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let acme = merchant("acme");
     let draft = deposit("acme", "there");
@@ -47,7 +47,7 @@ pub(in crate::store) async fn a_reservation_never_touches_an_operation(backend: 
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_race_for_an_order_has_one_winner(backend: &dyn Backend) {
+pub(in crate::store) async fn a_race_for_an_order_has_one_winner(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for round in 0..20 {
         let text = format!("race {round}");
@@ -68,7 +68,7 @@ pub(in crate::store) async fn a_race_for_an_order_has_one_winner(backend: &dyn B
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_preparation_is_kept_until_the_result(backend: &dyn Backend) {
+pub(in crate::store) async fn a_preparation_is_kept_until_the_result(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut draft = deposit("acme", "d");
     draft.operation.provider = ProviderKind::Http;
@@ -97,7 +97,7 @@ pub(in crate::store) async fn a_preparation_is_kept_until_the_result(backend: &d
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn only_pending_deposits_are_prepared(backend: &dyn Backend) {
+pub(in crate::store) async fn only_pending_deposits_are_prepared(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut draft = withdrawal("acme", "w");
     draft.operation.provider = ProviderKind::Http;

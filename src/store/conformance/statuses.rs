@@ -39,7 +39,7 @@ fn success(payer: Option<&str>) -> Outcome {
     Outcome::Success { payer: payer.map(|payer| AccountNumber::new(payer).unwrap()) }
 }
 
-pub(in crate::store) async fn a_status_says_what_the_whole_operation_does(backend: &dyn Backend) {
+pub(in crate::store) async fn a_status_says_what_the_whole_operation_does(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut ids = Vec::new();
     for (number, outcome) in
@@ -67,7 +67,7 @@ pub(in crate::store) async fn a_status_says_what_the_whole_operation_does(backen
     }
 }
 
-pub(in crate::store) async fn a_status_of_nothing_is_none(backend: &dyn Backend) {
+pub(in crate::store) async fn a_status_of_nothing_is_none(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let acme = merchant("acme");
     let mut draft = deposit("acme", "there");
@@ -91,7 +91,9 @@ pub(in crate::store) async fn a_status_of_nothing_is_none(backend: &dyn Backend)
     assert!(store.v2_status(&acme, id).await.is_err_and(unavailable));
 }
 
-pub(in crate::store) async fn a_result_is_told_even_when_its_creator_hears_of_the_create_last(backend: &dyn Backend) {
+pub(in crate::store) async fn a_result_is_told_even_when_its_creator_hears_of_the_create_last(
+    backend: &dyn TestBackend,
+) {
     let store = backend.open().await;
     for mut draft in drafts() {
         draft.operation.order_id = order(&format!("{} late", draft.operation.order_id.as_str()));

@@ -3,9 +3,11 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use super::moves::{self, Met};
+use super::moves::{self, EntryConflict};
 use super::numbers::{DRAWS, NUMBERS, none_is_left};
-use super::{EngineAnswer, Entry, EntryId, Journal, JournalOutcome, NotKept, PendingCreate, StatusUpdate, V1Lookup};
+use super::{
+    EngineAnswer, EntryId, Journal, JournalEntry, JournalOutcome, NotKept, PendingCreate, StatusUpdate, V1Lookup,
+};
 use crate::domain::{Direction, HistoryQuery, MerchantId, OrderId, Page, UnixMillis};
 use crate::store::backend::Backend;
 use crate::store::homes::Home;
@@ -23,10 +25,12 @@ impl<B: Backend> Journal for B {
                     moves::record_create(rows, &new, id, again).await
                 };
                 match self.transact(write).await? {
-                    Met::Nothing => return Ok(JournalOutcome::Written(id)),
-                    Met::Entry(row) => return Ok(JournalOutcome::Existing(Box::new(row.decode(self.vault())?))),
-                    Met::Reservation => return Ok(JournalOutcome::Reserved),
-                    Met::Number => {}
+                    EntryConflict::Nothing => return Ok(JournalOutcome::Written(id)),
+                    EntryConflict::Entry(row) => {
+                        return Ok(JournalOutcome::Existing(Box::new(row.decode(self.vault())?)));
+                    }
+                    EntryConflict::Reservation => return Ok(JournalOutcome::Reserved),
+                    EntryConflict::Number => {}
                 }
             }
             Err(none_is_left())
@@ -38,7 +42,7 @@ impl<B: Backend> Journal for B {
         merchant: &'a MerchantId,
         direction: Direction,
         order_id: &'a OrderId,
-    ) -> StoreFuture<'a, Option<Entry>> {
+    ) -> StoreFuture<'a, Option<JournalEntry>> {
         Box::pin(async move {
             let order = self.vault().fingerprint_key().order_key(merchant, direction, order_id);
             let Some(Home::Entry(id)) = self.home(merchant, order).await? else { return Ok(None) };
@@ -58,7 +62,7 @@ impl<B: Backend> Journal for B {
         })
     }
 
-    fn answer(&self, entry: Entry, answer: EngineAnswer) -> StoreFuture<'_, Result<Entry, NotKept>> {
+    fn answer(&self, entry: JournalEntry, answer: EngineAnswer) -> StoreFuture<'_, Result<JournalEntry, NotKept>> {
         Box::pin(async move {
             let (id, new) = (entry.id, NewEntry::new(entry.intent, self.vault()));
             let write = async move |rows: &mut B::Rows<'_>| moves::answer(rows, id, &new, &answer).await;
@@ -91,7 +95,7 @@ impl<B: Backend> Journal for B {
     }
 
     /// One bad row must not keep the others from being settled.
-    fn open_entries(&self, after: Option<EntryId>, limit: u16) -> StoreFuture<'_, Vec<Entry>> {
+    fn open_entries(&self, after: Option<EntryId>, limit: u16) -> StoreFuture<'_, Vec<JournalEntry>> {
         Box::pin(async move {
             let (mut after, limit) = (after.map_or(i64::MIN, |id| id.0), usize::from(limit));
             let mut entries = Vec::new();
@@ -134,7 +138,7 @@ impl<B: Backend> Journal for B {
         })
     }
 
-    fn passed(&self, query: HistoryQuery) -> StoreFuture<'_, Page<Entry>> {
+    fn passed(&self, query: HistoryQuery) -> StoreFuture<'_, Page<JournalEntry>> {
         Box::pin(async move {
             let Page { items, has_more } = self.answered_rows(query).await?;
             let entries = items.into_iter().map(|row| row.decode(self.vault()));

@@ -40,7 +40,7 @@ pub(in crate::store) trait EntryRows: HomeRows + CallbackRows {
 }
 
 /// What an intent met.
-pub(in crate::store) enum Met {
+pub(in crate::store) enum EntryConflict {
     /// It was written.
     Nothing,
     Entry(Box<EntryRow>),
@@ -57,19 +57,19 @@ pub(in crate::store) async fn record_create<R: EntryRows>(
     new: &NewEntry,
     id: EntryId,
     again: bool,
-) -> Result<Met, R::Error> {
+) -> Result<EntryConflict, R::Error> {
     if rows.insert_entry(new, id).await? {
-        return Ok(Met::Nothing);
+        return Ok(EntryConflict::Nothing);
     }
     Ok(match rows.home(&new.intent.merchant, new.order_key).await? {
-        Some(Home::Entry(standing)) if again && standing == id => Met::Nothing,
+        Some(Home::Entry(standing)) if again && standing == id => EntryConflict::Nothing,
         Some(Home::Entry(standing)) => match rows.entry(standing).await? {
-            Some(row) => Met::Entry(Box::new(row)),
+            Some(row) => EntryConflict::Entry(Box::new(row)),
             // It was withdrawn since.
-            None => Met::Number,
+            None => EntryConflict::Number,
         },
-        Some(Home::Operation(_) | Home::Imported(_)) => Met::Reservation,
-        None => Met::Number,
+        Some(Home::Operation(_) | Home::Imported(_)) => EntryConflict::Reservation,
+        None => EntryConflict::Number,
     })
 }
 

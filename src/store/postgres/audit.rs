@@ -19,15 +19,15 @@ use tokio_postgres::{IsolationLevel, Row};
 
 use super::fault::{PgError, closed};
 use super::homes;
-use super::node::Node;
+use super::node::PgNode;
 use super::row::{bucket_in_number, get};
 use crate::domain::Fingerprint;
-use crate::store::audit::{Findings, Place};
+use crate::store::audit::{AuditFindings, RowPlace};
 use crate::store::vault::Vault;
 use crate::store::{Audit, AuditProgress, StoreError};
 
 /// How an audit tells how far it is.
-type Progress = Arc<dyn Fn(AuditProgress) + Send + Sync>;
+type EntryProgress = Arc<dyn Fn(AuditProgress) + Send + Sync>;
 
 /// An audit reads for long, and its snapshot is idle while a slice is looked at. Plans are made for the slice at hand. A
 /// server that knows how ends a statement whose audit is gone.
@@ -49,11 +49,11 @@ const TOTAL: &str = "SELECT (SELECT count(*) FROM operations) + (SELECT count(*)
 ///
 /// # Errors
 /// The store cannot be read.
-pub(super) async fn run(node: &Node, vault: Arc<Vault>, progress: Progress) -> Result<Audit, StoreError> {
-    audited(node, Findings::new(vault, true), progress).await.map_err(PgError::told)
+pub(super) async fn run(node: &PgNode, vault: Arc<Vault>, progress: EntryProgress) -> Result<Audit, StoreError> {
+    audited(node, AuditFindings::new(vault, true), progress).await.map_err(PgError::told)
 }
 
-async fn audited(node: &Node, findings: Findings, progress: Progress) -> Result<Audit, PgError> {
+async fn audited(node: &PgNode, findings: AuditFindings, progress: EntryProgress) -> Result<Audit, PgError> {
     // The connection ends with the audit, wherever that is: nobody after it waits for a statement of its.
     let mut client = Object::take(node.client().await?);
     let builder = client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true);
@@ -61,19 +61,19 @@ async fn audited(node: &Node, findings: Findings, progress: Progress) -> Result<
     snapshot.batch_execute(SESSION).await?;
     let total = get::<i64>(&snapshot.query_one(TOTAL, &[]).await?, 0)?.unsigned_abs();
     let auditor = Auditor { snapshot, progress, total };
-    let Findings { found, .. } = auditor.all(findings).await?;
+    let AuditFindings { found, .. } = auditor.all(findings).await?;
     auditor.snapshot.commit().await?;
     Ok(found)
 }
 
 struct Auditor<'a> {
     snapshot: Transaction<'a>,
-    progress: Progress,
+    progress: EntryProgress,
     total: u64,
 }
 
 impl Auditor<'_> {
-    async fn all(&self, mut findings: Findings) -> Result<Findings, PgError> {
+    async fn all(&self, mut findings: AuditFindings) -> Result<AuditFindings, PgError> {
         self.tell(&findings);
         structure::compare(&self.snapshot, &mut findings).await?;
         operations::references(&self.snapshot, &mut findings).await?;
@@ -86,18 +86,18 @@ impl Auditor<'_> {
         Ok(findings)
     }
 
-    fn tell(&self, findings: &Findings) {
+    fn tell(&self, findings: &AuditFindings) {
         (self.progress)(AuditProgress { done: findings.done(), total: self.total });
     }
 
     /// The rows of a slice that begins after a place.
-    async fn after(&self, statement: &str, after: Place) -> Result<Vec<Row>, PgError> {
+    async fn after(&self, statement: &str, after: RowPlace) -> Result<Vec<Row>, PgError> {
         let (bucket, number) = after;
         self.read(statement, &[&bucket, &number]).await
     }
 
     /// The rows after a place, up to another.
-    async fn between(&self, statement: &str, after: Place, last: Place) -> Result<Vec<Row>, PgError> {
+    async fn between(&self, statement: &str, after: RowPlace, last: RowPlace) -> Result<Vec<Row>, PgError> {
         let ((bucket, number), (last_bucket, last_number)) = (after, last);
         self.read(statement, &[&bucket, &number, &last_bucket, &last_number]).await
     }
@@ -108,7 +108,7 @@ impl Auditor<'_> {
     }
 
     /// Compares the homes that a slice must have.
-    async fn homes(&self, findings: &mut Findings) -> Result<(), PgError> {
+    async fn homes(&self, findings: &mut AuditFindings) -> Result<(), PgError> {
         let (orders, buckets): (Vec<Fingerprint>, Vec<i16>) =
             findings.homes.iter().map(|(order, home)| (*order, bucket_in_number(home.columns().1))).unzip();
         let found = homes::of_all(&self.snapshot, &buckets, &orders).await?;
@@ -117,9 +117,9 @@ impl Auditor<'_> {
     }
 
     /// Looks at a slice on a thread of its own, and tells how far that is. What was found goes there and comes back.
-    async fn look<F>(&self, findings: Findings, look: F) -> Result<Findings, PgError>
+    async fn look<F>(&self, findings: AuditFindings, look: F) -> Result<AuditFindings, PgError>
     where
-        F: FnOnce(&mut Findings) -> Result<(), PgError> + Send + 'static,
+        F: FnOnce(&mut AuditFindings) -> Result<(), PgError> + Send + 'static,
     {
         let looked = tokio::task::spawn_blocking(move || {
             let mut findings = findings;

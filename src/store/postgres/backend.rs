@@ -14,8 +14,8 @@ use super::transaction::PgRows;
 use super::{PostgresStore, audit, create, history, homes, ledger, preparations, row, statuses, tasks};
 use crate::clock::Random;
 use crate::domain::{Balance, Currency, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
-use crate::store::backend::{Backend, Listed, NumberedEntry, Scope, Subject};
-use crate::store::create::Created;
+use crate::store::backend::{Backend, ListedCallback, NumberedEntry, Scope, Subject};
+use crate::store::create::InsertedRow;
 use crate::store::homes::{Home, OrderRow};
 use crate::store::postgres::row::bucket_of;
 use crate::store::rows::context::Contexts;
@@ -64,7 +64,7 @@ impl Backend for PostgresStore {
         self.thread.run(async move |node| node.transact(async |transaction| work(&mut PgRows(transaction)).await).await)
     }
 
-    fn insert(&self, new: NewRow, nonce: u64) -> impl Future<Output = Result<Created, StoreError>> + Send + use<> {
+    fn insert(&self, new: NewRow, nonce: u64) -> impl Future<Output = Result<InsertedRow, StoreError>> + Send + use<> {
         self.thread.run(async move |node| create::create(&node, Arc::new(new), nonce).await)
     }
 
@@ -201,7 +201,7 @@ impl Backend for PostgresStore {
         self.thread.run(async move |node| list::one(&node, id).await).await
     }
 
-    async fn callback_slice(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<Listed>, StoreError> {
+    async fn callback_slice(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<ListedCallback>, StoreError> {
         self.thread.run(async move |node| list::slice_of(&node, &query, &scope).await).await
     }
 

@@ -17,7 +17,7 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::time::timeout;
 
 use super::fault::{PgError, closed};
-use super::node::{LIMIT, Node};
+use super::node::{LIMIT, PgNode};
 use super::row::bucket_in;
 use super::{homes, insert};
 use crate::domain::Fingerprint;
@@ -26,7 +26,7 @@ use crate::store::rows::operation::NewRow;
 
 /// What a create met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Met {
+pub(super) enum InsertConflict {
     /// It was stored.
     Nothing,
     /// Its order has a home, or its id was there.
@@ -50,7 +50,7 @@ const GATHERING: Duration = Duration::from_millis(1);
 
 struct Waiting {
     new: Arc<NewRow>,
-    reply: oneshot::Sender<Result<Met, StoreError>>,
+    reply: oneshot::Sender<Result<InsertConflict, StoreError>>,
 }
 
 impl Waiting {
@@ -59,7 +59,7 @@ impl Waiting {
     }
 
     /// Whoever asked may have gone.
-    fn tell(self, met: Result<Met, StoreError>) {
+    fn tell(self, met: Result<InsertConflict, StoreError>) {
         let _ = self.reply.send(met);
     }
 }
@@ -71,7 +71,7 @@ const SLOW: Duration = Duration::from_millis(250);
 const MOST_SLOW: usize = 4;
 
 /// What gathers.
-pub(super) struct Batches {
+pub(super) struct CreateBatches {
     waiting: RefCell<VecDeque<Waiting>>,
     under_way: Cell<usize>,
     /// When so many wait, they are together; zero: they are not waited for.
@@ -80,7 +80,7 @@ pub(super) struct Batches {
     slow: Arc<Semaphore>,
 }
 
-impl Default for Batches {
+impl Default for CreateBatches {
     fn default() -> Self {
         Self {
             waiting: RefCell::default(),
@@ -92,7 +92,7 @@ impl Default for Batches {
     }
 }
 
-impl Batches {
+impl CreateBatches {
     fn push(&self, one: Waiting) {
         let mut waiting = self.waiting.borrow_mut();
         waiting.push_back(one);
@@ -117,7 +117,7 @@ impl Batches {
 ///
 /// # Errors
 /// The database does not answer.
-pub(super) async fn create(node: &Rc<Node>, new: Arc<NewRow>) -> Result<Met, StoreError> {
+pub(super) async fn create(node: &Rc<PgNode>, new: Arc<NewRow>) -> Result<InsertConflict, StoreError> {
     let (reply, met) = oneshot::channel();
     node.batches.push(Waiting { new, reply });
     if node.batches.under_way.get() < UNDER_WAY {
@@ -131,7 +131,7 @@ pub(super) async fn create(node: &Rc<Node>, new: Arc<NewRow>) -> Result<Met, Sto
 }
 
 /// Sends batches until nothing waits.
-async fn work_off(node: Rc<Node>) {
+async fn work_off(node: Rc<PgNode>) {
     let mut told = 0;
     loop {
         let crowd = told + node.batches.waiting.borrow().len();
@@ -155,7 +155,7 @@ async fn work_off(node: Rc<Node>) {
 }
 
 /// Sends a batch and waits for its end, or goes on without it when that takes long: it may wait for somebody's lock.
-async fn sent(node: &Rc<Node>, batch: Vec<Waiting>) {
+async fn sent(node: &Rc<PgNode>, batch: Vec<Waiting>) {
     let sending = Rc::clone(node);
     let mut sending = tokio::task::spawn_local(async move { send(&sending, apart(batch)).await });
     let slow = Arc::clone(&node.batches.slow).try_acquire_owned();
@@ -173,14 +173,14 @@ async fn sent(node: &Rc<Node>, batch: Vec<Waiting>) {
 }
 
 /// Stores a batch, and tells each what it met.
-async fn send(node: &Node, mut batch: Vec<Waiting>) {
+async fn send(node: &PgNode, mut batch: Vec<Waiting>) {
     batch.sort_by_key(|waiting| waiting.new.order_key().0);
     store_part(node, batch, &Cell::new(0)).await;
 }
 
 /// What one row meets must not be the fate of all: a part that comes to nothing is parted again.
 fn store_part<'n>(
-    node: &'n Node,
+    node: &'n PgNode,
     mut part: Vec<Waiting>,
     tries: &'n Cell<u32>,
 ) -> Pin<Box<dyn Future<Output = ()> + 'n>> {
@@ -199,7 +199,11 @@ fn store_part<'n>(
             },
             Ok(Outcome::Stored { ids, in_doubt }) => {
                 for waiting in part {
-                    let met = if ids.contains(&waiting.id()) { Met::Nothing } else { Met::Something { in_doubt } };
+                    let met = if ids.contains(&waiting.id()) {
+                        InsertConflict::Nothing
+                    } else {
+                        InsertConflict::Something { in_doubt }
+                    };
                     waiting.tell(Ok(met));
                 }
             }
@@ -211,7 +215,7 @@ fn store_part<'n>(
 }
 
 /// Both halves are tried, side by side, unless there is only one row.
-async fn halve(node: &Node, mut part: Vec<Waiting>, tries: &Cell<u32>, error: &StoreError) {
+async fn halve(node: &PgNode, mut part: Vec<Waiting>, tries: &Cell<u32>, error: &StoreError) {
     if part.len() < 2 {
         return tell_all(part, error);
     }
@@ -224,7 +228,7 @@ fn without(part: Vec<Waiting>, standing: &HashSet<i64>) -> Vec<Waiting> {
     let mut rest = Vec::with_capacity(part.len());
     for (place, waiting) in (1..).zip(part) {
         if standing.contains(&place) {
-            waiting.tell(Ok(Met::Something { in_doubt: true }));
+            waiting.tell(Ok(InsertConflict::Something { in_doubt: true }));
         } else {
             rest.push(waiting);
         }
@@ -250,7 +254,7 @@ fn apart(batch: Vec<Waiting>) -> Vec<Waiting> {
     let (apart, taken): (Vec<_>, Vec<_>) = batch.into_iter().partition(|waiting| ids.insert(waiting.id()));
     for waiting in taken {
         // It looks for what is in its way, finds that it is the id, and draws another one.
-        waiting.tell(Ok(Met::Something { in_doubt: false }));
+        waiting.tell(Ok(InsertConflict::Something { in_doubt: false }));
     }
     apart
 }
@@ -267,7 +271,7 @@ enum Outcome {
 }
 
 /// `tries` counts the statements that were sent for any of the rows, each of which may have been committed.
-async fn store(node: &Node, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Outcome, StoreError> {
+async fn store(node: &PgNode, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Outcome, StoreError> {
     node.ask(async |client| {
         let in_doubt = tries.replace(tries.get() + 1) > 0;
         let inserted = async {
@@ -286,7 +290,7 @@ async fn store(node: &Node, rows: &[&NewRow], tries: &Cell<u32>) -> Result<Outco
 }
 
 /// The places, from 1, of the rows whose orders have a home. To look waits for nobody.
-async fn standing(node: &Node, rows: &[&NewRow]) -> Result<HashSet<i64>, StoreError> {
+async fn standing(node: &PgNode, rows: &[&NewRow]) -> Result<HashSet<i64>, StoreError> {
     let buckets: Vec<i16> = rows.iter().map(|new| bucket_in(new.draft().operation.id)).collect();
     let keys: Vec<Fingerprint> = rows.iter().map(|new| new.order_key()).collect();
     node.ask(async |client| {

@@ -5,7 +5,7 @@
 use std::cell::Cell;
 
 use super::fault::PgError;
-use super::node::Node;
+use super::node::PgNode;
 use super::row::get;
 use crate::clock::{Clock as _, SystemClock};
 use crate::store::StoreError;
@@ -45,7 +45,7 @@ impl Offset {
 ///
 /// # Errors
 /// The database does not answer; what was measured last stands.
-pub(super) async fn measure(node: &Node) -> Result<(), StoreError> {
+pub(super) async fn measure(node: &PgNode) -> Result<(), StoreError> {
     let (before, there, after) = node
         .ask(async |client| {
             let statement =

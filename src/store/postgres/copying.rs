@@ -11,17 +11,17 @@ use tokio_postgres::types::ToSql;
 
 use super::audit;
 use super::fault::{PgError, closed};
-use super::node::{Node, Thread};
+use super::node::{PgNode, Thread};
 use super::opening::{on_thread, started};
 use super::row::get;
 use super::schema::{self, OpenFailure};
 use crate::clock::Random;
 use crate::rules::{PostgresUrl, StoreKeys};
-use crate::store::copy::{CopyError, TABLES, Table};
-use crate::store::sqlite::copying::{Source, take};
+use crate::store::copy::{CopiedTable, CopyError, TABLES};
+use crate::store::sqlite::copying::{CopySource, take};
 use crate::store::vault::WrappedKey;
 use crate::store::{Audit, AuditProgress, OpenError, StoreError};
-use batch::{Batch, Batches, Columns};
+use batch::{Batch, Columns, RowBatches};
 
 /// A copy reads and writes for long.
 const SESSION: &str = "SET statement_timeout = 0; SET lock_timeout = '60s'";
@@ -35,7 +35,7 @@ pub struct Copying {
     /// The target, for people.
     to: String,
     /// On the thread while it works.
-    source: Option<Source>,
+    source: Option<CopySource>,
 }
 
 impl std::fmt::Debug for Copying {
@@ -60,7 +60,7 @@ pub fn begin_copy(
     let (place, keys) = (to.clone(), source.keys.clone());
     let (from, moved_to) = (from.to_owned(), source.moved_to.clone());
     let moved = move || moved_to.clone().map(|to| OpenError::Moved { path: from.clone(), to });
-    on_thread(&thread, to, async move |node: Rc<Node>| {
+    on_thread(&thread, to, async move |node: Rc<PgNode>| {
         schema::alone(&node, &place, async |transaction| mark(transaction, &place, &keys, &moved).await).await
     })?;
     Ok(Copying { thread, to: to.to_string(), source: Some(source) })
@@ -101,7 +101,7 @@ impl Copying {
     /// # Errors
     /// The source cannot be read, or the target cannot be written; what was committed stays.
     pub async fn fill(&mut self, progress: RowsProgress) -> Result<u64, CopyError> {
-        self.with_source(async move |node: &Node, source: &Source| fill(node, source, &*progress).await).await
+        self.with_source(async move |node: &PgNode, source: &CopySource| fill(node, source, &*progress).await).await
     }
 
     /// Compares how many rows the target's tables have, and the sums of their columns, with the source's.
@@ -109,16 +109,16 @@ impl Copying {
     /// # Errors
     /// They differ, or the source or the target cannot be read.
     pub async fn compare(&mut self, progress: RowsProgress) -> Result<(), CopyError> {
-        self.with_source(async move |node: &Node, source: &Source| compare(node, source, &*progress).await).await
+        self.with_source(async move |node: &PgNode, source: &CopySource| compare(node, source, &*progress).await).await
     }
 
     /// Lends the source to work on the store's thread.
     async fn with_source<T: Send + 'static>(
         &mut self,
-        work: impl AsyncFnOnce(&Node, &Source) -> Result<T, CopyError> + Send + 'static,
+        work: impl AsyncFnOnce(&PgNode, &CopySource) -> Result<T, CopyError> + Send + 'static,
     ) -> Result<T, CopyError> {
         let source = self.source.take().ok_or_else(closed)?;
-        let work = async move |node: Rc<Node>| {
+        let work = async move |node: Rc<PgNode>| {
             let done = work(&node, &source).await;
             Ok((source, done))
         };
@@ -146,7 +146,7 @@ impl Copying {
         if !source.mark_moved(&self.to).map_err(CopyError::Mark)? {
             return Err(CopyError::Changed);
         }
-        let unmark = async |node: Rc<Node>| {
+        let unmark = async |node: Rc<PgNode>| {
             node.ask(async |client| Ok(client.execute("DELETE FROM copying", &[]).await.map(drop)?)).await
         };
         let finished = self.thread.run(unmark).await;
@@ -160,7 +160,7 @@ fn failed(fault: impl Into<PgError>) -> CopyError {
 }
 
 /// A connection that goes with the work.
-async fn session(node: &Node) -> Result<Object, CopyError> {
+async fn session(node: &PgNode) -> Result<Object, CopyError> {
     let client = node.client().await.map_err(failed)?;
     client.batch_execute(SESSION).await.map_err(failed)?;
     Ok(client)
@@ -173,7 +173,7 @@ struct RowCounter<'a> {
 }
 
 impl<'a> RowCounter<'a> {
-    fn new(source: &Source, progress: &'a dyn Fn(u64, u64)) -> Result<Self, CopyError> {
+    fn new(source: &CopySource, progress: &'a dyn Fn(u64, u64)) -> Result<Self, CopyError> {
         let counts = TABLES.iter().map(|table| table.count(&source.connection));
         let total = counts.sum::<rusqlite::Result<i64>>()?.unsigned_abs();
         Ok(Self { done: 0, total, progress })
@@ -185,7 +185,7 @@ impl<'a> RowCounter<'a> {
     }
 }
 
-async fn fill(node: &Node, source: &Source, progress: &dyn Fn(u64, u64)) -> Result<u64, CopyError> {
+async fn fill(node: &PgNode, source: &CopySource, progress: &dyn Fn(u64, u64)) -> Result<u64, CopyError> {
     let mut client = Object::take(session(node).await?);
     let mut told = RowCounter::new(source, progress)?;
     for table in TABLES {
@@ -197,8 +197,8 @@ async fn fill(node: &Node, source: &Source, progress: &dyn Fn(u64, u64)) -> Resu
 
 async fn fill_table(
     client: &mut deadpool_postgres::ClientWrapper,
-    source: &Source,
-    table: &'static Table,
+    source: &CopySource,
+    table: &'static CopiedTable,
     told: &mut RowCounter<'_>,
 ) -> Result<(), CopyError> {
     let found = client.query_opt("SELECT copied FROM copying WHERE name = $1", &[&table.name]).await.map_err(failed)?;
@@ -209,7 +209,7 @@ async fn fill_table(
     told.add(copied);
     let columns = Columns::of(client, table).await.map_err(failed)?;
     let mut statement = columns.rows(&source.connection)?;
-    let mut batches = Batches::new(statement.query([copied])?, &columns);
+    let mut batches = RowBatches::new(statement.query([copied])?, &columns);
     while let Some(batch) = batches.next()? {
         insert(client, &columns, &batch, copied).await?;
         let rows = batch.count();
@@ -243,7 +243,7 @@ fn another_copy() -> StoreError {
     StoreError::Unavailable("another process copies to it as well".to_owned())
 }
 
-async fn compare(node: &Node, source: &Source, progress: &dyn Fn(u64, u64)) -> Result<(), CopyError> {
+async fn compare(node: &PgNode, source: &CopySource, progress: &dyn Fn(u64, u64)) -> Result<(), CopyError> {
     let client = Object::take(session(node).await?);
     let mut told = RowCounter::new(source, progress)?;
     for table in TABLES {
@@ -254,15 +254,15 @@ async fn compare(node: &Node, source: &Source, progress: &dyn Fn(u64, u64)) -> R
 
 async fn compare_table(
     client: &deadpool_postgres::ClientWrapper,
-    source: &Source,
-    table: &'static Table,
+    source: &CopySource,
+    table: &'static CopiedTable,
     told: &mut RowCounter<'_>,
 ) -> Result<(), CopyError> {
     let columns = Columns::of(client, table).await.map_err(failed)?;
     let found = client.query_one(&columns.sums(), &[]).await.map_err(failed)?;
     let mut sums = vec![0; columns.count() + 1];
     let mut statement = columns.rows(&source.connection)?;
-    let mut batches = Batches::new(statement.query([0])?, &columns);
+    let mut batches = RowBatches::new(statement.query([0])?, &columns);
     while let Some(batch) = batches.next()? {
         batch.add_to(&mut sums);
         told.add(batch.count());

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::batch::{self, Met};
+use super::batch::{self, InsertConflict};
 use super::homes;
-use super::node::Node;
+use super::node::PgNode;
 use super::row::{StoredRow, bucket_in};
 use super::transaction::PgRows;
 use crate::domain::{Direction, Status};
-pub(super) use crate::store::create::Created;
+pub(super) use crate::store::create::InsertedRow;
 use crate::store::create::{self, Inserted};
 use crate::store::homes::OrderRow;
 use crate::store::rows::operation::NewRow;
@@ -31,20 +31,20 @@ const SMALL: i64 = 1_000_000_000_000;
 ///
 /// # Errors
 /// The database does not answer: nothing was acknowledged.
-pub(super) async fn create(node: &Rc<Node>, new: Arc<NewRow>, nonce: u64) -> Result<Created, StoreError> {
+pub(super) async fn create(node: &Rc<PgNode>, new: Arc<NewRow>, nonce: u64) -> Result<InsertedRow, StoreError> {
     let met = if decides(new.draft()) {
         let since = Instant::now();
         let _turn = node.turns.to_decide(&new.draft().operation.merchant).await?;
         match decide(node, &new, nonce, since).await? {
-            Decided::Stored { verdict, queued } => return Ok(Created::Stored { verdict, queued }),
+            Decided::Stored { verdict, queued } => return Ok(InsertedRow::Stored { verdict, queued }),
             Decided::Met(met) => met,
         }
     } else {
         batch::create(node, Arc::clone(&new)).await?
     };
     match met {
-        Met::Nothing => Ok(Created::Stored { verdict: CreateOutcome::AsDrafted, queued: false }),
-        Met::Something { in_doubt } => what_stands(node, &new, in_doubt).await,
+        InsertConflict::Nothing => Ok(InsertedRow::Stored { verdict: CreateOutcome::AsDrafted, queued: false }),
+        InsertConflict::Something { in_doubt } => what_stands(node, &new, in_doubt).await,
     }
 }
 
@@ -60,21 +60,21 @@ fn decides(draft: &NewOperation) -> bool {
 }
 
 /// What stood in the way: whoever lost reads the winner, in a new statement.
-async fn what_stands(node: &Node, new: &NewRow, in_doubt: bool) -> Result<Created, StoreError> {
+async fn what_stands(node: &PgNode, new: &NewRow, in_doubt: bool) -> Result<InsertedRow, StoreError> {
     node.ask(async |client| {
         let operation = &new.draft().operation;
         Ok(match homes::standing(client, bucket_in(operation.id), new.order_key()).await? {
             OrderRow::Operation(found) if in_doubt && found.id == operation.id.to_stored() => made_before(new, &found),
-            OrderRow::Operation(found) => Created::Existing(found),
-            OrderRow::Elsewhere => Created::Reserved,
-            OrderRow::Free => Created::IdTaken,
+            OrderRow::Operation(found) => InsertedRow::Existing(found),
+            OrderRow::Elsewhere => InsertedRow::Reserved,
+            OrderRow::Free => InsertedRow::IdTaken,
         })
     })
     .await
 }
 
 /// The commit of an earlier try stands, with the callback that was queued in it. What made it fail is told by metrics alone.
-fn made_before(new: &NewRow, found: &StoredRow) -> Created {
+fn made_before(new: &NewRow, found: &StoredRow) -> InsertedRow {
     let draft = new.draft();
     let failed_at_once = found.status == status_number(Status::Failed) && found.finished_at == Some(found.created_at);
     let verdict = match draft.operation.state.status() {
@@ -82,22 +82,22 @@ fn made_before(new: &NewRow, found: &StoredRow) -> Created {
         Status::Pending if failed_at_once => CreateOutcome::OverDailyLimit,
         _ => CreateOutcome::AsDrafted,
     };
-    Created::Stored { verdict, queued: true }
+    InsertedRow::Stored { verdict, queued: true }
 }
 
 enum Decided {
     Stored { verdict: CreateOutcome, queued: bool },
-    Met(Met),
+    Met(InsertConflict),
 }
 
-async fn decide(node: &Node, new: &NewRow, nonce: u64, since: Instant) -> Result<Decided, StoreError> {
+async fn decide(node: &PgNode, new: &NewRow, nonce: u64, since: Instant) -> Result<Decided, StoreError> {
     let tries = Cell::new(0_u32);
     node.transact_or_leave(since, async |transaction| {
         let in_doubt = tries.replace(tries.get() + 1) > 0;
         Ok(match create::create(&mut PgRows(transaction), new, nonce).await? {
             Inserted::New { verdict, queued } => Ok(Decided::Stored { verdict, queued }),
             // Nothing of this is to stay.
-            Inserted::Taken => Err(Decided::Met(Met::Something { in_doubt })),
+            Inserted::Taken => Err(Decided::Met(InsertConflict::Something { in_doubt })),
         })
     })
     .await

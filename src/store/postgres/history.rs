@@ -11,7 +11,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::fault::PgError;
-use super::node::Node;
+use super::node::PgNode;
 use super::row::{bucket_of, narrow, operation};
 use crate::domain::{Currency, HistoryQuery, Page, ShopCode};
 use crate::store::StoreError;
@@ -29,7 +29,7 @@ const LONGEST: &str = "SET TRANSACTION READ ONLY; SET LOCAL lock_timeout = 0; SE
 /// # Errors
 /// Its turn did not come, it takes too long, or the database's own.
 pub(super) async fn page<T>(
-    node: &Rc<Node>,
+    node: &Rc<PgNode>,
     statement: &str,
     query: &HistoryQuery,
     within: &RangeInclusive<i64>,

@@ -13,7 +13,7 @@ use deadpool_postgres::{Object, Pool, Transaction};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use super::batch::Batches;
+use super::batch::CreateBatches;
 use super::clock::Offset;
 use super::fault::{PgError, RetryAction, closed};
 use super::turns::ConcurrencyLimits;
@@ -38,13 +38,13 @@ const TRIES: u32 = 12;
 const FIRST_WAIT: Duration = Duration::from_millis(2);
 const LONGEST_WAIT: Duration = Duration::from_millis(250);
 
-type Work = Box<dyn FnOnce(Rc<Node>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
+type Work = Box<dyn FnOnce(Rc<PgNode>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
 /// What lives on the thread.
-pub(super) struct Node {
+pub(super) struct PgNode {
     pool: Pool,
     random: Arc<dyn Random>,
-    pub(super) batches: Batches,
+    pub(super) batches: CreateBatches,
     pub(super) turns: ConcurrencyLimits,
     pub(super) clock: Offset,
     /// How often a server was lost: the next one may know less.
@@ -54,7 +54,7 @@ pub(super) struct Node {
     away: Cell<bool>,
 }
 
-impl Node {
+impl PgNode {
     /// Whether the store was closed.
     pub(super) fn is_closed(&self) -> bool {
         self.pool.is_closed()
@@ -98,7 +98,7 @@ impl Node {
         self.persist_since(since, once).await
     }
 
-    /// Runs statements on a connection, again where that may help: see [`Node::transact`].
+    /// Runs statements on a connection, again where that may help: see [`PgNode::transact`].
     pub(super) async fn ask<T>(&self, work: impl AsyncFn(&Object) -> Result<T, PgError>) -> Result<T, StoreError> {
         let once = async || {
             let client = self.client().await?;
@@ -167,8 +167,8 @@ impl Thread {
         let (connections, losses) = (pool.clone(), Arc::new(AtomicU64::new(0)));
         let counted = Arc::clone(&losses);
         std::thread::Builder::new().name("store-postgres".to_owned()).spawn(move || {
-            let (batches, turns) = (Batches::default(), ConcurrencyLimits::new(connections.status().max_size));
-            let node = Rc::new(Node {
+            let (batches, turns) = (CreateBatches::default(), ConcurrencyLimits::new(connections.status().max_size));
+            let node = Rc::new(PgNode {
                 pool: connections,
                 random,
                 batches,
@@ -193,7 +193,7 @@ impl Thread {
     pub(super) fn run<T, F>(&self, work: F) -> impl Future<Output = Result<T, StoreError>> + Send + use<T, F>
     where
         T: Send + 'static,
-        F: AsyncFnOnce(Rc<Node>) -> Result<T, StoreError> + Send + 'static,
+        F: AsyncFnOnce(Rc<PgNode>) -> Result<T, StoreError> + Send + 'static,
     {
         let (reply, result) = oneshot::channel();
         let sent = self.send(async move |node| {
@@ -213,7 +213,7 @@ impl Thread {
     ) -> impl Future<Output = Result<T, StoreError>> + Send + use<T, F>
     where
         T: Send + 'static,
-        F: AsyncFnOnce(Rc<Node>) -> Result<T, StoreError> + Send + 'static,
+        F: AsyncFnOnce(Rc<PgNode>) -> Result<T, StoreError> + Send + 'static,
     {
         let (mut reply, result) = oneshot::channel();
         let sent = self.send(async move |node| {
@@ -230,7 +230,7 @@ impl Thread {
     ///
     /// # Errors
     /// Too much is waiting, or the store is closed.
-    pub(super) fn send(&self, work: impl AsyncFnOnce(Rc<Node>) + Send + 'static) -> Result<(), StoreError> {
+    pub(super) fn send(&self, work: impl AsyncFnOnce(Rc<PgNode>) + Send + 'static) -> Result<(), StoreError> {
         if self.closed.load(Ordering::Acquire) {
             return Err(closed());
         }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::ledger::fold::{self, Pass};
-use super::node::{Node, Thread};
-use super::schema::{OpenMode, Prepared};
+use super::node::{PgNode, Thread};
+use super::schema::{OpenMode, PreparedStore};
 use super::{PostgresStore, clock, connect, schema};
 use crate::clock::Random;
 use crate::rules::{PostgresUrl, StoreKeys};
@@ -62,8 +62,8 @@ fn open_as(
 ) -> Result<Opened<PostgresStore>, OpenError> {
     let thread = started(url, &random)?;
     let (place, keys, drawing) = (url.clone(), keys.clone(), Arc::clone(&random));
-    let prepare = async move |node: Rc<Node>| schema::prepare(&node, &place, &keys, drawing, asked).await;
-    let Prepared { vault, holds } = on_thread(&thread, url, prepare)?;
+    let prepare = async move |node: Rc<PgNode>| schema::prepare(&node, &place, &keys, drawing, asked).await;
+    let PreparedStore { vault, holds } = on_thread(&thread, url, prepare)?;
     let contexts = Contexts::new(vault.fingerprint_key().clone());
     let (queued, vault) = (Arc::new(Notify::new()), Arc::new(vault));
     let store = PostgresStore { thread, queued, vault, contexts, random };
@@ -86,7 +86,7 @@ pub(super) fn started(url: &PostgresUrl, random: &Arc<dyn Random>) -> Result<Thr
 pub(super) fn on_thread<T: Send + 'static>(
     thread: &Thread,
     url: &PostgresUrl,
-    work: impl AsyncFnOnce(Rc<Node>) -> Result<T, OpenError> + Send + 'static,
+    work: impl AsyncFnOnce(Rc<PgNode>) -> Result<T, OpenError> + Send + 'static,
 ) -> Result<T, OpenError> {
     let (reply, result) = std::sync::mpsc::channel();
     let sent = thread.send(async move |node| {
@@ -101,11 +101,11 @@ fn failed(url: &PostgresUrl, reason: String) -> OpenError {
 }
 
 /// What a node does by itself, for as long as the store is open. Several nodes do it side by side.
-async fn keep_house(node: Rc<Node>) {
+async fn keep_house(node: Rc<PgNode>) {
     tokio::join!(fold_again_and_again(&node), measure_again_and_again(&node));
 }
 
-async fn measure_again_and_again(node: &Node) {
+async fn measure_again_and_again(node: &PgNode) {
     while !node.is_closed() {
         tokio::time::sleep(BETWEEN_MEASUREMENTS).await;
         if let Err(error) = clock::measure(node).await {
@@ -115,7 +115,7 @@ async fn measure_again_and_again(node: &Node) {
     }
 }
 
-async fn fold_again_and_again(node: &Node) {
+async fn fold_again_and_again(node: &PgNode) {
     let (mut after, mut told) = (None, None);
     while !node.is_closed() {
         match fold::pass(node, after.take().as_ref()).await {

@@ -7,7 +7,7 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::error::SqlState;
 
 use super::fault::PgError;
-use super::node::Node;
+use super::node::PgNode;
 use super::row::get;
 use crate::clock::Random;
 use crate::rules::{PostgresUrl, StoreKeys};
@@ -23,7 +23,7 @@ pub(super) const MIGRATIONS: &[&str] = &[include_str!("0001.sql")];
 const LOCK: i64 = 0x5042_7267;
 
 /// A store that is ready for use.
-pub(super) struct Prepared {
+pub(super) struct PreparedStore {
     pub(super) vault: Vault,
     pub(super) holds: Holds,
 }
@@ -60,12 +60,12 @@ impl From<tokio_postgres::Error> for OpenFailure {
 /// # Errors
 /// One clear line: the database does not answer, the store is of another release, `keys` do not fit.
 pub(super) async fn prepare(
-    node: &Node,
+    node: &PgNode,
     url: &PostgresUrl,
     keys: &StoreKeys,
     random: Arc<dyn Random>,
     asked: OpenMode,
-) -> Result<Prepared, OpenError> {
+) -> Result<PreparedStore, OpenError> {
     let prepare =
         async |transaction: &Transaction<'_>| prepare_in(transaction, url, keys, Arc::clone(&random), asked).await;
     alone(node, url, prepare).await
@@ -76,7 +76,7 @@ pub(super) async fn prepare(
 /// # Errors
 /// As [`prepare`].
 pub(super) async fn rewrap_keys(
-    node: &Node,
+    node: &PgNode,
     url: &PostgresUrl,
     keys: &StoreKeys,
     random: &Arc<dyn Random>,
@@ -89,7 +89,7 @@ pub(super) async fn rewrap_keys(
 /// # Errors
 /// As [`prepare`].
 pub(super) async fn alone<T>(
-    node: &Node,
+    node: &PgNode,
     url: &PostgresUrl,
     work: impl AsyncFn(&Transaction<'_>) -> Result<T, OpenFailure>,
 ) -> Result<T, OpenError> {
@@ -115,7 +115,7 @@ async fn prepare_in(
     keys: &StoreKeys,
     random: Arc<dyn Random>,
     asked: OpenMode,
-) -> Result<Prepared, OpenFailure> {
+) -> Result<PreparedStore, OpenFailure> {
     let store = PathBuf::from(url.to_string());
     match asked {
         OpenMode::Serve => {
@@ -141,7 +141,7 @@ async fn prepare_in(
         tracing::info!("made a new store in {url}");
     }
     let vault = Vault::unlock(&keys, &stored, random).map_err(misfit)?;
-    Ok(Prepared { vault, holds })
+    Ok(PreparedStore { vault, holds })
 }
 
 async fn rewrap_in(

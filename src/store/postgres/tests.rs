@@ -21,7 +21,7 @@ use crate::clock::SystemRandomness;
 use crate::domain::{Balance, Currency, Direction, MerchantId, OrderId, Outcome, Page, TransactionId, UnixMillis};
 use crate::rules::{PostgresUrl, Secret, StoreKeys};
 use crate::store::OpenError;
-use crate::store::conformance::{Backend, conformance};
+use crate::store::conformance::{TestBackend, conformance};
 use crate::store::{Claim, InsertOutcome, NewOperation, Store, StoreError};
 
 /// A database of its own.
@@ -50,7 +50,7 @@ fn key(byte: u8) -> StoreKeys {
     StoreKeys { create_at: None, keys: vec![Secret::new(&[byte; 32])] }
 }
 
-impl Backend for Place {
+impl TestBackend for Place {
     fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>> {
         Box::pin(async { Arc::new(self.open_node()) as Arc<dyn Store> })
     }

@@ -5,7 +5,7 @@ use crate::domain::{Direction, Operation, Posting, Status};
 
 /// A row of the ledger. The order is the one of its key.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::store) struct Entry {
+pub(in crate::store) struct LedgerRow {
     pub(in crate::store) posting: i64,
     pub(in crate::store) currency: Box<str>,
     pub(in crate::store) account: i64,
@@ -13,14 +13,14 @@ pub(in crate::store) struct Entry {
     pub(in crate::store) merchant: Box<str>,
 }
 
-impl Entry {
+impl LedgerRow {
     pub(in crate::store) const fn is_opening(&self) -> bool {
         self.posting == posting_number(Posting::Opened)
     }
 }
 
 /// Whether entries, in order, are an opening of this merchant's ledger: two a currency, which sum to zero.
-pub(in crate::store) fn are_an_opening(entries: &[Entry], merchant: &str) -> bool {
+pub(in crate::store) fn are_an_opening(entries: &[LedgerRow], merchant: &str) -> bool {
     let (from, to) = Posting::Opened.from_to();
     entries.chunks(2).all(|pair| match pair {
         [taken, given] => {
@@ -35,7 +35,7 @@ pub(in crate::store) fn are_an_opening(entries: &[Entry], merchant: &str) -> boo
 }
 
 /// Whether entries, in order, are those that the state of their operation demands.
-pub(in crate::store) fn booked_as_demanded(operation: &Operation, booked: &[Entry]) -> bool {
+pub(in crate::store) fn booked_as_demanded(operation: &Operation, booked: &[LedgerRow]) -> bool {
     let (direction, status) = (operation.direction(), operation.state.status());
     let mut demanded = entries_of(operation, of_creation(direction, status));
     if demanded.is_empty() && !booked.is_empty() && direction == Direction::Payout {
@@ -47,13 +47,13 @@ pub(in crate::store) fn booked_as_demanded(operation: &Operation, booked: &[Entr
     demanded == booked
 }
 
-fn entries_of(operation: &Operation, postings: &[Posting]) -> Vec<Entry> {
+fn entries_of(operation: &Operation, postings: &[Posting]) -> Vec<LedgerRow> {
     let amount = signed(operation.amount);
     let mut entries: Vec<_> = postings
         .iter()
         .flat_map(|posting| {
             let (from, to) = posting.from_to();
-            [(from, -amount), (to, amount)].map(|(account, amount)| Entry {
+            [(from, -amount), (to, amount)].map(|(account, amount)| LedgerRow {
                 posting: posting_number(*posting),
                 currency: operation.currency.as_str().into(),
                 account: account_number(account),

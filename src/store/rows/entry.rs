@@ -5,8 +5,10 @@ use crate::domain::{
     AccountNumber, Amount, CallbackUrl, Currency, Fingerprint, MemberFingerprints, MerchantId, OrderId, RedirectUrl,
     Status, UnixMillis,
 };
-use crate::store::vault::{Column, Place, Vault};
-use crate::store::{EngineAnswer, Entry, EntryId, PendingCreate, Progress, RemoteOperation, StatusUpdate, StoreError};
+use crate::store::vault::{Column, SealedPlace, Vault};
+use crate::store::{
+    EngineAnswer, EntryId, EntryProgress, JournalEntry, PendingCreate, RemoteOperation, StatusUpdate, StoreError,
+};
 
 /// `journal.state`.
 pub(in crate::store) const OPEN: i64 = 0;
@@ -31,7 +33,7 @@ impl NewEntry {
         let mut plain = Vec::with_capacity(64 + intent.body.len());
         intent.v1_members.write_to(&mut plain);
         plain.extend_from_slice(&std::mem::take(&mut intent.body));
-        let body = vault.seal(Column::JournalBody, Place::Order(order_key), &plain);
+        let body = vault.seal(Column::JournalBody, SealedPlace::Order(order_key), &plain);
         Self { intent, order_key, body }
     }
 }
@@ -73,29 +75,31 @@ impl EntryRow {
     ///
     /// # Errors
     /// A column holds what was never written there.
-    pub(in crate::store) fn decode(self, vault: &Vault) -> Result<Entry, StoreError> {
+    pub(in crate::store) fn decode(self, vault: &Vault) -> Result<JournalEntry, StoreError> {
         let id = self.id;
         self.understand(vault).map_err(|CorruptRow(column)| {
             StoreError::Corrupt(format!("journal entry {id}: the column {column} is not ours"))
         })
     }
 
-    fn understand(mut self, vault: &Vault) -> Result<Entry, CorruptRow> {
+    fn understand(mut self, vault: &Vault) -> Result<JournalEntry, CorruptRow> {
         let mut intent = self.intent()?;
         let progress = match self.state {
-            OPEN => Progress::Open,
-            IN_DOUBT => Progress::InDoubt { since: self.doubted_at.map(UnixMillis).ok_or(CorruptRow("doubted_at"))? },
-            ANSWERED => Progress::Answered(self.passed(vault)?),
+            OPEN => EntryProgress::Open,
+            IN_DOUBT => {
+                EntryProgress::InDoubt { since: self.doubted_at.map(UnixMillis).ok_or(CorruptRow("doubted_at"))? }
+            }
+            ANSWERED => EntryProgress::Answered(self.passed(vault)?),
             _ => return Err(CorruptRow("state")),
         };
         if !self.is_answered() {
             self.has_nothing_of_an_answer()?;
         }
-        let place = Place::Order(key_of(&intent, vault));
+        let place = SealedPlace::Order(key_of(&intent, vault));
         let plain = vault.open(Column::JournalBody, place, &self.body).map_err(|_| CorruptRow("body"))?;
         let (v1_members, body) = MemberFingerprints::read_from(&plain).ok_or(CorruptRow("body"))?;
         (intent.v1_members, intent.body) = (v1_members, body.into());
-        Ok(Entry { id: self.id(), intent, progress })
+        Ok(JournalEntry { id: self.id(), intent, progress })
     }
 
     fn has_nothing_of_an_answer(&self) -> Result<(), CorruptRow> {
@@ -151,8 +155,8 @@ fn key_of(intent: &PendingCreate, vault: &Vault) -> Fingerprint {
 }
 
 /// Whether what was heard of an entry adds to what is known of it.
-pub(in crate::store) fn is_news(entry: &Entry, heard: &StatusUpdate) -> bool {
-    let Progress::Answered(passed) = &entry.progress else { return false };
+pub(in crate::store) fn is_news(entry: &JournalEntry, heard: &StatusUpdate) -> bool {
+    let EntryProgress::Answered(passed) = &entry.progress else { return false };
     let account_is = heard.account.is_some() && heard.account != passed.account;
     (entry.intent.shop.is_none() && !heard.shop.is_empty())
         || (passed.status == Status::Pending && (heard.status != Status::Pending || account_is))
@@ -160,11 +164,12 @@ pub(in crate::store) fn is_news(entry: &Entry, heard: &StatusUpdate) -> bool {
 
 /// Seals what the engine calls an entry's account.
 pub(in crate::store) fn sealed_account(vault: &Vault, id: EntryId, account: &AccountNumber) -> Vec<u8> {
-    vault.seal(Column::JournalAccount, Place::Entry(id), account.expose().as_bytes())
+    vault.seal(Column::JournalAccount, SealedPlace::Entry(id), account.expose().as_bytes())
 }
 
 fn opened_account(vault: &Vault, id: EntryId, sealed: &[u8]) -> Result<AccountNumber, CorruptRow> {
-    let plain = vault.open(Column::JournalAccount, Place::Entry(id), sealed).map_err(|_| CorruptRow("account"))?;
+    let plain =
+        vault.open(Column::JournalAccount, SealedPlace::Entry(id), sealed).map_err(|_| CorruptRow("account"))?;
     let text = String::from_utf8(plain).map_err(|_| CorruptRow("account"))?;
     AccountNumber::new(&text).or_corrupt("account")
 }

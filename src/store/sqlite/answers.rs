@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use crate::store::StoreError;
 
 /// A command: statements, and someone who waits for their result.
-pub(super) trait Command: Send {
+pub(super) trait WriterCommand: Send {
     /// Runs the statements within the batch's transaction. Runs again when the batch was rolled back for another's fault.
     fn run(&mut self, connection: &Connection) -> rusqlite::Result<()>;
 
@@ -19,7 +19,7 @@ pub(super) trait Command: Send {
 
 /// A command in the queue.
 pub(super) struct Waiting {
-    pub(super) command: Box<dyn Command>,
+    pub(super) command: Box<dyn WriterCommand>,
     /// The runtime of whoever waits, if it was submitted in one.
     pub(super) home: Option<Handle>,
 }
@@ -41,7 +41,7 @@ pub(super) fn answer(batch: &mut Vec<Waiting>, outcome: &Result<(), StoreError>)
 
 /// Commands that are answered when this is dropped: also where a runtime ends before its task began.
 struct Answers {
-    commands: Vec<Box<dyn Command>>,
+    commands: Vec<Box<dyn WriterCommand>>,
     outcome: Result<(), StoreError>,
 }
 
@@ -62,7 +62,7 @@ mod tests {
     /// Says on which thread, and what, it was answered.
     struct Reporter(Sender<(std::thread::ThreadId, bool)>);
 
-    impl Command for Reporter {
+    impl WriterCommand for Reporter {
         fn run(&mut self, _: &Connection) -> rusqlite::Result<()> {
             Ok(())
         }

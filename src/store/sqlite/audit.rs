@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, Row};
 use super::connection::store_error;
 use super::schema::MIGRATIONS;
 use crate::domain::Fingerprint;
-use crate::store::audit::{Findings, Found, Parts};
+use crate::store::audit::{AuditFindings, Found, SchemaParts};
 use crate::store::homes::Home;
 use crate::store::vault::Vault;
 use crate::store::{Audit, AuditProgress, EntryId, StoreError};
@@ -25,7 +25,7 @@ const TOTAL: &str =
     "SELECT (SELECT count(*) FROM operations) + (SELECT count(*) FROM journal) + (SELECT count(*) FROM callbacks)";
 
 /// Looks at the slice after a number; gives its last number, or `None` after the last slice.
-type Slice = fn(&Connection, i64, &mut Findings) -> rusqlite::Result<Option<i64>>;
+type Slice = fn(&Connection, i64, &mut AuditFindings) -> rusqlite::Result<Option<i64>>;
 
 /// Audits the store as it stands when this begins. Ends early, with what it has, when nobody wants it any more.
 ///
@@ -37,7 +37,7 @@ pub(super) fn run(
     progress: &dyn Fn(AuditProgress),
     wanted: &dyn Fn() -> bool,
 ) -> Result<Audit, StoreError> {
-    let mut findings = Findings::new(vault, false);
+    let mut findings = AuditFindings::new(vault, false);
     let audited = connection
         .execute_batch("BEGIN")
         .and_then(|()| all(connection, &mut findings, progress, wanted))
@@ -57,7 +57,7 @@ pub(super) fn run(
 
 fn all(
     connection: &Connection,
-    findings: &mut Findings,
+    findings: &mut AuditFindings,
     progress: &dyn Fn(AuditProgress),
     wanted: &dyn Fn() -> bool,
 ) -> rusqlite::Result<()> {
@@ -86,7 +86,7 @@ fn all(
 const OF_THE_FILE: &str = "the file: ";
 
 /// The pages of the file hang together, and rows keep the constraints of their tables.
-fn pages(connection: &Connection, findings: &mut Findings) -> rusqlite::Result<()> {
+fn pages(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("PRAGMA quick_check(20)")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -99,7 +99,7 @@ fn pages(connection: &Connection, findings: &mut Findings) -> rusqlite::Result<(
 }
 
 /// Tables and indexes are those that the migrations make: without the index of orders, one could be paid twice.
-fn structure(connection: &Connection, findings: &mut Findings) -> rusqlite::Result<()> {
+fn structure(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Result<()> {
     let fresh = Connection::open_in_memory()?;
     for migration in MIGRATIONS {
         fresh.execute_batch(migration)?;
@@ -120,7 +120,7 @@ fn rows<T>(
 }
 
 /// Compares the homes that a slice must have.
-fn homes(connection: &Connection, findings: &mut Findings) -> rusqlite::Result<()> {
+fn homes(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Result<()> {
     // A home that cannot be understood is another one.
     let home = |(order, _): &(Fingerprint, Home)| match super::homes::of(connection, *order) {
         Err(error) if error.sqlite_error_code().is_none() => Ok(Some(UNKNOWN)),
@@ -147,7 +147,7 @@ fn advise(found: &mut Audit, path: &str) {
 }
 
 /// What of its own a store is made of: the SQL of every table, index, view and trigger, by type and name.
-fn parts(connection: &Connection) -> rusqlite::Result<Parts> {
+fn parts(connection: &Connection) -> rusqlite::Result<SchemaParts> {
     connection
         .prepare("SELECT type || ' ' || name, coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")?
         .query_map([], |row| Ok((row.get(0)?, normal(&row.get::<_, String>(1)?))))?

@@ -15,8 +15,8 @@ use super::transaction::{SqliteRows, at_once};
 use super::{SqliteStore, audit, connection, create, homes, ledger, lists, preparations, tasks};
 use crate::clock::Random;
 use crate::domain::{Balance, Currency, Fingerprint, HistoryQuery, MerchantId, Page, TransactionId, UnixMillis};
-use crate::store::backend::{Backend, Listed, NumberedEntry, Scope, Subject};
-use crate::store::create::Created;
+use crate::store::backend::{Backend, ListedCallback, NumberedEntry, Scope, Subject};
+use crate::store::create::InsertedRow;
 use crate::store::homes::{Home, OrderRow};
 use crate::store::rows::context::Contexts;
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
@@ -63,7 +63,7 @@ impl Backend for SqliteStore {
         self.writer.submit(move |connection| at_once(work(&mut SqliteRows(connection))))
     }
 
-    fn insert(&self, new: NewRow, nonce: u64) -> impl Future<Output = Result<Created, StoreError>> + Send + use<> {
+    fn insert(&self, new: NewRow, nonce: u64) -> impl Future<Output = Result<InsertedRow, StoreError>> + Send + use<> {
         self.writer.submit(move |connection| create::create(connection, &new, nonce))
     }
 
@@ -207,7 +207,7 @@ impl Backend for SqliteStore {
         found.map_err(|column| StoreError::Corrupt(format!("callback {id}: the column {column} is not ours")))
     }
 
-    async fn callback_slice(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<Listed>, StoreError> {
+    async fn callback_slice(&self, query: CallbackQuery, scope: Scope) -> Result<Vec<ListedCallback>, StoreError> {
         let read = move |connection: &Connection| list::slice(connection, &query, &scope);
         self.lists.read(&self.readers, read).await
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode};
 
-use super::connection::{Checkpoint, Log, Role, Source, checkpoint, is_moved};
+use super::connection::{Checkpoint, ConnectionRole, Log, StoreFile, checkpoint, is_moved};
 use super::reports;
 use crate::telemetry::LogThrottle;
 
@@ -51,7 +51,7 @@ impl Checkpointer {
     ///
     /// # Errors
     /// The system has no more threads.
-    pub(super) fn start(source: Arc<Source>) -> std::io::Result<Self> {
+    pub(super) fn start(source: Arc<StoreFile>) -> std::io::Result<Self> {
         // One waiting signal is as good as many.
         let (wake, signals) = sync_channel(1);
         let shared = Arc::<Shared>::default();
@@ -102,7 +102,7 @@ impl Checkpointer {
     }
 }
 
-fn run(source: &Source, signals: &Receiver<()>, shared: &Shared) {
+fn run(source: &StoreFile, signals: &Receiver<()>, shared: &Shared) {
     let mut connection: Option<Connection> = None;
     let lines = LogThrottle::new(reports::INTERVAL);
     while !matches!(signals.recv_timeout(INTERVAL), Err(RecvTimeoutError::Disconnected)) {
@@ -120,7 +120,7 @@ fn run(source: &Source, signals: &Receiver<()>, shared: &Shared) {
 }
 
 /// Moves the log, and what was written meanwhile, until little is left.
-fn passes(connection: &mut Option<Connection>, source: &Source, shared: &Shared) -> rusqlite::Result<()> {
+fn passes(connection: &mut Option<Connection>, source: &StoreFile, shared: &Shared) -> rusqlite::Result<()> {
     for _ in 0..PASSES {
         let log = pass(connection, source)?;
         // Less than the whole log as it was: someone reads it.
@@ -136,10 +136,10 @@ fn passes(connection: &mut Option<Connection>, source: &Source, shared: &Shared)
     Ok(())
 }
 
-fn pass(connection: &mut Option<Connection>, source: &Source) -> rusqlite::Result<Log> {
+fn pass(connection: &mut Option<Connection>, source: &StoreFile) -> rusqlite::Result<Log> {
     let connection = match connection {
         Some(connection) => connection,
-        None => connection.insert(source.connect(Role::Checkpointer)?),
+        None => connection.insert(source.connect(ConnectionRole::Checkpointer)?),
     };
     checkpoint(connection, Checkpoint::Passive)
 }

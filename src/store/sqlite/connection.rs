@@ -27,7 +27,7 @@ const PROOF_BYTES: u32 = 256 * 1024;
 
 /// Where connections come from.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct StoreFile {
     path: PathBuf,
     /// The file and its log, once they are known.
     files: OnceLock<[Pinned; 2]>,
@@ -56,7 +56,7 @@ impl Pinned {
 
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum ConnectionRole {
     /// The one that commits.
     Writer,
     /// Point lookups; it cannot write.
@@ -65,7 +65,7 @@ pub(super) enum Role {
     Checkpointer,
 }
 
-impl Source {
+impl StoreFile {
     pub(super) fn new(path: &Path) -> Self {
         Self {
             path: path.into(),
@@ -110,7 +110,7 @@ impl Source {
 
     /// Opens a connection. The file has to exist, and to be the one that the store was opened with: a store that
     /// vanished is never replaced by another.
-    pub(super) fn connect(&self, role: Role) -> rusqlite::Result<Connection> {
+    pub(super) fn connect(&self, role: ConnectionRole) -> rusqlite::Result<Connection> {
         self.in_place()?;
         let connection = self.connect_to_any(role)?;
         if self.files.get().is_some() {
@@ -121,7 +121,7 @@ impl Source {
         Ok(connection)
     }
 
-    fn connect_to_any(&self, role: Role) -> rusqlite::Result<Connection> {
+    fn connect_to_any(&self, role: ConnectionRole) -> rusqlite::Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = Connection::open_with_flags(&self.path, flags)?;
         connection.busy_handler(Some(wait_for_lock))?;
@@ -134,9 +134,9 @@ impl Source {
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
         // At many commits SQLite goes through the whole cache for pages beyond the file's end (to put split pages in order
         // it numbers one like the page at 1 GiB): a large one costs more than it spares, the kernel has the pages too.
-        let cache_kib = if role == Role::Writer { 16 * 1024 } else { 4 * 1024 };
+        let cache_kib = if role == ConnectionRole::Writer { 16 * 1024 } else { 4 * 1024 };
         connection.pragma_update(None, "cache_size", -cache_kib)?;
-        connection.pragma_update(None, "query_only", role == Role::Reader)?;
+        connection.pragma_update(None, "query_only", role == ConnectionRole::Reader)?;
         Ok(connection)
     }
 }

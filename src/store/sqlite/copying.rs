@@ -15,7 +15,7 @@ use crate::store::copy::make_buckets_known;
 use crate::store::vault::{Vault, WrappedKey};
 
 /// A store at one moment, and its lock: no gateway starts on it meanwhile.
-pub(in crate::store) struct Source {
+pub(in crate::store) struct CopySource {
     /// Within a read transaction.
     pub(in crate::store) connection: Connection,
     pub(in crate::store) vault: Arc<Vault>,
@@ -33,7 +33,7 @@ pub(in crate::store) struct Source {
 ///
 /// # Errors
 /// As [`open_beside`](super::open_beside); also that a gateway serves it.
-pub(in crate::store) fn take(path: &Path, keys: &StoreKeys, random: Arc<dyn Random>) -> Result<Source, OpenError> {
+pub(in crate::store) fn take(path: &Path, keys: &StoreKeys, random: Arc<dyn Random>) -> Result<CopySource, OpenError> {
     let (_, connection) = connect_though_moved(path)?;
     let lock = lock(path)?;
     connection.execute_batch("BEGIN").and_then(|()| connection::touch(&connection)).map_err(OpenError::sqlite(path))?;
@@ -42,10 +42,10 @@ pub(in crate::store) fn take(path: &Path, keys: &StoreKeys, random: Arc<dyn Rand
     let moved_to = moved::target(&connection).map_err(OpenError::sqlite(path))?;
     let version = version(&connection).map_err(OpenError::sqlite(path))?;
     make_buckets_known(&connection).map_err(OpenError::sqlite(path))?;
-    Ok(Source { connection, vault, keys, moved_to, version, _lock: lock })
+    Ok(CopySource { connection, vault, keys, moved_to, version, _lock: lock })
 }
 
-impl Source {
+impl CopySource {
     /// Marks the store as moved, so that nobody serves it or writes to it any more; false, and nothing is marked, when
     /// somebody wrote to it since it was taken. Ends the read transaction.
     ///

@@ -26,12 +26,12 @@ const AT_ONCE: usize = 2;
 
 /// The turns of lists.
 #[derive(Debug)]
-pub(super) struct Lists {
+pub(super) struct ListTurns {
     turns: Arc<Semaphore>,
     longest: Duration,
 }
 
-impl Lists {
+impl ListTurns {
     pub(super) fn new(longest: Duration) -> Self {
         Self { turns: Arc::new(Semaphore::new(AT_ONCE)), longest }
     }

@@ -45,7 +45,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
-use lists::Lists;
+use lists::ListTurns;
 pub use opening::{open, open_beside, rewrap_keys};
 use readers::Readers;
 use writer::Writer;
@@ -58,9 +58,9 @@ use crate::clock::Random;
 pub struct SqliteStore {
     writer: Writer,
     readers: Arc<Readers>,
-    histories: Lists,
+    histories: ListTurns,
     /// Lists of callbacks: beside histories, so that neither waits for the other.
-    lists: Lists,
+    lists: ListTurns,
     queued: Notify,
     vault: Arc<Vault>,
     contexts: Contexts,

@@ -10,8 +10,8 @@ use rusqlite::Connection;
 use tokio::sync::Notify;
 
 use super::checkpoints::Checkpointer;
-use super::connection::{self, Checkpoint, Role, Source};
-use super::lists::{LONGEST, Lists};
+use super::connection::{self, Checkpoint, ConnectionRole, StoreFile};
+use super::lists::{LONGEST, ListTurns};
 use super::readers::Readers;
 use super::writer::Writer;
 use super::{SqliteStore, moved, schema, tasks};
@@ -35,11 +35,11 @@ pub fn open(
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
 ) -> Result<Opened<SqliteStore>, OpenError> {
-    open_source(Source::new(path), keys, random, metrics)
+    open_source(StoreFile::new(path), keys, random, metrics)
 }
 
 pub(super) fn open_source(
-    source: Source,
+    source: StoreFile,
     keys: &StoreKeys,
     random: Arc<dyn Random>,
     metrics: Arc<Metrics>,
@@ -47,7 +47,7 @@ pub(super) fn open_source(
     let path = source.path();
     make_file(path)?;
     let lock = lock(path)?;
-    let mut connection = source.connect(Role::Writer).map_err(OpenError::sqlite(path))?;
+    let mut connection = source.connect(ConnectionRole::Writer).map_err(OpenError::sqlite(path))?;
     if schema::recognize(&connection, path)? > 0 {
         moved::refuse(&connection, path)?;
     }
@@ -59,7 +59,7 @@ pub(super) fn open_source(
     if log.busy {
         tracing::warn!(path = %path.display(), "another process reads the store; its log is moved later");
     }
-    let schema::Prepared { vault, holds, .. } = prepared;
+    let schema::PreparedFile { vault, holds, .. } = prepared;
     let store = start(source, connection, vault, random, metrics, TheLog::IsOurs, Some(lock))?;
     Ok(Opened { store, holds })
 }
@@ -93,7 +93,7 @@ pub fn rewrap_keys(path: &Path, keys: &StoreKeys, random: &Arc<dyn Random>) -> R
 ///
 /// # Errors
 /// As [`open_beside`]; also that it was moved.
-pub(super) fn connect_beside(path: &Path) -> Result<(Source, Connection), OpenError> {
+pub(super) fn connect_beside(path: &Path) -> Result<(StoreFile, Connection), OpenError> {
     let (source, connection) = connect_though_moved(path)?;
     moved::refuse(&connection, path)?;
     Ok((source, connection))
@@ -103,7 +103,7 @@ pub(super) fn connect_beside(path: &Path) -> Result<(Source, Connection), OpenEr
 ///
 /// # Errors
 /// As [`open_beside`].
-pub(super) fn connect_though_moved(path: &Path) -> Result<(Source, Connection), OpenError> {
+pub(super) fn connect_though_moved(path: &Path) -> Result<(StoreFile, Connection), OpenError> {
     match fs::metadata(path) {
         Ok(file) if file.len() > 0 => {}
         Ok(_) => return Err(OpenError::Missing { path: path.into() }),
@@ -112,8 +112,8 @@ pub(super) fn connect_though_moved(path: &Path) -> Result<(Source, Connection), 
         }
         Err(error) => return Err(OpenError::io(path, "look at", error)),
     }
-    let source = Source::new(path);
-    let connection = source.connect(Role::Writer).map_err(OpenError::sqlite(path))?;
+    let source = StoreFile::new(path);
+    let connection = source.connect(ConnectionRole::Writer).map_err(OpenError::sqlite(path))?;
     schema::require_newest(&connection, path)?;
     write_ahead(&connection, path)?;
     Ok((source, connection))
@@ -129,7 +129,7 @@ pub(super) enum TheLog {
 }
 
 fn start(
-    source: Source,
+    source: StoreFile,
     connection: Connection,
     vault: Vault,
     random: Arc<dyn Random>,
@@ -139,7 +139,7 @@ fn start(
 ) -> Result<SqliteStore, OpenError> {
     let source = Arc::new(source);
     let path = source.path();
-    let anchor = source.connect(Role::Reader).map_err(OpenError::sqlite(path))?;
+    let anchor = source.connect(ConnectionRole::Reader).map_err(OpenError::sqlite(path))?;
     connection::touch(&anchor).map_err(OpenError::sqlite(path))?;
     source.pin().map_err(|error| OpenError::io(path, "look at the files of", error))?;
     let failed = |error| OpenError::io(path, "start a thread for", error);
@@ -151,8 +151,8 @@ fn start(
     Ok(SqliteStore {
         writer,
         readers,
-        histories: Lists::new(LONGEST),
-        lists: Lists::new(LONGEST),
+        histories: ListTurns::new(LONGEST),
+        lists: ListTurns::new(LONGEST),
         queued: Notify::new(),
         vault: Arc::new(vault),
         contexts,
@@ -162,7 +162,7 @@ fn start(
 }
 
 /// A new store is worth a line; beside a key that was made with another one it is most likely a mistake.
-fn tell_if_new(prepared: &schema::Prepared, path: &Path) {
+fn tell_if_new(prepared: &schema::PreparedFile, path: &Path) {
     match (prepared.new, prepared.key_was_there) {
         (false, _) => {}
         (true, false) => tracing::info!("made a new store at {}", path.display()),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::connection::{self, Role, Source};
+use super::connection::{self, ConnectionRole, StoreFile};
 use crate::store::StoreError;
 
 /// The most connections kept; more readers at once open and close their own.
@@ -19,12 +19,12 @@ const STEPS: i32 = 10_000;
 
 /// A stack of idle connections; `None` after the store was closed.
 pub(super) struct Readers {
-    source: Arc<Source>,
+    source: Arc<StoreFile>,
     idle: Mutex<Option<Vec<Connection>>>,
 }
 
 impl Readers {
-    pub(super) fn new(source: Arc<Source>) -> Self {
+    pub(super) fn new(source: Arc<StoreFile>) -> Self {
         Self { source, idle: Mutex::new(Some(Vec::new())) }
     }
 
@@ -92,7 +92,10 @@ impl Readers {
             Some(idle) => idle.pop(),
             None => return Err(StoreError::Unavailable("the store is closed".to_owned())),
         };
-        idle.map_or_else(|| self.source.connect(Role::Reader).map_err(|error| connection::store_error(&error)), Ok)
+        idle.map_or_else(
+            || self.source.connect(ConnectionRole::Reader).map_err(|error| connection::store_error(&error)),
+            Ok,
+        )
     }
 
     fn put_back(&self, connection: Connection) {

@@ -57,7 +57,7 @@ fn newest() -> i64 {
 }
 
 /// A store that is ready for use.
-pub(super) struct Prepared {
+pub(super) struct PreparedFile {
     pub(super) vault: Vault,
     /// It was made now.
     pub(super) new: bool,
@@ -76,7 +76,7 @@ pub(super) fn prepare(
     path: &Path,
     keys: &StoreKeys,
     random: Arc<dyn Random>,
-) -> Result<Prepared, OpenError> {
+) -> Result<PreparedFile, OpenError> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(OpenError::sqlite(path))?;
     let version = recognize(&transaction, path)?;
@@ -108,7 +108,7 @@ fn unlock(
     path: &Path,
     keys: &StoreKeys,
     random: Arc<dyn Random>,
-) -> Result<Prepared, OpenError> {
+) -> Result<PreparedFile, OpenError> {
     let misfit = |source| OpenError::Keys { path: path.into(), source };
     let mut stored = stored_keys(transaction, path)?;
     let new = stored.is_empty();
@@ -127,7 +127,7 @@ fn unlock(
         }
     }
     let vault = Vault::unlock(&keys, &stored, random).map_err(misfit)?;
-    Ok(Prepared { vault, new, key_was_there, holds })
+    Ok(PreparedFile { vault, new, key_was_there, holds })
 }
 
 fn held(connection: &Connection) -> rusqlite::Result<Holds> {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use super::connection::Source;
+use super::connection::StoreFile;
 use super::faults::Faults;
 use super::opening::open_source;
 use super::*;
@@ -29,7 +29,7 @@ use crate::domain::{
 };
 use crate::rules::{Secret, StoreKeys};
 use crate::store::conformance::{
-    Backend, CARD, NOW, PAYER, conformance, created, deposit, merchant, order, stored, withdrawal,
+    CARD, NOW, PAYER, TestBackend, conformance, created, deposit, merchant, order, stored, withdrawal,
 };
 use crate::store::rows::context::merchant_number;
 use crate::store::{
@@ -63,7 +63,7 @@ impl Place {
 
     /// Opens the store on a disk that can be made to fail.
     fn open_faulty(&self) -> (SqliteStore, Arc<Faults>) {
-        let source = Source::new(&self.path());
+        let source = StoreFile::new(&self.path());
         let faults = Arc::clone(&source.faults);
         let random = Arc::new(SystemRandomness::default());
         (open_source(source, &named(&[1]), random, Arc::default()).unwrap().store, faults)
@@ -76,7 +76,7 @@ impl Place {
     }
 }
 
-impl Backend for Place {
+impl TestBackend for Place {
     fn open(&self) -> Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send + '_>> {
         Box::pin(async { Arc::new(self.open_made().unwrap()) as Arc<dyn Store> })
     }
@@ -387,7 +387,7 @@ fn two_looks_at_the_files() {
     const LOOKS: u32 = 100_000;
     let place = Place::new();
     let _store = place.open_made().unwrap();
-    let source = Source::new(&place.path());
+    let source = StoreFile::new(&place.path());
     source.pin().unwrap();
     let started = std::time::Instant::now();
     for _ in 0..LOOKS {

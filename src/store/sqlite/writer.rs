@@ -18,9 +18,9 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::answers::{Command, Waiting, answer};
+use super::answers::{Waiting, WriterCommand, answer};
 use super::checkpoints::Checkpointer;
-use super::connection::{self, Checkpoint, LogLength, Role, Source};
+use super::connection::{self, Checkpoint, ConnectionRole, LogLength, StoreFile};
 use super::opening::TheLog;
 use super::reports::Reports;
 use crate::store::StoreError;
@@ -50,7 +50,7 @@ struct Task<F, T> {
     reply: oneshot::Sender<Result<T, StoreError>>,
 }
 
-impl<F, T> Command for Task<F, T>
+impl<F, T> WriterCommand for Task<F, T>
 where
     F: FnMut(&Connection) -> rusqlite::Result<T> + Send,
     T: Send,
@@ -85,7 +85,7 @@ impl Writer {
     pub(super) fn start(
         mut connection: Connection,
         anchor: Connection,
-        source: Arc<Source>,
+        source: Arc<StoreFile>,
         checkpointer: Checkpointer,
         metrics: Arc<Metrics>,
         log: TheLog,
@@ -131,7 +131,7 @@ impl Writer {
         }
     }
 
-    fn enqueue(&self, command: Box<dyn Command>) -> Result<(), StoreError> {
+    fn enqueue(&self, command: Box<dyn WriterCommand>) -> Result<(), StoreError> {
         let waiting = Waiting { command, home: Handle::try_current().ok() };
         let queue = self.queue.read().unwrap_or_else(PoisonError::into_inner);
         match queue.as_ref().ok_or_else(closed)?.try_send(waiting) {
@@ -170,7 +170,7 @@ impl Drop for Writer {
 /// What the thread owns.
 struct Writing {
     commands: Receiver<Waiting>,
-    source: Arc<Source>,
+    source: Arc<StoreFile>,
     metrics: Arc<Metrics>,
     checkpointer: Checkpointer,
     log: TheLog,
@@ -331,7 +331,12 @@ impl Writing {
 }
 
 /// Runs a batch and commits it. After an error nothing of it is stored.
-fn transact(connection: &Connection, batch: &mut [Waiting], source: &Source, metrics: &Metrics) -> Result<(), Stopped> {
+fn transact(
+    connection: &Connection,
+    batch: &mut [Waiting],
+    source: &StoreFile,
+    metrics: &Metrics,
+) -> Result<(), Stopped> {
     let started = Instant::now();
     let changes = connection.total_changes();
     let result = run(connection, batch, source);
@@ -347,7 +352,7 @@ fn transact(connection: &Connection, batch: &mut [Waiting], source: &Source, met
     result
 }
 
-fn run(connection: &Connection, batch: &mut [Waiting], source: &Source) -> Result<(), Stopped> {
+fn run(connection: &Connection, batch: &mut [Waiting], source: &StoreFile) -> Result<(), Stopped> {
     before_batch(connection, source).map_err(Stopped::Batch)?;
     execute(connection, "BEGIN IMMEDIATE").map_err(Stopped::Batch)?;
     for (place, waiting) in batch.iter_mut().enumerate() {
@@ -367,8 +372,8 @@ fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
 
 /// A connection that has proved itself: all that was committed before is in the file and on disk, and commits as
 /// large as operations went through. Only the kernel's cache may know what a failed fsync lost, so what it shows is written once more.
-fn reopen(source: &Source, log_length: &LogLength) -> rusqlite::Result<Connection> {
-    let mut connection = source.connect(Role::Writer)?;
+fn reopen(source: &StoreFile, log_length: &LogLength) -> rusqlite::Result<Connection> {
+    let mut connection = source.connect(ConnectionRole::Writer)?;
     log_length.follow(&mut connection)?;
     let log = connection::checkpoint(&connection, Checkpoint::Truncate)?;
     if log.busy {
@@ -392,25 +397,25 @@ fn restart_log(connection: &mut Connection) -> rusqlite::Result<connection::Log>
 }
 
 #[cfg(test)]
-fn before_batch(connection: &Connection, source: &Source) -> rusqlite::Result<()> {
+fn before_batch(connection: &Connection, source: &StoreFile) -> rusqlite::Result<()> {
     source.faults.before_batch(connection)
 }
 
 #[cfg(test)]
-fn before_commit(source: &Source) -> rusqlite::Result<()> {
+fn before_commit(source: &StoreFile) -> rusqlite::Result<()> {
     source.faults.before_commit()
 }
 
 /// Where tests let the disk fail.
 #[cfg(not(test))]
 #[expect(clippy::unnecessary_wraps, reason = "its twin in tests fails")]
-fn before_batch(_: &Connection, _: &Source) -> rusqlite::Result<()> {
+fn before_batch(_: &Connection, _: &StoreFile) -> rusqlite::Result<()> {
     Ok(())
 }
 
 /// Where tests let the disk fail.
 #[cfg(not(test))]
 #[expect(clippy::unnecessary_wraps, reason = "its twin in tests fails")]
-fn before_commit(_: &Source) -> rusqlite::Result<()> {
+fn before_commit(_: &StoreFile) -> rusqlite::Result<()> {
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! What a remote engine announced by a callback: the status of its operation, read from the engine itself.
 
 use super::Remote;
-use super::asking::Deadline;
+use super::asking::RequestDeadline;
 use super::resolve::{Delivered, Signer, Unresolved};
 use super::v1::is_final;
 use crate::failure::ApiError;
 use crate::rules::RuleSet;
-use crate::store::Entry;
+use crate::store::JournalEntry;
 
 /// How an operation stands whose result was announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Remote {
     ///
     /// # Errors
     /// The engine or the store could not answer, or nobody's key is left to sign with.
-    pub async fn announced(&self, rules: &RuleSet, entry: Entry) -> Result<EngineCallback, ApiError> {
+    pub async fn announced(&self, rules: &RuleSet, entry: JournalEntry) -> Result<EngineCallback, ApiError> {
         let signer = Signer::of(rules, &entry.intent)
             .ok_or_else(|| ApiError::Internal { cause: "no key of the merchant has a v2_secret".to_owned() })?;
         let deadline = self.deadline();
@@ -41,7 +41,12 @@ impl Remote {
 
     /// An entry with the answer to its create, which is sent again. That it is refused proves nothing: the engine has just
     /// said that it has the operation.
-    async fn sent_as_announced(&self, signer: &Signer, entry: Entry, deadline: Deadline) -> Result<Entry, ApiError> {
+    async fn sent_as_announced(
+        &self,
+        signer: &Signer,
+        entry: JournalEntry,
+        deadline: RequestDeadline,
+    ) -> Result<JournalEntry, ApiError> {
         self.journal().sent_again(entry.id, self.parts.clock.now()).await?;
         let Delivered { said, .. } = self.deliver(signer.key(), &entry, deadline).await;
         match said {

@@ -2,7 +2,7 @@
 //! what is said of a bad one names no value of it.
 
 use crate::domain::{AccountNumber, Amount, Currency, Direction, RedirectUrl, Status};
-use crate::store::{EngineAnswer, Entry, StatusUpdate};
+use crate::store::{EngineAnswer, JournalEntry, StatusUpdate};
 use crate::wire::json::{Node, Object};
 use crate::wire::members::{present, read_object};
 
@@ -48,7 +48,7 @@ fn is_link(text: &str) -> bool {
 ///
 /// # Errors
 /// What is missing, wrong or of another operation, for the log.
-pub fn record(entry: &Entry, transaction_id: &str, body: &[u8]) -> Result<StatusUpdate, String> {
+pub fn record(entry: &JournalEntry, transaction_id: &str, body: &[u8]) -> Result<StatusUpdate, String> {
     let record = object(body)?;
     if string(&record, "transaction_id")? != transaction_id {
         return Err(wrong("transaction_id"));

@@ -35,9 +35,9 @@ const LONGEST_WAIT: Duration = Duration::from_hours(1);
 
 /// Until when everything that is asked for one request has to be over.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Deadline(Instant);
+pub(super) struct RequestDeadline(Instant);
 
-impl Deadline {
+impl RequestDeadline {
     pub fn after(time: Duration) -> Self {
         Self(Instant::now() + time)
     }
@@ -57,12 +57,12 @@ pub(super) struct RequestResult {
 }
 
 /// By whose key the engine is asked, with the signature over the body. `Debug` would show it, so there is none.
-pub(super) struct Credentials {
+pub(super) struct EngineCredentials {
     api_key: HeaderValue,
     signature: HeaderValue,
 }
 
-impl Credentials {
+impl EngineCredentials {
     /// Signs a body (the empty one of a GET) with a key's v2 secret.
     pub fn signing(key: &ApiKey, body: &[u8]) -> Result<Self, ApiError> {
         let signature = HeaderValue::try_from(sign(key, body)?)
@@ -113,17 +113,17 @@ impl EngineResponse {
 
 impl Remote {
     /// Until when a request that is taken up now has to be answered.
-    pub(super) fn deadline(&self) -> Deadline {
-        Deadline::after(self.parts.engine.timeout)
+    pub(super) fn deadline(&self) -> RequestDeadline {
+        RequestDeadline::after(self.parts.engine.timeout)
     }
 
     /// Has the engine create an operation from exactly these bytes.
     pub(super) async fn post(
         &self,
         direction: Direction,
-        credentials: &Credentials,
+        credentials: &EngineCredentials,
         body: Bytes,
-        deadline: Deadline,
+        deadline: RequestDeadline,
     ) -> RequestResult {
         let path = match direction {
             Direction::Payin => "/deposits",
@@ -136,8 +136,8 @@ impl Remote {
     pub(super) async fn get(
         &self,
         transaction_id: &str,
-        credentials: &Credentials,
-        deadline: Deadline,
+        credentials: &EngineCredentials,
+        deadline: RequestDeadline,
     ) -> Result<EngineResponse, ApiError> {
         let path = format!("/transactions/{transaction_id}");
         self.exchange(&path, credentials, None, deadline).await.said
@@ -147,9 +147,9 @@ impl Remote {
     async fn exchange(
         &self,
         path: &str,
-        credentials: &Credentials,
+        credentials: &EngineCredentials,
         body: Option<Bytes>,
-        deadline: Deadline,
+        deadline: RequestDeadline,
     ) -> RequestResult {
         let url = format!("{}{path}", self.parts.engine.base);
         let headers = self.headers(credentials);
@@ -173,7 +173,7 @@ impl Remote {
         url: &str,
         headers: &[(HeaderName, HeaderValue)],
         body: Option<Bytes>,
-        deadline: Deadline,
+        deadline: RequestDeadline,
     ) -> Result<OutboundResponse, OutboundError> {
         let started = Instant::now();
         let timeout = deadline.0.saturating_duration_since(started);
@@ -186,7 +186,7 @@ impl Remote {
     }
 
     /// The caller's key and signature, what names its request, and nothing else of its headers.
-    fn headers(&self, credentials: &Credentials) -> Vec<(HeaderName, HeaderValue)> {
+    fn headers(&self, credentials: &EngineCredentials) -> Vec<(HeaderName, HeaderValue)> {
         let ForwardedHeaders { request_id, traceparent } = &self.passing;
         let own = [(API_KEY, &credentials.api_key), (SIGNATURE, &credentials.signature)];
         let passed = [(REQUEST_ID, request_id.as_ref()), (TRACEPARENT, traceparent.as_ref())];

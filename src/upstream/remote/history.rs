@@ -9,12 +9,12 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::Remote;
-use super::asking::Deadline;
+use super::asking::RequestDeadline;
 use super::v1::{may_change, shown};
 use crate::auth::Caller;
 use crate::domain::{HistoryQuery, OperationView, Page, Status};
 use crate::failure::ApiError;
-use crate::store::{Entry, EntryId};
+use crate::store::{EntryId, JournalEntry};
 
 /// How many records the engine is asked for at once, for all histories together.
 const AT_ONCE: usize = 16;
@@ -48,7 +48,12 @@ impl Remote {
 
     /// The entries with what the engine says of them now, where it could be asked. When it says that it is asked too much,
     /// it is left alone.
-    async fn refreshed(&self, caller: &Caller, mut entries: Vec<Entry>, deadline: Deadline) -> Vec<Entry> {
+    async fn refreshed(
+        &self,
+        caller: &Caller,
+        mut entries: Vec<JournalEntry>,
+        deadline: RequestDeadline,
+    ) -> Vec<JournalEntry> {
         let mut asking = JoinSet::new();
         for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| may_change(entry)) {
             let (remote, caller, entry) = (self.clone(), caller.clone(), entry.clone());
@@ -68,7 +73,12 @@ impl Remote {
     }
 
     /// One of the entries; `None` when it was asked for a moment ago, or there was no time left.
-    async fn refresh(&self, caller: &Caller, entry: Entry, deadline: Deadline) -> Result<Option<Entry>, ApiError> {
+    async fn refresh(
+        &self,
+        caller: &Caller,
+        entry: JournalEntry,
+        deadline: RequestDeadline,
+    ) -> Result<Option<JournalEntry>, ApiError> {
         let refreshes = &self.parts.refreshes;
         let Some(Ok(_permit)) = deadline.bounds(refreshes.at_once.acquire()).await else { return Ok(None) };
         if !refreshes.is_due(entry.id) {

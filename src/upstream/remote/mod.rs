@@ -37,7 +37,7 @@ use orders::OrderLocks;
 use trouble::OutageLog;
 
 /// What a remote upstream is made of.
-pub struct Parts {
+pub struct RemoteDeps {
     /// Where the engine is.
     pub engine: RemoteEngine,
     /// Holds the journal, and knows the `order_id`s that are reserved for v1.
@@ -72,8 +72,8 @@ pub struct Remote {
 impl Remote {
     /// A remote engine; what it is asked names no request yet.
     #[must_use]
-    pub fn new(parts: Parts) -> Self {
-        let Parts { engine, store, outbound, clock, metrics } = parts;
+    pub fn new(parts: RemoteDeps) -> Self {
+        let RemoteDeps { engine, store, outbound, clock, metrics } = parts;
         let (orders, trouble, refreshes) = (OrderLocks::default(), OutageLog::default(), StatusRefresher::default());
         let parts = Arc::new(Shared { engine, store, outbound, clock, metrics, orders, trouble, refreshes });
         Self { parts, passing: ForwardedHeaders::default() }

@@ -5,7 +5,7 @@ use http::HeaderValue;
 
 use super::Remote;
 use super::answers::is_transaction_id;
-use super::asking::{Credentials, EngineResponse, RequestResult};
+use super::asking::{EngineCredentials, EngineResponse, RequestResult};
 use super::resolve::not_found;
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{Direction, OrderId};
@@ -26,7 +26,7 @@ impl Remote {
         signature: HeaderValue,
     ) -> Result<Bytes, ApiError> {
         self.refuse_orders_of_v1(caller, direction, body).await?;
-        let credentials = Credentials::signed(caller.api_key(), signature)?;
+        let credentials = EngineCredentials::signed(caller.api_key(), signature)?;
         let RequestResult { said, unsure } =
             self.post(direction, &credentials, body.bytes().clone(), self.deadline()).await;
         match said? {
@@ -63,7 +63,7 @@ impl Remote {
         if !is_transaction_id(transaction_id) {
             return Err(ApiError::NotFound);
         }
-        let credentials = Credentials::signed(caller.api_key(), signature)?;
+        let credentials = EngineCredentials::signed(caller.api_key(), signature)?;
         passed_on(self.get(transaction_id, &credentials, self.deadline()).await?)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard};
 
-use super::asking::Deadline;
+use super::asking::RequestDeadline;
 use crate::domain::{Direction, MerchantId, OrderId};
 use crate::failure::ApiError;
 
@@ -42,7 +42,7 @@ impl OrderLocks {
         merchant: &MerchantId,
         direction: Direction,
         order_id: &OrderId,
-        deadline: Deadline,
+        deadline: RequestDeadline,
     ) -> Result<OrderGuard, ApiError> {
         let turns = self.turns((merchant.clone(), direction, order_id.clone()));
         let guard = deadline.bounds(turns.lock_owned()).await.ok_or(ApiError::EngineTimeout)?;
@@ -81,7 +81,7 @@ mod tests {
         let turn = |number| {
             let (orders, merchant) = (&orders, &merchant);
             async move {
-                let deadline = Deadline::after(Duration::from_secs(1));
+                let deadline = RequestDeadline::after(Duration::from_secs(1));
                 orders.turn(merchant, Direction::Payin, &order(number), deadline).await
             }
         };
@@ -96,14 +96,14 @@ mod tests {
     async fn orders_that_nobody_is_at_are_forgotten() {
         let orders = OrderLocks::default();
         let merchant = MerchantId::new("acme").unwrap();
-        let deadline = Deadline::after(Duration::from_mins(1));
+        let deadline = RequestDeadline::after(Duration::from_mins(1));
         let kept = orders.turn(&merchant, Direction::Payin, &order(0), deadline).await.unwrap();
         for number in 1..5 * FEW {
             orders.turn(&merchant, Direction::Payin, &order(number), deadline).await.unwrap();
         }
         let held = |orders: &OrderLocks| orders.0.lock().unwrap().turns.len();
         assert!(held(&orders) <= FEW, "{}", held(&orders));
-        let soon = Deadline::after(Duration::from_millis(1));
+        let soon = RequestDeadline::after(Duration::from_millis(1));
         assert!(orders.turn(&merchant, Direction::Payin, &order(0), soon).await.is_err(), "it is still taken");
         drop(kept);
     }

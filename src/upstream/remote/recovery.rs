@@ -10,14 +10,14 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::Remote;
-use super::asking::Deadline;
+use super::asking::RequestDeadline;
 use super::resolve::{Declined, Delivered, Signer, Unresolved};
 use crate::backoff;
 use crate::clock::Random;
 use crate::failure::ApiError;
 use crate::provider::CurrentRules;
 use crate::rules::RuleSet;
-use crate::store::{Entry, EntryId, Progress, StoreError};
+use crate::store::{EntryId, EntryProgress, JournalEntry, StoreError};
 
 /// How many creates are sent at once.
 const AT_ONCE: usize = 8;
@@ -114,7 +114,7 @@ impl Recovery {
         }
     }
 
-    async fn page(self: Arc<Self>, page: Vec<Entry>) -> Result<Vec<ApiError>, StoreError> {
+    async fn page(self: Arc<Self>, page: Vec<JournalEntry>) -> Result<Vec<ApiError>, StoreError> {
         let rules = (self.rules)();
         let mut unknown = Vec::new();
         let mut sending = JoinSet::new();
@@ -145,7 +145,7 @@ impl Recovery {
 }
 
 impl Remote {
-    async fn recover(&self, rules: &RuleSet, entry: &Entry) -> Result<Recovered, StoreError> {
+    async fn recover(&self, rules: &RuleSet, entry: &JournalEntry) -> Result<Recovered, StoreError> {
         let intent = &entry.intent;
         let deadline = self.deadline();
         // Who repeats the create or asks for it is at it already.
@@ -154,12 +154,17 @@ impl Remote {
             return Ok(Recovered::Unknown(ApiError::EngineTimeout));
         };
         match self.journal().entry(&intent.merchant, intent.direction, &intent.order_id).await? {
-            Some(entry) if entry.progress == Progress::Open => self.recover_open(rules, entry, deadline).await,
+            Some(entry) if entry.progress == EntryProgress::Open => self.recover_open(rules, entry, deadline).await,
             _ => Ok(Recovered::Done),
         }
     }
 
-    async fn recover_open(&self, rules: &RuleSet, entry: Entry, deadline: Deadline) -> Result<Recovered, StoreError> {
+    async fn recover_open(
+        &self,
+        rules: &RuleSet,
+        entry: JournalEntry,
+        deadline: RequestDeadline,
+    ) -> Result<Recovered, StoreError> {
         let (id, now) = (entry.id, self.parts.clock.now());
         let signer = Signer::of(rules, &entry.intent).filter(|_| !self.is_old(&entry));
         let Some(signer) = signer else {
@@ -189,7 +194,7 @@ impl Remote {
 }
 
 /// Tells the operator of an entry whose outcome stays unknown.
-fn warn(entry: &Entry, why: &str) {
+fn warn(entry: &JournalEntry, why: &str) {
     let intent = &entry.intent;
     // An order id is the merchant's own text, and may be anything: its `Debug` has no line breaks.
     tracing::warn!(merchant = intent.merchant.as_str(), direction = intent.direction.as_str(),

@@ -6,11 +6,11 @@
 use bytes::Bytes;
 
 use super::Remote;
-use super::asking::{Credentials, Deadline, EngineResponse, RequestResult};
+use super::asking::{EngineCredentials, EngineResponse, RequestDeadline, RequestResult};
 use super::{answers, words};
 use crate::failure::{ApiError, Busy, RequestError};
 use crate::rules::{ApiKey, KeyEntry, RuleSet};
-use crate::store::{EngineAnswer, Entry, NotKept, PendingCreate, Progress};
+use crate::store::{EngineAnswer, EntryProgress, JournalEntry, NotKept, PendingCreate};
 
 /// For how many times `engine.timeout` a request that was given up is taken to be under way still.
 const UNDER_WAY: u32 = 12;
@@ -18,7 +18,7 @@ const UNDER_WAY: u32 = 12;
 /// What became of an entry whose body was sent.
 pub(super) enum Resolution {
     /// The engine has an operation for it: the entry with its answer, as it is kept.
-    Made(Box<Entry>),
+    Made(Box<JournalEntry>),
     /// The engine refused it, and the entry is withdrawn.
     Declined(Declined),
 }
@@ -78,11 +78,11 @@ impl Remote {
     pub(super) async fn resolve(
         &self,
         signer: &Signer,
-        entry: Entry,
+        entry: JournalEntry,
         first: bool,
-        deadline: Deadline,
+        deadline: RequestDeadline,
     ) -> Result<Resolution, ApiError> {
-        if !first && entry.progress == Progress::Open {
+        if !first && entry.progress == EntryProgress::Open {
             self.journal().sent_again(entry.id, self.parts.clock.now()).await?;
         }
         let Delivered { said, unsure } = self.deliver(signer.key(), &entry, deadline).await;
@@ -106,7 +106,7 @@ impl Remote {
     }
 
     /// Keeps the engine's answer to an entry.
-    pub(super) async fn keep(&self, entry: Entry, answer: EngineAnswer) -> Result<Entry, ApiError> {
+    pub(super) async fn keep(&self, entry: JournalEntry, answer: EngineAnswer) -> Result<JournalEntry, ApiError> {
         let (id, now) = (entry.id, self.parts.clock.now());
         let intent = &entry.intent;
         let order = (intent.merchant.clone(), intent.direction, intent.order_id.clone());
@@ -129,36 +129,38 @@ impl Remote {
     }
 
     /// Gives an entry up, unless another process has sent it meanwhile.
-    async fn cancel(&self, entry: &Entry) -> Result<bool, ApiError> {
+    async fn cancel(&self, entry: &JournalEntry) -> Result<bool, ApiError> {
         let since = match entry.progress {
-            Progress::InDoubt { since } => Some(since),
-            Progress::Open | Progress::Answered(_) => None,
+            EntryProgress::InDoubt { since } => Some(since),
+            EntryProgress::Open | EntryProgress::Answered(_) => None,
         };
         Ok(self.journal().cancel(entry.id, since).await?)
     }
 
     /// Whether no request for an entry can be under way any more.
-    fn is_over(&self, entry: &Entry) -> bool {
+    fn is_over(&self, entry: &JournalEntry) -> bool {
         match entry.progress {
-            Progress::InDoubt { since } => self.parts.clock.now() >= since.plus(self.parts.engine.timeout * UNDER_WAY),
-            Progress::Open | Progress::Answered(_) => false,
+            EntryProgress::InDoubt { since } => {
+                self.parts.clock.now() >= since.plus(self.parts.engine.timeout * UNDER_WAY)
+            }
+            EntryProgress::Open | EntryProgress::Answered(_) => false,
         }
     }
 
     /// Puts an entry in doubt; `again`: a request for it was given up now.
-    async fn mark_unknown(&self, entry: &Entry, again: bool) -> Result<(), ApiError> {
+    async fn mark_unknown(&self, entry: &JournalEntry, again: bool) -> Result<(), ApiError> {
         let since = match entry.progress {
-            Progress::InDoubt { since } if !again => since,
+            EntryProgress::InDoubt { since } if !again => since,
             _ => self.parts.clock.now(),
         };
         Ok(self.journal().mark_unknown(entry.id, since).await?)
     }
 
     /// Sends an entry's body, signed with a key's secret.
-    pub(super) async fn deliver(&self, key: &ApiKey, entry: &Entry, deadline: Deadline) -> Delivered {
+    pub(super) async fn deliver(&self, key: &ApiKey, entry: &JournalEntry, deadline: RequestDeadline) -> Delivered {
         let intent = &entry.intent;
         let body = Bytes::copy_from_slice(&intent.body);
-        let RequestResult { said, unsure } = match Credentials::signing(key, &body) {
+        let RequestResult { said, unsure } = match EngineCredentials::signing(key, &body) {
             Ok(credentials) => self.post(intent.direction, &credentials, body, deadline).await,
             Err(failure) => RequestResult { said: Err(failure), unsure: false },
         };

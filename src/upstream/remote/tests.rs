@@ -1,8 +1,8 @@
 use crate::domain::{Amount, Currency, Direction, Fingerprint, MemberFingerprints, MerchantId, OrderId, UnixMillis};
-use crate::store::{Entry, EntryId, PendingCreate, Progress};
+use crate::store::{EntryId, EntryProgress, JournalEntry, PendingCreate};
 
 /// An open entry of 10.50 EUR.
-pub fn entry(order_id: &str) -> Entry {
+pub fn entry(order_id: &str) -> JournalEntry {
     let intent = PendingCreate {
         merchant: MerchantId::new("acme").unwrap(),
         direction: Direction::Payin,
@@ -17,5 +17,5 @@ pub fn entry(order_id: &str) -> Entry {
         body: (*b"{}").into(),
         created_at: UnixMillis(1),
     };
-    Entry { id: EntryId(1), intent, progress: Progress::Open }
+    JournalEntry { id: EntryId(1), intent, progress: EntryProgress::Open }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::asking::{Credentials, Deadline, EngineResponse};
+use super::asking::{EngineCredentials, EngineResponse, RequestDeadline};
 use super::resolve::{Declined, Resolution, Signer};
 use super::{Remote, answers};
 use crate::auth::Caller;
@@ -13,7 +13,8 @@ use crate::engine::{ConflictDetail, CreateError, EarlierRequest, V1Repeat};
 use crate::failure::ApiError;
 use crate::rules::ApiKey;
 use crate::store::{
-    EngineAnswer, Entry, JournalOutcome, OrderLookup, PendingCreate, Progress, RemoteOperation, SchemaFields, V1Request,
+    EngineAnswer, EntryProgress, JournalEntry, JournalOutcome, OrderLookup, PendingCreate, RemoteOperation,
+    SchemaFields, V1Request,
 };
 use crate::wire::v1::v1_name;
 use crate::wire::v2::{RequestKind, read_create};
@@ -59,14 +60,14 @@ impl Remote {
         &self,
         caller: &Caller,
         intent: PendingCreate,
-        deadline: Deadline,
+        deadline: RequestDeadline,
     ) -> Result<CreateReply, CreateError> {
         let turn = self.parts.orders.turn(&intent.merchant, intent.direction, &intent.order_id, deadline).await;
         let _turn = turn.map_err(CreateError::Failed)?;
         for _ in 0..ROUNDS {
             match self.journal().record_create(intent.clone()).await? {
                 JournalOutcome::Written(id) => {
-                    let entry = Entry { id, intent, progress: Progress::Open };
+                    let entry = JournalEntry { id, intent, progress: EntryProgress::Open };
                     return match self.sent(caller, entry, true, deadline).await.map_err(CreateError::Failed)? {
                         Resolution::Made(entry) => made(*entry).map_err(CreateError::Failed),
                         Resolution::Declined(declined) => Err(refused(declined)),
@@ -142,8 +143,8 @@ impl Remote {
         caller: &Caller,
         direction: Direction,
         external_id: &OrderId,
-        deadline: Deadline,
-    ) -> Result<Entry, ApiError> {
+        deadline: RequestDeadline,
+    ) -> Result<JournalEntry, ApiError> {
         let merchant = &caller.merchant().id;
         let find = async || self.journal().entry(merchant, direction, external_id).await;
         let entry = find().await?.ok_or(ApiError::NotFound)?;
@@ -162,30 +163,35 @@ impl Remote {
     }
 
     /// Whether an entry without an answer may be settled for the sake of another body under its order.
-    fn may_be_settled_for_another(&self, entry: &Entry) -> Result<(), ApiError> {
+    fn may_be_settled_for_another(&self, entry: &JournalEntry) -> Result<(), ApiError> {
         if entry.is_answered() || !self.is_old(entry) { Ok(()) } else { Err(ApiError::EngineTimeout) }
     }
 
     /// Whether an entry is not sent any more but at its caller's own wish.
-    pub(super) fn is_old(&self, entry: &Entry) -> bool {
+    pub(super) fn is_old(&self, entry: &JournalEntry) -> bool {
         self.parts.clock.now() >= entry.intent.created_at.plus(OLD)
     }
 
     /// An entry with its answer; one that has none is settled first, which is the only way to learn its outcome: v2 has no
     /// lookup by `order_id`, and an equal create is no second operation. Nobody else may be at the order.
-    async fn answered(&self, caller: &Caller, entry: Entry, deadline: Deadline) -> Result<Resolution, ApiError> {
+    async fn answered(
+        &self,
+        caller: &Caller,
+        entry: JournalEntry,
+        deadline: RequestDeadline,
+    ) -> Result<Resolution, ApiError> {
         match entry.progress {
-            Progress::Answered(_) => Ok(Resolution::Made(Box::new(entry))),
-            Progress::Open | Progress::InDoubt { .. } => self.sent(caller, entry, false, deadline).await,
+            EntryProgress::Answered(_) => Ok(Resolution::Made(Box::new(entry))),
+            EntryProgress::Open | EntryProgress::InDoubt { .. } => self.sent(caller, entry, false, deadline).await,
         }
     }
 
     async fn sent(
         &self,
         caller: &Caller,
-        entry: Entry,
+        entry: JournalEntry,
         first: bool,
-        deadline: Deadline,
+        deadline: RequestDeadline,
     ) -> Result<Resolution, ApiError> {
         let signer = Signer::of(caller.rules(), &entry.intent)
             .ok_or_else(|| ApiError::Internal { cause: "no key of the merchant has a v2_secret".to_owned() })?;
@@ -196,15 +202,15 @@ impl Remote {
     pub(super) async fn with_status(
         &self,
         key: &ApiKey,
-        mut entry: Entry,
-        deadline: Deadline,
-    ) -> Result<Entry, ApiError> {
+        mut entry: JournalEntry,
+        deadline: RequestDeadline,
+    ) -> Result<JournalEntry, ApiError> {
         if !may_change(&entry) {
             return Ok(entry);
         }
         let passed = passed_mut(&mut entry.progress)?;
         let transaction_id = passed.answer.transaction_id.clone();
-        let heard = match self.get(&transaction_id, &Credentials::signing(key, b"")?, deadline).await? {
+        let heard = match self.get(&transaction_id, &EngineCredentials::signing(key, b"")?, deadline).await? {
             EngineResponse::Done(body) => answers::record(&entry, &transaction_id, &body)
                 .map_err(|cause| ApiError::BadEngineReply { cause: format!("of its status record: {cause}") })?,
             EngineResponse::Busy(busy, retry_after, _) => return Err(ApiError::EngineBusy { busy, retry_after }),
@@ -225,25 +231,25 @@ impl Remote {
 }
 
 /// Whether the engine may say something of an answered entry that is not known yet.
-pub(super) fn may_change(entry: &Entry) -> bool {
+pub(super) fn may_change(entry: &JournalEntry) -> bool {
     match &entry.progress {
-        Progress::Answered(passed) => passed.status == Status::Pending || entry.intent.shop.is_none(),
-        Progress::Open | Progress::InDoubt { .. } => false,
+        EntryProgress::Answered(passed) => passed.status == Status::Pending || entry.intent.shop.is_none(),
+        EntryProgress::Open | EntryProgress::InDoubt { .. } => false,
     }
 }
 
 /// Whether the engine's result of an entry is known.
 #[must_use]
-pub fn is_final(entry: &Entry) -> bool {
-    matches!(&entry.progress, Progress::Answered(passed) if passed.status != Status::Pending)
+pub fn is_final(entry: &JournalEntry) -> bool {
+    matches!(&entry.progress, EntryProgress::Answered(passed) if passed.status != Status::Pending)
 }
 
 /// An entry as v1 is shown it.
 ///
 /// # Errors
 /// The engine has not answered it.
-pub fn shown(entry: Entry) -> Result<OperationView, ApiError> {
-    let Entry { intent, progress, .. } = entry;
+pub fn shown(entry: JournalEntry) -> Result<OperationView, ApiError> {
+    let JournalEntry { intent, progress, .. } = entry;
     let RemoteOperation { answer, status, account } = passed(progress)?;
     Ok(OperationView {
         transaction_id: answer.transaction_id,
@@ -259,13 +265,13 @@ pub fn shown(entry: Entry) -> Result<OperationView, ApiError> {
     })
 }
 
-fn made(entry: Entry) -> Result<CreateReply, ApiError> {
+fn made(entry: JournalEntry) -> Result<CreateReply, ApiError> {
     let EngineAnswer { transaction_id, redirect_url } = passed(entry.progress)?.answer;
     Ok(CreateReply { transaction_id, external_id: entry.intent.order_id, redirect_url })
 }
 
 /// What another body under an entry's order is told apart by.
-fn earlier(entry: Entry) -> Result<ConflictDetail, ApiError> {
+fn earlier(entry: JournalEntry) -> Result<ConflictDetail, ApiError> {
     let PendingCreate { direction, amount, currency, v1_members: members, callback_url, body, .. } = entry.intent;
     let request = read_create(direction, &body)
         .map_err(|_| ApiError::Internal { cause: "the journal holds a body that is no v2 request".to_owned() })?;
@@ -287,17 +293,17 @@ fn earlier(entry: Entry) -> Result<ConflictDetail, ApiError> {
     }))
 }
 
-fn passed(progress: Progress) -> Result<RemoteOperation, ApiError> {
+fn passed(progress: EntryProgress) -> Result<RemoteOperation, ApiError> {
     match progress {
-        Progress::Answered(passed) => Ok(passed),
-        Progress::Open | Progress::InDoubt { .. } => Err(unanswered()),
+        EntryProgress::Answered(passed) => Ok(passed),
+        EntryProgress::Open | EntryProgress::InDoubt { .. } => Err(unanswered()),
     }
 }
 
-fn passed_mut(progress: &mut Progress) -> Result<&mut RemoteOperation, ApiError> {
+fn passed_mut(progress: &mut EntryProgress) -> Result<&mut RemoteOperation, ApiError> {
     match progress {
-        Progress::Answered(passed) => Ok(passed),
-        Progress::Open | Progress::InDoubt { .. } => Err(unanswered()),
+        EntryProgress::Answered(passed) => Ok(passed),
+        EntryProgress::Open | EntryProgress::InDoubt { .. } => Err(unanswered()),
     }
 }
 

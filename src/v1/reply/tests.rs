@@ -53,7 +53,7 @@ fn shown(external_id: &str, account_number: Option<&str>) -> OperationView {
 fn real(dialect: &Dialect, external_id: &str) -> Vec<(&'static str, Value)> {
     let balance = Balance { available: -7, held: 100 };
     let shown = [shown(external_id, None), shown(external_id, Some("411111******1111"))];
-    let place = Place { page: 2, per_page: 50 };
+    let place = PagePlace { page: 2, per_page: 50 };
     let page = |items: &[OperationView]| transactions(dialect, &Page { items: items.to_vec(), has_more: true }, place);
     let balances = |codes: &[&str]| codes.iter().map(|code| (Currency::new(code).unwrap(), balance)).collect();
     let replies = [

@@ -3,7 +3,7 @@
 use tokio_postgres::Row;
 
 use super::Auditor;
-use crate::store::audit::{AuditedTask, Callback, FIRST, Findings, Found, LAST, Place, Tries};
+use crate::store::audit::{AuditFindings, AuditedTask, Callback, FIRST, Found, LAST, RowPlace, Tries};
 use crate::store::postgres::fault::PgError;
 use crate::store::postgres::row::{get, small};
 use crate::store::rows::callback::outcome_of;
@@ -21,7 +21,7 @@ pub(in crate::store::postgres) const SLICE: &str = "WITH slice AS MATERIALIZED (
     LEFT JOIN journal j ON j.bucket = c.bucket AND j.entry = -nullif(c.key, '-9223372036854775808'::bigint) \
     ORDER BY c.bucket, c.key";
 
-fn place_of(row: &Row) -> Result<Place, PgError> {
+fn place_of(row: &Row) -> Result<RowPlace, PgError> {
     Ok((get(row, 0)?, get(row, 1)?))
 }
 
@@ -60,13 +60,13 @@ fn read_tries(row: &Row) -> Result<Tries, PgError> {
 }
 
 /// Looks at all callbacks and their tries.
-pub(super) async fn all(auditor: &Auditor<'_>, mut findings: Findings) -> Result<Findings, PgError> {
+pub(super) async fn all(auditor: &Auditor<'_>, mut findings: AuditFindings) -> Result<AuditFindings, PgError> {
     let mut after = FIRST;
     loop {
         let rows = auditor.after(SLICE, after).await?;
         let last = rows.last().map(place_of).transpose()?;
         let tries = auditor.between(TRIES_BETWEEN, after, last.unwrap_or(LAST)).await?;
-        let look = move |findings: &mut Findings| {
+        let look = move |findings: &mut AuditFindings| {
             let rows = rows.iter().map(read).collect::<Result<_, _>>()?;
             findings.callbacks(rows, tries.iter().map(read_tries).collect::<Result<_, _>>()?);
             Ok(())

@@ -3,7 +3,7 @@
 use tokio_postgres::Row;
 
 use super::Auditor;
-use crate::store::audit::{AroundEntry, FIRST, Findings, Found, Place};
+use crate::store::audit::{AroundEntry, AuditFindings, FIRST, Found, RowPlace};
 use crate::store::postgres::fault::PgError;
 use crate::store::postgres::journal::entry_row::{self, COLUMNS, entry};
 use crate::store::postgres::row::get;
@@ -21,7 +21,7 @@ pub(in crate::store::postgres) const SLICE: &str = concat!(
     )
 );
 
-fn place_of(row: &Row) -> Result<Place, PgError> {
+fn place_of(row: &Row) -> Result<RowPlace, PgError> {
     Ok((get(row, COLUMNS)?, get(row, 0)?))
 }
 
@@ -31,13 +31,13 @@ fn read(row: &Row) -> Result<Found<(EntryRow, AroundEntry)>, PgError> {
 }
 
 /// Looks at all entries.
-pub(super) async fn all(auditor: &Auditor<'_>, mut findings: Findings) -> Result<Findings, PgError> {
+pub(super) async fn all(auditor: &Auditor<'_>, mut findings: AuditFindings) -> Result<AuditFindings, PgError> {
     let mut after = FIRST;
     loop {
         let rows = auditor.after(SLICE, after).await?;
         let Some(last) = rows.last() else { return Ok(findings) };
         after = place_of(last)?;
-        let look = move |findings: &mut Findings| {
+        let look = move |findings: &mut AuditFindings| {
             findings.journal(rows.iter().map(read).collect::<Result<_, _>>()?);
             Ok(())
         };

@@ -4,19 +4,19 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 
 use crate::store::audit::usage::WRONG;
-use crate::store::audit::{Account, Findings, Place};
+use crate::store::audit::{AuditFindings, AuditedAccount, RowPlace};
 use crate::store::postgres::fault::PgError;
 use crate::store::postgres::row::{get, small};
 use crate::store::rows::CorruptRow;
-use crate::store::rows::booked::Entry;
+use crate::store::rows::booked::LedgerRow;
 
 /// In the order of the key; [`read`] takes what this selects.
 pub(super) const BETWEEN: &str = "SELECT bucket, transaction_id, posting, currency, account, amount, merchant \
     FROM entries WHERE (bucket, transaction_id) > ($1, $2) AND (bucket, transaction_id) <= ($3, $4) \
     ORDER BY bucket, transaction_id, posting, currency, account";
 
-pub(super) fn read(row: &Row) -> Result<(Place, Entry), PgError> {
-    let entry = Entry {
+pub(super) fn read(row: &Row) -> Result<(RowPlace, LedgerRow), PgError> {
+    let entry = LedgerRow {
         posting: small(row, 2)?,
         currency: get(row, 3)?,
         account: small(row, 4)?,
@@ -34,8 +34,8 @@ const BALANCES: &str = "SELECT bucket, merchant, currency, account, sum(amount):
     GROUP BY bucket, merchant, currency, account ORDER BY bucket, merchant, currency, account";
 
 /// Compares balances and merchants with the entries, which were all looked at.
-pub(super) async fn balances(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), PgError> {
-    let balance = |row: &Row| -> Result<(Account, i128), PgError> {
+pub(super) async fn balances(snapshot: &Transaction<'_>, findings: &mut AuditFindings) -> Result<(), PgError> {
+    let balance = |row: &Row| -> Result<(AuditedAccount, i128), PgError> {
         let sum = get::<&str>(row, 4)?.parse().map_err(|_| CorruptRow("accounts.balance"))?;
         Ok(((get(row, 0)?, get(row, 1)?, get(row, 2)?, small(row, 3)?), sum))
     };
@@ -48,7 +48,7 @@ pub(super) async fn balances(snapshot: &Transaction<'_>, findings: &mut Findings
 }
 
 /// Compares daily usage with its operations, in one pass over them: there may be many customers.
-pub(super) async fn usage(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), PgError> {
+pub(super) async fn usage(snapshot: &Transaction<'_>, findings: &mut AuditFindings) -> Result<(), PgError> {
     let yesterday = "SELECT floor(extract(epoch FROM now()) / 86400)::integer - 1";
     let yesterday: i32 = get(&snapshot.query_one(yesterday, &[]).await?, 0)?;
     let rows = snapshot.query(WRONG, &[&yesterday]).await?;

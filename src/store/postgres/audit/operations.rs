@@ -4,7 +4,7 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 
 use super::{Auditor, ledger};
-use crate::store::audit::{Around, FIRST, Findings, Found, LAST, Place};
+use crate::store::audit::{Around, AuditFindings, FIRST, Found, LAST, RowPlace};
 use crate::store::postgres::fault::PgError;
 use crate::store::postgres::row::{self, COLUMNS, StoredRow, get, operation};
 
@@ -23,7 +23,7 @@ pub(in crate::store::postgres) const SLICE: &str = concat!(
     )
 );
 
-fn place_of(row: &Row) -> Result<Place, PgError> {
+fn place_of(row: &Row) -> Result<RowPlace, PgError> {
     Ok((get(row, COLUMNS)?, get(row, 0)?))
 }
 
@@ -41,13 +41,13 @@ fn read(row: &Row) -> Result<Found<(StoredRow, Around)>, PgError> {
 }
 
 /// Looks at all operations and their entries.
-pub(super) async fn all(auditor: &Auditor<'_>, mut findings: Findings) -> Result<Findings, PgError> {
+pub(super) async fn all(auditor: &Auditor<'_>, mut findings: AuditFindings) -> Result<AuditFindings, PgError> {
     let mut after = FIRST;
     loop {
         let rows = auditor.after(SLICE, after).await?;
         let last = rows.last().map(place_of).transpose()?;
         let entries = auditor.between(ledger::BETWEEN, after, last.unwrap_or(LAST)).await?;
-        let look = move |findings: &mut Findings| {
+        let look = move |findings: &mut AuditFindings| {
             let rows = rows.iter().map(read).collect::<Result<_, _>>()?;
             findings.operations(rows, entries.iter().map(ledger::read).collect::<Result<_, _>>()?);
             Ok(())
@@ -76,7 +76,7 @@ macro_rules! orphans {
 const ORPHANS: [(&str, &str); 1] = [("preparations", orphans!("preparations"))];
 
 /// No job and no preparation stands without its operation.
-pub(super) async fn references(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), PgError> {
+pub(super) async fn references(snapshot: &Transaction<'_>, findings: &mut AuditFindings) -> Result<(), PgError> {
     for (table, statement) in ORPHANS {
         let rows = snapshot.query(statement, &[]).await?;
         let ids = rows.iter().map(|row| get(row, 0)).collect::<Result<Vec<i64>, PgError>>()?;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use deadpool_postgres::Transaction;
 
-use crate::store::audit::{Findings, Parts};
+use crate::store::audit::{AuditFindings, SchemaParts};
 use crate::store::postgres::fault::PgError;
 use crate::store::postgres::row::get;
 
@@ -28,7 +28,7 @@ const INDEXES: &str = "SELECT i.relname::text, given.name, x.indisunique, x.indi
     JOIN pg_class i ON i.oid = x.indexrelid";
 
 /// Compares what is there with what this release makes.
-pub(super) async fn compare(snapshot: &Transaction<'_>, findings: &mut Findings) -> Result<(), PgError> {
+pub(super) async fn compare(snapshot: &Transaction<'_>, findings: &mut AuditFindings) -> Result<(), PgError> {
     let (tables, made) = made(MADE);
     let mut found = columns(snapshot, &tables).await?;
     found.append(&mut indexes(snapshot, &tables).await?);
@@ -36,8 +36,8 @@ pub(super) async fn compare(snapshot: &Transaction<'_>, findings: &mut Findings)
     Ok(())
 }
 
-async fn columns(snapshot: &Transaction<'_>, tables: &[String]) -> Result<Parts, PgError> {
-    let mut found = Parts::new();
+async fn columns(snapshot: &Transaction<'_>, tables: &[String]) -> Result<SchemaParts, PgError> {
+    let mut found = SchemaParts::new();
     for row in snapshot.query(COLUMNS, &[&tables]).await? {
         let (table, column, of): (&str, &str, &str) = (get(&row, 0)?, get(&row, 1)?, get(&row, 2)?);
         let told = found.entry(format!("table {table}")).or_default();
@@ -51,8 +51,8 @@ fn column_text(name: &str, of: &str, not_null: bool, by_bytes: bool) -> String {
     format!("{name} {of}{by_bytes}{not_null};")
 }
 
-async fn indexes(snapshot: &Transaction<'_>, tables: &[String]) -> Result<Parts, PgError> {
-    let mut found = Parts::new();
+async fn indexes(snapshot: &Transaction<'_>, tables: &[String]) -> Result<SchemaParts, PgError> {
+    let mut found = SchemaParts::new();
     for row in snapshot.query(INDEXES, &[&tables]).await? {
         let (index, table): (&str, &str) = (get(&row, 0)?, get(&row, 1)?);
         let (unique, valid): (bool, bool) = (get(&row, 2)?, get(&row, 3)?);
@@ -78,9 +78,9 @@ fn bare(sql: &str) -> String {
 }
 
 /// The tables that SQL makes, and all their parts, as [`columns`] and [`indexes`] tell them.
-fn made(sql: &str) -> (Vec<String>, Parts) {
+fn made(sql: &str) -> (Vec<String>, SchemaParts) {
     let code: Vec<_> = sql.lines().map(|line| line.split("--").next().unwrap_or_default()).collect();
-    let (mut tables, mut parts) = (Vec::new(), Parts::new());
+    let (mut tables, mut parts) = (Vec::new(), SchemaParts::new());
     for statement in code.join("\n").split(';').map(str::trim) {
         if let Some(table) = statement.strip_prefix("CREATE TABLE ") {
             let (name, rest) = table.split_once(" (").unwrap_or_default();
@@ -96,7 +96,7 @@ fn made(sql: &str) -> (Vec<String>, Parts) {
 }
 
 /// A line a column; of several columns, the primary key is the last.
-fn made_table(name: &str, rest: &str, parts: &mut Parts) {
+fn made_table(name: &str, rest: &str, parts: &mut SchemaParts) {
     let mut columns = BTreeMap::new();
     for line in rest.lines().map(str::trim).take_while(|line| !line.starts_with(')')).filter(|line| !line.is_empty()) {
         let mut words = line.trim_end_matches(',').split_whitespace();
@@ -117,7 +117,7 @@ fn made_table(name: &str, rest: &str, parts: &mut Parts) {
 }
 
 /// `name ON table (columns) WHERE condition`
-fn made_index(unique: bool, index: &str, parts: &mut Parts) {
+fn made_index(unique: bool, index: &str, parts: &mut SchemaParts) {
     let words: Vec<_> = index.split_whitespace().collect();
     let index = words.join(" ");
     let (name, rest) = index.split_once(" ON ").unwrap_or_default();

@@ -5,7 +5,7 @@ use rusqlite::{Connection, Rows, Statement};
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::store::copy::{CopyError, Table};
+use crate::store::copy::{CopiedTable, CopyError};
 use crate::store::postgres::fault::PgError;
 
 /// The most rows of a batch.
@@ -16,13 +16,13 @@ const BYTES: usize = 4 * 1024 * 1024;
 
 /// A table with its columns, as the target has them.
 pub(super) struct Columns {
-    pub(super) table: &'static Table,
+    pub(super) table: &'static CopiedTable,
     columns: Vec<(String, Type)>,
 }
 
 impl Columns {
     /// Reads them from the target.
-    pub(super) async fn of(client: &Client, table: &'static Table) -> Result<Self, PgError> {
+    pub(super) async fn of(client: &Client, table: &'static CopiedTable) -> Result<Self, PgError> {
         let statement = client.prepare(&format!("SELECT * FROM {}", table.name)).await?;
         let columns = statement.columns().iter().map(|column| (column.name().to_owned(), column.type_().clone()));
         Ok(Self { table, columns: columns.collect() })
@@ -64,12 +64,12 @@ impl Columns {
 }
 
 /// The rows of a table of the source, as they are to be in the target.
-pub(super) struct Batches<'a> {
+pub(super) struct RowBatches<'a> {
     rows: Rows<'a>,
     columns: &'a Columns,
 }
 
-impl<'a> Batches<'a> {
+impl<'a> RowBatches<'a> {
     pub(super) const fn new(rows: Rows<'a>, columns: &'a Columns) -> Self {
         Self { rows, columns }
     }

@@ -3,7 +3,7 @@
 use crate::domain::{CallbackUrl, Direction, Status, UnixMillis};
 use crate::store::conformance::{DOUBTED_AT, NOW, audited, engine_answer, intended, intent, status_update};
 use crate::store::postgres::audit::tests::{node_of, opened};
-use crate::store::{Journal, JournalOutcome, Outbox, Progress, Relayed, StoreError};
+use crate::store::{EntryProgress, Journal, JournalOutcome, Outbox, Relayed, StoreError};
 
 const ROUNDS: u64 = 20;
 
@@ -117,5 +117,5 @@ async fn what_says_nothing_new_costs_no_commit() {
     }
     assert_eq!(version(), before, "nothing was written");
     let known = store.entry(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.unwrap();
-    assert!(matches!(known.unwrap().progress, Progress::Answered(passed) if passed.status == Status::Success));
+    assert!(matches!(known.unwrap().progress, EntryProgress::Answered(passed) if passed.status == Status::Success));
 }

@@ -12,7 +12,7 @@ use super::{account_number, bucket_of, get, narrow};
 use crate::domain::{Currency, LedgerAccount, MerchantId};
 use crate::store::StoreError;
 use crate::store::postgres::fault::PgError;
-use crate::store::postgres::node::Node;
+use crate::store::postgres::node::PgNode;
 
 /// A decider folds so many changes of its account.
 pub(in crate::store::postgres) const MANY: i64 = 256;
@@ -26,7 +26,7 @@ const CHANGES: i64 = 16 * 1024;
 
 /// An account, as the index names it.
 #[derive(Debug, Clone, Default)]
-pub(in crate::store::postgres) struct Account {
+pub(in crate::store::postgres) struct FoldedAccount {
     bucket: i16,
     merchant: String,
     currency: String,
@@ -37,7 +37,7 @@ pub(in crate::store::postgres) struct Account {
 #[derive(Debug)]
 pub(in crate::store::postgres) enum Pass {
     /// Up to this account.
-    UpTo(Account),
+    UpTo(FoldedAccount),
     /// To the end, where so much was folded that there may be more.
     Busy,
     /// To the end.
@@ -49,8 +49,8 @@ pub(in crate::store::postgres) enum Pass {
 ///
 /// # Errors
 /// The database does not answer.
-pub(in crate::store::postgres) async fn pass(node: &Node, after: Option<&Account>) -> Result<Pass, StoreError> {
-    let first = Account { bucket: -1, ..Account::default() };
+pub(in crate::store::postgres) async fn pass(node: &PgNode, after: Option<&FoldedAccount>) -> Result<Pass, StoreError> {
+    let first = FoldedAccount { bucket: -1, ..FoldedAccount::default() };
     let after = after.unwrap_or(&first);
     node.transact(async |transaction| {
         let due = transaction.prepare_cached(DUE).await?;
@@ -102,8 +102,8 @@ async fn move_changes(transaction: &Transaction<'_>, accounts: &Accounts<'_>) ->
     Ok(transaction.execute(&statement, &parameters).await?)
 }
 
-fn account(row: &Row) -> Result<Account, PgError> {
-    Ok(Account { bucket: get(row, 0)?, merchant: get(row, 1)?, currency: get(row, 2)?, number: get(row, 3)? })
+fn account(row: &Row) -> Result<FoldedAccount, PgError> {
+    Ok(FoldedAccount { bucket: get(row, 0)?, merchant: get(row, 1)?, currency: get(row, 2)?, number: get(row, 3)? })
 }
 
 /// Names of accounts, as parameters.

@@ -11,9 +11,9 @@ use tokio_postgres::{IsolationLevel, Row};
 
 use super::subject::bucket_in_key;
 use crate::domain::{CallbackUrl, Fingerprint, MerchantId, OrderId, UnixMillis};
-use crate::store::backend::{Listed, Scope};
+use crate::store::backend::{ListedCallback, Scope};
 use crate::store::postgres::fault::PgError;
-use crate::store::postgres::node::Node;
+use crate::store::postgres::node::PgNode;
 use crate::store::postgres::row::{bucket_of, get, key, narrow};
 use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
@@ -26,7 +26,7 @@ type Column = &'static str;
 
 /// Runs statements that see the store at one moment.
 async fn at_one_moment<T>(
-    node: &Node,
+    node: &PgNode,
     read: impl AsyncFn(&Transaction<'_>) -> Result<T, PgError>,
 ) -> Result<T, StoreError> {
     node.persist(async || {
@@ -45,10 +45,10 @@ async fn at_one_moment<T>(
 /// # Errors
 /// The database does not answer.
 pub(in crate::store::postgres) async fn slice_of(
-    node: &Node,
+    node: &PgNode,
     query: &CallbackQuery,
     scope: &Scope,
-) -> Result<Vec<Listed>, StoreError> {
+) -> Result<Vec<ListedCallback>, StoreError> {
     at_one_moment(node, async |transaction| {
         let places = found(transaction, query, scope).await?;
         let records = records_at(transaction, &places).await?.into_iter();
@@ -62,7 +62,7 @@ pub(in crate::store::postgres) async fn slice_of(
 /// # Errors
 /// The database does not answer.
 pub(in crate::store::postgres) async fn places(
-    node: &Node,
+    node: &PgNode,
     query: &CallbackQuery,
     scope: &Scope,
 ) -> Result<Vec<CallbackCursor>, StoreError> {
@@ -197,7 +197,7 @@ fn understood(row: &Row) -> Result<CallbackRecord, CorruptRow> {
 /// # Errors
 /// The database does not answer, or a column holds what was never written there.
 pub(in crate::store::postgres) async fn one(
-    node: &Node,
+    node: &PgNode,
     id: CallbackId,
 ) -> Result<Option<(CallbackRecord, Vec<CallbackTry>)>, StoreError> {
     let not_ours = |column| StoreError::Corrupt(format!("callback {id}: the column {column} is not ours"));

@@ -16,7 +16,7 @@ pub(super) async fn held(
 ) -> tokio::task::JoinHandle<()> {
     let (locked, is_locked) = tokio::sync::oneshot::channel();
     let store = Arc::clone(store);
-    let holding = store.thread.run(async move |node: std::rc::Rc<node::Node>| {
+    let holding = store.thread.run(async move |node: std::rc::Rc<node::PgNode>| {
         let locked = std::cell::Cell::new(Some(locked));
         node.transact(async |transaction| {
             lock(transaction).await?;

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row};
 
 use super::rows;
-use crate::store::audit::{AuditedTask, Callback, Findings, Tries};
+use crate::store::audit::{AuditFindings, AuditedTask, Callback, Tries};
 use crate::store::rows::callback::outcome_of;
 
 const SLICE: &str = "SELECT c.key, c.state, t.leased, t.attempts, c.tries, c.merchant, c.target, c.last_status, \
@@ -41,7 +41,11 @@ fn tries(row: &Row<'_>) -> rusqlite::Result<Tries> {
 }
 
 /// Looks at callbacks and their tries: see [`super::Slice`].
-pub(super) fn slice(connection: &Connection, after: i64, findings: &mut Findings) -> rusqlite::Result<Option<i64>> {
+pub(super) fn slice(
+    connection: &Connection,
+    after: i64,
+    findings: &mut AuditFindings,
+) -> rusqlite::Result<Option<i64>> {
     let callbacks = rows(connection, SLICE, after, callback)?;
     let last = callbacks.last().map(|((_, key), _)| *key);
     let mut statement = connection.prepare_cached(TRIES)?;

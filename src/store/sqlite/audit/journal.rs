@@ -3,11 +3,15 @@
 use rusqlite::Connection;
 
 use super::{homes, rows};
-use crate::store::audit::{AroundEntry, Findings};
+use crate::store::audit::{AroundEntry, AuditFindings};
 use crate::store::sqlite::journal::EntryRow;
 
 /// Looks at entries: see [`super::Slice`].
-pub(super) fn slice(connection: &Connection, after: i64, findings: &mut Findings) -> rusqlite::Result<Option<i64>> {
+pub(super) fn slice(
+    connection: &Connection,
+    after: i64,
+    findings: &mut AuditFindings,
+) -> rusqlite::Result<Option<i64>> {
     let entries = rows(connection, EntryRow::SLICE, after, EntryRow::read)?;
     let last = entries.last().map(|((_, entry), _)| *entry);
     // An index is unique.

@@ -3,17 +3,17 @@
 use rusqlite::Connection;
 
 use crate::store::audit::usage::WRONG;
-use crate::store::audit::{Findings, Place};
-use crate::store::rows::booked::Entry;
+use crate::store::audit::{AuditFindings, RowPlace};
+use crate::store::rows::booked::LedgerRow;
 
 /// Reads the entries of the numbers after one, up to another, in the order of their key.
-pub(super) fn between(connection: &Connection, after: i64, last: i64) -> rusqlite::Result<Vec<(Place, Entry)>> {
+pub(super) fn between(connection: &Connection, after: i64, last: i64) -> rusqlite::Result<Vec<(RowPlace, LedgerRow)>> {
     let mut statement = connection.prepare_cached(
         "SELECT transaction_id, posting, currency, account, amount, merchant FROM entries \
          WHERE transaction_id > ?1 AND transaction_id <= ?2 ORDER BY transaction_id, posting, currency, account",
     )?;
     let read = statement.query_map((after, last), |row| {
-        let entry = Entry {
+        let entry = LedgerRow {
             posting: row.get(1)?,
             currency: row.get(2)?,
             account: row.get(3)?,
@@ -26,7 +26,7 @@ pub(super) fn between(connection: &Connection, after: i64, last: i64) -> rusqlit
 }
 
 /// Compares balances and merchants with the entries, which were all looked at.
-pub(super) fn balances(connection: &Connection, findings: &mut Findings) -> rusqlite::Result<()> {
+pub(super) fn balances(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("SELECT merchant, currency, account, balance FROM accounts")?;
     let balances = statement
         .query_map([], |row| Ok(((0, row.get(0)?, row.get(1)?, row.get(2)?), i128::from(row.get::<_, i64>(3)?))))?;
@@ -38,7 +38,7 @@ pub(super) fn balances(connection: &Connection, findings: &mut Findings) -> rusq
 }
 
 /// Compares daily usage with its operations.
-pub(super) fn usage(connection: &Connection, findings: &mut Findings) -> rusqlite::Result<()> {
+pub(super) fn usage(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Result<()> {
     let yesterday: i64 = connection.query_row("SELECT unixepoch() / 86400 - 1", [], |row| row.get(0))?;
     let mut count = 0;
     let mut statement = connection.prepare(WRONG)?;

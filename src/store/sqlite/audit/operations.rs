@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row};
 
 use super::{homes, ledger, rows};
-use crate::store::audit::{Around, Findings};
+use crate::store::audit::{Around, AuditFindings};
 use crate::store::sqlite::row::StoredRow;
 
 /// In the order and number of [`StoredRow::SLICE`].
@@ -25,7 +25,11 @@ fn around(row: &Row<'_>) -> rusqlite::Result<Around> {
 }
 
 /// Looks at operations and their entries: see [`super::Slice`].
-pub(super) fn slice(connection: &Connection, after: i64, findings: &mut Findings) -> rusqlite::Result<Option<i64>> {
+pub(super) fn slice(
+    connection: &Connection,
+    after: i64,
+    findings: &mut AuditFindings,
+) -> rusqlite::Result<Option<i64>> {
     let operations = rows(connection, StoredRow::SLICE, after, StoredRow::read)?;
     let around = rows(connection, AROUND, after, around)?;
     let last = operations.last().map(|((_, id), _)| *id);
@@ -37,7 +41,7 @@ pub(super) fn slice(connection: &Connection, after: i64, findings: &mut Findings
 }
 
 /// Looks for rows without their operation, or their entry.
-pub(super) fn references(connection: &Connection, findings: &mut Findings) -> rusqlite::Result<()> {
+pub(super) fn references(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Result<()> {
     for (what, of, sql) in MISSING {
         let mut statement = connection.prepare(sql)?;
         let ids: Vec<i64> = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension, Row, Rows};
 
 use crate::domain::{CallbackUrl, Fingerprint, MerchantId, OrderId, UnixMillis};
-use crate::store::backend::{Listed, Scope};
+use crate::store::backend::{ListedCallback, Scope};
 use crate::store::rows::callback::{outcome_of, state_number, state_of, target_of};
 use crate::store::rows::{CorruptRow, OrCorrupt, direction_of};
 use crate::store::sqlite::lists::at_one_moment;
@@ -28,7 +28,7 @@ pub(in crate::store::sqlite) fn slice(
     connection: &Connection,
     query: &CallbackQuery,
     scope: &Scope,
-) -> rusqlite::Result<Vec<Listed>> {
+) -> rusqlite::Result<Vec<ListedCallback>> {
     at_one_moment(connection, || {
         let places = found(connection, query, scope)?.into_iter();
         places.map(|place| Ok((place, record(connection, place.key)?.unwrap_or(Err("key"))))).collect()

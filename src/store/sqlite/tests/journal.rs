@@ -4,10 +4,10 @@ use super::*;
 use crate::domain::Status;
 use crate::store::conformance::{DOUBTED_AT, audited, engine_answer, intended, intent, status_update};
 use crate::store::sqlite::journal::EntryRow;
-use crate::store::{Entry, Journal, StoreError};
+use crate::store::{Journal, JournalEntry, StoreError};
 
 /// One entry in each state, named by its `order_id`; of the answered one the account was heard. Beside them an operation.
-async fn fill(store: &SqliteStore) -> Entry {
+async fn fill(store: &SqliteStore) -> JournalEntry {
     created(store, deposit("acme", "operation")).await;
     let open = intended(store, intent("acme", "open")).await;
     let doubted = intended(store, intent("acme", "doubted")).await;

@@ -4,7 +4,7 @@ use super::*;
 use crate::domain::HistoryQuery;
 use crate::store::StoreError;
 use crate::store::conformance::first_page;
-use crate::store::sqlite::lists::{LONGEST, Lists};
+use crate::store::sqlite::lists::{LONGEST, ListTurns};
 use crate::store::sqlite::row::StoredRow;
 
 /// Operations that v1 requests of a merchant made, so many; without anything that is sealed.
@@ -26,10 +26,10 @@ async fn a_list_that_takes_too_long_is_refused() {
     fill(&place, merchant_number(store.fingerprint_key(), &merchant("acme")), 20_000);
     let rare = HistoryQuery { skip: 1_000_000, ..first_page("acme") };
     assert_eq!(store.history(rare.clone()).await.unwrap(), Page::empty());
-    store.histories = Lists::new(std::time::Duration::ZERO);
+    store.histories = ListTurns::new(std::time::Duration::ZERO);
     let error = store.history(rare.clone()).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
-    store.histories = Lists::new(LONGEST);
+    store.histories = ListTurns::new(LONGEST);
     assert_eq!(store.history(rare).await.unwrap(), Page::empty(), "no connection stays as it was");
 }
 
