@@ -38,9 +38,9 @@
 //! modules, typed, to `http::reply`. From the end of the body read it runs in a task of its own, so that a caller who
 //! hangs up cannot abandon a commit half way.
 //!
-//! Before a remote engine the line turns off at `Upstream::create`: [`store::Journal::intend`] (on disk before the request
+//! Before a remote engine the line turns off at `Upstream::create`: [`store::Journal::record_create`] (on disk before the request
 //! leaves) → [`outbound`] → what the engine says, read strictly → [`store::Journal::answer`] (on disk before the merchant
-//! gets it), or `withdraw`, or `doubt`. Native v2 requests go on as they came.
+//! gets it), or `cancel`, or `mark_unknown`. Native v2 requests go on as they came.
 //!
 //! # Order inside a create
 //!

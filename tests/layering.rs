@@ -2,6 +2,7 @@
 //! binary float, and nothing unfinished is left lying about.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -212,4 +213,22 @@ fn the_wall_clock_and_the_exit_have_one_place() {
         }
     }
     assert_none("the wall clock or an exit in the wrong place", &strays);
+}
+
+/// Names that every module may have one of.
+const COMMON: &[&str] = &["Error", "Row"];
+
+#[test]
+fn a_public_type_name_means_one_thing() {
+    let declared = Regex::new(r"(?m)^\s*pub(?:\([^)]*\))? (?:unsafe )?(?:struct|enum|union|trait|type) (\w+)").unwrap();
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for source in &sources() {
+        for found in declared.captures_iter(&source.text) {
+            places.entry(found[1].to_owned()).or_default().push(source.name.clone());
+        }
+    }
+    let twice = places.iter().filter(|(name, places)| places.len() > 1 && !COMMON.contains(&name.as_str()));
+    let twice: Vec<_> = twice.map(|(name, places)| format!("{name}: {}", places.join(", "))).collect();
+    assert!(places.len() > 300, "the declarations are found");
+    assert_none("a type name means two things", &twice);
 }

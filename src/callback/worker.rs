@@ -221,7 +221,7 @@ impl CallbackWorker {
                 tracing::warn!(receiver = target.as_str(), "a target of callbacks is dead: it is probed now and then");
             }
             Some(CircuitChange::Closed) => {
-                tracing::info!(receiver = target.as_str(), "a target of callbacks answers again")
+                tracing::info!(receiver = target.as_str(), "a target of callbacks answers again");
             }
             None => return,
         }

@@ -51,6 +51,7 @@ impl MemberFingerprints {
     }
 
     /// Reads what [`MemberFingerprints::write_to`] wrote; returns what follows it, too.
+    #[must_use]
     pub fn read_from(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (count, rest) = bytes.split_first()?;
         let (all, rest) = rest.split_at_checked(usize::from(*count) * 5)?;

@@ -2,17 +2,17 @@
 //! that nothing is forgotten by a crash between the request and its reply.
 //!
 //! ```text
-//!            intend                 answer
-//! (nothing) --------> open --------------------------> answered
-//!                      |  doubt              answer      ^
-//!                      +-------> in doubt ---------------+
-//!                      |             |
-//!     withdraw <-------+-------------+
+//!            record_create          answer
+//! (nothing) --------------> open --------------------> answered
+//!                            |  mark_unknown   answer     ^
+//!                            +-------> in doubt ----------+
+//!                            |             |
+//!        cancel <------------+-------------+
 //! ```
 //!
-//! An entry in doubt is one for which a request may have been taken, and its caller was told that the outcome is unknown:
-//! it is settled by sending the same body again when the caller repeats it or asks for it. An open entry at the start of a
-//! process was cut off by the end of the one before. Only what nothing can come of any more is withdrawn.
+//! An entry in doubt is one for which a request may have been taken, and its caller got the reply that the outcome is unknown:
+//! it is resolved by sending the same body again when the caller repeats it or asks for it. An open entry at the start of a
+//! process was cut off by the end of the one before. Only what nothing can come of any more is cancelled.
 
 mod kept;
 pub(super) mod moves;
@@ -63,7 +63,7 @@ pub trait Journal: Send + Sync + 'static {
     fn mark_unknown(&self, id: EntryId, at: UnixMillis) -> StoreFuture<'_, ()>;
 
     /// A request for an open entry leaves again at this time. Whoever sent the one before, in another process maybe, cannot
-    /// withdraw the entry any more.
+    /// cancel the entry any more.
     fn sent_again(&self, id: EntryId, at: UnixMillis) -> StoreFuture<'_, ()>;
 
     /// The engine refused the create of an entry without an answer: its `order_id` may be used again. `since` is when a

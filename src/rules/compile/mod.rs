@@ -29,7 +29,7 @@ pub(super) use self::merchant::RawMerchant;
 pub(super) use self::page_texts::RawTexts;
 pub(super) use self::shop::RawShop;
 #[cfg(test)]
-pub(super) use self::{dialect::RawStatuses, merchant::Mode, provider::ProviderKind};
+pub(super) use self::{dialect::RawStatuses, merchant::Mode, provider::ProviderKindKey};
 use super::elsewhere::ExternalFiles;
 use super::files::{RuleFile, RuleFiles, version};
 use super::pages::Brand;

@@ -16,7 +16,7 @@ raw_table! {
         ///
         /// - `sandbox`: built in, moves no money; `delay` is its only key
         /// - `http`: a service of its own; `url` and `secret` are required
-        kind: ProviderKind = required,
+        kind: ProviderKindKey = required,
         /// Of the sandbox alone: how long it takes to come to a result, a span of time.
         delay: Duration = "1s",
         /// Of an HTTP provider, and required there: where operations are posted, an absolute `https://` URL without credentials
@@ -44,7 +44,7 @@ raw_table! {
 
 /// `[provider] kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::rules) enum ProviderKind {
+pub(in crate::rules) enum ProviderKindKey {
     /// The built-in one.
     Sandbox,
     /// A service of its own.
@@ -52,9 +52,9 @@ pub(in crate::rules) enum ProviderKind {
 }
 
 from_words! {
-    ProviderKind {
-        "sandbox" => ProviderKind::Sandbox,
-        "http" => ProviderKind::Http,
+    ProviderKindKey {
+        "sandbox" => ProviderKindKey::Sandbox,
+        "http" => ProviderKindKey::Http,
     }
 }
 
@@ -65,13 +65,13 @@ impl Context<'_> {
         let kind = *raw.kind.get()?;
         self.keys_of_other_kind(here, kind, raw);
         match kind {
-            ProviderKind::Sandbox => Some(ProviderRules::Sandbox { delay: *raw.delay }),
-            ProviderKind::Http => self.http_provider(here, given).map(ProviderRules::Http),
+            ProviderKindKey::Sandbox => Some(ProviderRules::Sandbox { delay: *raw.delay }),
+            ProviderKindKey::Http => self.http_provider(here, given).map(ProviderRules::Http),
         }
     }
 
     /// A key that does nothing for the shop's kind of provider would be believed to do something.
-    fn keys_of_other_kind(&mut self, here: FileContext<'_>, kind: ProviderKind, raw: &RawProvider) {
+    fn keys_of_other_kind(&mut self, here: FileContext<'_>, kind: ProviderKindKey, raw: &RawProvider) {
         let http = [
             ("url", raw.url.place()),
             ("secret", raw.secret.place()),
@@ -82,8 +82,8 @@ impl Context<'_> {
             ("give_up_after", raw.give_up_after.place()),
         ];
         let (other, kind) = match kind {
-            ProviderKind::Sandbox => (http.as_slice(), "the sandbox"),
-            ProviderKind::Http => (&[("delay", raw.delay.place())][..], "an HTTP provider"),
+            ProviderKindKey::Sandbox => (http.as_slice(), "the sandbox"),
+            ProviderKindKey::Http => (&[("delay", raw.delay.place())][..], "an HTTP provider"),
         };
         for (key, place) in other {
             if let Some(at) = place {

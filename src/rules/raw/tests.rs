@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::domain::{BrowserUrl, Currency, ShopCode};
 use crate::rules::AccountRule;
-use crate::rules::compile::{Mode, ProviderKind, RawStatuses};
+use crate::rules::compile::{Mode, ProviderKindKey, RawStatuses};
 use crate::rules::secret::SecretRef;
 use crate::rules::{Algorithm, CallbackStyle, Encoding, IdPolicy, TimestampFormat, UnknownFields};
 
@@ -64,7 +64,7 @@ fn leaves() -> Vec<Leaf> {
         leaf::<IdPolicy>(),
         leaf::<UnknownFields>(),
         leaf::<Mode>(),
-        leaf::<ProviderKind>(),
+        leaf::<ProviderKindKey>(),
     ]
 }
 

@@ -254,7 +254,7 @@ fn reserved_names(members: &CheckedMembers<'_>, direction: Direction) -> Vec<Sch
     reserved.map(problem).collect()
 }
 
-/// CheckedMembers that no `properties` name are dropped before the schema is applied, so that requiring one refuses all.
+/// Members that no `properties` name are dropped before the schema is applied, so that requiring one refuses all.
 fn unnamed_required(members: &CheckedMembers<'_>, direction: Direction) -> Vec<SchemaProblem> {
     let CheckedMembers { named, required } = members;
     // What is reserved is told as that.

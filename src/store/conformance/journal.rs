@@ -175,7 +175,7 @@ pub(in crate::store) async fn one_of_many_concurrent_intents_is_written(backend:
         for task in tasks {
             match task.await.unwrap() {
                 (intent, JournalOutcome::Written(id)) => {
-                    winners.push(JournalEntry { id, intent, progress: EntryProgress::Open })
+                    winners.push(JournalEntry { id, intent, progress: EntryProgress::Open });
                 }
                 (_, JournalOutcome::Existing(entry)) => seen.push(*entry),
                 (_, JournalOutcome::Reserved) => panic!("nothing is reserved"),

@@ -3,7 +3,7 @@
 //! ```text
 //! create               what has nothing to decide: up to 128 in one statement and one commit
 //!                      the rest: a transaction of its own
-//! settle, claim, ...   a transaction each
+//! complete, claim, ... a transaction each
 //! by_id, by_order, ... a statement each
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! The SQLite store: one file, WAL, `synchronous=FULL`, group commit (contract section 11).
 //!
 //! ```text
-//! create, settle, claim  seal, hash (caller's thread) -> queue -> writer: up to 256 in one commit -> answers
+//! create, complete, ... seal, hash (caller's thread) -> queue -> writer: up to 256 in one commit -> answers
 //! by_id, by_order, ...   a pooled connection, on the caller's thread
 //! lists                  the same, on blocking threads, two at once
 //! the log                checkpoints on a thread of their own; the writer moves the last pages, and begins it anew
