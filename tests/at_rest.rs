@@ -57,8 +57,8 @@ async fn traffic(gateway: &Gateway) -> (Vec<String>, Vec<String>) {
         let reply = client.send(&request).await;
         signatures.extend(request.value("x-signature").map(str::to_owned));
         if reply.status == 200 && reply.text().contains("redirect_url") {
-            let said = reply.json();
-            let (_, signature) = text(&said, "redirect_url").split_once("signature=").unwrap();
+            let stated = reply.json();
+            let (_, signature) = text(&stated, "redirect_url").split_once("signature=").unwrap();
             links.push(signature.to_owned());
         }
     }

@@ -125,7 +125,7 @@ fn check_names_every_problem_with_its_place() {
     let root = world(&rules);
     let ran = run_in(root.path(), &["check"], "");
     assert_eq!(ran.code, Some(1), "{}{}", ran.out, ran.err);
-    let said = ran.out + &ran.err;
+    let stated = ran.out + &ran.err;
     for place in [
         "merchants/acme.toml:2:1",
         "merchants/acme.toml:",
@@ -140,13 +140,13 @@ fn check_names_every_problem_with_its_place() {
         "dialects/odd.toml:3:",
         "merchants/delta.toml:3:",
     ] {
-        assert!(said.contains(place), "{place} is not named:\n{said}");
+        assert!(stated.contains(place), "{place} is not named:\n{stated}");
     }
     for word in ["naem", "EURO", "127.0.0.1/8", "bodies", "http://v2.example.com", "nonsense", "shadow"] {
-        assert!(said.contains(word), "{word} is not shown:\n{said}");
+        assert!(stated.contains(word), "{word} is not shown:\n{stated}");
     }
     for secret in support::request::KEYS.iter().flat_map(|key| [key.v1, key.v2]).flatten() {
-        assert!(!said.contains(secret), "a secret is shown:\n{said}");
+        assert!(!stated.contains(secret), "a secret is shown:\n{stated}");
     }
 }
 
@@ -159,8 +159,8 @@ fn secrets_come_from_files_and_the_environment_and_are_never_shown() {
     write_file(&root.path().join("secrets/acme"), "from-a-file-hush\n");
     let ran = run_in(root.path(), &["check"], "");
     assert_eq!(ran.code, Some(1));
-    let said = ran.out + &ran.err;
-    assert!(said.contains("PAYBRIDGE_TEST_SECRET_THAT_IS_NOT_SET") && !said.contains("from-a-file"), "{said}");
+    let stated = ran.out + &ran.err;
+    assert!(stated.contains("PAYBRIDGE_TEST_SECRET_THAT_IS_NOT_SET") && !stated.contains("from-a-file"), "{stated}");
     let ran = Command::new(env!("CARGO_BIN_EXE_paybridge"))
         .arg("check")
         .current_dir(root.path())
@@ -447,17 +447,20 @@ fn a_sample_reaches_a_receiver_and_the_store_knows_nothing_of_it() {
     let sample = ["callbacks", "sample", "--merchant", "beta", "--url"];
     let ran = run_in(root.path(), &[&sample[..], &[&url, "--kind", "v1", "--format", "json"]].concat(), "");
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-    let told = json(&ran);
-    assert_eq!((&told["status"], text(&told, "kind"), text(&told, "url")), (&202.into(), "v1", url.as_str()));
+    let reported = json(&ran);
+    assert_eq!(
+        (&reported["status"], text(&reported, "kind"), text(&reported, "url")),
+        (&202.into(), "v1", url.as_str())
+    );
     let request = serving.join().unwrap();
     let head = request.to_lowercase();
     assert!(
         head.starts_with("post /hook?a=1 http/1.1\r\n") && head.contains("\r\nx-callback-sample: true\r\n"),
         "{head}"
     );
-    assert!(head.contains(&format!("\r\nx-callback-id: {}\r\n", text(&told, "id"))), "{head}");
-    assert!(request.ends_with(&format!("\r\n\r\n{}", text(&told, "body"))), "{request}");
-    assert!(text(&told, "body").starts_with(r#"{"external_id":"sample-"#), "{told}");
+    assert!(head.contains(&format!("\r\nx-callback-id: {}\r\n", text(&reported, "id"))), "{head}");
+    assert!(request.ends_with(&format!("\r\n\r\n{}", text(&reported, "body"))), "{request}");
+    assert!(text(&reported, "body").starts_with(r#"{"external_id":"sample-"#), "{reported}");
     for header in ["x-api-key", "x-timestamp", "x-signature"] {
         assert!(head.contains(&format!("\r\n{header}: ")), "{header}");
     }

@@ -258,8 +258,8 @@ async fn slow_and_silent_clients_are_closed() {
     let client = gateway.client();
 
     let mut silent = client.connect().await;
-    let said = silent.rest().await;
-    assert!(said.iter().all(|reply| reply.status == 408), "{said:?}");
+    let stated = silent.rest().await;
+    assert!(stated.iter().all(|reply| reply.status == 408), "{stated:?}");
 
     let mut idle = client.connect().await;
     idle.send(&Request::status(&ACME, "1")).await;
@@ -268,14 +268,14 @@ async fn slow_and_silent_clients_are_closed() {
     let request = Request::status(&ACME, "1").bytes();
     let mut slow = client.connect().await;
     let mut bytes = request.chunks(1);
-    let said = loop {
+    let stated = loop {
         tokio::select! {
-            said = slow.rest() => break said,
+            stated = slow.rest() => break stated,
             () = tokio::time::sleep(Duration::from_millis(50)) => {}
         }
         slow.write(bytes.next().expect("a deadline for the whole head")).await;
     };
-    assert!(said.iter().all(|reply| reply.status == 408), "{said:?}");
+    assert!(stated.iter().all(|reply| reply.status == 408), "{stated:?}");
     let line = eventually("its line in the log", async || {
         gateway.log().lines().find(|line| line.contains(" status=408 ")).map(str::to_owned)
     })

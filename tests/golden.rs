@@ -73,16 +73,17 @@ fn v1_bodies_become_what_is_written_down() {
         let name = case.file_name().unwrap().to_str().unwrap().trim_end_matches(".v1.json").to_owned();
         let [merchant, kind, _] = name.split('.').collect::<Vec<_>>()[..] else { panic!("{name}") };
         let output = translate(&rules, merchant, kind, &case, &[]);
-        let (said, complaint) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        let (stated, complaint) =
+            (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
         let expected = |kind: &str| std::fs::read_to_string(case.with_file_name(format!("{name}.{kind}"))).ok();
         match (expected("v2.json"), expected("refused.txt")) {
             (Some(v2), None) => {
                 assert_eq!(output.status.code(), Some(0), "{name}: {complaint}");
-                assert_eq!(members(&without_code(&said)), members(&v2), "{name}");
+                assert_eq!(members(&without_code(&stated)), members(&v2), "{name}");
             }
             (None, Some(names)) => {
-                assert_eq!(output.status.code(), Some(1), "{name} became {said}");
-                assert!(said.is_empty(), "{name}: {said}");
+                assert_eq!(output.status.code(), Some(1), "{name} became {stated}");
+                assert!(stated.is_empty(), "{name}: {stated}");
                 for word in names.split_whitespace() {
                     assert!(complaint.contains(word), "{name}: {word} is not named: {complaint}");
                 }
@@ -174,11 +175,11 @@ fn every_member_is_explained() {
         let Ok(v2) = std::fs::read_to_string(case.with_file_name(format!("{name}.v2.json"))) else { continue };
         let [merchant, kind, _] = name.split('.').collect::<Vec<_>>()[..] else { panic!("{name}") };
         let output = translate(&rules, merchant, kind, &case, &["--explain"]);
-        let said = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        let stated = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
         for member in members(&v2).into_keys() {
             let last = member.rsplit('.').next().unwrap();
-            let explained = said.lines().any(|line| !line.starts_with('{') && line.contains(last));
-            assert!(explained || !last.is_ascii(), "{name}: {member} is not explained:\n{said}");
+            let explained = stated.lines().any(|line| !line.starts_with('{') && line.contains(last));
+            assert!(explained || !last.is_ascii(), "{name}: {member} is not explained:\n{stated}");
         }
     }
 }

@@ -113,8 +113,8 @@ async fn reserved_ids_are_refused_and_nothing_else_changes() {
             client.send(&Create::Deposit.request(&ACME, Create::Deposit.body(id).to_string())).await.expect(409);
         assert!(refused.message().contains("order_id"), "{}", refused.message());
         let refused = client.send(&Create::Payin.request(&ACME, Create::Payin.body(id).to_string())).await.expect(409);
-        let said = refused.message();
-        assert!(said.contains("external_id") && !said.contains("order_id"), "v1 words: {said}");
+        let stated = refused.message();
+        assert!(stated.contains("external_id") && !stated.contains("order_id"), "v1 words: {stated}");
         assert!(
             is_reserved(&client, &ACME, Create::Deposit, id).await
                 && is_reserved(&client, &ACME, Create::Payin, id).await
@@ -158,15 +158,15 @@ fn a_bad_file_reserves_nothing() {
     let bad = format!("{good}{}\n{}", "x".repeat(256), "a\0b\n".repeat(24));
     let ids = file(&gateway, "ids.txt", bad);
     let ran = import(&gateway, "acme", "payin", Path::new("ids.txt"));
-    let said = ran.failed();
-    assert_eq!(said.lines().count(), 22, "{said}");
+    let stated = ran.failed();
+    assert_eq!(stated.lines().count(), 22, "{stated}");
     assert!(
-        said.starts_with("ids.txt:3: must be at most 255 characters\nids.txt:4: must not contain U+0000\n"),
-        "{said}"
+        stated.starts_with("ids.txt:3: must be at most 255 characters\nids.txt:4: must not contain U+0000\n"),
+        "{stated}"
     );
     let end = "ids.txt:22: must not contain U+0000\n... and 5 more\n\
                error: ids.txt: 25 of 27 lines cannot be ids; nothing was reserved\n";
-    assert!(said.ends_with(end), "{said}");
+    assert!(stated.ends_with(end), "{stated}");
     assert!(!gateway.root.path().join("data").exists(), "nothing was even opened");
     std::fs::write(&ids, [good.as_bytes(), b"\xff\xfe\n"].concat()).unwrap();
     assert!(import(&gateway, "acme", "payin", &ids).failed().contains(":3: must be UTF-8\n"));
@@ -178,9 +178,9 @@ fn a_bad_file_reserves_nothing() {
 fn a_pipe_is_checked_whole_as_a_file_is() {
     let gateway = Gateway::prepare(&Rules::default());
     let ran = pipe(&gateway, "acme", "payin", "a\n\nb\n\0\nc\n");
-    let said = ran.failed();
+    let stated = ran.failed();
     assert_eq!(
-        said,
+        stated,
         "standard input:4: must not contain U+0000\n\
          error: standard input: 1 of 5 lines cannot be ids; nothing was reserved\n"
     );
@@ -191,20 +191,20 @@ fn a_pipe_is_checked_whole_as_a_file_is() {
 }
 
 #[test]
-fn what_cannot_be_started_is_told() {
+fn what_cannot_be_started_is_reported() {
     let gateway = Gateway::prepare(&Rules::default());
     let ids = file(&gateway, "ids.txt", "a\n");
-    let said = import(&gateway, "amce", "payin", &ids);
-    assert_eq!(said.failed(), "error: there is no merchant \"amce\" in the rules (did you mean `acme`?)\n");
-    let said = import(&gateway, "acme", "payin", Path::new("none.txt"));
-    assert!(said.failed().starts_with("error: none.txt: No such file"), "{}", said.err);
-    let said = import(&gateway, "acme", "payin", Path::new("rules"));
-    assert!(said.failed().contains("rules: "), "{}", said.err);
+    let stated = import(&gateway, "amce", "payin", &ids);
+    assert_eq!(stated.failed(), "error: there is no merchant \"amce\" in the rules (did you mean `acme`?)\n");
+    let stated = import(&gateway, "acme", "payin", Path::new("none.txt"));
+    assert!(stated.failed().starts_with("error: none.txt: No such file"), "{}", stated.err);
+    let stated = import(&gateway, "acme", "payin", Path::new("rules"));
+    assert!(stated.failed().contains("rules: "), "{}", stated.err);
     assert_eq!(import(&gateway, "acme", "refund", &ids).code, Some(2));
 }
 
 #[test]
-fn unusual_ids_are_reserved_as_they_are_and_told() {
+fn unusual_ids_are_reserved_as_they_are_and_reported() {
     let gateway = Gateway::prepare(&Rules::default());
     let ids = file(&gateway, "ids.txt", "a\n b\nc\td\n");
     let ran = import(&gateway, "acme", "payin", &ids);
@@ -232,9 +232,9 @@ async fn an_interrupted_import_says_how_far_it_got() {
             .await;
         kill_process(Pid::from_child(&child), signal).unwrap();
         let ran = end(child);
-        let told = pattern.captures(ran.failed()).unwrap_or_else(|| panic!("{}", ran.err));
-        assert_eq!(told[1], told[2]);
-        let done: u64 = told[1].parse().unwrap();
+        let reported = pattern.captures(ran.failed()).unwrap_or_else(|| panic!("{}", ran.err));
+        assert_eq!(reported[1], reported[2]);
+        let done: u64 = reported[1].parse().unwrap();
         assert!((4000..200_000).contains(&done) && done.is_multiple_of(1000), "{done}");
         assert!(is_reserved(&client, &ACME, Create::Deposit, &format!("o-{done}")).await);
         assert!(!is_reserved(&client, &ACME, Create::Deposit, &format!("o-{}", done + 1)).await);

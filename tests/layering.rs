@@ -232,3 +232,17 @@ fn a_public_type_name_means_one_thing() {
     assert!(places.len() > 300, "the declarations are found");
     assert_none("a type name means two things", &twice);
 }
+
+#[test]
+fn identifiers_use_standard_verbs() {
+    let verbs = Regex::new(r"\b(?:[a-z0-9]+_)*(?:told|said|heard|stood)(?:_[a-z0-9]+)*\b").unwrap();
+    let text = Regex::new(r#""(?:[^"\\]|\\.)*""#).unwrap();
+    let mut found = Vec::new();
+    for source in &sources() {
+        for (number, line) in source.code() {
+            let code = text.replace_all(line, "");
+            found.extend(verbs.find_iter(&code).map(|word| format!("{}:{number}: {}", source.name, word.as_str())));
+        }
+    }
+    assert_none("identifiers with verbs that the glossary replaces", &found);
+}

@@ -152,7 +152,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[tokio::test]
-async fn every_callback_is_told_with_the_worth_of_its_signatures() {
+async fn every_callback_is_reported_with_the_worth_of_its_signatures() {
     let mut listener = Listener::start(&["--count", "6", "--format", "json", "--answer", "500,timeout,410,200"]);
     let verified = json!([
         { "header": "x-signature", "result": "verified", "merchant": "demo", "key": "demo-v2" },
@@ -161,9 +161,15 @@ async fn every_callback_is_told_with_the_worth_of_its_signatures() {
 
     let first = v2("cb_1", V2_SECRET);
     assert_eq!(listener.send("/cb", &first, BODY).await, 500);
-    let told = listener.json();
-    assert_eq!((&told["signatures"], &told["callback_id"], &told["style"]), (&verified, &json!("cb_1"), &json!("v2")));
-    assert_eq!((&told["body"], &told["answer"], &told["sample"]), (&json!(BODY), &json!("500"), &json!(false)));
+    let reported = listener.json();
+    assert_eq!(
+        (&reported["signatures"], &reported["callback_id"], &reported["style"]),
+        (&verified, &json!("cb_1"), &json!("v2"))
+    );
+    assert_eq!(
+        (&reported["body"], &reported["answer"], &reported["sample"]),
+        (&json!(BODY), &json!("500"), &json!(false))
+    );
 
     let unanswered = tokio::time::timeout(Duration::from_millis(300), listener.send("/cb", &first, BODY));
     assert!(unanswered.await.is_err());
@@ -171,26 +177,26 @@ async fn every_callback_is_told_with_the_worth_of_its_signatures() {
 
     let path = "/callbacks/v1";
     assert_eq!(listener.send("/callbacks/v1?x=1", &v1("cb_2", path), BODY).await, 410);
-    let told = listener.json();
+    let reported = listener.json();
     let by = json!([{ "header": "x-signature", "result": "verified", "merchant": "demo", "key": "demo-v1" }]);
-    assert_eq!((&told["signatures"], &told["style"]), (&by, &json!("v1")));
+    assert_eq!((&reported["signatures"], &reported["style"]), (&by, &json!("v1")));
 
     assert_eq!(listener.send("/cb", &first, r#"{"order_id": "o-1"}"#).await, 200);
-    let told = listener.json();
-    for signature in told["signatures"].as_array().unwrap() {
+    let reported = listener.json();
+    for signature in reported["signatures"].as_array().unwrap() {
         let reason = signature["reason"].as_str().unwrap();
-        assert!(signature["result"] == "wrong" && reason.contains("another secret, or"), "{told}");
+        assert!(signature["result"] == "wrong" && reason.contains("another secret, or"), "{reported}");
     }
 
     let mut sample = v2("cb_3", "another secret");
     sample.push(("x-callback-sample", "true".to_owned()));
     assert_eq!(listener.send("/cb", &sample, BODY).await, 200);
-    let told = listener.json();
-    assert!(told["sample"] == true && told["signatures"][0]["result"] == "wrong", "{told}");
+    let reported = listener.json();
+    assert!(reported["sample"] == true && reported["signatures"][0]["result"] == "wrong", "{reported}");
 
     assert_eq!(listener.send("/cb", &Vec::new(), "").await, 200);
-    let told = listener.json();
-    assert!(told["signatures"][0]["result"] == "missing" && told["callback_id"].is_null(), "{told}");
+    let reported = listener.json();
+    assert!(reported["signatures"][0]["result"] == "missing" && reported["callback_id"].is_null(), "{reported}");
 
     assert_eq!(listener.exit_code(), (Some(0), String::new()), "it ends after as many as asked for");
 }
@@ -213,7 +219,7 @@ async fn people_read_lines_and_end_it_by_hand() {
 }
 
 #[test]
-fn what_cannot_be_listened_with_is_told() {
+fn what_cannot_be_listened_with_is_reported() {
     let root = tempfile::tempdir().unwrap();
     copy(&support::tools::root().join("rules"), &root.path().join("rules"));
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

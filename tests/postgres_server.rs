@@ -60,18 +60,18 @@ fn no_server_outlives_the_process_that_started_it() {
     if postgres::server().is_none() {
         return;
     }
-    let said = tempfile::tempdir().unwrap();
-    let said = said.path().join("said");
+    let stated = tempfile::tempdir().unwrap();
+    let stated = stated.path().join("said");
     let mut starter = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "--ignored", "starts_a_server_and_waits_to_be_killed"])
-        .env(PLACE, &said)
+        .env(PLACE, &stated)
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    let read = || std::fs::read_to_string(&said).unwrap_or_default();
+    let read = || std::fs::read_to_string(&stated).unwrap_or_default();
     eventually("a server", || read().ends_with('\n'));
-    let said = read();
-    let (url, data) = said.trim().split_once(' ').unwrap();
+    let stated = read();
+    let (url, data) = stated.trim().split_once(' ').unwrap();
     assert!(is_open(port(url)) && Path::new(data).exists());
     starter.kill().unwrap();
     starter.wait().unwrap();
@@ -82,10 +82,10 @@ fn no_server_outlives_the_process_that_started_it() {
 #[test]
 #[ignore = "the process that another test kills"]
 fn starts_a_server_and_waits_to_be_killed() {
-    let Some(said) = std::env::var_os(PLACE) else { return };
+    let Some(stated) = std::env::var_os(PLACE) else { return };
     let database = postgres::server().unwrap().database();
     let mut busy = busy_client(&database);
-    std::fs::write(said, format!("{} {}\n", database.url(), database.sql("SHOW data_directory"))).unwrap();
+    std::fs::write(stated, format!("{} {}\n", database.url(), database.sql("SHOW data_directory"))).unwrap();
     busy.wait().unwrap();
 }
 

@@ -120,7 +120,7 @@ async fn sighup_and_saved_files_reload_all_or_nothing() {
 }
 
 /// The next thing that the service manager is told, signs of life (`None`) or all else.
-async fn told(manager: &UnixDatagram) -> Option<String> {
+async fn reported(manager: &UnixDatagram) -> Option<String> {
     let mut buffer = [0; 1024];
     let receive = tokio::time::timeout(Duration::from_secs(30), manager.recv(&mut buffer));
     let length = receive.await.expect("never told").unwrap();
@@ -131,14 +131,14 @@ async fn told(manager: &UnixDatagram) -> Option<String> {
 /// The next thing that is no sign of life.
 async fn news(manager: &UnixDatagram) -> String {
     loop {
-        if let Some(message) = told(manager).await {
+        if let Some(message) = reported(manager).await {
             return message;
         }
     }
 }
 
 #[tokio::test]
-async fn the_service_manager_is_told_what_the_process_does() {
+async fn the_service_manager_is_reported_what_the_process_does() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("notify");
     let manager = UnixDatagram::bind(&socket).unwrap();
@@ -152,7 +152,7 @@ async fn the_service_manager_is_told_what_the_process_does() {
     gateway.client().send(&Request::payin(&ACME, &payin("ready"))).await.expect(200);
     assert_eq!(gateway.admin_get("/readyz").expect("both listeners accept").0, 200);
     for _ in 0..3 {
-        assert_eq!(told(&manager).await, None, "it lives");
+        assert_eq!(reported(&manager).await, None, "it lives");
     }
 
     let broken = Rules::default().edit("shops/card-eur.toml", "currency = \"EUR\"", "currency = 7");
@@ -293,9 +293,9 @@ async fn the_log_tells_when_and_where_it_serves() {
     let (_, rules) = gateway.admin_get("/api/rules").unwrap();
     let rules: serde_json::Value = serde_json::from_str(&rules).unwrap();
     let version = support::text(&rules, "version");
-    let said =
+    let stated =
         format!("ready public={} admin={} engine=embedded rules_version={version}\n", gateway.public, gateway.admin);
-    eventually("the line", async || gateway.log().contains(&said).then_some(())).await;
+    eventually("the line", async || gateway.log().contains(&stated).then_some(())).await;
 }
 
 /// Runs `serve` on a directory where it cannot, and gives what it said.
@@ -324,16 +324,16 @@ fn fails_to_start(gateway: &Gateway) -> Output {
 /// Asserts exit 1 and one line that says what is wrong.
 #[track_caller]
 fn assert_one_line(output: &Output, about: &str) {
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    let about_it: Vec<_> = said.lines().filter(|line| line.contains(about)).collect();
-    assert_eq!(about_it.len(), 1, "one line about {about}: {said}");
-    assert!(!said.contains("panicked") && !said.contains("RUST_BACKTRACE"), "{said}");
+    let stated = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{stated}");
+    let about_it: Vec<_> = stated.lines().filter(|line| line.contains(about)).collect();
+    assert_eq!(about_it.len(), 1, "one line about {about}: {stated}");
+    assert!(!stated.contains("panicked") && !stated.contains("RUST_BACKTRACE"), "{stated}");
     assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 #[test]
-fn what_stops_the_start_is_said_in_one_line() {
+fn what_stops_the_start_is_stated_in_one_line() {
     let gateway = Gateway::prepare(&Rules::default());
     for taken in [gateway.public, gateway.admin] {
         let holder = std::net::TcpListener::bind(taken).unwrap();
@@ -404,7 +404,7 @@ async fn a_new_page_secret_is_made_only_beside_a_store_without_operations() {
 }
 
 #[tokio::test]
-async fn a_new_store_is_told_of_and_beside_an_old_key_warned_of() {
+async fn a_new_store_is_reported_of_and_beside_an_old_key_warned_of() {
     let mut gateway = Gateway::start_on_file(&Rules::default());
     assert_eq!(gateway.log().matches("made a new store at").count(), 1, "{}", gateway.log());
     for _ in 0..2 {
@@ -451,9 +451,9 @@ fn broken_rules_are_all_named_at_start() {
         "nme = ",
     );
     let output = fails_to_start(&Gateway::prepare(&rules));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("card-eur.toml:1:") && said.contains("acme.toml:1:"), "{said}");
+    let stated = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{stated}");
+    assert!(stated.contains("card-eur.toml:1:") && stated.contains("acme.toml:1:"), "{stated}");
 }
 
 #[tokio::test]

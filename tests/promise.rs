@@ -79,7 +79,7 @@ fn places_of_claims(lines: &[&str]) -> Vec<Range<usize>> {
 /// a test of each case that every store must pass.
 fn test_at(lines: &[&str], number: usize) -> Option<Range<usize>> {
     let head = lines[number].trim();
-    let case = head.contains(" async fn ") && head.ends_with("(backend: &dyn Backend) {");
+    let case = head.contains(" async fn ") && head.ends_with("(backend: &dyn TestBackend) {");
     if head != "#[test]" && !head.starts_with("#[tokio::test") && !case {
         return None;
     }

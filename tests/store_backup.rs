@@ -55,13 +55,13 @@ fn restore(gateway: &Gateway, copy: &Path) {
 type Told = Arc<Mutex<Vec<(Create, String, Value)>>>;
 
 /// Creates without a pause, and remembers what was answered.
-fn keep_creating(gateway: &Gateway, told: &Told) -> tokio::task::JoinHandle<()> {
-    let (client, told) = (gateway.client(), Arc::clone(told));
+fn keep_creating(gateway: &Gateway, reported: &Told) -> tokio::task::JoinHandle<()> {
+    let (client, reported) = (gateway.client(), Arc::clone(reported));
     tokio::spawn(async move {
         for (number, kind) in CREATES.into_iter().cycle().enumerate() {
             let id = format!("order-{number}");
             let reply = kind.create(&client, &ACME, &kind.body(&id)).await.json();
-            told.lock().unwrap().push((kind, id, reply));
+            reported.lock().unwrap().push((kind, id, reply));
         }
     })
 }
@@ -70,9 +70,9 @@ fn keep_creating(gateway: &Gateway, told: &Told) -> tokio::task::JoinHandle<()> 
 async fn a_gateway_starts_on_a_backup_that_was_made_while_creates_ran() {
     let mut gateway = Gateway::start_on_file(&Rules::default());
     let copy = shelf(&gateway).join("copy.db");
-    let told = Told::default();
-    let creating = keep_creating(&gateway, &told);
-    let answered = || told.lock().unwrap().len();
+    let reported = Told::default();
+    let creating = keep_creating(&gateway, &reported);
+    let answered = || reported.lock().unwrap().len();
     eventually("some creates", async || (answered() >= 40).then_some(())).await;
     let before = answered();
     let ran = tokio::task::block_in_place(|| backup(&gateway, &copy));
@@ -94,8 +94,8 @@ async fn a_gateway_starts_on_a_backup_that_was_made_while_creates_ran() {
     assert_eq!(gateway.store_check().status.code(), Some(0));
     gateway.restart();
     let client = gateway.client();
-    let told = std::mem::take(&mut *told.lock().unwrap());
-    for (kind, id, reply) in &told[..before] {
+    let reported = std::mem::take(&mut *reported.lock().unwrap());
+    for (kind, id, reply) in &reported[..before] {
         assert_eq!(&kind.create(&client, &ACME, &kind.body(id)).await.json(), reply, "{id} is known");
         let status = client.send(&Request::status(&ACME, text(reply, "transaction_id"))).await;
         status.expect(200);
@@ -104,7 +104,7 @@ async fn a_gateway_starts_on_a_backup_that_was_made_while_creates_ran() {
     let stored: i64 = connection.query_row("SELECT count(*) FROM operations", [], |row| row.get(0)).unwrap();
     assert_eq!(usize::try_from(stored), Ok(count), "the repeats made nothing");
     eventually("what was pending goes on", async || {
-        let paid = told[..before].iter().find(|(kind, ..)| *kind == Create::Withdrawal).unwrap();
+        let paid = reported[..before].iter().find(|(kind, ..)| *kind == Create::Withdrawal).unwrap();
         let status = client.send(&Request::status(&ACME, text(&paid.2, "transaction_id"))).await.expect(200).json();
         (status["status"] == "SUCCESS").then_some(())
     })
@@ -123,7 +123,7 @@ async fn nothing_is_overwritten() {
     let data = gateway.root.path().join("data");
     gateway.kill();
     let before = files_below(gateway.root.path());
-    for (to, said) in [
+    for (to, stated) in [
         (copy.clone(), "exists already"),
         (link, "exists already"),
         (data.join("paybridge.db"), "exists already"),
@@ -132,7 +132,7 @@ async fn nothing_is_overwritten() {
     ] {
         let ran = backup(&gateway, &to);
         assert_eq!((ran.code, ran.out.as_str(), ran.err.lines().count()), (Some(1), "", 1), "{}", ran.err);
-        assert!(ran.err.starts_with("error: ") && ran.err.contains(said), "{}", ran.err);
+        assert!(ran.err.starts_with("error: ") && ran.err.contains(stated), "{}", ran.err);
     }
     // What the gateway left in its log is moved by whoever closes the store last.
     let others = |files: Vec<(PathBuf, Vec<u8>)>| -> Vec<_> {

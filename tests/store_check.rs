@@ -57,7 +57,7 @@ async fn a_store_is_proved_beside_a_gateway_and_without() {
 }
 
 #[tokio::test]
-async fn what_does_not_add_up_is_told() {
+async fn what_does_not_add_up_is_reported() {
     let mut gateway = Gateway::start(&Rules::default());
     let client = gateway.client();
     for id in ["one", "two"] {

@@ -167,9 +167,9 @@ fn callbacks(gateway: &Gateway) -> Vec<String> {
 }
 
 /// What merchants see.
-async fn seen(client: &Client, told: &[(Create, String, Value)]) -> Vec<String> {
+async fn seen(client: &Client, reported: &[(Create, String, Value)]) -> Vec<String> {
     let mut seen = Vec::new();
-    for (kind, id, reply) in told {
+    for (kind, id, reply) in reported {
         let of = text(reply, "transaction_id");
         seen.push(client.send(&Request::status(&ACME, of)).await.expect(200).text());
         if kind.is_v1() {
@@ -197,7 +197,7 @@ async fn a_copied_store_serves_as_before() {
     let rules = Rules::default().edit("merchants/gamma.toml", "[v1]", opening);
     let mut gateway = started(&rules);
     let client = gateway.client();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for number in 0..5 {
         for kind in CREATES {
             let id = format!("{kind:?}-{number}");
@@ -206,7 +206,7 @@ async fn a_copied_store_serves_as_before() {
                 body = with(body, "method", Some("slow-eur".into()));
             }
             let reply = kind.create(&client, &ACME, &body).await.json();
-            told.push((kind, id, reply));
+            reported.push((kind, id, reply));
         }
     }
     client.send(&Request::v1_get(&GAMMA, "/api/v1/balance")).await.expect(200);
@@ -220,7 +220,7 @@ async fn a_copied_store_serves_as_before() {
         let stays = |(kind, id, _): &(Create, String, Value)| {
             matches!(kind, Create::Payin | Create::Deposit) || (*kind == Create::Withdrawal && id.ends_with('4'))
         };
-        for (_, _, reply) in told.iter().filter(|told| !stays(told)) {
+        for (_, _, reply) in reported.iter().filter(|reported| !stays(reported)) {
             let request = Request::status(&ACME, text(reply, "transaction_id"));
             if client.send(&request).await.expect(200).json()["status"] != "SUCCESS" {
                 return None;
@@ -229,7 +229,7 @@ async fn a_copied_store_serves_as_before() {
         Some(())
     })
     .await;
-    let before = seen(&client, &told).await;
+    let before = seen(&client, &reported).await;
     gateway.kill();
 
     let callbacks_before = callbacks(&gateway);
@@ -250,9 +250,9 @@ async fn a_copied_store_serves_as_before() {
     assert_eq!(gateway.store_check().status.code(), Some(0));
     gateway.restart();
     let client = gateway.client();
-    let after = seen(&client, &told).await;
+    let after = seen(&client, &reported).await;
     assert_eq!(after, before);
-    for (kind, id, reply) in &told {
+    for (kind, id, reply) in &reported {
         let mut body = kind.body(id);
         if id.ends_with('4') && !kind.is_v1() {
             body = with(body, "method", Some("slow-eur".into()));
@@ -293,7 +293,7 @@ async fn a_copy_that_was_killed_goes_on() {
     let database = Arc::new(server.database());
     let rules = Rules::default();
     let mut gateway = started(&rules);
-    let told = Create::Payout.create(&gateway.client(), &ACME, &Create::Payout.body("one")).await.json();
+    let reported = Create::Payout.create(&gateway.client(), &ACME, &Create::Payout.body("one")).await.json();
     gateway.kill();
     import(&gateway, "payin", IDS);
     end_half_way(&gateway, &database, Signal::INT)
@@ -346,7 +346,7 @@ async fn a_copy_that_was_killed_goes_on() {
     move_to(&mut gateway, &rules, &database);
     gateway.restart();
     let client = gateway.client();
-    assert_eq!(Create::Payout.create(&client, &ACME, &Create::Payout.body("one")).await.json(), told);
+    assert_eq!(Create::Payout.create(&client, &ACME, &Create::Payout.body("one")).await.json(), reported);
     assert_reserved(&client, &ACME, Create::Payin, &format!("old-{}", IDS - 1)).await;
 }
 
@@ -445,11 +445,11 @@ async fn a_journal_moves_with_its_accounts_and_callbacks() {
     let mut gateway = started(&rules);
     trust(&engine, &gateway).await;
     let client = gateway.client();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for number in 0..6 {
         for kind in [Create::Payin, Create::Payout] {
             let id = format!("{kind:?}-{number}");
-            told.push((kind, id.clone(), kind.create(&client, &ACME, &kind.body(&id)).await.json()));
+            reported.push((kind, id.clone(), kind.create(&client, &ACME, &kind.body(&id)).await.json()));
         }
     }
     let account_of = async |client: &Client, id: &str| {
@@ -477,11 +477,11 @@ async fn a_journal_moves_with_its_accounts_and_callbacks() {
     assert_eq!(checked.status.code(), Some(0), "{}", String::from_utf8_lossy(&checked.stdout));
     gateway.restart();
     let client = gateway.client();
-    for (kind, id, reply) in &told {
+    for (kind, id, reply) in &reported {
         assert_eq!(&kind.create(&client, &ACME, &kind.body(id)).await.json(), reply, "{id}");
     }
     assert_eq!(account_of(&client, "Payout-3").await.as_deref(), Some("400012******1234"));
     let third = Create::Payout.create(&client, &ACME, &Create::Payout.body("new")).await.json();
-    assert_ne!(text(&third, "transaction_id"), text(&told[1].2, "transaction_id"));
+    assert_ne!(text(&third, "transaction_id"), text(&reported[1].2, "transaction_id"));
     assert_eq!(gateway.store_check().status.code(), Some(0));
 }

@@ -58,8 +58,8 @@ fn rekey(gateway: &Gateway) -> Ran {
 }
 
 #[track_caller]
-fn assert_said(ran: &Ran, said: &str) {
-    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(0), format!("{said}\n").as_str(), ""));
+fn assert_stated(ran: &Ran, stated: &str) {
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(0), format!("{stated}\n").as_str(), ""));
 }
 
 /// The wrapped keys as they are stored.
@@ -79,8 +79,8 @@ fn wrapped(gateway: &Gateway) -> Vec<String> {
 }
 
 /// That creates which were answered before are answered the same, and another body is refused.
-async fn assert_repeats(client: &Client, told: &[(Create, serde_json::Value)]) {
-    for (kind, reply) in told {
+async fn assert_repeats(client: &Client, reported: &[(Create, serde_json::Value)]) {
+    for (kind, reply) in reported {
         let body = kind.body(&format!("{kind:?}"));
         assert_eq!(&kind.create(client, &ACME, &body).await.json(), reply);
         let other = if kind.is_v1() { "991.18".into() } else { serde_json::json!(991.18) };
@@ -91,25 +91,25 @@ async fn assert_repeats(client: &Client, told: &[(Create, serde_json::Value)]) {
 async fn a_key_is_exchanged(gateway: Gateway) {
     let mut gateway = started(gateway);
     let client = gateway.client();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for kind in CREATES {
-        told.push((kind, kind.create(&client, &ACME, &kind.body(&format!("{kind:?}"))).await.json()));
+        reported.push((kind, kind.create(&client, &ACME, &kind.body(&format!("{kind:?}"))).await.json()));
     }
     name_keys(&gateway, &OLD_FIRST);
     let before = wrapped(&gateway);
-    assert_said(&rekey(&gateway), "nothing to do: 2 data keys are wrapped with key 1 of store.keys");
+    assert_stated(&rekey(&gateway), "nothing to do: 2 data keys are wrapped with key 1 of store.keys");
     assert_eq!(wrapped(&gateway), before);
 
     name_keys(&gateway, &["new.key", "store.key"]);
     let done = "wrapped 2 data keys with key 1 of store.keys, until now 2 with key 2";
-    assert_said(&rekey(&gateway), done);
+    assert_stated(&rekey(&gateway), done);
     let after = wrapped(&gateway);
     assert!(before.iter().all(|key| !after.contains(key)), "{after:?}");
-    assert_said(&rekey(&gateway), "nothing to do: 2 data keys are wrapped with key 1 of store.keys");
+    assert_stated(&rekey(&gateway), "nothing to do: 2 data keys are wrapped with key 1 of store.keys");
     assert_eq!(wrapped(&gateway), after);
 
     // The one that serves has the data keys.
-    assert_repeats(&client, &told).await;
+    assert_repeats(&client, &reported).await;
     Create::Payout.create(&client, &ACME, &Create::Payout.body("later")).await;
     assert_eq!(gateway.store_check().status.code(), Some(0));
     gateway.kill();
@@ -122,9 +122,9 @@ async fn a_key_is_exchanged(gateway: Gateway) {
     name_keys(&gateway, &["new.key"]);
     gateway.restart();
     let client = gateway.client();
-    assert_repeats(&client, &told).await;
+    assert_repeats(&client, &reported).await;
     eventually("what was sealed under the old key is sent to the provider", async || {
-        let request = Request::status(&ACME, text(&told[3].1, "transaction_id"));
+        let request = Request::status(&ACME, text(&reported[3].1, "transaction_id"));
         (client.send(&request).await.expect(200).json()["status"] == "SUCCESS").then_some(())
     })
     .await;

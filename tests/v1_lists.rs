@@ -73,13 +73,13 @@ async fn a_history_has_the_contracts_shape_byte_for_byte() {
     for protocol in PROTOCOLS {
         let reply = client.send_by(protocol, &history(&ACME, "")).await.expect(200);
         assert_eq!(reply.header("cache-control"), "no-store");
-        let said = reply.json();
-        let created_at = |at: usize| text(&said["transactions"][at], "created_at").to_owned();
+        let stated = reply.json();
+        let created_at = |at: usize| text(&stated["transactions"][at], "created_at").to_owned();
         let (first, second) = (created_at(1), created_at(0));
         for at in [&first, &second] {
             assert!(at.len() == 24 && &at[19..20] == "." && at.ends_with('Z'), "{at}");
         }
-        let deposit = text(&said["transactions"][1], "transaction_id");
+        let deposit = text(&stated["transactions"][1], "transaction_id");
         let withdrawal = text(&withdrawal, "transaction_id");
         assert_eq!(
             reply.text(),

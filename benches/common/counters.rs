@@ -63,12 +63,12 @@ impl Counting {
     pub fn end(self, requests: usize) -> Counted {
         let pid = rustix::process::Pid::from_child(&self.0);
         rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("perf still counts");
-        let said = self.0.wait_with_output().expect("perf says what it counted");
-        let said = String::from_utf8_lossy(&said.stderr).into_owned();
+        let stated = self.0.wait_with_output().expect("perf says what it counted");
+        let stated = String::from_utf8_lossy(&stated.stderr).into_owned();
         let thousands = |event: &str| {
-            let line = said.lines().find(|line| line.split(';').nth(2) == Some(event));
+            let line = stated.lines().find(|line| line.split(';').nth(2) == Some(event));
             let count = line.and_then(|line| line.split(';').next()?.parse::<f64>().ok());
-            count.unwrap_or_else(|| panic!("{event} are not counted here: {said}")) / requests as f64 / 1000.0
+            count.unwrap_or_else(|| panic!("{event} are not counted here: {stated}")) / requests as f64 / 1000.0
         };
         Counted {
             instructions_user: thousands("instructions:u"),

@@ -38,7 +38,7 @@ impl Drafts {
             parts.part(order_id.as_bytes());
             self.fingerprint_key.fingerprint(&parts)
         };
-        let told = CallbackUrl::new("https://acme.example/cb").unwrap();
+        let reported = CallbackUrl::new("https://acme.example/cb").unwrap();
         NewOperation {
             operation: self.operation(id, order_id, now),
             order_key: None,
@@ -52,7 +52,7 @@ impl Drafts {
                 fingerprint: fingerprint("v2 create"),
                 kept: SchemaFields::Names(Arc::clone(&self.kept)),
             },
-            v1: Some(CallbackSender::Relayed(Some(told))),
+            v1: Some(CallbackSender::Relayed(Some(reported))),
             provider_job: Some(UnixMillis(now.0 + 50)),
             opening: None,
             enforce_balance: false,

@@ -114,11 +114,11 @@ async fn stores(server: &Server) {
     let made = creates(server).await;
     assert_eq!(creates(server).await, made, "{}: a repeat", server.name);
     let other = with(body(0), "amount", Some(json!("11")));
-    let (status, told) = ask(&server.target, &Request::payin(&ACME, &other)).await;
-    assert_eq!(status, 409, "{}: {told}", server.name);
+    let (status, reported) = ask(&server.target, &Request::payin(&ACME, &other)).await;
+    assert_eq!(status, 409, "{}: {reported}", server.name);
     let unlike = with(body(1), "paymentData.level", Some(json!(9)));
-    let (status, told) = ask(&server.target, &Request::payin(&ACME, &unlike)).await;
-    assert_eq!(status, 400, "{}: the shop's schema: {told}", server.name);
+    let (status, reported) = ask(&server.target, &Request::payin(&ACME, &unlike)).await;
+    assert_eq!(status, 400, "{}: the shop's schema: {reported}", server.name);
 }
 
 /// Bodies whose translation is looked at, member by member.

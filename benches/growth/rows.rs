@@ -163,9 +163,9 @@ fn make_stores(plan: &Plan, rules: &Rules, directory: &Path) {
 /// # Panics
 /// The disk has no room for so many bytes.
 fn check_room(directory: &Path, bytes: u64) {
-    let said = Command::new("df").args(["--output=avail", "-B1"]).arg(directory).output().unwrap().stdout;
-    let said = String::from_utf8_lossy(&said);
-    let free = said.lines().nth(1).and_then(|line| line.trim().parse::<u64>().ok());
+    let stated = Command::new("df").args(["--output=avail", "-B1"]).arg(directory).output().unwrap().stdout;
+    let stated = String::from_utf8_lossy(&stated);
+    let free = stated.lines().nth(1).and_then(|line| line.trim().parse::<u64>().ok());
     let enough = free.is_none_or(|free| free > bytes);
     assert!(
         enough,

@@ -27,7 +27,7 @@ impl Life {
     /// Comes back, with what there is to say, once everything has moved that a restart would mend. It runs on the main
     /// runtime, which proves that one.
     pub async fn proof(&self) -> String {
-        let store = heard_of(self.store_is_inside, self.operations.probe());
+        let store = received_of(self.store_is_inside, self.operations.probe());
         let ((), store) = tokio::join!(self.listener.felt(), store);
         let status = self.operations.status();
         match store {
@@ -38,7 +38,7 @@ impl Life {
 }
 
 /// What a store says; of one outside, that it says nothing.
-async fn heard_of(is_inside: bool, answer: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+async fn received_of(is_inside: bool, answer: impl Future<Output = Result<(), String>>) -> Result<(), String> {
     if is_inside {
         return answer.await;
     }
@@ -54,13 +54,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn silence_of_a_store_inside_is_no_life_and_all_else_is() {
         for is_inside in [true, false] {
-            assert_eq!(heard_of(is_inside, ready(Ok(()))).await, Ok(()));
+            assert_eq!(received_of(is_inside, ready(Ok(()))).await, Ok(()));
             let full = Err("the disk is full".to_owned());
-            assert_eq!(heard_of(is_inside, ready(full.clone())).await, full, "it answers");
+            assert_eq!(received_of(is_inside, ready(full.clone())).await, full, "it answers");
         }
-        assert_eq!(heard_of(false, pending()).await, Err("no answer".to_owned()), "a restart would not mend that");
+        assert_eq!(received_of(false, pending()).await, Err("no answer".to_owned()), "a restart would not mend that");
         // Of the test's clock, which leaps.
-        let inside = timeout(Duration::from_hours(1), heard_of(true, pending())).await;
+        let inside = timeout(Duration::from_hours(1), received_of(true, pending())).await;
         assert!(inside.is_err(), "its thread is stuck: {inside:?}");
     }
 }

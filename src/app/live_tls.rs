@@ -25,7 +25,7 @@ pub struct LiveTls {
 /// How many connections the process has room for, whatever the rules allow.
 struct Room {
     connections: usize,
-    told: AtomicBool,
+    reported: AtomicBool,
 }
 
 impl Room {
@@ -34,7 +34,7 @@ impl Room {
         if limits.connections <= self.connections {
             return limits.clone();
         }
-        if !self.told.swap(true, Ordering::Relaxed) {
+        if !self.reported.swap(true, Ordering::Relaxed) {
             let (configured, connections) = (limits.connections, self.connections);
             tracing::warn!(configured, connections, "fewer connections than configured: raise the limit of open files");
         }
@@ -65,7 +65,7 @@ impl LiveTls {
         let files = Mutex::new(stamped(&gateway.tls));
         let tls = server_tls(&gateway.tls)?;
         let served = ArcSwap::from_pointee(Served::of(&tls));
-        let room = Room { connections, told: AtomicBool::new(false) };
+        let room = Room { connections, reported: AtomicBool::new(false) };
         let first = ConnectionRules { limits: room.fit(&gateway.limits), tls: Some(Arc::new(tls.config)) };
         let settings = Arc::new(ArcSwap::from_pointee(first));
         Ok(Self { settings, served, files, refreshing: Mutex::default(), room })

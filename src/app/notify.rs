@@ -76,9 +76,9 @@ impl ServiceManager {
         let mut next = pin!(after(Duration::ZERO, proof()));
         loop {
             tokio::select! {
-                said = &mut next => {
+                message = &mut next => {
                     proven = Instant::now();
-                    status = Some(status_line(&said));
+                    status = Some(status_line(&message));
                     next.set(after(limit / 2, proof()));
                 }
                 _ = beats.tick() => {
@@ -145,7 +145,7 @@ mod tests {
 
     /// The manager's end of the socket, and a process that it started.
     struct Supervised {
-        heard: UnixDatagram,
+        messages: UnixDatagram,
         manager: ServiceManager,
         directory: TempDir,
     }
@@ -153,26 +153,26 @@ mod tests {
     fn supervised(watchdog: &str, pid: Option<u32>) -> Supervised {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("notify");
-        let heard = UnixDatagram::bind(&path).unwrap();
+        let messages = UnixDatagram::bind(&path).unwrap();
         let manager = ServiceManager::from_variables(|name| match name {
             "NOTIFY_SOCKET" => Some(path.clone().into_os_string()),
             "WATCHDOG_USEC" => Some(watchdog.into()),
             "WATCHDOG_PID" => pid.map(|pid| pid.to_string().into()),
             other => panic!("{other} is no part of the protocol"),
         });
-        Supervised { heard, manager, directory }
+        Supervised { messages, manager, directory }
     }
 
     impl Supervised {
         async fn hear(&self) -> String {
             let mut buffer = [0; 1024];
-            let length = self.heard.recv(&mut buffer).await.unwrap();
+            let length = self.messages.recv(&mut buffer).await.unwrap();
             String::from_utf8(buffer[..length].to_vec()).unwrap()
         }
 
         /// What was said and not heard yet.
         fn backlog(&self) -> usize {
-            std::iter::from_fn(|| self.heard.try_recv(&mut [0; 1024]).ok()).count()
+            std::iter::from_fn(|| self.messages.try_recv(&mut [0; 1024]).ok()).count()
         }
     }
 
@@ -198,7 +198,7 @@ mod tests {
         let path = supervised.directory.path().join("notify");
         std::fs::remove_file(&path).unwrap();
         supervised.manager.ready("meanwhile").await;
-        supervised.heard = UnixDatagram::bind(&path).unwrap();
+        supervised.messages = UnixDatagram::bind(&path).unwrap();
         supervised.manager.ready("after").await;
         assert_eq!(supervised.hear().await, "READY=1\nSTATUS=after\n");
     }
@@ -206,11 +206,11 @@ mod tests {
     #[tokio::test]
     async fn an_abstract_socket_is_one_too() {
         let name = format!("paybridge-{}", std::process::id());
-        let heard = StdDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        let messages = StdDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
         let address = |variable: &str| (variable == "NOTIFY_SOCKET").then(|| format!("@{name}").into());
         ServiceManager::from_variables(address).ready("").await;
         let mut buffer = [0; 64];
-        let length = heard.recv(&mut buffer).unwrap();
+        let length = messages.recv(&mut buffer).unwrap();
         assert_eq!(&buffer[..length], b"READY=1\nSTATUS=\n");
     }
 
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_process_that_proves_its_life_is_heard_of_again_and_again() {
+    async fn a_process_that_proves_its_life_is_received_of_again_and_again() {
         let supervised = supervised(MINUTE, None);
         let mut proofs = 0;
         let proof = || {
@@ -248,18 +248,18 @@ mod tests {
             ready(format!("proof {proofs}"))
         };
         let hear = async {
-            let mut heard = Vec::new();
+            let mut messages = Vec::new();
             // The test's clock may leap over the patience of a sender: then that proof is never heard of.
-            while heard.iter().filter(|said: &&String| said.contains("STATUS=proof ")).count() < 3 {
-                heard.push(supervised.hear().await);
+            while messages.iter().filter(|message: &&String| message.contains("STATUS=proof ")).count() < 3 {
+                messages.push(supervised.hear().await);
             }
-            heard
+            messages
         };
-        let heard = tokio::select! {
+        let messages = tokio::select! {
             () = supervised.manager.keep_alive(proof) => panic!("it goes on for ever"),
-            heard = hear => heard,
+            messages = hear => messages,
         };
-        assert!(heard.iter().all(|said| said.starts_with("WATCHDOG=1\n")), "{heard:?}");
+        assert!(messages.iter().all(|message| message.starts_with("WATCHDOG=1\n")), "{messages:?}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -59,7 +59,7 @@ pub struct Reloads {
     tls: Arc<LiveTls>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
-    told: Mutex<Logged>,
+    logged: Mutex<Logged>,
 }
 
 /// What the log was told, so that it is not told again.
@@ -77,50 +77,57 @@ struct Logged {
 impl Reloads {
     /// Tells what is to be told of the rules and the certificate that the process starts with.
     pub fn new(rules: Arc<LiveRules>, tls: Arc<LiveTls>, clock: Arc<dyn Clock>, metrics: Arc<Metrics>) -> Self {
-        let reloads = Self { rules, tls, clock, metrics, told: Mutex::default() };
-        let mut told = reloads.told();
-        tell_warnings(&reloads.rules.current(), &mut told);
-        reloads.tell_expiry(&mut told);
+        let reloads = Self { rules, tls, clock, metrics, logged: Mutex::default() };
+        let mut logged = reloads.logged();
+        log_warnings(&reloads.rules.current(), &mut logged);
+        reloads.log_expiry(&mut logged);
         reloads.count();
-        drop(told);
+        drop(logged);
         reloads
     }
 
-    fn told(&self) -> MutexGuard<'_, Logged> {
+    fn logged(&self) -> MutexGuard<'_, Logged> {
         // A reload that panicked left the last good set in force, and what it told is told.
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        self.logged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads everything again now, and says what came of it. Reads files and may block: call it where that is allowed.
     pub fn run(&self, trigger: ReloadCause) -> RulesInfo {
         // Held to the end, so that what is told of one reload is not mixed with the next.
-        let mut told = self.told();
+        let mut logged = self.logged();
         let started = Instant::now();
         let outcome = self.rules.reload();
         self.metrics.reload_took(started.elapsed());
         match outcome {
             ReloadOutcome::Loaded { previous, version, elsewhere_changed, needs_restart } => {
-                self.loaded(trigger, &previous, &version, elsewhere_changed, &mut told);
-                tell_restart(trigger, needs_restart, &mut told);
+                self.loaded(trigger, &previous, &version, elsewhere_changed, &mut logged);
+                log_restart(trigger, needs_restart, &mut logged);
             }
             ReloadOutcome::Refused(problems) => {
                 self.metrics.reload(false, "");
                 tell_problems(trigger, &self.rules.current().version, &problems);
-                told.refused = true;
+                logged.refused = true;
             }
         }
         // A certificate is renewed whether or not the rules on disk are good.
-        self.refresh_certificate(trigger, &mut told);
-        self.tell_expiry(&mut told);
+        self.refresh_certificate(trigger, &mut logged);
+        self.log_expiry(&mut logged);
         self.count();
         self.info()
     }
 
-    fn loaded(&self, trigger: ReloadCause, previous: &str, version: &str, elsewhere_changed: bool, told: &mut Logged) {
+    fn loaded(
+        &self,
+        trigger: ReloadCause,
+        previous: &str,
+        version: &str,
+        elsewhere_changed: bool,
+        logged: &mut Logged,
+    ) {
         let rules = self.rules.current();
         self.metrics.reload(true, version);
         self.metrics.rules_loaded(rules.loaded_at);
-        let (good_again, trigger_name) = (std::mem::take(&mut told.refused), trigger.as_str());
+        let (good_again, trigger_name) = (std::mem::take(&mut logged.refused), trigger.as_str());
         if good_again {
             tracing::info!(%version, trigger = trigger_name, "the rules are good again");
         }
@@ -135,13 +142,13 @@ impl Reloads {
         } else {
             tracing::debug!(%version, trigger = trigger_name, "rules read again: the files are as they were");
         }
-        tell_warnings(&rules, told);
+        log_warnings(&rules, logged);
     }
 
-    fn refresh_certificate(&self, trigger: ReloadCause, told: &mut Logged) {
-        match self.refreshed(trigger, told.certificate_error.as_deref()) {
+    fn refresh_certificate(&self, trigger: ReloadCause, logged: &mut Logged) {
+        match self.refreshed(trigger, logged.certificate_error.as_deref()) {
             Ok(renewed) => {
-                let good_again = told.certificate_error.take().is_some();
+                let good_again = logged.certificate_error.take().is_some();
                 if renewed {
                     self.metrics.certificate_reload(true);
                     tracing::info!(not_after = self.tls.not_after().map(shown), "a new certificate serves");
@@ -153,14 +160,14 @@ impl Reloads {
             }
             Err(error) => {
                 let error = error.to_string();
-                let new = told.certificate_error.as_ref() != Some(&error);
+                let new = logged.certificate_error.as_ref() != Some(&error);
                 if new {
                     self.metrics.certificate_reload(false);
                 }
                 if new || trigger.asked() {
                     tracing::error!(%error, trigger = trigger.as_str(), "the old certificate keeps serving");
                 }
-                told.certificate_error = Some(error);
+                logged.certificate_error = Some(error);
             }
         }
     }
@@ -187,18 +194,18 @@ impl Reloads {
 
     /// Says so, once, when the certificate that serves has expired. Does not wait for a reload that runs.
     pub fn look_at_expiry(&self) {
-        if let Ok(mut told) = self.told.try_lock() {
-            self.tell_expiry(&mut told);
+        if let Ok(mut logged) = self.logged.try_lock() {
+            self.log_expiry(&mut logged);
         }
     }
 
-    fn tell_expiry(&self, told: &mut Logged) {
+    fn log_expiry(&self, logged: &mut Logged) {
         let now = self.clock.now();
         let expired = self.tls.not_after().filter(|not_after| not_after.0 < now.0);
-        if let Some(not_after) = expired.filter(|_| told.expired != expired) {
+        if let Some(not_after) = expired.filter(|_| logged.expired != expired) {
             tracing::warn!(not_after = shown(not_after), "the certificate that serves has expired");
         }
-        told.expired = expired;
+        logged.expired = expired;
     }
 
     /// Brings the gauges up to date.
@@ -268,26 +275,26 @@ fn tell_problems(trigger: ReloadCause, version: &str, problems: &Problems) {
 }
 
 /// Says what a set in force is warned of, but for what was said of the one before.
-fn tell_warnings(rules: &RuleSet, told: &mut Logged) {
-    let new: Vec<&Problem> = rules.warnings.iter().filter(|warning| !told.warnings.contains(warning)).collect();
+fn log_warnings(rules: &RuleSet, logged: &mut Logged) {
+    let new: Vec<&Problem> = rules.warnings.iter().filter(|warning| !logged.warnings.contains(warning)).collect();
     for problem in new.iter().take(WARNINGS_LOGGED) {
         tracing::warn!(%problem, "a warning about the rules, which serve");
     }
     if let Some(more) = new.len().checked_sub(WARNINGS_LOGGED).filter(|more| *more > 0) {
         tracing::warn!("and {more} more warnings, which `paybridge check` shows");
     }
-    told.warnings.clone_from(&rules.warnings);
+    logged.warnings.clone_from(&rules.warnings);
 }
 
-fn tell_restart(trigger: ReloadCause, needs_restart: Vec<&'static str>, told: &mut Logged) {
-    let new = told.needs_restart != needs_restart;
+fn log_restart(trigger: ReloadCause, needs_restart: Vec<&'static str>, logged: &mut Logged) {
+    let new = logged.needs_restart != needs_restart;
     if !needs_restart.is_empty() && (new || trigger.asked()) {
         let keys = needs_restart.join(", ");
         tracing::warn!(%keys, "these keys of gateway.toml take effect at the next start");
     } else if needs_restart.is_empty() && new {
         tracing::info!("no key of gateway.toml waits for the next start any more");
     }
-    told.needs_restart = needs_restart;
+    logged.needs_restart = needs_restart;
 }
 
 #[cfg(test)]
@@ -326,9 +333,9 @@ mod tests {
 
     impl Lines {
         /// How many lines say this since the last time.
-        fn take(&self, said: &str) -> usize {
+        fn take(&self, text: &str) -> usize {
             let lines = std::mem::take(&mut *self.0.lock().unwrap());
-            String::from_utf8(lines).unwrap().matches(said).count()
+            String::from_utf8(lines).unwrap().matches(text).count()
         }
     }
 
@@ -350,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn warnings_are_told_when_they_are_new_and_shown_as_long_as_they_stand() {
+    fn warnings_are_reported_when_they_are_new_and_shown_as_long_as_they_stand() {
         let lines = Lines::default();
         let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(lines.clone()).finish();
         let _logging = tracing::subscriber::set_default(subscriber);
@@ -373,17 +380,17 @@ mod tests {
         assert!(info.warnings[7].contains("gateway.toml:8:1: unknown key `unknown_007`"), "{}", info.warnings[7]);
         assert!(metrics.render().contains("paybridge_rules_warnings 120\n"));
 
-        let mut told = reloads.told();
+        let mut logged = reloads.logged();
         let warned = |count| RuleSet { warnings: warnings[..count].to_vec(), ..rules(&directory) };
-        told.warnings = warned(2).warnings;
-        tell_warnings(&warned(2), &mut told);
+        logged.warnings = warned(2).warnings;
+        log_warnings(&warned(2), &mut logged);
         assert_eq!(lines.take("a warning about the rules"), 0, "not again at every reload");
-        tell_warnings(&warned(3), &mut told);
+        log_warnings(&warned(3), &mut logged);
         assert_eq!(lines.take("unknown_002"), 1, "what is new, and nothing else");
-        tell_warnings(&warned(0), &mut told);
-        tell_warnings(&warned(2), &mut told);
+        log_warnings(&warned(0), &mut logged);
+        log_warnings(&warned(2), &mut logged);
         assert_eq!(lines.take("a warning about the rules"), 2, "what came back is new");
-        drop(told);
+        drop(logged);
 
         let info = reloads.run(ReloadCause::Request);
         assert_eq!((info.warnings.len(), info.warning_count), (0, 0), "they went with the set that they were about");

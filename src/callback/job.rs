@@ -52,12 +52,12 @@ impl WorkerContext {
         job: &CallbackJob,
         entry: JournalEntry,
     ) -> (ProbeResult, Result<(), StoreError>) {
-        let said = match &self.remote {
+        let stated = match &self.remote {
             Some(remote) => remote.announced(rules, entry).await.map_err(|failure| unasked(&failure)),
             None => Err((ProbeResult::Nothing, "the engine is embedded now".to_owned())),
         };
         let now = self.clock.now();
-        match said {
+        match stated {
             Ok(EngineCallback::Known) => (ProbeResult::Lives, self.store.callback_ready(job.id, now).await),
             Ok(EngineCallback::Gone) => (ProbeResult::Lives, self.store.drop_callback(job.lease()).await),
             Ok(EngineCallback::Pending) => (ProbeResult::Lives, self.ask_again(rules, job, None).await),

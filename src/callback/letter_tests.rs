@@ -172,7 +172,7 @@ fn a_dialect_of_its_own_is_followed_to_the_letter() {
 }
 
 #[test]
-fn what_may_not_be_told_is_not() {
+fn what_may_not_be_reported_is_not() {
     let tell =
         |acme: &str, url, status| with_message(acme, "first", url, |message| in_v1(message, &shown(status)).err());
     assert_eq!(tell(ACME, "https://a.example/", Status::Pending), Some(Unsendable::NoResult));

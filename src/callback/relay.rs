@@ -54,8 +54,8 @@ pub async fn take(
     addressee: &RelayTarget,
     body: &SignedBody,
 ) -> Result<Bytes, ApiError> {
-    let said = read_object(body.bytes())?;
-    let order_id = required_parsed("order_id", &said, |text| Ok(text.to_owned()))?;
+    let stated = read_object(body.bytes())?;
+    let order_id = required_parsed("order_id", &stated, |text| Ok(text.to_owned()))?;
     if order_id != addressee.order_id.as_str() {
         return Err(ApiError::NotFound);
     }

@@ -173,7 +173,7 @@ impl Desk {
 }
 
 #[tokio::test]
-async fn a_result_is_told_once() {
+async fn a_result_is_reported_once() {
     let (mut desk, receiver) = (Desk::new(), Receiver::start(OK).await);
     let id = desk.failed("o-1", &receiver.url).await;
     desk.work().await;

@@ -209,7 +209,7 @@ pub struct Diff {
 }
 
 const DIFF_EXAMPLES: &str = "\
-Every change in what the rules mean is told, by whom it concerns, the most dangerous first:
+Every change in what the rules mean is listed, by whom it concerns, the most dangerous first:
   !  refuses, or changes, what worked before
   -  takes away
   +  allows more

@@ -305,10 +305,10 @@ mod tests {
         let mut err = Vec::new();
         let text = format!("a\n\n b\nc\td\n{}", "\0\n".repeat(30));
         let outcome = check(&mut Cursor::new(text), "ids.txt", &mut err);
-        let said = String::from_utf8(err).unwrap();
-        assert!(said.starts_with("note: ids.txt: 2 of the ids hold control characters"), "{said}");
-        assert_eq!(said.lines().count(), 1 + NAMED + 1, "{said}");
-        assert!(said.ends_with("ids.txt:24: must not contain U+0000\n... and 10 more\n"), "{said}");
+        let stated = String::from_utf8(err).unwrap();
+        assert!(stated.starts_with("note: ids.txt: 2 of the ids hold control characters"), "{stated}");
+        assert_eq!(stated.lines().count(), 1 + NAMED + 1, "{stated}");
+        assert!(stated.ends_with("ids.txt:24: must not contain U+0000\n... and 10 more\n"), "{stated}");
         let Err(CliError::Failed(message)) = outcome else { panic!("it holds what cannot be ids") };
         assert_eq!(message, "ids.txt: 30 of 34 lines cannot be ids; nothing was reserved");
         assert!(matches!(check(&mut Cursor::new("a\n\nb"), "ids.txt", &mut Vec::new()), Ok(3)));

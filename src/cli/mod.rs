@@ -100,14 +100,14 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
         Command::Serve(asked) => serve::run(&asked, out, err),
         Command::Check(asked) => {
             let colored = AutoStream::choice(&io::stderr()) != ColorChoice::Never;
-            told_unless(check::run(&asked, colored, out, err)?)
+            reported_unless(check::run(&asked, colored, out, err)?)
         }
         Command::Diff(asked) => diff::run(&asked, out, err),
         Command::Translate(asked) => {
             let rules = load(&asked.rules.rules, err)?;
             let merchant = merchant(&rules, &asked.merchant)?;
             let body = input::read(asked.file.as_deref(), rules.gateway.limits.body, err)?;
-            told_unless(translate::run(&rules, merchant, asked.kind, asked.explain, &body, out, err)?)
+            reported_unless(translate::run(&rules, merchant, asked.kind, asked.explain, &body, out, err)?)
         }
         Command::Sign(asked) => {
             let rules = load(&asked.rules.rules, err)?;
@@ -127,7 +127,7 @@ fn dispatch(command: Command, out: &mut dyn Write, err: &mut dyn Write) -> ExitO
     }
 }
 
-const fn told_unless(done: bool) -> ExitOutcome {
+const fn reported_unless(done: bool) -> ExitOutcome {
     if done { Ok(()) } else { Err(CliError::Told) }
 }
 
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_cannot_be_used_are_told() {
+    fn rules_that_cannot_be_used_are_reported() {
         let directory = tempfile::tempdir().unwrap();
         let mut err = Vec::new();
         let stop = load(&directory.path().join("none"), &mut err).unwrap_err();

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_signed_is_told_without_secrets() {
+    fn what_cannot_be_signed_is_reported_without_secrets() {
         let desk = desk();
         let post = |interface, key| desk.asked(interface, key);
         let cases = [

@@ -119,7 +119,7 @@ impl Engine {
             match self.store.create(draft).await? {
                 InsertOutcome::Created(verdict) => {
                     if may_be_first {
-                        self.openings.stood(&caller.merchant().id);
+                        self.openings.confirmed(&caller.merchant().id);
                     }
                     self.tell_created(&plan, created.id, verdict);
                     return Ok(created);
@@ -195,7 +195,7 @@ impl Engine {
             api_key: caller.api_key().key.clone(),
             fields: Fields { v1_members: self.v1_members(plan), ..accepted.fields.clone() },
             comparison: RequestFingerprint { fingerprint: plan.fingerprint, kept: accepted.kept.clone() },
-            v1: plan.v1.as_ref().map(|v1| v1.told.clone()),
+            v1: plan.v1.as_ref().map(|v1| v1.sender.clone()),
             provider_job: plan.provider_job,
             opening: self.openings.offered(&merchant.id, &merchant.balance.opening),
             enforce_balance: merchant.balance.enforce && request.kind.direction() == Direction::Payout,

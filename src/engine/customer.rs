@@ -55,7 +55,7 @@ impl Engine {
         let Some(provider) = provider.filter(|provider| provider.kind() == operation.provider) else {
             return Ok(NextAction::Stopped);
         };
-        let told = self.provider.customer_way(provider, operation, self.clock.now());
-        Ok(told.unwrap_or(NextAction::Preparing))
+        let reported = self.provider.customer_way(provider, operation, self.clock.now());
+        Ok(reported.unwrap_or(NextAction::Preparing))
     }
 }

@@ -29,7 +29,7 @@ impl OpeningBalances {
     }
 
     /// A request that offered them stands: the merchant is known to the store.
-    pub(super) fn stood(&self, merchant: &MerchantId) {
+    pub(super) fn confirmed(&self, merchant: &MerchantId) {
         let mut seen = self.seen();
         if seen.len() >= REMEMBERED {
             seen.clear();
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn openings_are_offered_until_a_create_stood() {
+    fn openings_are_offered_until_a_create_confirmed() {
         let merchant = |name: &str| MerchantId::new(name).unwrap();
         let amount = Amount::from_hundredths(100).unwrap();
         let opening = BTreeMap::from([(Currency::new("EUR").unwrap(), amount)]);
@@ -56,7 +56,7 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(*openings.offered(&merchant("a"), &opening).unwrap(), [(Currency::new("EUR").unwrap(), amount)]);
         }
-        openings.stood(&merchant("a"));
+        openings.confirmed(&merchant("a"));
         assert_eq!(openings.offered(&merchant("a"), &opening), None);
         assert_eq!(openings.offered(&merchant("b"), &opening).unwrap().len(), 1);
     }
@@ -65,7 +65,7 @@ mod tests {
     fn what_is_remembered_is_bounded() {
         let openings = OpeningBalances::default();
         for number in 0..=REMEMBERED {
-            openings.stood(&MerchantId::new(&format!("m{number}")).unwrap());
+            openings.confirmed(&MerchantId::new(&format!("m{number}")).unwrap());
         }
         assert_eq!(openings.seen().len(), 1);
     }

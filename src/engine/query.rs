@@ -57,7 +57,7 @@ impl Engine {
         let opening = self.openings.offered(&merchant.id, &merchant.balance.opening);
         if let Some(opening) = opening.filter(|opening| !opening.is_empty()) {
             self.store.open_ledger(&merchant.id, opening, self.clock.now()).await?;
-            self.openings.stood(&merchant.id);
+            self.openings.confirmed(&merchant.id);
         }
         Ok(())
     }
@@ -87,7 +87,7 @@ impl Engine {
 
     /// What a request that names a stored operation is told apart by.
     pub(super) async fn earlier(&self, stored: Stored) -> Result<ConflictDetail, StoreError> {
-        let Stored { operation, comparison, v1: Some(told), .. } = stored else { return Ok(ConflictDetail::OfV2) };
+        let Stored { operation, comparison, v1: Some(reported), .. } = stored else { return Ok(ConflictDetail::OfV2) };
         let fields = self.store.fields(operation.id).await?.unwrap_or_default();
         let (return_url, card_number) = match operation.kind {
             Kind::Deposit(deposit) => (Some(deposit.success_url), None),
@@ -97,7 +97,7 @@ impl Engine {
             amount: operation.amount,
             currency: operation.currency,
             shop_code: operation.method.map(|shop| shop.as_str().into()),
-            callback_url: told.relayed_to().cloned(),
+            callback_url: reported.relayed_to().cloned(),
             user_id: operation.customer_account_id,
             card_number,
             return_url,

@@ -159,8 +159,8 @@ impl World {
 
     async fn create_with(&self, key: &str, direction: Direction, body: &str) -> Result<String, String> {
         let caller = self.caller_with(key);
-        let outcome = told(v2::create(&self.engine, &caller, direction, &signed(&caller, body)).await);
-        let again = told(v2::create(&self.engine, &caller, direction, &signed(&caller, body)).await);
+        let outcome = reported(v2::create(&self.engine, &caller, direction, &signed(&caller, body)).await);
+        let again = reported(v2::create(&self.engine, &caller, direction, &signed(&caller, body)).await);
         assert_eq!(outcome, again, "{body}");
         outcome
     }
@@ -174,7 +174,7 @@ impl World {
         let caller = self.caller_with(key);
         let create = async |engine| {
             let upstream = Upstream::Embedded(engine);
-            told(v1::create(&upstream, &caller, direction, &signed(&caller, body)).await)
+            reported(v1::create(&upstream, &caller, direction, &signed(&caller, body)).await)
         };
         let outcome = create(Arc::clone(&self.engine)).await;
         assert_eq!(outcome, create(Arc::clone(&self.engine)).await, "{body}");
@@ -247,7 +247,7 @@ fn signed(caller: &Caller, body: &str) -> SignedBody {
     verify_forwarded(caller, body, &signature).unwrap()
 }
 
-fn told(answer: Result<Bytes, ApiError>) -> Result<String, String> {
+fn reported(answer: Result<Bytes, ApiError>) -> Result<String, String> {
     match answer {
         Ok(reply) => Ok(String::from_utf8(reply.to_vec()).unwrap()),
         Err(ApiError::Invalid(complaint)) => Err(format!("400 {complaint}")),

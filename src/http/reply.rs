@@ -45,11 +45,12 @@ pub fn success(body: Bytes, envelope: &Envelope<'_>) -> Reply {
 #[must_use]
 pub fn failure(failure: &ApiError, envelope: &Envelope<'_>) -> Reply {
     let order_id = if envelope.v1_merchant.is_some() { "external_id" } else { "order_id" };
-    let told = told(failure, order_id);
+    let error_reply = error_reply(failure, order_id);
     let dialect = envelope.v1_merchant.map(|merchant| merchant.v1.dialect.as_ref());
-    let body = told.body.cloned().unwrap_or_else(|| error_body(told.status, &told.message, dialect));
-    let mut reply = json(told.status, body, envelope);
-    told.announce(&mut reply);
+    let body =
+        error_reply.body.cloned().unwrap_or_else(|| error_body(error_reply.status, &error_reply.message, dialect));
+    let mut reply = json(error_reply.status, body, envelope);
+    error_reply.announce(&mut reply);
     add_notices(&mut reply, envelope.v1_merchant);
     reply
 }
@@ -88,17 +89,17 @@ pub fn step(step: &PageResponse, reader: ErrorFormat<'_>, envelope: &Envelope<'_
 /// A page in place of a page that something stopped.
 #[must_use]
 pub fn failure_page(failure: &ApiError, reader: ErrorFormat<'_>, envelope: &Envelope<'_>) -> Reply {
-    let told = told(failure, "link");
-    let page = match told.status {
+    let error_reply = error_reply(failure, "link");
+    let page = match error_reply.status {
         StatusCode::FORBIDDEN => HtmlPage::of(PageState::Refused),
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-            let refresh = Some(Refresh::again(whole_seconds(told.retry_after.unwrap_or(SOON))));
+            let refresh = Some(Refresh::again(whole_seconds(error_reply.retry_after.unwrap_or(SOON))));
             HtmlPage { refresh, ..HtmlPage::of(PageState::Busy) }
         }
         _ => HtmlPage::of(PageState::Error),
     };
-    let mut reply = shown(told.status, &page, reader, envelope);
-    told.announce(&mut reply);
+    let mut reply = shown(error_reply.status, &page, reader, envelope);
+    error_reply.announce(&mut reply);
     reply
 }
 
@@ -157,10 +158,10 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// The one match from failures to HTTP (contract sections 3, 5 and 7). `order_id` is the caller's word for what makes a
 /// repeat safe.
-fn told<'a>(failure: &'a ApiError, order_id: &str) -> ErrorReply<'a> {
+fn error_reply<'a>(failure: &'a ApiError, order_id: &str) -> ErrorReply<'a> {
     let again = |what| format!("{what}; the same request, with the same {order_id}, may be sent again");
     match failure {
-        ApiError::Refused(refusal) => told_refusal(refusal),
+        ApiError::Refused(refusal) => admission_error_reply(refusal),
         ApiError::Invalid(complaint) => ErrorReply::new(StatusCode::BAD_REQUEST, complaint.sentence()),
         ApiError::Conflict(complaint) => ErrorReply::new(StatusCode::CONFLICT, complaint.sentence()),
         ApiError::NotFound => ErrorReply::new(StatusCode::NOT_FOUND, NOT_FOUND),
@@ -183,7 +184,7 @@ fn told<'a>(failure: &'a ApiError, order_id: &str) -> ErrorReply<'a> {
             ErrorReply::new(busy_status(*busy), again("the payment engine cannot take this now"))
                 .after(retry_after.unwrap_or(SOON))
         }
-        ApiError::EngineSaid(said) => told_by_engine(said, order_id),
+        ApiError::EngineSaid(answered) => engine_error_reply(answered, order_id),
         ApiError::Internal { .. } => ErrorReply::new(StatusCode::INTERNAL_SERVER_ERROR, again("the gateway failed")),
     }
 }
@@ -196,25 +197,25 @@ const fn busy_status(busy: Busy) -> StatusCode {
 }
 
 /// A remote engine's reply: its own body, and where that cannot be passed on, a sentence in its place.
-fn told_by_engine<'a>(said: &'a EngineReply, order_id: &str) -> ErrorReply<'a> {
+fn engine_error_reply<'a>(answered: &'a EngineReply, order_id: &str) -> ErrorReply<'a> {
     let refused = "the payment engine refused the request";
-    let told = match said.word {
+    let error_reply = match answered.word {
         EngineWord::Invalid => ErrorReply::new(StatusCode::BAD_REQUEST, refused),
         EngineWord::NotFound => ErrorReply::new(StatusCode::NOT_FOUND, NOT_FOUND),
         EngineWord::Conflict => ErrorReply::new(StatusCode::CONFLICT, refused),
         EngineWord::Busy(busy) => {
-            let busy = ApiError::EngineBusy { busy, retry_after: said.retry_after };
-            let ErrorReply { status, message, retry_after, .. } = told(&busy, order_id);
+            let busy = ApiError::EngineBusy { busy, retry_after: answered.retry_after };
+            let ErrorReply { status, message, retry_after, .. } = error_reply(&busy, order_id);
             ErrorReply { retry_after, ..ErrorReply::new(status, message.into_owned()) }
         }
     };
-    ErrorReply { body: said.body.as_ref(), ..told }
+    ErrorReply { body: answered.body.as_ref(), ..error_reply }
 }
 
 /// One sentence for every kind of absence, of paths and of operations.
 const NOT_FOUND: &str = "not found";
 
-fn told_refusal(refusal: &AdmissionError) -> ErrorReply<'_> {
+fn admission_error_reply(refusal: &AdmissionError) -> ErrorReply<'_> {
     match refusal {
         AdmissionError::UnknownPath => ErrorReply::new(StatusCode::NOT_FOUND, NOT_FOUND),
         AdmissionError::WrongMethod { allow } => ErrorReply {
@@ -357,12 +358,12 @@ mod tests {
     use crate::failure::{AuthenticationFailure, RequestError};
     use crate::rules::{LoadOptions, reply_samples};
 
-    fn said(word: EngineWord) -> ApiError {
+    fn answered(word: EngineWord) -> ApiError {
         ApiError::EngineSaid(EngineReply { word, retry_after: None, body: None })
     }
 
     #[test]
-    fn an_engine_is_told_in_its_own_words() {
+    fn an_engine_is_reported_in_its_own_words() {
         let id = RequestId::Sent(HeaderValue::from_static("r"));
         let envelope = Envelope { request_id: &id, v1_merchant: None, close: false, hsts: false };
         let body = Bytes::from_static(b"{\"error\":{\"code\":429,\"message\":\"slow down\"}}");
@@ -372,7 +373,7 @@ mod tests {
             failure(&ApiError::EngineSaid(EngineReply { word, retry_after, body: Some(body.clone()) }), &envelope);
         assert_eq!((reply.status().as_u16(), &reply.headers()[header::RETRY_AFTER]), (429, &HeaderValue::from(7)));
         assert_eq!(format!("{:?}", reply.body()), format!("{:?}", Full::new(body)));
-        let silent = failure(&said(EngineWord::Conflict), &envelope);
+        let silent = failure(&answered(EngineWord::Conflict), &envelope);
         assert!(format!("{:?}", silent.body()).contains("refused the request"));
     }
 
@@ -408,17 +409,17 @@ mod tests {
             (ApiError::EngineTimeout, 504),
             (ApiError::EngineBusy { busy: Busy::TooManyRequests, retry_after: None }, 429),
             (ApiError::EngineBusy { busy: Busy::Unavailable, retry_after: Some(second) }, 503),
-            (said(EngineWord::Invalid), 400),
-            (said(EngineWord::NotFound), 404),
-            (said(EngineWord::Conflict), 409),
-            (said(EngineWord::Busy(Busy::TooManyRequests)), 429),
-            (said(EngineWord::Busy(Busy::Unavailable)), 503),
+            (answered(EngineWord::Invalid), 400),
+            (answered(EngineWord::NotFound), 404),
+            (answered(EngineWord::Conflict), 409),
+            (answered(EngineWord::Busy(Busy::TooManyRequests)), 429),
+            (answered(EngineWord::Busy(Busy::Unavailable)), 503),
             (ApiError::Internal { cause: cause() }, 500),
         ] {
-            let told = told(&failure, "external_id");
-            assert_eq!(told.status.as_u16(), status, "{failure:?}");
-            assert_eq!(told.retry_after.is_some(), matches!(status, 429 | 503), "{failure:?}");
-            assert_eq!(told.allow.is_some(), status == 405, "{failure:?}");
+            let error_reply = error_reply(&failure, "external_id");
+            assert_eq!(error_reply.status.as_u16(), status, "{failure:?}");
+            assert_eq!(error_reply.retry_after.is_some(), matches!(status, 429 | 503), "{failure:?}");
+            assert_eq!(error_reply.allow.is_some(), status == 405, "{failure:?}");
         }
     }
 
@@ -432,15 +433,19 @@ mod tests {
             ApiError::EngineTimeout,
             ApiError::EngineBusy { busy: Busy::Unavailable, retry_after: None },
         ] {
-            let told = told(&failure, "external_id");
-            assert!(told.message.ends_with("with the same external_id, may be sent again"), "{}", told.message);
+            let error_reply = error_reply(&failure, "external_id");
+            assert!(
+                error_reply.message.ends_with("with the same external_id, may be sent again"),
+                "{}",
+                error_reply.message
+            );
         }
     }
 
     #[test]
-    fn what_went_wrong_inside_is_not_told() {
+    fn what_went_wrong_inside_is_not_reported() {
         let failure = ApiError::Internal { cause: "the key is 42".to_owned() };
-        assert!(!told(&failure, "order_id").message.contains("42"));
+        assert!(!error_reply(&failure, "order_id").message.contains("42"));
     }
 
     #[test]

@@ -305,14 +305,14 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
 /// The error with its causes: the outermost alone says little. None of them holds what was sent, and none what came back:
 /// of HTTP/2 only the code is said, because what the other side writes beside it may be anything.
 fn causes(error: &(dyn Error + 'static)) -> String {
-    let said = |error: &(dyn Error + 'static)| match error.downcast_ref::<h2::Error>().and_then(h2::Error::reason) {
+    let stated = |error: &(dyn Error + 'static)| match error.downcast_ref::<h2::Error>().and_then(h2::Error::reason) {
         Some(h2::Reason::NO_ERROR) => "the other side shut the connection down".to_owned(),
         Some(reason) => reason.description().to_owned(),
         // The library's text goes on about how servers should be written.
         None if is_closed(error) => "the other side closed the connection".to_owned(),
         None => error.to_string(),
     };
-    let mut causes = chain(error).map(said).collect::<Vec<_>>().join(": ");
+    let mut causes = chain(error).map(stated).collect::<Vec<_>>().join(": ");
     causes.truncate(causes.floor_char_boundary(LONGEST_CAUSE));
     causes
 }

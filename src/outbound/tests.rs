@@ -136,12 +136,12 @@ async fn tls_server(directory: &Path, alpn: &[&str]) -> (String, Arc<[Certificat
             let Ok(stream) = acceptor.accept(stream).await else { continue };
             let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
             let service = service_fn(|request: Request<Incoming>| async move {
-                let told = format!("{:?} {}", request.version(), request.headers()["x-it"].to_str().unwrap());
+                let reported = format!("{:?} {}", request.version(), request.headers()["x-it"].to_str().unwrap());
                 let is_post = request.method() == Method::POST;
                 assert_eq!(request.headers().contains_key(header::CONTENT_TYPE), is_post);
                 assert_eq!(request.body().is_end_stream(), !is_post);
                 assert_eq!(request.headers()[header::USER_AGENT], USER_AGENT);
-                Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(told))))
+                Ok::<_, Infallible>(Response::new(Full::new(Bytes::from(reported))))
             });
             tokio::spawn(async move {
                 if is_h2 {
@@ -159,8 +159,8 @@ async fn tls_server(directory: &Path, alpn: &[&str]) -> (String, Arc<[Certificat
 }
 
 #[tokio::test]
-async fn https_takes_http_2_where_it_is_offered_and_trusts_what_it_is_told_to() {
-    for (alpn, told) in
+async fn https_takes_http_2_where_it_is_offered_and_trusts_what_it_is_reported_to() {
+    for (alpn, reported) in
         [(&["h2", "http/1.1"][..], "HTTP/2.0 yes"), (&["http/1.1"], "HTTP/1.1 yes"), (&[], "HTTP/1.1 yes")]
     {
         let directory = tempfile::tempdir().unwrap();
@@ -169,15 +169,15 @@ async fn https_takes_http_2_where_it_is_offered_and_trusts_what_it_is_told_to() 
         let outbound = Outbound::default();
         for _ in 0..3 {
             let answer = outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
-            assert_eq!(answer.body, told, "{alpn:?}");
+            assert_eq!(answer.body, reported, "{alpn:?}");
         }
         let get = OutboundRequest { headers: &headers, body: None, ..post(&url, &ca) };
-        assert_eq!(outbound.ask(get, NOW).await.unwrap().body, told, "{alpn:?}");
+        assert_eq!(outbound.ask(get, NOW).await.unwrap().body, reported, "{alpn:?}");
         let nobody = Arc::default();
         let error = outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &nobody) }, NOW).await.unwrap_err();
         assert!(error.to_string().contains("UnknownIssuer"), "{error}");
         let answer = outbound.ask(OutboundRequest { headers: &headers, ..post(&url, &ca) }, NOW).await.unwrap();
-        assert_eq!(answer.body, told, "the others' distrust is theirs");
+        assert_eq!(answer.body, reported, "the others' distrust is theirs");
     }
 }
 
@@ -279,7 +279,7 @@ async fn a_connection_of_one_reach_serves_no_other() {
 }
 
 #[tokio::test]
-async fn errors_hold_nothing_of_what_was_said() {
+async fn errors_hold_nothing_of_what_was_stated() {
     const SAID: &[&str] = &["secret", "?", "{", "x-"];
     let headers = [(HeaderName::from_static("x-secret"), HeaderValue::from_static("secret"))];
     for reply in [
@@ -297,7 +297,7 @@ async fn errors_hold_nothing_of_what_was_said() {
             .await
             .unwrap_err();
         let text = error.to_string();
-        assert!(SAID.iter().all(|said| !text.contains(said)), "{reply:?}: {text}");
+        assert!(SAID.iter().all(|stated| !text.contains(stated)), "{reply:?}: {text}");
     }
 }
 

@@ -216,7 +216,7 @@ impl Refresh {
 struct Opened {
     operation: Operation,
     deposit: Deposit,
-    told: Payment,
+    reported: Payment,
     return_url: Option<RedirectUrl>,
 }
 
@@ -228,7 +228,7 @@ impl Opened {
         // What is gone from the rules is still told of, by its own name.
         let merchant = rules.merchants.get(&operation.merchant).map(|merchant| merchant.name.clone());
         let shop = rules.shops.get(&operation.shop);
-        let told = Payment {
+        let reported = Payment {
             merchant: merchant.unwrap_or_else(|| operation.merchant.as_str().into()),
             shop: shop.map_or_else(|| operation.shop.as_str().into(), |shop| shop.name.clone()),
             order_id: operation.order_id.clone(),
@@ -240,7 +240,7 @@ impl Opened {
         let offers_return = is_open && shop.is_none_or(|shop| shop.payin.browser_return);
         let (id, created_at) = (operation.id, operation.created_at);
         let return_url = offers_return.then(|| engine.links().return_link(&rules.gateway, id, created_at));
-        Some(Self { operation, deposit, told, return_url })
+        Some(Self { operation, deposit, reported, return_url })
     }
 
     /// Where the customer of a deposit of this status goes, byte for byte as the merchant named it (merchant-api-v2,
@@ -273,6 +273,6 @@ impl Opened {
     }
 
     fn page(self, state: PageState) -> HtmlPage {
-        HtmlPage { payment: Some(self.told), return_url: self.return_url, ..HtmlPage::of(state) }
+        HtmlPage { payment: Some(self.reported), return_url: self.return_url, ..HtmlPage::of(state) }
     }
 }

@@ -174,8 +174,8 @@ impl<'a> Document<'a> {
         let comes_last = action.is_some() || self.is_waiting();
         let back = |out: &mut String, class: &str| match return_url {
             Some(url) => {
-                let (url, said) = (Text(url.expose()), self.action("return"));
-                writeln!(out, "<a class=\"button {class}\" href=\"{url}\">{said}</a>")
+                let (url, stated) = (Text(url.expose()), self.action("return"));
+                writeln!(out, "<a class=\"button {class}\" href=\"{url}\">{stated}</a>")
             }
             None => Ok(()),
         };

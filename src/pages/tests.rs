@@ -32,15 +32,15 @@ impl World {
 
     /// What the entry link leads to: a page's name, an address, or the refusal.
     async fn entry(&self, reply: &str) -> String {
-        told(self.open(LinkKind::Entry, &entry_link(reply), None).await)
+        reported(self.open(LinkKind::Entry, &entry_link(reply), None).await)
     }
 
     async fn sandbox(&self, link: &str, decision: Option<Decision>) -> String {
-        told(self.open(LinkKind::Sandbox, link, decision).await)
+        reported(self.open(LinkKind::Sandbox, link, decision).await)
     }
 
     async fn go_back(&self, link: &str) -> String {
-        told(self.open(LinkKind::Return, link, None).await)
+        reported(self.open(LinkKind::Return, link, None).await)
     }
 
     /// The sandbox's link of a deposit that is ready.
@@ -60,7 +60,7 @@ impl World {
     }
 }
 
-fn told(step: Result<PageResponse, ApiError>) -> String {
+fn reported(step: Result<PageResponse, ApiError>) -> String {
     match step {
         Ok(PageResponse::Away(url)) => url.as_str().to_owned(),
         Ok(PageResponse::Link(link)) => link.expose().split(['?', '/']).nth(3).unwrap().to_owned(),
@@ -341,7 +341,7 @@ async fn an_id_that_names_no_deposit_is_refused_like_a_wrong_link() {
         let id = crate::domain::TransactionId::parse(&id).unwrap();
         let expires = START.plus(Duration::from_millis(MINUTE)).seconds();
         let link = sign(&Secret::new(b"pages"), "", ENTRY, id, expires);
-        assert_eq!(told(world.open(LinkKind::Entry, &link, None).await), "refused", "{link}");
+        assert_eq!(reported(world.open(LinkKind::Entry, &link, None).await), "refused", "{link}");
     }
 }
 
@@ -354,10 +354,10 @@ async fn a_link_of_one_kind_is_none_of_another() {
     for (kind, link) in
         [(LinkKind::Return, &entry), (LinkKind::Sandbox, &entry), (LinkKind::Entry, &back), (LinkKind::Sandbox, &back)]
     {
-        assert_eq!(told(world.open(kind, link, None).await), "refused");
+        assert_eq!(reported(world.open(kind, link, None).await), "refused");
         let renamed = link
             .replace("/pay/", &format!("/{}/", kind.segment()))
             .replace("/return/", &format!("/{}/", kind.segment()));
-        assert_eq!(told(world.open(kind, &renamed, None).await), "refused");
+        assert_eq!(reported(world.open(kind, &renamed, None).await), "refused");
     }
 }

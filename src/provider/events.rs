@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::http::said;
+use super::http::reply;
 use crate::auth::SignedBody;
 use crate::domain::{Operation, ProviderKind, ShopCode, Status, TransactionId};
 use crate::engine::{Engine, Reported};
@@ -33,7 +33,7 @@ pub async fn take(engine: &Engine, shop: &ShopCode, body: &SignedBody) -> Result
     // What is no id names no operation.
     let id = TransactionId::parse(&id).map_err(|_| ApiError::NotFound)?;
     let operation = operation(engine, shop, id).await?;
-    let report = said::read(&report, &operation)?;
+    let report = reply::read(&report, &operation)?;
     match engine.report(ProviderKind::Http, shop, id, report).await? {
         Reported::Taken | Reported::Repeated => {
             let status = self::operation(engine, shop, id).await?.state.status();

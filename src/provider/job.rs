@@ -93,9 +93,9 @@ impl JobContext {
         let rules = (self.rules)();
         let public_url = &rules.gateway.server.public_url;
         let return_url = self.return_url(&rules, operation);
-        let told = ProviderBody { operation, fields: &fields, public_url, return_url: return_url.as_ref() };
+        let body = ProviderBody { operation, fields: &fields, public_url, return_url: return_url.as_ref() };
         let started = Instant::now();
-        let asked = http::ask(&self.outbound, provider, told, self.clock.now()).await;
+        let asked = http::ask(&self.outbound, provider, body, self.clock.now()).await;
         self.metrics().provider_request(shop.as_str(), asked.outcome(), started.elapsed());
         match asked {
             ProviderAnswer::Said(report) => {

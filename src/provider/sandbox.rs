@@ -137,10 +137,10 @@ mod tests {
 
     #[test]
     fn instructions_name_the_deposit_and_no_account() {
-        let told = instructions(&deposit(1003)).unwrap();
-        let details: Vec<_> = told.details().iter().map(|d| (d.label.as_ref(), d.value.as_ref())).collect();
+        let reported = instructions(&deposit(1003)).unwrap();
+        let details: Vec<_> = reported.details().iter().map(|d| (d.label.as_ref(), d.value.as_ref())).collect();
         assert_eq!(details, [("Amount", "10.03 EUR"), ("Reference", "4711")]);
-        assert!(told.text().is_some());
+        assert!(reported.text().is_some());
     }
 
     #[test]

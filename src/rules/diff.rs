@@ -1,7 +1,7 @@
 //! What changes for whom between two rule directories, in words, without a secret: first whom changes concern and what is
 //! compared, then what a change of each setting comes to, at last schemas.
 //!
-//! What a change of a setting comes to is said by [`told`]; of a key that it does not know it is said to refuse. Of a JSON Schema its
+//! What a change of a setting comes to is said by [`setting_rule`]; of a key that it does not know it is said to refuse. Of a JSON Schema its
 //! properties are compared by name, and not what it accepts.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -101,14 +101,14 @@ impl Group {
         self.changes.push(Change { effect, file: file.to_owned(), key, what: what.into(), at_next_start });
     }
 
-    /// Tells every setting that differs. `said` stands before each sentence, `above` before each key.
-    fn settings(&mut self, file: &str, (said, above): (&str, &str), old: &Settings, new: &Settings) {
+    /// Tells every setting that differs. `shown_value` stands before each sentence, `above` before each key.
+    fn settings(&mut self, file: &str, (shown_value, above): (&str, &str), old: &Settings, new: &Settings) {
         for path in union(old.keys(), new.keys()) {
             let (old, new) = (old.get(path), new.get(path));
             if !means_the_same(path, old, new) {
-                let name = if said.is_empty() { sectioned(path) } else { plain(path) };
+                let name = if shown_value.is_empty() { sectioned(path) } else { plain(path) };
                 for (effect, what) in sentences(path, old, new) {
-                    self.tell(file, effect, format!("{above}{path}"), format!("{said}{name}: {what}"));
+                    self.tell(file, effect, format!("{above}{path}"), format!("{shown_value}{name}: {what}"));
                 }
             }
         }
@@ -158,7 +158,7 @@ fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
         };
         group.tell(&file, TakesAway, format!("api_keys.{key}"), format!("key {} {what}", plain(key)));
     }
-    for (key, said) in &after.api_keys {
+    for (key, shown_value) in &after.api_keys {
         let shown = plain(key);
         let theirs = old.owner(key).filter(|owner| *owner != id);
         if let Some(owner) = theirs {
@@ -167,9 +167,14 @@ fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
         }
         let known = theirs.map_or(was, |owner| old.merchants.get(owner)).and_then(|file| file.api_key(key));
         if let Some(known) = known {
-            group.settings(&file, (&format!("key {shown}: "), &format!("api_keys.{key}.")), known, said);
+            group.settings(&file, (&format!("key {shown}: "), &format!("api_keys.{key}.")), known, shown_value);
         } else {
-            group.tell(&file, Allows, format!("api_keys.{key}"), format!("key {shown} is added {}", new_key(said)));
+            group.tell(
+                &file,
+                Allows,
+                format!("api_keys.{key}"),
+                format!("key {shown} is added {}", new_key(shown_value)),
+            );
         }
     }
     // Some things are signed by the first key of a merchant when theirs is gone.
@@ -182,9 +187,9 @@ fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
         group.tell(&file, Neither, "api_keys", what);
     }
     for code in union(before.shops.keys(), after.shops.keys()).filter(|_| is.is_some()) {
-        let (key, said) = (format!("shops.{code}"), format!("shop {code}: "));
+        let (key, shown_value) = (format!("shops.{code}"), format!("shop {code}: "));
         match (before.shops.get(code), after.shops.get(code)) {
-            (Some(old), Some(new)) => group.settings(&file, (&said, &format!("{key}.")), old, new),
+            (Some(old), Some(new)) => group.settings(&file, (&shown_value, &format!("{key}.")), old, new),
             (None, Some(new)) => {
                 let on = [("payin", "deposits"), ("payout", "withdrawals")];
                 let on = on.into_iter().filter(|(key, _)| word(new, key) == Some("true")).map(|(_, on)| on.to_owned());
@@ -197,10 +202,11 @@ fn merchant(id: &str, old: &ReadRules, new: &ReadRules) -> Group {
     group
 }
 
-fn new_key(said: &Settings) -> String {
-    let calls = if said.contains_key("v1_secret") { "v1 and v2" } else { "v2 alone" };
-    let from = or_none(said.get("allowed_ips").map(shown).unwrap_or_default());
-    let shops = said.get("shops").map_or_else(String::new, |shops| format!(", for shops: {}", or_none(shown(shops))));
+fn new_key(shown_value: &Settings) -> String {
+    let calls = if shown_value.contains_key("v1_secret") { "v1 and v2" } else { "v2 alone" };
+    let from = or_none(shown_value.get("allowed_ips").map(shown).unwrap_or_default());
+    let shops =
+        shown_value.get("shops").map_or_else(String::new, |shops| format!(", for shops: {}", or_none(shown(shops))));
     format!("({calls}), from {from}{shops}")
 }
 
@@ -223,11 +229,11 @@ fn shop(code: &str, old: &ReadRules, new: &ReadRules) -> Group {
                 settings
             };
             group.settings(&file, ("", ""), &but_schemas(before), &but_schemas(after));
-            for (key, said) in SIDES {
+            for (key, shown_value) in SIDES {
                 let (was, is) = (old.schema(code, key), new.schema(code, key));
                 let named = is.or(was).map_or_else(|| file.clone(), |(name, _)| format!("shops/{name}"));
                 for (effect, what) in schema_changes(was.map(|(_, schema)| schema), is.map(|(_, schema)| schema)) {
-                    group.tell(&named, effect, key, format!("{said}: {what}"));
+                    group.tell(&named, effect, key, format!("{shown_value}: {what}"));
                 }
             }
         }
@@ -264,15 +270,15 @@ fn own_lists(group: &mut Group, merchant: &str, old: &ReadRules, new: &ReadRules
             _ => {}
         }
         let values = |read: &'_ ReadRules| read.lists.get(key).or_else(|| read.lists.get(&common)).cloned();
-        let said = format!("its list `{name}`: ");
-        list_values(group, &file, (&said, name), values(old).as_ref(), values(new).as_ref());
+        let shown_value = format!("its list `{name}`: ");
+        list_values(group, &file, (&shown_value, name), values(old).as_ref(), values(new).as_ref());
     }
 }
 
 fn list_values(
     group: &mut Group,
     file: &str,
-    (said, key): (&str, &str),
+    (shown_value, key): (&str, &str),
     old: Option<&BTreeSet<String>>,
     new: Option<&BTreeSet<String>>,
 ) {
@@ -281,7 +287,7 @@ fn list_values(
     for (effect, one, other, what) in [(Refuses, old, new, "removed"), (Allows, new, old, "added")] {
         let names = listed(one.difference(other).map(|value| quoted(value)));
         if !names.is_empty() {
-            group.tell(file, effect, key, format!("{said}{names} {what}"));
+            group.tell(file, effect, key, format!("{shown_value}{names} {what}"));
         }
     }
 }
@@ -381,7 +387,7 @@ enum SettingRule {
 }
 
 /// Says what a change of the setting at `path` comes to, and what it means where the values do not say it.
-fn told(path: &str) -> (SettingRule, &'static str) {
+fn setting_rule(path: &str) -> (SettingRule, &'static str) {
     use SettingRule::{As, Entries, More, Opens, When};
     match path {
         "name" => (As(Neither), "what customers read on payment pages"),
@@ -461,7 +467,7 @@ fn sentences(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> Vec<(E
     if is_secret(path) {
         return vec![secrets(path, old, new)];
     }
-    let (rule, meaning) = told(path);
+    let (rule, meaning) = setting_rule(path);
     let meaning = if meaning.is_empty() { String::new() } else { format!(": {meaning}") };
     if let (SettingRule::Entries(added, gone), Some(before), Some(after)) = (rule, old, new) {
         // A network that a larger one stands for now is not gone.
@@ -477,9 +483,10 @@ fn sentences(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> Vec<(E
         return less.into_iter().chain(more).collect();
     }
     let absent = if path == "shops" { "all" } else { "none" };
-    let said = |setting: Option<&Setting>| setting.map_or_else(|| absent.to_owned(), |setting| or_none(shown(setting)));
-    if path == "store.url" && said(old) == said(new) {
-        return vec![(Neither, format!("{} as before; its user, password or parameters are others", said(new)))];
+    let shown_value =
+        |setting: Option<&Setting>| setting.map_or_else(|| absent.to_owned(), |setting| or_none(shown(setting)));
+    if path == "store.url" && shown_value(old) == shown_value(new) {
+        return vec![(Neither, format!("{} as before; its user, password or parameters are others", shown_value(new)))];
     }
     let word = |setting: Option<&Setting>| setting.and_then(|setting| Some(setting.first()?.same.clone()));
     let effect = match (rule, old, new) {
@@ -499,7 +506,7 @@ fn sentences(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> Vec<(E
         }
         (SettingRule::Opens | SettingRule::Entries(..), ..) => Refuses,
     };
-    vec![(effect, format!("{}{meaning}", arrow(&said(old), &said(new))))]
+    vec![(effect, format!("{}{meaning}", arrow(&shown_value(old), &shown_value(new))))]
 }
 
 /// Says of secrets how many there are, where, and which of them sign. Never one, nor a part of one.
@@ -530,12 +537,12 @@ fn secrets(path: &str, old: Option<&Setting>, new: Option<&Setting>) -> (Effect,
 /// "a, b and c", or "a, b and 31 more".
 fn listed(names: impl IntoIterator<Item = String>) -> String {
     let mut names = names.into_iter();
-    let mut said: Vec<String> = names.by_ref().take(MOST_NAMED).collect();
+    let mut shown_value: Vec<String> = names.by_ref().take(MOST_NAMED).collect();
     match names.count() {
         0 => {}
-        more => said.push(format!("{more} more")),
+        more => shown_value.push(format!("{more} more")),
     }
-    match said.split_last() {
+    match shown_value.split_last() {
         None => String::new(),
         Some((last, [])) => last.clone(),
         Some((last, first)) => format!("{} and {last}", first.join(", ")),
@@ -572,37 +579,39 @@ fn schema_changes(old: Option<&Json>, new: Option<&Json>) -> Vec<(Effect, String
     };
     let (before, after, rest) = (properties(old), properties(new), (rest(old), rest(new)));
     let alone = rest.1.keys().all(|name| name == "$defs");
-    let mut told = Vec::new();
+    let mut effects = Vec::new();
     for name in union(before.keys(), after.keys()) {
         let shown = quoted(name);
         match (before.get(name), after.get(name)) {
             (Some(one), Some(other)) if one == other => {}
-            (Some(_), Some(_)) => told.push((Refuses, format!("{shown} is changed: it may refuse what was accepted"))),
+            (Some(_), Some(_)) => {
+                effects.push((Refuses, format!("{shown} is changed: it may refuse what was accepted")));
+            }
             (None, Some(added)) => {
                 let anything = *added == Json::Bool(true) || added.as_object().is_some_and(Map::is_empty);
                 let effect = if anything && alone { Allows } else { Refuses };
-                told.push((effect, format!("{shown} is added: it is passed on and checked now, it was dropped")));
+                effects.push((effect, format!("{shown} is added: it is passed on and checked now, it was dropped")));
             }
             _ => {
                 let effect = if alone { Neither } else { Refuses };
-                told.push((effect, format!("{shown} is removed: it is dropped now, it was passed on")));
+                effects.push((effect, format!("{shown} is removed: it is dropped now, it was passed on")));
             }
         }
     }
     let (before, after) = (required(old), required(new));
     for name in after.difference(&before) {
-        told.push((Refuses, format!("{} is required now: requests without it are refused", quoted(name))));
+        effects.push((Refuses, format!("{} is required now: requests without it are refused", quoted(name))));
     }
     for name in before.difference(&after) {
-        told.push((Allows, format!("{} is no longer required", quoted(name))));
+        effects.push((Allows, format!("{} is no longer required", quoted(name))));
     }
     for name in union(rest.0.keys(), rest.1.keys()).filter(|name| rest.0.get(*name) != rest.1.get(*name)) {
-        told.push((Refuses, format!("the keyword {} is changed: it may refuse what was accepted", quoted(name))));
+        effects.push((Refuses, format!("the keyword {} is changed: it may refuse what was accepted", quoted(name))));
     }
     if old["type"] != new["type"] || old.is_object() != new.is_object() {
-        told.push((Refuses, "the type is changed: it may refuse what was accepted".to_owned()));
+        effects.push((Refuses, "the type is changed: it may refuse what was accepted".to_owned()));
     }
-    told
+    effects
 }
 
 #[cfg(test)]
@@ -614,19 +623,19 @@ mod tests {
 
     #[test]
     fn lists_are_bounded() {
-        let said = |count: usize| listed((0..count).map(|name| name.to_string()));
-        assert_eq!([said(0), said(1), said(3)], ["", "0", "0, 1 and 2"]);
-        assert_eq!(said(10), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
+        let shown_value = |count: usize| listed((0..count).map(|name| name.to_string()));
+        assert_eq!([shown_value(0), shown_value(1), shown_value(3)], ["", "0", "0, 1 and 2"]);
+        assert_eq!(shown_value(10), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
     }
 
     #[test]
-    fn secrets_are_told_and_never_shown() {
+    fn secrets_are_reported_and_never_shown() {
         use std::fmt::Write as _;
         let list = |texts: &[&str]| {
             let entries: Setting = texts.iter().map(|text| entry("v2_secret", text, Path::new(""))).collect();
             (!entries.is_empty()).then_some(entries)
         };
-        let mut said = String::new();
+        let mut shown_value = String::new();
         for (old, new) in [
             (&["hush-a"][..], &["hush-b"][..]),
             (&["env:A"], &["env:B"]),
@@ -642,9 +651,9 @@ mod tests {
             (&["hush-a"], &[]),
         ] {
             let (effect, what) = secrets("v2_secret", list(old).as_ref(), list(new).as_ref());
-            let _ = writeln!(said, "{effect:?}: {what}");
+            let _ = writeln!(shown_value, "{effect:?}: {what}");
         }
-        assert!(!said.contains("hush"), "{said}");
-        insta::assert_snapshot!(said);
+        assert!(!shown_value.contains("hush"), "{shown_value}");
+        insta::assert_snapshot!(shown_value);
     }
 }

@@ -97,9 +97,9 @@ impl Inspector<'_> {
 
     /// What is wrong with the file was told when it was compiled.
     fn reread<'f, T: FromToml>(&mut self, file: &'f RuleFile) -> Option<Reread<'f, T>> {
-        let mut told = Diagnostics::default();
-        let id = told.file(&file.path, Arc::clone(&file.text));
-        let raw = raw::read(&file.text, id, &mut told)?;
+        let mut reported = Diagnostics::default();
+        let id = reported.file(&file.path, Arc::clone(&file.text));
+        let raw = raw::read(&file.text, id, &mut reported)?;
         let here = FileContext { file: *self.known.get(&*file.path)?, path: &file.path };
         Some(Reread { here, raw })
     }

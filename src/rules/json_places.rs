@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_said_twice_are_found() {
+    fn keys_stated_twice_are_found() {
         let text = r#"{"a":{"x":1,"y":2,"x":3},"b":{"x":1}}"#;
         assert_eq!(Places::of(text).duplicates, [("x".to_owned(), 18..21)]);
     }

@@ -188,13 +188,13 @@ impl Diagnostics {
 
     /// Says how many problems are not shown.
     fn note_the_rest(&mut self) {
-        let untold = self.count - self.found.len();
+        let unreported = self.count - self.found.len();
         if let Some(file) = self.found.iter().map(|finding| finding.file).max_by_key(|file| &self.sources[file.0].path)
-            && untold > 0
+            && unreported > 0
         {
             let severity = if self.refuse { Severity::Error } else { Severity::Warning };
             let end = self.sources[file.0].text.len();
-            let message = format!("{untold} more problems are not shown");
+            let message = format!("{unreported} more problems are not shown");
             self.found.push(Finding { file, span: end..end, message, suggestion: None, severity });
         }
     }

@@ -261,10 +261,10 @@ fn defaults(settings: &mut Settings, prefix: &str, schema: &Json, folder: &Path)
     for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{prefix}{name}");
         let below = format!("{path}.");
-        let is_said = settings.keys().any(|known| *known == path || known.starts_with(&below));
+        let is_stated = settings.keys().any(|known| *known == path || known.starts_with(&below));
         // TOML has no null: a key without a default stays away.
         if let Ok(default) = toml::Value::try_from(&schema["default"])
-            && !is_said
+            && !is_stated
         {
             put(settings, path, &default, folder);
         }

@@ -360,9 +360,9 @@ impl Worker {
     fn watch_places(&mut self, places: &Arc<Places>) {
         // Before anything is watched there: the first event has to find it.
         self.shared.state().places = Arc::clone(places);
-        let told = Arc::clone(&self.shared);
+        let reported = Arc::clone(&self.shared);
         self.system = None;
-        match RecommendedWatcher::new(move |result| told.take(result), Config::default()) {
+        match RecommendedWatcher::new(move |result| reported.take(result), Config::default()) {
             Ok(mut system) => {
                 for directory in places.0.keys() {
                     match system.watch(directory, RecursiveMode::NonRecursive) {

@@ -160,7 +160,7 @@ impl AuditFindings {
 pub(super) type SchemaParts = std::collections::BTreeMap<String, String>;
 
 /// What an error says of a row; it names no value.
-fn said(error: StoreError) -> String {
+fn stated(error: StoreError) -> String {
     match error {
         StoreError::Unavailable(text) | StoreError::Corrupt(text) => text,
     }

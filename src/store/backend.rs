@@ -13,7 +13,7 @@ use super::rows::CorruptRow;
 use super::rows::context::Contexts;
 use super::rows::entry::EntryRow;
 use super::rows::operation::{NewRow, StoredRow};
-use super::rows::told::{V1Status, V2Status};
+use super::rows::status::{V1Status, V2Status};
 use super::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use super::transaction::Rows;
 use super::vault::Vault;
@@ -162,7 +162,11 @@ pub(super) trait Backend: Send + Sync + 'static {
     -> impl Future<Output = Result<HashMap<i64, (i64, Subject)>, StoreError>> + Send;
 
     /// Removes callbacks that were delivered or given up: see [`Outbox::forget_callbacks`](super::Outbox::forget_callbacks).
-    fn forget_told(&self, until: UnixMillis, limit: usize) -> impl Future<Output = Result<usize, StoreError>> + Send;
+    fn forget_delivered(
+        &self,
+        until: UnixMillis,
+        limit: usize,
+    ) -> impl Future<Output = Result<usize, StoreError>> + Send;
 
     /// Reads whom an order names, if it was made from v1 with the relay's address.
     fn addressee_of(

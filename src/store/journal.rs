@@ -76,7 +76,7 @@ pub trait Journal: Send + Sync + 'static {
 
     /// Keeps what the engine said of an answered entry: status and account until the status is terminal, and the shop
     /// where it was not known.
-    fn update_status(&self, id: EntryId, heard: StatusUpdate) -> StoreFuture<'_, ()>;
+    fn update_status(&self, id: EntryId, update: StatusUpdate) -> StoreFuture<'_, ()>;
 
     /// A page of a merchant's answered entries, newest first, by what was last heard of them.
     fn passed(&self, query: HistoryQuery) -> StoreFuture<'_, Page<JournalEntry>>;

@@ -282,7 +282,7 @@ pub struct V1Request {
     /// What of the body the v2 request does not hold.
     pub members: MemberFingerprints,
     /// Who tells the merchant of the result.
-    pub told: CallbackSender,
+    pub sender: CallbackSender,
     /// The [`FingerprintKey::order_key`] of its order.
     pub order: Fingerprint,
 }

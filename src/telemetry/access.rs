@@ -331,7 +331,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn json_lines_say_what_was_said(id in "\\PC{0,40}[\"\\\\\u{0}-\u{1f}\u{7f}]{0,5}", merchant in "[^0-9]{0,20}") {
+        fn json_lines_say_what_was_stated(id in "\\PC{0,40}[\"\\\\\u{0}-\u{1f}\u{7f}]{0,5}", merchant in "[^0-9]{0,20}") {
             prop_assume!(without_cards(&id) == id);
             let line = AccessLine { request_id: &id, merchant: Some(&merchant), ..line() };
             let text = text_of(&line, LogFormat::Json);

@@ -13,7 +13,7 @@ pub fn classic(page: &str) -> String {
     // The name of a family in the older format depends on its type, which is told after the help.
     let mut help = None;
     for line in page.lines() {
-        match line.strip_prefix("# ").map(|said| said.splitn(3, ' ').collect::<Vec<_>>()).as_deref() {
+        match line.strip_prefix("# ").map(|stated| stated.splitn(3, ' ').collect::<Vec<_>>()).as_deref() {
             Some(["HELP", name, text]) => help = Some((*name, *text)),
             Some(["TYPE", name, kind]) => {
                 let (suffix, kind) = match *kind {

@@ -57,11 +57,11 @@ fn forwarded(
     let (body, relayed_to) = v2_body(caller.merchant(), public_url, order, create)?;
     upstream.metrics().stage(Stage::Translate, started.elapsed());
     let members = create.not_held(upstream.fingerprint_key(), relayed_to.as_ref());
-    let told = match caller.merchant().v1.callbacks {
+    let sender = match caller.merchant().v1.callbacks {
         CallbackStyle::V1 => CallbackSender::Relayed(relayed_to),
         CallbackStyle::V2 => CallbackSender::Directly,
     };
-    Ok((body, V1Request { fingerprint, members, told, order }))
+    Ok((body, V1Request { fingerprint, members, sender, order }))
 }
 
 /// The bytes that are signed and forwarded for a create, and whom the relay tells of its result. `order` is the store's key
@@ -90,7 +90,7 @@ async fn answer_untranslatable(
 ) -> Result<CreateReply, ApiError> {
     match upstream.v1_repeat(caller, create.direction, &create.external_id, fingerprint).await? {
         V1Repeat::Same(made) => Ok(made),
-        V1Repeat::Other(earlier) => Err(ApiError::Conflict(told_apart(create, upstream.fingerprint_key(), &earlier))),
+        V1Repeat::Other(earlier) => Err(ApiError::Conflict(conflict_of(create, upstream.fingerprint_key(), &earlier))),
         V1Repeat::Reserved => Err(ApiError::Conflict(reserved("external_id"))),
         V1Repeat::New => {
             upstream.metrics().translation_refused(untranslatable.reason);
@@ -105,14 +105,14 @@ fn in_v1_words(refused: CreateError, create: &V1Create<'_>, fingerprint_key: &Fi
     match refused {
         CreateError::Invalid(complaint) => ApiError::Invalid(complaint.renamed(|path| create.v1_name(path))),
         CreateError::Differs(paths) => ApiError::Conflict(conflict("external_id", named(paths))),
-        CreateError::Earlier(earlier) => ApiError::Conflict(told_apart(create, fingerprint_key, &earlier)),
+        CreateError::Earlier(earlier) => ApiError::Conflict(conflict_of(create, fingerprint_key, &earlier)),
         CreateError::Reserved => ApiError::Conflict(reserved("external_id")),
         CreateError::Failed(failure) => failure,
     }
 }
 
 /// The complaint about a body whose `external_id` names what another body made, or a v2 request.
-fn told_apart(create: &V1Create<'_>, fingerprint_key: &FingerprintKey, earlier: &ConflictDetail) -> RequestError {
+fn conflict_of(create: &V1Create<'_>, fingerprint_key: &FingerprintKey, earlier: &ConflictDetail) -> RequestError {
     match earlier {
         ConflictDetail::OfV2 => of_other_version("external_id", "v2"),
         ConflictDetail::OfV1(request) => conflict("external_id", create.differing(fingerprint_key, &request.held())),

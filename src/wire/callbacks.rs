@@ -203,13 +203,13 @@ impl<'a, Tries> CallbackDocument<'a, Tries> {
 
 impl<'a> TryDocument<'a> {
     fn of(tried: &'a CallbackTry) -> Self {
-        let (status, error) = told(&tried.outcome);
+        let (status, error) = reported(&tried.outcome);
         let duration_ms = u64::try_from(tried.duration.as_millis()).unwrap_or(u64::MAX);
         Self { at: rfc3339(tried.at), duration_ms, status, error }
     }
 }
 
-fn told(outcome: &TryOutcome) -> (Option<u16>, Option<&str>) {
+fn reported(outcome: &TryOutcome) -> (Option<u16>, Option<&str>) {
     match outcome {
         TryOutcome::Status(status) => (Some(*status), None),
         TryOutcome::Error(error) => (None, Some(error)),
@@ -342,9 +342,9 @@ pub(crate) mod tests {
             is_v1: true,
             ..record(7, CallbackState::Failed)
         };
-        let told = json(&document(&given_up, &[], now));
+        let reported = json(&document(&given_up, &[], now));
         for part in [r#""next_try_at":null"#, r#""last_status":null,"last_error":"given up""#, r#""kind":"v1""#] {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(reported.contains(part), "{part}: {reported}");
         }
     }
 }

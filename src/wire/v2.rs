@@ -445,8 +445,8 @@ mod tests {
         match read_create(direction, &spelt(direction, name, text)) {
             Ok(_) => true,
             Err(complaint) => {
-                let told = complaint.to_string();
-                assert!(told.starts_with(name) || told.starts_with("the body"), "{name} {text}: {told}");
+                let message = complaint.to_string();
+                assert!(message.starts_with(name) || message.starts_with("the body"), "{name} {text}: {message}");
                 false
             }
         }
@@ -563,8 +563,8 @@ mod tests {
             b"1".to_vec(),
             Vec::new(),
         ] {
-            let told = read_create(Direction::Payin, &body).unwrap_err().to_string();
-            assert!(told.starts_with("the body "), "{told}: {}", String::from_utf8_lossy(&body));
+            let message = read_create(Direction::Payin, &body).unwrap_err().to_string();
+            assert!(message.starts_with("the body "), "{message}: {}", String::from_utf8_lossy(&body));
         }
         // Whitespace around it is JSON's own.
         assert!(read_create(Direction::Payin, format!(" \r\n\t{DEPOSIT_BODY}\n").as_bytes()).is_ok());
@@ -572,45 +572,45 @@ mod tests {
 
     #[test]
     fn fields_by_direction() {
-        let told = |direction, text: &str| {
+        let message = |direction, text: &str| {
             read_create(direction, &spelt(direction, "fields", text)).err().map(|complaint| complaint.to_string())
         };
         let both = [Direction::Payin, Direction::Payout];
         for direction in both {
             for name in reserved_names(direction) {
                 for value in ["null", "\"\"", "1"] {
-                    let told = told(direction, &format!("{{\"{name}\":{value}}}")).unwrap();
-                    assert_eq!(told, format!("fields.{name}: is reserved and cannot appear inside fields"));
+                    let message = message(direction, &format!("{{\"{name}\":{value}}}")).unwrap();
+                    assert_eq!(message, format!("fields.{name}: is reserved and cannot appear inside fields"));
                 }
             }
             assert!(
-                told(direction, r#"{"\u006dethod":"x"}"#).unwrap().starts_with("fields.method: "),
+                message(direction, r#"{"\u006dethod":"x"}"#).unwrap().starts_with("fields.method: "),
                 "by what it says"
             );
             for name in CUSTOMER_FIELDS {
                 for empty_or_string in ["null", "\"\"", "\" \"", "\"x\""] {
-                    assert_eq!(told(direction, &format!("{{\"{name}\":{empty_or_string}}}")), None, "{name}");
+                    assert_eq!(message(direction, &format!("{{\"{name}\":{empty_or_string}}}")), None, "{name}");
                 }
                 for other in ["0", "false", "[]", "{}", "[\"x\"]"] {
-                    let told = told(direction, &format!("{{\"{name}\":{other}}}")).unwrap();
-                    assert!(told.starts_with(&format!("fields.{name}: must be a string")), "{told}");
+                    let message = message(direction, &format!("{{\"{name}\":{other}}}")).unwrap();
+                    assert!(message.starts_with(&format!("fields.{name}: must be a string")), "{message}");
                 }
             }
             // Reserved names are those of the first level, in their own spelling.
             for fine in
                 [r#"{"x":{"method":"y"}}"#, r#"{"Method":"y"}"#, r#"{"merchant_user_id":"7"}"#, r#"{"":1}"#, "{}"]
             {
-                assert_eq!(told(direction, fine), None, "{fine}");
+                assert_eq!(message(direction, fine), None, "{fine}");
             }
             for shape in ["[]", "null", "\"{}\"", "1", "true"] {
-                assert!(told(direction, shape).unwrap().starts_with("fields: must be a JSON object"), "{shape}");
+                assert!(message(direction, shape).unwrap().starts_with("fields: must be a JSON object"), "{shape}");
             }
         }
         assert_eq!(
-            told(Direction::Payin, r#"{"account_number":"1","account_channel":"x","recipient_account":"y"}"#),
+            message(Direction::Payin, r#"{"account_number":"1","account_channel":"x","recipient_account":"y"}"#),
             None
         );
-        assert_eq!(told(Direction::Payout, r#"{"success_url":"1","return_user_url":"x"}"#), None);
+        assert_eq!(message(Direction::Payout, r#"{"success_url":"1","return_user_url":"x"}"#), None);
     }
 
     #[test]

@@ -93,7 +93,7 @@ async fn what_the_rules_allow_is_called_from_then_on() {
     }
     assert_eq!(receiver.connections(), 0);
     reload(&gateway, &rules(&[&receiver], QUICK));
-    let told = receiver.got("/late/0", 1).await;
-    assert_v2(&told[0], ACME.v2.unwrap(), "order-0");
+    let reported = receiver.got("/late/0", 1).await;
+    assert_v2(&reported[0], ACME.v2.unwrap(), "order-0");
     receiver.got("/late/1", 1).await;
 }

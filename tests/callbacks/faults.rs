@@ -61,9 +61,9 @@ async fn every_fault_of_a_connection_is_tried_again() {
     }
     for (receiver, fault) in receivers.iter().zip(FAULTS) {
         let order_id = format!("order-{}", receiver.address.port());
-        let told = receiver.got(&path(&order_id), 1).await;
-        assert_v2(&told[0], ACME.v2.unwrap(), &order_id);
-        assert!(told[0].connection >= TIMES, "{fault:?}");
+        let reported = receiver.got(&path(&order_id), 1).await;
+        assert_v2(&reported[0], ACME.v2.unwrap(), &order_id);
+        assert!(reported[0].connection >= TIMES, "{fault:?}");
     }
     a_while(&gateway).await;
     assert!(receivers.iter().all(|receiver| receiver.count() == 1));

@@ -15,15 +15,15 @@ async fn call(receiver: &Receiver, target: &str, body: &str) -> std::io::Result<
     let mut stream = client.tls(&["http/1.1"]).await?;
     let head = format!("POST {target} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
     stream.write_all((head + body).as_bytes()).await?;
-    let mut said = Vec::new();
+    let mut stated = Vec::new();
     let mut chunk = [0; 4096];
-    while said.len() < 64 * 1024 && !said.ends_with(b"noted") {
+    while stated.len() < 64 * 1024 && !stated.ends_with(b"noted") {
         match stream.read(&mut chunk).await {
             Ok(0) | Err(_) => break,
-            Ok(length) => said.extend_from_slice(&chunk[..length]),
+            Ok(length) => stated.extend_from_slice(&chunk[..length]),
         }
     }
-    Ok(String::from_utf8_lossy(&said).into_owned())
+    Ok(String::from_utf8_lossy(&stated).into_owned())
 }
 
 #[tokio::test]
@@ -55,7 +55,7 @@ async fn its_connections_have_manners() {
     const MANNERS: [Manner; 4] = [Manner::Close, Manner::OtherName, Manner::OtherCa, Manner::CloseInside];
     let receiver = Receiver::with(|number| *MANNERS.get(number).unwrap_or(&Manner::Serve), |_, _| Play::Say(200));
     for manner in MANNERS {
-        assert!(!call(&receiver, "/", "x").await.is_ok_and(|said| !said.is_empty()), "{manner:?}");
+        assert!(!call(&receiver, "/", "x").await.is_ok_and(|stated| !stated.is_empty()), "{manner:?}");
     }
     assert!(call(&receiver, "/", "x").await.unwrap().starts_with("HTTP/1.1 200 "));
     assert_eq!((receiver.count(), receiver.connections()), (1, 5));
@@ -138,14 +138,14 @@ fn the_checks_take_what_the_contract_says_and_nothing_else() {
 
 #[test]
 fn the_checks_know_the_dialects() {
-    let told = json!({ "external_id": "e", "transaction_id": "7", "status": "SUCCESS", "amount": "7.25",
+    let reported = json!({ "external_id": "e", "transaction_id": "7", "status": "SUCCESS", "amount": "7.25",
         "currency": "EUR", "shop_code": "card-eur" });
     let body = r#"{"external_id":"e","transaction_id":"7","status":"SUCCESS","amount":"7.25","currency":"EUR","shop_code":"card-eur"}"#;
     let at = received_now(0, false).unix.to_string();
     let signature = hmac_hex(ACME.v1.unwrap(), format!("{at}.POST./cb.{body}").as_bytes());
     let good = callback(body, &[("x-api-key", ACME.name.to_owned()), ("x-timestamp", at), ("x-signature", signature)]);
-    assert!(takes(|| assert_v1(&good, &V1, &ACME, &told)));
+    assert!(takes(|| assert_v1(&good, &V1, &ACME, &reported)));
     let mut moved = good;
     moved.target = "/cb2".to_owned();
-    assert!(!takes(|| assert_v1(&moved, &V1, &ACME, &told)), "another path");
+    assert!(!takes(|| assert_v1(&moved, &V1, &ACME, &reported)), "another path");
 }

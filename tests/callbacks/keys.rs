@@ -34,7 +34,7 @@ fn payout(receiver: &Receiver, external_id: &str) -> Value {
     with(support::payout(external_id), "callback_url", Some(receiver.url(&path(external_id)).into()))
 }
 
-fn told(external_id: &str, id: &str) -> Value {
+fn reported(external_id: &str, id: &str) -> Value {
     serde_json::json!({ "external_id": external_id, "transaction_id": id, "status": "SUCCESS", "amount": "7.25",
         "currency": "EUR", "shop_code": "card-eur" })
 }
@@ -49,18 +49,18 @@ async fn the_first_secret_signs_from_the_next_try_on() {
     let native = receiver.got(&path("native"), 1).await;
     let translated = receiver.got(&path("translated"), 1).await;
     assert_v2(&native[0], ACME.v2.unwrap(), "native");
-    assert_v1(&translated[0], &V1, &ACME, &told("translated", &id));
+    assert_v1(&translated[0], &V1, &ACME, &reported("translated", &id));
     reload(&gateway, &rotated(before));
     let native = receiver.got(&path("native"), 2).await;
     let translated = receiver.got(&path("translated"), 2).await;
     assert_v2(&native[1], ROTATED.v2.unwrap(), "native");
-    assert_v1(&translated[1], &V1, &ROTATED, &told("translated", &id));
+    assert_v1(&translated[1], &V1, &ROTATED, &reported("translated", &id));
     assert_eq!(native[0].id(), native[1].id());
     assert_eq!(translated[0].id(), translated[1].id());
 }
 
 #[tokio::test]
-async fn a_key_that_is_gone_is_stood_in_for_by_its_merchants_first() {
+async fn a_key_that_is_gone_is_confirmed_in_for_by_its_merchants_first() {
     let receiver = receiver();
     let before = rules(&[&receiver], SLOW);
     let others = before.clone().edit("merchants/acme.toml", "\"acme-live\"", "\"acme-first\"").edit(
@@ -78,33 +78,33 @@ async fn a_key_that_is_gone_is_stood_in_for_by_its_merchants_first() {
     assert_v2(&native[1], ACME.v2.unwrap(), "native");
     let translated = receiver.got(&path("translated"), 2).await;
     let first = Key { name: "acme-first", ..ACME };
-    assert_v1(&translated[1], &V1, &first, &told("translated", &id));
+    assert_v1(&translated[1], &V1, &first, &reported("translated", &id));
 }
 
 #[tokio::test]
-async fn a_merchant_that_is_away_is_told_when_it_is_back() {
+async fn a_merchant_that_is_away_is_reported_when_it_is_back() {
     let receiver = receiver();
     let before = rules(&[&receiver], SLOW);
     let gateway = Gateway::start(&before);
     let body = withdrawal(&receiver, "away", "7.25");
     create(&gateway, &Request::withdrawal(&BETA, &body)).await;
-    let told = receiver.got(&path("away"), 1).await;
+    let reported = receiver.got(&path("away"), 1).await;
     std::fs::remove_file(gateway.rules_dir().join("merchants/beta.toml")).unwrap();
     reload(&gateway, &before.clone().without("merchants/beta.toml").without("shops/beta-only.toml"));
     let book = Book::of(&gateway);
     // Its next try falls into the time when nobody could sign it.
-    let due = book.received(&told[0]).await.0.due;
+    let due = book.received(&reported[0]).await.0.due;
     crate::eventually("its try was due", async || {
-        let (record, _) = book.received(&told[0]).await;
+        let (record, _) = book.received(&reported[0]).await;
         (record.due > due).then_some(())
     })
     .await;
     assert_eq!(receiver.count(), 1, "nobody signs for a merchant that is gone");
     reload(&gateway, &before);
-    let told = receiver.got(&path("away"), 2).await;
-    assert_v2(&told[1], BETA.v2.unwrap(), "away");
-    assert_eq!(told[0].id(), told[1].id());
-    book.becomes(&told[0], CallbackState::Delivered).await;
+    let reported = receiver.got(&path("away"), 2).await;
+    assert_v2(&reported[1], BETA.v2.unwrap(), "away");
+    assert_eq!(reported[0].id(), reported[1].id());
+    book.becomes(&reported[0], CallbackState::Delivered).await;
 }
 
 #[tokio::test]

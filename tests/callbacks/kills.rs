@@ -46,7 +46,7 @@ impl Order {
         }
     }
 
-    fn told(&self, transaction_id: &str) -> Value {
+    fn reported(&self, transaction_id: &str) -> Value {
         json!({ "external_id": self.id, "transaction_id": transaction_id, "status": self.result().unwrap(),
             "amount": self.amount(), "currency": "EUR", "shop_code": "card-eur" })
     }
@@ -60,7 +60,7 @@ fn mixed(seed: u64) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_result_is_told_whenever_the_process_dies() {
+async fn every_result_is_reported_whenever_the_process_dies() {
     let given = std::env::var("PAYBRIDGE_SEED").ok().and_then(|text| text.parse().ok());
     let seed: u64 = given.unwrap_or_else(|| unix_now() ^ (u64::from(std::process::id()) << 32));
     tools::say(&format!("PAYBRIDGE_SEED={seed}"));
@@ -85,7 +85,7 @@ async fn every_result_is_told_whenever_the_process_dies() {
     }
     assert!(orders.iter().any(|order| order.acknowledged.is_some()), "seed {seed}: the load never got going");
     let names = settled(&gateway, &receiver, &orders, seed).await;
-    told(&gateway, &receiver, &names, seed).await;
+    reported(&gateway, &receiver, &names, seed).await;
     let check = gateway.store_check();
     assert!(check.status.success(), "seed {seed}: {}", String::from_utf8_lossy(&check.stdout));
 }
@@ -156,7 +156,7 @@ async fn settled<'a>(
 }
 
 /// Waits until nothing waits to be told, and asserts what was.
-async fn told(gateway: &Gateway, receiver: &Receiver, names: &HashMap<String, (&Order, String)>, seed: u64) {
+async fn reported(gateway: &Gateway, receiver: &Receiver, names: &HashMap<String, (&Order, String)>, seed: u64) {
     let book = Book::of(gateway);
     // There are tens of thousands after many rounds: they take as long as they take, while fewer and fewer wait.
     let (mut fewest, mut since) = (u64::MAX, tokio::time::Instant::now());
@@ -176,7 +176,7 @@ async fn told(gateway: &Gateway, receiver: &Receiver, names: &HashMap<String, (&
         let (order, transaction_id) = &names[&received.target];
         assert!(order.result().is_some(), "seed {seed}: {} has no result", order.id);
         if order.is_v1 {
-            assert_v1(&received, &V1, &ACME, &order.told(transaction_id));
+            assert_v1(&received, &V1, &ACME, &order.reported(transaction_id));
         } else {
             assert_v2(&received, ACME.v2.unwrap(), &order.id);
         }

@@ -55,9 +55,9 @@ impl Verifier {
             .env("MODULES", root().join("target/callbacks/node"))
             .env("PYTHONDONTWRITEBYTECODE", "1");
         let printed = tools::output(&mut command, Duration::from_mins(1));
-        let said: Vec<Said> = printed.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
-        assert_eq!(said.len(), cases.len(), "{printed}");
-        said
+        let stated: Vec<Said> = printed.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+        assert_eq!(stated.len(), cases.len(), "{printed}");
+        stated
     }
 }
 
@@ -100,9 +100,9 @@ async fn verified_by(verifier: Option<Verifier>) {
     let calls = callbacks(&gateway, &receiver).await;
     assert_eq!(calls.len(), 8);
     let good: Vec<_> = calls.iter().map(|(received, key)| case(received, key.v2.unwrap())).collect();
-    for ((received, _), said) in calls.iter().zip(verifier.verify(&good)) {
-        assert_eq!(said.library, text(&received.json(), "order_id"));
-        assert_eq!(said.by_hand, received.id());
+    for ((received, _), stated) in calls.iter().zip(verifier.verify(&good)) {
+        assert_eq!(stated.library, text(&received.json(), "order_id"));
+        assert_eq!(stated.by_hand, received.id());
     }
     let altered = |path: &str, value: &str| {
         let mut case = good[0].clone();
@@ -118,8 +118,11 @@ async fn verified_by(verifier: Option<Verifier>) {
         altered("/headers/webhook-signature", text(&good[2]["headers"], "webhook-signature")),
         altered("/headers/webhook-signature", "v1,"),
     ];
-    for (case, said) in bad.iter().zip(verifier.verify(&bad)) {
-        assert!(said.library.starts_with("refused: ") && said.by_hand.starts_with("refused: "), "{said:?} of {case}");
+    for (case, stated) in bad.iter().zip(verifier.verify(&bad)) {
+        assert!(
+            stated.library.starts_with("refused: ") && stated.by_hand.starts_with("refused: "),
+            "{stated:?} of {case}"
+        );
     }
 }
 

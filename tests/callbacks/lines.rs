@@ -88,11 +88,11 @@ async fn a_dead_target_delays_no_other() {
 async fn drained(receiver: &Receiver, orders: &[Value]) {
     let deadline = tokio::time::Instant::now() + Duration::from_mins(3);
     loop {
-        let told: HashSet<_> = receiver.received().into_iter().map(|one| one.target).collect();
-        if orders.iter().all(|order| told.contains(&path(text(order, "order_id")))) {
+        let reported: HashSet<_> = receiver.received().into_iter().map(|one| one.target).collect();
+        if orders.iter().all(|order| reported.contains(&path(text(order, "order_id")))) {
             return;
         }
-        assert!(tokio::time::Instant::now() < deadline, "{} of {} were told", told.len(), orders.len());
+        assert!(tokio::time::Instant::now() < deadline, "{} of {} were told", reported.len(), orders.len());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
@@ -112,6 +112,6 @@ async fn a_slow_target_delays_no_other() {
     for number in 0..10 {
         quick.got(&path(&format!("quick-{number}")), 1).await;
     }
-    let told: HashSet<_> = slow.received().into_iter().map(|one| one.target).collect();
-    assert!(told.len() < 40, "the slow ones were waited for");
+    let reported: HashSet<_> = slow.received().into_iter().map(|one| one.target).collect();
+    assert!(reported.len() < 40, "the slow ones were waited for");
 }

@@ -59,7 +59,7 @@ fn moody() -> (Arc<AtomicU16>, Receiver) {
     (says, Receiver::start(move |_, _| Play::Say(script.load(Ordering::Relaxed))))
 }
 
-async fn told_again(receiver: &Receiver, order_id: &str) {
+async fn reported_again(receiver: &Receiver, order_id: &str) {
     let tries = receiver.got(&path(order_id), 2).await;
     assert_all(&tries, |one| assert_v2(one, ACME.v2.unwrap(), order_id));
 }
@@ -77,14 +77,14 @@ async fn the_command_line_resends_under_the_same_id() {
 
     says.store(200, Ordering::Relaxed);
     prints(&gateway, &["resend", &first, "--wait", "30s"]);
-    told_again(&receiver, "one").await;
+    reported_again(&receiver, "one").await;
     expected.retain(|id| *id != first);
     assert_eq!(ids(&list()), expected);
     assert!(prints(&gateway, &["show", &first]).contains("410"), "the try before is kept");
 
     prints(&gateway, &["resend", "--failed", "--merchant", "acme"]);
-    told_again(&receiver, "two").await;
-    told_again(&receiver, "three").await;
+    reported_again(&receiver, "two").await;
+    reported_again(&receiver, "three").await;
     a_while(&gateway).await;
     assert_eq!(receiver.count(), 6, "each once more");
     assert!(ids(&list()).is_empty());
@@ -105,10 +105,10 @@ async fn the_admin_listener_resends_under_the_same_id() {
     assert_eq!(ids(&ask("GET", "/api/callbacks?state=failed").1).len(), 2);
     says.store(200, Ordering::Relaxed);
     assert_eq!(ask("POST", &format!("/api/callbacks/{}/resend", calls[0].id())).0, 200);
-    told_again(&receiver, "one").await;
+    reported_again(&receiver, "one").await;
     let (status, resent) = ask("POST", "/api/callbacks/resend?state=failed");
     assert_eq!((status, &resent["resent"]), (200, &Value::from(1)));
-    told_again(&receiver, "two").await;
+    reported_again(&receiver, "two").await;
     let shown = ask("GET", &format!("/api/callbacks/{}", calls[0].id())).1;
     assert_eq!((text(&shown, "order_id"), shown["tries"].as_array().map(Vec::len)), ("one", Some(2)));
 }

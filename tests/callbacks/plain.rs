@@ -11,7 +11,7 @@ use crate::{a_while, create, decide, deposit, path, press, quick, rules, status,
 
 // keeps P207, P208, P209
 #[tokio::test]
-async fn a_withdrawals_result_is_told_once() {
+async fn a_withdrawals_result_is_reported_once() {
     let receiver = Receiver::good();
     let gateway = quick(&receiver);
     for (order_id, amount, result) in [
@@ -21,8 +21,8 @@ async fn a_withdrawals_result_is_told_once() {
         ("late", "7.03", "SUCCESS"),
     ] {
         let id = create(&gateway, &Request::withdrawal(&ACME, &withdrawal(&receiver, order_id, amount))).await;
-        let told = receiver.got(&path(order_id), 1).await;
-        assert_v2(&told[0], ACME.v2.unwrap(), order_id);
+        let reported = receiver.got(&path(order_id), 1).await;
+        assert_v2(&reported[0], ACME.v2.unwrap(), order_id);
         assert_eq!(status(&gateway, &ACME, &id).await, result, "what is told of is to be read");
     }
     a_while(&gateway).await;
@@ -34,7 +34,7 @@ async fn a_withdrawals_result_is_told_once() {
 
 // keeps P206, P208, P209
 #[tokio::test]
-async fn a_deposits_result_is_told_once() {
+async fn a_deposits_result_is_reported_once() {
     let receiver = Receiver::good();
     let gateway = quick(&receiver);
     let client = gateway.client();
@@ -59,7 +59,7 @@ async fn a_deposits_result_is_told_once() {
 }
 
 #[tokio::test]
-async fn what_has_no_result_is_not_told() {
+async fn what_has_no_result_is_not_reported() {
     let receiver = Receiver::good();
     let gateway = quick(&receiver);
     let pending = withdrawal(&receiver, "pending", "7.02");

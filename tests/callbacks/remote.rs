@@ -40,7 +40,7 @@ fn record(order_id: &str, status: &str) -> Play {
     Play::Say(200, record.to_string())
 }
 
-fn told(external_id: &str, id: &str, status: &str) -> Value {
+fn reported(external_id: &str, id: &str, status: &str) -> Value {
     json!({ "external_id": external_id, "transaction_id": id, "status": status, "amount": "7.25", "currency": "EUR",
         "shop_code": "card-eur" })
 }
@@ -143,7 +143,7 @@ async fn what_an_engine_announces_is_proved_first() {
         assert_eq!(announce(&gateway, &good).await.status, 200);
     }
     let calls = receiver.got(&path("one"), 1).await;
-    assert_v1(&calls[0], &V1, &ACME, &told("one", "7", "SUCCESS"));
+    assert_v1(&calls[0], &V1, &ACME, &reported("one", "7", "SUCCESS"));
     assert_eq!(announce(&gateway, &good).await.status, 200, "a repeat is answered as the first");
     a_while_here().await;
     assert_eq!(receiver.count(), 1, "and told once");
@@ -155,7 +155,7 @@ async fn a_while_here() {
 }
 
 #[tokio::test]
-async fn nothing_is_told_before_the_engine_has_a_result() {
+async fn nothing_is_reported_before_the_engine_has_a_result() {
     let receiver = Receiver::good();
     let asked = Arc::new(AtomicUsize::new(0));
     let counter = asked.clone();
@@ -180,7 +180,7 @@ async fn nothing_is_told_before_the_engine_has_a_result() {
     assert_eq!(announce(&gateway, &good).await.status, 200);
     let calls = receiver.got(&path("slow"), 1).await;
     assert!(asked.load(Ordering::Relaxed) >= 9, "told before the result was known");
-    assert_v1(&calls[0], &V1, &ACME, &told("slow", "7", "FAILED"));
+    assert_v1(&calls[0], &V1, &ACME, &reported("slow", "7", "FAILED"));
     assert_eq!(announce(&gateway, &good).await.status, 200);
     a_while_here().await;
     assert_eq!(receiver.count(), 1);
@@ -207,7 +207,7 @@ async fn an_engine_may_sign_in_its_own_way() {
     assert_eq!(announce(&gateway, &wrong).await.status, 401, "in another encoding");
     let own = plain.replace("X-Signature", None).header("X-Engine-Mac", &encoded);
     assert_eq!(announce(&gateway, &own).await.status, 200);
-    assert_v1(&receiver.got(&path("one"), 1).await[0], &V1, &ACME, &told("one", "7", "SUCCESS"));
+    assert_v1(&receiver.got(&path("one"), 1).await[0], &V1, &ACME, &reported("one", "7", "SUCCESS"));
 }
 
 /// With the embedded engine the way leads inside the process, and nobody outside has an address to announce to.
@@ -255,7 +255,7 @@ async fn results_of_a_second_gateway_come_through() {
     let Pair { engine, gateway } = Pair::start(&receiver);
     let id = create(&gateway, &Request::payout(&ACME, &payout(&receiver, "paid"))).await;
     let tries = receiver.got(&path("paid"), 2).await;
-    assert_all(&tries, |received| assert_v1(received, &V1, &ACME, &told("paid", &id, "SUCCESS")));
+    assert_all(&tries, |received| assert_v1(received, &V1, &ACME, &reported("paid", &id, "SUCCESS")));
 
     // Who takes v2 callbacks gets the engine's own.
     create(&gateway, &Request::payout(&GAMMA, &payout(&receiver, "modern"))).await;
@@ -286,7 +286,7 @@ async fn what_was_announced_survives_kill_9_of_either() {
     engine.restart();
     let tries = receiver.got(&path("killed"), 3).await;
     assert_eq!(tries.len(), 3, "none was lost, and none is sent twice at a time");
-    assert_all(&tries, |received| assert_v1(received, &V1, &ACME, &told("killed", &id, "SUCCESS")));
+    assert_all(&tries, |received| assert_v1(received, &V1, &ACME, &reported("killed", &id, "SUCCESS")));
     let again = create(&gateway, &Request::payout(&ACME, &payout(&receiver, "killed"))).await;
     assert_eq!(again, id);
 }
@@ -309,12 +309,12 @@ async fn an_engine_that_is_away_is_asked_when_it_is_back() {
     eventually("it is asked for", async || (asks(&engine) >= 3).then_some(())).await;
     assert_eq!(receiver.count(), 0);
     away.store(0, Ordering::Relaxed);
-    assert_v1(&receiver.got(&path("one"), 1).await[0], &V1, &ACME, &told("one", &id, "SUCCESS"));
+    assert_v1(&receiver.got(&path("one"), 1).await[0], &V1, &ACME, &reported("one", &id, "SUCCESS"));
 }
 
 /// Merchants that leave are told when they are back, here too.
 #[tokio::test]
-async fn a_merchant_that_is_away_is_told_when_it_is_back() {
+async fn a_merchant_that_is_away_is_reported_when_it_is_back() {
     let receiver = Receiver::good();
     let engine = Scripted::start(|asked, _| match &*asked.method {
         "POST" => created("7"),
@@ -331,5 +331,5 @@ async fn a_merchant_that_is_away_is_told_when_it_is_back() {
     assert!([401, 404].contains(&reply.status), "nobody can tell whether it is true: {reply:?}");
     reload(&gateway, &all);
     assert_eq!(announce(&gateway, &good).await.status, 200);
-    assert_v1(&receiver.got(&path("one"), 1).await[0], &V1, &BETA, &told("one", "7", "SUCCESS"));
+    assert_v1(&receiver.got(&path("one"), 1).await[0], &V1, &BETA, &reported("one", "7", "SUCCESS"));
 }

@@ -102,22 +102,22 @@ async fn who_is_gone_is_asked_no_more_until_somebody_resends() {
     let receiver = Receiver::start(move |_, _| Play::Say(script.load(Ordering::Relaxed)));
     let gateway = quick(&receiver);
     withdraw(&gateway, &receiver, "gone").await;
-    let told = receiver.got(&path("gone"), 1).await;
+    let reported = receiver.got(&path("gone"), 1).await;
     let book = Book::of(&gateway);
-    let (record, tries) = book.becomes(&told[0], CallbackState::Failed).await;
+    let (record, tries) = book.becomes(&reported[0], CallbackState::Failed).await;
     assert_eq!((record.last, outcomes(&tries)), (Some(TryOutcome::Status(410)), vec![410]));
     a_while(&gateway).await;
     assert_eq!(receiver.count(), 1);
     says.store(200, Ordering::Relaxed);
-    assert_eq!(book.resend(&told[0]).await, Resent::Queued);
+    assert_eq!(book.resend(&reported[0]).await, Resent::Queued);
     let tries = receiver.got(&path("gone"), 2).await;
     assert_one(&tries);
-    let (_, kept) = book.becomes(&told[0], CallbackState::Delivered).await;
+    let (_, kept) = book.becomes(&reported[0], CallbackState::Delivered).await;
     assert_eq!(outcomes(&kept), [410, 200]);
     // What was delivered may be sent again, too: its receiver lost it.
-    assert_eq!(book.resend(&told[0]).await, Resent::Queued);
+    assert_eq!(book.resend(&reported[0]).await, Resent::Queued);
     assert_one(&receiver.got(&path("gone"), 3).await);
-    book.becomes(&told[0], CallbackState::Delivered).await;
+    book.becomes(&reported[0], CallbackState::Delivered).await;
 }
 
 #[tokio::test]
@@ -128,9 +128,9 @@ async fn a_callback_that_is_given_up_is_kept_until_it_is_resent() {
     let keys = "first_retry = \"100ms\"\nmax_retry = \"300ms\"\ntimeout = \"2s\"\ngive_up_after = \"2500ms\"";
     let mut gateway = Gateway::start(&rules(&[&receiver], keys));
     withdraw(&gateway, &receiver, "given-up").await;
-    let told = receiver.got(&path("given-up"), 1).await;
+    let reported = receiver.got(&path("given-up"), 1).await;
     let book = Book::of(&gateway);
-    let (record, tries) = book.becomes(&told[0], CallbackState::Failed).await;
+    let (record, tries) = book.becomes(&reported[0], CallbackState::Failed).await;
     assert!(tries.len() >= 3, "{tries:?}");
     let end = record.queued_at.plus(Duration::from_millis(2500));
     // A try is the last when its time is up at its end: it may have begun a moment before.
@@ -148,11 +148,11 @@ async fn a_callback_that_is_given_up_is_kept_until_it_is_resent() {
     assert_eq!(receiver.count(), before, "failed is failed, after a restart too");
     let book = Book::of(&gateway);
     says.store(202, Ordering::Relaxed);
-    assert_eq!(book.resend(&told[0]).await, Resent::Queued);
+    assert_eq!(book.resend(&reported[0]).await, Resent::Queued);
     let tries = receiver.got(&path("given-up"), before + 1).await;
     assert_one(&tries);
     assert_v2(tries.last().unwrap(), ACME.v2.unwrap(), "given-up");
-    let (record, kept) = book.becomes(&told[0], CallbackState::Delivered).await;
+    let (record, kept) = book.becomes(&reported[0], CallbackState::Delivered).await;
     assert_eq!(usize::try_from(record.tries).unwrap(), kept.len());
     assert_eq!(kept.len(), before + 1, "every try is kept");
 }
@@ -163,11 +163,11 @@ async fn a_resent_callback_is_tried_as_a_new_one() {
     let receiver = Receiver::start(|_, before| Play::Say([410, 500, 500, 200][before.min(3)]));
     let gateway = quick(&receiver);
     withdraw(&gateway, &receiver, "again").await;
-    let told = receiver.got(&path("again"), 1).await;
+    let reported = receiver.got(&path("again"), 1).await;
     let book = Book::of(&gateway);
-    book.becomes(&told[0], CallbackState::Failed).await;
-    book.resend(&told[0]).await;
+    book.becomes(&reported[0], CallbackState::Failed).await;
+    book.resend(&reported[0]).await;
     assert_one(&receiver.got(&path("again"), 4).await);
-    let (_, kept) = book.becomes(&told[0], CallbackState::Delivered).await;
+    let (_, kept) = book.becomes(&reported[0], CallbackState::Delivered).await;
     assert_eq!(outcomes(&kept), [410, 500, 500, 200]);
 }

@@ -17,13 +17,13 @@ fn payout(receiver: &Receiver, external_id: &str, amount: &str) -> Value {
 }
 
 /// What is told of an operation.
-fn told(external_id: &str, transaction_id: &str, status: &str, amount: &str) -> Value {
+fn reported(external_id: &str, transaction_id: &str, status: &str, amount: &str) -> Value {
     json!({ "external_id": external_id, "transaction_id": transaction_id, "status": status, "amount": amount,
         "currency": "EUR", "shop_code": "card-eur" })
 }
 
 #[tokio::test]
-async fn a_result_is_told_in_the_default_shape() {
+async fn a_result_is_reported_in_the_default_shape() {
     let receiver = Receiver::start(|_, before| Play::Say(if before == 0 { 500 } else { 200 }));
     let gateway = quick(&receiver);
     for (external_id, amount, status) in [
@@ -36,15 +36,15 @@ async fn a_result_is_told_in_the_default_shape() {
         let tries = receiver.got(&path(external_id), 2).await;
         assert_one(&tries);
         let shown = if amount == "0007" { "7.00" } else { amount };
-        let told = told(external_id, &id, status, shown);
-        assert_all(&tries, |received| assert_v1(received, &V1, &ACME, &told));
+        let reported = reported(external_id, &id, status, shown);
+        assert_all(&tries, |received| assert_v1(received, &V1, &ACME, &reported));
     }
     a_while(&gateway).await;
     assert_eq!(receiver.count(), 8);
 }
 
 #[tokio::test]
-async fn a_deposits_result_is_told_in_v1_words() {
+async fn a_deposits_result_is_reported_in_v1_words() {
     let receiver = Receiver::good();
     let gateway = quick(&receiver);
     for (external_id, decision, status) in [("paid", "pay", "SUCCESS"), ("declined", "decline", "FAILED")] {
@@ -55,7 +55,7 @@ async fn a_deposits_result_is_told_in_v1_words() {
         decide(&gateway, &reply, decision).await;
         let id = reply.json()["transaction_id"].as_str().unwrap().to_owned();
         let calls = receiver.got(&path(external_id), 1).await;
-        assert_v1(&calls[0], &V1, &ACME, &told(external_id, &id, status, "10.50"));
+        assert_v1(&calls[0], &V1, &ACME, &reported(external_id, &id, status, "10.50"));
     }
 }
 
@@ -101,13 +101,13 @@ async fn a_dialect_of_its_own_is_spoken_to_the_end() {
             .expect(200);
         let id = reply.json()["result"]["id"].as_str().unwrap().to_owned();
         let tries = receiver.got(&target, 2).await;
-        assert_all(&tries, |one| assert_v1(one, &MERIDIAN, &ACME, &told(external_id, &id, word, amount)));
+        assert_all(&tries, |one| assert_v1(one, &MERIDIAN, &ACME, &reported(external_id, &id, word, amount)));
     }
 }
 
 /// What v2 merchants send is told as v2 tells it, whatever dialect the same merchant has.
 #[tokio::test]
-async fn native_operations_of_a_v1_merchant_are_told_as_v2_tells_them() {
+async fn native_operations_of_a_v1_merchant_are_reported_as_v2_tells_them() {
     let receiver = Receiver::good();
     let gateway = Gateway::start(&meridian(&receiver));
     crate::withdraw(&gateway, &receiver, "native").await;
@@ -149,7 +149,7 @@ async fn the_merchants_own_address_stands_in_for_one_that_is_missing() {
     let body = with(payout(&receiver, "quiet", "7.25"), "callback_url", None);
     let id = create(&gateway, &Request::payout(&ACME, &body)).await;
     let calls = receiver.got("/default?all", 1).await;
-    assert_v1(&calls[0], &V1, &ACME, &told("quiet", &id, "SUCCESS", "7.25"));
+    assert_v1(&calls[0], &V1, &ACME, &reported("quiet", &id, "SUCCESS", "7.25"));
     create(&gateway, &Request::payout(&ACME, &payout(&receiver, "named", "7.25"))).await;
     receiver.got(&path("named"), 1).await;
     assert_eq!(receiver.count(), 2);
@@ -167,13 +167,13 @@ async fn plain_http_is_for_merchants_that_may() {
     }
     let id = create(&gateway, &Request::payout(&BETA, &plain("plain"))).await;
     let tries = receiver.got(&path("plain"), 2).await;
-    assert_all(&tries, |received| assert_v1(received, &V1, &BETA, &told("plain", &id, "SUCCESS", "7.25")));
+    assert_all(&tries, |received| assert_v1(received, &V1, &BETA, &reported("plain", &id, "SUCCESS", "7.25")));
     assert!(receiver.of(&path("refused")).is_empty());
 }
 
 /// Every member is told as it is, whatever is in it.
 #[tokio::test]
-async fn names_are_told_as_they_are() {
+async fn names_are_reported_as_they_are() {
     let receiver = Receiver::good();
     let gateway = quick(&receiver);
     for (number, external_id) in ["a\"b\\c", "ä/☃ 🧾", "x\ty"].into_iter().enumerate() {
@@ -181,8 +181,8 @@ async fn names_are_told_as_they_are() {
         let body = with(payout(&receiver, external_id, "7.25"), "callback_url", Some(receiver.url(&target).into()));
         let id = create(&gateway, &Request::payout(&ACME, &body)).await;
         let calls = receiver.got(&target, 1).await;
-        assert_eq!(calls[0].json(), told(external_id, &id, "SUCCESS", "7.25"));
-        assert_v1(&calls[0], &V1, &ACME, &told(external_id, &id, "SUCCESS", "7.25"));
+        assert_eq!(calls[0].json(), reported(external_id, &id, "SUCCESS", "7.25"));
+        assert_v1(&calls[0], &V1, &ACME, &reported(external_id, &id, "SUCCESS", "7.25"));
     }
 }
 
@@ -194,9 +194,9 @@ async fn a_dialect_that_changes_is_followed() {
     let gateway = Gateway::start(&rules(&[&receiver], keys));
     let id = create(&gateway, &Request::payout(&ACME, &payout(&receiver, "moving", "7.25"))).await;
     let tries = receiver.got(&path("moving"), 1).await;
-    assert_v1(&tries[0], &V1, &ACME, &told("moving", &id, "SUCCESS", "7.25"));
+    assert_v1(&tries[0], &V1, &ACME, &reported("moving", &id, "SUCCESS", "7.25"));
     crate::reload(&gateway, &meridian(&receiver));
     let tries = receiver.got(&path("moving"), 2).await;
     assert_eq!(tries[0].id(), tries[1].id());
-    assert_v1(&tries[1], &MERIDIAN, &ACME, &told("moving", &id, MERIDIAN.words[0], "7.25"));
+    assert_v1(&tries[1], &MERIDIAN, &ACME, &reported("moving", &id, MERIDIAN.words[0], "7.25"));
 }

@@ -62,8 +62,8 @@ pub const V1: Dialect = Dialect {
         let head = format!("{timestamp}.{}.{path}.", received.method);
         hmac_hex(secret, &[head.as_bytes(), &received.body].concat())
     },
-    body: |told| {
-        let text = |name: &str| told[name].to_string();
+    body: |reported| {
+        let text = |name: &str| reported[name].to_string();
         format!(
             r#"{{"external_id":{},"transaction_id":{},"status":{},"amount":{},"currency":{},"shop_code":{}}}"#,
             text("external_id"),
@@ -91,10 +91,10 @@ pub const MERIDIAN: Dialect = Dialect {
         mac.update(&[head.as_bytes(), &received.body, b"|v=1"].concat());
         STANDARD.encode(mac.finalize().into_bytes())
     },
-    body: |told| {
+    body: |reported| {
         format!(
             r#"{{"order": {}, "id": {}, "state": {}, "value": {}}}"#,
-            told["external_id"], told["transaction_id"], told["status"], told["amount"]
+            reported["external_id"], reported["transaction_id"], reported["status"], reported["amount"]
         )
     },
 };
@@ -108,9 +108,9 @@ impl Dialect {
 
 /// Asserts that this is a v1 callback in a dialect, signed with the v1 secret of a key, and that it tells just this.
 #[track_caller]
-pub fn assert_v1(received: &Received, dialect: &Dialect, key: &Key, told: &Value) {
+pub fn assert_v1(received: &Received, dialect: &Dialect, key: &Key, reported: &Value) {
     assert_any(received);
-    assert_eq!(String::from_utf8_lossy(&received.body), (dialect.body)(told));
+    assert_eq!(String::from_utf8_lossy(&received.body), (dialect.body)(reported));
     assert_eq!(received.header(dialect.api_key), key.name);
     let timestamp = received.header(dialect.timestamp);
     let seconds = timestamp.parse::<u64>().unwrap() / dialect.ticks;

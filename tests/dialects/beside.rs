@@ -36,7 +36,7 @@ async fn dialects_of_other_routes_stay_apart() {
 
 /// The API key tells whose recipe a request on a shared route is signed by.
 #[tokio::test]
-async fn dialects_of_the_same_routes_are_told_apart_by_the_key() {
+async fn dialects_of_the_same_routes_are_reported_apart_by_the_key() {
     let world = World::of(&STRAND);
     for protocol in PROTOCOLS {
         world.send_by(protocol, &STRAND.post(&ACME, STRAND.payin(), &payin("shared"))).await.expect(200);
@@ -52,11 +52,11 @@ async fn a_path_is_what_the_merchants_dialect_says() {
     let swapped = "[routes]\npayin = \"POST /api/v1/payout\"\npayout = \"POST /api/v1/payin\"\n\
         payin_status = \"GET /api/v1/payout/status\"\npayout_status = \"GET /api/v1/payin/status\"\n\
         balance = \"GET /api/v1/payin\"\ntransactions = \"GET /api/v1/Payin\"\n";
-    let said = "name = \"Acme Ltd\"\n";
+    let stated = "name = \"Acme Ltd\"\n";
     let rules = Rules::default().file("dialects/swapped.toml", swapped).edit(
         "merchants/acme.toml",
-        said,
-        &format!("{said}v1.dialect = \"swapped\"\n"),
+        stated,
+        &format!("{stated}v1.dialect = \"swapped\"\n"),
     );
     let gateway = Gateway::start(&rules);
     let world = World { client: gateway.client(), gateway, wire: &V1 };

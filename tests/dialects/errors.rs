@@ -23,9 +23,9 @@ pub async fn of_proven_callers(world: &World) {
         (wire.get(&ACME, &wire.payout_status("external_id=taken")), 404, ""),
     ];
     for protocol in PROTOCOLS {
-        for (request, status, said) in refused {
+        for (request, status, stated) in refused {
             let why = world.refused_by(protocol, &request.clone().header("X-Request-Id", "mine-1"), *status).await;
-            assert!(why.contains(said), "{said:?} in {why:?}");
+            assert!(why.contains(stated), "{stated:?} in {why:?}");
             assert!(!["order_id", "fields", "account_number"].iter().any(|word| why.contains(word)), "{why}");
         }
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub async fn told(world: &World) {
+pub async fn reported(world: &World) {
     let wire = world.wire;
     let [_, _, _, _, balance, history] = wire.paths;
     let empty = (wire.page)(&world.send(&wire.get(&ACME, history)).await.expect(200).json());
@@ -21,7 +21,7 @@ pub async fn told(world: &World) {
         assert_eq!(eur[1..], ["-3.50".to_owned(), "3.50".to_owned()]);
 
         let page = (wire.page)(&world.send_by(protocol, &wire.get(&ACME, history)).await.expect(200).json());
-        let told: Vec<_> = page
+        let reported: Vec<_> = page
             .lines
             .iter()
             .map(|(seen, kind, _)| {
@@ -30,7 +30,7 @@ pub async fn told(world: &World) {
             .collect();
         let [pending, _, failed] = wire.words;
         assert_eq!(
-            told,
+            reported,
             [
                 ("held", pending, "3.50", "payout"),
                 ("lost", failed, "7.01", "payout"),

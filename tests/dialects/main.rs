@@ -33,10 +33,10 @@ struct World {
 
 fn rules(wire: &Wire) -> Rules {
     let Some(file) = wire.file else { return Rules::default() };
-    let (name, said) = (format!("v1.dialect = \"{}\"\n", wire.name), "name = \"Acme Ltd\"\n");
+    let (name, stated) = (format!("v1.dialect = \"{}\"\n", wire.name), "name = \"Acme Ltd\"\n");
     Rules::default()
         .file(&format!("dialects/{}.toml", wire.name), file)
-        .edit("merchants/acme.toml", said, &format!("{said}{name}"))
+        .edit("merchants/acme.toml", stated, &format!("{stated}{name}"))
         .edit("merchants/gamma.toml", "[v1]\n", &format!("[v1]\ndialect = \"{}\"\n", wire.name))
 }
 
@@ -117,7 +117,7 @@ scenarios! {
     v1: V1, meridian: MERIDIAN, strand: STRAND;
     deposits_are_made_repeated_and_shown => crate::operations::deposits,
     withdrawals_are_made_and_come_to_a_result => crate::operations::withdrawals,
-    balances_and_histories_are_told_in_the_dialects_words => crate::lists::told,
+    balances_and_histories_are_reported_in_the_dialects_words => crate::lists::reported,
     phps_empty_list_is_what_the_dialect_says => crate::operations::empty_lists,
     errors_of_proven_callers_have_the_dialects_shape => crate::errors::of_proven_callers,
     errors_before_that_have_the_default_shape => crate::errors::of_others,

@@ -147,8 +147,8 @@ impl Cluster {
     fn try_sql(&self, database: &str, sql: &str) -> Option<String> {
         let mut psql = clean(Command::new(&self.psql));
         let url = format!("{}&target_session_attrs=read-write", self.url(database));
-        let said = psql.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-d", &url, "-c", sql]).output().unwrap();
-        said.status.success().then(|| String::from_utf8_lossy(&said.stdout).trim_end().to_owned())
+        let stated = psql.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-d", &url, "-c", sql]).output().unwrap();
+        stated.status.success().then(|| String::from_utf8_lossy(&stated.stdout).trim_end().to_owned())
     }
 
     /// What a member logged last.
@@ -173,9 +173,9 @@ impl Cluster {
             let mut socket = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
             socket.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
             write!(socket, "GET /{role} HTTP/1.0\r\n\r\n").ok()?;
-            let mut said = String::new();
-            socket.read_to_string(&mut said).ok()?;
-            Some(said.split(' ').nth(1)? == "200")
+            let mut stated = String::new();
+            socket.read_to_string(&mut stated).ok()?;
+            Some(stated.split(' ').nth(1)? == "200")
         };
         ask().unwrap_or(false)
     }

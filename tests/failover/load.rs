@@ -35,18 +35,18 @@ pub struct Told {
 pub struct Load {
     pub clients: Vec<Client>,
     pub orders: Mutex<Vec<Order>>,
-    pub told: Mutex<Vec<Told>>,
+    pub reported: Mutex<Vec<Told>>,
     pub stop: AtomicBool,
 }
 
 impl Load {
     pub fn new(clients: Vec<Client>) -> Self {
-        Self { clients, orders: Mutex::default(), told: Mutex::default(), stop: AtomicBool::default() }
+        Self { clients, orders: Mutex::default(), reported: Mutex::default(), stop: AtomicBool::default() }
     }
 
     /// What was told since then.
     pub fn since(&self, began: Instant) -> Vec<Told> {
-        self.told.lock().unwrap().iter().filter(|told| told.at >= began).copied().collect()
+        self.reported.lock().unwrap().iter().filter(|reported| reported.at >= began).copied().collect()
     }
 
     /// Creates one order after the other at one gateway.
@@ -75,8 +75,8 @@ impl Load {
             let began = Instant::now();
             let reply = connection.send(&request).await;
             let acknowledged = reply.status == 200;
-            let told = Told { gateway, at: Instant::now(), took: began.elapsed(), acknowledged };
-            self.told.lock().unwrap().push(told);
+            let reported = Told { gateway, at: Instant::now(), took: began.elapsed(), acknowledged };
+            self.reported.lock().unwrap().push(reported);
             if acknowledged {
                 return reply;
             }

@@ -69,7 +69,7 @@ async fn a_leader_that_is_lost_costs_nothing_that_was_acknowledged() {
     }
     assert_eq!(gateways.iter().map(Gateway::pid).collect::<Vec<_>>(), pids, "no gateway was restarted");
     assert_stored_once(&cluster, &load);
-    assert_told_alike(&load).await;
+    assert_reported_alike(&load).await;
     let checked = gateways[0].store_check();
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
     tell_totals(&load);
@@ -105,7 +105,7 @@ fn round(cluster: &mut Cluster, gateways: &[Gateway], load: &Load, blow: Blow) {
     let led =
         within(ELECTION, "another leader", || cluster.leader().filter(|new| *new != leader).map(|_| Instant::now()));
     for number in 0..GATEWAYS {
-        let here = |told: &&Told| told.gateway == number && told.acknowledged;
+        let here = |reported: &&Told| reported.gateway == number && reported.acknowledged;
         within(30, "creates go on", || (load.since(led).iter().filter(here).count() > 50).then_some(()));
     }
     within(30, "every gateway is ready", || gateways.iter().all(|gateway| readiness(gateway) == 200).then_some(()));
@@ -154,7 +154,7 @@ fn assert_stored_once(cluster: &Cluster, load: &Load) {
 }
 
 /// Some of the orders are found by their ids, and get their first reply when they are repeated.
-async fn assert_told_alike(load: &Load) {
+async fn assert_reported_alike(load: &Load) {
     let orders = std::mem::take(&mut *load.orders.lock().unwrap());
     for order in orders.iter().step_by(50) {
         let client = &load.clients[1];
@@ -165,9 +165,10 @@ async fn assert_told_alike(load: &Load) {
     }
 }
 
-fn tell_round(blow: Blow, began: Instant, led: Instant, told: &[Told]) {
-    let acknowledged: Vec<_> =
-        std::iter::once(began).chain(told.iter().filter(|told| told.acknowledged).map(|told| told.at)).collect();
+fn tell_round(blow: Blow, began: Instant, led: Instant, reported: &[Told]) {
+    let acknowledged: Vec<_> = std::iter::once(began)
+        .chain(reported.iter().filter(|reported| reported.acknowledged).map(|reported| reported.at))
+        .collect();
     let silence = acknowledged.windows(2).max_by_key(|pair| pair[1] - pair[0]).expect("creates went on");
     say(&format!(
         "{blow:?}: another leader after {:.1} s; no create was acknowledged for {:.1} s, until {:.1} s after it was there; \
@@ -176,21 +177,26 @@ fn tell_round(blow: Blow, began: Instant, led: Instant, told: &[Told]) {
         (silence[1] - silence[0]).as_secs_f64(),
         silence[1].saturating_duration_since(led).as_secs_f64(),
         acknowledged.len() - 1,
-        told.iter().filter(|told| !told.acknowledged).count(),
-        longest(told, true).as_secs_f64(),
-        longest(told, false).as_secs_f64(),
+        reported.iter().filter(|reported| !reported.acknowledged).count(),
+        longest(reported, true).as_secs_f64(),
+        longest(reported, false).as_secs_f64(),
     ));
-    assert!(longest(told, true).max(longest(told, false)) < LONGEST, "a reply took longer than {LONGEST:?}");
+    assert!(longest(reported, true).max(longest(reported, false)) < LONGEST, "a reply took longer than {LONGEST:?}");
 }
 
-fn longest(told: &[Told], acknowledged: bool) -> Duration {
-    told.iter().filter(|told| told.acknowledged == acknowledged).map(|told| told.took).max().unwrap_or_default()
+fn longest(reported: &[Told], acknowledged: bool) -> Duration {
+    reported
+        .iter()
+        .filter(|reported| reported.acknowledged == acknowledged)
+        .map(|reported| reported.took)
+        .max()
+        .unwrap_or_default()
 }
 
 fn tell_totals(load: &Load) {
-    let told = load.told.lock().unwrap();
-    let acknowledged = told.iter().filter(|told| told.acknowledged).count();
-    let refused = told.len() - acknowledged;
+    let reported = load.reported.lock().unwrap();
+    let acknowledged = reported.iter().filter(|reported| reported.acknowledged).count();
+    let refused = reported.len() - acknowledged;
     say(&format!(
         "{acknowledged} creates were acknowledged and are there, once; {refused} replies were 503, none other"
     ));

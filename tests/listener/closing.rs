@@ -22,7 +22,7 @@ fn a_silent_client_is_ended_after_the_handshake() {
 }
 
 #[test]
-fn a_slow_head_is_told_so() {
+fn a_slow_head_is_reported_so() {
     let mut setup = Setup::default();
     setup.limits.head_timeout = SHORT;
     let server = setup.start();
@@ -39,8 +39,8 @@ fn a_slow_head_is_told_so() {
     // Dripping does not help.
     let mut client = server.connect();
     let mut dripping = client.stream.try_clone().unwrap();
-    let told = Arc::new(AtomicBool::new(false));
-    let enough = Arc::clone(&told);
+    let reported = Arc::new(AtomicBool::new(false));
+    let enough = Arc::clone(&reported);
     let drip = thread::spawn(move || {
         let mut head = b"GET /slow HTTP/1.1\r\nX: ".iter().chain(std::iter::repeat(&b'y'));
         while !enough.load(Ordering::Relaxed) {
@@ -49,7 +49,7 @@ fn a_slow_head_is_told_so() {
         }
     });
     assert_eq!(client.reply().status, 408);
-    told.store(true, Ordering::Relaxed);
+    reported.store(true, Ordering::Relaxed);
     client.expect_end();
     drip.join().unwrap();
     assert!(!server.probe.seen().contains(&"/slow".to_owned()));

@@ -32,7 +32,7 @@ fn requests_follow_each_other_on_a_connection() {
 }
 
 #[test]
-fn a_client_that_has_said_all_still_gets_its_replies() {
+fn a_client_that_has_stated_all_still_gets_its_replies() {
     let server = Setup::default().start();
     let mut client = server.connect();
     client.send("GET /gate HTTP/1.1\r\nHost: a\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\n\r\n");

@@ -248,11 +248,12 @@ fn a_client_that_answers_nothing_is_not_waited_for() {
     setup.limits.head_timeout = SHORT;
     setup.limits.body_timeout = PATIENCE * 10;
     run(setup, |server, authority| async move {
-        for said in [&b""[..], &PREFACE[..10], PREFACE] {
+        for stated in [&b""[..], &PREFACE[..10], PREFACE] {
             let mut stream = connect_tls(&server, &authority).await;
-            stream.write_all(said).await.unwrap();
-            let mut heard = Vec::new();
-            let _ = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut heard)).await.expect("ended by the server");
+            stream.write_all(stated).await.unwrap();
+            let mut received = Vec::new();
+            let _ =
+                tokio::time::timeout(PATIENCE, stream.read_to_end(&mut received)).await.expect("ended by the server");
         }
     });
 }

@@ -82,7 +82,7 @@ fn http2_is_only_spoken_where_alpn_chose_it() {
 }
 
 #[test]
-fn plain_http_on_the_tls_port_is_told_so_and_nothing_else() {
+fn plain_http_on_the_tls_port_is_reported_so_and_nothing_else() {
     let authority = Authority::new();
     let server = Setup { tls: Some(authority.server(None)), ..Setup::default() }.start();
     let mut client = server.connect();

@@ -157,7 +157,7 @@ async fn nodes_that_are_killed_lose_and_double_nothing() {
     }
     let orders = load.orders.lock().unwrap().clone();
     assert_found_once(&nodes, &orders).await;
-    assert_told(&nodes, &receiver, &orders).await;
+    assert_reported(&nodes, &receiver, &orders).await;
     assert_nothing_is_left(&nodes).await;
     for gateway in &nodes.gateways {
         let checked = gateway.store_check();
@@ -185,9 +185,9 @@ async fn assert_found_once(nodes: &Nodes, orders: &[Order]) {
 }
 
 /// Every withdrawal has its result, and its merchant was told so: under one name, whoever sent it and however often.
-async fn assert_told(nodes: &Nodes, receiver: &Receiver, orders: &[Order]) {
+async fn assert_reported(nodes: &Nodes, receiver: &Receiver, orders: &[Order]) {
     let client = nodes.gateways[0].client();
-    let mut told: HashMap<String, String> = HashMap::new();
+    let mut reported: HashMap<String, String> = HashMap::new();
     for order in orders.iter().filter(|order| order.kind == Create::Withdrawal) {
         let path = format!("/cb/{}", order.id);
         let calls = receiver.got(&path, 1).await;
@@ -196,7 +196,7 @@ async fn assert_told(nodes: &Nodes, receiver: &Receiver, orders: &[Order]) {
         assert_ne!(text(&record, "status"), "PENDING", "{path} was called");
         for callback in calls {
             assert_eq!(callback.json(), json!({ "order_id": order.id }), "{path}");
-            let name = told.entry(path.clone()).or_insert_with(|| callback.id().to_owned());
+            let name = reported.entry(path.clone()).or_insert_with(|| callback.id().to_owned());
             assert_eq!(name, callback.id(), "one callback of {path}");
         }
     }

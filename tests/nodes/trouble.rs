@@ -31,9 +31,9 @@ async fn why_creates_are_refused_is_in_the_log_now_and_then() {
     })
     .await;
     let log = gateway.log();
-    let told: Vec<_> = log.lines().filter(|line| line.contains("a request was refused for now")).collect();
+    let reported: Vec<_> = log.lines().filter(|line| line.contains("a request was refused for now")).collect();
     let cause = "the database cannot be reached: error connecting to server: database does not allow writes";
-    assert!(told.len() == 1 && told[0].contains("WARN") && told[0].contains(cause), "{log}");
+    assert!(reported.len() == 1 && reported[0].contains("WARN") && reported[0].contains(cause), "{log}");
 }
 
 #[test]
@@ -47,15 +47,15 @@ fn a_node_that_lacks_a_key_makes_none_and_no_store() {
         std::fs::remove_file(&key).unwrap();
         let ran = gateway.command().output().unwrap();
         assert_eq!(ran.status.code(), Some(1));
-        let said = stderr(&ran);
-        let line = said.lines().find(|line| line.starts_with("error: ")).unwrap_or_else(|| panic!("{said}"));
-        assert!(line.contains(name) && line.contains(why) && line.contains("openssl rand -base64 32"), "{said}");
+        let stated = stderr(&ran);
+        let line = stated.lines().find(|line| line.starts_with("error: ")).unwrap_or_else(|| panic!("{stated}"));
+        assert!(line.contains(name) && line.contains(why) && line.contains("openssl rand -base64 32"), "{stated}");
         assert!(!key.exists() && database.sql("SELECT to_regclass('paybridge_schema') IS NULL") == "t");
     }
 }
 
 #[test]
-fn a_database_that_is_away_is_told_in_a_line() {
+fn a_database_that_is_away_is_reported_in_a_line() {
     let rules = tempfile::tempdir().unwrap();
     let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
     let store = format!("[store]\nurl = \"postgres://u:TOPSECRET@127.0.0.1:9/db?sslmode=disable\"\nkeys = \"{key}\"\n");
@@ -63,7 +63,7 @@ fn a_database_that_is_away_is_told_in_a_line() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_paybridge"));
     let ran = command.args(["store", "check", "--rules"]).arg(rules.path()).output().unwrap();
     assert_eq!(ran.status.code(), Some(1));
-    let said = stderr(&ran);
-    assert!(said.starts_with("error: postgres://127.0.0.1:9/db: ") && said.lines().count() == 1, "{said}");
-    assert!(!said.contains("TOPSECRET") && ran.stdout.is_empty(), "{said}");
+    let stated = stderr(&ran);
+    assert!(stated.starts_with("error: postgres://127.0.0.1:9/db: ") && stated.lines().count() == 1, "{stated}");
+    assert!(!stated.contains("TOPSECRET") && ran.stdout.is_empty(), "{stated}");
 }

@@ -148,9 +148,9 @@ pub fn check(request: &Request, reply: &Reply) {
     match reply.status {
         303 => assert!(!reply.header("location").is_empty() && reply.body.is_empty(), "{reply:?}"),
         _ if kind.starts_with("application/json") && request.method != "HEAD" => {
-            let said = reply.json();
-            let message = said["error"]["message"].as_str().unwrap();
-            assert_eq!(said, serde_json::json!({ "error": { "code": reply.status, "message": message } }));
+            let stated = reply.json();
+            let message = stated["error"]["message"].as_str().unwrap();
+            assert_eq!(stated, serde_json::json!({ "error": { "code": reply.status, "message": message } }));
         }
         _ => {
             assert_eq!(kind, "text/html; charset=utf-8", "{reply:?}");

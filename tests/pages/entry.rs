@@ -86,7 +86,7 @@ async fn links_hold_over_a_restart() {
 async fn a_page_that_prepares_comes_again_and_then_leads_on() {
     let gateway = Gateway::start(&rules());
     let deposit = Deposit::of_shop(&gateway, PREPARING, "prepared", "1050").await;
-    let told = Deposit::of_shop(&gateway, PREPARING, "told", "10.03").await;
+    let reported = Deposit::of_shop(&gateway, PREPARING, "told", "10.03").await;
     for protocol in PROTOCOLS {
         let reply = visit(&gateway, protocol, &request("GET", &deposit.entry)).await;
         assert_eq!(reply.header("refresh"), "2", "the same page again, which a browser then asks for");
@@ -99,13 +99,13 @@ async fn a_page_that_prepares_comes_again_and_then_leads_on() {
     reload(&gateway, &rules().edit("shops/slow-eur.toml", "6h", "1ms"));
     let hosted = open(&gateway, &deposit.entry).await;
     assert!(target(location(&hosted)).starts_with(&format!("/sandbox/{}?", deposit.id)), "{hosted:?}");
-    let reply = open(&gateway, &told.entry).await;
+    let reply = open(&gateway, &reported.entry).await;
     assert!(reply.all("refresh").is_empty(), "nobody reads against a clock");
     let document = page(&reply, 200);
     assert_state(&document, "instructions");
     document.assert_shows("10.03", "EUR");
     document.return_link();
-    told.assert_status(&gateway, "PENDING").await;
+    reported.assert_status(&gateway, "PENDING").await;
 }
 
 /// Preparation that takes its time is the preparing page, whatever the shop's delay.

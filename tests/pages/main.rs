@@ -70,9 +70,9 @@ struct Deposit {
 impl Deposit {
     #[track_caller]
     fn of(reply: &Reply) -> Self {
-        let said = reply.json();
-        let url = text(&said, "redirect_url").to_owned();
-        Self { id: text(&said, "transaction_id").to_owned(), entry: target(&url), url }
+        let stated = reply.json();
+        let url = text(&stated, "redirect_url").to_owned();
+        Self { id: text(&stated, "transaction_id").to_owned(), entry: target(&url), url }
     }
 
     /// Creates one of a quick shop; the amount's cents tell the sandbox what to do.

@@ -63,7 +63,7 @@ async fn other_methods_are_refused_with_those_that_there_are() {
 
 /// Requests that no browser sends are refused like all others: with a page, and nothing happens.
 #[tokio::test]
-async fn malformed_requests_are_told_to_a_person_too() {
+async fn malformed_requests_are_reported_to_a_person_too() {
     let gateway = Gateway::start(&rules());
     let deposit = Deposit::create(&gateway, "malformed", "10.50").await;
     let good = request("GET", &deposit.link("return"));

@@ -99,8 +99,8 @@ async fn a_providers_page_is_where_the_link_leads_once_it_is_ready() {
 async fn a_providers_instructions_are_shown_as_text() {
     let provider = provider().await;
     let gateway = Gateway::start(&rules_of(&provider));
-    let told = Deposit::create(&gateway, "told", "10.20").await;
-    let harmless = becomes(&gateway, &told, "instructions").await;
+    let reported = Deposit::create(&gateway, "told", "10.20").await;
+    let harmless = becomes(&gateway, &reported, "instructions").await;
     for text in ["Pay to this account.", "Today.", "IBAN", "DE02 1203 0000 0000 2020 51"] {
         assert!(harmless.text().contains(text), "{text:?} in {}", harmless.text());
     }
@@ -117,8 +117,8 @@ async fn a_providers_instructions_are_shown_as_text() {
     ] {
         assert!(document.text().contains(text), "{text:?} in {}", document.text());
     }
-    report(&gateway, &told, json!({ "status": "FAILED" })).await;
-    assert_eq!(location(&open(&gateway, &told.entry).await), FAIL_URL);
+    report(&gateway, &reported, json!({ "status": "FAILED" })).await;
+    assert_eq!(location(&open(&gateway, &reported.entry).await), FAIL_URL);
 }
 
 // keeps P180, P181

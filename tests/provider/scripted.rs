@@ -114,8 +114,8 @@ impl Scripted {
 }
 
 /// What is said, with the operation it is said of.
-fn named(said: &str, id: &str) -> String {
-    said.replacen('{', &format!("{{\"transaction_id\":\"{id}\","), 1)
+fn named(stated: &str, id: &str) -> String {
+    stated.replacen('{', &format!("{{\"transaction_id\":\"{id}\","), 1)
 }
 
 async fn take_request(stream: &mut TcpStream, received: &mut Vec<u8>) -> Option<Asked> {

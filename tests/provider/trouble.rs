@@ -65,7 +65,7 @@ async fn whatever_is_no_answer_is_unknown_and_asked_again() {
 
 // keeps P091
 #[tokio::test]
-async fn a_provider_is_told_everything_about_an_operation() {
+async fn a_provider_is_reported_everything_about_an_operation() {
     let provider = Scripted::start(|_, _| Play::Say(r#"{"status":"PENDING"}"#)).await;
     let gateway = Gateway::start(&rules(&provider.url(), ""));
     let body = super::with(withdrawal("o-1"), "customer_account_id", Some(0.into()));

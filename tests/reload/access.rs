@@ -73,13 +73,13 @@ async fn every_access_line_names_the_rule_set() {
     save(&gateway, "lists/banks.txt", "BANK-A\n");
     let second = reload_good(&gateway);
     client.send(&Request::status(&ACME, "1")).await.expect(404);
-    let said = |version: &str| {
+    let stated = |version: &str| {
         let log = gateway.log();
         let lines = log.lines().filter(|line| line.contains(" paybridge::access: ")).map(str::to_owned);
         lines.filter(|line| line.contains(&format!(" rules_version={version} "))).collect::<Vec<_>>()
     };
-    eventually("every line", async || (said(&second).len() == 1).then_some(())).await;
-    let lines = said(&first);
+    eventually("every line", async || (stated(&second).len() == 1).then_some(())).await;
+    let lines = stated(&first);
     assert_eq!(lines.len(), asked, "one line a request, each with its rule set");
     for status in [200, 400, 401, 403, 404, 405, 413, 429, 431] {
         let status = format!(" status={status} ");

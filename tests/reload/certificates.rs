@@ -125,7 +125,7 @@ async fn a_renewed_pair_serves_new_connections_and_open_ones_live_on() {
 }
 
 #[tokio::test]
-async fn a_pair_that_cannot_be_used_leaves_the_old_one_and_is_told_once() {
+async fn a_pair_that_cannot_be_used_leaves_the_old_one_and_is_reported_once() {
     let authority = Authority::new();
     let (first, second) = (authority.pair(2121), authority.pair(2122));
     let (gateway, certs) = start(&authority, &first, &Rules::default());
@@ -144,14 +144,14 @@ async fn a_pair_that_cannot_be_used_leaves_the_old_one_and_is_told_once() {
             std::fs::create_dir(certs.join("server.pem")).unwrap();
         }),
     ];
-    for (number, (what, said, make)) in unusable.into_iter().enumerate() {
+    for (number, (what, stated, make)) in unusable.into_iter().enumerate() {
         make();
         let shown = eventually(what, async || {
             (complaints(&gateway) > number)
                 .then(|| rules(&gateway)["certificate"]["error"].as_str().map(str::to_owned))?
         })
         .await;
-        assert!(shown.contains(said), "{what}: {shown}");
+        assert!(shown.contains(stated), "{what}: {shown}");
         assert_eq!(count(&gateway, "paybridge_certificate_refused"), 1);
         // Whatever else is saved, it is not told again.
         for round in 0..2 {
@@ -276,8 +276,8 @@ async fn an_expired_certificate_serves_on_with_a_warning() {
     let authority = Authority::new();
     let (gateway, certs) = start(&authority, &authority.pair(2121), &Rules::default());
     authority.pair(2020).write(&certs);
-    let said = "the certificate that serves has expired not_after=\"2020-01-01T00:00:00Z\"";
-    eventually("the warning", async || gateway.log().contains(said).then_some(())).await;
+    let stated = "the certificate that serves has expired not_after=\"2020-01-01T00:00:00Z\"";
+    eventually("the warning", async || gateway.log().contains(stated).then_some(())).await;
     assert!(days(&gateway) < -2000.0);
     reload_good(&gateway);
     assert_eq!(gateway.log().matches("has expired").count(), 1, "said once");

@@ -114,18 +114,19 @@ async fn a_refused_edit_stops_nothing_and_is_shown_until_it_is_good_again() {
     assert_eq!(rules(&gateway), refused, "shown until it is good again");
     assert_eq!(count(&gateway, "paybridge_rules_refused"), 1);
     assert_eq!(json!(count(&gateway, "paybridge_rules_problems")), refused["problem_count"]);
-    let said = format!("rules refused; the last good ones keep serving version={version} trigger=\"admin\" problems=1");
-    eventually("the refusal is logged", async || gateway.log().contains(&said).then_some(())).await;
+    let stated =
+        format!("rules refused; the last good ones keep serving version={version} trigger=\"admin\" problems=1");
+    eventually("the refusal is logged", async || gateway.log().contains(&stated).then_some(())).await;
     traffic.goes_on().await;
 
     gateway.signal(Signal::HUP);
-    let said = said.replace("admin", "SIGHUP");
-    eventually("SIGHUP tells the same", async || gateway.log().contains(&said).then_some(())).await;
+    let stated = stated.replace("admin", "SIGHUP");
+    eventually("SIGHUP tells the same", async || gateway.log().contains(&stated).then_some(())).await;
     save(&gateway, "merchants/acme.toml", &good);
     let now = eventually("it is good again", async || Some(rules(&gateway)).filter(|now| now["error"].is_null())).await;
     assert_eq!((&now["version"], &now["problems"], &now["problem_count"]), (&json!(version), &json!([]), &json!(0)));
-    let said = format!("the rules are good again version={version}");
-    eventually("it is said", async || gateway.log().contains(&said).then_some(())).await;
+    let stated = format!("the rules are good again version={version}");
+    eventually("it is said", async || gateway.log().contains(&stated).then_some(())).await;
     // They are brought up to date last.
     let gauges = || ["paybridge_rules_refused", "paybridge_rules_problems"].map(|name| count(&gateway, name));
     eventually("the gauges follow", async || (gauges() == [0, 0]).then_some(())).await;

@@ -9,8 +9,8 @@ use crate::support::{Gateway, Rules, eventually, text};
 use crate::{count, reload, reload_good, rules, save, write};
 
 /// Polls the log for a text.
-async fn logged(gateway: &Gateway, said: &str) {
-    eventually(said, async || gateway.log().contains(said).then_some(())).await;
+async fn logged(gateway: &Gateway, stated: &str) {
+    eventually(stated, async || gateway.log().contains(stated).then_some(())).await;
 }
 
 #[tokio::test]
@@ -29,9 +29,9 @@ async fn keys_that_need_a_restart_are_named_until_the_file_says_what_runs() {
     assert_eq!((status, &body["needs_restart"], &body["error"]), (200, &keys, &json!(null)));
     assert_eq!(rules(&gateway)["needs_restart"], keys, "no token is asked for yet");
     assert_eq!(count(&gateway, "paybridge_rules_needs_restart"), 3);
-    let said =
+    let stated =
         "these keys of gateway.toml take effect at the next start keys=server.drain_delay, admin.token, engine.timeout";
-    logged(&gateway, said).await;
+    logged(&gateway, stated).await;
     let long = crate::support::bodies::with(
         Create::Deposit.body("long"),
         "fields.extra",
@@ -43,11 +43,11 @@ async fn keys_that_need_a_restart_are_named_until_the_file_says_what_runs() {
     save(&gateway, "merchants/new.toml", "nmae = 1");
     assert_eq!(reload(&gateway).1["needs_restart"], keys);
     save(&gateway, "merchants/new.toml", "name = \"New\"");
-    let told = gateway.log().matches("take effect at the next start").count();
+    let reported = gateway.log().matches("take effect at the next start").count();
     reload_good(&gateway);
     assert_eq!(rules(&gateway)["needs_restart"], keys);
     eventually("they are told again", async || {
-        (gateway.log().matches("take effect at the next start").count() > told).then_some(())
+        (gateway.log().matches("take effect at the next start").count() > reported).then_some(())
     })
     .await;
 

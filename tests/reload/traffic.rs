@@ -112,10 +112,14 @@ impl Merchant {
             let id = format!("{}-{}", self.name, self.asked);
             let create = Request::payin(&ACME, &payin(&id));
             let created = self.line.send(&create).await.expect(200);
-            let (order, said) = first.get_or_insert((create, created));
+            let (order, stated) = first.get_or_insert((create, created));
             // Signed anew: a v1 timestamp grows old.
             let repeat = Request::v1_post(&ACME, "/api/v1/payin", order.body.clone());
-            assert_eq!(self.line.send(&repeat).await.expect(200).json(), said.json(), "a repeat gets the first reply");
+            assert_eq!(
+                self.line.send(&repeat).await.expect(200).json(),
+                stated.json(),
+                "a repeat gets the first reply"
+            );
             self.line.send(&Request::v1_status(&ACME, "payin", &id)).await.expect(200);
             let native = self.line.send(&Request::deposit(&ACME, &deposit(&format!("{id}-d")))).await.expect(200);
             let status = Request::status(&ACME, text(&native.json(), "transaction_id"));

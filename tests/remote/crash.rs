@@ -103,7 +103,7 @@ async fn recovery_goes_on_until_the_engine_answers_and_takes_no_for_an_answer() 
 }
 
 #[tokio::test]
-async fn what_a_caller_was_told_of_is_not_sent_again_by_a_restart() {
+async fn what_a_caller_was_reported_of_is_not_sent_again_by_a_restart() {
     let engine = Scripted::start(|_, before| if before < 2 { Play::Close } else { created("7") }).await;
     let mut gateway = before_scripted(&engine, "");
     assert_again(&payout(&gateway, &bodies::payout("out-1")).await, 502);
@@ -116,7 +116,7 @@ async fn what_a_caller_was_told_of_is_not_sent_again_by_a_restart() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_gone_is_stood_in_for_by_its_merchants_first() {
+async fn a_key_that_is_gone_is_confirmed_in_for_by_its_merchants_first() {
     let engine = Scripted::start(|_, before| if before < 2 { Play::Hang } else { created("7") }).await;
     let mut gateway = before_scripted(&engine, "");
     for (key, order) in [(ACME, "acme-1"), (BETA, "beta-1")] {

@@ -90,13 +90,13 @@ async fn a_key_that_may_less_does_not_make_an_order_forgotten() {
 }
 
 #[tokio::test]
-async fn a_native_caller_is_not_told_no_while_its_lost_request_may_be_under_way() {
+async fn a_native_caller_is_not_reported_no_while_its_lost_request_may_be_under_way() {
     let engine =
         Scripted::start(|_, before| if before == 0 { Play::Close } else { error(400, "amount: is too small") }).await;
     let gateway = before_scripted(&engine, "");
     let request = Request::deposit(&ACME, &bodies::deposit("n"));
-    let told = send(&gateway, &request).await.expect(504);
-    assert!(told.message().ends_with("with the same order_id, may be sent again"), "{}", told.message());
+    let reported = send(&gateway, &request).await.expect(504);
+    assert!(reported.message().ends_with("with the same order_id, may be sent again"), "{}", reported.message());
     assert_eq!(engine.count(), 2);
     send(&gateway, &request).await.expect(400);
 }

@@ -55,7 +55,7 @@ async fn a_history_lists_what_passed_through_here() {
 }
 
 #[tokio::test]
-async fn rows_that_cannot_be_asked_in_time_are_shown_as_last_heard() {
+async fn rows_that_cannot_be_asked_in_time_are_shown_as_last_received() {
     let engine = Scripted::start(|asked, before| match asked.method.as_str() {
         "POST" => created(&(100 + before).to_string()),
         _ if asked.path.ends_with("/101") => Play::Hang,

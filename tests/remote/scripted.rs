@@ -150,8 +150,8 @@ impl Scripted {
                 Play::Close => return,
                 Play::Hang => std::future::pending().await,
                 Play::Forward => {
-                    let said = self.real.as_ref().unwrap().send(&asked.request()).await;
-                    reply(said.status, "", &said.text())
+                    let stated = self.real.as_ref().unwrap().send(&asked.request()).await;
+                    reply(stated.status, "", &stated.text())
                 }
                 Play::Lose => {
                     self.real.as_ref().unwrap().send(&asked.request()).await;

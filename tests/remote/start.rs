@@ -12,8 +12,8 @@ fn refuses(mut gateway: Gateway, rules: &Rules, words: &str) {
     gateway.spawn();
     assert_eq!(gateway.wait().code(), Some(1), "{}", gateway.log());
     let log = gateway.log();
-    let told: Vec<_> = log.lines().filter(|line| line.contains(words)).collect();
-    let [line] = told[..] else { panic!("not one line with {words} in {log}") };
+    let reported: Vec<_> = log.lines().filter(|line| line.contains(words)).collect();
+    let [line] = reported[..] else { panic!("not one line with {words} in {log}") };
     assert!(line.contains("engine.url") && line.contains("store.url"), "{line}");
 }
 

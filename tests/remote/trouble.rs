@@ -80,17 +80,17 @@ async fn answers_that_v2_does_not_promise_are_a_502() {
 
 /// What no v2 service says to a create.
 fn unpromised() -> Vec<Play> {
-    let said = |body: &str| Play::Say(200, body.to_owned());
+    let stated = |body: &str| Play::Say(200, body.to_owned());
     let long =
         format!(r#"{{"transaction_id":"7","redirect_url":"https://pay.example/7","x":"{}"}}"#, "x".repeat(70_000));
     vec![
-        said("{}"),
-        said("<html>"),
-        said(r#"{"transaction_id":"7"}"#),
-        said(r#"{"transaction_id":7,"redirect_url":"https://pay.example/7"}"#),
-        said(r#"{"transaction_id":"7","redirect_url":"/7"}"#),
-        said(r#"{"transaction_id":"7","transaction_id":"8","redirect_url":"https://pay.example/7"}"#),
-        said(&long),
+        stated("{}"),
+        stated("<html>"),
+        stated(r#"{"transaction_id":"7"}"#),
+        stated(r#"{"transaction_id":7,"redirect_url":"https://pay.example/7"}"#),
+        stated(r#"{"transaction_id":"7","redirect_url":"/7"}"#),
+        stated(r#"{"transaction_id":"7","transaction_id":"8","redirect_url":"https://pay.example/7"}"#),
+        stated(&long),
         Play::Say(201, r#"{"transaction_id":"7","redirect_url":"https://pay.example/7"}"#.to_owned()),
         Play::Say(302, String::new()),
         error(401, "who are you"),
@@ -109,27 +109,27 @@ async fn an_engine_that_is_busy_keeps_its_status_and_its_wait() {
             "many" => (429, "Retry-After: 3\r\n"),
             _ => (503, ""),
         };
-        Play::Bytes(reply(status, header, &said_busy(status)))
+        Play::Bytes(reply(status, header, &stated_busy(status)))
     })
     .await;
     let gateway = before_scripted(&engine, "");
     for (order, status, wait) in [("busy", 503, "7"), ("many", 429, "3"), ("silent", 503, "1")] {
-        let told = payin(&gateway, &bodies::payin(order)).await;
-        assert_again(&told, status);
-        assert_eq!(told.header("retry-after"), wait);
+        let reported = payin(&gateway, &bodies::payin(order)).await;
+        assert_again(&reported, status);
+        assert_eq!(reported.header("retry-after"), wait);
         let native =
             send(&gateway, &Request::deposit(&ACME, &bodies::deposit(&format!("{order}2")))).await.expect(status);
-        assert_eq!(native.text(), said_busy(status), "native callers are told in the engine's words");
+        assert_eq!(native.text(), stated_busy(status), "native callers are told in the engine's words");
         assert_eq!(native.header("retry-after"), wait);
     }
 }
 
-fn said_busy(status: u16) -> String {
+fn stated_busy(status: u16) -> String {
     format!(r#"{{"error":{{"code":{status},"message":"order_id: slow down"}}}}"#)
 }
 
 #[tokio::test]
-async fn the_engine_is_told_who_asks_and_nothing_else() {
+async fn the_engine_is_reported_who_asks_and_nothing_else() {
     let engine = Scripted::start(|asked, _| match asked.method.as_str() {
         "POST" => created("7"),
         _ => error(503, "later"),

@@ -179,14 +179,14 @@ impl Server {
 
     /// Whether this very process says that it takes connections: others may listen there, and a killed one's file stays.
     fn is_ready(&self, postmaster: Pid) -> bool {
-        let said = fs::read_to_string(self.directory.join("data/postmaster.pid")).unwrap_or_default();
-        let mut lines = said.lines().map(str::trim);
+        let stated = fs::read_to_string(self.directory.join("data/postmaster.pid")).unwrap_or_default();
+        let mut lines = stated.lines().map(str::trim);
         lines.next() == Some(&postmaster.to_string()) && lines.next_back() == Some("ready")
     }
 
     fn tell(&mut self, word: &str) {
-        let told = writeln!(self.guard.stdin.as_ref().unwrap(), "{word}");
-        assert!(told.is_ok(), "the guard of PostgreSQL is gone:\n{}", self.log());
+        let reported = writeln!(self.guard.stdin.as_ref().unwrap(), "{word}");
+        assert!(reported.is_ok(), "the guard of PostgreSQL is gone:\n{}", self.log());
     }
 
     fn pid_file(&self) -> PathBuf {
@@ -265,7 +265,7 @@ impl Place {
 
     #[track_caller]
     fn sql(&self, sql: &str) -> String {
-        self.try_sql(sql).unwrap_or_else(|said| panic!("{sql}\n{said}"))
+        self.try_sql(sql).unwrap_or_else(|stated| panic!("{sql}\n{stated}"))
     }
 
     /// What psql prints, or what it complains of. It reads and writes files, so that no full pipe can hold it up.

@@ -77,18 +77,18 @@ impl Create {
     /// Creates and gives the checked reply.
     pub async fn create(self, client: &Client, key: &Key, body: &Value) -> Reply {
         let reply = client.send(&self.request(key, body.to_string())).await.expect(200);
-        let said = reply.json();
-        let members: Vec<_> = said.as_object().unwrap().keys().map(String::as_str).collect();
+        let stated = reply.json();
+        let members: Vec<_> = stated.as_object().unwrap().keys().map(String::as_str).collect();
         let expected: &[&str] = match self {
             Self::Payin => &["external_id", "redirect_url", "transaction_id"],
             Self::Payout => &["external_id", "transaction_id"],
             Self::Deposit => &["redirect_url", "transaction_id"],
             Self::Withdrawal => &["transaction_id"],
         };
-        assert_eq!(members, expected, "{said}");
-        assert_transaction_id(super::text(&said, "transaction_id"));
+        assert_eq!(members, expected, "{stated}");
+        assert_transaction_id(super::text(&stated, "transaction_id"));
         if self.is_v1() {
-            assert_eq!(said["external_id"], body["external_id"]);
+            assert_eq!(stated["external_id"], body["external_id"]);
         }
         reply
     }

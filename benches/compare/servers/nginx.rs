@@ -103,7 +103,7 @@ fn run(program: &Path, directory: &Path, conf: &str) -> Process {
 /// Where this nginx has its modules.
 fn modules(program: &Path) -> PathBuf {
     let output = Command::new(program).arg("-V").output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let named = said.split(' ').find_map(|word| word.trim().strip_prefix("--modules-path="));
+    let stated = String::from_utf8_lossy(&output.stderr).into_owned();
+    let named = stated.split(' ').find_map(|word| word.trim().strip_prefix("--modules-path="));
     named.map_or_else(|| PathBuf::from("/usr/lib/nginx/modules"), PathBuf::from)
 }

@@ -56,8 +56,8 @@ impl Process {
         while !condition().await {
             let ended = self.child.try_wait().unwrap();
             if ended.is_some() || Instant::now() > deadline {
-                let said = std::fs::read_to_string(&self.log).unwrap_or_default();
-                panic!("{what}: never happened ({ended:?})\n{said}");
+                let stated = std::fs::read_to_string(&self.log).unwrap_or_default();
+                panic!("{what}: never happened ({ended:?})\n{stated}");
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

@@ -40,8 +40,8 @@ pub struct StoreCheck {
 const STORE_CHECK_EXAMPLES: &str = "\
 Reads the whole store and changes nothing: every operation has the ledger entries that its state demands, \
 entries sum to zero per merchant and currency, balances are the sum of their entries, sealed values open, \
-customers' daily usage is the sum of the operations that count for it, every result that somebody is to be \
-told of has its callback, to the operation's own address, tables and indexes are those of this release, and \
+customers' daily usage is the sum of the operations that count for it, every result has its callback, \
+to the operation's own address, tables and indexes are those of this release, and \
 the file's pages hang together.
 
 Not checked: that every row is found through every index, usage of days that was removed, and whether \
@@ -99,7 +99,7 @@ Copies a SQLite store as it is at one moment, while a gateway serves it and with
 the store's log grows. The copy is read again as `paybridge store check` reads a store, and gets its name \
 when it is whole and on disk: a FILE that is there is a backup. Mode 0600; nothing is ever overwritten.
 
-Where the store holds what it should not, so does the copy: it is kept, the problems are told, one a line, and \
+Where the store holds what it should not, so does the copy: it is kept, the problems are reported, one a line, and \
 the exit code is 1.
 
 The copy holds the data keys, wrapped: keep store.keys too, elsewhere, or nobody can open it.
@@ -136,7 +136,7 @@ const STORE_COPY_EXAMPLES: &str = "\
 Moves a store from SQLite to PostgreSQL. The gateway must be stopped, and no `import-ids` may run. The keys \
 are those of the rules (store.keys), and open the copy too: the data keys are copied as they are wrapped.
 
-All of it is copied: operations, ledger, reservations, what is to be asked and to be told, the journal and \
+All of it is copied: operations, ledger, reservations, provider jobs, the journal and \
 every callback with its tries. Then each row is compared with what it should be, and the copy is proved as \
 `paybridge store check` does it. Only then can gateways serve it. Stopped half way, by whatever it be, it is \
 run again and goes on.

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::super::args::ResendCallbacks;
 use super::super::columns::age;
 use super::super::progress::Progress;
-use super::super::{CliError, ExitOutcome, plural, told_unless};
+use super::super::{CliError, ExitOutcome, plural, reported_unless};
 use super::{table, unknown};
 use crate::clock::Clock;
 use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, Outbox, Resent};
@@ -59,7 +59,7 @@ pub(super) async fn run(
     if let Some(span) = asked.wait {
         done &= wait(outbox, waiting, span, clock, out, err).await?;
     }
-    told_unless(done)
+    reported_unless(done)
 }
 
 /// Queues all failed callbacks that were asked for, newest first. What fails again meanwhile is not taken twice.
@@ -119,7 +119,7 @@ async fn wait(
             match outbox.callback(id).await? {
                 Some((callback, _)) if callback.tries > tries => {
                     delivered &= callback.state == CallbackState::Delivered;
-                    writeln!(out, "{}", told(&callback, clock))?;
+                    writeln!(out, "{}", reported(&callback, clock))?;
                 }
                 Some(_) => left.push((id, tries)),
                 None => {
@@ -142,7 +142,7 @@ async fn wait(
 }
 
 /// What came of the last try.
-fn told(callback: &CallbackRecord, clock: &dyn Clock) -> String {
+fn reported(callback: &CallbackRecord, clock: &dyn Clock) -> String {
     let (id, now) = (callback.id, clock.now());
     let last = callback.last.as_ref().map_or_else(|| "-".to_owned(), table::outcome);
     match callback.state {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_is_told_what_came_of_it() {
+    async fn who_waits_is_reported_what_came_of_it() {
         let world = World::new();
         let id = world.failed_callback("o1").await;
         for (status, next, expected) in [

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::super::args::{Format, InterfaceArg, SampleCallback};
 use super::super::columns::plain;
-use super::super::{CliError, ExitOutcome, merchant, told_unless};
+use super::super::{CliError, ExitOutcome, merchant, reported_unless};
 use super::{table, write_json};
 use crate::callback::{Sample, SampleKind, Sampled, sample};
 use crate::clock::{SystemClock, SystemRandomness};
@@ -32,7 +32,7 @@ pub(super) async fn run(rules: &RuleSet, asked: &SampleCallback, out: &mut dyn W
         }
         Format::Text => write_text(&sampled, out)?,
     }
-    told_unless(matches!(sampled.tried.outcome, TryOutcome::Status(200..=299)))
+    reported_unless(matches!(sampled.tried.outcome, TryOutcome::Status(200..=299)))
 }
 
 fn write_text(sampled: &Sampled, out: &mut dyn Write) -> ExitOutcome {

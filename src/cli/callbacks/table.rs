@@ -152,9 +152,12 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         insta::assert_snapshot!(shown(&record(7, CallbackState::Pending), &tries));
-        let untold = CallbackRecord { transaction_id: None, ..record(7, CallbackState::Pending) };
-        let untold = shown(&untold, &[]);
-        assert!(untold.contains("transaction_id not told by the engine yet\n") && !untold.contains("WHEN"), "{untold}");
+        let unreported = CallbackRecord { transaction_id: None, ..record(7, CallbackState::Pending) };
+        let unreported = shown(&unreported, &[]);
+        assert!(
+            unreported.contains("transaction_id not told by the engine yet\n") && !unreported.contains("WHEN"),
+            "{unreported}"
+        );
     }
 
     #[test]

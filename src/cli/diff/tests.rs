@@ -110,23 +110,28 @@ fn compared(
         let text = String::from_utf8(bytes).unwrap();
         text.replace(one.path().to_str().unwrap(), "A").replace(other.path().to_str().unwrap(), "B")
     };
-    let said = CommandOutput { out: shown(out), err: shown(err), outcome };
-    assert!(said.outcome.is_ok() || exit_code || said.err.contains("error: "), "{}", said.err);
-    assert!(!said.out.contains("hush") && !said.err.contains("hush"), "a secret is shown: {} {}", said.out, said.err);
-    said
+    let output = CommandOutput { out: shown(out), err: shown(err), outcome };
+    assert!(output.outcome.is_ok() || exit_code || output.err.contains("error: "), "{}", output.err);
+    assert!(
+        !output.out.contains("hush") && !output.err.contains("hush"),
+        "a secret is shown: {} {}",
+        output.out,
+        output.err
+    );
+    output
 }
 
 /// What is told of edits to the small world.
 #[track_caller]
-fn told(edits: &[(&'static str, &str, &str)]) -> String {
-    let said = compared(&world(), &edited(world(), edits), Format::Text, false);
-    assert!(said.outcome.is_ok(), "{}", said.err);
-    said.out
+fn changes_of(edits: &[(&'static str, &str, &str)]) -> String {
+    let output = compared(&world(), &edited(world(), edits), Format::Text, false);
+    assert!(output.outcome.is_ok(), "{}", output.err);
+    output.out
 }
 
 #[test]
 fn keys_and_addresses() {
-    insta::assert_snapshot!(told(&[
+    insta::assert_snapshot!(changes_of(&[
         ("merchants/acme.toml", "\"198.51.100.7\"", "\"192.0.2.0/24\""),
         ("merchants/acme.toml", "per_second = 200, burst = 400", "per_second = 100, burst = 400"),
         ("merchants/acme.toml", "\"acme-hush-2026\"", "[\"acme-hush-2026\", \"env:ACME_V2_NEXT\"]"),
@@ -157,7 +162,7 @@ fn merchants_come_and_go() {
 
 #[test]
 fn shops_of_a_merchant() {
-    insta::assert_snapshot!(told(&[
+    insta::assert_snapshot!(changes_of(&[
         ("merchants/acme.toml", "default_shop = \"card-eur\"", "default_shop = \"mobile-kes\""),
         ("merchants/acme.toml", "[shops.card-eur]", "[shops.card-eur]\npayout = false"),
         ("merchants/beta.toml", "[shops.card-eur]", "[shops.mobile-kes]\npayin = false"),
@@ -170,9 +175,9 @@ fn v1_rules_and_balances() {
         callback_url = \"https://acme.example/cb?token=hush\"\nreturn_url = \"https://acme.example/done\"\n\
         sunset = 2027-06-30\nallow_http_callbacks = true\n[balance]\nenforce = true\nopening = { EUR = \"10\" }\n";
     let with_v1 = edited(world(), &[("merchants/acme.toml", "[shops.mobile-kes]\n", v1)]);
-    let said = compared(&world(), &with_v1, Format::Text, false);
-    assert!(said.outcome.is_ok(), "{}", said.err);
-    let there = said.out;
+    let output = compared(&world(), &with_v1, Format::Text, false);
+    assert!(output.outcome.is_ok(), "{}", output.err);
+    let there = output.out;
     let back = compared(&with_v1, &world(), Format::Text, false).out;
     insta::assert_snapshot!(format!("{there}\nand back:\n{back}"));
 }
@@ -180,7 +185,7 @@ fn v1_rules_and_balances() {
 #[test]
 fn shops() {
     let http = "kind = \"http\"\nurl = \"https://provider.example/operations?key=hush\"\nsecret = \"hush\"";
-    insta::assert_snapshot!(told(&[
+    insta::assert_snapshot!(changes_of(&[
         ("shops/card-eur.toml", "payment_method = \"card\"", "payment_method = \"card\"\nactive = false"),
         ("shops/card-eur.toml", "kind = \"sandbox\"", http),
         ("shops/mobile-kes.toml", "currency = \"KES\"", "currency = \"USD\"\npayment_method = \"mobile\""),
@@ -203,7 +208,7 @@ fn shops_come_and_go() {
 
 #[test]
 fn schemas_and_lists() {
-    insta::assert_snapshot!(told(&[
+    insta::assert_snapshot!(changes_of(&[
         ("shops/card-eur.payin.json", "\"type\": \"object\",", "\"type\": \"object\", \"required\": [\"bank_code\"],"),
         (
             "shops/card-eur.payin.json",
@@ -275,9 +280,9 @@ fn the_document() {
         ("merchants/acme.toml", ", \"198.51.100.7\"", ""),
         ("shops/card-eur.payin.json", "\"maxLength\": 20", "\"maxLength\": 15"),
     ];
-    let said = compared(&world(), &edited(world(), &edits), Format::Json, false);
-    serde_json::from_str::<Value>(&said.out).unwrap();
-    insta::assert_snapshot!(said.out);
+    let output = compared(&world(), &edited(world(), &edits), Format::Json, false);
+    serde_json::from_str::<Value>(&output.out).unwrap();
+    insta::assert_snapshot!(output.out);
 }
 
 #[test]
@@ -311,9 +316,9 @@ fn what_means_the_same_is_no_change() {
     let mut new = edited(world(), &edits);
     new.insert("dialects/v1.toml", "[signature]\napi_key = \"x-api-key\"\n".to_owned());
     for (format, exit_code) in [(Format::Text, false), (Format::Text, true)] {
-        let said = compared(&world(), &new, format, exit_code);
-        assert_eq!((said.out.as_str(), said.err.as_str()), ("", "nothing changes: both mean the same\n"));
-        assert!(said.outcome.is_ok());
+        let output = compared(&world(), &new, format, exit_code);
+        assert_eq!((output.out.as_str(), output.err.as_str()), ("", "nothing changes: both mean the same\n"));
+        assert!(output.outcome.is_ok());
     }
     assert_eq!(compared(&world(), &new, Format::Json, false).out, "[]\n");
 }
@@ -330,10 +335,10 @@ fn exit_codes() {
 fn problems_of_both_directories_are_shown() {
     let old = edited(world(), &[("shops/card-eur.toml", "currency", "curency")]);
     let new = edited(world(), &[("merchants/beta.toml", "[shops.card-eur]", "[shops.card-usd]")]);
-    let said = compared(&old, &new, Format::Text, false);
-    assert!(matches!(said.outcome, Err(CliError::Told)) && said.out.is_empty());
+    let output = compared(&old, &new, Format::Text, false);
+    assert!(matches!(output.outcome, Err(CliError::Told)) && output.out.is_empty());
     for problem in ["A/rules/shops/card-eur.toml:1:1: ", "B/rules/merchants/beta.toml:"] {
-        assert!(said.err.contains(problem), "{problem}: {}", said.err);
+        assert!(output.err.contains(problem), "{problem}: {}", output.err);
     }
     assert!(compared(&old, &world(), Format::Text, false).out.is_empty());
 }
@@ -358,7 +363,7 @@ fn the_documented_example_is_printed_word_for_word() {
             ("lists/banks.txt", "alpha\n", ""),
         ],
     );
-    let said = compared(&old, &new, Format::Text, false).out;
+    let output = compared(&old, &new, Format::Text, false).out;
     let readme = include_str!("../../../rules/README.md");
-    assert!(readme.contains(&format!("```\n{said}```\n")), "{said}");
+    assert!(readme.contains(&format!("```\n{output}```\n")), "{output}");
 }

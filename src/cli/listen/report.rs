@@ -26,12 +26,12 @@ pub fn text(number: u64, received: &Received, findings: &VerifyFindings, answer:
         line(&name, &value);
     }
     for (header, verdict) in &findings.signatures {
-        let said = match verdict {
+        let stated = match verdict {
             Ok(Some(VerifySigner { merchant, key })) => format!("verified: key {key}, merchant {merchant}"),
             Ok(None) => "missing".to_owned(),
             Err(reason) => format!("WRONG: {reason}"),
         };
-        line(header, &said);
+        line(header, &stated);
     }
     let body = String::from_utf8_lossy(received.request.body());
     let body = if body.is_empty() { "(no body)".into() } else { body };

@@ -96,17 +96,17 @@ mod tests {
 
     fn reported(operations: u64, problems: &[&str], problem_count: u64) -> (bool, String, String) {
         let problems = problems.iter().map(|problem| (*problem).to_owned()).collect();
-        told(&Audit { operations, entries: operations, problems, problem_count, ..Audit::default() })
+        printed(&Audit { operations, entries: operations, problems, problem_count, ..Audit::default() })
     }
 
-    fn told(audit: &Audit) -> (bool, String, String) {
+    fn printed(audit: &Audit) -> (bool, String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let sound = report(audit, &mut out, &mut err).is_ok();
         (sound, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
     }
 
     #[test]
-    fn problems_are_told_one_a_line() {
+    fn problems_are_reported_one_a_line() {
         let good = (true, "checked 1 operation and 1 ledger entry: no problems\n".to_owned(), String::new());
         assert_eq!(reported(1, &[], 0), good);
         let (sound, out, err) = reported(20, &["a", "b"], 2);
@@ -122,13 +122,13 @@ mod tests {
             (1, "checked 0 operations, 0 ledger entries and 1 journal entry: no problems\n"),
             (2, "checked 0 operations, 0 ledger entries and 2 journal entries: no problems\n"),
         ] {
-            assert_eq!(told(&Audit { journal, ..Audit::default() }), (true, line.to_owned(), String::new()));
+            assert_eq!(printed(&Audit { journal, ..Audit::default() }), (true, line.to_owned(), String::new()));
         }
     }
 
     #[test]
     fn a_damaged_file_is_refused_with_advice() {
-        let said = |code| {
+        let stated = |code| {
             let source = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
             match refused(&OpenError::Sqlite { path: "a.db".into(), source }) {
                 CliError::Failed(reason) => reason,
@@ -136,9 +136,9 @@ mod tests {
             }
         };
         for code in [rusqlite::ffi::SQLITE_CORRUPT, rusqlite::ffi::SQLITE_NOTADB] {
-            let reason = said(code);
+            let reason = stated(code);
             assert!(reason.starts_with("a.db: ") && reason.ends_with("restore a backup"), "{reason}");
         }
-        assert!(!said(rusqlite::ffi::SQLITE_BUSY).contains("backup"));
+        assert!(!stated(rusqlite::ffi::SQLITE_BUSY).contains("backup"));
     }
 }

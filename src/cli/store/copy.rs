@@ -91,8 +91,8 @@ async fn proved(copying: &mut Copying, out: &mut dyn Write, err: &mut dyn Write)
     let counters = Arc::new(Counters::default());
     let tell = telling(&counters);
     let mut progress = Progress::start("checking the copy", "operations", None);
-    let told = Arc::new(move |AuditProgress { done, total }| tell(done, total));
-    let audited = progress.during(&counters, err, copying.audit(told)).await;
+    let reported = Arc::new(move |AuditProgress { done, total }| tell(done, total));
+    let audited = progress.during(&counters, err, copying.audit(reported)).await;
     drop(progress);
     let audit = audited.map_err(unfinished)?;
     if !audit.is_clean() {

@@ -15,10 +15,10 @@ use crate::store::{Rewrapped, rewrap_keys};
 pub fn run(rules: &RuleSet, out: &mut dyn Write) -> ExitOutcome {
     let rewrapped =
         rewrap_keys(&rules.gateway.store, Arc::new(SystemRandomness::default())).map_err(CliError::failed)?;
-    Ok(writeln!(out, "{}", told(&rewrapped))?)
+    Ok(writeln!(out, "{}", reported(&rewrapped))?)
 }
 
-fn told(Rewrapped { all, before }: &Rewrapped) -> String {
+fn reported(Rewrapped { all, before }: &Rewrapped) -> String {
     let many = |count: usize| format!("{count} data key{}", plural(count));
     if before.is_empty() {
         return format!("nothing to do: {} are wrapped with key 1 of store.keys", many(*all));
@@ -33,12 +33,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_told_by_their_positions() {
-        let said = |before: &[(usize, usize)]| told(&Rewrapped { all: 3, before: before.iter().copied().collect() });
-        assert_eq!(said(&[]), "nothing to do: 3 data keys are wrapped with key 1 of store.keys");
-        assert_eq!(said(&[(2, 1)]), "wrapped 1 data key with key 1 of store.keys, until now 1 with key 2");
+    fn keys_are_reported_by_their_positions() {
+        let stated =
+            |before: &[(usize, usize)]| reported(&Rewrapped { all: 3, before: before.iter().copied().collect() });
+        assert_eq!(stated(&[]), "nothing to do: 3 data keys are wrapped with key 1 of store.keys");
+        assert_eq!(stated(&[(2, 1)]), "wrapped 1 data key with key 1 of store.keys, until now 1 with key 2");
         assert_eq!(
-            said(&[(2, 1), (4, 2)]),
+            stated(&[(2, 1), (4, 2)]),
             "wrapped 3 data keys with key 1 of store.keys, until now 1 with key 2 and 2 with key 4"
         );
     }

@@ -64,7 +64,7 @@ impl std::io::Write for Page {
 }
 
 #[tokio::test]
-async fn the_operator_is_told_why_without_the_customers_data() {
+async fn the_operator_is_reported_why_without_the_customers_data() {
     let page = Page::default();
     let writer = page.clone();
     let subscriber =

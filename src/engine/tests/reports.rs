@@ -71,8 +71,8 @@ async fn a_provider_speaks_of_its_own_shop_alone() {
     // What was made for the sandbox has no other provider, whatever the shop's rules say by then.
     let reply = world.deposit("\"order_id\":\"other\"").await.unwrap();
     let card = ShopCode::new("card").unwrap();
-    let told = world.engine.report(ProviderKind::Http, &card, id(&reply), success()).await.unwrap();
-    assert_eq!(told, Reported::Unknown);
+    let reported = world.engine.report(ProviderKind::Http, &card, id(&reply), success()).await.unwrap();
+    assert_eq!(reported, Reported::Unknown);
     assert!(world.status(&reply).await.contains("\"PENDING\""));
     assert_eq!(prepared(&world, &reply).await, None);
 }

@@ -36,7 +36,7 @@ async fn a_reservation_leaves_operations_alone() {
 }
 
 #[tokio::test]
-async fn v1_is_told_in_its_own_words() {
+async fn v1_is_reported_in_its_own_words() {
     const TOLD: &str = "409 external_id: is reserved: it names an operation that was made through v1";
     let world = World::new();
     world.reserve(Direction::Payin, &["o"]).await;

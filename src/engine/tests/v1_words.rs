@@ -179,9 +179,9 @@ fn v1_body(direction: Direction, members: &str) -> String {
     format!("{{{}}}", all.join(","))
 }
 
-fn assert_v1_words(told: &str) {
+fn assert_v1_words(reported: &str) {
     for word in V2_WORDS {
-        assert!(!told.contains(word), "{word} means nothing in v1: {told}");
+        assert!(!reported.contains(word), "{word} means nothing in v1: {reported}");
     }
 }
 
@@ -190,9 +190,9 @@ async fn the_engines_complaints_name_v1_members() {
     for (change, direction, members, expected) in ROWS {
         let world = World::with(&[("shops/card.json", SCHEMA)]);
         change(&world);
-        let told = world.v1(*direction, &v1_body(*direction, members)).await.unwrap_err();
-        assert!(told.starts_with(&format!("400 {expected}")), "{members}: {told}");
-        assert_v1_words(&told);
+        let reported = world.v1(*direction, &v1_body(*direction, members)).await.unwrap_err();
+        assert!(reported.starts_with(&format!("400 {expected}")), "{members}: {reported}");
+        assert_v1_words(&reported);
         let standing = world.store().by_order(&acme(), *direction, &OrderId::new("o").unwrap()).await.unwrap();
         assert_eq!(standing, crate::store::OrderLookup::Free, "{members}: a refused request stores nothing");
     }
@@ -215,8 +215,8 @@ async fn conflicts_speak_v1_too() {
         ("mine", r#","fields":{}"#),
     ] {
         let sent = v1_body(Direction::Payin, &format!("\"external_id\":\"{id}\"{rest}"));
-        let told = world.v1(Direction::Payin, &sent).await.unwrap_err();
-        assert!(told.starts_with("409 external_id: "), "{id} {rest}: {told}");
-        assert_v1_words(&told.replace("unknown fields", "unknown"));
+        let reported = world.v1(Direction::Payin, &sent).await.unwrap_err();
+        assert!(reported.starts_with("409 external_id: "), "{id} {rest}: {reported}");
+        assert_v1_words(&reported.replace("unknown fields", "unknown"));
     }
 }

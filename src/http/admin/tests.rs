@@ -318,7 +318,7 @@ async fn who_does_not_read_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_port_in_use_is_said_in_one_line() {
+async fn a_port_in_use_is_stated_in_one_line() {
     let admin = start(None).await;
     let message = Admin::bind(admin.address).await.unwrap_err().to_string();
     let start = format!("cannot listen on {} ([admin] listen): ", admin.address);
@@ -425,8 +425,8 @@ async fn what_lists_cannot_be_asked_is_refused_by_name() {
         ("POST /api/callbacks/sample?merchant=acme&id=1", "id"),
         ("POST /api/callbacks/cb_00000000000000010000000000000001/resend?now=1", "now"),
     ] {
-        let (status, told) = json(&admin, line).await;
-        let message = told["error"]["message"].as_str().unwrap();
+        let (status, answered) = json(&admin, line).await;
+        let message = answered["error"]["message"].as_str().unwrap();
         assert!(status == 400 && message.starts_with(&format!("{name}: ")), "{line}: {status} {message}");
     }
     for (line, allow) in [
@@ -446,16 +446,16 @@ async fn what_lists_cannot_be_asked_is_refused_by_name() {
 #[tokio::test]
 async fn a_sample_is_sent_as_asked() {
     let admin = start(None).await;
-    let (status, told) = json(&admin, "POST /api/callbacks/sample?merchant=acme").await;
+    let (status, answered) = json(&admin, "POST /api/callbacks/sample?merchant=acme").await;
     let expected = serde_json::json!({
         "id": "sample_1", "kind": "v1", "url": "https://shop.example/default", "body": "",
         "at": "1970-01-01T00:00:00.000Z", "duration_ms": 3, "status": 204, "error": null,
     });
-    assert_eq!((status, told), (200, expected));
+    assert_eq!((status, answered), (200, expected));
     let line = "POST /api/callbacks/sample?merchant=acme&key=k&kind=v2&url=http%3A%2F%2F127.0.0.1%3A1%2Fcb%3Fa";
-    let (_, told) = json(&admin, line).await;
-    assert_eq!((&told["kind"], &told["body"]), (&"v2".into(), &"k".into()));
-    assert_eq!(told["url"], "http://127.0.0.1:1/cb?a");
-    let (status, told) = json(&admin, "POST /api/callbacks/sample?merchant=nobody").await;
-    assert_eq!((status, &told["error"]["message"]), (400, &"there is no such merchant".into()));
+    let (_, answered) = json(&admin, line).await;
+    assert_eq!((&answered["kind"], &answered["body"]), (&"v2".into(), &"k".into()));
+    assert_eq!(answered["url"], "http://127.0.0.1:1/cb?a");
+    let (status, answered) = json(&admin, "POST /api/callbacks/sample?merchant=nobody").await;
+    assert_eq!((status, &answered["error"]["message"]), (400, &"there is no such merchant".into()));
 }

@@ -155,7 +155,7 @@ async fn whoever_guesses_is_held_up_and_the_engine_never() {
 }
 
 #[tokio::test]
-async fn a_store_that_is_away_is_told_so_that_the_engine_sends_again() {
+async fn a_store_that_is_away_is_reported_so_that_the_engine_sends_again() {
     let fixture = Fixture::new();
     fixture.store.away.store(true, Ordering::SeqCst);
     let answered = fixture.send(callback(CALLBACK)).await;

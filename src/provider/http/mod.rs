@@ -1,7 +1,7 @@
 //! Asking an HTTP provider about one operation (contract section 8; rules/README.md, "Writing an HTTP provider").
 
+pub mod reply;
 mod request;
-pub mod said;
 
 pub use request::ProviderBody;
 
@@ -60,10 +60,10 @@ impl ProviderAnswer {
 pub async fn ask(
     outbound: &Outbound,
     provider: &HttpProvider,
-    told: ProviderBody<'_>,
+    body: ProviderBody<'_>,
     now: UnixMillis,
 ) -> ProviderAnswer {
-    let (operation, body) = (told.operation, request::body(told));
+    let (operation, body) = (body.operation, request::body(body));
     let headers = [
         (SIGNATURE, sign_v2(provider.secrets.signing(), body.as_bytes())),
         (IDEMPOTENCY_KEY, operation.id.to_string()),
@@ -103,7 +103,7 @@ fn understood(answer: &OutboundResponse, operation: &Operation) -> ProviderAnswe
     if !(200..300).contains(&answer.status) {
         return unknown("refused", format!("it answered HTTP {}", answer.status));
     }
-    let read = read_object(&answer.body).and_then(|object| said::read(&object, operation));
+    let read = read_object(&answer.body).and_then(|object| reply::read(&object, operation));
     match read {
         Ok(report) => ProviderAnswer::Said(report),
         Err(complaint) => unknown("malformed", format!("its answer cannot be understood: {complaint}")),
@@ -171,7 +171,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_unknown_or_said(status in 100_u16..600, body in prop::collection::vec(any::<u8>(), 0..100)) {
+        fn any_bytes_are_unknown_or_stated(status in 100_u16..600, body in prop::collection::vec(any::<u8>(), 0..100)) {
             let asked = answer(status, &body);
             prop_assert!((200..300).contains(&status) || matches!(asked, ProviderAnswer::Unknown(_)));
         }

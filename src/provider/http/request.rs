@@ -18,8 +18,8 @@ pub struct ProviderBody<'a> {
 }
 
 /// The body of a request. The same is always told in the same bytes.
-pub fn body(told: ProviderBody<'_>) -> String {
-    let ProviderBody { operation, fields, public_url, return_url } = told;
+pub fn body(content: ProviderBody<'_>) -> String {
+    let ProviderBody { operation, fields, public_url, return_url } = content;
     let mut body = Writer { text: String::with_capacity(1024 + fields.sent.len() + fields.defaults.len()) };
     body.string("transaction_id", &operation.id.to_string());
     body.string("direction", operation.direction().as_str());

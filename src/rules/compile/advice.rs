@@ -20,7 +20,7 @@ impl Context<'_> {
             && let Some(at) = raw.store.url.place()
         {
             let message = "`store.url` says sslmode=prefer, or nothing of it: whoever is between this gateway and the \
-                           database can have it speak without TLS, and read and change all that is said";
+                           database can have it speak without TLS, and read and change all that passes";
             let advice =
                 "sslmode=verify-full keeps everybody else out; sslmode=disable says that the network is trusted";
             self.findings.warn(here.file, at, message, Some(advice.into()));

@@ -261,21 +261,21 @@ impl Context<'_> {
         entry: &Spanned<RawApiKey>,
         seen: &mut SeenKeys,
     ) -> Option<ApiKey> {
-        let said = entry.get_ref();
-        for shop in said.shops.get().into_iter().flat_map(|shops| &shops.0) {
+        let stated = entry.get_ref();
+        for shop in stated.shops.get().into_iter().flat_map(|shops| &shops.0) {
             self.of_merchant(here, "api_keys.shops", shop, raw);
         }
-        let v1_secrets = self.secrets(here, &said.v1_secret);
-        let v2_secrets = self.secrets(here, &said.v2_secret);
-        let key = self.unique_key(here, said.key.given()?, seen)?;
+        let v1_secrets = self.secrets(here, &stated.v1_secret);
+        let v2_secrets = self.secrets(here, &stated.v2_secret);
+        let key = self.unique_key(here, stated.key.given()?, seen)?;
         let codes = |list: &List<ShopCode>| list.values().cloned().collect::<HashSet<_>>();
         Some(ApiKey {
-            rate_limit: said.rate_limit.get().map(|quota| self.rate_limit(id, &key, *quota)),
+            rate_limit: stated.rate_limit.get().map(|quota| self.rate_limit(id, &key, *quota)),
             key,
             v1_secrets,
             v2_secrets,
-            allowed_ips: AddressSet::new(said.allowed_ips.values().map(|prefix| prefix.0)),
-            shops: said.shops.get().map(codes),
+            allowed_ips: AddressSet::new(stated.allowed_ips.values().map(|prefix| prefix.0)),
+            shops: stated.shops.get().map(codes),
         })
     }
 

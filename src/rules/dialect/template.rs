@@ -257,7 +257,7 @@ mod tests {
     fn every_unknown_placeholder_is_named_in_its_place() {
         let text = "{{é{Body}{ nonce }}}{api-key}{}{body}{body";
         let problems = payload(text).unwrap_err();
-        let told: Vec<_> = problems
+        let reported: Vec<_> = problems
             .iter()
             .map(|problem| (&text[problem.at.clone().unwrap()], problem.suggestion.as_deref().unwrap_or_default()))
             .collect();
@@ -268,7 +268,7 @@ mod tests {
             ("{}", ""),
             ("{", ""),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
         assert!(problems[1].reason.starts_with("has an unknown placeholder `{ nonce }`; known are {timestamp}, "));
     }
 

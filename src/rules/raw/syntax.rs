@@ -16,12 +16,12 @@ pub(super) fn parse<'t>(text: &'t str, file: FileId, findings: &mut Diagnostics)
     }
     findings.distrust(file);
     // What is wrong later in a line is mostly what the first thing made of it.
-    let mut told: Vec<usize> = Vec::new();
+    let mut reported: Vec<usize> = Vec::new();
     for error in errors {
         let span = error.span().unwrap_or(0..0);
         let line = findings.position(file, span.start).0;
-        if !told.contains(&line) && told.len() < MOST_TOLD {
-            told.push(line);
+        if !reported.contains(&line) && reported.len() < MOST_TOLD {
+            reported.push(line);
             findings.add(file, span, format!("not valid TOML: {}", error.message()));
         }
     }

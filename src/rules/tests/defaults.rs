@@ -78,7 +78,7 @@ fn of_a_merchant() {
 }
 
 #[test]
-fn what_is_said_counts() {
+fn what_is_stated_counts() {
     let gateway = "\
         [server]\nlisten = \"[::1]:0\"\npublic_url = \"https://pay.example.com/\"\nshutdown_grace = \"250ms\"\n\
         [tls]\ncertificate = \"/etc/x.pem\"\nclient_ca = \"clients.pem\"\n\
@@ -132,7 +132,7 @@ fn a_remote_engine() {
 }
 
 #[test]
-fn of_v1_traffic_said() {
+fn of_v1_traffic_stated() {
     let merchant = "name = \"M\"\ndefault_shop = \"s\"\n[shops.s]\npayout = false\n\
         [v1]\ncallbacks = \"v1\"\ncallback_url = \"http://a.example/cb\"\nallow_http_callbacks = true\n\
         return_url = \"http://a.example/\"\nnon_numeric_user_id = \"omit\"\nunknown_fields = \"ignore\"\n\
@@ -156,7 +156,7 @@ fn of_v1_traffic_said() {
 }
 
 #[test]
-fn the_payment_method_decides_the_account_unless_said() {
+fn the_payment_method_decides_the_account_unless_stated() {
     for (lines, account, fits) in [
         ("payment_method = \"card\"", "", "4111111111111111"),
         ("payment_method = \"mobile\"", "", "+254712345678"),

@@ -286,7 +286,7 @@ pub(super) fn keys(kind: FileKind) -> BTreeMap<String, Value> {
 }
 
 /// Every key of a file by its path.
-fn said(text: &str) -> Vec<String> {
+fn stated(text: &str) -> Vec<String> {
     fn below(path: &str, value: &Value, keys: &mut Vec<String>) {
         let free = ["shops.", "balance.opening."].contains(&path);
         for (name, value) in value.as_object().into_iter().flatten() {
@@ -309,7 +309,7 @@ fn whole_files_load_and_say_every_key() {
     for (kind, text) in WHOLE {
         loads(kind, text).unwrap_or_else(|problems| panic!("{problems}"));
         assert_eq!(refusal(kind, text), None);
-        seen.extend(said(text).into_iter().map(|path| (kind.as_str(), path)));
+        seen.extend(stated(text).into_iter().map(|path| (kind.as_str(), path)));
     }
     for kind in FileKind::ALL {
         for path in keys(kind).keys() {
@@ -343,13 +343,13 @@ fn unsupported_words_are_not_offered() {
 }
 
 /// A document in which every key that has a default is said.
-fn filled(schema: &Value, said: &Value) -> Value {
-    let mut whole = said.clone();
+fn filled(schema: &Value, stated: &Value) -> Value {
+    let mut whole = stated.clone();
     for (name, key) in schema["properties"].as_object().into_iter().flatten() {
-        let below = filled(key, said.get(name).unwrap_or(&json!({})));
+        let below = filled(key, stated.get(name).unwrap_or(&json!({})));
         let default = key.get("default").cloned();
         let nested = (key["type"] == "object" && key["required"].is_null()).then_some(below.clone());
-        match said.get(name) {
+        match stated.get(name) {
             Some(_) => whole[name] = below,
             None => whole[name] = default.or(nested).unwrap_or_default(),
         }
@@ -385,7 +385,7 @@ fn defaults_that_are_written_down_change_nothing() {
     ] {
         let whole = filled(&file_schema(kind), &seen(toml::Value::Table(text.parse().unwrap())));
         let whole = toml::to_string(&whole).unwrap();
-        assert!(said(&whole).len() > said(text).len() + 1, "{whole}");
+        assert!(stated(&whole).len() > stated(text).len() + 1, "{whole}");
         let [bare, whole] = [text, &whole].map(|text| {
             let rules = rules_with(kind, text);
             let loaded = rules.load();
@@ -468,8 +468,8 @@ fn what_a_schema_can_know_is_refused_by_it() {
 
 /// Values of every kind of key, right and wrong, by which keys are replaced.
 fn values() -> impl Strategy<Value = toml::Value> {
-    let said = FileKind::ALL.into_iter().flat_map(|kind| keys(kind).into_values());
-    let shown: Vec<toml::Value> = said
+    let stated = FileKind::ALL.into_iter().flat_map(|kind| keys(kind).into_values());
+    let shown: Vec<toml::Value> = stated
         .flat_map(|key| {
             let examples = key["examples"].as_array().cloned().unwrap_or_default();
             let words = key["enum"].as_array().cloned().unwrap_or_default();

@@ -11,7 +11,7 @@ fn dialect(text: &str, place: &str, message: &str) {
 }
 
 #[test]
-fn said_in_full() {
+fn stated_in_full() {
     let text = "[signature]\napi_key = \"Key\"\nsignature = \"Sign\"\ntimestamp = \"Time\"\ntimestamp_format = \"unix-ms\"\n\
         window = \"30s\"\npayload = \"{body}\"\nalgorithm = \"hmac-sha512\"\nencoding = \"base64\"\n\
         [routes]\npayin = \"POST /shop/in\"\npayout = \"POST /shop/out\"\npayin_status = \"GET /shop/in\"\n\

@@ -230,34 +230,34 @@ fn store(url: &StoreUrl) -> String {
 
 /// Everything that the snapshot says, in one order, secrets and all.
 fn meaning(rules: &Rules, set: &RuleSet) -> String {
-    let mut said = String::new();
+    let mut text = String::new();
     let gateway = &set.gateway;
     let tokens = (secrets(gateway.admin_token.as_ref()), secrets(gateway.pages.secret.as_ref()));
     let keys: Vec<_> = gateway.store.keys.keys.iter().map(|key| key.expose().to_vec()).collect();
     let keys = (store(&gateway.store.url), gateway.store.connections, &gateway.store.keys.create_at, keys);
     let proxies = addresses(&AddressSet::new(gateway.clients.trusted_proxies.iter().copied()));
     let lifetimes = (gateway.pages.link_lifetime, gateway.pages.return_lifetime);
-    writeln!(said, "{:?} {:?} {:?}", gateway.server, gateway.tls, gateway.admin_listen).unwrap();
-    writeln!(said, "{:?}", gateway.admin_hosts).unwrap();
-    writeln!(said, "{tokens:?} {keys:?} {:?} {lifetimes:?} {:?}", gateway.engine, gateway.callbacks).unwrap();
-    writeln!(said, "{:?} {:?} {proxies}", gateway.limits, gateway.clients.proxy_protocol).unwrap();
-    writeln!(said, "{:?} {:?}", gateway.pages.language, set.pages.language("").tag).unwrap();
-    writeln!(said, "{:?}", gateway.pages.brand).unwrap();
+    writeln!(text, "{:?} {:?} {:?}", gateway.server, gateway.tls, gateway.admin_listen).unwrap();
+    writeln!(text, "{:?}", gateway.admin_hosts).unwrap();
+    writeln!(text, "{tokens:?} {keys:?} {:?} {lifetimes:?} {:?}", gateway.engine, gateway.callbacks).unwrap();
+    writeln!(text, "{:?} {:?} {proxies}", gateway.limits, gateway.clients.proxy_protocol).unwrap();
+    writeln!(text, "{:?} {:?}", gateway.pages.language, set.pages.language("").tag).unwrap();
+    writeln!(text, "{:?}", gateway.pages.brand).unwrap();
     let shop = &set.shops["s"];
-    writeln!(said, "{:?}", shop.name).unwrap();
+    writeln!(text, "{:?}", shop.name).unwrap();
     let sides = [side(&shop.payin), side(&shop.payout)];
     let mut refused: Vec<_> = shop.checks.refused_accounts.iter().map(|account| account.0).collect();
     refused.sort_unstable();
     let limits = (shop.checks.daily(Direction::Payin), shop.checks.daily(Direction::Payout));
-    writeln!(said, "{:?} {:?} {:?} {sides:?} {:?}", shop.currency, shop.active, shop.payment_method, shop.account)
+    writeln!(text, "{:?} {:?} {:?} {sides:?} {:?}", shop.currency, shop.active, shop.payment_method, shop.account)
         .unwrap();
     let from = addresses(&shop.checks.refused_addresses);
-    writeln!(said, "{refused:?} {from} {limits:?} {:?}", shop.provider).unwrap();
+    writeln!(text, "{refused:?} {from} {limits:?} {:?}", shop.provider).unwrap();
     let merchant = &set.merchants["m"];
-    writeln!(said, "{:?} {:?}", merchant.name, merchant.default_shop).unwrap();
+    writeln!(text, "{:?} {:?}", merchant.name, merchant.default_shop).unwrap();
     for code in ["s", "t"] {
         let access = &merchant.shops[code];
-        writeln!(said, "{:?} {:?}", access.payin, access.payout).unwrap();
+        writeln!(text, "{:?} {:?}", access.payin, access.payout).unwrap();
     }
     for key in &merchant.api_keys {
         let mut shops: Option<Vec<_>> = key.shops.as_ref().map(|shops| shops.iter().collect());
@@ -266,33 +266,33 @@ fn meaning(rules: &Rules, set: &RuleSet) -> String {
         }
         let verifies = (secrets(key.v1_secrets.as_ref()), secrets(key.v2_secrets.as_ref()));
         let rate = key.rate_limit.as_ref().map(|limit| limit.quota);
-        writeln!(said, "{} {verifies:?} {} {rate:?} {shops:?}", key.key, addresses(&key.allowed_ips)).unwrap();
+        writeln!(text, "{} {verifies:?} {} {rate:?} {shops:?}", key.key, addresses(&key.allowed_ips)).unwrap();
     }
     let v1 = &merchant.v1;
     writeln!(
-        said,
+        text,
         "{:?} {:?} {:?}",
         v1.dialect.name,
         v1.callbacks,
         v1.callback_url.as_ref().map(crate::domain::CallbackUrl::as_str)
     )
     .unwrap();
-    writeln!(said, "{:?}", v1.return_url.as_ref().map(crate::domain::BrowserUrl::as_str)).unwrap();
+    writeln!(text, "{:?}", v1.return_url.as_ref().map(crate::domain::BrowserUrl::as_str)).unwrap();
     writeln!(
-        said,
+        text,
         "{:?} {:?} {:?} {:?}",
         v1.non_numeric_user_id, v1.unknown_fields, v1.allow_http_callbacks, v1.notices
     )
     .unwrap();
-    writeln!(said, "{:?}", merchant.balance).unwrap();
+    writeln!(text, "{:?}", merchant.balance).unwrap();
     let dialect = &set.dialects["d"];
     let replies = ["payin", "payout", "status", "balance", "transactions", "error", "callback"];
     let template =
         |name: &&str| dialect.replies.environment.get_template(name).map(|found| found.source().to_owned()).ok();
     let replies: Vec<_> = replies.iter().map(template).collect();
-    writeln!(said, "{:?} {:?} {:?} {replies:?}", dialect.signature, dialect.routes, dialect.statuses).unwrap();
-    writeln!(said, "{:?} {}", dialect.empty_list_is_object, set.v1_routes.contains_key("/api/v1/payin")).unwrap();
-    said.replace(rules.path().parent().unwrap().to_str().unwrap(), "HERE")
+    writeln!(text, "{:?} {:?} {:?} {replies:?}", dialect.signature, dialect.routes, dialect.statuses).unwrap();
+    writeln!(text, "{:?} {}", dialect.empty_list_is_object, set.v1_routes.contains_key("/api/v1/payin")).unwrap();
+    text.replace(rules.path().parent().unwrap().to_str().unwrap(), "HERE")
 }
 
 fn secrets(secrets: Option<&Secrets>) -> Option<Vec<Vec<u8>>> {
@@ -330,24 +330,24 @@ fn one_key(choices: &[usize], at: usize, other: usize) -> Result<(), TestCaseErr
     changed[at] = other;
     let (old, new) = (written(choices), written(&changed));
     let (Some(one), Some(two)) = (read(&old), read(&new)) else { return Err(TestCaseError::reject("not valid")) };
-    let told = diff(&one, &two);
+    let found = diff(&one, &two);
     let same = meaning(&old, &old.load()) == meaning(&new, &new.load());
     let (_, key, values) = CHOICES[at];
     let value = |choice: usize| values[choice % values.len()];
-    let what = || format!("{key}: {} -> {}: {told:#?}", value(choices[at]), value(other));
+    let what = || format!("{key}: {} -> {}: {found:#?}", value(choices[at]), value(other));
     if WITHOUT_MEANING.iter().any(|known| key.starts_with(known)) {
-        prop_assert!(same || !told.is_empty(), "{}", what());
+        prop_assert!(same || !found.is_empty(), "{}", what());
     } else {
-        prop_assert_eq!(same, told.is_empty(), "{}", what());
+        prop_assert_eq!(same, found.is_empty(), "{}", what());
     }
-    prop_assert_eq!(told.is_empty(), diff(&two, &one).is_empty());
+    prop_assert_eq!(found.is_empty(), diff(&two, &one).is_empty());
     prop_assert!(diff(&one, &one).is_empty() && diff(&two, &two).is_empty());
     Ok(())
 }
 
 #[test]
-fn a_database_is_told_without_its_password() {
-    let told = |old: &str, new: &str| {
+fn a_database_is_reported_without_its_password() {
+    let changes = |old: &str, new: &str| {
         let of = |url: &str| read(&Rules::small().with("gateway.toml", format!("[store]\nurl = \"{url}\""))).unwrap();
         let changes: Vec<String> = diff(&of(old), &of(new))
             .iter()
@@ -359,21 +359,21 @@ fn a_database_is_told_without_its_password() {
     let file = "sqlite:../data/paybridge.db";
     let database = "postgres://pay:hush@one,two:5433/bank?sslmode=require";
     assert_eq!(
-        told(file, database),
+        changes(file, database),
         format!(
             "Refuses: [store] url: {file} -> postgres://one:5432,two:5433/bank: what is in the old store is not seen"
         )
     );
     let other = "Neither: [store] url: postgres://one:5432,two:5433/bank as before; its user, password or parameters are \
                  others";
-    assert_eq!(told(database, &database.replace("hush", "HUSH")), other);
-    assert_eq!(told(database, &database.replace("require", "verify-full")), other);
-    assert_eq!(told(database, &database.replace("postgres:", "postgresql:")), "");
+    assert_eq!(changes(database, &database.replace("hush", "HUSH")), other);
+    assert_eq!(changes(database, &database.replace("require", "verify-full")), other);
+    assert_eq!(changes(database, &database.replace("postgres:", "postgresql:")), "");
 }
 
 /// Each key alone, from its default to each other value and spelling.
 #[test]
-fn each_key_is_told_exactly_when_it_means_something_else() {
+fn each_key_is_reported_exactly_when_it_means_something_else() {
     let defaults = vec![0; CHOICES.len()];
     for (at, (_, key, values)) in CHOICES.iter().enumerate() {
         for other in 1..values.len() {
@@ -387,7 +387,7 @@ proptest! {
 
     /// Among other keys of any value.
     #[test]
-    fn a_change_is_told_exactly_when_the_rules_mean_something_else(
+    fn a_change_is_reported_exactly_when_the_rules_mean_something_else(
         choices in proptest::collection::vec(0..8_usize, CHOICES.len()),
         at in any::<Index>(),
         other in 0..8_usize,

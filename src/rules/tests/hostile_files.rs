@@ -99,7 +99,7 @@ fn large_texts() -> Vec<String> {
 }
 
 #[test]
-fn large_files_of_anything_are_read_and_told_in_bounds() {
+fn large_files_of_anything_are_read_and_reported_in_bounds() {
     for text in large_texts() {
         for file in
             ["gateway.toml", "dialects/d.toml", "shops/t.toml", "merchants/n.toml", "lists/l.txt", "shops/s.json"]
@@ -107,17 +107,17 @@ fn large_files_of_anything_are_read_and_told_in_bounds() {
             let shown = text.get(..40).unwrap_or(&text).to_owned();
             let shop = format!("{SHOP}[payin]\nschema = \"s.json\"");
             let rules = Rules::small().with("shops/s.toml", shop).with("shops/s.json", "{}").with(file, &text);
-            let told = ends(&shown, move || {
+            let reported = ends(&shown, move || {
                 rules.try_load().map_or_else(|problems| (problems.len(), problems.rendered()), |_| (0, String::new()))
             });
-            assert!(told.0 <= 101 + 3, "{file}, {shown}: {} problems", told.0);
-            assert!(told.1.len() < 100 << 10, "{file}, {shown}: {} bytes", told.1.len());
+            assert!(reported.0 <= 101 + 3, "{file}, {shown}: {} problems", reported.0);
+            assert!(reported.1.len() < 100 << 10, "{file}, {shown}: {} bytes", reported.1.len());
         }
     }
 }
 
 #[test]
-fn of_many_problems_some_are_told_and_the_rest_counted() {
+fn of_many_problems_some_are_reported_and_the_rest_counted() {
     let rules = Rules::small().with("merchants/n.toml", "x = 1\n");
     assert_eq!(rules.refused().len(), 1);
     let unknown = (0..250).map(|n| format!("key{n} = 1\n")).collect::<Vec<_>>().concat();
@@ -142,13 +142,13 @@ fn what_is_no_file_is_not_read() {
     use std::os::unix::net::UnixListener;
 
     let fifo = |path: &Path| assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
-    let told = |rules: Rules| ends("what is no file", move || rules.problems());
+    let reported = |rules: Rules| ends("what is no file", move || rules.problems());
     for place in ["merchants/n.toml", "shops/n.toml", "shops/n.json", "dialects/n.toml", "lists/n.txt", "lists/m/n.txt"]
     {
         let places = |make: &dyn Fn(&Path)| {
             let rules = Rules::small().with("lists/m/a.txt", "a").with("dialects/d.toml", "");
             make(&rules.path().join(place));
-            told(rules)
+            reported(rules)
         };
         let refused = [format!("{place}:1:1: is not a regular file")];
         assert_eq!(places(&|path| fifo(path)), refused);

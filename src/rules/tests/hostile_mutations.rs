@@ -222,7 +222,7 @@ proptest! {
 
 /// What the fuzzer found: a merchant that was kept said nothing of its shop, which could not be read; anew it did.
 #[test]
-fn a_shop_that_cannot_be_read_is_told_alike_anew_and_by_a_reload() {
+fn a_shop_that_cannot_be_read_is_reported_alike_anew_and_by_a_reload() {
     for bytes in [&b"currency = \"\x8b\""[..], b"\xff", b"currency = ", b""] {
         assert_eq!(put_in_place("shops/card-eur.toml", bytes.to_vec()), Ok(()));
     }

@@ -112,7 +112,7 @@ fn authorities_have_dates_too() {
 }
 
 #[test]
-fn halves_are_told() {
+fn halves_are_reported() {
     let (certificate, key) = good();
     let other = format!("other\n{key}");
     let cut = &certificate[..certificate.len() / 2];
@@ -183,8 +183,11 @@ fn without_secrets_files_may_be_missing_and_those_there_are_checked() {
         "warning gateway.toml:1:1: `tls.certificate`: the certificate",
         "error gateway.toml:2:10: `callbacks.trust`: ",
     ];
-    let said = found(&there, false);
-    assert!(said.len() == 2 && said.iter().zip(expected).all(|(said, start)| said.starts_with(start)), "{said:#?}");
+    let stated = found(&there, false);
+    assert!(
+        stated.len() == 2 && stated.iter().zip(expected).all(|(stated, start)| stated.starts_with(start)),
+        "{stated:#?}"
+    );
     drop(key);
 }
 

@@ -94,7 +94,7 @@ fn a_file_of_texts_says_what_is_other() {
 }
 
 #[test]
-fn what_is_wrong_with_texts_is_told_in_its_place() {
+fn what_is_wrong_with_texts_is_reported_in_its_place() {
     let texts = |text: &str, place: &str, message: &str| {
         Rules::small().with("pages/it.toml", text).one_problem(&format!("pages/it.toml:{place}"), message);
     };
@@ -216,35 +216,35 @@ fn merchants_and_shops_have_names_for_people() {
     assert_eq!(&*name("Karten <EUR> \u{5d0}").load().shops["s"].name, "Karten <EUR> \u{5d0}");
     name(&"é".repeat(100)).load();
     for wrong in ["", " ", "a\\nb", "a\\u202Eb", &"é".repeat(101)] {
-        let told = "`name` must be 1 to 100 characters that can be read";
-        name(wrong).one_problem("shops/s.toml:1:8", told);
+        let reported = "`name` must be 1 to 100 characters that can be read";
+        name(wrong).one_problem("shops/s.toml:1:8", reported);
         let merchant = format!("name = \"{wrong}\"\n");
-        Rules::small().with("merchants/m.toml", merchant).one_problem("merchants/m.toml:1:8", told);
+        Rules::small().with("merchants/m.toml", merchant).one_problem("merchants/m.toml:1:8", reported);
     }
 }
 
 #[test]
 fn amounts_cannot_be_read_as_others() {
-    let told = "`decimal` and `group` must not be the same";
-    Rules::small().with("pages/en.toml", "decimal = \",\"").one_problem("pages/en.toml:1:1", told);
-    Rules::small().with("pages/it.toml", "decimal = \",\"").one_problem("pages/it.toml:1:1", told);
+    let reported = "`decimal` and `group` must not be the same";
+    Rules::small().with("pages/en.toml", "decimal = \",\"").one_problem("pages/en.toml:1:1", reported);
+    Rules::small().with("pages/it.toml", "decimal = \",\"").one_problem("pages/it.toml:1:1", reported);
     Rules::small().with("pages/it.toml", "decimal = \",\"\ngroup = \"\"").load();
 }
 
 #[test]
-fn changes_of_pages_are_told() {
+fn changes_of_pages_are_reported() {
     let old = Rules::small().with("pages/it.toml", "").with("pages/en.toml", "[busy]\ntitle = \"One\"\n");
     let new =
         Rules::small().with("pages/pt-br.toml", "").with("pages/en.toml", "decimal = \"·\"\n[busy]\ntitle = \"Two\"\n");
     let read = |rules: &Rules| ReadRules::read(&rules.path(), UnixMillis(0)).unwrap_or_else(|why| panic!("{why}"));
     let (old, new) = (read(&old), read(&new));
-    let told: Vec<String> = diff(&old, &new)
+    let reported: Vec<String> = diff(&old, &new)
         .iter()
         .flat_map(|group| &group.changes)
         .map(|change| format!("{:?} {} {:?} {}", change.effect, change.file, change.key, change.what))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             "TakesAway pages/it.toml \"\" language it is removed: customers who ask for it read en",
             "Allows pages/pt-BR.toml \"\" language pt-BR is added: customers who ask for it no longer read en",

@@ -143,7 +143,7 @@ fn what_stands_beside_a_secret_is_not_shown_and_a_header_is() {
         ("gateway.toml", "tokn = { body = \"hush\" }\n", "hush", "tokn = { body = *** }"),
         ("gateway.toml", "tokn.body = \"hush\"\n", "hush", "unknown key `tokn`"),
     ] {
-        let told = Rules::small().with(name, text).refused().rendered();
-        assert!(told.contains(shown) && !told.contains(hidden), "{told}");
+        let reported = Rules::small().with(name, text).refused().rendered();
+        assert!(reported.contains(shown) && !reported.contains(hidden), "{reported}");
     }
 }

@@ -1,6 +1,6 @@
 //! The journal.
 
-use super::{AuditFindings, Found, RowPlace, said};
+use super::{AuditFindings, Found, RowPlace, stated};
 use crate::domain::Fingerprint;
 use crate::store::JournalEntry;
 use crate::store::homes::Home;
@@ -29,7 +29,7 @@ impl AuditFindings {
         let stored_key = Fingerprint(row.order_key);
         let JournalEntry { id, intent, .. } = match row.decode(&self.vault) {
             Ok(entry) => entry,
-            Err(error) => return self.found.problem(said(error)),
+            Err(error) => return self.found.problem(stated(error)),
         };
         let key = self.vault.fingerprint_key().order_key(&intent.merchant, intent.direction, &intent.order_id);
         let problems = [

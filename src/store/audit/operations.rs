@@ -1,7 +1,7 @@
 //! Operations, and what stands around them.
 
 use super::ledger::PostedEntries;
-use super::{AuditFindings, Found, RowPlace, said};
+use super::{AuditFindings, Found, RowPlace, stated};
 use crate::domain::{Kind, Operation, State, Status, TransactionId};
 use crate::store::Stored;
 use crate::store::homes::Home;
@@ -12,7 +12,7 @@ use crate::store::rows::{callback, preparation};
 /// What stands around an operation.
 pub(in crate::store) struct Around {
     /// It has a callback.
-    pub(in crate::store) told: bool,
+    pub(in crate::store) notified: bool,
     /// It has a provider job.
     pub(in crate::store) job: bool,
     pub(in crate::store) preparation: Option<Vec<u8>>,
@@ -51,7 +51,7 @@ impl AuditFindings {
         let (finished, customer) = (row.finished_at.is_some(), row.customer_account_id.is_some());
         let stored = match row.decode(&self.vault) {
             Ok(stored) => stored,
-            Err(error) => return self.found.problem(said(error)),
+            Err(error) => return self.found.problem(stated(error)),
         };
         self.booked_with(&stored.operation, booked);
         self.preparation(stored.operation.id, around);
@@ -65,8 +65,8 @@ impl AuditFindings {
         let problems = [
             (!self.is_in_bucket(place, merchant.as_str()), "its bucket is not the one of its merchant"),
             (finished == pending, "its time of being finished does not fit its status"),
-            (tells && !around.told && !around.forgotten, "its result is not queued to be told"),
-            (!tells && around.told, "it is queued to be told of, and nobody is to be told"),
+            (tells && !around.notified && !around.forgotten, "its result is not queued to be told"),
+            (!tells && around.notified, "it is queued to be told of, and nobody is to be told"),
             (around.job && !pending, "it is finished and has a provider job"),
             (around.counted && failed, "it failed and counts for its customer's day"),
             (around.counted && !customer, "it counts for a day of no customer"),
@@ -79,22 +79,22 @@ impl AuditFindings {
     fn preparation(&mut self, id: TransactionId, around: &Around) {
         let opened = around.preparation.as_deref().map(|sealed| preparation::opened(&self.vault, id, sealed));
         if let Some(Err(error)) = opened {
-            self.found.problem(said(error));
+            self.found.problem(stated(error));
         }
     }
 
     /// Notes that rows of a table stand without their operation: some of them are told, and how many there are.
     pub(in crate::store) fn orphans(&mut self, table: &str, ids: impl IntoIterator<Item = i64>, count: u64) {
-        let told = ids.into_iter().map(|id| format!("operation {id}: is in {table} but does not exist"));
-        self.problems(told.collect(), count);
+        let notified = ids.into_iter().map(|id| format!("operation {id}: is in {table} but does not exist"));
+        self.problems(notified.collect(), count);
     }
 
     /// Notes problems that a statement found: some of them are told, and how many there are.
-    pub(in crate::store) fn problems(&mut self, told: Vec<String>, count: u64) {
-        let untold = count.saturating_sub(told.len() as u64);
-        for problem in told {
+    pub(in crate::store) fn problems(&mut self, notified: Vec<String>, count: u64) {
+        let unreported = count.saturating_sub(notified.len() as u64);
+        for problem in notified {
             self.found.problem(problem);
         }
-        self.found.problem_count += untold;
+        self.found.problem_count += unreported;
     }
 }

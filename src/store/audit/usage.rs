@@ -24,13 +24,13 @@ pub(in crate::store) type WrongUsage = (i64, Box<str>, Box<str>, i64, i64);
 impl AuditFindings {
     /// What customers did on a day is what their operations of that day sum to. The rows of old days may be gone.
     pub(in crate::store) fn usage(&mut self, wrong: Vec<WrongUsage>, count: u64) {
-        let told = wrong.into_iter().map(|(day, merchant, shop, direction, customer)| {
+        let reported = wrong.into_iter().map(|(day, merchant, shop, direction, customer)| {
             let of = direction_of(direction).map_or("unknown", Direction::as_str);
             format!(
                 "merchant {merchant}, shop {shop}: the {of} usage of customer {customer} on day {day} is not the sum of \
                  the operations that count for it"
             )
         });
-        self.problems(told.collect(), count);
+        self.problems(reported.collect(), count);
     }
 }

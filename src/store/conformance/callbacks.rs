@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::outbox::{
     acme, answered_with, at, claim, claimed, claimed_one, everything, failed, orders, queues, record, relayed_intent,
-    tries, unanswered, was_told,
+    tries, unanswered, was_reported,
 };
 use super::*;
 use crate::domain::{Direction, Outcome};
@@ -25,15 +25,15 @@ pub(in crate::store) async fn callbacks_are_resent_from_every_state(backend: &dy
     store.callback_tried(jobs[0].lease(), unanswered(1), CallbackNext::RetryAt(at(90_000))).await.unwrap();
     store.callback_tried(jobs[2].lease(), answered_with(200, 2), CallbackNext::Delivered).await.unwrap();
     store.callback_tried(jobs[3].lease(), answered_with(410, 3), CallbackNext::Failed).await.unwrap();
-    while was_told(&*store).await {}
+    while was_reported(&*store).await {}
     assert_eq!(store.resend_callback(ids[1], at(99)).await.unwrap(), Resent::UnderWay);
-    assert!(!was_told(&*store).await);
+    assert!(!was_reported(&*store).await);
     let leased = record(&*store, ids[1]).await;
     assert_eq!((leased.is_claimed, leased.due, leased.queued_at), (true, at(100), at(0)), "nothing was changed");
     for id in [ids[0], ids[2], ids[3]] {
         let before = record(&*store, id).await;
         assert_eq!(store.resend_callback(id, at(50)).await.unwrap(), Resent::Queued);
-        assert!(was_told(&*store).await);
+        assert!(was_reported(&*store).await);
         let state = CallbackState::Pending;
         let expected = CallbackRecord { state, due: at(50), queued_at: at(50), last: None, ..before };
         assert_eq!(record(&*store, id).await, expected, "its tries stay, and nothing is said of the last one");
@@ -96,7 +96,7 @@ async fn fill(store: &dyn Store, chance: &mut Chance) -> Vec<CallbackRecord> {
         store.callback_tried(job.lease(), answered_with(500, 100), next).await.unwrap();
     }
     let mut all = Vec::new();
-    for found in told(store).await {
+    for found in reported(store).await {
         all.push(record(store, found.id).await);
     }
     all.sort_by_key(|record| std::cmp::Reverse(record.place()));
@@ -182,17 +182,17 @@ pub(in crate::store) async fn failed_callbacks_are_resent_by_query(backend: &dyn
     let all = fill(&*store, &mut chance).await;
     for _ in 0..40 {
         let query = a_query(&mut chance, &all);
-        let before = told(&*store).await;
+        let before = reported(&*store).await;
         let mut listed = before.clone();
         listed.sort_by_key(|record| std::cmp::Reverse(record.place()));
         let states = vec![CallbackState::Failed];
         let resent = expected(&CallbackQuery { states, ..query.clone() }, &listed);
-        while was_told(&*store).await {}
+        while was_reported(&*store).await {}
         let (count, last) = store.resend_failed(query.clone(), at(1000)).await.unwrap();
         let next = resent.last().filter(|_| resent.len() == query.limit).map(CallbackRecord::place);
         assert_eq!((count, last), (resent.len(), next), "{query:?}");
-        assert_eq!(was_told(&*store).await, count > 0);
-        for (before, after) in before.into_iter().zip(told(&*store).await) {
+        assert_eq!(was_reported(&*store).await, count > 0);
+        for (before, after) in before.into_iter().zip(reported(&*store).await) {
             let mut expected = before.clone();
             if resent.contains(&before) {
                 expected = CallbackRecord {
@@ -214,7 +214,7 @@ pub(in crate::store) async fn failed_callbacks_are_resent_by_query(backend: &dyn
         (after, slices) = (Some(last), slices + 1);
         assert!(slices < 100);
     }
-    assert!(told(&*store).await.iter().all(|record| record.state != CallbackState::Failed));
+    assert!(reported(&*store).await.iter().all(|record| record.state != CallbackState::Failed));
     audited(&*store).await;
 }
 
@@ -245,7 +245,7 @@ pub(in crate::store) async fn a_closed_outbox_says_so(backend: &dyn TestBackend)
     let id = lease.id;
     let entry = intended(&*store, relayed_intent("remote", Some("https://acme.example/"))).await;
     assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
-    let of_entry = told(&*store).await.remove(0).id;
+    let of_entry = reported(&*store).await.remove(0).id;
     store.close().await.unwrap();
     let tried = CallbackTry { at: NOW, duration: Duration::ZERO, outcome: TryOutcome::Status(200) };
     let closed = [

@@ -116,8 +116,8 @@ pub(in crate::store) async fn every_member_of_an_entry_comes_back(backend: &dyn 
         let mut last = passed(&*store, make("acme", &"\u{e9}".repeat(255)), engine_answer(round + 2)).await;
         let account = Some(AccountNumber::new("411111******1111").unwrap());
         store.update_status(last.id, status_update(Status::Success, account.clone())).await.unwrap();
-        let last_heard = RemoteOperation { answer: engine_answer(round + 2), status: Status::Success, account };
-        last.progress = EntryProgress::Answered(last_heard);
+        let last_received = RemoteOperation { answer: engine_answer(round + 2), status: Status::Success, account };
+        last.progress = EntryProgress::Answered(last_received);
         expected.push(last);
     }
     let mut empty = intent("acme", "an empty body");
@@ -243,8 +243,8 @@ pub(in crate::store) async fn the_first_answer_stands(backend: &dyn TestBackend)
     assert_eq!(first, answered(&entry, with_link(1)));
     store.update_status(entry.id, status_update(Status::Failed, None)).await.unwrap();
     let stands = store.answer(entry, engine_answer(2)).await.unwrap().unwrap();
-    let heard = RemoteOperation { answer: with_link(1), status: Status::Failed, account: None };
-    assert_eq!(stands, JournalEntry { progress: EntryProgress::Answered(heard), ..first });
+    let received = RemoteOperation { answer: with_link(1), status: Status::Failed, account: None };
+    assert_eq!(stands, JournalEntry { progress: EntryProgress::Answered(received), ..first });
 
     let doubted = intended(&*store, intent("acme", "in doubt")).await;
     store.mark_unknown(doubted.id, DOUBTED_AT).await.unwrap();
@@ -260,12 +260,12 @@ pub(in crate::store) async fn the_first_answer_stands(backend: &dyn TestBackend)
             tokio::spawn(async move { store.answer(entry, engine_answer(number)).await.unwrap().unwrap() })
         })
         .collect();
-    let mut stood = HashSet::new();
+    let mut confirmed = HashSet::new();
     for racer in racers {
         let EntryProgress::Answered(passed) = racer.await.unwrap().progress else { panic!("it was answered") };
-        stood.insert(passed.answer.transaction_id);
+        confirmed.insert(passed.answer.transaction_id);
     }
-    assert_eq!(stood.len(), 1, "everyone is given the same answer");
+    assert_eq!(confirmed.len(), 1, "everyone is given the same answer");
     assert_eq!(audited(&*store).await.journal, 3);
 }
 
@@ -416,13 +416,13 @@ pub(in crate::store) async fn what_was_sent_again_is_not_withdrawn(backend: &dyn
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn a_shop_that_was_not_known_is_heard_once(backend: &dyn TestBackend) {
+pub(in crate::store) async fn a_shop_that_was_not_known_is_received_once(backend: &dyn TestBackend) {
     let store = backend.open().await;
-    let said = |shop: &str| StatusUpdate { status: Status::Success, account: None, shop: shop.into() };
+    let stated = |shop: &str| StatusUpdate { status: Status::Success, account: None, shop: shop.into() };
     for (new, expected) in [(intent("acme", "none"), "first"), (full_intent("acme", "own"), "no such shop \u{e9}")] {
         let entry = passed(&*store, new, engine_answer(expected.len() as u64)).await;
         for shop in ["first", "second"] {
-            store.update_status(entry.id, said(shop)).await.unwrap();
+            store.update_status(entry.id, stated(shop)).await.unwrap();
             let known = found(&*store, &entry.intent).await.unwrap().intent.shop;
             assert_eq!(known.as_deref(), Some(expected));
         }
@@ -431,7 +431,7 @@ pub(in crate::store) async fn a_shop_that_was_not_known_is_heard_once(backend: &
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn what_is_heard_is_kept_until_the_result(backend: &dyn TestBackend) {
+pub(in crate::store) async fn what_is_received_is_kept_until_the_result(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let mut entry = passed(&*store, intent("acme", "order"), engine_answer(1)).await;
     let account = |text| Some(AccountNumber::new(text).unwrap());
@@ -455,11 +455,11 @@ pub(in crate::store) async fn what_is_heard_is_kept_until_the_result(backend: &d
     audited(&*store).await;
 }
 
-pub(in crate::store) async fn the_first_result_heard_stands_in_a_race(backend: &dyn TestBackend) {
+pub(in crate::store) async fn the_first_result_received_stands_in_a_race(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for round in 0..5 {
         let entry = passed(&*store, intent("acme", &format!("race {round}")), engine_answer(round)).await;
-        let heard: Vec<_> = (0..40)
+        let received: Vec<_> = (0..40)
             .map(|number| {
                 let (store, entry) = (Arc::clone(&store), entry.clone());
                 let status = if number % 2 == 0 { Status::Success } else { Status::Failed };
@@ -470,8 +470,8 @@ pub(in crate::store) async fn the_first_result_heard_stands_in_a_race(backend: &
             })
             .collect();
         let mut seen = Vec::new();
-        for heard in heard {
-            seen.push(heard.await.unwrap());
+        for received in received {
+            seen.push(received.await.unwrap());
         }
         let EntryProgress::Answered(passed) = &seen[0].progress else { panic!("it was answered") };
         assert_ne!(passed.status, Status::Pending);

@@ -138,8 +138,8 @@ pub(in crate::store) async fn repeated_results_book_nothing(backend: &dyn TestBa
     has(&*store, "acme", 700, 0).await;
     let audit = audited(&*store).await;
     assert_eq!(audit.entries, 2 + 4 + 4);
-    let told = told(&*store).await;
-    let of = |id| told.iter().filter(|callback| callback.id.subject() == CallbackSubject::Operation(id)).count();
+    let reported = reported(&*store).await;
+    let of = |id| reported.iter().filter(|callback| callback.id.subject() == CallbackSubject::Operation(id)).count();
     assert_eq!((of(taken), of(released)), (1, 1));
 }
 
@@ -201,9 +201,9 @@ pub(in crate::store) async fn an_uncovered_withdrawal_leaves_only_itself(backend
     assert_eq!(verdict(&*store, draft).await, CreateOutcome::NotCovered);
     assert_eq!(store.provider_queues().await.unwrap(), []);
     assert_eq!(store.balances(&merchant("acme")).await.unwrap(), []);
-    let told = told(&*store).await;
-    let told: Vec<_> = told.iter().map(|callback| (callback.id.subject(), callback.due)).collect();
-    assert_eq!(told, [(CallbackSubject::Operation(id), NOW)]);
+    let reported = reported(&*store).await;
+    let reported: Vec<_> = reported.iter().map(|callback| (callback.id.subject(), callback.due)).collect();
+    assert_eq!(reported, [(CallbackSubject::Operation(id), NOW)]);
     let next = limited(of(withdrawal("acme", "next"), 100), Some(1), None);
     assert_eq!(verdict(&*store, next).await, CreateOutcome::AsDrafted, "it did not count");
     audited(&*store).await;
@@ -388,7 +388,7 @@ pub(in crate::store) async fn the_usage_of_many_days_is_kept_apart(backend: &dyn
     assert_eq!(verdict(&*store, draft(39, "39 still".into())).await, CreateOutcome::OverDailyLimit);
 }
 
-pub(in crate::store) async fn a_result_is_told_once_to_whom_it_concerns(backend: &dyn TestBackend) {
+pub(in crate::store) async fn a_result_is_reported_once_to_whom_it_concerns(backend: &dyn TestBackend) {
     let store = backend.open().await;
     let part = |address: Option<&str>| {
         let callback_url = address.map(|url| CallbackUrl::new_allowing_http(url).unwrap());
@@ -410,12 +410,12 @@ pub(in crate::store) async fn a_result_is_told_once_to_whom_it_concerns(backend:
         store.complete(id, success(), later(6)).await.unwrap();
         store.complete(id, Outcome::Failed, later(7)).await.unwrap();
     }
-    let told = told(&*store).await;
+    let reported = reported(&*store).await;
     let mut expected = [(native, later(5)), (relayed, later(5)), (at_once, NOW)];
     expected.sort_by_key(|(id, _)| id.to_stored());
     let expected = expected.map(|(id, due)| (CallbackSubject::Operation(id), due));
-    assert_eq!(told.iter().map(|callback| (callback.id.subject(), callback.due)).collect::<Vec<_>>(), expected);
-    let names: std::collections::HashSet<_> = told.iter().map(|callback| callback.id.nonce()).collect();
+    assert_eq!(reported.iter().map(|callback| (callback.id.subject(), callback.due)).collect::<Vec<_>>(), expected);
+    let names: std::collections::HashSet<_> = reported.iter().map(|callback| callback.id.nonce()).collect();
     assert_eq!(names.len(), 3, "every callback has its own random number");
     audited(&*store).await;
 }

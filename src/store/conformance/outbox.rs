@@ -29,11 +29,11 @@ pub(super) fn everything() -> CallbackQuery {
 }
 
 /// All callbacks, by what they are about.
-pub(in crate::store) async fn told(store: &dyn Store) -> Vec<CallbackRecord> {
-    let mut told = store.callbacks(everything()).await.unwrap();
-    assert!(told.len() < everything().limit);
-    told.sort_by_key(|record| record.id.subject().key());
-    told
+pub(in crate::store) async fn reported(store: &dyn Store) -> Vec<CallbackRecord> {
+    let mut reported = store.callbacks(everything()).await.unwrap();
+    assert!(reported.len() < everything().limit);
+    reported.sort_by_key(|record| record.id.subject().key());
+    reported
 }
 
 fn url(text: &str) -> CallbackUrl {
@@ -119,7 +119,7 @@ pub(super) fn unanswered(offset: i64) -> CallbackTry {
 }
 
 /// Whether the worker was told since this was asked last.
-pub(super) async fn was_told(store: &dyn Store) -> bool {
+pub(super) async fn was_reported(store: &dyn Store) -> bool {
     tokio::time::timeout(Duration::ZERO, store.callbacks_queued().notified()).await.is_ok()
 }
 
@@ -127,13 +127,13 @@ pub(in crate::store) async fn a_result_queues_its_callback(backend: &dyn TestBac
     let store = backend.open().await;
     let pending = created(&*store, deposit("acme", "paid")).await;
     assert_eq!(queues(&*store).await, []);
-    assert!(!was_told(&*store).await);
+    assert!(!was_reported(&*store).await);
     store.complete(pending, Outcome::Success { payer: None }, at(5)).await.unwrap();
-    assert!(was_told(&*store).await && !was_told(&*store).await);
+    assert!(was_reported(&*store).await && !was_reported(&*store).await);
     assert_eq!(queues(&*store).await, [(acme(), at(5))]);
     let at_once = failed_at("at once", 7, "https://ACME.example:8443/cb?secret=1");
     created(&*store, at_once).await;
-    assert!(was_told(&*store).await);
+    assert!(was_reported(&*store).await);
     assert_eq!(queues(&*store).await, [(acme(), at(5)), (target("https://acme.example:8443"), at(7))]);
 
     let mut jobs = claimed(&*store, 5, 100).await;
@@ -380,7 +380,7 @@ pub(in crate::store) async fn what_is_too_old_is_given_up(backend: &dyn TestBack
     let of_others = ExpireRequest { targets: [CallbackTarget::Engine].into(), ..expiry(at(40), 9) };
     assert_eq!(store.expire_callbacks(of_others).await.unwrap(), 0);
     assert_eq!(store.expire_callbacks(expiry(at(40), 2)).await.unwrap(), 2);
-    let gone: Vec<_> = told(&*store).await.into_iter().filter(|it| it.state == CallbackState::Failed).collect();
+    let gone: Vec<_> = reported(&*store).await.into_iter().filter(|it| it.state == CallbackState::Failed).collect();
     assert_eq!(gone.iter().map(|it| it.order_id.as_str()).collect::<Vec<_>>(), ["first", "second"], "oldest first");
     assert!(gone.iter().all(|it| it.tries == 0 && it.last == Some(TryOutcome::Error("too late".into()))));
     assert_eq!(store.expire_callbacks(expiry(at(40), 9)).await.unwrap(), 1);
@@ -400,7 +400,7 @@ pub(super) fn relayed_intent(order_text: &str, address: Option<&str>) -> Pending
     intent
 }
 
-pub(in crate::store) async fn what_was_told_long_ago_is_forgotten(backend: &dyn TestBackend) {
+pub(in crate::store) async fn what_was_reported_long_ago_is_forgotten(backend: &dyn TestBackend) {
     let store = backend.open().await;
     for (text, offset) in
         [("delivered", 1), ("given up", 2), ("later", 3), ("resent", 4), ("pending", 5), ("young", 50)]
@@ -427,7 +427,7 @@ pub(in crate::store) async fn what_was_told_long_ago_is_forgotten(backend: &dyn 
     assert_eq!(record(&*store, ids["later"]).await.state, CallbackState::Delivered);
     assert_eq!(store.forget_callbacks(at(40), 9).await.unwrap(), 1);
     assert_eq!(store.forget_callbacks(at(40), 9).await.unwrap(), 0);
-    let mut left: Vec<_> = told(&*store).await.into_iter().map(|it| it.order_id.as_str().to_owned()).collect();
+    let mut left: Vec<_> = reported(&*store).await.into_iter().map(|it| it.order_id.as_str().to_owned()).collect();
     left.sort();
     assert_eq!(left, ["pending", "resent", "young"]);
     // A word that comes late is of a callback that is no more.
@@ -445,7 +445,7 @@ pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend
     let entry = intended(&*store, relayed_intent("announced", Some(address))).await;
     let entry = store.answer(entry, engine_answer(42)).await.unwrap().unwrap();
     assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
-    assert!(was_told(&*store).await);
+    assert!(was_reported(&*store).await);
     assert_eq!(store.relayed(entry.id, at(2)).await.unwrap(), Relayed::Nothing, "it waits already");
     assert_eq!(queues(&*store).await, [(engine(), at(1))]);
     let claimed_of = async |target, now| {
@@ -455,15 +455,15 @@ pub(in crate::store) async fn an_announcement_waits_for_the_engines_word(backend
     };
     let job = claimed_of(engine(), 1).await;
     assert_eq!((job.id.subject(), &job.target), (CallbackSubject::Entry(entry.id), &engine()));
-    let ResultChange::Entry(told_of) = &job.news else { panic!("it is of an entry") };
-    assert_eq!(**told_of, entry);
+    let ResultChange::Entry(reported_of) = &job.news else { panic!("it is of an entry") };
+    assert_eq!(**reported_of, entry);
     store.postpone_callback(job.lease(), at(50)).await.unwrap();
     let again = claimed_of(engine(), 50).await;
     assert_eq!((again.id, again.attempts), (job.id, 1));
-    assert!(!was_told(&*store).await);
+    assert!(!was_reported(&*store).await);
 
     store.callback_ready(job.id, at(60)).await.unwrap();
-    assert!(was_told(&*store).await);
+    assert!(was_reported(&*store).await);
     let shop = target("http://shop.acme.example:8080");
     assert_eq!(queues(&*store).await, [(shop.clone(), at(60))]);
     let ready = claimed_of(shop.clone(), 60).await;
@@ -512,12 +512,12 @@ pub(in crate::store) async fn an_announcement_is_queued_once(backend: &dyn TestB
     for task in tasks {
         queued += u32::from(task.await.unwrap() == Relayed::Queued);
     }
-    assert_eq!((queued, told(&*store).await.len()), (1, 1));
+    assert_eq!((queued, reported(&*store).await.len()), (1, 1));
     // Nobody is to be told of the others.
     let silent = intended(&*store, relayed_intent("silent", None)).await;
     assert_eq!(store.relayed(silent.id, at(1)).await.unwrap(), Relayed::Nothing);
     assert_eq!(store.relayed(EntryId(1_000_000), at(1)).await.unwrap(), Relayed::Nothing);
-    assert_eq!(told(&*store).await.len(), 1);
+    assert_eq!(reported(&*store).await.len(), 1);
     audited(&*store).await;
 }
 
@@ -554,11 +554,11 @@ pub(in crate::store) async fn whoever_asked_too_early_says_nothing_of_the_next_o
     // And the lease of the last one is over.
     let latest = asked(50, 100).await;
     assert_eq!((latest.queued_at, latest.attempts), (at(9), 1));
-    let said = disturb(&earlier, 100).await;
+    let stated = disturb(&earlier, 100).await;
     // The latest one says the same as the one before it, at the same time, and it counts.
-    store.callback_tried(latest, unanswered(said), CallbackNext::Failed).await.unwrap();
+    store.callback_tried(latest, unanswered(stated), CallbackNext::Failed).await.unwrap();
     let found = record(&*store, latest.id).await;
-    assert_eq!((found.state, i64::from(found.tries)), (CallbackState::Failed, said + 1));
+    assert_eq!((found.state, i64::from(found.tries)), (CallbackState::Failed, stated + 1));
     // Sent again by hand in the millisecond in which it was queued.
     assert_eq!(store.resend_callback(latest.id, at(9)).await.unwrap(), Resent::Queued);
     let resent = asked(9, 200).await;
@@ -574,7 +574,7 @@ pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dy
     let store = backend.open().await;
     let entry = intended(&*store, relayed_intent("nothing", Some("https://acme.example/"))).await;
     assert_eq!(store.relayed(entry.id, at(1)).await.unwrap(), Relayed::Queued);
-    let id = told(&*store).await[0].id;
+    let id = reported(&*store).await[0].id;
     let asked = async |now| {
         let mut jobs = store.claim_callbacks(claim(&[(engine(), 1)], now, 100)).await.unwrap();
         assert_eq!(jobs.len(), 1);
@@ -584,7 +584,7 @@ pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dy
     let too_early = asked(5).await;
     // Announced while somebody asks: what that one heard is too old, whether somebody asks anew meanwhile or not yet.
     assert_eq!(store.relayed(entry.id, at(6)).await.unwrap(), Relayed::Queued);
-    let heard = async || {
+    let received = async || {
         store.drop_callback(too_early).await.unwrap();
         store.postpone_callback(too_early, at(999)).await.unwrap();
         let tried = unanswered(10 + i64::from(record(&*store, id).await.tries));
@@ -593,10 +593,10 @@ pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dy
         assert_eq!((found.state, found.queued_at), (CallbackState::Pending, at(6)));
         (found.due, found.is_claimed)
     };
-    assert_eq!(heard().await, (at(6), false));
+    assert_eq!(received().await, (at(6), false));
     assert_eq!(store.relayed(entry.id, at(7)).await.unwrap(), Relayed::Nothing, "it waits already");
     let anew = asked(6).await;
-    assert_eq!(heard().await, (at(100), true));
+    assert_eq!(received().await, (at(100), true));
     // Given up, and announced once more.
     store.callback_tried(anew, unanswered(7), CallbackNext::Failed).await.unwrap();
     assert_eq!(store.relayed(entry.id, at(8)).await.unwrap(), Relayed::Queued);
@@ -606,7 +606,7 @@ pub(in crate::store) async fn what_has_nothing_to_tell_is_forgotten(backend: &dy
     store.callback_tried(last, unanswered(2), CallbackNext::Delivered).await.unwrap();
     assert_eq!(store.resend_callback(id, at(3)).await.unwrap(), Resent::Unknown);
     assert_eq!(store.relayed(entry.id, at(9)).await.unwrap(), Relayed::Queued, "a later one is told");
-    assert!(told(&*store).await[0].id != id && tries(&*store, told(&*store).await[0].id).await.is_empty());
+    assert!(reported(&*store).await[0].id != id && tries(&*store, reported(&*store).await[0].id).await.is_empty());
     // The results of operations are always told.
     created(&*store, failed("result", 0)).await;
     let job = claimed_one(&*store, 0, 100).await;
@@ -625,13 +625,13 @@ pub(in crate::store) async fn an_announced_entry_is_not_lost(backend: &dyn TestB
     let second = intended(&*store, intent).await;
     assert_eq!(store.relayed(second.id, at(1)).await.unwrap(), Relayed::Queued);
     assert!(!store.cancel(second.id, None).await.unwrap());
-    let before = told(&*store).await.remove(0);
+    let before = reported(&*store).await.remove(0);
     let asked = store.claim_callbacks(claim(&[(engine(), 1)], 1, 100)).await.unwrap().remove(0);
     assert_eq!(asked.id, before.id);
     store.callback_tried(asked.lease(), unanswered(1), CallbackNext::RetryAt(at(5))).await.unwrap();
     // The answer to the first request comes after all.
     assert_eq!(store.answer(first, engine_answer(1)).await.unwrap(), Err(NotKept::Late));
-    let after = told(&*store).await.remove(0);
+    let after = reported(&*store).await.remove(0);
     assert_eq!((after.id, after.due, after.tries), (before.id, at(5), 1));
     assert_eq!(tries(&*store, after.id).await, [unanswered(1)]);
     audited(&*store).await;

@@ -91,7 +91,7 @@ pub(in crate::store) async fn a_status_of_nothing_is_none(backend: &dyn TestBack
     assert!(store.v2_status(&acme, id).await.is_err_and(unavailable));
 }
 
-pub(in crate::store) async fn a_result_is_told_even_when_its_creator_hears_of_the_create_last(
+pub(in crate::store) async fn a_result_is_reported_even_when_its_creator_hears_of_the_create_last(
     backend: &dyn TestBackend,
 ) {
     let store = backend.open().await;

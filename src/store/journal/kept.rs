@@ -123,13 +123,13 @@ impl<B: Backend> Journal for B {
     }
 
     /// Callers poll: what says nothing new costs no commit.
-    fn update_status(&self, id: EntryId, heard: StatusUpdate) -> StoreFuture<'_, ()> {
+    fn update_status(&self, id: EntryId, update: StatusUpdate) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let known = self.entry_row(id).await?.map(|row| row.decode(self.vault())).transpose()?;
-            if !known.is_some_and(|entry| is_news(&entry, &heard)) {
+            if !known.is_some_and(|entry| is_news(&entry, &update)) {
                 return Ok(());
             }
-            let StatusUpdate { status, account, shop } = heard;
+            let StatusUpdate { status, account, shop } = update;
             let account = account.map(|account| sealed_account(self.vault(), id, &account));
             let keep = async move |rows: &mut B::Rows<'_>| {
                 moves::update_status(rows, id, status, account.clone(), &shop).await

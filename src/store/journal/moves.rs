@@ -30,7 +30,7 @@ pub(in crate::store) trait EntryRows: HomeRows + CallbackRows {
     async fn set_doubt(&mut self, id: EntryId, state: i64, doubted_at: i64) -> Result<(), Self::Error>;
 
     /// Writes the shop, the status and the account of an entry.
-    async fn set_heard(&mut self, entry: &EntryRow) -> Result<(), Self::Error>;
+    async fn set_received(&mut self, entry: &EntryRow) -> Result<(), Self::Error>;
 
     /// Removes an entry that is locked.
     async fn remove_entry(&mut self, id: EntryId) -> Result<(), Self::Error>;
@@ -174,5 +174,5 @@ pub(in crate::store) async fn update_status<R: EntryRows>(
         entry.status = status_number(status);
         entry.account = account.or(entry.account);
     }
-    rows.set_heard(&entry).await
+    rows.set_received(&entry).await
 }

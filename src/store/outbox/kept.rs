@@ -142,7 +142,7 @@ impl<B: Backend> Outbox for B {
     fn forget_callbacks(&self, until: UnixMillis, limit: usize) -> StoreFuture<'_, usize> {
         Box::pin(async move {
             self.require_right_clock().await?;
-            self.forget_told(until, limit).await
+            self.forget_delivered(until, limit).await
         })
     }
 

@@ -50,7 +50,7 @@ const TOTAL: &str = "SELECT (SELECT count(*) FROM operations) + (SELECT count(*)
 /// # Errors
 /// The store cannot be read.
 pub(super) async fn run(node: &PgNode, vault: Arc<Vault>, progress: EntryProgress) -> Result<Audit, StoreError> {
-    audited(node, AuditFindings::new(vault, true), progress).await.map_err(PgError::told)
+    audited(node, AuditFindings::new(vault, true), progress).await.map_err(PgError::reported)
 }
 
 async fn audited(node: &PgNode, findings: AuditFindings, progress: EntryProgress) -> Result<Audit, PgError> {

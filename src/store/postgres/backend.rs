@@ -21,7 +21,7 @@ use crate::store::postgres::row::bucket_of;
 use crate::store::rows::context::Contexts;
 use crate::store::rows::entry::EntryRow;
 use crate::store::rows::operation::{NewRow, StoredRow};
-use crate::store::rows::told::{V1Status, V2Status};
+use crate::store::rows::status::{V1Status, V2Status};
 use crate::store::tasks::{ClaimedTask, TaskClaim, TaskKind, TaskQueue};
 use crate::store::vault::Vault;
 use crate::store::{
@@ -188,7 +188,7 @@ impl Backend for PostgresStore {
         self.ask(async move |client| subject::of_all(client, &keys).await).await
     }
 
-    async fn forget_told(&self, until: UnixMillis, limit: usize) -> Result<usize, StoreError> {
+    async fn forget_delivered(&self, until: UnixMillis, limit: usize) -> Result<usize, StoreError> {
         self.ask(async move |client| forgetting::forget(client, until, limit).await).await
     }
 

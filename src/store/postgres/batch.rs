@@ -126,15 +126,15 @@ pub(super) async fn create(node: &Rc<PgNode>, new: Arc<NewRow>) -> Result<Insert
     }
     match timeout(LIMIT, met).await {
         Ok(met) => met.unwrap_or_else(|_| Err(closed())),
-        Err(_) => Err(PgError::Silence.told()),
+        Err(_) => Err(PgError::Silence.reported()),
     }
 }
 
 /// Sends batches until nothing waits.
 async fn work_off(node: Rc<PgNode>) {
-    let mut told = 0;
+    let mut reported = 0;
     loop {
-        let crowd = told + node.batches.waiting.borrow().len();
+        let crowd = reported + node.batches.waiting.borrow().len();
         node.batches.gather(crowd).await;
         // Whoever is ready to ask goes first: their creates fill this batch.
         tokio::task::yield_now().await;
@@ -149,7 +149,7 @@ async fn work_off(node: Rc<PgNode>) {
             node.batches.under_way.set(node.batches.under_way.get() - 1);
             return;
         }
-        told = batch.len();
+        reported = batch.len();
         sent(&node, batch).await;
     }
 }

@@ -156,7 +156,7 @@ impl Copying {
 }
 
 fn failed(fault: impl Into<PgError>) -> CopyError {
-    CopyError::Target(fault.into().told())
+    CopyError::Target(fault.into().reported())
 }
 
 /// A connection that goes with the work.
@@ -187,26 +187,26 @@ impl<'a> RowCounter<'a> {
 
 async fn fill(node: &PgNode, source: &CopySource, progress: &dyn Fn(u64, u64)) -> Result<u64, CopyError> {
     let mut client = Object::take(session(node).await?);
-    let mut told = RowCounter::new(source, progress)?;
+    let mut counter = RowCounter::new(source, progress)?;
     for table in TABLES {
-        fill_table(&mut client, source, table, &mut told).await?;
+        fill_table(&mut client, source, table, &mut counter).await?;
         client.batch_execute(&format!("ANALYZE {}", table.name)).await.map_err(failed)?;
     }
-    Ok(told.total)
+    Ok(counter.total)
 }
 
 async fn fill_table(
     client: &mut deadpool_postgres::ClientWrapper,
     source: &CopySource,
     table: &'static CopiedTable,
-    told: &mut RowCounter<'_>,
+    counter: &mut RowCounter<'_>,
 ) -> Result<(), CopyError> {
     let found = client.query_opt("SELECT copied FROM copying WHERE name = $1", &[&table.name]).await.map_err(failed)?;
     let mut copied: i64 = match found {
         Some(row) => get(&row, 0).map_err(failed)?,
         None => return Err(another_copy().into()),
     };
-    told.add(copied);
+    counter.add(copied);
     let columns = Columns::of(client, table).await.map_err(failed)?;
     let mut statement = columns.rows(&source.connection)?;
     let mut batches = RowBatches::new(statement.query([copied])?, &columns);
@@ -214,7 +214,7 @@ async fn fill_table(
         insert(client, &columns, &batch, copied).await?;
         let rows = batch.count();
         copied += rows;
-        told.add(rows);
+        counter.add(rows);
     }
     Ok(())
 }
@@ -245,9 +245,9 @@ fn another_copy() -> StoreError {
 
 async fn compare(node: &PgNode, source: &CopySource, progress: &dyn Fn(u64, u64)) -> Result<(), CopyError> {
     let client = Object::take(session(node).await?);
-    let mut told = RowCounter::new(source, progress)?;
+    let mut counter = RowCounter::new(source, progress)?;
     for table in TABLES {
-        compare_table(&client, source, table, &mut told).await?;
+        compare_table(&client, source, table, &mut counter).await?;
     }
     Ok(())
 }
@@ -256,7 +256,7 @@ async fn compare_table(
     client: &deadpool_postgres::ClientWrapper,
     source: &CopySource,
     table: &'static CopiedTable,
-    told: &mut RowCounter<'_>,
+    counter: &mut RowCounter<'_>,
 ) -> Result<(), CopyError> {
     let columns = Columns::of(client, table).await.map_err(failed)?;
     let found = client.query_one(&columns.sums(), &[]).await.map_err(failed)?;
@@ -265,7 +265,7 @@ async fn compare_table(
     let mut batches = RowBatches::new(statement.query([0])?, &columns);
     while let Some(batch) = batches.next()? {
         batch.add_to(&mut sums);
-        told.add(batch.count());
+        counter.add(batch.count());
     }
     for (column, sum) in sums.iter().enumerate() {
         if get::<&str>(&found, column).map_err(failed)?.parse() != Ok(*sum) {

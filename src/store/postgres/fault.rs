@@ -4,7 +4,7 @@ use deadpool_postgres::{HookError, PoolError, TimeoutType};
 use tokio_postgres::error::SqlState;
 
 use super::refusals::Refusals;
-use super::words::{own, refused, said, with_source};
+use super::words::{describe, own, refused, with_source};
 use crate::store::StoreError;
 use crate::store::rows::CorruptRow;
 
@@ -55,7 +55,7 @@ impl PgError {
     }
 
     /// What is told of it. The database's own words may hold values of a row, its code does not.
-    pub(super) fn told(self) -> StoreError {
+    pub(super) fn reported(self) -> StoreError {
         let error = match self {
             Self::Said(error) => return error,
             Self::Pool(PoolError::Timeout(TimeoutType::Wait)) => {
@@ -67,14 +67,14 @@ impl PgError {
             Self::Pool(PoolError::Closed) => return closed(),
             // Whatever it is, nothing was asked of the data yet.
             Self::Pool(PoolError::Backend(error)) => {
-                return StoreError::Unavailable(error.as_db_error().map_or_else(|| unreachable(&error), said));
+                return StoreError::Unavailable(error.as_db_error().map_or_else(|| unreachable(&error), describe));
             }
             Self::Database(error) => error,
             Self::Pool(error) => return StoreError::Unavailable(error.to_string()),
         };
         match error.as_db_error() {
             Some(fault) if is_data(fault.code()) => StoreError::Corrupt(refused(fault)),
-            Some(fault) => StoreError::Unavailable(said(fault)),
+            Some(fault) => StoreError::Unavailable(describe(fault)),
             None if is_lost(&error) => {
                 StoreError::Unavailable(format!("the database is away: {}", with_source(&error)))
             }
@@ -84,9 +84,9 @@ impl PgError {
     }
 
     /// What is told to whoever opens the store: the database's own words, which are about the connection then.
-    pub(super) fn told_to_operators(self) -> String {
+    pub(super) fn reported_to_operators(self) -> String {
         let (Self::Database(error) | Self::Pool(PoolError::Backend(error))) = &self else {
-            return match self.told() {
+            return match self.reported() {
                 // Whoever is told knows that it is about the store.
                 StoreError::Unavailable(reason) => reason,
                 error @ StoreError::Corrupt(_) => error.to_string(),
@@ -94,14 +94,14 @@ impl PgError {
         };
         match (error.as_db_error(), Refusals::of(error)) {
             (Some(fault), _) => own(fault),
-            (None, Some(refusals)) => refusals.told(own),
+            (None, Some(refusals)) => refusals.reported(own),
             (None, None) => with_source(error),
         }
     }
 }
 
 fn unreachable(error: &tokio_postgres::Error) -> String {
-    let why = Refusals::of(error).map_or_else(|| with_source(error), |refusals| refusals.told(said));
+    let why = Refusals::of(error).map_or_else(|| with_source(error), |refusals| refusals.reported(describe));
     format!("the database cannot be reached: {why}")
 }
 
@@ -180,9 +180,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operators_are_told_once_what_it_is_about() {
-        assert_eq!(PgError::Silence.told_to_operators(), "the database does not answer");
-        let corrupt = PgError::Said(StoreError::Corrupt("no".to_owned())).told_to_operators();
+    fn operators_are_reported_once_what_it_is_about() {
+        assert_eq!(PgError::Silence.reported_to_operators(), "the database does not answer");
+        let corrupt = PgError::Said(StoreError::Corrupt("no".to_owned())).reported_to_operators();
         assert_eq!(corrupt, "the store holds what it should not: no");
     }
 }

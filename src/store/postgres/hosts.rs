@@ -15,7 +15,7 @@ use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
 use tokio_postgres::{Client, Config, Connection, Error, Socket};
 
 use super::refusals::Refusals;
-use super::words::{said, with_source};
+use super::words::{describe, with_source};
 use crate::rules::host_and_port;
 
 /// How long a host may take: TCP, TLS and login together.
@@ -86,7 +86,7 @@ where
             let (client, connection) = self.connected().await?;
             let driven = tokio::spawn(async move {
                 if let Err(error) = connection.await {
-                    let error = error.as_db_error().map_or_else(|| with_source(&error), said);
+                    let error = error.as_db_error().map_or_else(|| with_source(&error), describe);
                     tracing::debug!(error, "a connection to the database has ended");
                 }
             });

@@ -26,7 +26,7 @@ macro_rules! columns {
 /// An id that is taken fails the statement: to look for each before would cost every create a step into an index. One array of
 /// rows costs a third of what one array a column does.
 macro_rules! stored {
-    ($told:literal) => {
+    ($returned:literal) => {
         concat!(
             "WITH given AS (SELECT * FROM unnest($1::new_operation[])), \
              won AS (INSERT INTO homes (ref, bucket, home, order_key) \
@@ -37,7 +37,7 @@ macro_rules! stored {
             ") SELECT ",
             columns!(),
             " FROM given WHERE (transaction_id IN (SELECT ref FROM won)) IS TRUE RETURNING ",
-            $told,
+            $returned,
             ")"
         )
     };
@@ -46,9 +46,9 @@ macro_rules! stored {
 /// Pending operations with their provider jobs, each due after a delay: `shared` by all, or of their `own`, for which each
 /// has to be found again.
 macro_rules! with_jobs {
-    (own, $told:literal) => {
+    (own, $returned:literal) => {
         concat!(
-            stored!($told),
+            stored!($returned),
             ", jobs AS (INSERT INTO tasks (key, queued_at, due_at, attempts, bucket, kind, leased, queue) \
              SELECT o.transaction_id, o.created_at, o.created_at + delays.delay, 0, o.bucket, 0, false, x.shop \
              FROM unnest($2::bigint[], $3::bigint[]) AS delays (transaction_id, delay) \
@@ -56,9 +56,9 @@ macro_rules! with_jobs {
              WHERE delays.delay IS NOT NULL)"
         )
     };
-    (shared, $told:literal) => {
+    (shared, $returned:literal) => {
         concat!(
-            stored!($told),
+            stored!($returned),
             ", jobs AS (INSERT INTO tasks (key, queued_at, due_at, attempts, bucket, kind, leased, queue) \
              SELECT o.transaction_id, o.created_at, o.created_at + $2::bigint, 0, o.bucket, 0, false, x.shop \
              FROM stored o JOIN contexts x ON x.bucket = o.bucket AND x.id = o.context WHERE $2::bigint IS NOT NULL)"

@@ -139,7 +139,7 @@ impl PgNode {
                 if remedy == RetryAction::Elsewhere {
                     self.away.set(true);
                 }
-                return Err(fault.told());
+                return Err(fault.reported());
             }
             tokio::time::sleep(wait).await;
         }

@@ -116,7 +116,7 @@ async fn measure_again_and_again(node: &PgNode) {
 }
 
 async fn fold_again_and_again(node: &PgNode) {
-    let (mut after, mut told) = (None, None);
+    let (mut after, mut reported) = (None, None);
     while !node.is_closed() {
         match fold::pass(node, after.take().as_ref()).await {
             Ok(Pass::UpTo(account)) => after = Some(account),
@@ -125,14 +125,14 @@ async fn fold_again_and_again(node: &PgNode) {
             Err(error) => {
                 // It can wait, and is said once.
                 let reason = error.to_string();
-                if told.as_ref() != Some(&reason) && !node.is_closed() {
+                if reported.as_ref() != Some(&reason) && !node.is_closed() {
                     tracing::warn!(error = reason, "balances cannot be folded now");
-                    told = Some(reason);
+                    reported = Some(reason);
                 }
                 tokio::time::sleep(BETWEEN_FOLDS).await;
                 continue;
             }
         }
-        told = None;
+        reported = None;
     }
 }

@@ -32,12 +32,12 @@ impl Refusals {
     }
 
     /// Each host with its reason, in words for what a server said.
-    pub(super) fn told(&self, said: impl Fn(&DbError) -> String) -> String {
-        let reason = |error: &Error| error.as_db_error().map_or_else(|| with_source(error), &said);
-        let told = |(host, error): &(String, Option<Error>)| {
+    pub(super) fn reported(&self, describe: impl Fn(&DbError) -> String) -> String {
+        let reason = |error: &Error| error.as_db_error().map_or_else(|| with_source(error), &describe);
+        let reported = |(host, error): &(String, Option<Error>)| {
             format!("{host}: {}", error.as_ref().map_or_else(|| "does not answer".to_owned(), reason))
         };
-        self.0.iter().map(told).collect::<Vec<_>>().join("; ")
+        self.0.iter().map(reported).collect::<Vec<_>>().join("; ")
     }
 
     /// The pool wants the driver's error, which only the driver makes: it is led to a connection that fails with this.

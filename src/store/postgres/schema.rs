@@ -105,7 +105,9 @@ pub(super) async fn alone<T>(
     };
     done.await.map_err(|refused| match refused {
         OpenFailure::Open(error) => error,
-        OpenFailure::Fault(fault) => OpenError::Database { store: url.to_string(), reason: fault.told_to_operators() },
+        OpenFailure::Fault(fault) => {
+            OpenError::Database { store: url.to_string(), reason: fault.reported_to_operators() }
+        }
     })
 }
 
@@ -155,13 +157,13 @@ async fn rewrap_in(
     refuse_unfinished(transaction, &store).await?;
     let stored = stored_keys(transaction).await?;
     let keys = wrapping_keys(&store, keys, false, &**random).map_err(OpenFailure::Open)?;
-    let Rewrap { changed, told } = vault::rewrap(&keys, &stored, random)
+    let Rewrap { changed, reported } = vault::rewrap(&keys, &stored, random)
         .map_err(|source| OpenFailure::Open(OpenError::Keys { path: store, source }))?;
     for key in changed {
         let sql = "UPDATE data_keys SET wrapped = $2 WHERE id = $1";
         transaction.execute(sql, &[&i32::from(key.id), &key.wrapped]).await?;
     }
-    Ok(told)
+    Ok(reported)
 }
 
 /// The version that the store has, which this release knows; 0: there is none.
@@ -260,8 +262,8 @@ pub(super) async fn migrate(
 /// What is there where a table or an index is to be made is another's.
 fn refused_if_taken(error: tokio_postgres::Error, store: &Path) -> OpenFailure {
     match error.as_db_error() {
-        Some(said) if [SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT].contains(said.code()) => {
-            OpenFailure::Open(OpenError::NotEmpty { path: store.into(), found: said.message().to_owned() })
+        Some(stated) if [SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT].contains(stated.code()) => {
+            OpenFailure::Open(OpenError::NotEmpty { path: store.into(), found: stated.message().to_owned() })
         }
         _ => error.into(),
     }

@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use super::fault::PgError;
 use super::row::{bucket_in, bucket_of, get, key, small};
 use crate::domain::{Currency, Fingerprint, MerchantId, OrderId, TransactionId};
-use crate::store::rows::told::{StatusColumns, V1Status, V2Status};
+use crate::store::rows::status::{StatusColumns, V1Status, V2Status};
 
 /// The columns of an operation `o` and of its context `x` that both API versions tell of.
 macro_rules! select {
@@ -21,7 +21,7 @@ macro_rules! select {
 /// The number of the first column behind those of [`StatusColumns`].
 const REST: usize = 4;
 
-fn told(row: &Row) -> Result<StatusColumns, PgError> {
+fn columns(row: &Row) -> Result<StatusColumns, PgError> {
     Ok(StatusColumns {
         status: small(row, 0)?,
         amount: get(row, 1)?,
@@ -53,7 +53,7 @@ pub(super) async fn v1(
     let found = client.query_opt(&statement, &[&bucket_of(merchant), &key(&order)]).await?;
     let read = |row: &Row| {
         let (id, created_at) = (get(row, REST)?, get(row, REST + 1)?);
-        Ok(V1Status { told: told(row)?, id, created_at, shop: get(row, REST + 2)? })
+        Ok(V1Status { columns: columns(row)?, id, created_at, shop: get(row, REST + 2)? })
     };
     found.as_ref().map(read).transpose()
 }
@@ -68,7 +68,7 @@ pub(super) async fn v2(
     let found = client.query_opt(&statement, &[&bucket_in(id), &id.to_stored(), &merchant.as_str()]).await?;
     let read = |row: &Row| {
         let (direction, order_id) = (small(row, REST)?, OrderId::new(get(row, REST + 1)?));
-        Ok(V2Status { told: told(row)?, direction, order_id, method: get(row, REST + 2)? })
+        Ok(V2Status { columns: columns(row)?, direction, order_id, method: get(row, REST + 2)? })
     };
     found.as_ref().map(read).transpose()
 }

@@ -93,7 +93,7 @@ impl EntryRows for PgRows<'_> {
         Ok(())
     }
 
-    async fn set_heard(&mut self, entry: &EntryRow) -> Result<(), PgError> {
+    async fn set_received(&mut self, entry: &EntryRow) -> Result<(), PgError> {
         let update = "UPDATE journal SET shop = $3, status = $4, account = $5 WHERE bucket = $1 AND entry = $2";
         let statement = self.0.prepare_cached(update).await?;
         let (bucket, status) = (bucket_in_number(entry.id), narrow(entry.status));

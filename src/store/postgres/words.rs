@@ -41,7 +41,7 @@ const WRONG: &[(&str, &str)] = &[
 ];
 
 /// What the database says of itself.
-pub(super) fn said(error: &DbError) -> String {
+pub(super) fn describe(error: &DbError) -> String {
     let code = error.code();
     if *code == SqlState::INSUFFICIENT_PRIVILEGE {
         // It names the table, and nothing of a row.

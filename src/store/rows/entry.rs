@@ -155,11 +155,11 @@ fn key_of(intent: &PendingCreate, vault: &Vault) -> Fingerprint {
 }
 
 /// Whether what was heard of an entry adds to what is known of it.
-pub(in crate::store) fn is_news(entry: &JournalEntry, heard: &StatusUpdate) -> bool {
+pub(in crate::store) fn is_news(entry: &JournalEntry, update: &StatusUpdate) -> bool {
     let EntryProgress::Answered(passed) = &entry.progress else { return false };
-    let account_is = heard.account.is_some() && heard.account != passed.account;
-    (entry.intent.shop.is_none() && !heard.shop.is_empty())
-        || (passed.status == Status::Pending && (heard.status != Status::Pending || account_is))
+    let account_is = update.account.is_some() && update.account != passed.account;
+    (entry.intent.shop.is_none() && !update.shop.is_empty())
+        || (passed.status == Status::Pending && (update.status != Status::Pending || account_is))
 }
 
 /// Seals what the engine calls an entry's account.

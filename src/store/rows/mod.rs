@@ -9,7 +9,7 @@ pub(in crate::store) mod entry;
 pub(in crate::store) mod operation;
 pub(in crate::store) mod posting;
 pub(in crate::store) mod preparation;
-pub(in crate::store) mod told;
+pub(in crate::store) mod status;
 
 use super::StoreError;
 use super::vault::DecryptError;

@@ -73,22 +73,22 @@ mod tests {
     }
 
     #[test]
-    fn everyone_is_told_wherever_they_wait() {
+    fn everyone_is_reported_wherever_they_wait() {
         let runtime = || tokio::runtime::Builder::new_current_thread().build().unwrap();
         let (first, second, ended) = (runtime(), runtime(), runtime());
         let homes = [Some(&first), Some(&second), None, Some(&first), Some(&ended), Some(&ended), Some(&first)];
         let homes = homes.map(|home| home.map(|home| home.handle().clone()));
         drop(ended);
-        let (tell, told) = channel();
+        let (tell, reported) = channel();
         let waiting = |home| Waiting { command: Box::new(Reporter(tell.clone())), home };
         let mut batch: Vec<_> = homes.into_iter().map(waiting).collect();
         let here = std::thread::current().id();
         std::thread::spawn(move || answer(&mut batch, &Err(StoreError::Unavailable("full".into())))).join().unwrap();
-        let at_once: Vec<_> = told.try_iter().collect();
+        let at_once: Vec<_> = reported.try_iter().collect();
         assert_eq!(at_once.len(), 4, "those who are alone, and those whose runtime has ended");
         assert!(at_once.iter().all(|(thread, _)| *thread != here));
         first.block_on(tokio::task::yield_now());
-        let later: Vec<_> = told.try_iter().collect();
+        let later: Vec<_> = reported.try_iter().collect();
         assert_eq!(later, [(here, false); 3], "the neighbours, where they are");
     }
 }

@@ -90,8 +90,8 @@ fn pages(connection: &Connection, findings: &mut AuditFindings) -> rusqlite::Res
     let mut statement = connection.prepare("PRAGMA quick_check(20)")?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let said: String = row.get(0)?;
-        for line in said.lines().filter(|line| *line != "ok") {
+        let stated: String = row.get(0)?;
+        for line in stated.lines().filter(|line| *line != "ok") {
             findings.found.problem(format!("{OF_THE_FILE}{line}"));
         }
     }

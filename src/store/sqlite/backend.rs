@@ -193,7 +193,7 @@ impl Backend for SqliteStore {
         self.readers.read_aside(move |connection| subject::of_all(connection, &keys)).await
     }
 
-    async fn forget_told(&self, until: UnixMillis, limit: usize) -> Result<usize, StoreError> {
+    async fn forget_delivered(&self, until: UnixMillis, limit: usize) -> Result<usize, StoreError> {
         self.writer.submit(move |connection| forgetting::forget(connection, until, limit)).await
     }
 

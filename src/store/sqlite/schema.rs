@@ -164,7 +164,7 @@ pub(super) fn rewrap_keys(
     let failed = || OpenError::sqlite(path);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed())?;
     let keys = wrapping_keys(path, keys, false, &**random)?;
-    let Rewrap { changed, told } = vault::rewrap(&keys, &stored_keys(&transaction, path)?, random)
+    let Rewrap { changed, reported } = vault::rewrap(&keys, &stored_keys(&transaction, path)?, random)
         .map_err(|source| OpenError::Keys { path: path.into(), source })?;
     for key in changed {
         transaction
@@ -172,7 +172,7 @@ pub(super) fn rewrap_keys(
             .map_err(failed())?;
     }
     transaction.commit().map_err(failed())?;
-    Ok(told)
+    Ok(reported)
 }
 
 /// The data keys as they are stored.

@@ -3,8 +3,8 @@
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::domain::{Currency, Fingerprint, MerchantId, OrderId, TransactionId};
-use crate::store::rows::told::StatusColumns;
-pub(super) use crate::store::rows::told::{V1Status, V2Status};
+use crate::store::rows::status::StatusColumns;
+pub(super) use crate::store::rows::status::{V1Status, V2Status};
 
 /// The columns of an operation `o` and of its context `x` that both API versions tell of.
 macro_rules! select {
@@ -19,7 +19,7 @@ macro_rules! select {
 /// The number of the first column behind those of [`StatusColumns`].
 const REST: usize = 4;
 
-fn told(row: &Row<'_>) -> rusqlite::Result<StatusColumns> {
+fn columns(row: &Row<'_>) -> rusqlite::Result<StatusColumns> {
     let currency = Currency::new(row.get_ref(2)?.as_str()?);
     Ok(StatusColumns { status: row.get(0)?, amount: row.get(1)?, currency, account: row.get(3)? })
 }
@@ -38,7 +38,12 @@ impl V1Status {
     }
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self { told: told(row)?, id: row.get(REST)?, created_at: row.get(REST + 1)?, shop: row.get(REST + 2)? })
+        Ok(Self {
+            columns: columns(row)?,
+            id: row.get(REST)?,
+            created_at: row.get(REST + 1)?,
+            shop: row.get(REST + 2)?,
+        })
     }
 }
 
@@ -62,7 +67,7 @@ impl V2Status {
 
     fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
-            told: told(row)?,
+            columns: columns(row)?,
             direction: row.get(REST + 1)?,
             order_id: OrderId::new(row.get_ref(REST + 2)?.as_str()?),
             method: row.get(REST + 3)?,

@@ -113,7 +113,7 @@ impl EntryRows for SqliteRows<'_> {
         self.0.prepare_cached(update)?.execute((id.0, state, doubted_at)).map(drop)
     }
 
-    async fn set_heard(&mut self, entry: &EntryRow) -> rusqlite::Result<()> {
+    async fn set_received(&mut self, entry: &EntryRow) -> rusqlite::Result<()> {
         let update = "UPDATE journal SET shop = ?2, status = ?3, account = ?4 WHERE entry = ?1";
         self.0.prepare_cached(update)?.execute((entry.id, &entry.shop, entry.status, &entry.account)).map(drop)
     }

@@ -25,9 +25,9 @@ fn is_unconfirmed(error: &rusqlite::Error) -> bool {
     reason = "on the way to main, connections are closed, and the last of them cuts the log"
 )]
 fn end_process(error: &rusqlite::Error) -> ! {
-    let told = "the store's log could not be moved into its file; a new start moves all of it again";
+    let reported = "the store's log could not be moved into its file; a new start moves all of it again";
     // Not through the log, whose thread would need time.
-    let _ = writeln!(io::stderr(), "paybridge: {told}: {error}");
+    let _ = writeln!(io::stderr(), "paybridge: {reported}: {error}");
     std::process::exit(1)
 }
 

@@ -14,7 +14,7 @@ pub struct Rewrap {
     /// The keys that change.
     pub changed: Vec<WrappedKey>,
     /// What is told of it.
-    pub told: Rewrapped,
+    pub reported: Rewrapped,
 }
 
 /// Wraps data keys with the first of `keys` that are not yet. The data keys stay what they are.
@@ -34,7 +34,7 @@ pub fn rewrap(keys: &[Secret], stored: &[WrappedKey], random: &Arc<dyn Random>) 
             changed.push(wrap(first, key.id, key.purpose, &plain, &**random)?);
         }
     }
-    Ok(Rewrap { changed, told: Rewrapped { all: stored.len(), before } })
+    Ok(Rewrap { changed, reported: Rewrapped { all: stored.len(), before } })
 }
 
 #[cfg(test)]
@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(second.unwrap_err(), VaultError::Incomplete);
         stored[1] = rewrap(&[key(2), key(1)], &stored, &random).unwrap().changed.remove(1);
         let done = rewrap(&[key(3), key(1), key(2)], &stored, &random).unwrap();
-        assert_eq!(done.told, Rewrapped { all: 2, before: BTreeMap::from([(2, 1), (3, 1)]) });
+        assert_eq!(done.reported, Rewrapped { all: 2, before: BTreeMap::from([(2, 1), (3, 1)]) });
         let new = Vault::unlock(&[key(3)], &done.changed, Arc::clone(&random)).unwrap();
         assert_eq!(new.open(Column::Details, id, &sealed).unwrap(), b"account");
         assert_eq!(
@@ -69,7 +69,7 @@ mod tests {
             old.fingerprint_key().fingerprint(&FingerprintInput::of("x"))
         );
         let again = rewrap(&[key(3), key(1)], &done.changed, &random).unwrap();
-        assert!(again.changed.is_empty() && again.told == Rewrapped { all: 2, before: BTreeMap::new() });
+        assert!(again.changed.is_empty() && again.reported == Rewrapped { all: 2, before: BTreeMap::new() });
     }
 
     #[test]

@@ -48,8 +48,8 @@ impl Remote {
         deadline: RequestDeadline,
     ) -> Result<JournalEntry, ApiError> {
         self.journal().sent_again(entry.id, self.parts.clock.now()).await?;
-        let Delivered { said, .. } = self.deliver(signer.key(), &entry, deadline).await;
-        match said {
+        let Delivered { outcome, .. } = self.deliver(signer.key(), &entry, deadline).await;
+        match outcome {
             Ok(answer) => self.keep(entry, answer).await,
             Err(Unresolved::Failed(failure)) => Err(failure),
             Err(Unresolved::Declined(_)) => {

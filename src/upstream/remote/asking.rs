@@ -51,7 +51,7 @@ impl RequestDeadline {
 /// What asking came to.
 pub(super) struct RequestResult {
     /// What the engine said, or why nothing that can be passed on.
-    pub said: Result<EngineResponse, ApiError>,
+    pub outcome: Result<EngineResponse, ApiError>,
     /// A try may have been taken by the engine, and what came of it is not known.
     pub unsure: bool,
 }
@@ -140,7 +140,7 @@ impl Remote {
         deadline: RequestDeadline,
     ) -> Result<EngineResponse, ApiError> {
         let path = format!("/transactions/{transaction_id}");
-        self.exchange(&path, credentials, None, deadline).await.said
+        self.exchange(&path, credentials, None, deadline).await.outcome
     }
 
     /// Asks, and once more when the connection failed before a reply: what is asked of v2 may be asked twice.
@@ -162,10 +162,10 @@ impl Remote {
             unsure |= was_sent(&answer);
         }
         self.parts.trouble.observe(&answer);
-        let said = answer.map_err(failure).and_then(EngineResponse::of);
+        let outcome = answer.map_err(failure).and_then(EngineResponse::of);
         // An answer that says nothing leaves what came of it open.
-        unsure |= matches!(said, Err(ApiError::BadEngineReply { .. }));
-        RequestResult { said, unsure }
+        unsure |= matches!(outcome, Err(ApiError::BadEngineReply { .. }));
+        RequestResult { outcome, unsure }
     }
 
     async fn ask_once(

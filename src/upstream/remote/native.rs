@@ -27,13 +27,13 @@ impl Remote {
     ) -> Result<Bytes, ApiError> {
         self.refuse_orders_of_v1(caller, direction, body).await?;
         let credentials = EngineCredentials::signed(caller.api_key(), signature)?;
-        let RequestResult { said, unsure } =
+        let RequestResult { outcome, unsure } =
             self.post(direction, &credentials, body.bytes().clone(), self.deadline()).await;
-        match said? {
+        match outcome? {
             EngineResponse::NotFound(_) => Err(not_found()),
             // A first try whose reply was lost may be under way still: that its repeat was refused proves nothing.
             EngineResponse::Invalid(_) | EngineResponse::Conflict(_) if unsure => Err(ApiError::EngineTimeout),
-            said => passed_on(said),
+            outcome => passed_on(outcome),
         }
     }
 
@@ -75,8 +75,8 @@ fn order_id(body: &[u8]) -> Option<OrderId> {
     }
 }
 
-fn passed_on(said: EngineResponse) -> Result<Bytes, ApiError> {
-    let (word, retry_after, body) = match said {
+fn passed_on(outcome: EngineResponse) -> Result<Bytes, ApiError> {
+    let (word, retry_after, body) = match outcome {
         EngineResponse::Done(body) => {
             return match read_object(&body) {
                 Ok(_) => Ok(body),

@@ -172,8 +172,8 @@ impl Remote {
             return self.journal().mark_unknown(id, now).await.map(|()| Recovered::Done);
         };
         self.journal().sent_again(id, now).await?;
-        let Delivered { said, .. } = self.deliver(signer.key(), &entry, deadline).await;
-        match said {
+        let Delivered { outcome, .. } = self.deliver(signer.key(), &entry, deadline).await;
+        match outcome {
             Ok(answer) => {
                 match self.keep(entry.clone(), answer).await {
                     Ok(_) => tracing::info!(merchant = entry.intent.merchant.as_str(),

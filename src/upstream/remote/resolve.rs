@@ -34,7 +34,7 @@ pub(super) enum Declined {
 
 /// What sending a body came to.
 pub(super) struct Delivered {
-    pub said: Result<EngineAnswer, Unresolved>,
+    pub outcome: Result<EngineAnswer, Unresolved>,
     /// A try of this delivery may have been taken, and what came of it is not known.
     pub unsure: bool,
 }
@@ -85,8 +85,8 @@ impl Remote {
         if !first && entry.progress == EntryProgress::Open {
             self.journal().sent_again(entry.id, self.parts.clock.now()).await?;
         }
-        let Delivered { said, unsure } = self.deliver(signer.key(), &entry, deadline).await;
-        match said {
+        let Delivered { outcome, unsure } = self.deliver(signer.key(), &entry, deadline).await;
+        match outcome {
             Ok(answer) => self.keep(entry, answer).await.map(|entry| Resolution::Made(Box::new(entry))),
             Err(Unresolved::Declined(declined)) => {
                 let counts = if signer.own { first || self.is_over(&entry) } else { self.is_old(&entry) };
@@ -160,15 +160,15 @@ impl Remote {
     pub(super) async fn deliver(&self, key: &ApiKey, entry: &JournalEntry, deadline: RequestDeadline) -> Delivered {
         let intent = &entry.intent;
         let body = Bytes::copy_from_slice(&intent.body);
-        let RequestResult { said, unsure } = match EngineCredentials::signing(key, &body) {
+        let RequestResult { outcome, unsure } = match EngineCredentials::signing(key, &body) {
             Ok(credentials) => self.post(intent.direction, &credentials, body, deadline).await,
-            Err(failure) => RequestResult { said: Err(failure), unsure: false },
+            Err(failure) => RequestResult { outcome: Err(failure), unsure: false },
         };
-        let failed = |failure, unsure| Delivered { said: Err(Unresolved::Failed(failure)), unsure };
-        let declined = |declined| Delivered { said: Err(Unresolved::Declined(declined)), unsure };
-        match said {
+        let failed = |failure, unsure| Delivered { outcome: Err(Unresolved::Failed(failure)), unsure };
+        let declined = |declined| Delivered { outcome: Err(Unresolved::Declined(declined)), unsure };
+        match outcome {
             Ok(EngineResponse::Done(body)) => match answers::created(intent.direction, &body) {
-                Ok(answer) => Delivered { said: Ok(answer), unsure },
+                Ok(answer) => Delivered { outcome: Ok(answer), unsure },
                 Err(cause) => failed(ApiError::BadEngineReply { cause }, true),
             },
             Ok(EngineResponse::Invalid(body)) => declined(Declined::Invalid(words::complaint(&body))),

@@ -32,7 +32,7 @@ struct Outage {
     since: Instant,
     last: Instant,
     requests: u64,
-    is_told: bool,
+    is_reported: bool,
 }
 
 /// What is worth a line.
@@ -61,16 +61,16 @@ impl OutageLog {
         let mut lasting = self.lasting.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         if trouble {
-            let lasting = lasting.get_or_insert(Outage { since: now, last: now, requests: 0, is_told: false });
+            let lasting = lasting.get_or_insert(Outage { since: now, last: now, requests: 0, is_reported: false });
             (lasting.last, lasting.requests) = (now, lasting.requests + 1);
             return self.throttle.due(()).map(|_| {
-                lasting.is_told = true;
+                lasting.is_reported = true;
                 Line::Lasts { requests: lasting.requests }
             });
         }
         let over = lasting.take_if(|lasting| now.duration_since(lasting.last) >= QUIET)?;
         let seconds = over.last.duration_since(over.since).as_secs();
-        over.is_told.then_some(Line::Over { requests: over.requests, seconds })
+        over.is_reported.then_some(Line::Over { requests: over.requests, seconds })
     }
 }
 
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn trouble_is_told_when_it_begins_now_and_then_and_when_it_is_over() {
+    async fn trouble_is_reported_when_it_begins_now_and_then_and_when_it_is_over() {
         let trouble = OutageLog::default();
         assert_eq!(trouble.note(false), None);
         assert_eq!(trouble.note(true), Some(Line::Lasts { requests: 1 }));

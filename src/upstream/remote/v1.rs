@@ -49,7 +49,7 @@ impl Remote {
             shop: request.method.or_else(default_shop),
             fingerprint: v1.fingerprint,
             v1_members: v1.members,
-            callback_url: v1.told.relayed_to().cloned(),
+            callback_url: v1.sender.relayed_to().cloned(),
             body: body.as_ref().into(),
             created_at: self.parts.clock.now(),
         };
@@ -210,7 +210,7 @@ impl Remote {
         }
         let passed = passed_mut(&mut entry.progress)?;
         let transaction_id = passed.answer.transaction_id.clone();
-        let heard = match self.get(&transaction_id, &EngineCredentials::signing(key, b"")?, deadline).await? {
+        let update = match self.get(&transaction_id, &EngineCredentials::signing(key, b"")?, deadline).await? {
             EngineResponse::Done(body) => answers::record(&entry, &transaction_id, &body)
                 .map_err(|cause| ApiError::BadEngineReply { cause: format!("of its status record: {cause}") })?,
             EngineResponse::Busy(busy, retry_after, _) => return Err(ApiError::EngineBusy { busy, retry_after }),
@@ -220,12 +220,12 @@ impl Remote {
             }
         };
         let passed = passed_mut(&mut entry.progress)?;
-        let is_new = passed.status != heard.status || passed.account != heard.account || entry.intent.shop.is_none();
-        if is_new && let Err(error) = self.journal().update_status(entry.id, heard.clone()).await {
+        let is_new = passed.status != update.status || passed.account != update.account || entry.intent.shop.is_none();
+        if is_new && let Err(error) = self.journal().update_status(entry.id, update.clone()).await {
             tracing::debug!(%error, "what the engine said was not kept; it is asked again the next time");
         }
-        (passed.status, passed.account) = (heard.status, heard.account);
-        entry.intent.shop.get_or_insert(heard.shop);
+        (passed.status, passed.account) = (update.status, update.account);
+        entry.intent.shop.get_or_insert(update.shop);
         Ok(entry)
     }
 }

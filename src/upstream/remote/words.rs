@@ -59,14 +59,14 @@ fn in_v1_words(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn told(message: &str) -> String {
+    fn translated(message: &str) -> String {
         let body = serde_json::json!({ "error": { "code": 400, "message": message } }).to_string();
         complaint(body.as_bytes()).renamed(|path| v1_name(path, false)).to_string()
     }
 
     #[test]
-    fn engines_are_told_in_v1_words() {
-        for (said, shown) in [
+    fn engines_are_reported_in_v1_words() {
+        for (original, shown) in [
             ("fields.bank_code: is required", "paymentData.bank_code: is required"),
             ("method: the shop is not active", "shop_code: the shop is not active"),
             ("amount: must be greater than 0", "amount: must be greater than 0"),
@@ -87,14 +87,14 @@ mod tests {
             ("account 4111111111111111 is closed", "account 411111******1111 is closed"),
             ("account 4111-1111 1111.1111 is closed", "account 4111-11** ****.1111 is closed"),
         ] {
-            assert_eq!(told(said), shown);
+            assert_eq!(translated(original), shown);
         }
     }
 
     #[test]
     fn what_must_not_be_shown_is_not() {
         let long = "x ".repeat(151);
-        for said in [
+        for original in [
             "",
             "  ",
             "two\nlines",
@@ -102,7 +102,7 @@ mod tests {
             "not 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
             &long,
         ] {
-            assert_eq!(told(said), "the payment engine refused the request", "{said}");
+            assert_eq!(translated(original), "the payment engine refused the request", "{original}");
         }
         for body in
             ["", "null", "<html>", "{}", r#"{"error":"no"}"#, r#"{"error":{"code":400}}"#, r#"{"error":{"message":1}}"#]

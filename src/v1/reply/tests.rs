@@ -129,7 +129,7 @@ fn values_are_what_the_merchant_relies_on() {
 }
 
 #[test]
-fn what_a_template_cannot_write_is_told_in_the_default_shape() {
+fn what_a_template_cannot_write_is_reported_in_the_default_shape() {
     let on_boom = |name: &'static str, otherwise: &str| {
         let asked = if name == "transactions" { "transactions and transactions[0].external_id" } else { "external_id" };
         format!("{{% if {asked} == \"boom\" %}}{otherwise}{{% else %}}\"fine\"{{% endif %}}")
@@ -149,12 +149,12 @@ fn what_a_template_cannot_write_is_told_in_the_default_shape() {
 
 #[test]
 fn a_callback_has_the_words_of_its_dialect() {
-    let told = |dialect: &Dialect, status| {
+    let reported = |dialect: &Dialect, status| {
         serde_json::from_slice::<Value>(&callback(dialect, &OperationView { status, ..shown("o-1", None) })).unwrap()
     };
     let (default, shaped) = (dialect(&[]), dialect(&[("callback", r#"{"paid": {{ status == "done" }}}"#)]));
-    assert_eq!(told(&default, Status::Success)["status"], "done");
-    assert_eq!(told(&default, Status::Failed)["status"], "lost");
-    assert_eq!(told(&shaped, Status::Success), json!({ "paid": true }));
-    assert_eq!(told(&shaped, Status::Failed), json!({ "paid": false }));
+    assert_eq!(reported(&default, Status::Success)["status"], "done");
+    assert_eq!(reported(&default, Status::Failed)["status"], "lost");
+    assert_eq!(reported(&shaped, Status::Success), json!({ "paid": true }));
+    assert_eq!(reported(&shaped, Status::Failed), json!({ "paid": false }));
 }

@@ -468,9 +468,9 @@ fn every_sent_member_is_accounted_for() {
     );
     let create = read_create(Payin, sent.as_bytes()).unwrap();
     let translation = translate(&create, merchant(&rules), RELAY).unwrap();
-    let mut told: Vec<String> = translation.left_out.iter().map(|(name, _)| name.to_string()).collect();
-    told.extend(translation.members.iter().chain(&translation.fields).map(|member| member.source.to_string()));
-    told.extend(translation.relayed_to.iter().map(|(_, source)| source.to_string()));
+    let mut reported: Vec<String> = translation.left_out.iter().map(|(name, _)| name.to_string()).collect();
+    reported.extend(translation.members.iter().chain(&translation.fields).map(|member| member.source.to_string()));
+    reported.extend(translation.relayed_to.iter().map(|(_, source)| source.to_string()));
     for name in [
         "external_id",
         "amount",
@@ -484,7 +484,7 @@ fn every_sent_member_is_accounted_for() {
         "paymentData.merchant_user_ip",
         "paymentData.n",
     ] {
-        assert!(told.iter().any(|told| told == name), "{name}: {told:?}");
+        assert!(reported.iter().any(|reported| reported == name), "{name}: {reported:?}");
     }
     let listed = body(Payin, &[("paymentData", "[]"), ("merchant_user_ip", "\"::1\"")]);
     let create = read_create(Payin, listed.as_bytes()).unwrap();

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_told() {
+    fn what_differs_is_reported() {
         let fingerprint_key = FingerprintKey::new(&[3; 32]);
         let first = read_create(Direction::Payin, BODY.as_bytes()).unwrap();
         let callback_url = CallbackUrl::new("https://a.example/cb").unwrap();

@@ -105,7 +105,7 @@ fn what_others_signed_verifies() {
 }
 
 #[test]
-fn each_wrong_v2_signature_is_told_why() {
+fn each_wrong_v2_signature_is_reported_why() {
     let rules = rules();
     let right = hex("v2-secret", BODY);
     let spaced = hex("v2-secret", r#"{"order_id": "o-1"}"#);
@@ -136,7 +136,7 @@ fn each_wrong_v2_signature_is_told_why() {
 }
 
 #[test]
-fn each_wrong_webhook_is_told_why() {
+fn each_wrong_webhook_is_reported_why() {
     let rules = rules();
     let right = base64("v2-secret", &format!("cb_1.1780000000.{BODY}"));
     let of = |message: &str| format!("v1,{}", base64("v2-secret", message));
@@ -188,7 +188,7 @@ fn a_webhook_is_as_good_as_its_time() {
 }
 
 #[test]
-fn each_wrong_v1_signature_is_told_why() {
+fn each_wrong_v1_signature_is_reported_why() {
     let rules = rules();
     let signed = |secret: &str, body: &str| hex(secret, &format!("1780000000.POST./cb.{body}"));
     let right = signed("v1-secret", V1_BODY);

@@ -30,7 +30,7 @@ fn place_of(row: &Row) -> Result<RowPlace, PgError> {
 fn read(row: &Row) -> Result<Found<(StoredRow, Around)>, PgError> {
     let around = || {
         Ok::<_, PgError>(Around {
-            told: get(row, COLUMNS + 1)?,
+            notified: get(row, COLUMNS + 1)?,
             job: get(row, COLUMNS + 2)?,
             preparation: get(row, COLUMNS + 3)?,
             counted: get(row, COLUMNS + 4)?,

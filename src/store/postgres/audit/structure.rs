@@ -40,8 +40,8 @@ async fn columns(snapshot: &Transaction<'_>, tables: &[String]) -> Result<Schema
     let mut found = SchemaParts::new();
     for row in snapshot.query(COLUMNS, &[&tables]).await? {
         let (table, column, of): (&str, &str, &str) = (get(&row, 0)?, get(&row, 1)?, get(&row, 2)?);
-        let told = found.entry(format!("table {table}")).or_default();
-        *told += &column_text(column, of, get(&row, 3)?, get(&row, 4)?);
+        let reported = found.entry(format!("table {table}")).or_default();
+        *reported += &column_text(column, of, get(&row, 3)?, get(&row, 4)?);
     }
     Ok(found)
 }

@@ -128,7 +128,7 @@ async fn tampered(store: &PostgresStore, sql: &str) -> Audit {
             let auditor = Auditor { snapshot, progress: Arc::new(|_| {}), total: 0 };
             Ok(auditor.all(AuditFindings::new(vault, true)).await?.found)
         };
-        audit().await.map_err(PgError::told)
+        audit().await.map_err(PgError::reported)
     });
     audit.await.unwrap()
 }
@@ -312,13 +312,13 @@ async fn an_audit_finds_every_kind_of_tampering() {
     fill(&store).await;
     let audit = clean(&store).await;
     assert_eq!((audit.operations, audit.journal, audit.callbacks), (5, 6, 5));
-    for (sql, said) in TAMPERED {
+    for (sql, stated) in TAMPERED {
         let sql = ["waiting", "held", "taken", "released", "paid"].iter().fold((*sql).to_owned(), |sql, name| {
             let id = format!("(SELECT transaction_id FROM operations WHERE order_id = '{name}')");
             sql.replace(&format!("${name}"), &id)
         });
         let audit = tampered(&store, &sql).await;
-        assert!(audit.problems.iter().any(|problem| problem.contains(said)), "{sql}: {audit:?}");
+        assert!(audit.problems.iter().any(|problem| problem.contains(stated)), "{sql}: {audit:?}");
         assert_eq!(audit.problem_count, audit.problems.len() as u64);
         for secret in [CARD, PAYER] {
             assert!(!format!("{audit:?}").contains(secret));
@@ -333,7 +333,7 @@ async fn an_audit_finds_every_kind_of_tampering() {
 async fn an_audit_finds_another_structure() {
     let Some((_database, store)) = opened() else { return };
     fill(&store).await;
-    for (sql, said) in [
+    for (sql, stated) in [
         ("ALTER TABLE homes DROP CONSTRAINT homes_pkey", "index homes_pkey is missing"),
         (
             "ALTER TABLE homes DROP CONSTRAINT homes_pkey; CREATE INDEX homes_pkey ON homes (bucket, order_key)",
@@ -349,13 +349,13 @@ async fn an_audit_finds_another_structure() {
         ("CREATE UNIQUE INDEX theirs ON probe (count)", "index theirs is not of this release"),
         ("CREATE TABLE theirs (x integer)", ""),
     ] {
-        let expected: Vec<_> = said.lines().map(|line| format!("the schema: {line}")).collect();
+        let expected: Vec<_> = stated.lines().map(|line| format!("the schema: {line}")).collect();
         assert_eq!(tampered(&store, sql).await.problems, expected, "{sql}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn problems_are_told_up_to_a_bound() {
+async fn problems_are_reported_up_to_a_bound() {
     let Some((_database, store)) = opened() else { return };
     for number in 0..150 {
         created(&store, withdrawal("acme", &number.to_string())).await;
@@ -376,13 +376,15 @@ async fn an_audit_of_many_slices_tells_how_far_it_is() {
         created(&store, withdrawal(name, &number.to_string())).await;
         intended(&store, intent(name, &format!("j{number}"))).await;
     }
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let telling = Arc::clone(&told);
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let telling = Arc::clone(&reported);
     let audit = store.audit(Arc::new(move |progress| telling.lock().unwrap().push(progress))).await.unwrap();
     assert!(audit.is_clean(), "{audit:?}");
     assert_eq!((audit.operations, audit.entries, audit.journal), (600, 1200, 600));
-    let told = told.lock().unwrap();
-    assert!(told.iter().all(|progress| progress.total == 1200) && told.is_sorted_by_key(|progress| progress.done));
-    assert_eq!((told[0].done, told.last().unwrap().done), (0, 1200));
-    assert!(told.iter().any(|progress| progress.done == 500));
+    let reported = reported.lock().unwrap();
+    assert!(
+        reported.iter().all(|progress| progress.total == 1200) && reported.is_sorted_by_key(|progress| progress.done)
+    );
+    assert_eq!((reported[0].done, reported.last().unwrap().done), (0, 1200));
+    assert!(reported.iter().any(|progress| progress.done == 500));
 }

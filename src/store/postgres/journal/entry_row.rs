@@ -103,7 +103,7 @@ pub(in crate::store::postgres) async fn open_after(
     let statement = client.prepare_cached(OPEN_AFTER).await?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let rows = client.query(&statement, &[&after, &limit]).await?;
-    rows.iter().map(|row| Ok((get(row, 0)?, read(row).map_err(PgError::told)))).collect()
+    rows.iter().map(|row| Ok((get(row, 0)?, read(row).map_err(PgError::reported)))).collect()
 }
 
 /// The partial index `journal_open` holds these alone, of all buckets.

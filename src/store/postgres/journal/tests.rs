@@ -112,8 +112,8 @@ async fn what_says_nothing_new_costs_no_commit() {
     store.update_status(entry.id, status_update(Status::Success, None)).await.unwrap();
     let version = || database.sql("SELECT xmin, ctid FROM journal");
     let before = version();
-    for said in [Status::Pending, Status::Success, Status::Failed] {
-        store.update_status(entry.id, status_update(said, None)).await.unwrap();
+    for stated in [Status::Pending, Status::Success, Status::Failed] {
+        store.update_status(entry.id, status_update(stated, None)).await.unwrap();
     }
     assert_eq!(version(), before, "nothing was written");
     let known = store.entry(&entry.intent.merchant, Direction::Payin, &entry.intent.order_id).await.unwrap();

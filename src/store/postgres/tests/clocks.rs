@@ -30,7 +30,7 @@ async fn whose_clock_is_wrong_claims_nothing() {
     let mut queued = deposit("acme", "order");
     queued.provider_job = Some(NOW);
     created(&right, queued).await;
-    for (ahead, said) in [(86_400_000, "86400 s ahead of"), (-31_000, "31 s behind")] {
+    for (ahead, stated) in [(86_400_000, "86400 s ahead of"), (-31_000, "31 s behind")] {
         let wrong = node_with_a_clock(&place, ahead).await;
         let claim = CallbackClaim { shares: Vec::new(), now: later(1), lease_until: later(9) };
         let targets = [CallbackTarget::Engine].into();
@@ -43,7 +43,7 @@ async fn whose_clock_is_wrong_claims_nothing() {
         ];
         for refusal in refusals {
             let Some(StoreError::Unavailable(reason)) = refusal else { panic!("{refusal:?}") };
-            assert!(reason.contains(said), "{reason}");
+            assert!(reason.contains(stated), "{reason}");
         }
         // What merchants ask for goes on.
         created(&wrong, deposit("acme", &format!("order-{ahead}"))).await;

@@ -63,8 +63,11 @@ fn a_store_of_a_newer_release_is_refused() {
     place.0.sql("INSERT INTO paybridge_schema (version) VALUES (99)");
     let refused = place.open_with(&key(1)).unwrap_err();
     assert!(matches!(refused, OpenError::Newer { found: 99, .. }), "{refused}");
-    let told = refused.to_string();
-    assert!(told.starts_with("postgres://127.0.0.1:") && told.contains("start the newer release"), "{told}");
+    let reported = refused.to_string();
+    assert!(
+        reported.starts_with("postgres://127.0.0.1:") && reported.contains("start the newer release"),
+        "{reported}"
+    );
 }
 
 #[test]
@@ -108,15 +111,15 @@ async fn a_user_that_may_make_no_tables_serves_those_that_are_there() {
 }
 
 #[tokio::test]
-async fn a_permission_that_is_missing_is_told_and_passes() {
+async fn a_permission_that_is_missing_is_reported_and_passes() {
     let Some(place) = Place::new() else { return };
     drop(place.open_node());
     let user = humble(&place);
     let store = humble_node(&place, &user, "");
     place.0.sql(&format!("REVOKE INSERT ON operations FROM {user}"));
     let refused = store.create(deposit("acme", "one")).await.unwrap_err().to_string();
-    let told = "the store is unavailable: the database refuses: permission denied for table operations (42501)";
-    assert_eq!(refused, told);
+    let reported = "the store is unavailable: the database refuses: permission denied for table operations (42501)";
+    assert_eq!(refused, reported);
     place.0.sql(&format!("GRANT INSERT ON operations TO {user}"));
     created(&store, deposit("acme", "one")).await;
 }
@@ -144,13 +147,14 @@ fn tables_of_something_else_are_left_alone() {
     place.0.sql("CREATE TABLE operations (id integer)");
     let refused = place.open_with(&key(1)).unwrap_err();
     assert!(matches!(refused, OpenError::NotEmpty { .. }), "{refused}");
-    let told = "is not empty, and no Paybridge store (relation \"operations\" already exists): name an empty database";
-    assert!(refused.to_string().ends_with(told), "{refused}");
+    let reported =
+        "is not empty, and no Paybridge store (relation \"operations\" already exists): name an empty database";
+    assert!(refused.to_string().ends_with(reported), "{refused}");
     assert_eq!(place.0.sql("SELECT to_regclass('paybridge_schema') IS NULL"), "t");
 }
 
 #[test]
-fn what_cannot_be_reached_is_told_without_its_password() {
+fn what_cannot_be_reached_is_reported_without_its_password() {
     let url = PostgresUrl::parse("postgres://u:TOPSECRET@127.0.0.1:9/db?sslmode=disable", |path| path.into()).unwrap();
     let refused = open(&url, &key(1), Arc::new(SystemRandomness::default())).unwrap_err().to_string();
     assert!(refused.starts_with("postgres://127.0.0.1:9/db: cannot open the store: "), "{refused}");
@@ -174,7 +178,7 @@ fn a_socket_is_used_whatever_sslmode_says() {
 }
 
 #[test]
-fn of_several_hosts_each_is_told_with_its_reason() {
+fn of_several_hosts_each_is_reported_with_its_reason() {
     let Some(place) = Place::new() else { return };
     let url = place.0.url().replacen('@', ":TOPSECRET@127.0.0.1:9,", 1).replacen("/test", "/none", 1);
     let url = PostgresUrl::parse(&url, |path| path.into()).unwrap();
@@ -187,7 +191,7 @@ fn of_several_hosts_each_is_told_with_its_reason() {
 }
 
 #[test]
-fn what_a_session_cannot_be_set_to_is_told() {
+fn what_a_session_cannot_be_set_to_is_reported() {
     let Some(place) = Place::new() else { return };
     let url = format!("{}&options=-cno_such=1", place.0.url());
     let url = PostgresUrl::parse(&url, |path| path.into()).unwrap();
@@ -196,7 +200,7 @@ fn what_a_session_cannot_be_set_to_is_told() {
 }
 
 #[tokio::test]
-async fn what_keeps_a_running_node_from_its_hosts_is_told_in_words() {
+async fn what_keeps_a_running_node_from_its_hosts_is_reported_in_words() {
     let Some(place) = Place::new() else { return };
     drop(place.open_node());
     let user = humble(&place);

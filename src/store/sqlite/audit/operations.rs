@@ -16,7 +16,7 @@ const AROUND: &str = "SELECT transaction_id, \
 
 fn around(row: &Row<'_>) -> rusqlite::Result<Around> {
     Ok(Around {
-        told: row.get(1)?,
+        notified: row.get(1)?,
         job: row.get(2)?,
         preparation: row.get(3)?,
         counted: row.get(4)?,

@@ -125,6 +125,6 @@ fn parts_of_a_store_are_no_names() {
         assert!(refused(part).unwrap_err().ends_with("store.db: name another file"), "{part}");
     }
     fs::write(path("copy.db-wal"), "").unwrap();
-    let said = refused("copy.db").unwrap_err();
-    assert!(said.contains("copy.db-wal: ") && said.ends_with("remove it, or name another file"), "{said}");
+    let stated = refused("copy.db").unwrap_err();
+    assert!(stated.contains("copy.db-wal: ") && stated.ends_with("remove it, or name another file"), "{stated}");
 }

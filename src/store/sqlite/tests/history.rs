@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::*;
 use crate::domain::{Amount, CustomerAccountId, Kind, Operation, Preparation, State, Status, UnixDay};
-use crate::store::conformance::{audited, told};
+use crate::store::conformance::{audited, reported};
 use crate::store::{CallbackSubject, CreateOutcome, DailyLimit, InsertOutcome, Reservations};
 
 const MERCHANTS: [&str; 3] = ["acme", "bolt", "cosy"];
@@ -43,7 +43,7 @@ struct Model {
     operations: HashMap<TransactionId, (Operation, Option<CustomerDay>)>,
     orders: HashMap<OrderName, TransactionId>,
     reserved: HashSet<OrderName>,
-    told: HashSet<TransactionId>,
+    reported: HashSet<TransactionId>,
 }
 
 impl Model {
@@ -98,7 +98,7 @@ impl Model {
             _ => {}
         }
         if operation.state != State::Pending {
-            self.told.insert(operation.id);
+            self.reported.insert(operation.id);
         }
         self.orders.insert(name, operation.id);
         self.operations.insert(operation.id, (operation, counted));
@@ -155,7 +155,7 @@ impl Model {
             let usage = self.usage.get_mut(&key).unwrap();
             *usage = (usage.0 - 1, usage.1 - operation.amount.hundredths());
         }
-        self.told.insert(id);
+        self.reported.insert(id);
         self.operations.get_mut(&id).unwrap().0.state = finished;
         CompletionOutcome::Completed
     }
@@ -209,7 +209,7 @@ fn random_draft(chance: &mut Chance) -> NewOperation {
     draft
 }
 
-fn said(creation: &InsertOutcome) -> &'static str {
+fn stated(creation: &InsertOutcome) -> &'static str {
     match creation {
         InsertOutcome::Created(CreateOutcome::AsDrafted) => "as drafted",
         InsertOutcome::Created(CreateOutcome::OverDailyLimit) => "over the limit",
@@ -262,7 +262,7 @@ impl History {
         // A commit that fails is one that the model never hears of.
         let expected = if fails { "" } else { self.model.create(&draft) };
         match self.store().create(draft).await {
-            Ok(creation) => assert_eq!(said(&creation), expected),
+            Ok(creation) => assert_eq!(stated(&creation), expected),
             Err(error) => assert!(fails, "{error}"),
         }
         if self.model.operations.contains_key(&id) {
@@ -326,10 +326,10 @@ impl History {
             }
         }
         assert_eq!(balances, self.model.balances);
-        let told: Vec<_> = told(self.store()).await.iter().map(|callback| callback.id.subject()).collect();
-        assert_eq!(told.len(), self.model.told.len());
-        let expected: HashSet<_> = self.model.told.iter().map(|id| CallbackSubject::Operation(*id)).collect();
-        assert_eq!(told.into_iter().collect::<HashSet<_>>(), expected);
+        let reported: Vec<_> = reported(self.store()).await.iter().map(|callback| callback.id.subject()).collect();
+        assert_eq!(reported.len(), self.model.reported.len());
+        let expected: HashSet<_> = self.model.reported.iter().map(|id| CallbackSubject::Operation(*id)).collect();
+        assert_eq!(reported.into_iter().collect::<HashSet<_>>(), expected);
         for (id, (operation, _)) in &self.model.operations {
             assert_eq!(self.store().by_id(*id).await.unwrap().unwrap().operation, *operation);
         }

@@ -94,7 +94,7 @@ const TAMPERED: &[(&str, &str)] = &[
 
 #[tokio::test]
 async fn an_audit_finds_every_kind_of_tampering_with_the_journal() {
-    for (sql, said) in TAMPERED {
+    for (sql, stated) in TAMPERED {
         let place = Place::new();
         let store = place.open_made().unwrap();
         fill(&store).await;
@@ -102,7 +102,7 @@ async fn an_audit_finds_every_kind_of_tampering_with_the_journal() {
         assert_eq!((audit.operations, audit.journal), (1, 3));
         rusqlite::Connection::open(place.path()).unwrap().execute_batch(sql).unwrap();
         let audit = store.audit(Arc::new(|_: AuditProgress| {})).await.unwrap();
-        assert!(audit.problems.iter().any(|problem| problem.contains(said)), "{sql}: {audit:?}");
+        assert!(audit.problems.iter().any(|problem| problem.contains(stated)), "{sql}: {audit:?}");
         for secret in [CARD, PAYER] {
             assert!(!format!("{audit:?}").contains(secret));
         }
@@ -148,8 +148,8 @@ async fn what_says_nothing_new_costs_no_commit() {
     store.update_status(entry.id, status_update(Status::Pending, account())).await.unwrap();
     let log = || fs::read(place.path().with_extension("db-wal")).unwrap();
     let before = log();
-    for said in [account(), None, account()] {
-        store.update_status(entry.id, status_update(Status::Pending, said)).await.unwrap();
+    for stated in [account(), None, account()] {
+        store.update_status(entry.id, status_update(Status::Pending, stated)).await.unwrap();
     }
     assert!(log() == before, "nothing was written");
     store.update_status(entry.id, status_update(Status::Success, account())).await.unwrap();

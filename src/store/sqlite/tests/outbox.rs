@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::domain::State;
-use crate::store::conformance::{audited, expiry, told};
+use crate::store::conformance::{audited, expiry, reported};
 use crate::store::sqlite::outbox::plans::{BEFORE_ITS_TIME, DUE, LATE, NEXT_QUEUE, OF_ITS_TIME, OF_ORDER, SIZE};
 use crate::store::{
     CallbackClaim, CallbackId, CallbackJob, CallbackNext, CallbackQuery, CallbackState, CallbackSubject,
@@ -39,14 +39,14 @@ async fn a_callback_is_of_its_results_commit() {
     let refused = draft.operation.id;
     assert!(matches!(store.create(draft).await, Err(StoreError::Unavailable(_))));
     assert!(matches!(store.complete(pending, Outcome::Failed, NOW).await, Err(StoreError::Unavailable(_))));
-    assert!(told(&store).await.is_empty());
+    assert!(reported(&store).await.is_empty());
     let notified = tokio::time::timeout(std::time::Duration::ZERO, store.callbacks_queued().notified());
     assert!(notified.await.is_err(), "the worker is told of commits");
     faults.failing_commits(false);
     recovered(&store).await;
     assert_eq!(store.by_id(refused).await.unwrap(), None);
     assert_eq!(store.by_id(pending).await.unwrap().unwrap().operation.state, State::Pending);
-    assert!(told(&store).await.is_empty());
+    assert!(reported(&store).await.is_empty());
     assert_eq!(store.complete(pending, Outcome::Failed, NOW).await.unwrap(), CompletionOutcome::Completed);
     // What a try said is not lost by a failing disk either: its lease ends, and it is made again.
     let job = claimed(&store, 0, 100).await.remove(0);
@@ -79,7 +79,7 @@ async fn only_a_serving_process_ends_leases() {
     store.close().await.unwrap();
 
     let store = place.open_made().unwrap();
-    let found = told(&store).await;
+    let found = reported(&store).await;
     let found: Vec<_> = found.iter().map(|it| (it.order_id.as_str(), it.is_claimed, it.due)).collect();
     assert_eq!(found, [("leased", false, at(0)), ("postponed", false, at(70))], "others keep their time");
 }

@@ -196,7 +196,7 @@ const TAMPERED: &[(&str, &str)] = &[
 
 #[tokio::test]
 async fn an_audit_finds_every_kind_of_tampering() {
-    for (sql, said) in TAMPERED {
+    for (sql, stated) in TAMPERED {
         let place = Place::new();
         let store = place.open_made().unwrap();
         fill(&store).await;
@@ -213,7 +213,7 @@ async fn an_audit_finds_every_kind_of_tampering() {
         }
         assert!(connection.execute(&changing, []).unwrap() > 0, "{sql}");
         let audit = store.audit(Arc::new(|_: AuditProgress| {})).await.unwrap();
-        assert!(audit.problems.iter().any(|problem| problem.contains(said)), "{sql}: {audit:?}");
+        assert!(audit.problems.iter().any(|problem| problem.contains(stated)), "{sql}: {audit:?}");
         assert_eq!(audit.problem_count, audit.problems.len() as u64);
         for secret in [CARD, PAYER] {
             assert!(!format!("{audit:?}").contains(secret));
@@ -222,7 +222,7 @@ async fn an_audit_finds_every_kind_of_tampering() {
 }
 
 #[tokio::test]
-async fn problems_are_told_up_to_a_bound() {
+async fn problems_are_reported_up_to_a_bound() {
     let place = Place::new();
     let store = place.open_made().unwrap();
     for number in 0..150 {
@@ -245,7 +245,7 @@ async fn the_usage_of_old_days_may_be_gone() {
 
 #[tokio::test]
 async fn an_audit_finds_another_structure() {
-    for (sql, said) in [
+    for (sql, stated) in [
         ("ALTER TABLE homes ADD COLUMN more INTEGER", "table homes is not as this release makes it"),
         ("DROP INDEX v1_list", "index v1_list is missing"),
         (
@@ -266,7 +266,7 @@ async fn an_audit_finds_another_structure() {
         audited(&store).await;
         rusqlite::Connection::open(place.path()).unwrap().execute_batch(sql).unwrap();
         let audit = store.audit(Arc::new(|_: AuditProgress| {})).await.unwrap();
-        assert_eq!(audit.problems, [format!("the schema: {said}")], "{sql}");
+        assert_eq!(audit.problems, [format!("the schema: {stated}")], "{sql}");
     }
 }
 
@@ -283,7 +283,7 @@ fn damage(place: &Place, table: &str) {
 }
 
 #[tokio::test]
-async fn a_damaged_file_is_told_with_advice() {
+async fn a_damaged_file_is_reported_with_advice() {
     // Index pages are read by the check of pages alone; the rows of entries by what follows it.
     for part in ["tasks_by_due", "entries"] {
         let place = Place::new();

@@ -42,35 +42,35 @@ const ECHOES: [(&str, EchoedMember); 5] = [
 ///
 /// # Errors
 /// The member that is missing or wrong.
-pub fn read(said: &Object<'_>, operation: &Operation) -> Result<Report, RequestError> {
+pub fn read(object: &Object<'_>, operation: &Operation) -> Result<Report, RequestError> {
     let direction = operation.direction();
-    let id = required_parsed("transaction_id", said, |text| Ok(text.to_owned()))?;
+    let id = required_parsed("transaction_id", object, |text| Ok(text.to_owned()))?;
     if id != operation.id.to_string() {
         return Err(RequestError::member("transaction_id", "names another operation"));
     }
     for (name, value) in ECHOES {
-        if let Some(echo) = present(said, name)
+        if let Some(echo) = present(object, name)
             && string(name, echo)? != value(operation)
         {
             return Err(RequestError::member(name, "is not the operation's"));
         }
     }
-    if let Some(echo) = present(said, "amount") {
+    if let Some(echo) = present(object, "amount") {
         amount(echo, operation.amount)?;
     }
-    let status = required_parsed("status", said, word)?;
-    if let Some(name) = PREPARATIONS.into_iter().find(|name| present(said, name).is_some())
+    let status = required_parsed("status", object, word)?;
+    if let Some(name) = PREPARATIONS.into_iter().find(|name| present(object, name).is_some())
         && (status != Word::Pending || direction == Direction::Payout)
     {
         return Err(RequestError::member(name, "belongs to a PENDING deposit alone"));
     }
-    if present(said, PAYER_ACCOUNT).is_some() && (status != Word::Success || direction == Direction::Payout) {
+    if present(object, PAYER_ACCOUNT).is_some() && (status != Word::Success || direction == Direction::Payout) {
         return Err(RequestError::member(PAYER_ACCOUNT, "belongs to a SUCCESS of a deposit alone"));
     }
     match status {
         Word::Failed => Ok(Report::Finished(Outcome::Failed)),
-        Word::Success => Ok(Report::Finished(Outcome::Success { payer: payer(said)? })),
-        Word::Pending => Ok(preparation(said)?.map_or(Report::Pending, Report::Prepared)),
+        Word::Success => Ok(Report::Finished(Outcome::Success { payer: payer(object)? })),
+        Word::Pending => Ok(preparation(object)?.map_or(Report::Pending, Report::Prepared)),
     }
 }
 
@@ -92,12 +92,12 @@ fn word(text: &str) -> Result<Word, InvalidValue> {
     }
 }
 
-fn payer(said: &Object<'_>) -> Result<Option<AccountNumber>, RequestError> {
-    present(said, PAYER_ACCOUNT).map(|value| parsed(PAYER_ACCOUNT, value, AccountNumber::new)).transpose()
+fn payer(object: &Object<'_>) -> Result<Option<AccountNumber>, RequestError> {
+    present(object, PAYER_ACCOUNT).map(|value| parsed(PAYER_ACCOUNT, value, AccountNumber::new)).transpose()
 }
 
-fn preparation(said: &Object<'_>) -> Result<Option<Preparation>, RequestError> {
-    let mut given = PREPARATIONS.into_iter().filter_map(|name| present(said, name).map(|value| (name, value)));
+fn preparation(object: &Object<'_>) -> Result<Option<Preparation>, RequestError> {
+    let mut given = PREPARATIONS.into_iter().filter_map(|name| present(object, name).map(|value| (name, value)));
     let Some((name, value)) = given.next() else { return Ok(None) };
     if let Some((other, _)) = given.next() {
         return Err(RequestError::member(other, format!("cannot stand beside {name}")));
@@ -175,19 +175,19 @@ mod tests {
         }
     }
 
-    fn said_exactly(text: &str, direction: Direction) -> Result<Report, String> {
+    fn read_exactly(text: &str, direction: Direction) -> Result<Report, String> {
         let object = read_object(text.as_bytes()).map_err(|complaint| complaint.to_string())?;
         read(&object, &of(direction)).map_err(|complaint| complaint.to_string())
     }
 
     /// The same with the operation named.
-    fn said(text: &str, direction: Direction) -> Result<Report, String> {
+    fn object(text: &str, direction: Direction) -> Result<Report, String> {
         let comma = if text == "{}" { "" } else { "," };
-        said_exactly(&text.replacen('{', &format!("{{\"transaction_id\":\"4711\"{comma}"), 1), direction)
+        read_exactly(&text.replacen('{', &format!("{{\"transaction_id\":\"4711\"{comma}"), 1), direction)
     }
 
     #[test]
-    fn what_is_said_is_of_this_operation_and_repeats_the_request_truly() {
+    fn what_is_stated_is_of_this_operation_and_repeats_the_request_truly() {
         for text in [
             r#"{"transaction_id":"4711","status":"FAILED"}"#,
             r#"{"transaction_id":"4711","amount":"10.50","currency":"EUR","direction":"payin","merchant":"acme",
@@ -195,7 +195,7 @@ mod tests {
             r#"{"transaction_id":"4711","amount":10.5,"status":"FAILED"}"#,
             r#"{"transaction_id":"4711","amount":"010.5","currency":null,"status":"FAILED"}"#,
         ] {
-            assert_eq!(said_exactly(text, Direction::Payin), Ok(Report::Finished(Outcome::Failed)), "{text}");
+            assert_eq!(read_exactly(text, Direction::Payin), Ok(Report::Finished(Outcome::Failed)), "{text}");
         }
         for (text, member) in [
             (r#"{"status":"FAILED"}"#, "transaction_id"),
@@ -213,7 +213,7 @@ mod tests {
             (r#"{"transaction_id":"4711","order_id":"o","status":"SUCCESS"}"#, "order_id"),
             (r#"{"transaction_id":"4711","shop":"card-usd","status":"SUCCESS"}"#, "shop"),
         ] {
-            let complaint = said_exactly(text, Direction::Payin).unwrap_err();
+            let complaint = read_exactly(text, Direction::Payin).unwrap_err();
             assert!(complaint.starts_with(&format!("{member}: ")), "{text}: {complaint}");
         }
     }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_may_be_said_of_a_deposit() {
+    fn everything_that_may_be_stated_of_a_deposit() {
         let detail = Detail { label: "IBAN".into(), value: "DE44".into() };
         let shown = Instructions::new(Some("Pay\nnow".into()), vec![detail]).unwrap();
         let payer = AccountNumber::new("4111111111111111").ok();
@@ -244,18 +244,18 @@ mod tests {
             ),
             (r#"{"status":"FAILED","reason":"no funds"}"#, Report::Finished(Outcome::Failed)),
         ] {
-            assert_eq!(said(text, Direction::Payin), Ok(report), "{text}");
+            assert_eq!(object(text, Direction::Payin), Ok(report), "{text}");
         }
     }
 
     #[test]
-    fn everything_that_may_be_said_of_a_withdrawal() {
+    fn everything_that_may_be_stated_of_a_withdrawal() {
         for (text, report) in [
             (r#"{"status":"PENDING"}"#, Report::Pending),
             (r#"{"status":"SUCCESS"}"#, Report::Finished(Outcome::Success { payer: None })),
             (r#"{"status":"FAILED"}"#, Report::Finished(Outcome::Failed)),
         ] {
-            assert_eq!(said(text, Direction::Payout), Ok(report), "{text}");
+            assert_eq!(object(text, Direction::Payout), Ok(report), "{text}");
         }
     }
 
@@ -288,7 +288,7 @@ mod tests {
             (r#"{"status":"PENDING","instructions":{"details":[{"label":"","value":"x"}]}}"#, "instructions"),
             (r#"{"status":"PENDING","instructions":{"text":"x"},"page":{"url":"https://p.example"}}"#, "instructions"),
         ] {
-            let complaint = said(text, Direction::Payin).unwrap_err();
+            let complaint = object(text, Direction::Payin).unwrap_err();
             assert!(complaint.starts_with(&format!("{member}: ")), "{text}: {complaint}");
         }
         for (text, member) in [
@@ -297,7 +297,7 @@ mod tests {
             (r#"{"status":"PENDING","instructions":{"text":"x"}}"#, "instructions"),
             (r#"{"status":"PENDING","preparation":"stopped"}"#, "preparation"),
         ] {
-            let complaint = said(text, Direction::Payout).unwrap_err();
+            let complaint = object(text, Direction::Payout).unwrap_err();
             assert!(complaint.starts_with(&format!("{member}: ")), "{text}: {complaint}");
         }
     }
@@ -336,7 +336,7 @@ mod tests {
         ) {
             let text = format!(r#"{{"status":"{status}","{name}":{value}}}"#);
             for direction in [Direction::Payin, Direction::Payout] {
-                if let Ok(Report::Finished(outcome)) = said(&text, direction) {
+                if let Ok(Report::Finished(outcome)) = object(&text, direction) {
                     prop_assert_eq!(matches!(outcome, Outcome::Failed), status == "FAILED");
                     prop_assert!(["SUCCESS", "FAILED"].contains(&status.as_str()));
                 }
@@ -349,7 +349,7 @@ mod tests {
             details in prop::collection::vec(("[^\\p{Cc}\\p{Cf}\\u{2028}\\u{2029}\\u{2060}-\\u{206f}]{1,20}", "[a-zA-Z0-9 é]{1,20}"), 1..5),
         ) {
             let Ok(Report::Prepared(Preparation::Instructions(read))) =
-                said(&written(text.as_deref(), &details), Direction::Payin) else { panic!("instructions") };
+                object(&written(text.as_deref(), &details), Direction::Payin) else { panic!("instructions") };
             prop_assert_eq!(read.text(), text.as_deref());
             let shown: Vec<_> = read.details().iter().map(|d| (d.label.to_string(), d.value.to_string())).collect();
             prop_assert_eq!(shown, details);

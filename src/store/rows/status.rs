@@ -44,7 +44,7 @@ impl StatusColumns {
 
 /// What v1 tells of an operation, as read.
 pub(in crate::store) struct V1Status {
-    pub(in crate::store) told: StatusColumns,
+    pub(in crate::store) columns: StatusColumns,
     pub(in crate::store) id: i64,
     pub(in crate::store) created_at: i64,
     pub(in crate::store) shop: Box<str>,
@@ -71,10 +71,10 @@ impl V1Status {
             transaction_id: id.digits().as_str().into(),
             external_id: order_id.clone(),
             direction,
-            status: self.told.status()?,
-            amount: self.told.amount()?,
-            account_number: self.told.account(vault, id, direction)?,
-            currency: self.told.currency.or_corrupt("currency")?,
+            status: self.columns.status()?,
+            amount: self.columns.amount()?,
+            account_number: self.columns.account(vault, id, direction)?,
+            currency: self.columns.currency.or_corrupt("currency")?,
             shop_code: self.shop,
             created_at: UnixMillis(self.created_at),
         })
@@ -83,7 +83,7 @@ impl V1Status {
 
 /// What v2 tells of an operation, as read.
 pub(in crate::store) struct V2Status {
-    pub(in crate::store) told: StatusColumns,
+    pub(in crate::store) columns: StatusColumns,
     pub(in crate::store) direction: i64,
     pub(in crate::store) order_id: Result<OrderId, InvalidValue>,
     pub(in crate::store) method: Box<str>,
@@ -102,10 +102,10 @@ impl V2Status {
         let direction = direction_of(self.direction).ok_or(CorruptRow("direction"))?;
         Ok(StatusRecord {
             transaction_id: id,
-            status: self.told.status()?,
-            amount: self.told.amount()?,
-            account_number: self.told.account(vault, id, direction)?,
-            currency: self.told.currency.or_corrupt("currency")?,
+            status: self.columns.status()?,
+            amount: self.columns.amount()?,
+            account_number: self.columns.account(vault, id, direction)?,
+            currency: self.columns.currency.or_corrupt("currency")?,
             order_id: self.order_id.or_corrupt("order_id")?,
             method: self.method,
         })
