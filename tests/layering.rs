@@ -246,3 +246,22 @@ fn identifiers_use_standard_verbs() {
     }
     assert_none("identifiers with verbs that the glossary replaces", &found);
 }
+
+#[test]
+fn the_glossary_names_what_is_declared() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let glossary = std::fs::read_to_string(root.join("docs/glossary.md")).unwrap();
+    let row = Regex::new(r"(?m)^\| `(\w+)` \| .+ \| `src/([^`]+)` \|$").unwrap();
+    let sources = sources();
+    let (mut rows, mut found) = (0, Vec::new());
+    for named in row.captures_iter(&glossary) {
+        rows += 1;
+        let declared = Regex::new(&format!(r"(?:struct|enum|trait|type) {}\b", &named[1])).unwrap();
+        let file = sources.iter().find(|source| source.name == named[2]);
+        if !file.is_some_and(|file| declared.is_match(&file.text)) {
+            found.push(format!("{} is not declared in {}", &named[1], &named[2]));
+        }
+    }
+    assert!(rows > 50, "the rows are read");
+    assert_none("docs/glossary.md names what is not there", &found);
+}
