@@ -79,6 +79,8 @@
 //! Modes `shadow` and `legacy`: their seams are here
 //! ([`upstream::Upstream`], [`store::Store`]), they are not. A rule set that asks for one of them is refused when it is loaded.
 
+#![warn(unreachable_pub)]
+
 pub mod app;
 pub mod auth;
 pub mod backoff;

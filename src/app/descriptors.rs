@@ -17,7 +17,7 @@ const PER_WORKER: usize = 4;
 /// Raises the limit of open files as far as the process may by itself; `None`: there is no limit.
 ///
 /// The soft limit is 1024 on most systems for the sake of `select`, which nothing here uses.
-pub fn raise() -> Option<usize> {
+pub(super) fn raise() -> Option<usize> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current != maximum
         && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })
@@ -28,7 +28,7 @@ pub fn raise() -> Option<usize> {
 }
 
 /// The connections that so many open files leave room for, at least one.
-pub fn room_for_connections(files: Option<usize>, workers: NonZeroUsize) -> usize {
+pub(super) fn room_for_connections(files: Option<usize>, workers: NonZeroUsize) -> usize {
     let others = RESERVED.saturating_add(workers.get().saturating_mul(PER_WORKER));
     files.map_or(usize::MAX, |files| files.saturating_sub(others).saturating_sub(OUTGOING.min(files / 4)).max(1))
 }

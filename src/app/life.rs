@@ -16,7 +16,7 @@ use crate::http::listener::Watchdog;
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The parts of the process that have to move.
-pub struct Life {
+pub(super) struct Life {
     pub listener: Watchdog,
     pub operations: Arc<Operations>,
     /// The store's threads are this process's.
@@ -26,7 +26,7 @@ pub struct Life {
 impl Life {
     /// Comes back, with what there is to say, once everything has moved that a restart would mend. It runs on the main
     /// runtime, which proves that one.
-    pub async fn proof(&self) -> String {
+    pub(super) async fn proof(&self) -> String {
         let store = received_of(self.store_is_inside, self.operations.probe());
         let ((), store) = tokio::join!(self.listener.felt(), store);
         let status = self.operations.status();

@@ -125,7 +125,7 @@ impl LiveTls {
 }
 
 /// What is read for new connections beside the rule files.
-pub fn files(tls: &TlsRules) -> Vec<PathBuf> {
+pub(super) fn files(tls: &TlsRules) -> Vec<PathBuf> {
     let pair = [&tls.certificate, &tls.key].map(Clone::clone);
     pair.into_iter().chain(tls.client_ca.clone()).collect()
 }

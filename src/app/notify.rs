@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The service manager that started the process, if it wants to be told anything.
 #[derive(Debug, Default)]
-pub struct ServiceManager {
+pub(super) struct ServiceManager {
     address: Option<SocketAddr>,
     /// How long it waits for a sign of life before it restarts the process.
     watchdog: Option<Duration>,
@@ -30,7 +30,7 @@ pub struct ServiceManager {
 
 impl ServiceManager {
     /// The one that `NOTIFY_SOCKET` and `WATCHDOG_USEC` tell of.
-    pub fn of_this_process() -> Self {
+    pub(super) fn of_this_process() -> Self {
         Self::from_variables(|name| std::env::var_os(name))
     }
 
@@ -48,25 +48,25 @@ impl ServiceManager {
     }
 
     /// Both listeners accept, or a reload is over.
-    pub async fn ready(&self, status: &str) {
+    pub(super) async fn ready(&self, status: &str) {
         self.tell(&format!("READY=1\n{}", status_line(status))).await;
     }
 
     /// The rules are about to be read again. The time tells this reload's end from an earlier one's.
-    pub async fn reloading(&self) {
+    pub(super) async fn reloading(&self) {
         let now = clock_gettime(ClockId::Monotonic);
         let microseconds = i128::from(now.tv_sec) * 1_000_000 + i128::from(now.tv_nsec) / 1_000;
         self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={microseconds}\n")).await;
     }
 
     /// The drain begins.
-    pub async fn stopping(&self, status: &str) {
+    pub(super) async fn stopping(&self, status: &str) {
         self.tell(&format!("STOPPING=1\n{}", status_line(status))).await;
     }
 
     /// Sends a sign of life twice in the time that the watchdog waits, for as long as this future is polled and `proof`,
     /// which is asked as often, came back within that time. What it came back with is the status.
-    pub async fn keep_alive<F: Future<Output = String>>(&self, mut proof: impl FnMut() -> F) {
+    pub(super) async fn keep_alive<F: Future<Output = String>>(&self, mut proof: impl FnMut() -> F) {
         let Some(limit) = self.watchdog else { return };
         let mut beats = interval(limit / 2);
         // Beats that were missed are not made up for: each says that the process lives now.

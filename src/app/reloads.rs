@@ -54,7 +54,7 @@ impl ReloadCause {
 }
 
 /// Reads the rules and the certificate again.
-pub struct Reloads {
+pub(super) struct Reloads {
     rules: Arc<LiveRules>,
     tls: Arc<LiveTls>,
     clock: Arc<dyn Clock>,
@@ -76,7 +76,7 @@ struct Logged {
 
 impl Reloads {
     /// Tells what is to be told of the rules and the certificate that the process starts with.
-    pub fn new(rules: Arc<LiveRules>, tls: Arc<LiveTls>, clock: Arc<dyn Clock>, metrics: Arc<Metrics>) -> Self {
+    pub(super) fn new(rules: Arc<LiveRules>, tls: Arc<LiveTls>, clock: Arc<dyn Clock>, metrics: Arc<Metrics>) -> Self {
         let reloads = Self { rules, tls, clock, metrics, logged: Mutex::default() };
         let mut logged = reloads.logged();
         log_warnings(&reloads.rules.current(), &mut logged);
@@ -92,7 +92,7 @@ impl Reloads {
     }
 
     /// Reads everything again now, and says what came of it. Reads files and may block: call it where that is allowed.
-    pub fn run(&self, trigger: ReloadCause) -> RulesInfo {
+    pub(super) fn run(&self, trigger: ReloadCause) -> RulesInfo {
         // Held to the end, so that what is told of one reload is not mixed with the next.
         let mut logged = self.logged();
         let started = Instant::now();
@@ -193,7 +193,7 @@ impl Reloads {
     }
 
     /// Says so, once, when the certificate that serves has expired. Does not wait for a reload that runs.
-    pub fn look_at_expiry(&self) {
+    pub(super) fn look_at_expiry(&self) {
         if let Ok(mut logged) = self.logged.try_lock() {
             self.log_expiry(&mut logged);
         }
@@ -221,12 +221,12 @@ impl Reloads {
     }
 
     /// Brings the gauges up to date that change by themselves.
-    pub fn count_days(&self) {
+    pub(super) fn count_days(&self) {
         self.metrics.certificate_expires(self.tls.not_after(), self.clock.now());
     }
 
     /// The rules in force, and what is wrong with those on disk.
-    pub fn info(&self) -> RulesInfo {
+    pub(super) fn info(&self) -> RulesInfo {
         let rules = self.rules.current();
         let (refused, certificate_error) = (self.rules.last_error(), self.tls.last_error());
         let text = refused.as_deref().map(Problems::to_string);

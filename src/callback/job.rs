@@ -20,7 +20,7 @@ use crate::telemetry::{LogThrottle, Metrics};
 use crate::upstream::remote::{EngineCallback, Remote, is_final};
 
 /// What jobs are done with.
-pub struct WorkerContext {
+pub(super) struct WorkerContext {
     pub store: Arc<dyn Store>,
     /// Where the engine is remote: it is asked how the operations stand whose results it announced.
     pub remote: Option<Remote>,
@@ -34,7 +34,7 @@ pub struct WorkerContext {
 
 impl WorkerContext {
     /// Does a job, and records what came of it. What the store could not take is left to the end of the job's lease.
-    pub async fn work(&self, rules: &RuleSet, job: CallbackJob) -> (ProbeResult, Result<(), StoreError>) {
+    pub(super) async fn work(&self, rules: &RuleSet, job: CallbackJob) -> (ProbeResult, Result<(), StoreError>) {
         match &job.news {
             ResultChange::Entry(entry) if !is_final(entry) => self.ask(rules, &job, JournalEntry::clone(entry)).await,
             // The result is known meanwhile: the merchant's own queue is next.

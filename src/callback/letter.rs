@@ -18,7 +18,7 @@ const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp
 const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
 /// A callback, ready to be sent. `Debug` would show its signatures, so there is none.
-pub struct CallbackMessage {
+pub(super) struct CallbackMessage {
     /// Where it goes.
     pub url: CallbackUrl,
     /// Beside those of every JSON request.
@@ -48,7 +48,7 @@ pub enum Unsendable {
 }
 
 /// What is told, and to whom.
-pub struct Message<'a> {
+pub(super) struct Message<'a> {
     /// The name that is the same at every try.
     pub id: &'a str,
     /// Whose rules sign it.
@@ -65,7 +65,12 @@ pub struct Message<'a> {
 ///
 /// # Errors
 /// Why it cannot be sent now.
-pub fn compose(rules: &RuleSet, id: &str, news: &ResultChange, now: UnixMillis) -> Result<CallbackMessage, Unsendable> {
+pub(super) fn compose(
+    rules: &RuleSet,
+    id: &str,
+    news: &ResultChange,
+    now: UnixMillis,
+) -> Result<CallbackMessage, Unsendable> {
     let about = |merchant: &MerchantId| rules.merchants.get(merchant).ok_or(Unsendable::NoMerchant);
     match news {
         ResultChange::Operation(stored) => {
@@ -92,7 +97,7 @@ pub fn compose(rules: &RuleSet, id: &str, news: &ResultChange, now: UnixMillis) 
 ///
 /// # Errors
 /// Why it cannot be sent.
-pub fn in_v2(message: &Message<'_>, order_id: &OrderId) -> Result<CallbackMessage, Unsendable> {
+pub(super) fn in_v2(message: &Message<'_>, order_id: &OrderId) -> Result<CallbackMessage, Unsendable> {
     let Message { id, merchant, api_key, url, now } = message;
     let signing = merchant.signing_key(api_key, |key| key.v2_secrets.as_ref());
     let (_, secrets) = signing.ok_or(Unsendable::NoKey("v2_secret"))?;
@@ -115,7 +120,7 @@ pub fn in_v2(message: &Message<'_>, order_id: &OrderId) -> Result<CallbackMessag
 ///
 /// # Errors
 /// Why it cannot be sent.
-pub fn in_v1(message: &Message<'_>, shown: &OperationView) -> Result<CallbackMessage, Unsendable> {
+pub(super) fn in_v1(message: &Message<'_>, shown: &OperationView) -> Result<CallbackMessage, Unsendable> {
     let Message { id, merchant, api_key, url, now } = message;
     if shown.status == Status::Pending {
         return Err(Unsendable::NoResult);

@@ -19,7 +19,7 @@ const SLOW: Duration = Duration::from_secs(2);
 const LONGEST_ERROR: usize = 300;
 
 /// A try that was made.
-pub struct SentCallback {
+pub(super) struct SentCallback {
     /// As it is kept.
     pub tried: CallbackTry,
     /// How long the receiver wants to be left alone.
@@ -31,7 +31,7 @@ pub struct SentCallback {
 }
 
 /// Sends a letter as the rules of the moment say. Redirects are not followed.
-pub async fn send(
+pub(super) async fn send(
     outbound: &Outbound,
     rules: &CallbackRules,
     letter: CallbackMessage,

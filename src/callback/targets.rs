@@ -24,7 +24,7 @@ const FIRST_WINDOW: usize = 4;
 /// The most under way to one target.
 const LARGEST_WINDOW: usize = 64;
 /// The most under way in all.
-pub const IN_ALL: usize = 1024;
+pub(super) const IN_ALL: usize = 1024;
 /// So many times without an answer in a row make a target count as dead among its like.
 const DEAD: u32 = 3;
 /// So many open its circuit.
@@ -36,7 +36,7 @@ const REMEMBERED: usize = 10_000;
 
 /// What is known of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TargetHealth {
+pub(super) enum TargetHealth {
     /// It answered lately.
     Proven,
     /// Nothing: what waits for it was never tried.
@@ -61,7 +61,7 @@ impl TargetHealth {
 
 /// What a try told of its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProbeResult {
+pub(super) enum ProbeResult {
     /// It answered, whatever it said.
     Lives,
     /// It answered, and took long for it.
@@ -74,7 +74,7 @@ pub enum ProbeResult {
 
 /// What a sign changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CircuitChange {
+pub(super) enum CircuitChange {
     /// The circuit has opened: the target counts as dead.
     Opened,
     /// The circuit has closed again.
@@ -83,7 +83,7 @@ pub enum CircuitChange {
 
 /// Whether more may start for a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Capacity {
+pub(super) enum Capacity {
     /// So many, at least one, as of this kind.
     For(usize, TargetHealth),
     /// Not before one that is under way has landed.
@@ -94,7 +94,7 @@ pub enum Capacity {
 
 /// The waits of retries, by which probes are timed too.
 #[derive(Debug, Clone, Copy)]
-pub struct Backoff {
+pub(super) struct Backoff {
     pub first: Duration,
     pub longest: Duration,
 }
@@ -144,7 +144,7 @@ impl UnderWay {
 
 /// All targets that something is known of.
 #[derive(Debug, Default)]
-pub struct Targets {
+pub(super) struct Targets {
     known: HashMap<CallbackTarget, Target>,
     under_way: UnderWay,
     open: usize,
@@ -152,19 +152,19 @@ pub struct Targets {
 
 impl Targets {
     /// Begins to share out what may start now.
-    pub const fn sharing(&self) -> Sharing<'_> {
+    pub(super) const fn sharing(&self) -> Sharing<'_> {
         Sharing { targets: self, under_way: self.under_way }
     }
 
     /// One more is under way, as of this kind.
-    pub fn started(&mut self, target: &CallbackTarget, kind: TargetHealth) {
+    pub(super) fn started(&mut self, target: &CallbackTarget, kind: TargetHealth) {
         let unknown = || Target::unknown(kind != TargetHealth::Fresh);
         self.known.entry(target.clone()).or_insert_with(unknown).under_way += 1;
         *self.under_way.of(kind) += 1;
     }
 
     /// One that started as of a kind has landed, and what it told. `random` spreads the probes.
-    pub fn landed(
+    pub(super) fn landed(
         &mut self,
         (target, kind): (&CallbackTarget, TargetHealth),
         sign: ProbeResult,
@@ -215,7 +215,7 @@ impl Targets {
     }
 
     /// Forgets the silent targets that nothing waits for any more, and those that answered when there are too many.
-    pub fn forget(&mut self, waited_for: &HashSet<&CallbackTarget>) {
+    pub(super) fn forget(&mut self, waited_for: &HashSet<&CallbackTarget>) {
         let crowded = self.known.len() > REMEMBERED;
         self.known.retain(|target, of_target| match of_target {
             Target { under_way: 1.., .. } => true,
@@ -226,7 +226,7 @@ impl Targets {
     }
 
     /// How many circuits are open, and the targets of some of them, in order.
-    pub fn open(&self, at_most: usize) -> (usize, Vec<&CallbackTarget>) {
+    pub(super) fn open(&self, at_most: usize) -> (usize, Vec<&CallbackTarget>) {
         if self.open == 0 {
             return (0, Vec::new());
         }
@@ -239,14 +239,14 @@ impl Targets {
 }
 
 /// What may start now, being shared out: each target asks once.
-pub struct Sharing<'a> {
+pub(super) struct Sharing<'a> {
     targets: &'a Targets,
     under_way: UnderWay,
 }
 
 impl Sharing<'_> {
     /// How many may start for a queue's target; they count as started for those who ask later.
-    pub fn room(&mut self, queue: &CallbackQueue, now: UnixMillis) -> Capacity {
+    pub(super) fn room(&mut self, queue: &CallbackQueue, now: UnixMillis) -> Capacity {
         let unknown = Target::unknown(queue.tried);
         let of_target = self.targets.known.get(&queue.target).unwrap_or(&unknown);
         if let Some(at) = of_target.probe_at

@@ -8,10 +8,10 @@ use std::time::Duration;
 use crate::domain::deceives;
 
 /// How many characters of a cell are shown in a list.
-pub const WIDEST: usize = 48;
+pub(super) const WIDEST: usize = 48;
 
 /// A span of time in one unit, rounded down.
-pub fn age(span: Duration) -> String {
+pub(super) fn age(span: Duration) -> String {
     let seconds = span.as_secs();
     match seconds {
         0..60 => format!("{seconds}s"),
@@ -22,7 +22,7 @@ pub fn age(span: Duration) -> String {
 }
 
 /// Text on one line, in which every character can be seen and stands where it stands.
-pub fn plain(text: &str) -> Cow<'_, str> {
+pub(super) fn plain(text: &str) -> Cow<'_, str> {
     let odd = |c: char| c.is_control() || deceives(c);
     if !text.contains(odd) {
         return text.into();
@@ -32,7 +32,7 @@ pub fn plain(text: &str) -> Cow<'_, str> {
 }
 
 /// What fits into a cell.
-pub fn cut(text: Cow<'_, str>) -> Cow<'_, str> {
+pub(super) fn cut(text: Cow<'_, str>) -> Cow<'_, str> {
     match text.char_indices().nth(WIDEST) {
         Some(_) => text.chars().take(WIDEST - 1).chain(['…']).collect::<String>().into(),
         None => text,
@@ -43,7 +43,7 @@ pub fn cut(text: Cow<'_, str>) -> Cow<'_, str> {
 ///
 /// # Errors
 /// Nobody takes them.
-pub fn aligned<const N: usize>(
+pub(super) fn aligned<const N: usize>(
     headings: &[Cow<'_, str>; N],
     rows: &[[Cow<'_, str>; N]],
     out: &mut dyn Write,

@@ -6,7 +6,11 @@ use crate::wire::json::{self, Node, Object};
 use crate::wire::v2::{CreateRequest, RequestKind};
 
 /// The keyed hash of what a request says, reduced to the `fields` that `kept` keeps.
-pub fn fingerprint(fingerprint_key: &FingerprintKey, request: &CreateRequest<'_>, kept: &SchemaFields) -> Fingerprint {
+pub(super) fn fingerprint(
+    fingerprint_key: &FingerprintKey,
+    request: &CreateRequest<'_>,
+    kept: &SchemaFields,
+) -> Fingerprint {
     let mut parts = FingerprintInput::of("v2 create");
     parts.part(request.kind.direction().as_str().as_bytes());
     parts.part(&request.amount.hundredths().to_le_bytes());
@@ -31,7 +35,7 @@ pub fn fingerprint(fingerprint_key: &FingerprintKey, request: &CreateRequest<'_>
 
 /// How a create stands to the operation that its order names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RepeatCheck {
+pub(super) enum RepeatCheck {
     /// It says what the operation was created from.
     Repeat,
     /// It came through the same API version and says something else.
@@ -43,7 +47,7 @@ pub enum RepeatCheck {
 
 /// Compares a request with a stored operation; `v1` is the keyed hash of the v1 body that it was translated from. Such a
 /// request is compared by what that body said, which no rule can change between the two.
-pub fn check_repeat(
+pub(super) fn check_repeat(
     fingerprint_key: &FingerprintKey,
     request: &CreateRequest<'_>,
     v1: Option<Fingerprint>,
@@ -58,7 +62,7 @@ pub fn check_repeat(
 
 /// The members in which a v2 request differs from an operation that was made through v2, as paths; never their values.
 /// `sent_fields` is the JSON text of the stored `fields`.
-pub fn differences(request: &CreateRequest<'_>, stored: &Stored, sent_fields: &str) -> Vec<String> {
+pub(super) fn differences(request: &CreateRequest<'_>, stored: &Stored, sent_fields: &str) -> Vec<String> {
     let operation = &stored.operation;
     let mut paths = Vec::new();
     let mut note = |same: bool, path: &str| {

@@ -78,12 +78,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(&[])
     }
 
     /// A world some of whose rule files are changed from the start.
-    pub fn with(changed: &[(&str, &str)]) -> Self {
+    pub(crate) fn with(changed: &[(&str, &str)]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let other = ACME.replace("\"k\"", "\"o\"");
         for (path, text) in [
@@ -120,24 +120,24 @@ impl World {
     }
 
     /// Changes a rule file; callers made afterwards see it.
-    pub fn edit(&self, path: &str, text: &str) {
+    pub(crate) fn edit(&self, path: &str, text: &str) {
         put(self.directory.path(), &format!("rules/{path}"), text);
     }
 
     /// Changes some text of a rule file, which must be there.
-    pub fn replace(&self, path: &str, from: &str, to: &str) {
+    pub(crate) fn replace(&self, path: &str, from: &str, to: &str) {
         let text = fs::read_to_string(self.directory.path().join("rules").join(path)).unwrap();
         assert!(text.contains(from), "{path} has no {from:?}");
         self.edit(path, &text.replacen(from, to, 1));
     }
 
     /// Where the rule files are.
-    pub fn rules_directory(&self) -> std::path::PathBuf {
+    pub(crate) fn rules_directory(&self) -> std::path::PathBuf {
         self.directory.path().join("rules")
     }
 
     /// The rule files as they are now.
-    pub fn rules(&self) -> Arc<RuleSet> {
+    pub(crate) fn rules(&self) -> Arc<RuleSet> {
         Arc::new(rules(self.directory.path()))
     }
 
@@ -166,7 +166,7 @@ impl World {
     }
 
     /// A v1 create, answered in the default dialect.
-    pub async fn v1(&self, direction: Direction, body: &str) -> Result<String, String> {
+    pub(crate) async fn v1(&self, direction: Direction, body: &str) -> Result<String, String> {
         self.v1_with("k", direction, body).await
     }
 
@@ -181,16 +181,16 @@ impl World {
         outcome
     }
 
-    pub async fn deposit(&self, members: &str) -> Result<String, String> {
+    pub(crate) async fn deposit(&self, members: &str) -> Result<String, String> {
         self.create(Direction::Payin, &deposit(members)).await
     }
 
-    pub async fn withdraw(&self, members: &str) -> Result<String, String> {
+    pub(crate) async fn withdraw(&self, members: &str) -> Result<String, String> {
         self.create(Direction::Payout, &withdrawal(members)).await
     }
 
     /// A callback that was given up after an answer of 410: of a deposit with this name, created FAILED now.
-    pub async fn failed_callback(&self, order_id: &str) -> CallbackId {
+    pub(crate) async fn failed_callback(&self, order_id: &str) -> CallbackId {
         self.deposit(&format!(r#""order_id":"{order_id}","amount":10.01"#)).await.unwrap();
         let now = self.clock.now();
         let target = CallbackTarget::Origin("https://a.example:443".into());
@@ -203,7 +203,7 @@ impl World {
     }
 
     /// The status record of the operation that a create's reply names.
-    pub async fn status(&self, reply: &str) -> String {
+    pub(crate) async fn status(&self, reply: &str) -> String {
         let caller = self.caller();
         String::from_utf8(v2::status(&self.engine, &caller, &id(reply).to_string()).await.unwrap().to_vec()).unwrap()
     }
@@ -222,7 +222,7 @@ impl World {
     }
 
     /// The merchant's balances as `EUR available held`, in hundredths.
-    pub async fn balances(&self) -> Vec<String> {
+    pub(crate) async fn balances(&self) -> Vec<String> {
         let balances = self.store().balances(&acme()).await.unwrap();
         balances.iter().map(|(currency, has)| format!("{currency} {} {}", has.available, has.held)).collect()
     }

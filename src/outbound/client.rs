@@ -24,7 +24,7 @@ use super::reach::EgressPolicy;
 use super::resolver::{Forbidden, Lookups, Resolver};
 
 /// A pool of connections. Clones share it.
-pub type Client = hyper_util::client::legacy::Client<Connector, Full<Bytes>>;
+pub(super) type Client = hyper_util::client::legacy::Client<Connector, Full<Bytes>>;
 
 /// How long an unused connection is kept to hosts that the rules name, and to hosts that others name: of those there may
 /// be any number.
@@ -45,7 +45,7 @@ const SILENCE: Duration = Duration::from_secs(4);
 
 /// The way to hosts: how far it reaches, and what the clients of that reach share.
 #[derive(Clone)]
-pub struct ClientOptions {
+pub(super) struct ClientOptions {
     pub reach: EgressPolicy,
     pub lookups: Arc<Lookups>,
     /// Places for open connections; `None`: the rules name the hosts, and so bound them.
@@ -55,13 +55,13 @@ pub struct ClientOptions {
 /// As many connections are open as there may be.
 #[derive(Debug, thiserror::Error)]
 #[error("too many connections are open")]
-pub struct PoolExhausted;
+pub(super) struct PoolExhausted;
 
 /// A client for plain HTTP: it trusts nobody who comes with a certificate.
 ///
 /// # Errors
 /// As [`https`].
-pub fn plain(way: &ClientOptions) -> Result<Client, rustls::Error> {
+pub(super) fn plain(way: &ClientOptions) -> Result<Client, rustls::Error> {
     https(&[], &[], way)
 }
 
@@ -69,7 +69,7 @@ pub fn plain(way: &ClientOptions) -> Result<Client, rustls::Error> {
 ///
 /// # Errors
 /// The crypto provider has no usable protocol version.
-pub fn https(
+pub(super) fn https(
     system: &[CertificateDer<'static>],
     extra: &[CertificateDer<'static>],
     way: &ClientOptions,
@@ -84,7 +84,7 @@ pub fn https(
 }
 
 /// The system's roots. Reading them takes files, so it is done aside.
-pub async fn system_roots() -> Arc<[CertificateDer<'static>]> {
+pub(super) async fn system_roots() -> Arc<[CertificateDer<'static>]> {
     let loaded = tokio::task::spawn_blocking(rustls_native_certs::load_native_certs).await.unwrap_or_default();
     for error in loaded.errors.iter().take(3) {
         tracing::warn!(%error, "some of the system's trusted certificates cannot be read");
@@ -125,7 +125,7 @@ fn build(tls: ClientConfig, way: ClientOptions) -> Client {
 /// Connects in time or not at all, and only where it may reach. The resolver looks at the addresses of names; what is
 /// written as an address never comes to it.
 #[derive(Clone)]
-pub struct Connector {
+pub(super) struct Connector {
     way: ClientOptions,
     inner: HttpsConnector<HttpConnector<Resolver>>,
 }

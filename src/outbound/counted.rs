@@ -10,14 +10,14 @@ use hyper_util::client::legacy::connect::{Connected, Connection};
 use tokio::sync::OwnedSemaphorePermit;
 
 /// A connection with its place among those that may be open.
-pub struct Counted<T> {
+pub(super) struct Counted<T> {
     inner: T,
     _place: Option<OwnedSemaphorePermit>,
 }
 
 impl<T> Counted<T> {
     /// A connection that gives its place back when it is closed; `None`: it needs none.
-    pub const fn new(inner: T, place: Option<OwnedSemaphorePermit>) -> Self {
+    pub(super) const fn new(inner: T, place: Option<OwnedSemaphorePermit>) -> Self {
         Self { inner, _place: place }
     }
 }

@@ -24,7 +24,7 @@ const ADDRESSES: usize = 8;
 
 /// Why a name gives no address.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum ResolveError {
+pub(super) enum ResolveError {
     /// Nobody knows it, or nobody answers.
     #[error("{0}")]
     Failed(Arc<io::Error>),
@@ -36,10 +36,10 @@ pub enum ResolveError {
 /// A host that has no address which may be reached.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("the address is not public: {0}")]
-pub struct Forbidden(pub String);
+pub(super) struct Forbidden(pub String);
 
 /// The lookups of a process for one reach.
-pub struct Lookups {
+pub(super) struct Lookups {
     permits: Arc<Semaphore>,
     running: Mutex<HashMap<Name, Arc<Lookup>>>,
     resolve: fn(&str) -> io::Result<Vec<SocketAddr>>,
@@ -121,14 +121,14 @@ fn system(name: &str) -> io::Result<Vec<SocketAddr>> {
 
 /// Looks names up for a connector that dials what it is given, in this order.
 #[derive(Clone)]
-pub struct Resolver {
+pub(super) struct Resolver {
     reach: EgressPolicy,
     lookups: Arc<Lookups>,
 }
 
 impl Resolver {
     /// Looks up no more at once than all others that share these lookups.
-    pub const fn new(reach: EgressPolicy, lookups: Arc<Lookups>) -> Self {
+    pub(super) const fn new(reach: EgressPolicy, lookups: Arc<Lookups>) -> Self {
         Self { reach, lookups }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::domain::UnixMillis;
 
 /// The wait that the header's text asks for; `None` when it says nothing that can be understood.
-pub fn parse(text: &str, now: UnixMillis) -> Option<Duration> {
+pub(super) fn parse(text: &str, now: UnixMillis) -> Option<Duration> {
     let text = text.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
         // Longer numbers are as good as for ever; whoever waits has a limit of its own.

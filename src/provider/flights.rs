@@ -12,18 +12,18 @@ const IN_ALL: usize = 256;
 
 /// The requests under way.
 #[derive(Debug, Clone, Default)]
-pub struct InFlightLimiter(Arc<Mutex<HashMap<ShopCode, usize>>>);
+pub(super) struct InFlightLimiter(Arc<Mutex<HashMap<ShopCode, usize>>>);
 
 /// A request under way, until it is dropped.
 #[derive(Debug)]
-pub struct Flight {
+pub(super) struct Flight {
     all: InFlightLimiter,
     shop: ShopCode,
 }
 
 impl InFlightLimiter {
     /// How many more requests of a shop may start.
-    pub fn room(&self, shop: &ShopCode) -> usize {
+    pub(super) fn room(&self, shop: &ShopCode) -> usize {
         let counts = self.counts();
         let own = counts.get(shop).copied().unwrap_or_default();
         let in_all: usize = counts.values().sum();
@@ -32,7 +32,7 @@ impl InFlightLimiter {
     }
 
     /// One more.
-    pub fn start(&self, shop: &ShopCode) -> Flight {
+    pub(super) fn start(&self, shop: &ShopCode) -> Flight {
         *self.counts().entry(shop.clone()).or_default() += 1;
         Flight { all: self.clone(), shop: shop.clone() }
     }

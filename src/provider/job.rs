@@ -20,7 +20,7 @@ const UNTIL_RULES_CHANGE: Duration = Duration::from_mins(1);
 
 /// Who does a job.
 #[derive(Debug)]
-pub enum JobHandler {
+pub(super) enum JobHandler {
     Sandbox,
     Http(HttpProvider),
     /// The shop is gone from the rules, or has the other kind of provider: a job is never done by another kind than it was
@@ -30,7 +30,7 @@ pub enum JobHandler {
 
 impl JobHandler {
     /// Who does a job by these rules.
-    pub fn of(rules: &RuleSet, job: &ProviderJob) -> Self {
+    pub(super) fn of(rules: &RuleSet, job: &ProviderJob) -> Self {
         let provider = rules.shops.get(&job.operation.shop).map(|shop| &shop.provider);
         match (job.operation.provider, provider) {
             (ProviderKind::Sandbox, Some(ProviderRules::Sandbox { .. })) => Self::Sandbox,
@@ -41,7 +41,7 @@ impl JobHandler {
 }
 
 /// What jobs are done with.
-pub struct JobContext {
+pub(super) struct JobContext {
     pub engine: Arc<Engine>,
     pub rules: CurrentRules,
     pub outbound: Arc<Outbound>,
@@ -54,7 +54,7 @@ pub struct JobContext {
 }
 
 impl JobContext {
-    pub fn store(&self) -> &dyn Store {
+    pub(super) fn store(&self) -> &dyn Store {
         &**self.engine.store()
     }
 
@@ -67,7 +67,7 @@ impl JobContext {
     }
 
     /// Does a job and counts what came of it. What the store could not take is left to the end of the job's lease.
-    pub async fn work(&self, job: &ProviderJob, doer: &JobHandler) -> Result<(), StoreError> {
+    pub(super) async fn work(&self, job: &ProviderJob, doer: &JobHandler) -> Result<(), StoreError> {
         let outcome = match doer {
             JobHandler::Sandbox => self.sandbox(job).await?,
             JobHandler::Http(provider) => self.http(job, provider).await?,

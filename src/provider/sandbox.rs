@@ -10,7 +10,7 @@ const SLOW_PREPARATION: Duration = Duration::from_secs(10);
 
 /// What the sandbox makes of a new operation. Withdrawals that come to a result by themselves are asked for after
 /// `delay`; deposits wait for what the customer does.
-pub fn at_creation(direction: Direction, amount: Amount, delay: Duration, now: UnixMillis) -> AtCreation {
+pub(super) fn at_creation(direction: Direction, amount: Amount, delay: Duration, now: UnixMillis) -> AtCreation {
     match (amount.cents(), direction) {
         (1, _) => AtCreation::Fail,
         (2, _) | (_, Direction::Payin) => AtCreation::Wait,
@@ -19,7 +19,7 @@ pub fn at_creation(direction: Direction, amount: Amount, delay: Duration, now: U
 }
 
 /// The result of a withdrawal whose delay is over.
-pub fn withdrawal_result(amount: Amount) -> Outcome {
+pub(super) fn withdrawal_result(amount: Amount) -> Outcome {
     match amount.cents() {
         4 => Outcome::Failed,
         _ => Outcome::Success { payer: None },
@@ -28,7 +28,7 @@ pub fn withdrawal_result(amount: Amount) -> Outcome {
 
 /// How the customer of a pending deposit goes on at `now`: nothing is stored of it, since the amount and the age of the
 /// deposit say all. Withdrawals have no customer's way.
-pub fn customer_way(operation: &Operation, delay: Duration, now: UnixMillis) -> Option<NextAction> {
+pub(super) fn customer_way(operation: &Operation, delay: Duration, now: UnixMillis) -> Option<NextAction> {
     if operation.direction() == Direction::Payout {
         return None;
     }

@@ -5,16 +5,16 @@ use crate::domain::{
     OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis, Withdrawal,
 };
 
-pub const CREATED: UnixMillis = UnixMillis(1_780_000_000_123);
+pub(super) const CREATED: UnixMillis = UnixMillis(1_780_000_000_123);
 
-pub fn deposit() -> Operation {
+pub(super) fn deposit() -> Operation {
     let url = || BrowserUrl::new("https://a.example/r").unwrap();
     let redirect_url = RedirectUrl::new("https://p.example/pay/4711".into());
     let kind = Deposit { success_url: url(), pending_url: url(), fail_url: url(), redirect_url };
     operation(Kind::Deposit(kind))
 }
 
-pub fn withdrawal() -> Operation {
+pub(super) fn withdrawal() -> Operation {
     let account_number = AccountNumber::new("4000123412341234").unwrap();
     operation(Kind::Withdrawal(Withdrawal { account_number, account_channel: Some("sepa".into()) }))
 }

@@ -10,15 +10,15 @@ pub(super) const LEAST_CONTRAST: f64 = 4.5;
 pub(super) struct Color([u8; 3]);
 
 impl Color {
-    pub const BLACK: Self = Self([0; 3]);
-    pub const WHITE: Self = Self([255; 3]);
+    pub(super) const BLACK: Self = Self([0; 3]);
+    pub(super) const WHITE: Self = Self([255; 3]);
 
-    pub const fn new(red: u8, green: u8, blue: u8) -> Self {
+    pub(super) const fn new(red: u8, green: u8, blue: u8) -> Self {
         Self([red, green, blue])
     }
 
     /// Reads `#rrggbb`.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6)?;
         if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
@@ -28,7 +28,7 @@ impl Color {
     }
 
     /// Returns the contrast ratio of two colours as WCAG 2 defines it: 1 to 21.
-    pub fn contrast(self, other: Self) -> f64 {
+    pub(super) fn contrast(self, other: Self) -> f64 {
         let (one, two) = (self.luminance() + 0.05, other.luminance() + 0.05);
         if one > two { one / two } else { two / one }
     }
@@ -42,7 +42,7 @@ impl Color {
     }
 
     /// Returns this colour with so many hundredths of another one in it.
-    pub fn mixed(self, other: Self, hundredths: u16) -> Self {
+    pub(super) fn mixed(self, other: Self, hundredths: u16) -> Self {
         let mix = |at: usize| {
             let (own, others) = (u16::from(self.0[at]), u16::from(other.0[at]));
             let mixed = (own * (100 - hundredths) + others * hundredths) / 100;
@@ -52,7 +52,7 @@ impl Color {
     }
 
     /// Returns the first mixture with another colour that can be read before this background.
-    pub fn readable_before(self, background: Self, towards: Self) -> Self {
+    pub(super) fn readable_before(self, background: Self, towards: Self) -> Self {
         let mixtures = (0..=100).step_by(4).map(|hundredths| self.mixed(towards, hundredths));
         mixtures.clone().find(|mixed| mixed.contrast(background) >= LEAST_CONTRAST).unwrap_or(towards)
     }

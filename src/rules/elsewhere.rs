@@ -51,7 +51,7 @@ impl ExternalFiles {
     ///
     /// # Errors
     /// It cannot be read, or is larger.
-    pub fn read(&mut self, path: &Path, content: ExternalContent, most: u64) -> io::Result<Vec<u8>> {
+    pub(super) fn read(&mut self, path: &Path, content: ExternalContent, most: u64) -> io::Result<Vec<u8>> {
         let stamp = FileMeta::at(path);
         let bytes = read_bounded(path, most);
         let hash = bytes.as_ref().ok().map(|bytes| content_hash(bytes));
@@ -63,7 +63,7 @@ impl ExternalFiles {
     ///
     /// # Errors
     /// It cannot be read or holds none, or one that cannot be used.
-    pub fn certificates(&mut self, path: &Path) -> Result<Certificates, String> {
+    pub(super) fn certificates(&mut self, path: &Path) -> Result<Certificates, String> {
         if let Some(known) = self.certificates.get(path) {
             return known.clone();
         }
@@ -82,12 +82,12 @@ impl ExternalFiles {
     }
 
     /// Takes note of a file that is not there and need not be, so that it is noticed when it comes.
-    pub fn missing(&mut self, path: &Path, content: ExternalContent) {
+    pub(super) fn missing(&mut self, path: &Path, content: ExternalContent) {
         self.found.insert(path.to_owned(), Found { stamp: None, hash: None, content });
     }
 
     /// Takes note of what this process itself has put where a file was missing: that is no change.
-    pub fn made(&mut self, path: &Path) {
+    pub(super) fn made(&mut self, path: &Path) {
         if let Some(found) = self.found.get_mut(path) {
             found.stamp = FileMeta::at(path);
             found.hash = read_hash(path);
@@ -95,23 +95,23 @@ impl ExternalFiles {
     }
 
     /// Returns the hashes of what is no secret, in the order of the paths.
-    pub fn public(&self) -> impl Iterator<Item = ContentHash> {
+    pub(super) fn public(&self) -> impl Iterator<Item = ContentHash> {
         self.found.values().filter(|found| found.content == ExternalContent::Public).filter_map(|found| found.hash)
     }
 
     /// Returns where the files are, or should be.
-    pub fn paths(&self) -> Vec<PathBuf> {
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
         self.found.keys().cloned().collect()
     }
 
     /// Returns the files that were read, with their stamps and hashes.
-    pub fn read_files(&self) -> impl Iterator<Item = (&Path, FileMeta, ContentHash)> {
+    pub(super) fn read_files(&self) -> impl Iterator<Item = (&Path, FileMeta, ContentHash)> {
         self.found.iter().filter_map(|(path, found)| Some((path.as_path(), found.stamp?, found.hash?)))
     }
 
     /// Returns a hash of what all files hold. It may be told from secrets: it is for comparison in memory, and for nothing
     /// else.
-    pub fn hash(&self) -> ContentHash {
+    pub(super) fn hash(&self) -> ContentHash {
         let mut hash = Sha256::new();
         for (path, found) in &self.found {
             hash.update((path.as_os_str().len() as u64).to_be_bytes());
@@ -122,7 +122,7 @@ impl ExternalFiles {
     }
 
     /// Whether every file has the stamp that it was read with.
-    pub fn stamps_hold(&self) -> bool {
+    pub(super) fn stamps_hold(&self) -> bool {
         self.found.iter().all(|(path, found)| found.stamp == FileMeta::at(path))
     }
 }

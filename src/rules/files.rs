@@ -85,14 +85,14 @@ pub(super) struct ListedFile {
 
 impl ListedFile {
     /// Lists a rules directory.
-    pub fn of(directory: &Path) -> Self {
+    pub(super) fn of(directory: &Path) -> Self {
         let mut noted = Vec::new();
         let files = listing(directory, &mut noted);
         Self { files, noted }
     }
 
     /// Returns the stamp of a file that was listed.
-    pub fn stamp(&self, role: &FileRole) -> Option<FileMeta> {
+    pub(super) fn stamp(&self, role: &FileRole) -> Option<FileMeta> {
         self.files.get(role).map(|(_, stamp)| *stamp)
     }
 

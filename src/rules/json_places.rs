@@ -23,7 +23,7 @@ struct Node {
 
 impl Places {
     /// Finds the places of a valid JSON text.
-    pub fn of(text: &str) -> Self {
+    pub(super) fn of(text: &str) -> Self {
         let places = Self { nodes: vec![Node::default()], duplicates: Vec::new() };
         let mut scanner = Scanner { text, at: 0, within: 0, places };
         scanner.value();
@@ -31,7 +31,7 @@ impl Places {
     }
 
     /// The place of a member, or of the nearest one above it that the text has.
-    pub fn nearest(&self, path: &[String]) -> Span {
+    pub(super) fn nearest(&self, path: &[String]) -> Span {
         let mut node = &self.nodes[0];
         for step in path {
             // Of a key that is there twice the later one counts, as it does for the parser.

@@ -92,7 +92,7 @@ impl RateLimit {
 }
 
 /// The name and value of a header.
-pub type Notice = (&'static str, Box<str>);
+pub(super) type Notice = (&'static str, Box<str>);
 
 /// Makes `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link` headers of v1 replies, with names in lowercase, as HTTP/2
 /// has them.

@@ -155,23 +155,29 @@ struct Finding {
 
 impl Diagnostics {
     /// Takes a file; `path` is how problems name it.
-    pub fn file(&mut self, path: &Path, text: impl Into<Arc<str>>) -> FileId {
+    pub(super) fn file(&mut self, path: &Path, text: impl Into<Arc<str>>) -> FileId {
         self.sources.push(Source::new(path, text.into()));
         FileId(self.sources.len() - 1)
     }
 
     /// Notes a problem.
-    pub fn add(&mut self, file: FileId, span: Span, message: impl Into<String>) {
+    pub(super) fn add(&mut self, file: FileId, span: Span, message: impl Into<String>) {
         self.add_with(file, span, message, None);
     }
 
     /// Notes a problem and what may have been meant.
-    pub fn add_with(&mut self, file: FileId, span: Span, message: impl Into<String>, suggestion: Option<String>) {
+    pub(super) fn add_with(
+        &mut self,
+        file: FileId,
+        span: Span,
+        message: impl Into<String>,
+        suggestion: Option<String>,
+    ) {
         self.note(Finding { file, span, message: message.into(), suggestion, severity: Severity::Error });
     }
 
     /// Notes something that does not keep the rules from being loaded, and would fail requests.
-    pub fn warn(&mut self, file: FileId, span: Span, message: impl Into<String>, suggestion: Option<String>) {
+    pub(super) fn warn(&mut self, file: FileId, span: Span, message: impl Into<String>, suggestion: Option<String>) {
         self.note(Finding { file, span, message: message.into(), suggestion, severity: Severity::Warning });
     }
 
@@ -200,76 +206,76 @@ impl Diagnostics {
     }
 
     /// Notes a problem of a file that has no text to point at.
-    pub fn add_unreadable(&mut self, path: &Path, message: impl Into<String>) {
+    pub(super) fn add_unreadable(&mut self, path: &Path, message: impl Into<String>) {
         let file = self.file(path, "");
         self.add(file, 0..0, message);
     }
 
     /// Keeps a part of a file out of everything that is shown.
-    pub fn hide(&mut self, file: FileId, span: Span) {
+    pub(super) fn hide(&mut self, file: FileId, span: Span) {
         self.sources[file.0].hidden.push(span);
     }
 
     /// Keeps a value, and everything in tables below it, out of everything that is shown.
-    pub fn hide_value(&mut self, file: FileId, value: &Spanned<DeValue<'_>>) {
+    pub(super) fn hide_value(&mut self, file: FileId, value: &Spanned<DeValue<'_>>) {
         hide_value(value, true, true, &mut self.sources[file.0].hidden);
     }
 
     /// Says that a file's text could not be read: what is no TOML by itself is not shown of it.
-    pub fn distrust(&mut self, file: FileId) {
+    pub(super) fn distrust(&mut self, file: FileId) {
         self.sources[file.0].unread = true;
     }
 
     /// Returns the line and column of a byte of a file, both from 1.
-    pub fn position(&self, file: FileId, at: usize) -> (usize, usize) {
+    pub(super) fn position(&self, file: FileId, at: usize) -> (usize, usize) {
         self.sources[file.0].position(at)
     }
 
     /// Returns the path by which problems name a file.
-    pub fn path(&self, file: FileId) -> &Path {
+    pub(super) fn path(&self, file: FileId) -> &Path {
         &self.sources[file.0].path
     }
 
     /// Whether something was found that keeps the rules from being loaded.
-    pub const fn refuse(&self) -> bool {
+    pub(super) const fn refuse(&self) -> bool {
         self.refuse
     }
 
     /// The files that were taken, by path.
-    pub fn files(&self) -> HashMap<PathBuf, FileId> {
+    pub(super) fn files(&self) -> HashMap<PathBuf, FileId> {
         self.sources.iter().enumerate().map(|(at, source)| (source.path.clone(), FileId(at))).collect()
     }
 
     /// Whether something was found within a part of a file, among what is shown.
-    pub fn is_wrong(&self, file: FileId, within: &Span) -> bool {
+    pub(super) fn is_wrong(&self, file: FileId, within: &Span) -> bool {
         let inside = |span: &Span| span.start >= within.start && span.end <= within.end;
         self.found.iter().any(|found| found.file == file && inside(&found.span))
     }
 
     /// Whether something was found in a file that keeps the rules from being loaded.
-    pub fn refuses(&self, file: FileId) -> bool {
+    pub(super) fn refuses(&self, file: FileId) -> bool {
         self.sources[file.0].refused
     }
 
     /// Whether a file is there (`merchants/acme.toml`), or its directory, and could not be read, so that nobody knows
     /// what it says.
-    pub fn unread(&self, directory: &str, name: &str) -> bool {
+    pub(super) fn unread(&self, directory: &str, name: &str) -> bool {
         let (directory, file) = (Path::new(directory), Path::new(directory).join(name));
         self.unread_files().any(|path| path.ends_with(&file) || path.ends_with(directory))
     }
 
     /// The files and directories that are there and could not be read.
-    pub fn unread_files(&self) -> impl Iterator<Item = &Path> {
+    pub(super) fn unread_files(&self) -> impl Iterator<Item = &Path> {
         self.sources.iter().filter(|source| source.unread).map(|source| source.path.as_path())
     }
 
     /// The text of a file.
-    pub fn text(&self, file: FileId) -> &str {
+    pub(super) fn text(&self, file: FileId) -> &str {
         &self.sources[file.0].text
     }
 
     /// Everything that was found, sorted: warnings alone, when the rules can be loaded.
-    pub fn into_problems(mut self) -> Result<Vec<Problem>, Problems> {
+    pub(super) fn into_problems(mut self) -> Result<Vec<Problem>, Problems> {
         let refused = self.refuse();
         self.note_the_rest();
         for file in self.found.iter().map(|found| found.file).collect::<HashSet<_>>() {

@@ -178,7 +178,7 @@ pub(super) fn fetched(
 }
 
 impl Missing {
-    pub fn message(&self) -> String {
+    pub(super) fn message(&self) -> String {
         match self {
             Self::NoFile(path) => format!("the secret's file {} does not exist", path.display()),
             Self::Because(reason) => reason.clone(),

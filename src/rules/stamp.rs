@@ -23,12 +23,12 @@ pub(crate) struct FileMeta {
 
 impl FileMeta {
     /// Of what a path leads to; nothing for what cannot be looked at, or is not there.
-    pub fn at(path: &Path) -> Option<Self> {
+    pub(crate) fn at(path: &Path) -> Option<Self> {
         fs::metadata(path).ok().map(|meta| Self::of(&meta))
     }
 
     /// Of what was looked at.
-    pub fn of(meta: &Metadata) -> Self {
+    pub(crate) fn of(meta: &Metadata) -> Self {
         Self {
             device: meta.dev(),
             inode: meta.ino(),

@@ -13,7 +13,7 @@ const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
 /// What is wrong with the dates of a certificate, in words that follow its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Staleness {
+pub(super) enum Staleness {
     /// It was good until this moment.
     Expired(UnixMillis),
     /// It is good from this moment on.
@@ -34,7 +34,7 @@ impl fmt::Display for Staleness {
 
 /// What is wrong with the dates of a certificate now; `None` when nothing is, or when they cannot be read.
 #[must_use]
-pub fn staleness(certificate: &CertificateDer<'_>, now: UnixMillis) -> Option<Staleness> {
+pub(super) fn staleness(certificate: &CertificateDer<'_>, now: UnixMillis) -> Option<Staleness> {
     let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
     let validity = parsed.validity();
     let (start, end) = (validity.not_before.timestamp(), validity.not_after.timestamp());

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 /// A table of `N` handles that fills as names come up and is only read afterwards. Names that come after it is full share
 /// one handle.
 #[derive(Debug)]
-pub struct Slots<K, T, const N: usize> {
+pub(super) struct Slots<K, T, const N: usize> {
     named: [OnceLock<(K, T)>; N],
     others: OnceLock<T>,
 }
@@ -16,12 +16,12 @@ pub struct Slots<K, T, const N: usize> {
 impl<K: Copy + Eq, T, const N: usize> Slots<K, T, N> {
     /// An empty table.
     #[must_use]
-    pub const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { named: [const { OnceLock::new() }; N], others: OnceLock::new() }
     }
 
     /// The handle of `name`, made on first use. In a full table every other name is given the handle of `other`.
-    pub fn find(&self, name: K, other: K, make: impl Fn(K) -> T) -> &T {
+    pub(super) fn find(&self, name: K, other: K, make: impl Fn(K) -> T) -> &T {
         for slot in &self.named {
             // A slot that another thread just took for another name is passed over like any taken one.
             let (taken, handle) = slot.get_or_init(|| (name, make(name)));

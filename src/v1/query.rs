@@ -10,7 +10,7 @@ const MALFORMED: &str = "must be percent-encoded UTF-8";
 ///
 /// # Errors
 /// The parameter stands twice, or is not percent-encoded UTF-8.
-pub fn parameter<'q>(query: Option<&'q str>, name: &'static str) -> Result<Option<Cow<'q, str>>, RequestError> {
+pub(crate) fn parameter<'q>(query: Option<&'q str>, name: &'static str) -> Result<Option<Cow<'q, str>>, RequestError> {
     let mut found = None;
     for (key, value) in pairs(query) {
         if decoded(key).as_deref() != Some(name) {
@@ -31,7 +31,7 @@ const ONCE: &str = "must be given once";
 ///
 /// # Errors
 /// A parameter that is unknown, stands twice, is empty, or is not percent-encoded UTF-8: the first one in the query.
-pub fn parameters<'q, const N: usize>(
+pub(crate) fn parameters<'q, const N: usize>(
     query: Option<&'q str>,
     names: [&'static str; N],
 ) -> Result<[Option<Cow<'q, str>>; N], RequestError> {

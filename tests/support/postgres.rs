@@ -69,13 +69,13 @@ cd / && rm -rf "$directory"
 "#;
 
 /// The server that the tests of this process share, started by whoever asks first.
-pub fn server() -> Option<&'static Server> {
+pub(crate) fn server() -> Option<&'static Server> {
     static SERVER: OnceLock<Option<Server>> = OnceLock::new();
     SERVER.get_or_init(|| Server::start(&[])).as_ref()
 }
 
 /// A PostgreSQL server.
-pub struct Server {
+pub(crate) struct Server {
     programs: PathBuf,
     directory: PathBuf,
     port: u16,
@@ -86,7 +86,7 @@ pub struct Server {
 
 impl Server {
     /// One of its own, with more settings (`name=value`), which win over those that all have; it ends with the value.
-    pub fn start(settings: &[&str]) -> Option<Self> {
+    pub(crate) fn start(settings: &[&str]) -> Option<Self> {
         let programs = programs()?;
         // A port that was free may be taken by the time the server wants it.
         let started = (0..10).find_map(|_| Self::start_on(free_port(), &programs, settings));
@@ -102,7 +102,7 @@ impl Server {
     }
 
     /// A new empty database.
-    pub fn database(&self) -> Database {
+    pub(crate) fn database(&self) -> Database {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
         self.postgres().sql(&format!("CREATE DATABASE {name} TEMPLATE template0"));
@@ -110,7 +110,7 @@ impl Server {
     }
 
     /// Ends it at once (`SIGQUIT`): connections break, and the next start recovers from the log.
-    pub fn stop_at_once(&mut self) {
+    pub(crate) fn stop_at_once(&mut self) {
         self.tell("stop");
         let ended = soon(|| !self.pid_file().exists());
         assert!(ended, "PostgreSQL did not stop in time:\n{}", self.log());
@@ -118,7 +118,7 @@ impl Server {
     }
 
     /// Suspends all of its processes: it still takes connections, as the system does that for it, and says nothing on any.
-    pub fn freeze(&self) {
+    pub(crate) fn freeze(&self) {
         let postmaster = self.postmaster.expect("running");
         // Suspended it starts no further process while the ones there are.
         kill_process(postmaster, Signal::STOP).unwrap();
@@ -127,14 +127,14 @@ impl Server {
     }
 
     /// Lets it go on where it was.
-    pub fn thaw(&self) {
+    pub(crate) fn thaw(&self) {
         let postmaster = self.postmaster.expect("running");
         signal_all(&children(postmaster), Signal::CONT);
         kill_process(postmaster, Signal::CONT).unwrap();
     }
 
     /// Ends all of its processes by `SIGKILL`, as a crash would.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.freeze();
         let postmaster = self.postmaster.expect("running");
         let children = children(postmaster);
@@ -147,19 +147,19 @@ impl Server {
     }
 
     /// Starts it on the same directory and port, after it was stopped or killed.
-    pub fn start_again(&mut self) {
+    pub(crate) fn start_again(&mut self) {
         assert!(self.postmaster.is_none(), "still running");
         assert!(self.runs(), "port {} was taken while PostgreSQL was down", self.port);
     }
 
     /// How many connections clients have.
-    pub fn backends(&self) -> usize {
+    pub(crate) fn backends(&self) -> usize {
         let others = "backend_type = 'client backend' AND pid <> pg_backend_pid()";
         self.postgres().sql(&format!("SELECT count(*) FROM pg_stat_activity WHERE {others}")).parse().unwrap()
     }
 
     /// What it logged so far.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(self.directory.join("log")).unwrap_or_default()).into_owned()
     }
 
@@ -212,24 +212,24 @@ impl Drop for Server {
 }
 
 /// A database of a server, dropped with the value; it stays when a test fails, until the server ends.
-pub struct Database {
+pub(crate) struct Database {
     place: Place,
 }
 
 impl Database {
     /// Where it is, for clients.
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         self.place.url()
     }
 
     /// The program psql, on its way to this database.
-    pub fn psql(&self) -> Command {
+    pub(crate) fn psql(&self) -> Command {
         self.place.psql()
     }
 
     /// Runs SQL, and gives what it prints: a line a row, `|` between columns.
     #[track_caller]
-    pub fn sql(&self, sql: &str) -> String {
+    pub(crate) fn sql(&self, sql: &str) -> String {
         self.place.sql(sql)
     }
 }
@@ -324,7 +324,7 @@ fn directory() -> PathBuf {
 
 /// Leaves out of a program's environment what would lead it to other servers, and sets its language and time zone (which
 /// initdb would search for).
-pub fn clean(mut command: Command) -> Command {
+pub(crate) fn clean(mut command: Command) -> Command {
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("PG") {
             command.env_remove(name);
@@ -336,7 +336,7 @@ pub fn clean(mut command: Command) -> Command {
 
 /// The user and group that the server runs as when this process is root's, as whom it would refuse to: `postgres` where
 /// Debian's package made it, else `nobody`.
-pub fn humble_user() -> Option<(u32, u32)> {
+pub(crate) fn humble_user() -> Option<(u32, u32)> {
     if !rustix::process::geteuid().is_root() {
         return None;
     }
@@ -350,7 +350,7 @@ pub fn humble_user() -> Option<(u32, u32)> {
 }
 
 /// The directory of PostgreSQL's programs: the newest of Debian's, or one of `PATH`.
-pub fn programs() -> Option<PathBuf> {
+pub(crate) fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().filter_map(Result::ok);
     let version = |bin: &PathBuf| bin.parent()?.file_name()?.to_str()?.parse::<u32>().ok();
     let whole = |bin: &PathBuf| ["initdb", "postgres", "psql"].iter().all(|program| bin.join(program).is_file());

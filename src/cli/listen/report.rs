@@ -14,7 +14,7 @@ const CALLBACK_ID: HeaderName = HeaderName::from_static("x-callback-id");
 const SAMPLE: HeaderName = HeaderName::from_static("x-callback-sample");
 
 /// Describes a callback in some lines and an empty one.
-pub fn text(number: u64, received: &Received, findings: &VerifyFindings, answer: ListenAnswer) -> String {
+pub(super) fn text(number: u64, received: &Received, findings: &VerifyFindings, answer: ListenAnswer) -> String {
     let (method, target) = (received.request.method(), target(received));
     let mut lines = vec![format!("{} #{number} {method} {}", time(received), plain(&target))];
     let mut line = |name: &HeaderName, value: &str| {
@@ -41,7 +41,7 @@ pub fn text(number: u64, received: &Received, findings: &VerifyFindings, answer:
 }
 
 /// Describes a callback in one line of JSON.
-pub fn json(number: u64, received: &Received, findings: &VerifyFindings, answer: ListenAnswer) -> String {
+pub(super) fn json(number: u64, received: &Received, findings: &VerifyFindings, answer: ListenAnswer) -> String {
     let headers = headers(received, findings);
     let sent = |wanted: HeaderName| headers.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value);
     let signature = |(header, verdict): &(HeaderName, Verdict)| -> Value {

@@ -24,7 +24,7 @@ const TOLERANCE: Duration = Duration::from_mins(5);
 
 /// The key whose secret made a signature.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct VerifySigner {
+pub(super) struct VerifySigner {
     /// The merchant.
     pub merchant: String,
     /// The API key.
@@ -38,10 +38,10 @@ impl VerifySigner {
 }
 
 /// Who made a signature, `None` where there is none, or why it proves nothing.
-pub type Verdict = Result<Option<VerifySigner>, String>;
+pub(super) type Verdict = Result<Option<VerifySigner>, String>;
 
 /// What is known of a callback.
-pub struct VerifyFindings {
+pub(super) struct VerifyFindings {
     /// Its shape: `v1`, a merchant's dialect, or `v2`.
     pub style: &'static str,
     /// The headers that the signatures cover or depend on.
@@ -51,7 +51,7 @@ pub struct VerifyFindings {
 }
 
 /// Checks every signature that the callback should have.
-pub fn check(rules: &RuleSet, received: &Received) -> VerifyFindings {
+pub(super) fn check(rules: &RuleSet, received: &Received) -> VerifyFindings {
     v1(rules, received).unwrap_or_else(|| VerifyFindings {
         style: "v2",
         covered: vec![WEBHOOK_ID, WEBHOOK_TIMESTAMP],

@@ -24,7 +24,7 @@ const MIB: u64 = 1024 * 1024;
 ///
 /// # Errors
 /// The store is PostgreSQL, or cannot be copied; or it holds what it should not, and so does the copy, which is kept.
-pub fn run(rules: &RuleSet, to: &Path, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+pub(super) fn run(rules: &RuleSet, to: &Path, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let path = match &rules.gateway.store.url {
         StoreUrl::Sqlite(path) => path,
         StoreUrl::Postgres(url) => {

@@ -17,7 +17,7 @@ use crate::store::{Audit, AuditProgress, OpenError, Store, StoreError, open_besi
 ///
 /// # Errors
 /// The store cannot be read, or there are problems.
-pub fn run(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+pub(super) fn run(rules: &RuleSet, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let random = Arc::new(SystemRandomness::default());
     let store = open_beside(&rules.gateway.store, random, Arc::default()).map_err(|error| refused(&error))?;
     let audit = on_runtime(async {
@@ -79,7 +79,7 @@ fn report(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcom
 ///
 /// # Errors
 /// Nobody takes what is written.
-pub fn tell_problems(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+pub(super) fn tell_problems(audit: &Audit, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     for problem in &audit.problems {
         writeln!(out, "{problem}")?;
     }

@@ -22,7 +22,7 @@ const NO_TARGET: &str = "--to is missing, and store.url of the rules names no Po
 /// # Errors
 /// The addresses are none that can be copied, the source or the target cannot be used, or the copy is not what it should
 /// be: it stays marked then, and no gateway serves it.
-pub fn run(rules: &RuleSet, asked: &StoreCopy, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
+pub(super) fn run(rules: &RuleSet, asked: &StoreCopy, out: &mut dyn Write, err: &mut dyn Write) -> ExitOutcome {
     let (StoreUrl::Sqlite(from), StoreUrl::Postgres(to)) = (place("--from", &asked.from)?, target(rules, asked)?)
     else {
         return Err(CliError::Usage("stores are copied from sqlite: to postgres:// alone".to_owned()));

@@ -12,7 +12,7 @@ use crate::store::{Rewrapped, rewrap_keys};
 ///
 /// # Errors
 /// The store cannot be opened with these keys, or cannot be written: nothing is changed.
-pub fn run(rules: &RuleSet, out: &mut dyn Write) -> ExitOutcome {
+pub(super) fn run(rules: &RuleSet, out: &mut dyn Write) -> ExitOutcome {
     let rewrapped =
         rewrap_keys(&rules.gateway.store, Arc::new(SystemRandomness::default())).map_err(CliError::failed)?;
     Ok(writeln!(out, "{}", reported(&rewrapped))?)

@@ -20,7 +20,13 @@ pub(super) struct Guard {
 impl Guard {
     /// Why a request is not answered; `None` when it may be. What is open needs no token. `local`: where its connection was
     /// accepted.
-    pub fn refuse(&self, is_open: bool, local: SocketAddr, uri: &Uri, headers: &HeaderMap) -> Option<AdminReply> {
+    pub(super) fn refuse(
+        &self,
+        is_open: bool,
+        local: SocketAddr,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Option<AdminReply> {
         let Some(host) = host_of(uri, headers) else {
             return Some(reply::bad_request("send exactly one Host"));
         };

@@ -43,20 +43,20 @@ use crate::store::{
 };
 use crate::telemetry::AccessLine;
 
-pub const NOW: UnixMillis = UnixMillis(1_735_689_600_000);
-pub const V1_SECRET: &[u8] = b"the-v1-secret";
-pub const V2_SECRET: &[u8] = b"the-v2-secret";
-pub const BODY_LIMIT: usize = 1024;
+pub(super) const NOW: UnixMillis = UnixMillis(1_735_689_600_000);
+pub(super) const V1_SECRET: &[u8] = b"the-v1-secret";
+pub(super) const V2_SECRET: &[u8] = b"the-v2-secret";
+pub(super) const BODY_LIMIT: usize = 1024;
 
 /// An id whose lookup panics, and one whose lookup finds the store away.
-pub const PANICS: &str = "13";
-pub const AWAY: &str = "14";
+pub(super) const PANICS: &str = "13";
+pub(super) const AWAY: &str = "14";
 
-pub const DEPOSIT: &str = r#"{"order_id":"o-1","amount":10.5,"currency":"EUR","callback_url":"https://a.example/cb","success_url":"https://a.example/s","pending_url":"https://a.example/p","fail_url":"https://a.example/f"}"#;
-pub const PAYIN: &str = r#"{"external_id":"o-1","amount":"10.50","currency":"EUR"}"#;
+pub(super) const DEPOSIT: &str = r#"{"order_id":"o-1","amount":10.5,"currency":"EUR","callback_url":"https://a.example/cb","success_url":"https://a.example/s","pending_url":"https://a.example/p","fail_url":"https://a.example/f"}"#;
+pub(super) const PAYIN: &str = r#"{"external_id":"o-1","amount":"10.50","currency":"EUR"}"#;
 
 /// Keeps nothing: every create is new, no operation is found.
-pub struct EmptyStore {
+pub(super) struct EmptyStore {
     fingerprint_key: FingerprintKey,
     pub created: AtomicU64,
     pub relayed: AtomicU64,
@@ -348,10 +348,10 @@ impl Random for Counting {
 
 /// What was logged of each request, as text.
 #[derive(Default)]
-pub struct LogLines(Mutex<Vec<String>>);
+pub(super) struct LogLines(Mutex<Vec<String>>);
 
 impl LogLines {
-    pub fn all(&self) -> Vec<String> {
+    pub(super) fn all(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
 }
@@ -362,7 +362,7 @@ impl AccessLog for LogLines {
     }
 }
 
-pub struct Fixture {
+pub(super) struct Fixture {
     pub gateway: Gateway,
     pub store: Arc<EmptyStore>,
     pub lines: Arc<LogLines>,
@@ -370,11 +370,11 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::with(|_| {})
     }
 
-    pub fn with(change: impl FnOnce(&mut RuleSet)) -> Self {
+    pub(super) fn with(change: impl FnOnce(&mut RuleSet)) -> Self {
         let mut rules = rule_set();
         change(&mut rules);
         let rules = Arc::new(rules);
@@ -411,12 +411,12 @@ impl Fixture {
     }
 
     /// The reply as it is.
-    pub async fn handle(&self, call: Call) -> Reply {
+    pub(super) async fn handle(&self, call: Call) -> Reply {
         let arrival = call.arrival();
         self.gateway.handle(call.into_request(), arrival).await
     }
 
-    pub async fn send(&self, call: Call) -> Answered {
+    pub(super) async fn send(&self, call: Call) -> Answered {
         let (head, body) = self.handle(call).await.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         Answered {
@@ -429,19 +429,19 @@ impl Fixture {
 
 /// A reply, read.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Answered {
+pub(super) struct Answered {
     pub status: u16,
     pub headers: HeaderMap,
     pub body: String,
 }
 
 impl Answered {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
     /// The message of an error in the default shape.
-    pub fn message(&self) -> String {
+    pub(super) fn message(&self) -> String {
         let error: serde_json::Value = serde_json::from_str(&self.body).unwrap();
         assert_eq!(error["error"]["code"], self.status, "{self:?}");
         assert_eq!((error.as_object().unwrap().len(), error["error"].as_object().unwrap().len()), (1, 2), "{self:?}");
@@ -451,7 +451,7 @@ impl Answered {
 
 /// A request to be sent; a good one until it is changed.
 #[derive(Clone)]
-pub struct Call {
+pub(super) struct Call {
     pub method: Method,
     pub target: String,
     pub headers: Vec<(&'static str, String)>,
@@ -461,7 +461,7 @@ pub struct Call {
 }
 
 impl Call {
-    pub fn v2(method: Method, target: &str, body: &'static str) -> Self {
+    pub(super) fn v2(method: Method, target: &str, body: &'static str) -> Self {
         let mut headers = vec![
             ("x-api-key", "acme-live".to_owned()),
             ("x-signature", sign_v2(&Secret::new(V2_SECRET), body.as_bytes())),
@@ -473,7 +473,7 @@ impl Call {
         Self { method, target: target.to_owned(), headers, body: Pieces::of(body), peer, facts: HeadCheck::default() }
     }
 
-    pub fn v1(method: Method, target: &str, body: &'static str) -> Self {
+    pub(super) fn v1(method: Method, target: &str, body: &'static str) -> Self {
         let mut call = Self::v2(method, target, body);
         let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
         let timestamp = NOW.seconds().to_string();
@@ -491,33 +491,33 @@ impl Call {
         call
     }
 
-    pub fn deposit() -> Self {
+    pub(super) fn deposit() -> Self {
         Self::v2(Method::POST, "/api/v2/deposits", DEPOSIT)
     }
 
-    pub fn payin() -> Self {
+    pub(super) fn payin() -> Self {
         Self::v1(Method::POST, "/api/v1/payin", PAYIN)
     }
 
-    pub fn set(&mut self, name: &'static str, value: &str) {
+    pub(super) fn set(&mut self, name: &'static str, value: &str) {
         self.headers.retain(|(header, _)| *header != name);
         self.add(name, value);
     }
 
-    pub fn add(&mut self, name: &'static str, value: &str) {
+    pub(super) fn add(&mut self, name: &'static str, value: &str) {
         self.headers.push((name, value.to_owned()));
     }
 
-    pub fn but(mut self, change: impl FnOnce(&mut Self)) -> Self {
+    pub(super) fn but(mut self, change: impl FnOnce(&mut Self)) -> Self {
         change(&mut self);
         self
     }
 
-    pub fn arrival(&self) -> ConnectionInfo {
+    pub(super) fn arrival(&self) -> ConnectionInfo {
         ConnectionInfo { peer: self.peer, facts: self.facts, connection: Arc::default() }
     }
 
-    pub fn into_request(self) -> Request<Pieces> {
+    pub(super) fn into_request(self) -> Request<Pieces> {
         let builder = Builder::new().method(self.method).uri(self.target);
         let builder = self.headers.into_iter().fold(builder, |builder, (name, value)| builder.header(name, value));
         builder.body(self.body).unwrap()
@@ -526,7 +526,7 @@ impl Call {
 
 /// A body in pieces, whose length may be announced.
 #[derive(Clone, Default)]
-pub struct Pieces {
+pub(super) struct Pieces {
     pub data: VecDeque<Bytes>,
     pub announced: Option<u64>,
     pub trailers: bool,
@@ -535,7 +535,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    pub fn of(text: &'static str) -> Self {
+    pub(super) fn of(text: &'static str) -> Self {
         let data: VecDeque<Bytes> = [text].into_iter().filter(|text| !text.is_empty()).map(Bytes::from).collect();
         Self { data, announced: Some(text.len() as u64), ..Self::default() }
     }
@@ -588,7 +588,7 @@ fn one_an_hour() -> RateLimit {
     RateLimit { quota: quota(1, 1), limiter: Arc::new(RateLimiter::direct(slow)) }
 }
 
-pub fn recipe(api_key: &'static str) -> Recipe {
+pub(super) fn recipe(api_key: &'static str) -> Recipe {
     let dot = || Segment::Literal(".".into());
     Recipe {
         api_key: HeaderName::from_static(api_key),
@@ -722,7 +722,7 @@ fn gateway_rules() -> GatewayRules {
 
 /// Merchant `acme` (dialect `v1`) with keys `acme-live`, `acme-far` (another network) and `acme-slow` (one request an
 /// hour); merchant `shaped`, whose dialect has its own error shape.
-pub fn rule_set() -> RuleSet {
+pub(super) fn rule_set() -> RuleSet {
     let shop = Arc::new(Shop {
         code: ShopCode::new("card-eur").unwrap(),
         name: "Cards in euro".into(),

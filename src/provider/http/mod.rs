@@ -1,9 +1,9 @@
 //! Asking an HTTP provider about one operation (contract section 8; rules/README.md, "Writing an HTTP provider").
 
-pub mod reply;
+pub(super) mod reply;
 mod request;
 
-pub use request::ProviderBody;
+pub(super) use request::ProviderBody;
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// What came of asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ProviderAnswer {
+pub(super) enum ProviderAnswer {
     /// The provider said so.
     Said(Report),
     /// Nobody knows whether the money moves: the provider has to be asked again. Never a result.
@@ -34,7 +34,7 @@ pub enum ProviderAnswer {
 
 /// Why a result is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unknown {
+pub(super) struct Unknown {
     /// The word of the metrics.
     pub kind: &'static str,
     /// For the operator. It holds nothing of what the provider sent but its status.
@@ -45,7 +45,7 @@ pub struct Unknown {
 
 impl ProviderAnswer {
     /// What came of it, as metrics count it.
-    pub const fn outcome(&self) -> &'static str {
+    pub(super) const fn outcome(&self) -> &'static str {
         match self {
             Self::Said(Report::Pending) => "pending",
             Self::Said(Report::Prepared(_)) => "prepared",
@@ -57,7 +57,7 @@ impl ProviderAnswer {
 }
 
 /// Asks a provider about an operation, once.
-pub async fn ask(
+pub(super) async fn ask(
     outbound: &Outbound,
     provider: &HttpProvider,
     body: ProviderBody<'_>,

@@ -42,7 +42,7 @@ const ECHOES: [(&str, EchoedMember); 5] = [
 ///
 /// # Errors
 /// The member that is missing or wrong.
-pub fn read(object: &Object<'_>, operation: &Operation) -> Result<Report, RequestError> {
+pub(crate) fn read(object: &Object<'_>, operation: &Operation) -> Result<Report, RequestError> {
     let direction = operation.direction();
     let id = required_parsed("transaction_id", object, |text| Ok(text.to_owned()))?;
     if id != operation.id.to_string() {

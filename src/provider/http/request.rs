@@ -8,7 +8,7 @@ use crate::wire::json::{self, Node, write_string};
 
 /// What a provider is told. It holds account numbers and a customer's link: it has no `Debug`.
 #[derive(Clone, Copy)]
-pub struct ProviderBody<'a> {
+pub(crate) struct ProviderBody<'a> {
     pub operation: &'a Operation,
     pub fields: &'a Fields,
     /// What the address of reports begins with.
@@ -18,7 +18,7 @@ pub struct ProviderBody<'a> {
 }
 
 /// The body of a request. The same is always told in the same bytes.
-pub fn body(content: ProviderBody<'_>) -> String {
+pub(super) fn body(content: ProviderBody<'_>) -> String {
     let ProviderBody { operation, fields, public_url, return_url } = content;
     let mut body = Writer { text: String::with_capacity(1024 + fields.sent.len() + fields.defaults.len()) };
     body.string("transaction_id", &operation.id.to_string());

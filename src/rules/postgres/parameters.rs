@@ -50,7 +50,7 @@ pub(super) enum Roots {
 impl<'a> Parameters<'a> {
     /// # Errors
     /// As [`super::PostgresUrl::parse`].
-    pub fn of(query: &'a str) -> Result<Self, String> {
+    pub(super) fn of(query: &'a str) -> Result<Self, String> {
         let (mut read, mut names) = (Self::default(), Vec::new());
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
@@ -98,7 +98,7 @@ impl<'a> Parameters<'a> {
     }
 
     /// Whether one is given, of those that are the driver's.
-    pub fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.others.iter().any(|(known, _)| *known == name)
     }
 
@@ -106,7 +106,7 @@ impl<'a> Parameters<'a> {
     ///
     /// # Errors
     /// It does not understand it.
-    pub fn driven(&self, base: &str) -> Result<Config, tokio_postgres::Error> {
+    pub(super) fn driven(&self, base: &str) -> Result<Config, tokio_postgres::Error> {
         let base = if base.is_empty() { "postgres://" } else { base };
         let others: Vec<_> = self.others.iter().map(|(name, value)| format!("{name}={value}")).collect();
         Config::from_str(&format!("{base}?{}", others.join("&")))
@@ -116,7 +116,7 @@ impl<'a> Parameters<'a> {
     ///
     /// # Errors
     /// `sslmode` and `sslrootcert` do not go together.
-    pub fn tls(&self) -> Result<PostgresTls, String> {
+    pub(super) fn tls(&self) -> Result<PostgresTls, String> {
         match (self.mode, &self.roots) {
             (None | Some(PostgresTls::Verified), Some(Roots::System)) => Ok(PostgresTls::Verified),
             (Some(_), Some(Roots::System)) => Err("has sslrootcert=system, which needs sslmode=verify-full".to_owned()),
@@ -128,7 +128,7 @@ impl<'a> Parameters<'a> {
     }
 
     /// The file that `sslrootcert` names.
-    pub fn roots(&self) -> Option<&str> {
+    pub(super) fn roots(&self) -> Option<&str> {
         match &self.roots {
             Some(Roots::File(path)) => Some(path),
             Some(Roots::System) | None => None,

@@ -20,7 +20,7 @@ pub(super) struct UrlParts<'a> {
 impl<'a> UrlParts<'a> {
     /// # Errors
     /// As [`super::PostgresUrl::parse`].
-    pub fn of(text: &'a str) -> Result<Self, String> {
+    pub(super) fn of(text: &'a str) -> Result<Self, String> {
         // What stands behind an `@` of a password would be taken for the host, and hosts are shown.
         if text.matches('@').count() > 1 {
             return Err("has more than one @: in a user or a password it is written %40".to_owned());
@@ -42,7 +42,7 @@ impl<'a> UrlParts<'a> {
     ///
     /// # Errors
     /// As [`super::PostgresUrl::parse`].
-    pub fn check_hosts(&self) -> Result<(), String> {
+    pub(super) fn check_hosts(&self) -> Result<(), String> {
         if self.hosts.is_empty() {
             return Ok(());
         }

@@ -49,13 +49,13 @@ pub(super) struct Excerpt {
 }
 
 impl Source {
-    pub fn new(path: &Path, text: Arc<str>) -> Self {
+    pub(super) fn new(path: &Path, text: Arc<str>) -> Self {
         let (path, hidden, lines) = (path.into(), Vec::new(), OnceCell::new());
         Self { path, text, hidden, unread: false, problems: 0, refused: false, lines }
     }
 
     /// Returns the line and column of a byte, both from 1; columns count characters.
-    pub fn position(&self, at: usize) -> (usize, usize) {
+    pub(super) fn position(&self, at: usize) -> (usize, usize) {
         let at = self.text.floor_char_boundary(at);
         let (line, line_start) = self.line(at);
         (line, self.text[line_start..at.max(line_start)].chars().count() + 1)
@@ -81,7 +81,7 @@ impl Source {
     }
 
     /// Finds everything that must not be shown, overlapping parts made one, so that a line's are quickly found.
-    pub fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         if self.is_toml()
             && !self.unread
             && let Ok(table) = DeTable::parse(&self.text)
@@ -150,7 +150,7 @@ impl Source {
     }
 
     /// The line in which `span` starts, its secrets replaced, with the part of `span` that is in it.
-    pub fn excerpt(&self, span: &Span) -> Option<Excerpt> {
+    pub(super) fn excerpt(&self, span: &Span) -> Option<Excerpt> {
         let (number, line_start) = self.line(self.text.floor_char_boundary(span.start));
         let next = self.lines().get(number).map_or(self.text.len(), |next| next - 1);
         let line = self.text[line_start..next].trim_end_matches('\r');

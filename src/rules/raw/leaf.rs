@@ -263,7 +263,7 @@ pub(in crate::rules) struct List<T>(pub Vec<Spanned<T>>);
 
 impl<T> List<T> {
     /// Returns the elements without their places.
-    pub fn values(&self) -> impl Iterator<Item = &T> {
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
         self.0.iter().map(Spanned::get_ref)
     }
 }

@@ -46,7 +46,7 @@ pub(super) enum Field<T> {
 
 impl<T> Field<T> {
     /// The value with its place, when there is one.
-    pub const fn given(&self) -> Option<&Spanned<T>> {
+    pub(super) const fn given(&self) -> Option<&Spanned<T>> {
         match self {
             Self::Given(value) => Some(value),
             Self::Absent | Self::Wrong => None,
@@ -54,17 +54,17 @@ impl<T> Field<T> {
     }
 
     /// The value, when there is one.
-    pub fn get(&self) -> Option<&T> {
+    pub(super) fn get(&self) -> Option<&T> {
         self.given().map(Spanned::get_ref)
     }
 
     /// Where the value is, when there is one.
-    pub fn place(&self) -> Option<Span> {
+    pub(super) fn place(&self) -> Option<Span> {
         self.given().map(Spanned::span)
     }
 
     /// Whether the file says nothing about it.
-    pub const fn is_absent(&self) -> bool {
+    pub(super) const fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }
 }
@@ -91,22 +91,22 @@ impl<T> Key<T> {
     }
 
     /// Where the file says it.
-    pub fn place(&self) -> Option<Span> {
+    pub(super) fn place(&self) -> Option<Span> {
         self.place.clone()
     }
 
     /// Whether the file says nothing about it.
-    pub const fn is_absent(&self) -> bool {
+    pub(super) const fn is_absent(&self) -> bool {
         self.place.is_none() && !self.is_wrong
     }
 
     /// The value with its place, which for a default is the start of the file.
-    pub fn spanned(&self) -> Spanned<&T> {
+    pub(super) fn spanned(&self) -> Spanned<&T> {
         Spanned::new(self.place().unwrap_or_default(), &self.value)
     }
 
     /// The value with its place, when the file says it.
-    pub fn given(&self) -> Option<Spanned<&T>> {
+    pub(super) fn given(&self) -> Option<Spanned<&T>> {
         Some(Spanned::new(self.place()?, &self.value))
     }
 }
@@ -148,18 +148,18 @@ pub(super) struct RawReader<'a> {
 
 impl RawReader<'_> {
     /// Notes that the value being read is wrong; `reason` follows the key's name: "must be ...".
-    pub fn wrong(&mut self, span: Span, reason: impl fmt::Display) {
+    pub(super) fn wrong(&mut self, span: Span, reason: impl fmt::Display) {
         self.wrong_with(span, reason, None);
     }
 
     /// Notes that the value being read is wrong, and what may have been meant.
-    pub fn wrong_with(&mut self, span: Span, reason: impl fmt::Display, suggestion: Option<String>) {
+    pub(super) fn wrong_with(&mut self, span: Span, reason: impl fmt::Display, suggestion: Option<String>) {
         let message = format!("{} {reason}", quoted(&self.path.concat()));
         self.findings.add_with(self.file, span, message, suggestion);
     }
 
     /// Reads something below a key.
-    pub fn under<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+    pub(super) fn under<T>(&mut self, key: &str, read: impl FnOnce(&mut Self) -> T) -> T {
         let dot = if self.path.is_empty() { "" } else { "." };
         self.at(format!("{dot}{key}"), read)
     }
@@ -172,7 +172,7 @@ impl RawReader<'_> {
     }
 
     /// Returns the keys of a table.
-    pub fn table<'v, 'i>(&mut self, value: &'v Spanned<DeValue<'i>>) -> Option<&'v DeTable<'i>> {
+    pub(super) fn table<'v, 'i>(&mut self, value: &'v Spanned<DeValue<'i>>) -> Option<&'v DeTable<'i>> {
         let table = value.get_ref().as_table();
         if table.is_none() {
             self.wrong(value.span(), format_args!("must be a table, not {}", kind(value.get_ref())));
@@ -181,7 +181,7 @@ impl RawReader<'_> {
     }
 
     /// Returns a string.
-    pub fn text<'v>(&mut self, value: &'v Spanned<DeValue<'_>>, expected: &str) -> Option<&'v str> {
+    pub(super) fn text<'v>(&mut self, value: &'v Spanned<DeValue<'_>>, expected: &str) -> Option<&'v str> {
         let text = value.get_ref().as_str();
         if text.is_none() {
             self.wrong(value.span(), format_args!("must be {expected}, not {}", kind(value.get_ref())));
@@ -190,7 +190,7 @@ impl RawReader<'_> {
     }
 
     /// Returns what a string means.
-    pub fn parsed<T>(
+    pub(super) fn parsed<T>(
         &mut self,
         value: &Spanned<DeValue<'_>>,
         expected: &str,
@@ -208,7 +208,7 @@ impl RawReader<'_> {
     }
 
     /// Notes a key that its table does not have. Its value is not shown when the key may be a misspelt one with a secret.
-    pub fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>, known: &[&str]) {
+    pub(super) fn unknown_key(&mut self, key: &Spanned<impl AsRef<str>>, value: &Spanned<DeValue<'_>>, known: &[&str]) {
         let name = key.get_ref().as_ref();
         if names_a_secret(name) || most_like(name, known).is_some_and(names_a_secret) {
             self.findings.hide_value(self.file, value);

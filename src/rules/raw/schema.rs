@@ -15,7 +15,7 @@ pub(in crate::rules) enum Absent {
 
 impl Absent {
     /// Whether a table is wrong without the key.
-    pub const fn is_wrong(self) -> bool {
+    pub(crate) const fn is_wrong(self) -> bool {
         matches!(self, Self::Wrong)
     }
 }
@@ -31,12 +31,12 @@ pub(in crate::rules) struct SchemaTable {
 
 impl SchemaTable {
     /// A table without keys; any key that is not added is refused.
-    pub fn new(about: &[&str]) -> Self {
+    pub(crate) fn new(about: &[&str]) -> Self {
         Self { about: prose(about), keys: Map::new(), required: Vec::new(), more: json!({}) }
     }
 
     /// Adds a key.
-    pub fn key(&mut self, name: &str, about: &[&str], mut schema: Value, absent: Absent) {
+    pub(crate) fn key(&mut self, name: &str, about: &[&str], mut schema: Value, absent: Absent) {
         let mut about = prose(about);
         match absent {
             Absent::Unsaid => {}
@@ -54,17 +54,17 @@ impl SchemaTable {
     }
 
     /// Adds keywords to a key's schema, or sets them anew.
-    pub fn key_says(&mut self, name: &str, more: Value) {
+    pub(crate) fn key_says(&mut self, name: &str, more: Value) {
         add(&mut self.keys[name], more);
     }
 
     /// Adds keywords to the schema of the whole table.
-    pub fn says(&mut self, more: Value) {
+    pub(crate) fn says(&mut self, more: Value) {
         add(&mut self.more, more);
     }
 
     /// The schema.
-    pub fn into_schema(self) -> Value {
+    pub(crate) fn into_schema(self) -> Value {
         let Self { about, keys, required, more } = self;
         let mut schema =
             json!({ "type": "object", "description": about, "properties": keys, "additionalProperties": false });

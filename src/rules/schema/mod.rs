@@ -42,7 +42,7 @@ pub(super) struct AllowedLists {
 
 impl AllowedLists {
     /// The lists of this name that merchants have of their own, by merchant.
-    pub fn own_of(&self, name: &str) -> impl Iterator<Item = (&String, &AllowedValues)> {
+    pub(super) fn own_of(&self, name: &str) -> impl Iterator<Item = (&String, &AllowedValues)> {
         self.own.get(name).into_iter().flatten()
     }
 }

@@ -10,7 +10,7 @@ use crate::wire::members::{present, read_object};
 const LONGEST_ID: usize = 64;
 
 /// Whether text names a transaction as v2 does: digits, not too many.
-pub fn is_transaction_id(text: &str) -> bool {
+pub(super) fn is_transaction_id(text: &str) -> bool {
     (1..=LONGEST_ID).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
@@ -18,7 +18,7 @@ pub fn is_transaction_id(text: &str) -> bool {
 ///
 /// # Errors
 /// What is missing or wrong, for the log.
-pub fn created(direction: Direction, body: &[u8]) -> Result<EngineAnswer, String> {
+pub(super) fn created(direction: Direction, body: &[u8]) -> Result<EngineAnswer, String> {
     let reply = object(body)?;
     let transaction_id = string(&reply, "transaction_id")?;
     if !is_transaction_id(transaction_id) {
@@ -48,7 +48,7 @@ fn is_link(text: &str) -> bool {
 ///
 /// # Errors
 /// What is missing, wrong or of another operation, for the log.
-pub fn record(entry: &JournalEntry, transaction_id: &str, body: &[u8]) -> Result<StatusUpdate, String> {
+pub(super) fn record(entry: &JournalEntry, transaction_id: &str, body: &[u8]) -> Result<StatusUpdate, String> {
     let record = object(body)?;
     if string(&record, "transaction_id")? != transaction_id {
         return Err(wrong("transaction_id"));

@@ -38,12 +38,12 @@ const LONGEST_WAIT: Duration = Duration::from_hours(1);
 pub(super) struct RequestDeadline(Instant);
 
 impl RequestDeadline {
-    pub fn after(time: Duration) -> Self {
+    pub(super) fn after(time: Duration) -> Self {
         Self(Instant::now() + time)
     }
 
     /// What comes of some work by then; `None` when it takes longer.
-    pub async fn bounds<T>(self, work: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn bounds<T>(self, work: impl Future<Output = T>) -> Option<T> {
         tokio::time::timeout_at(self.0, work).await.ok()
     }
 }
@@ -64,14 +64,14 @@ pub(super) struct EngineCredentials {
 
 impl EngineCredentials {
     /// Signs a body (the empty one of a GET) with a key's v2 secret.
-    pub fn signing(key: &ApiKey, body: &[u8]) -> Result<Self, ApiError> {
+    pub(super) fn signing(key: &ApiKey, body: &[u8]) -> Result<Self, ApiError> {
         let signature = HeaderValue::try_from(sign(key, body)?)
             .map_err(|_| ApiError::Internal { cause: "a signature is no header".to_owned() })?;
         Self::signed(key, signature)
     }
 
     /// Takes a signature that the key's holder made.
-    pub fn signed(key: &ApiKey, mut signature: HeaderValue) -> Result<Self, ApiError> {
+    pub(super) fn signed(key: &ApiKey, mut signature: HeaderValue) -> Result<Self, ApiError> {
         let mut api_key = HeaderValue::try_from(&*key.key)
             .map_err(|_| ApiError::Internal { cause: "the calling key is no header".to_owned() })?;
         api_key.set_sensitive(true);

@@ -53,7 +53,7 @@ pub(super) struct Signer {
 }
 
 impl Signer {
-    pub fn of(rules: &RuleSet, intent: &PendingCreate) -> Option<Self> {
+    pub(super) fn of(rules: &RuleSet, intent: &PendingCreate) -> Option<Self> {
         let signs = |key: &KeyEntry| key.merchant.id == intent.merchant && key.api_key().v2_secrets.is_some();
         if let Some(key) = rules.api_key(&intent.api_key).filter(|key| signs(key)) {
             return Some(Self { key: key.clone(), own: true });
@@ -64,7 +64,7 @@ impl Signer {
         keys.find(signs).map(|key| Self { key, own: false })
     }
 
-    pub fn key(&self) -> &ApiKey {
+    pub(super) fn key(&self) -> &ApiKey {
         self.key.api_key()
     }
 }

@@ -2,7 +2,7 @@ use crate::domain::{Amount, Currency, Direction, Fingerprint, MemberFingerprints
 use crate::store::{EntryId, EntryProgress, JournalEntry, PendingCreate};
 
 /// An open entry of 10.50 EUR.
-pub fn entry(order_id: &str) -> JournalEntry {
+pub(super) fn entry(order_id: &str) -> JournalEntry {
     let intent = PendingCreate {
         merchant: MerchantId::new("acme").unwrap(),
         direction: Direction::Payin,

@@ -15,7 +15,7 @@ const SIGNATURE_DIGITS: usize = 32;
 
 /// Returns the complaint of an engine's error body: the member that its sentence begins with in v2 words, as for the
 /// engine's own complaints, and the rest in v1 words. A body without a sentence fit to be shown gives a plain one.
-pub fn complaint(body: &[u8]) -> RequestError {
+pub(super) fn complaint(body: &[u8]) -> RequestError {
     let Some(message) = message(body) else { return RequestError::body("the payment engine refused the request") };
     match message.split_once(": ") {
         Some((path, reason)) if !path.is_empty() && path.chars().all(|c| is_name(c) || matches!(c, '[' | ']')) => {
