@@ -41,7 +41,8 @@ async fn reload_after_reload_under_load() {
     let (before, quiet) = (resident_kib(&gateway), 3 * reloads);
     edit_and_ask(&gateway, reloads + 1..reloads + quiet + 1);
     let after = resident_kib(&gateway);
-    assert!(after <= before + before / 10, "{before} KiB before {quiet} reloads without traffic, {after} after");
+    // Memory settles at one of a few levels, some 10 % apart. A rule set that is kept takes more than this in a few reloads.
+    assert!(after <= before + before / 4, "{before} KiB before {quiet} reloads without traffic, {after} after");
     assert_eq!(count(&gateway, "paybridge_log_lines_dropped_total"), 0);
     assert!(count(&gateway, "paybridge_reloads_total{result=\"accepted\"}") > reloads + quiet);
     assert_one_rule_set_each(&gateway, &edits, &seen).await;
