@@ -44,7 +44,11 @@ impl<B: Backend> Store for B {
                 }
                 InsertedRow::Existing(row) => InsertOutcome::Existing(Box::new(row.decode(self.vault())?)),
                 InsertedRow::Reserved => InsertOutcome::Reserved,
-                InsertedRow::IdTaken => InsertOutcome::IdTaken,
+                InsertedRow::IdTaken => {
+                    // Or its context is gone with a server: it is stored again with the next id.
+                    self.contexts().forget(&context);
+                    InsertOutcome::IdTaken
+                }
             })
         })
     }

@@ -154,6 +154,12 @@ impl Contexts {
         known.insert(parts.clone(), id.numbers);
     }
 
+    /// Forgets that a context is stored.
+    pub(in crate::store) fn forget(&self, id: &ContextId) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, numbers| numbers.context != id.numbers.context);
+    }
+
     /// Forgets all of them when a server was lost since they were last asked for.
     pub(in crate::store) fn since(&self, losses: u64) -> &Self {
         if self.losses.swap(losses, Ordering::AcqRel) != losses {

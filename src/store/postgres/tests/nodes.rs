@@ -350,3 +350,23 @@ async fn a_server_that_crashes_and_comes_back_is_found_again() {
     }
     assert_kept(&store, &place.0, &load).await;
 }
+
+/// A server that takes over may lack the last commits of the one before, and with them a context that is known to be stored.
+#[tokio::test]
+async fn a_context_that_is_lost_is_stored_again_before_anything_names_it() {
+    let Some(place) = Place::new() else { return };
+    let store = place.open_node();
+    let next = |order: &str| NewOperation { opening: None, ..withdrawal("acme", order) };
+    created(&store, withdrawal("acme", "first")).await;
+    created(&store, next("second")).await;
+    place.0.sql(
+        "DELETE FROM operations; DELETE FROM homes; DELETE FROM entries; DELETE FROM balance_changes; \
+         DELETE FROM accounts; DELETE FROM contexts",
+    );
+    let lost = store.create(next("third")).await.unwrap();
+    assert!(matches!(lost, InsertOutcome::IdTaken), "{lost:?}");
+    assert_eq!(place.0.sql("SELECT count(*) FROM homes"), "0", "nothing is left of it");
+    let third = created(&store, next("third")).await;
+    assert!(store.by_id(third).await.unwrap().is_some());
+    assert_eq!(place.0.sql("SELECT count(*) FROM entries"), "2", "it is held");
+}
