@@ -30,13 +30,13 @@ use crate::http::gateway::{Gateway, GatewayDeps};
 use crate::http::listener::{self, Handle, Inbound, Listener, ListenerSettings, available_workers};
 use crate::outbound::Outbound;
 use crate::provider::{CurrentRules, ProviderDeps, ProviderWorker, Providers};
+use crate::remote::{self, Recovery, Remote};
 use crate::rules::{
     EngineRules, LiveRules, LoadOptions, Loader, PageRules, Problems, ReloadOutcome, RuleSet, Secret, StoreUrl,
 };
 use crate::store::{Holds, OpenError, Opened, Store, open_store, secret_file};
 use crate::telemetry::{AccessLog, Metrics};
-use crate::upstream::Upstream;
-use crate::upstream::remote::{self, Recovery, Remote};
+use crate::v2::{Embedded, V2Service};
 use life::Life;
 use live_tls::LiveTls;
 use notify::ServiceManager;
@@ -126,6 +126,16 @@ enum Work {
     Recovery(Recovery),
 }
 
+/// The v2 service of a process.
+struct RunningService {
+    service: Arc<dyn V2Service>,
+    /// The embedded engine, when it is the service.
+    engine: Option<Arc<Engine>>,
+    /// The remote engine, when it is the service.
+    remote: Option<Remote>,
+    work: Work,
+}
+
 /// What works beside requests is made of.
 struct Shared {
     store: Arc<dyn Store>,
@@ -137,31 +147,37 @@ struct Shared {
 }
 
 impl Shared {
-    /// The v2 service that the rules name, and what it does beside requests.
-    async fn upstream(&self, engine: &Arc<Engine>, providers: Arc<Providers>) -> Result<(Upstream, Work), StartError> {
+    /// Builds the v2 service that the rules name, and what it does beside requests.
+    async fn service(&self, engine: Arc<Engine>, providers: Arc<Providers>) -> Result<RunningService, StartError> {
         let (rules, outbound) = (Arc::clone(&self.rules), Arc::clone(&self.outbound));
         let (clock, random) = (Arc::clone(&self.clock), Arc::clone(&self.random));
         match (self.rules)().gateway.engine.clone() {
             EngineRules::Embedded => {
-                let parts = ProviderDeps { engine: Arc::clone(engine), rules, outbound, providers, clock, random };
-                Ok((Upstream::Embedded(Arc::clone(engine)), Work::Provider(ProviderWorker::new(parts))))
+                let parts = ProviderDeps { engine: Arc::clone(&engine), rules, outbound, providers, clock, random };
+                Ok(RunningService {
+                    service: Arc::new(Embedded::new(Arc::clone(&engine))),
+                    engine: Some(engine),
+                    remote: None,
+                    work: Work::Provider(ProviderWorker::new(parts)),
+                })
             }
             EngineRules::Remote(engine) => {
                 let (store, metrics) = (Arc::clone(&self.store), Arc::clone(&self.metrics));
                 let remote = Remote::new(remote::RemoteDeps { engine, store, outbound, clock, metrics });
                 // Before the first request: what it leaves open is not the last process's.
                 let recovery = remote.recovery(rules, random).await.map_err(StartError::other)?;
-                Ok((Upstream::Remote(remote), Work::Recovery(recovery)))
+                Ok(RunningService {
+                    service: Arc::new(remote.clone()),
+                    engine: None,
+                    remote: Some(remote),
+                    work: Work::Recovery(recovery),
+                })
             }
         }
     }
 
-    /// Who tells merchants of results.
-    fn callbacks(&self, upstream: &Upstream) -> callback::CallbackWorker {
-        let remote = match upstream {
-            Upstream::Embedded(_) => None,
-            Upstream::Remote(remote) => Some(remote.clone()),
-        };
+    /// Builds the worker that delivers callbacks.
+    fn callbacks(&self, remote: Option<Remote>) -> callback::CallbackWorker {
         callback::CallbackWorker::new(callback::CallbackDeps {
             store: Arc::clone(&self.store),
             remote,
@@ -216,13 +232,14 @@ impl Process {
             random: Arc::clone(&random),
             metrics: Arc::clone(&metrics),
         };
-        let (upstream, work) = shared.upstream(&engine, providers).await?;
-        let callbacks = shared.callbacks(&upstream);
+        let RunningService { service, engine, remote, work } = shared.service(engine, providers).await?;
+        let callbacks = shared.callbacks(remote);
         let outbound = shared.outbound;
         let gateway = Gateway::new(GatewayDeps {
             rules: Arc::new(move || current()),
+            store: Arc::clone(&store),
             engine,
-            upstream,
+            service,
             clock: Arc::clone(&clock),
             random: Arc::clone(&random),
             metrics: Arc::clone(&metrics),

@@ -12,8 +12,8 @@
 //! | [`callback`] | the outbox's worker: claim, compose, sign, send, back off; the relay of a v2 engine's callbacks; samples |
 //! | [`pages`] | what a deposit's customer meets: entry link, return link, the sandbox's hosted page |
 //! | [`v1`] | the gateway's front: create, status, balance, history, translate (pure), relay address, reply |
-//! | [`upstream`] | the v2 service behind the gateway: embedded, or remote by way of the journal; recovery at start |
-//! | [`v2`] | a v2 request in, a v2 reply out |
+//! | [`remote`] | the other v2 service: an engine elsewhere, by way of the journal; recovery at start |
+//! | [`v2`] | the trait of a v2 service, and the embedded one |
 //! | [`provider`] | what moves the money: the sandbox, HTTP providers and their reports, the worker of the durable queue |
 //! | [`engine`] | create, decide and checks (pure), compare, report, query, the customer's way: no HTTP, no SQL |
 //! | [`auth`] | signatures of requests and links, callers (the only place that makes a [`auth::Caller`]), addresses |
@@ -22,34 +22,36 @@
 //! | [`outbound`] | the HTTPS client: pooled, bounded in time, size and reach, trusting what rules name |
 //! | [`store`] | the trait [`store::Store`] and the journal of a remote engine; what a create, a result, a callback and the journal's moves do, where orders live, the durable queue, and what an audit proves, once for both backends; what rows mean; SQLite and PostgreSQL; sealing at rest |
 //! | [`rules`] | raw (how tables are declared and read), compile (each kind of file: what it says and what it means), the snapshot, watching and live reload (the only `ArcSwap` of rules), problems as they are shown, inspect (what `check` sees beside), diff, the JSON Schemas of the files |
-//! | [`json`] | the strict JSON reader, and how strings are written |
 //! | [`failure`] | everything that can stop a request, knowing no HTTP |
 //! | [`telemetry`] | metrics, the log, access lines |
 //! | [`backoff`] | how long to wait before the next try |
 //! | [`clock`] | time and randomness, injected |
-//! | [`domain`] | amounts, ids, URLs, accounts, operations, the words of the ledger: `std` only |
+//! | [`domain`] | amounts, ids, URLs, accounts, operations, create requests with their `fields`, fingerprints, ledger accounts |
+//! | [`json`] | the strict JSON reader, and how strings are written |
 //!
 //! # The straight line of a v1 create
 //!
-//! `http::listener` (bytes, framing, TLS) → `http::router` (one table) → `http::admission` (gives a [`auth::Caller`]
-//! and a [`auth::SignedBody`]) → [`v1::create`] → [`v1::translate`] → signed v2 bytes → [`upstream::Upstream::create`] →
-//! [`v2::create_operation`] (the function that native callers reach: the signature was verified, the shape is read) →
-//! [`engine::Engine::create`] → [`store::Store::create`] (one commit, shared with whoever waits), and back up the same
-//! modules, typed, to `http::reply`. From the end of the body read it runs in a task of its own, so that a caller who
-//! hangs up cannot abandon a commit half way.
+//! `http::listener` (bytes, framing, TLS) → `http::router` (one table; [`http::router::Route`] says what the request is for,
+//! up to its handler) → `http::admission` (gives a [`auth::Caller`] and a [`auth::SignedBody`]) →
+//! [`v1::V1Frontend::create`] → [`v1::translate`] → [`v2::V2Service::create_from_v1`] (signs the v2 bytes, verifies them as
+//! a native caller's, reads the shape) → [`engine::Engine::create`] → [`store::Store::create`] (one commit, shared with the
+//! creates that wait with it), and back up the same modules, typed, to `http::reply`. From the end of the body read it runs
+//! in a task of its own, so that a caller who hangs up cannot abandon a commit half way.
 //!
-//! Before a remote engine the line turns off at `Upstream::create`: [`store::Journal::record_create`] (on disk before the request
-//! leaves) → [`outbound`] → what the engine says, read strictly → [`store::Journal::answer`] (on disk before the merchant
+//! With a remote engine, [`remote::Remote`] is the v2 service: [`store::Journal::record_create`] (on disk before the request
+//! leaves) → [`outbound`] → the engine's response, read strictly → [`store::Journal::answer`] (on disk before the merchant
 //! gets it), or `cancel`, or `mark_unknown`. Native v2 requests go on as they came.
 //!
 //! # Order inside a create
 //!
-//! Shape (every rule that needs no rule file) → an existing order (same data: its reply; other, or made through the
-//! other API version: 409) or a reservation for v1 (409) → today's rules (else 400) → commit. What identifies "the same" is what the merchant sent, canonical, compared by a keyed hash and never by
-//! today's rules. A unique key (merchant, direction, `order_id`) settles races, and the loser reads the winner. The
-//! engine tries today's rules first and holds their verdict back until the order is known to be new, so that a new order
-//! costs no extra read; what the caller sees is the order above. Nothing is remembered: where today's rules accept, the
-//! commit itself finds the order, and where they refuse, one indexed read does.
+//! Shape (every rule that needs no rule file) → an existing order (same request: its reply; other, or created through the
+//! other API version: 409) or a reservation for v1 (409) → today's rules (else 400) → commit. Whether a request is the same is
+//! decided by a keyed hash of what the merchant sent, in canonical form, and never by today's rules; `engine::repeat` does
+//! so, and nothing else. A unique key (merchant, direction, `order_id`) settles races, and the loser reads the winner.
+//!
+//! Today's rules are tried first and their refusal is held back until the order was looked for, so that a new order costs no
+//! extra read; what the caller sees is the order above. Nothing is remembered: where today's rules accept, the commit finds
+//! the order, and where they refuse, one indexed read does.
 //!
 //! A new order that today's rules accept exists from there on, and may be created FAILED, which its caller reads from the
 //! status. In this order: the shop's lists of refused customers, then the provider's own word (both before the commit, in
@@ -76,8 +78,7 @@
 //!
 //! # Absences
 //!
-//! Modes `shadow` and `legacy`: their seams are here
-//! ([`upstream::Upstream`], [`store::Store`]), they are not. A rule set that asks for one of them is refused when it is loaded.
+//! The modes `legacy`, `shadow` and `staged`. A rule set that names one of them is rejected when it is loaded.
 
 #![warn(unreachable_pub)]
 
@@ -96,10 +97,10 @@ pub mod json;
 pub mod outbound;
 pub mod pages;
 pub mod provider;
+pub mod remote;
 pub mod rules;
 pub mod store;
 pub mod telemetry;
-pub mod upstream;
 pub mod v1;
 pub mod v2;
 pub mod wire;

@@ -13,7 +13,7 @@ use regex::Regex;
 const STATUS_CODES: &[&str] = &["http/reply.rs", "http/admin/reply.rs", "http/listener/refusal.rs", "cli/listen.rs"];
 
 /// Where amounts pass: no binary floats there, tests included.
-const MONEY: &[&str] = &["domain", "engine", "wire", "v1", "v2", "store", "upstream", "provider"];
+const MONEY: &[&str] = &["domain", "engine", "wire", "v1", "v2", "store", "remote", "provider"];
 
 const MAX_LINES: usize = 800;
 
@@ -151,6 +151,36 @@ fn modules_import_only_downward() {
         }
     }
     assert_none("imports against the order of the map in src/lib.rs", &upward);
+}
+
+/// What a module does without, though the map would let it: the engine decides about domain types, shapes on the wire are
+/// nobody's storage, and a store or a signature needs a secret or a path and no rule file.
+const DOES_WITHOUT: &[(&str, &[&str])] =
+    &[("engine", &["crate::wire", "serde_json"]), ("wire", &["crate::store", "crate::engine"])];
+
+#[test]
+fn modules_do_without_what_is_not_theirs() {
+    let mut strays = Vec::new();
+    for source in sources().iter().filter(|source| !source.name.contains("tests")) {
+        let unwanted = DOES_WITHOUT.iter().filter(|(module, _)| *module == source.module());
+        for (_, unwanted) in unwanted {
+            let uses = source.code().filter(|(_, line)| unwanted.iter().any(|name| line.contains(name)));
+            strays.extend(uses.map(|(number, line)| format!("src/{}:{number}: {}", source.name, line.trim())));
+        }
+    }
+    assert_none("imports of what the module does without", &strays);
+}
+
+#[test]
+fn repeats_are_answered_in_one_place() {
+    let lookup = Regex::new(r"\.by_order\(").unwrap();
+    let mut callers = Vec::new();
+    for source in sources().iter().filter(|source| !source.name.contains("tests") && source.module() != "store") {
+        let calls = source.code().filter(|(_, line)| lookup.is_match(line));
+        callers.extend(calls.map(|_| source.name.clone()));
+    }
+    // The import counts what it would change, and the remote service looks for orders that are reserved.
+    assert_eq!(callers, ["cli/import_ids.rs", "engine/repeat.rs", "remote/v1.rs"], "the files that look an order up");
 }
 
 #[test]

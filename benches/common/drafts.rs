@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use paybridge::domain::{
     Amount, BrowserUrl, Bucket, CallbackUrl, Currency, CustomerAccountId, Deposit, FingerprintInput, FingerprintKey,
-    Kind, MerchantId, Operation, OrderId, ProviderKind, RedirectUrl, ShopCode, State, TransactionId, UnixMillis,
+    Kind, MerchantId, Operation, OrderId, ProviderKind, RedirectUrl, SchemaFields, ShopCode, State, TransactionId,
+    UnixMillis,
 };
-use paybridge::store::{CallbackSender, Fields, NewOperation, RequestFingerprint, SchemaFields};
+use paybridge::store::{CallbackSender, Fields, NewOperation, RequestFingerprint};
 
 /// What the shop's schema keeps.
 const KEPT: [&str; 3] = ["email", "first_name", "merchant_user_ip"];

@@ -11,13 +11,13 @@ use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
 use crate::failure::ApiError;
 use crate::outbound::Outbound;
+use crate::remote::{EngineCallback, Remote, is_final};
 use crate::rules::{CallbackRules, RuleSet};
 use crate::store::{
     CallbackJob, CallbackLease, CallbackNext, CallbackTarget, CallbackTry, JournalEntry, ResultChange, Store,
     StoreError, TryOutcome,
 };
 use crate::telemetry::{LogThrottle, Metrics};
-use crate::upstream::remote::{EngineCallback, Remote, is_final};
 
 /// What jobs are done with.
 pub(super) struct WorkerContext {

@@ -5,11 +5,11 @@ use http::{HeaderName, HeaderValue, Method, Uri};
 
 use crate::auth::signatures::{V1Target, sign_v1_headers, sign_v2, sign_webhook};
 use crate::domain::{CallbackUrl, MerchantId, OperationView, OrderId, Status, UnixMillis};
+use crate::json::write_string;
+use crate::remote;
 use crate::rules::{Merchant, RuleSet};
 use crate::store::{CallbackSender, JournalEntry, ResultChange, Stored};
-use crate::upstream::remote;
 use crate::v1::reply;
-use crate::wire::json::write_string;
 
 const SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
 const CALLBACK_ID: HeaderName = HeaderName::from_static("x-callback-id");

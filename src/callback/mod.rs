@@ -12,6 +12,7 @@
 
 mod job;
 mod letter;
+pub mod listing;
 pub mod relay;
 mod sample;
 mod send;

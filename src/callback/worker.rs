@@ -15,10 +15,10 @@ use crate::clock::{Clock, Random};
 use crate::domain::UnixMillis;
 use crate::outbound::Outbound;
 use crate::provider::CurrentRules;
+use crate::remote::Remote;
 use crate::rules::{EngineRules, RuleSet};
 use crate::store::{CallbackClaim, CallbackQueue, CallbackTarget, ExpireRequest, Store, StoreError};
 use crate::telemetry::{LogThrottle, Metrics};
-use crate::upstream::remote::Remote;
 
 /// How long a claimed callback is hidden from other claims, beyond the time that its receiver is given.
 const LEASE: Duration = Duration::from_secs(10);

@@ -461,9 +461,9 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::callback::listing::Moment;
     use crate::domain::{OrderId, UnixMillis};
     use crate::store::{CallbackCursor, CallbackState};
-    use crate::wire::callbacks::Moment;
 
     fn parsed(line: &str) -> Result<Command, clap::error::ErrorKind> {
         let words = std::iter::once("paybridge").chain(line.split_whitespace());

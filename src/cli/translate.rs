@@ -5,7 +5,7 @@ mod explain;
 use std::io::{self, Write};
 
 use crate::domain::{Direction, Fingerprint};
-use crate::engine::{AcceptedRequest, by_todays_rules};
+use crate::engine::{AcceptedRequest, check_rules};
 use crate::failure::RequestError;
 use crate::rules::{ApiKey, EngineRules, Merchant, RuleSet};
 use crate::v1::{relay_url, translate};
@@ -78,6 +78,6 @@ fn engines_verdict(
     create: &v1::V1Create<'_>,
 ) -> Result<AcceptedRequest, RequestError> {
     let request = v2::read_create(direction, body);
-    let verdict = request.and_then(|request| by_todays_rules(merchant, api_key, &request));
+    let verdict = request.and_then(|request| check_rules(merchant, api_key, &request));
     verdict.map_err(|complaint| complaint.renamed(|path| create.v1_name(path)))
 }

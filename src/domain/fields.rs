@@ -1,9 +1,18 @@
-//! Names inside the `fields` object that mean something to everybody (merchant-api-v2, "Shop fields").
+//! The `fields` object of a create request (merchant-api-v2, "Shop fields"): the names in it that every shop knows, and its
+//! members as a shop's schema keeps them and as repeats compare them.
 
-use super::Direction;
+use std::fmt;
+use std::sync::Arc;
+
+use super::canonical::{differing_names, hash_members};
+use super::{CustomerIp, Direction, FingerprintInput, FingerprintKey, MemberFingerprint};
+use crate::json::{Member, Node, Object, Value};
 
 /// The member that holds the customer's address; every shop takes it.
 pub const MERCHANT_USER_IP: &str = "merchant_user_ip";
+
+/// The member of v1's `paymentData` that names where the browser returns to; v2 has other names for it, outside of `fields`.
+pub const RETURN_USER_URL: &str = "return_user_url";
 
 /// Members with which every shop can be given customer details: strings where they are not empty, for both directions.
 pub const CUSTOMER_FIELDS: [&str; 5] = ["first_name", "last_name", "middle_name", "email", "phone"];
@@ -19,4 +28,135 @@ pub const fn reserved_names(direction: Direction) -> &'static [&'static str] {
             &["method", "customer_account_id", "account_channel", "recipient_account", "account_number"]
         }
     }
+}
+
+/// The members of `fields` that a schema keeps; the others are left out of comparisons.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SchemaFields {
+    /// There was no schema: all of them.
+    Everything,
+    /// These names, sorted. Shared between the operations of a schema, and stored once.
+    Names(Arc<[Box<str>]>),
+}
+
+impl SchemaFields {
+    /// Whether a member of this name is kept.
+    #[must_use]
+    pub fn keeps(&self, name: &str) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Names(names) => names.binary_search_by(|kept| kept.as_ref().cmp(name)).is_ok(),
+        }
+    }
+}
+
+/// The `fields` object of a create request, after the checks that need no rule file. `Debug` shows no value.
+pub struct RequestFields<'a> {
+    object: Object<'a>,
+    /// `fields.merchant_user_ip`, when it is there and not `null`.
+    pub customer_ip: Option<CustomerIp>,
+}
+
+impl fmt::Debug for RequestFields<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RequestFields({} members)", self.object.0.len())
+    }
+}
+
+impl<'a> RequestFields<'a> {
+    /// Holds an object that was checked, and the customer's address in it.
+    #[must_use]
+    pub const fn new(object: Object<'a>, customer_ip: Option<CustomerIp>) -> Self {
+        Self { object, customer_ip }
+    }
+
+    /// The members that `kept` keeps, a `null` `merchant_user_ip` left out (it is like absent).
+    pub fn members<'s>(&'s self, kept: &'s SchemaFields) -> impl Iterator<Item = &'s Member<'s>> {
+        self.object.0.iter().filter(move |member| is_compared(&member.name, &member.value, kept))
+    }
+
+    /// The [`RequestFields::members`], looked for once.
+    #[must_use]
+    pub fn reduced<'s>(&'s self, kept: &'s SchemaFields) -> KeptFields<'s> {
+        let mut members = Vec::with_capacity(self.object.0.len());
+        members.extend(self.members(kept));
+        KeptFields(members)
+    }
+
+    /// Adds the kept members to a hash.
+    pub fn hash(&self, parts: &mut FingerprintInput, kept: &SchemaFields) {
+        hash_members(parts, &self.object, |member| is_compared(&member.name, &member.value, kept));
+    }
+
+    /// Returns the short hash of the members that a schema drops; `None` when it drops none.
+    #[must_use]
+    pub fn dropped(
+        &self,
+        fingerprint_key: &FingerprintKey,
+        direction: Direction,
+        kept: &SchemaFields,
+    ) -> Option<MemberFingerprint> {
+        dropped_members(fingerprint_key, direction, &self.object, kept)
+    }
+
+    /// The names of kept members in which these fields differ from stored ones, as paths.
+    #[must_use]
+    pub fn differences(&self, kept: &SchemaFields, stored: &Object<'_>) -> Vec<String> {
+        let names = differing_names(&self.object, stored, |member| is_compared(&member.name, &member.value, kept));
+        names.into_iter().map(|name| format!("fields.{name}")).collect()
+    }
+}
+
+/// Those members of `fields` that a schema keeps.
+pub struct KeptFields<'s>(Vec<&'s Member<'s>>);
+
+impl<'s> KeptFields<'s> {
+    /// One after the other, in the order sent.
+    #[must_use = "an iterator does nothing by itself"]
+    pub fn members(&self) -> impl ExactSizeIterator<Item = &'s Member<'s>> {
+        self.0.iter().copied()
+    }
+
+    /// They as JSON text, every value byte for byte as sent.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let length: usize = self.members().map(|member| member.raw_name.len() + member.value.raw.len() + 2).sum();
+        let mut text = String::with_capacity(length + 2);
+        text.push('{');
+        for member in self.members() {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(member.raw_name);
+            text.push(':');
+            text.push_str(member.value.raw);
+        }
+        text.push('}');
+        text
+    }
+}
+
+fn is_compared(name: &str, value: &Value<'_>, kept: &SchemaFields) -> bool {
+    kept.keeps(name) && !(name == MERCHANT_USER_IP && value.node == Node::Null)
+}
+
+/// Returns the short hash of those members of `fields`, or of the `paymentData` that becomes it, that a schema drops; `None`
+/// when it drops none. The customer's address and the return address are compared on their own.
+#[must_use]
+pub fn dropped_members(
+    fingerprint_key: &FingerprintKey,
+    direction: Direction,
+    fields: &Object<'_>,
+    kept: &SchemaFields,
+) -> Option<MemberFingerprint> {
+    let is_dropped = |member: &Member<'_>| {
+        let destination = direction == Direction::Payin && member.name == RETURN_USER_URL;
+        !kept.keeps(&member.name) && member.name != MERCHANT_USER_IP && !destination
+    };
+    fields.0.iter().any(is_dropped).then(|| {
+        let mut parts = FingerprintInput::of("v1 member");
+        parts.part(b"paymentData");
+        hash_members(&mut parts, fields, is_dropped);
+        fingerprint_key.short(&parts)
+    })
 }

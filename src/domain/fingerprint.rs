@@ -29,7 +29,10 @@ pub struct MemberFingerprints(Vec<(u8, MemberFingerprint)>);
 pub type MemberFingerprint = [u8; 4];
 
 impl MemberFingerprints {
-    /// Adds what the member of a number says (see [`crate::wire::v1`], which numbers them).
+    /// The number of v1's `paymentData`.
+    pub const PAYMENT_DATA: u8 = 8;
+
+    /// Adds the hash of the member of a number (see `crate::v1::compare`, which numbers them).
     pub fn add(&mut self, member: u8, short: MemberFingerprint) {
         self.0.push((member, short));
     }

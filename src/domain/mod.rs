@@ -1,11 +1,12 @@
 //! The words of the payment domain as types that refuse bad values.
 //!
-//! Everything here is `std` only: no serde, no HTTP, no runtime. A value of one of these types was checked by its one
+//! Nothing here knows HTTP, storage or a runtime; JSON is known by its values ([`crate::json`]). A value of one of these types was checked by its one
 //! constructor and cannot change afterwards, so the layers above never ask again.
 
 mod account;
 mod address;
 mod amount;
+pub mod canonical;
 mod digits;
 mod fields;
 mod fingerprint;
@@ -15,6 +16,7 @@ mod invalid;
 mod ledger;
 mod operation;
 mod preparation;
+mod request;
 mod shown;
 mod time;
 mod url;
@@ -23,7 +25,10 @@ pub use account::{AccountNumber, masked};
 pub use address::{CustomerIp, canonical_ip};
 pub use amount::{Amount, AmountNumber};
 pub use digits::Digits;
-pub use fields::{CUSTOMER_FIELDS, MERCHANT_USER_IP, reserved_names};
+pub use fields::{
+    CUSTOMER_FIELDS, KeptFields, MERCHANT_USER_IP, RETURN_USER_URL, RequestFields, SchemaFields, dropped_members,
+    reserved_names,
+};
 pub use fingerprint::{Fingerprint, FingerprintInput, FingerprintKey, MemberFingerprint, MemberFingerprints};
 pub use history::{HistoryQuery, Page};
 pub use ids::{BUCKETS, Bucket, Currency, CustomerAccountId, MerchantId, OrderId, ShopCode, TransactionId};
@@ -34,6 +39,7 @@ pub use operation::{
 };
 pub(crate) use preparation::deceives;
 pub use preparation::{Detail, Instructions, Preparation};
+pub use request::{CreateRequest, RequestKind};
 pub use shown::{CreateReply, OperationView, StatusRecord};
 pub use time::{UnixDay, UnixMillis};
 pub use url::{BrowserUrl, CallbackUrl, host_of, is_host, names_loopback, service_url};

@@ -1,16 +1,30 @@
 //! Operations as merchants are told of them.
 
-use super::{Amount, Currency, Direction, Operation, OrderId, RedirectUrl, Status, TransactionId, UnixMillis};
+use super::{Amount, Currency, Direction, Kind, Operation, OrderId, RedirectUrl, Status, TransactionId, UnixMillis};
 
-/// What the reply to a v1 create tells.
+/// The reply to a create, of either API version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateReply {
     /// The engine's name for the operation: digits.
     pub transaction_id: Box<str>,
     /// The merchant's name for it.
-    pub external_id: OrderId,
+    pub order_id: OrderId,
     /// A deposit's customer entry link.
     pub redirect_url: Option<RedirectUrl>,
+}
+
+impl From<&Operation> for CreateReply {
+    fn from(operation: &Operation) -> Self {
+        let redirect_url = match &operation.kind {
+            Kind::Deposit(deposit) => Some(deposit.redirect_url.clone()),
+            Kind::Withdrawal(_) => None,
+        };
+        Self {
+            transaction_id: operation.id.digits().as_str().into(),
+            order_id: operation.order_id.clone(),
+            redirect_url,
+        }
+    }
 }
 
 /// What a v1 status and a line of a v1 history tell, whichever engine holds the operation.

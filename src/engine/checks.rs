@@ -1,9 +1,8 @@
 //! The payment checks of a shop, applied before a provider is asked anything, and why an operation was created FAILED.
 
-use crate::domain::UnixMillis;
+use crate::domain::{CreateRequest, UnixMillis};
 use crate::rules::PaymentChecks;
 use crate::store::{CreateOutcome, DailyLimit};
-use crate::wire::v2::CreateRequest;
 
 /// Why an operation was created FAILED (merchant-api-v2: "HTTP 200 is also returned when the operation already has a
 /// failed result"). For the log and the metrics: the caller reads FAILED and no more.

@@ -1,54 +1,20 @@
 //! Creating an operation: what stands already is answered before any rule that may have changed, and a new one is
 //! committed with all that belongs to it.
 
-use super::compare::{self, RepeatCheck};
+use super::repeat::{self, Compared};
 use super::{AtCreation, CreateError, Engine, FailureCause, checks, decide};
 use crate::auth::Caller;
 use crate::domain::{
-    CreateReply, Deposit, Direction, Fingerprint, Kind, MemberFingerprints, Operation, OrderId, Outcome, ProviderKind,
-    RedirectUrl, State, TransactionId, UnixMillis, Withdrawal,
+    CreateReply, CreateRequest, Deposit, Direction, Fingerprint, Kind, MemberFingerprints, Operation, Outcome,
+    ProviderKind, RequestKind, State, TransactionId, UnixMillis, Withdrawal,
 };
-use crate::failure::{ApiError, RequestError};
+use crate::failure::ApiError;
 use crate::rules::ProviderRules;
-use crate::store::{
-    CreateOutcome, Fields, InsertOutcome, NewOperation, OrderLookup, RequestFingerprint, Stored, V1Request,
-};
-use crate::wire::v2::{CreateRequest, RequestKind};
+use crate::store::{CreateOutcome, Fields, InsertOutcome, NewOperation, RequestFingerprint, V1Request};
 
 /// How often another id is drawn when one is taken. Twelve random bits a millisecond and merchant bucket make a second
 /// draw rare and a third one absurd.
 const ID_DRAWS: usize = 8;
-
-/// An operation that exists, made now or earlier.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Created {
-    /// The service's name for it.
-    pub id: TransactionId,
-    /// The merchant's name for it.
-    pub order_id: OrderId,
-    /// A deposit's customer entry link.
-    pub redirect_url: Option<RedirectUrl>,
-}
-
-impl Created {
-    pub(super) fn of(operation: &Operation) -> Self {
-        let redirect_url = match &operation.kind {
-            Kind::Deposit(deposit) => Some(deposit.redirect_url.clone()),
-            Kind::Withdrawal(_) => None,
-        };
-        Self { id: operation.id, order_id: operation.order_id.clone(), redirect_url }
-    }
-}
-
-impl From<Created> for CreateReply {
-    fn from(created: Created) -> Self {
-        Self {
-            transaction_id: created.id.to_string().into(),
-            external_id: created.order_id,
-            redirect_url: created.redirect_url,
-        }
-    }
-}
 
 /// Everything about a new operation but its id, which may have to be drawn more than once.
 struct Plan<'r> {
@@ -79,28 +45,15 @@ impl Engine {
         caller: &Caller,
         request: &CreateRequest<'_>,
         v1: Option<V1Request>,
-    ) -> Result<Created, CreateError> {
-        match decide::by_todays_rules(caller.merchant(), caller.api_key(), request) {
+    ) -> Result<CreateReply, CreateError> {
+        match decide::check_rules(caller.merchant(), caller.api_key(), request) {
             Ok(accepted) => self.commit(caller, request, accepted, v1).await,
-            Err(complaint) => {
-                let v1 = v1.as_ref().map(|v1| v1.fingerprint);
-                self.refuse_unless_repeated(caller, request, complaint, v1).await
+            Err(refusal) => {
+                let (merchant, direction) = (&caller.merchant().id, request.kind.direction());
+                let sent = Compared::of(request, v1.as_ref());
+                let repeat = self.repeat(merchant, direction, &request.order_id, sent).await?;
+                repeat.ok_or(CreateError::Invalid(refusal))
             }
-        }
-    }
-
-    async fn refuse_unless_repeated(
-        &self,
-        caller: &Caller,
-        request: &CreateRequest<'_>,
-        complaint: RequestError,
-        v1: Option<Fingerprint>,
-    ) -> Result<Created, CreateError> {
-        let (merchant, direction) = (&caller.merchant().id, request.kind.direction());
-        match self.store.by_order(merchant, direction, &request.order_id).await? {
-            OrderLookup::Operation(stored) => self.answer_existing(request, v1, *stored).await,
-            OrderLookup::Reserved => Err(CreateError::Reserved),
-            OrderLookup::Free => Err(CreateError::Invalid(complaint)),
         }
     }
 
@@ -110,23 +63,22 @@ impl Engine {
         request: &CreateRequest<'_>,
         accepted: decide::AcceptedRequest,
         v1: Option<V1Request>,
-    ) -> Result<Created, CreateError> {
+    ) -> Result<CreateReply, CreateError> {
         let plan = self.plan(caller, request, accepted, v1);
         for _ in 0..ID_DRAWS {
             let draft = self.draft(&plan);
-            let created = Created::of(&draft.operation);
+            let (id, reply) = (draft.operation.id, CreateReply::from(&draft.operation));
             let may_be_first = draft.opening.is_some();
             match self.store.create(draft).await? {
                 InsertOutcome::Created(verdict) => {
                     if may_be_first {
                         self.openings.confirmed(&caller.merchant().id);
                     }
-                    self.tell_created(&plan, created.id, verdict);
-                    return Ok(created);
+                    self.report_created(&plan, id, verdict);
+                    return Ok(reply);
                 }
                 InsertOutcome::Existing(stored) => {
-                    let v1 = plan.v1.as_ref().map(|v1| v1.fingerprint);
-                    return self.answer_existing(request, v1, *stored).await;
+                    return self.answer_from(*stored, Compared::of(request, plan.v1.as_ref())).await;
                 }
                 InsertOutcome::Reserved => return Err(CreateError::Reserved),
                 InsertOutcome::IdTaken => {}
@@ -158,7 +110,7 @@ impl Engine {
         let fingerprint = match &v1 {
             // Such an operation is compared by what the v1 body said, never by what it became.
             Some(v1) => v1.fingerprint,
-            None => compare::fingerprint(self.store.fingerprint_key(), request, &accepted.kept),
+            None => repeat::fingerprint(self.store.fingerprint_key(), request, &accepted.kept),
         };
         Plan { caller, request, accepted, fingerprint, v1, now, failure, provider_job }
     }
@@ -207,18 +159,18 @@ impl Engine {
     fn v1_members(&self, plan: &Plan<'_>) -> MemberFingerprints {
         let Some(v1) = &plan.v1 else { return MemberFingerprints::default() };
         let mut members = v1.members.clone();
-        if let Some((member, short)) = plan.request.fields.dropped(
+        if let Some(short) = plan.request.fields.dropped(
             self.store.fingerprint_key(),
             plan.request.kind.direction(),
             &plan.accepted.kept,
         ) {
-            members.add(member, short);
+            members.add(MemberFingerprints::PAYMENT_DATA, short);
         }
         members
     }
 
     /// After the commit: wakes the provider's worker for what it has to do, or tells why the operation failed already.
-    fn tell_created(&self, plan: &Plan<'_>, id: TransactionId, verdict: CreateOutcome) {
+    fn report_created(&self, plan: &Plan<'_>, id: TransactionId, verdict: CreateOutcome) {
         match plan.failure.or(FailureCause::of_verdict(verdict)) {
             Some(cause) => {
                 let direction = plan.request.kind.direction();
@@ -245,26 +197,6 @@ impl Engine {
                 account_number: account_number.clone(),
                 account_channel: account_channel.clone(),
             }),
-        }
-    }
-
-    /// The reply to a request whose order exists: the same operation for the same data, else what stands there.
-    async fn answer_existing(
-        &self,
-        request: &CreateRequest<'_>,
-        v1: Option<Fingerprint>,
-        stored: Stored,
-    ) -> Result<Created, CreateError> {
-        match (compare::check_repeat(self.store.fingerprint_key(), request, v1, &stored), v1) {
-            (RepeatCheck::Repeat, _) => Ok(Created::of(&stored.operation)),
-            (RepeatCheck::Differs, None) => {
-                let fields = self.store.fields(stored.operation.id).await?;
-                let sent = fields.as_ref().map_or("{}", |fields| &fields.sent);
-                Err(CreateError::Differs(compare::differences(request, &stored, sent)))
-            }
-            (RepeatCheck::Differs, Some(_)) | (RepeatCheck::OtherVersion, _) => {
-                Err(CreateError::Earlier(Box::new(self.earlier(stored).await?)))
-            }
         }
     }
 }

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use super::FailureCause;
 use super::checks;
-use crate::domain::Direction;
+use crate::domain::{CreateRequest, Direction, RequestKind, SchemaFields};
 use crate::failure::RequestError;
-use crate::rules::{ApiKey, FieldProblem, FieldValue, Merchant, Shop};
-use crate::store::{Fields, SchemaFields};
-use crate::wire::v2::{CreateRequest, RequestKind};
+use crate::rules::{ApiKey, FieldProblem, Merchant, Shop};
+use crate::store::Fields;
 
 /// A request that today's rules accept.
 #[derive(Debug)]
@@ -28,7 +27,7 @@ pub struct AcceptedRequest {
 ///
 /// # Errors
 /// The first rule that refuses it, named by its v2 member.
-pub fn by_todays_rules(
+pub fn check_rules(
     merchant: &Merchant,
     api_key: &ApiKey,
     request: &CreateRequest<'_>,
@@ -81,15 +80,12 @@ fn check_fields(
     };
     let kept = SchemaFields::Names(Arc::clone(schema.kept()));
     let reduced = request.fields.reduced(&kept);
-    reduced.check_numbers()?;
-    let members = reduced.members().map(|member| (&*member.name, FieldValue::Read(&member.value)));
-    let defaults = schema.check(&merchant.id, members).map_err(complaint)?;
-    let defaults = if defaults.is_empty() { "{}".into() } else { serde_json::Value::Object(defaults).to_string() };
+    let defaults = schema.check_fields(&merchant.id, &reduced).map_err(request_error)?;
     let sent = reduced.text().into();
-    Ok((kept, Fields { sent, defaults: defaults.into(), ..Fields::default() }))
+    Ok((kept, Fields { sent, defaults, ..Fields::default() }))
 }
 
-fn complaint(problem: FieldProblem) -> RequestError {
+fn request_error(problem: FieldProblem) -> RequestError {
     let path = if problem.path.is_empty() { "fields".to_owned() } else { format!("fields.{}", problem.path) };
     RequestError::member(path, problem.reason)
 }

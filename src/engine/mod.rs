@@ -2,13 +2,13 @@
 //! touches is the opaque `fields` object.
 
 mod checks;
-mod compare;
 mod create;
 mod customer;
 mod decide;
 mod links;
 mod opening;
 mod query;
+mod repeat;
 mod report;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -16,11 +16,10 @@ pub(crate) mod tests;
 use std::sync::Arc;
 
 pub use checks::FailureCause;
-pub use create::Created;
 pub use customer::NextAction;
-pub use decide::{AcceptedRequest, by_todays_rules};
+pub use decide::{AcceptedRequest, check_rules};
 pub use links::PageSecret;
-pub use query::{ConflictDetail, EarlierRequest, V1Repeat};
+pub use repeat::EarlierRequest;
 pub use report::{Report, Reported};
 
 use crate::clock::{Clock, Random};
@@ -103,10 +102,12 @@ pub enum AtCreation {
 pub enum CreateError {
     /// A rule refuses it.
     Invalid(RequestError),
-    /// The `order_id` names an operation with other data. The members that differ, as v2 paths, where they are known.
-    Differs(Vec<String>),
-    /// The `order_id` names an operation that another v1 body made, or one of the other API version.
-    Earlier(Box<ConflictDetail>),
+    /// The order was created by a v2 request with other data: the members that differ, as v2 paths, where they are known.
+    OtherData(Vec<String>),
+    /// The order was created by another v1 body.
+    OtherBody(Box<EarlierRequest>),
+    /// The order was created through the other API version.
+    OtherVersion,
     /// The `order_id` is reserved for an operation of the old v1 service.
     Reserved,
     /// Nothing was decided.
@@ -116,6 +117,12 @@ pub enum CreateError {
 impl From<RequestError> for CreateError {
     fn from(complaint: RequestError) -> Self {
         Self::Invalid(complaint)
+    }
+}
+
+impl From<ApiError> for CreateError {
+    fn from(error: ApiError) -> Self {
+        Self::Failed(error)
     }
 }
 

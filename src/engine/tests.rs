@@ -17,12 +17,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderValue;
 
-use super::{Created, Engine, NextAction, PageSecret, Report, Reported};
+use super::{Engine, NextAction, PageSecret, Report, Reported};
 use crate::auth::callers::{Interface, KnownKey, verify_forwarded};
 use crate::auth::{Caller, SignedBody, signatures};
 use crate::clock::{Clock as _, ManualClock, SystemRandomness};
-use crate::domain::{Direction, MerchantId, OrderId, ProviderKind, ShopCode, Status, TransactionId, UnixMillis};
+use crate::domain::{
+    CreateReply, Direction, MerchantId, OrderId, ProviderKind, ShopCode, Status, TransactionId, UnixMillis,
+};
 use crate::failure::ApiError;
 use crate::provider::Providers;
 use crate::rules::{LoadOptions, RuleSet, Secret, load};
@@ -30,8 +33,8 @@ use crate::store::{
     CallbackClaim, CallbackId, CallbackNext, CallbackTarget, CallbackTry, Reservations, Store, TryOutcome, open_store,
 };
 use crate::telemetry::Metrics;
-use crate::upstream::Upstream;
-use crate::{v1, v2};
+use crate::v1::V1Frontend;
+use crate::v2::{Embedded, ForwardedHeaders, ServiceCall, V2Service as _};
 
 pub(crate) const START: UnixMillis = UnixMillis(1_780_000_000_000);
 
@@ -159,9 +162,13 @@ impl World {
 
     async fn create_with(&self, key: &str, direction: Direction, body: &str) -> Result<String, String> {
         let caller = self.caller_with(key);
-        let outcome = reported(v2::create(&self.engine, &caller, direction, &signed(&caller, body)).await);
-        let again = reported(v2::create(&self.engine, &caller, direction, &signed(&caller, body)).await);
-        assert_eq!(outcome, again, "{body}");
+        let service = self.service();
+        let create = async || {
+            let body = signed(&caller, body);
+            reported(service.create(call(&caller), direction, &body, HeaderValue::from_static("")).await)
+        };
+        let outcome = create().await;
+        assert_eq!(outcome, create().await, "{body}");
         outcome
     }
 
@@ -172,13 +179,21 @@ impl World {
 
     async fn v1_with(&self, key: &str, direction: Direction, body: &str) -> Result<String, String> {
         let caller = self.caller_with(key);
-        let create = async |engine| {
-            let upstream = Upstream::Embedded(engine);
-            reported(v1::create(&upstream, &caller, direction, &signed(&caller, body)).await)
-        };
-        let outcome = create(Arc::clone(&self.engine)).await;
-        assert_eq!(outcome, create(Arc::clone(&self.engine)).await, "{body}");
+        let frontend = self.frontend();
+        let create = async || reported(frontend.create(call(&caller), direction, &signed(&caller, body)).await);
+        let outcome = create().await;
+        assert_eq!(outcome, create().await, "{body}");
         outcome
+    }
+
+    /// The engine as the v2 service that native callers reach.
+    fn service(&self) -> Embedded {
+        Embedded::new(Arc::clone(&self.engine))
+    }
+
+    /// The v1 front before it.
+    fn frontend(&self) -> V1Frontend {
+        V1Frontend::new(Arc::new(self.service()), self.store().fingerprint_key().clone(), Arc::clone(&self.metrics))
     }
 
     pub(crate) async fn deposit(&self, members: &str) -> Result<String, String> {
@@ -205,7 +220,9 @@ impl World {
     /// The status record of the operation that a create's reply names.
     pub(crate) async fn status(&self, reply: &str) -> String {
         let caller = self.caller();
-        String::from_utf8(v2::status(&self.engine, &caller, &id(reply).to_string()).await.unwrap().to_vec()).unwrap()
+        let (id, signature) = (id(reply).to_string(), HeaderValue::from_static(""));
+        let record = self.service().status(call(&caller), &id, signature).await.unwrap();
+        String::from_utf8(record.to_vec()).unwrap()
     }
 
     async fn report(&self, reply: &str, report: Report) -> Reported {
@@ -299,6 +316,12 @@ fn body(usual: &str, members: &str) -> String {
     if members.is_empty() { usual } else { format!("{{{},{members}}}", &usual[1..usual.len() - 1]) }
 }
 
+/// A call for a caller.
+fn call(caller: &Caller) -> ServiceCall<'_> {
+    static NONE: ForwardedHeaders = ForwardedHeaders { request_id: None, traceparent: None };
+    ServiceCall { caller, forwarded: &NONE }
+}
+
 /// What a 409 says of the members in which a request differs.
 fn differs_in(members: &str) -> Result<String, String> {
     Err(format!("409 order_id: exists already and was created from other data; differs in: {members}"))
@@ -306,8 +329,8 @@ fn differs_in(members: &str) -> Result<String, String> {
 
 #[test]
 fn debug_of_a_created_operation_hides_the_link() {
-    let created = Created {
-        id: TransactionId::from_stored(5).unwrap(),
+    let created = CreateReply {
+        transaction_id: "5".into(),
         order_id: OrderId::new("o").unwrap(),
         redirect_url: Some(crate::domain::RedirectUrl::new("https://a.example/?signature=secret".into())),
     };

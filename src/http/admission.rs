@@ -18,7 +18,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use http_body::Body;
 
-use super::router::Route;
+use super::router::{Route, RouteMatch};
 use crate::auth::callers::{verify_callback, verify_signed_by};
 use crate::auth::signatures::V1Input;
 use crate::auth::{AdmittedKey, Caller, Interface, KnownKey, SignedBody, V1Head};
@@ -44,13 +44,13 @@ const WRONG: AdmissionError = AdmissionError::Unauthenticated(AuthenticationFail
 pub fn announced_body<B: Body>(
     head: &Parts,
     body: &B,
-    route: &Route<'_>,
+    found: RouteMatch<'_>,
     limits: &Limits,
 ) -> Result<(), AdmissionError> {
     let is_post = head.method == Method::POST;
-    let (media_type, refusal) = match route {
-        Route::Page { .. } => ("application/x-www-form-urlencoded", AdmissionError::NotForm),
-        _ => ("application/json", AdmissionError::NotJson),
+    let (media_type, refusal) = match found {
+        RouteMatch::Own(Route::Page { .. }, _) => ("application/x-www-form-urlencoded", AdmissionError::NotForm),
+        RouteMatch::Own(..) | RouteMatch::V1(_) => ("application/json", AdmissionError::NotJson),
     };
     if is_post && !is_of(media_type, &head.headers) {
         return Err(refusal);
@@ -104,9 +104,9 @@ impl<'a> Credentials<'a> {
     ///
     /// # Errors
     /// One of them was sent more than once.
-    pub fn of(rules: &RuleSet, route: &Route<'_>, headers: &'a HeaderMap) -> Result<Self, AdmissionError> {
+    pub fn of(rules: &RuleSet, found: RouteMatch<'_>, headers: &'a HeaderMap) -> Result<Self, AdmissionError> {
         let one = |name| at_most_one(headers, name);
-        let Route::V1(v1) = route else {
+        let RouteMatch::V1(v1) = found else {
             let (api_key, signature) = (one(&V2_API_KEY)?, one(&V2_SIGNATURE)?);
             return Ok(Self { interface: Interface::V2, api_key, signature, timestamp: None });
         };

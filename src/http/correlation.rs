@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::clock::Random;
-use crate::upstream::remote::ForwardedHeaders;
+use crate::v2::ForwardedHeaders;
 
 /// `X-Request-Id`, which every reply carries.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

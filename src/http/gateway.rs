@@ -22,7 +22,7 @@ use self::exchange::RequestContext;
 use self::lasting::SpawnOnDrop;
 use super::admission::{self, Credentials};
 use super::reply::Reply;
-use super::router::{self, Route};
+use super::router::{self, MerchantRoute, Route, RouteMatch};
 use super::{ConnectionInfo, HeadCheck, body, correlation};
 use crate::auth::{Caller, PerAddress, SignedBody};
 use crate::callback;
@@ -32,11 +32,11 @@ use crate::engine::Engine;
 use crate::failure::{AdmissionError, ApiError};
 use crate::pages::{Decision, LinkKind, PageReply, PageRequest};
 use crate::provider::events;
-use crate::rules::{CallbackSignature, Endpoint, Limits, Merchant, RuleSet, V1Route};
-use crate::store::RelayTarget;
+use crate::rules::{CallbackSignature, Endpoint, Limits, RuleSet};
+use crate::store::{RelayTarget, Store};
 use crate::telemetry::{AccessLog, LogThrottle, Metrics, Stage};
-use crate::upstream::Upstream;
-use crate::v1;
+use crate::v1::V1Frontend;
+use crate::v2::{ForwardedHeaders, ServiceCall, V2Service};
 
 /// Where the rules of the moment come from.
 pub trait RuleSource: Send + Sync + 'static {
@@ -55,10 +55,12 @@ impl<F: Fn() -> Arc<RuleSet> + Send + Sync + 'static> RuleSource for F {
 pub struct GatewayDeps {
     /// The rules.
     pub rules: Arc<dyn RuleSource>,
-    /// Takes the reports of providers.
-    pub engine: Arc<Engine>,
+    /// Finds what relayed callbacks are about.
+    pub store: Arc<dyn Store>,
+    /// Takes providers' reports and serves customers' pages; `None` when the engine is remote, which has its own.
+    pub engine: Option<Arc<Engine>>,
     /// Serves native v2 requests and translated v1 ones.
-    pub upstream: Upstream,
+    pub service: Arc<dyn V2Service>,
     /// Tells whether v1 timestamps are fresh.
     pub clock: Arc<dyn Clock>,
     /// Draws request ids.
@@ -78,6 +80,7 @@ pub struct Gateway(Arc<Core>);
 
 struct Core {
     wiring: GatewayDeps,
+    v1: V1Frontend,
     /// As they were at the start: a change of `[clients]` needs a restart.
     trusted_proxies: Vec<IpNet>,
     /// As it was at the start: a change of `[engine]` needs a restart.
@@ -102,8 +105,11 @@ impl Gateway {
         let failed_authentications = PerAddress::new(rules.gateway.limits.unauthenticated_per_ip);
         let visits = PerAddress::new(rules.gateway.limits.pages_per_ip);
         let (bad_replies, unavailable) = (LogThrottle::default(), LogThrottle::default());
+        let fingerprint_key = wiring.store.fingerprint_key().clone();
+        let v1 = V1Frontend::new(Arc::clone(&wiring.service), fingerprint_key, Arc::clone(&wiring.metrics));
         Self(Arc::new(Core {
             wiring,
+            v1,
             trusted_proxies,
             callback_signature,
             failed_authentications,
@@ -158,85 +164,40 @@ fn may_stay_open(failure: &ApiError, head: &Parts) -> bool {
 
 async fn perform(core: Arc<Core>, mut exchange: RequestContext, work: Admitted) -> Reply {
     // Pinned here: handed on by value, a future of this size would have room in this one twice.
-    let outcome = without_panic(pin!(core.work(work))).await;
+    let outcome = without_panic(pin!(core.handle(work))).await;
     exchange.stage_ended(Stage::Engine);
     exchange.finish(outcome)
 }
 
 /// A request that may be served, and for whom.
 enum Admitted {
-    /// With the v2 service as this request sees it.
-    Merchant(Caller, Work, Upstream),
+    /// A merchant's.
+    Merchant(MerchantRequest),
     /// A report of the HTTP provider of a shop.
-    Provider(ShopCode, SignedBody),
+    Provider(Arc<Engine>, ShopCode, SignedBody),
     /// A callback of the v2 engine for an order that was made from v1.
     Relayed(RelayTarget, SignedBody),
     /// A customer's browser.
-    Customer(PageRequest),
+    Customer(Arc<Engine>, PageRequest),
+}
+
+/// A merchant's request with everything that its handler needs, so that it can outlive the connection.
+struct MerchantRequest {
+    caller: Caller,
+    route: MerchantRoute,
+    /// The variable segment of the path, as sent.
+    segment: Box<str>,
+    query: Option<Box<str>>,
+    body: SignedBody,
+    /// The v2 signature that was verified; empty for v1.
+    signature: HeaderValue,
+    forwarded: ForwardedHeaders,
 }
 
 /// What a request is answered with when nothing stopped it.
 enum HandlerOutput {
     Json(Bytes),
     Page(PageReply),
-}
-
-/// A handler's work for a merchant, with everything it needs of the request, so that it can outlive the connection.
-enum Work {
-    V1Create(Direction, SignedBody),
-    V1Status(Direction, Option<Box<str>>),
-    V1Balance,
-    V1Transactions(Option<Box<str>>),
-    /// With the signature that was verified.
-    V2Create(Direction, SignedBody, HeaderValue),
-    /// With the signature that was verified.
-    V2Status(Box<str>, HeaderValue),
-}
-
-impl Work {
-    fn of(target: Target, head: &Parts, body: SignedBody) -> Self {
-        let query = || head.uri.query().map(Into::into);
-        match target {
-            Target::V2Create(direction) => Self::V2Create(direction, body, admission::v2_signature(head)),
-            Target::V2Status(transaction_id) => Self::V2Status(transaction_id, admission::v2_signature(head)),
-            Target::V1(Endpoint::Payin) => Self::V1Create(Direction::Payin, body),
-            Target::V1(Endpoint::Payout) => Self::V1Create(Direction::Payout, body),
-            Target::V1(Endpoint::PayinStatus) => Self::V1Status(Direction::Payin, query()),
-            Target::V1(Endpoint::PayoutStatus) => Self::V1Status(Direction::Payout, query()),
-            Target::V1(Endpoint::Balance) => Self::V1Balance,
-            Target::V1(Endpoint::Transactions) => Self::V1Transactions(query()),
-        }
-    }
-}
-
-/// What a route is for its caller.
-enum Target {
-    V2Create(Direction),
-    V2Status(Box<str>),
-    V1(Endpoint),
-}
-
-impl Target {
-    /// `None` when the merchant's dialect does not have this path, or no merchant: for it, there is none.
-    fn of(route: &Route<'_>, merchant: &Merchant) -> Option<Self> {
-        match route {
-            Route::V2Create(direction) => Some(Self::V2Create(*direction)),
-            Route::V2Status(transaction_id) => Some(Self::V2Status((*transaction_id).into())),
-            Route::ProviderEvents(_) | Route::Relay(_) | Route::Page { .. } => None,
-            Route::V1(V1Route { endpoints, .. }) => {
-                let dialect = &merchant.v1.dialect.name;
-                endpoints.iter().find(|(name, _)| name == dialect).map(|(_, endpoint)| Self::V1(*endpoint))
-            }
-        }
-    }
-
-    /// Its name in logs and metrics, where it is more exact than the route's.
-    const fn name(&self) -> Option<&'static str> {
-        match self {
-            Self::V1(endpoint) => Some(endpoint.as_str()),
-            Self::V2Create(_) | Self::V2Status(_) => None,
-        }
-    }
 }
 
 impl Core {
@@ -266,38 +227,47 @@ impl Core {
             let allowed = self.visits.count(address, limits.pages_per_ip);
             allowed.map_err(|retry_after| AdmissionError::PagesTooOften { retry_after })?;
         }
-        let route = router::find(&rules, &head.method, path)
+        let found = router::find(&rules, &head.method, path)
             .inspect_err(|_| exchange.route = router::name_of_path(&rules, path))?;
-        exchange.route = route.name();
-        admission::announced_body(head, &body, &route, limits)?;
-        if let Route::Page { kind, decides } = route {
-            return self.admit_visit(exchange, head, body, kind, decides).await;
-        }
-        if let Route::ProviderEvents(shop) = route {
-            return self.admit_report(exchange, head, body, shop, address).await;
-        }
-        if let Route::Relay(token) = route {
-            return self.admit_relayed(exchange, head, body, token, address).await;
-        }
-        let credentials = Credentials::of(&rules, &route, &head.headers)?;
+        exchange.route = found.name();
+        admission::announced_body(head, &body, found, limits)?;
+        let segment = match found {
+            RouteMatch::Own(Route::Page { kind, decides }, _) => {
+                return self.admit_visit(exchange, head, body, kind, decides).await;
+            }
+            RouteMatch::Own(Route::ProviderEvents, shop) => {
+                return self.admit_report(exchange, head, body, shop, address).await;
+            }
+            RouteMatch::Own(Route::Relay, token) => {
+                return self.admit_relayed(exchange, head, body, token, address).await;
+            }
+            RouteMatch::Own(Route::Merchant(_), segment) => segment,
+            RouteMatch::V1(_) => "",
+        };
+        let credentials = Credentials::of(&rules, found, &head.headers)?;
         let held_up = |refusal| self.held_up(refusal, address, &rules);
 
         let key = credentials.known_key(&rules).map_err(held_up)?;
         exchange.merchant = Some(Arc::clone(key.merchant()));
         let key = key.admit(address).map_err(held_up)?;
-        let target = Target::of(&route, key.merchant());
-        exchange.route = target.as_ref().and_then(Target::name).unwrap_or(exchange.route);
+        let route = found.for_merchant(key.merchant());
+        exchange.route = route.map_or(exchange.route, |route| Route::Merchant(route).name());
         exchange.stage_ended(Stage::Admission);
 
         let body = whole_body(exchange, body, limits).await?;
 
         let (caller, body) = credentials.prove(key, head, body, self.wiring.clock.now()).map_err(held_up)?;
         exchange.authenticated()?;
-        exchange.v1_proven = matches!(route, Route::V1(_));
-        let target = target.ok_or(AdmissionError::UnknownPath)?;
+        exchange.v1_proven = matches!(found, RouteMatch::V1(_));
+        let route = route.ok_or(AdmissionError::UnknownPath)?;
         admission::no_query_on_post(head)?;
-        let passing = || correlation::passing(&exchange.request_id, &head.headers);
-        Ok(Admitted::Merchant(caller, Work::of(target, head, body), self.wiring.upstream.of_request(passing)))
+        let forwarded = match self.wiring.engine {
+            Some(_) => ForwardedHeaders::default(),
+            None => correlation::passing(&exchange.request_id, &head.headers),
+        };
+        let (segment, query) = (segment.into(), head.uri.query().map(Into::into));
+        let signature = admission::v2_signature(head);
+        Ok(Admitted::Merchant(MerchantRequest { caller, route, segment, query, body, signature, forwarded }))
     }
 
     /// The same steps for a report of a shop's provider: its key is the shop that the path names, and its address may be
@@ -318,9 +288,8 @@ impl Core {
         let signature = admission::report_signature(&head.headers)?;
         // Counted like a wrong signature: whoever guesses shop codes is held up.
         let unknown = || self.counted(AdmissionError::UnknownPath, address, &rules);
-        // Behind a remote engine shops have no providers here.
-        let provider = events::provider_of(&rules, shop).filter(|_| !self.wiring.upstream.is_remote());
-        let (shop, provider) = provider.ok_or_else(unknown)?;
+        let engine = self.wiring.engine.as_ref().ok_or_else(unknown)?;
+        let (shop, provider) = events::provider_of(&rules, shop).ok_or_else(unknown)?;
 
         exchange.stage_begins();
         let body = whole_body(exchange, body, limits).await?;
@@ -329,7 +298,7 @@ impl Core {
             .map_err(|refusal| self.held_up(refusal, address, &rules))?;
         exchange.authenticated()?;
         admission::no_query_on_post(head)?;
-        Ok(Admitted::Provider(shop.clone(), body))
+        Ok(Admitted::Provider(Arc::clone(engine), shop.clone(), body))
     }
 
     /// The same steps for a customer's browser: its link is all that it has to show, and its address may be any.
@@ -346,19 +315,16 @@ impl Core {
     {
         let rules = Arc::clone(&exchange.rules);
         let limits = &rules.gateway.limits;
-        // Behind a remote engine links are its own.
-        if self.wiring.upstream.is_remote() {
-            return Err(AdmissionError::UnknownPath.into());
-        }
+        let engine = self.wiring.engine.as_ref().ok_or(AdmissionError::UnknownPath)?;
         let target = head.uri.path_and_query().map_or("", |target| target.as_str());
-        let mut visit = PageRequest::verified(&self.wiring.engine, &rules, kind, target, self.wiring.clock.now())?;
+        let mut visit = PageRequest::verified(engine, &rules, kind, target, self.wiring.clock.now())?;
         if decides {
             let form = body::read(body, limits.body.min(LONGEST_FORM), limits.body_timeout).await?;
             exchange.close = false;
             visit.decision = Some(Decision::read(&form)?);
         }
         exchange.stage_begins();
-        Ok(Admitted::Customer(visit))
+        Ok(Admitted::Customer(Arc::clone(engine), visit))
     }
 
     /// Counts a failed authentication against its address, and turns it into a 429 when there were too many.
@@ -377,34 +343,36 @@ impl Core {
         }
     }
 
-    /// What is rare is boxed, so that the future of a create is not as large as the largest of them.
-    async fn work(&self, admitted: Admitted) -> Result<HandlerOutput, ApiError> {
-        let engine = &self.wiring.engine;
+    async fn handle(&self, admitted: Admitted) -> Result<HandlerOutput, ApiError> {
         match admitted {
-            Admitted::Merchant(caller, work, upstream) => {
-                work_for(&caller, work, &upstream).await.map(HandlerOutput::Json)
-            }
-            Admitted::Provider(shop, body) => {
-                Box::pin(events::take(engine, &shop, &body)).await.map(HandlerOutput::Json)
+            Admitted::Merchant(request) => self.handle_merchant(request).await.map(HandlerOutput::Json),
+            // What is rare is boxed, so that the future of a create is not as large as the largest of them.
+            Admitted::Provider(engine, shop, body) => {
+                Box::pin(events::take(&engine, &shop, &body)).await.map(HandlerOutput::Json)
             }
             Admitted::Relayed(addressee, body) => {
-                callback::relay::take(&**engine.store(), &*self.wiring.clock, &addressee, &body)
+                callback::relay::take(&*self.wiring.store, &*self.wiring.clock, &addressee, &body)
                     .await
                     .map(HandlerOutput::Json)
             }
-            Admitted::Customer(visit) => Box::pin(visit.answer(engine)).await.map(HandlerOutput::Page),
+            Admitted::Customer(engine, visit) => Box::pin(visit.answer(&engine)).await.map(HandlerOutput::Page),
         }
     }
-}
 
-async fn work_for(caller: &Caller, work: Work, upstream: &Upstream) -> Result<Bytes, ApiError> {
-    match work {
-        Work::V1Create(direction, body) => v1::create(upstream, caller, direction, &body).await,
-        Work::V1Status(direction, query) => v1::status(upstream, caller, direction, query.as_deref()).await,
-        Work::V1Balance => v1::balance(upstream, caller).await,
-        Work::V1Transactions(query) => Box::pin(v1::transactions(upstream, caller, query.as_deref())).await,
-        Work::V2Create(direction, body, signature) => upstream.native_create(caller, direction, &body, signature).await,
-        Work::V2Status(transaction_id, signature) => upstream.native_status(caller, &transaction_id, signature).await,
+    async fn handle_merchant(&self, request: MerchantRequest) -> Result<Bytes, ApiError> {
+        let MerchantRequest { caller, route, segment, query, body, signature, forwarded } = request;
+        let call = ServiceCall { caller: &caller, forwarded: &forwarded };
+        let query = query.as_deref();
+        match route {
+            MerchantRoute::V2Create(direction) => self.wiring.service.create(call, direction, &body, signature).await,
+            MerchantRoute::V2Status => self.wiring.service.status(call, &segment, signature).await,
+            MerchantRoute::V1(Endpoint::Payin) => self.v1.create(call, Direction::Payin, &body).await,
+            MerchantRoute::V1(Endpoint::Payout) => self.v1.create(call, Direction::Payout, &body).await,
+            MerchantRoute::V1(Endpoint::PayinStatus) => self.v1.status(call, Direction::Payin, query).await,
+            MerchantRoute::V1(Endpoint::PayoutStatus) => self.v1.status(call, Direction::Payout, query).await,
+            MerchantRoute::V1(Endpoint::Balance) => self.v1.balance(call).await,
+            MerchantRoute::V1(Endpoint::Transactions) => Box::pin(self.v1.transactions(call, query)).await,
+        }
     }
 }
 

@@ -90,13 +90,14 @@ pub fn step(step: &PageResponse, reader: ErrorFormat<'_>, envelope: &Envelope<'_
 #[must_use]
 pub fn failure_page(failure: &ApiError, reader: ErrorFormat<'_>, envelope: &Envelope<'_>) -> Reply {
     let error_reply = error_reply(failure, "link");
-    let page = match error_reply.status {
-        StatusCode::FORBIDDEN => HtmlPage::of(PageState::Refused),
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
-            let refresh = Some(Refresh::again(whole_seconds(error_reply.retry_after.unwrap_or(SOON))));
+    let page = match (error_reply.status, error_reply.retry_after) {
+        // "Try again" is what a page can say by itself: it loads again.
+        (_, Some(retry_after)) => {
+            let refresh = Some(Refresh::again(whole_seconds(retry_after)));
             HtmlPage { refresh, ..HtmlPage::of(PageState::Busy) }
         }
-        _ => HtmlPage::of(PageState::Error),
+        (StatusCode::FORBIDDEN, None) => HtmlPage::of(PageState::Refused),
+        (_, None) => HtmlPage::of(PageState::Error),
     };
     let mut reply = shown(error_reply.status, &page, reader, envelope);
     error_reply.announce(&mut reply);
@@ -442,10 +443,72 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_went_wrong_inside_is_not_reported() {
-        let failure = ApiError::Internal { cause: "the key is 42".to_owned() };
-        assert!(!error_reply(&failure, "order_id").message.contains("42"));
+    /// Every failure, its private cause marked. The match has no wildcard, so that a new variant is added here, too.
+    fn marked_failures() -> Vec<ApiError> {
+        let cause = || MARK.to_owned();
+        let all = vec![
+            ApiError::Refused(AdmissionError::UnknownPath),
+            ApiError::Invalid(RequestError::body("is wrong")),
+            ApiError::Conflict(RequestError::body("exists")),
+            ApiError::NotFound,
+            ApiError::NotOffered("the balance"),
+            ApiError::Unavailable { cause: cause() },
+            ApiError::BadEngineReply { cause: cause() },
+            ApiError::EngineUnreachable { cause: cause() },
+            ApiError::EngineTimeout,
+            ApiError::EngineBusy { busy: Busy::Unavailable, retry_after: None },
+            answered(EngineWord::Invalid),
+            ApiError::Internal { cause: cause() },
+        ];
+        for failure in &all {
+            match failure {
+                ApiError::Unavailable { cause }
+                | ApiError::BadEngineReply { cause }
+                | ApiError::EngineUnreachable { cause }
+                | ApiError::Internal { cause } => assert_eq!(cause, MARK),
+                ApiError::Refused(_)
+                | ApiError::Invalid(_)
+                | ApiError::Conflict(_)
+                | ApiError::NotFound
+                | ApiError::NotOffered(_)
+                | ApiError::EngineTimeout
+                | ApiError::EngineBusy { .. }
+                | ApiError::EngineSaid(_) => {}
+            }
+        }
+        let variants: std::collections::HashSet<_> = all.iter().map(std::mem::discriminant).collect();
+        assert_eq!(variants.len(), 12, "every variant once");
+        all
+    }
+
+    const MARK: &str = "marked-private-cause";
+
+    #[tokio::test]
+    async fn private_causes_are_in_no_reply() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = directory.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("gateway.toml", "");
+        write("dialects/d.toml", "[replies]\nerror = '{\"oops\":{{ message|tojson }},\"no\":{{ code }}}'");
+        write("merchants/m.toml", "name = \"m\"\n[v1]\ndialect = \"d\"\n");
+        let rules = crate::rules::load(directory.path(), UnixMillis(0), None, LoadOptions::default()).unwrap();
+        let merchant = rules.merchants.values().next().unwrap();
+        let id = RequestId::Sent(HeaderValue::from_static("r"));
+        let format = ErrorFormat { pages: &rules.pages, accept_language: "en" };
+        for error in marked_failures() {
+            for v1_merchant in [None, Some(merchant.as_ref())] {
+                let envelope = Envelope { request_id: &id, v1_merchant, close: true, hsts: true };
+                for reply in [failure(&error, &envelope), failure_page(&error, format, &envelope)] {
+                    let (head, body) = reply.into_parts();
+                    let body = http_body_util::BodyExt::collect(body).await.unwrap().to_bytes();
+                    let text = format!("{head:?}{}", String::from_utf8_lossy(&body));
+                    assert!(!body.is_empty() && !text.contains(MARK), "{text}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -5,39 +5,55 @@ use http::Method;
 use crate::domain::Direction;
 use crate::failure::AdmissionError;
 use crate::pages::LinkKind;
-use crate::rules::{RuleSet, V1Route};
+use crate::rules::{Endpoint, Merchant, RuleSet, V1Route};
 
 /// The name of requests that found no route, in logs and metrics.
 pub const NO_ROUTE: &str = "none";
 
 /// The table: paths of the gateway's own, with the methods each is served with. `HEAD` is served for customers' pages alone,
-/// where link previews ask with it, and `OPTIONS` nowhere: the rest is read by programs that sign their requests, and no
+/// where link previews send it, and `OPTIONS` nowhere: the rest is read by programs that sign their requests, and no
 /// browser of another origin has business with any of it.
 const TABLE: &[Row] = &[
-    Row { path: Path::Exactly("/api/v2/deposits"), served: &[(Method::POST, Served::Deposits)] },
-    Row { path: Path::Exactly("/api/v2/withdrawals"), served: &[(Method::POST, Served::Withdrawals)] },
-    Row { path: Path::SegmentBelow("/api/v2/transactions/"), served: &[(Method::GET, Served::Transaction)] },
-    Row { path: Path::SegmentBetween("/providers/", "/events"), served: &[(Method::POST, Served::ProviderEvents)] },
-    Row { path: Path::SegmentBelow("/relay/"), served: &[(Method::POST, Served::Relay)] },
-    Row { path: Path::Below("/pay/"), served: &[LOOK_AT_ENTRY, (Method::HEAD, LOOK_AT_ENTRY.1)] },
-    Row { path: Path::Below("/return/"), served: &[LOOK_AT_RETURN, (Method::HEAD, LOOK_AT_RETURN.1)] },
+    Row {
+        path: Path::Exactly("/api/v2/deposits"),
+        served: &[(Method::POST, v2(MerchantRoute::V2Create(Direction::Payin)))],
+    },
+    Row {
+        path: Path::Exactly("/api/v2/withdrawals"),
+        served: &[(Method::POST, v2(MerchantRoute::V2Create(Direction::Payout)))],
+    },
+    Row { path: Path::SegmentBelow("/api/v2/transactions/"), served: &[(Method::GET, v2(MerchantRoute::V2Status))] },
+    Row { path: Path::SegmentBetween("/providers/", "/events"), served: &[(Method::POST, Route::ProviderEvents)] },
+    Row { path: Path::SegmentBelow("/relay/"), served: &[(Method::POST, Route::Relay)] },
+    Row {
+        path: Path::Below("/pay/"),
+        served: &[(Method::GET, shows(LinkKind::Entry)), (Method::HEAD, shows(LinkKind::Entry))],
+    },
+    Row {
+        path: Path::Below("/return/"),
+        served: &[(Method::GET, shows(LinkKind::Return)), (Method::HEAD, shows(LinkKind::Return))],
+    },
     Row {
         path: Path::Below("/sandbox/"),
         served: &[
-            LOOK_AT_SANDBOX,
-            (Method::HEAD, LOOK_AT_SANDBOX.1),
-            (Method::POST, Served::Page { kind: LinkKind::Sandbox, decides: true }),
+            (Method::GET, shows(LinkKind::Sandbox)),
+            (Method::HEAD, shows(LinkKind::Sandbox)),
+            (Method::POST, Route::Page { kind: LinkKind::Sandbox, decides: true }),
         ],
     },
 ];
 
-const LOOK_AT_ENTRY: (Method, Served) = (Method::GET, Served::Page { kind: LinkKind::Entry, decides: false });
-const LOOK_AT_RETURN: (Method, Served) = (Method::GET, Served::Page { kind: LinkKind::Return, decides: false });
-const LOOK_AT_SANDBOX: (Method, Served) = (Method::GET, Served::Page { kind: LinkKind::Sandbox, decides: false });
+const fn v2(route: MerchantRoute) -> Route {
+    Route::Merchant(route)
+}
+
+const fn shows(kind: LinkKind) -> Route {
+    Route::Page { kind, decides: false }
+}
 
 struct Row {
     path: Path,
-    served: &'static [(Method, Served)],
+    served: &'static [(Method, Route)],
 }
 
 enum Path {
@@ -47,31 +63,19 @@ enum Path {
     SegmentBelow(&'static str),
     /// One segment, the empty one included, between these two.
     SegmentBetween(&'static str, &'static str),
-    /// Whatever follows this prefix: an altered link is a link that was altered, not another path.
+    /// Anything after this prefix: an altered link is a link that was altered, not another path.
     Below(&'static str),
 }
 
-#[derive(Clone, Copy)]
-enum Served {
-    Deposits,
-    Withdrawals,
-    Transaction,
+/// What a request is for, from here to its handler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Route {
+    /// For a merchant, by its API key.
+    Merchant(MerchantRoute),
+    /// `POST /providers/{shop}/events`.
     ProviderEvents,
+    /// `POST /relay/{token}`.
     Relay,
-    Page { kind: LinkKind, decides: bool },
-}
-
-/// What a request asks for.
-#[derive(Debug, Clone, Copy)]
-pub enum Route<'a> {
-    /// `POST /api/v2/deposits` and `/withdrawals`.
-    V2Create(Direction),
-    /// `GET /api/v2/transactions/{transaction_id}`: the segment as sent.
-    V2Status(&'a str),
-    /// `POST /providers/{shop}/events`: the segment as sent.
-    ProviderEvents(&'a str),
-    /// `POST /relay/{token}`: the segment as sent.
-    Relay(&'a str),
     /// A link of a customer's page.
     Page {
         /// Which kind of link.
@@ -79,21 +83,64 @@ pub enum Route<'a> {
         /// Whether the page's form is sent.
         decides: bool,
     },
-    /// A path of v1. Which endpoint it is depends on the caller's dialect.
+}
+
+/// What a merchant's request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MerchantRoute {
+    /// `POST /api/v2/deposits` and `/withdrawals`.
+    V2Create(Direction),
+    /// `GET /api/v2/transactions/{transaction_id}`.
+    V2Status,
+    /// An endpoint of the merchant's dialect.
+    V1(Endpoint),
+}
+
+impl Route {
+    /// The name in logs and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Merchant(MerchantRoute::V2Create(Direction::Payin)) => "v2_deposits",
+            Self::Merchant(MerchantRoute::V2Create(Direction::Payout)) => "v2_withdrawals",
+            Self::Merchant(MerchantRoute::V2Status) => "v2_transactions",
+            Self::Merchant(MerchantRoute::V1(endpoint)) => endpoint.as_str(),
+            Self::ProviderEvents => "provider_events",
+            Self::Relay => "relay",
+            Self::Page { kind, .. } => kind.segment(),
+        }
+    }
+}
+
+/// What is found for a path and method.
+#[derive(Debug, Clone, Copy)]
+pub enum RouteMatch<'a> {
+    /// A row of the table, and the variable segment of the path as sent.
+    Own(Route, &'a str),
+    /// A path of v1: which endpoint it is depends on the caller's dialect.
     V1(&'a V1Route),
 }
 
-impl Route<'_> {
-    /// Its name in logs and metrics; of a v1 path, what it is in the first dialect that has it.
+impl RouteMatch<'_> {
+    /// The route for a merchant; `None` when its dialect does not have this path, or no merchant has.
     #[must_use]
-    pub fn name(&self) -> &'static str {
+    pub fn for_merchant(self, merchant: &Merchant) -> Option<MerchantRoute> {
         match self {
-            Self::V2Create(Direction::Payin) => "v2_deposits",
-            Self::V2Create(Direction::Payout) => "v2_withdrawals",
-            Self::V2Status(_) => "v2_transactions",
-            Self::ProviderEvents(_) => "provider_events",
-            Self::Relay(_) => "relay",
-            Self::Page { kind, .. } => kind.segment(),
+            Self::Own(Route::Merchant(route), _) => Some(route),
+            Self::Own(Route::ProviderEvents | Route::Relay | Route::Page { .. }, _) => None,
+            Self::V1(V1Route { endpoints, .. }) => {
+                let dialect = &merchant.v1.dialect.name;
+                let found = endpoints.iter().find(|(name, _)| name == dialect);
+                found.map(|(_, endpoint)| MerchantRoute::V1(*endpoint))
+            }
+        }
+    }
+
+    /// The name in logs and metrics; of a v1 path, that of the first dialect that has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Own(route, _) => route.name(),
             Self::V1(route) => route.endpoints.first().map_or(NO_ROUTE, |(_, endpoint)| endpoint.as_str()),
         }
     }
@@ -103,22 +150,16 @@ impl Route<'_> {
 ///
 /// # Errors
 /// [`AdmissionError::UnknownPath`], or [`AdmissionError::WrongMethod`] with all methods that the path has.
-pub fn find<'a>(rules: &'a RuleSet, method: &Method, path: &'a str) -> Result<Route<'a>, AdmissionError> {
+pub fn find<'a>(rules: &'a RuleSet, method: &Method, path: &'a str) -> Result<RouteMatch<'a>, AdmissionError> {
     if let Some((row, segment)) = TABLE.iter().find_map(|row| row.path.segment(path).map(|segment| (row, segment))) {
-        let served = row.served.iter().find(|(served, _)| served == method);
-        return match served {
-            Some((_, Served::Deposits)) => Ok(Route::V2Create(Direction::Payin)),
-            Some((_, Served::Withdrawals)) => Ok(Route::V2Create(Direction::Payout)),
-            Some((_, Served::Transaction)) => Ok(Route::V2Status(segment)),
-            Some((_, Served::ProviderEvents)) => Ok(Route::ProviderEvents(segment)),
-            Some((_, Served::Relay)) => Ok(Route::Relay(segment)),
-            Some((_, Served::Page { kind, decides })) => Ok(Route::Page { kind: *kind, decides: *decides }),
+        return match row.served.iter().find(|(served, _)| served == method) {
+            Some((_, route)) => Ok(RouteMatch::Own(*route, segment)),
             None => Err(wrong_method(row.served.iter().map(|(method, _)| method))),
         };
     }
     let routes = rules.v1_routes.get(path).ok_or(AdmissionError::UnknownPath)?;
     match routes.iter().find(|route| route.method == *method) {
-        Some(route) => Ok(Route::V1(route)),
+        Some(route) => Ok(RouteMatch::V1(route)),
         None => Err(wrong_method(routes.iter().map(|route| &route.method))),
     }
 }
@@ -126,7 +167,7 @@ pub fn find<'a>(rules: &'a RuleSet, method: &Method, path: &'a str) -> Result<Ro
 /// Whether a path is one of customers' pages, so that whatever goes wrong with a request for it is told to a person.
 #[must_use]
 pub fn is_of_pages(path: &str) -> bool {
-    let mut rows = TABLE.iter().filter(|row| matches!(row.served, [(_, Served::Page { .. }), ..]));
+    let mut rows = TABLE.iter().filter(|row| matches!(row.served, [(_, Route::Page { .. }), ..]));
     rows.any(|row| row.path.segment(path).is_some())
 }
 
@@ -136,7 +177,7 @@ pub fn name_of_path(rules: &RuleSet, path: &str) -> &'static str {
     let own = TABLE.iter().filter(|row| row.path.segment(path).is_some()).flat_map(|row| row.served);
     let of_dialects = rules.v1_routes.get(path).into_iter().flatten();
     let method = own.map(|(method, _)| method).chain(of_dialects.map(|route| &route.method)).next();
-    method.and_then(|method| find(rules, method, path).ok()).map_or(NO_ROUTE, |route| route.name())
+    method.and_then(|method| find(rules, method, path).ok()).map_or(NO_ROUTE, RouteMatch::name)
 }
 
 impl Path {

@@ -53,7 +53,6 @@ pub use ruleset::{
     CallbackRules, CallbackSignature, ClientRules, EngineRules, GatewayRules, KeyEntry, Limits, PageRules, Quota,
     RemoteEngine, RuleSet, ServerRules, StoreKeys, StoreRules, StoreUrl, TlsRules, V1Route,
 };
-pub use schema::{FieldValue, given, number};
 pub use secret::{Secret, Secrets, secret_named};
 pub use shop::{
     AccountRule, DailyLimits, FieldProblem, FieldsSchema, HttpProvider, PaymentChecks, ProviderRules, Shop, ShopSide,

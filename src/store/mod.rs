@@ -56,8 +56,8 @@ pub use vault::VaultError;
 
 use crate::domain::{
     Amount, Balance, CallbackUrl, Currency, Direction, Fingerprint, FingerprintKey, HistoryQuery, MemberFingerprints,
-    MerchantId, Operation, OperationView, OrderId, Outcome, Page, Preparation, ShopCode, Status, StatusRecord,
-    TransactionId, UnixDay, UnixMillis,
+    MerchantId, Operation, OperationView, OrderId, Outcome, Page, Preparation, SchemaFields, ShopCode, Status,
+    StatusRecord, TransactionId, UnixDay, UnixMillis,
 };
 
 /// The future of a store's answer.
@@ -252,26 +252,6 @@ pub struct RequestFingerprint {
     pub fingerprint: Fingerprint,
     /// Which members of `fields` the schema in force at creation kept.
     pub kept: SchemaFields,
-}
-
-/// The members of `fields` that a schema keeps; the others are left out of comparisons.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SchemaFields {
-    /// There was no schema: all of them.
-    Everything,
-    /// These names, sorted. Shared between the operations of a schema, and stored once.
-    Names(Arc<[Box<str>]>),
-}
-
-impl SchemaFields {
-    /// Whether a member of this name is kept.
-    #[must_use]
-    pub fn keeps(&self, name: &str) -> bool {
-        match self {
-            Self::Everything => true,
-            Self::Names(names) => names.binary_search_by(|kept| kept.as_ref().cmp(name)).is_ok(),
-        }
-    }
 }
 
 /// What the gateway keeps of a v1 create that became a v2 request.

@@ -1,74 +1,102 @@
-//! v1 creates: read, translate, forward, answer in the dialect.
+//! v1 creates: read, translate, create, reply in the dialect.
 
 use std::time::Instant;
 
 use bytes::Bytes;
 
 use super::translate::{TranslateError, translate};
-use super::{relay_url, reply};
-use crate::auth::{Caller, SignedBody};
-use crate::domain::{CallbackUrl, CreateReply, Direction, Fingerprint, FingerprintKey};
-use crate::engine::{ConflictDetail, CreateError, V1Repeat};
-use crate::failure::{ApiError, RequestError};
+use super::{V1Frontend, relay_url, reply};
+use crate::auth::SignedBody;
+use crate::domain::{CallbackUrl, CreateReply, Direction, Fingerprint};
+use crate::engine::CreateError;
+use crate::failure::ApiError;
 use crate::rules::{CallbackStyle, Merchant};
 use crate::store::{CallbackSender, V1Request};
 use crate::telemetry::Stage;
-use crate::upstream::Upstream;
-use crate::v2::{conflict, of_other_version, reserved};
+use crate::v2::{ServiceCall, conflict, of_other_version, reserved};
 use crate::wire::v1::{V1Create, read_create};
 
-/// Answers a v1 create: the body of the 200 reply in the caller's dialect. Complaints are in v1 words.
-///
-/// # Errors
-/// Why nothing was created.
-pub async fn create(
-    upstream: &Upstream,
-    caller: &Caller,
-    direction: Direction,
-    body: &SignedBody,
-) -> Result<Bytes, ApiError> {
-    let dialect = &caller.merchant().v1.dialect;
-    let fingerprint_key = upstream.fingerprint_key();
-    let create = read_create(direction, body.bytes()).inspect_err(|_| {
-        upstream.metrics().translation_refused("shape");
-    })?;
-    let fingerprint = create.fingerprint(fingerprint_key);
-    let order = fingerprint_key.order_key(&caller.merchant().id, direction, &create.external_id);
-    let made = match forwarded(upstream, caller, &create, order, fingerprint) {
-        Ok((body, v1)) => {
-            let created = upstream.create(caller, direction, body, v1).await;
-            created.map_err(|refused| in_v1_words(refused, &create, upstream.fingerprint_key()))?
+impl V1Frontend {
+    /// Answers a v1 create: the body of the 200 reply in the caller's dialect. Errors name members in v1 words.
+    ///
+    /// # Errors
+    /// Why nothing was created.
+    pub async fn create(
+        &self,
+        call: ServiceCall<'_>,
+        direction: Direction,
+        body: &SignedBody,
+    ) -> Result<Bytes, ApiError> {
+        let create = read_create(direction, body.bytes()).inspect_err(|_| {
+            self.metrics.translation_refused("shape");
+        })?;
+        let fingerprint = create.fingerprint(&self.fingerprint_key);
+        let created = match self.translate(call, &create, fingerprint) {
+            Ok((body, v1)) => self.service.create_from_v1(call, direction, body, v1).await,
+            Err(untranslatable) => self.repeat(call, &create, fingerprint, untranslatable).await,
+        };
+        let created = created.map_err(|refusal| self.in_v1_words(refusal, &create))?;
+        Ok(reply::created(&call.caller.merchant().v1.dialect, direction, &created))
+    }
+
+    /// Translates a create by the merchant's rules: the v2 body, and what is stored of the v1 one.
+    fn translate(
+        &self,
+        call: ServiceCall<'_>,
+        create: &V1Create<'_>,
+        fingerprint: Fingerprint,
+    ) -> Result<(Bytes, V1Request), TranslateError> {
+        let started = Instant::now();
+        let merchant = call.caller.merchant();
+        let order = self.fingerprint_key.order_key(&merchant.id, create.direction, &create.external_id);
+        let public_url = &call.caller.rules().gateway.server.public_url;
+        let (body, relayed_to) = v2_body(merchant, public_url, order, create)?;
+        self.metrics.stage(Stage::Translate, started.elapsed());
+        let members = create.not_held(&self.fingerprint_key, relayed_to.as_ref());
+        let sender = match merchant.v1.callbacks {
+            CallbackStyle::V1 => CallbackSender::Relayed(relayed_to),
+            CallbackStyle::V2 => CallbackSender::Directly,
+        };
+        Ok((body, V1Request { fingerprint, members, sender, order }))
+    }
+
+    /// Answers a create that a rule of the merchant's refuses, which matters only if its order is new.
+    async fn repeat(
+        &self,
+        call: ServiceCall<'_>,
+        create: &V1Create<'_>,
+        fingerprint: Fingerprint,
+        untranslatable: TranslateError,
+    ) -> Result<CreateReply, CreateError> {
+        let repeat = self.service.repeat(call, create.direction, &create.external_id, fingerprint).await?;
+        repeat.ok_or_else(|| {
+            self.metrics.translation_refused(untranslatable.reason);
+            CreateError::Invalid(untranslatable.complaint)
+        })
+    }
+
+    /// Words a refusal with the names of the v1 body.
+    fn in_v1_words(&self, refusal: CreateError, create: &V1Create<'_>) -> ApiError {
+        const ORDER: &str = "external_id";
+        let named = |paths: Vec<String>| paths.iter().map(|path| create.v1_name(path).into_owned()).collect();
+        match refusal {
+            CreateError::Invalid(error) => ApiError::Invalid(error.renamed(|path| create.v1_name(path))),
+            CreateError::OtherData(paths) => ApiError::Conflict(conflict(ORDER, named(paths))),
+            CreateError::OtherBody(earlier) => {
+                ApiError::Conflict(conflict(ORDER, create.differing(&self.fingerprint_key, &earlier)))
+            }
+            CreateError::OtherVersion => ApiError::Conflict(of_other_version(ORDER, "v2")),
+            CreateError::Reserved => ApiError::Conflict(reserved(ORDER)),
+            CreateError::Failed(error) => error,
         }
-        Err(untranslatable) => answer_untranslatable(upstream, caller, &create, fingerprint, untranslatable).await?,
-    };
-    Ok(reply::created(dialect, direction, &made))
+    }
 }
 
-/// The v2 body that a create becomes, and what is kept of the v1 one.
-fn forwarded(
-    upstream: &Upstream,
-    caller: &Caller,
-    create: &V1Create<'_>,
-    order: Fingerprint,
-    fingerprint: Fingerprint,
-) -> Result<(Bytes, V1Request), TranslateError> {
-    let started = Instant::now();
-    let public_url = &caller.rules().gateway.server.public_url;
-    let (body, relayed_to) = v2_body(caller.merchant(), public_url, order, create)?;
-    upstream.metrics().stage(Stage::Translate, started.elapsed());
-    let members = create.not_held(upstream.fingerprint_key(), relayed_to.as_ref());
-    let sender = match caller.merchant().v1.callbacks {
-        CallbackStyle::V1 => CallbackSender::Relayed(relayed_to),
-        CallbackStyle::V2 => CallbackSender::Directly,
-    };
-    Ok((body, V1Request { fingerprint, members, sender, order }))
-}
-
-/// The bytes that are signed and forwarded for a create, and whom the relay tells of its result. `order` is the store's key
-/// of the order.
+/// Returns the bytes that are signed for a create, and the merchant's address that the relay calls with its result. `order`
+/// is the store's key of the order.
 ///
 /// # Errors
-/// The first rule of the merchant's that stands in the way.
+/// The first rule of the merchant's that refuses it.
 pub fn v2_body(
     merchant: &Merchant,
     public_url: &str,
@@ -78,43 +106,4 @@ pub fn v2_body(
     let relay = relay_url(public_url, &merchant.id, create.direction, order);
     let translation = translate(create, &merchant.v1, &relay)?;
     Ok((translation.to_body().into(), translation.relayed_to.map(|(url, _)| url)))
-}
-
-/// A rule of the merchant's stands in the way: that matters only if the order is new.
-async fn answer_untranslatable(
-    upstream: &Upstream,
-    caller: &Caller,
-    create: &V1Create<'_>,
-    fingerprint: Fingerprint,
-    untranslatable: TranslateError,
-) -> Result<CreateReply, ApiError> {
-    match upstream.v1_repeat(caller, create.direction, &create.external_id, fingerprint).await? {
-        V1Repeat::Same(made) => Ok(made),
-        V1Repeat::Other(earlier) => Err(ApiError::Conflict(conflict_of(create, upstream.fingerprint_key(), &earlier))),
-        V1Repeat::Reserved => Err(ApiError::Conflict(reserved("external_id"))),
-        V1Repeat::New => {
-            upstream.metrics().translation_refused(untranslatable.reason);
-            Err(ApiError::Invalid(untranslatable.complaint))
-        }
-    }
-}
-
-/// What the engine refused, told in the names of the v1 body.
-fn in_v1_words(refused: CreateError, create: &V1Create<'_>, fingerprint_key: &FingerprintKey) -> ApiError {
-    let named = |paths: Vec<String>| paths.iter().map(|path| create.v1_name(path).into_owned()).collect();
-    match refused {
-        CreateError::Invalid(complaint) => ApiError::Invalid(complaint.renamed(|path| create.v1_name(path))),
-        CreateError::Differs(paths) => ApiError::Conflict(conflict("external_id", named(paths))),
-        CreateError::Earlier(earlier) => ApiError::Conflict(conflict_of(create, fingerprint_key, &earlier)),
-        CreateError::Reserved => ApiError::Conflict(reserved("external_id")),
-        CreateError::Failed(failure) => failure,
-    }
-}
-
-/// The complaint about a body whose `external_id` names what another body made, or a v2 request.
-fn conflict_of(create: &V1Create<'_>, fingerprint_key: &FingerprintKey, earlier: &ConflictDetail) -> RequestError {
-    match earlier {
-        ConflictDetail::OfV2 => of_other_version("external_id", "v2"),
-        ConflictDetail::OfV1(request) => conflict("external_id", create.differing(fingerprint_key, &request.held())),
-    }
 }

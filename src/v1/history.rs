@@ -2,15 +2,14 @@
 
 use bytes::Bytes;
 
-use super::{query, reply};
-use crate::auth::Caller;
+use super::{V1Frontend, query, reply};
 use crate::domain::{
     Currency, Direction, HistoryQuery, InvalidValue, MerchantId, OperationView, OrderId, Page, ShopCode, Status,
     UnixMillis,
 };
 use crate::failure::{ApiError, RequestError};
 use crate::rules::StatusWords;
-use crate::upstream::Upstream;
+use crate::v2::ServiceCall;
 use crate::wire::time::read_rfc3339;
 use crate::wire::v1_lists::PagePlace;
 
@@ -21,43 +20,45 @@ const PARAMETERS: [&str; 9] =
 const DEFAULT_PER_PAGE: u16 = 50;
 const MAX_PER_PAGE: u16 = 200;
 
-/// Answers a v1 history question, whose query string (without `?`) is given as sent.
-///
-/// # Errors
-/// A parameter that is unknown, repeated, empty or malformed; or the engine could not answer.
-pub async fn transactions(upstream: &Upstream, caller: &Caller, query: Option<&str>) -> Result<Bytes, ApiError> {
-    let merchant = caller.merchant();
-    let Wanted { external_id, place, history } = Wanted::read(query, &merchant.id, &merchant.v1.dialect.statuses)?;
-    let page = match external_id {
-        Some(external_id) => named(upstream, caller, &external_id, &history).await?,
-        None => upstream.v1_history(caller, history).await?,
-    };
-    Ok(reply::transactions(&merchant.v1.dialect, &page, place))
-}
-
-/// The page of what an `external_id` names: at most a payin and a payout, each found by its key.
-async fn named(
-    upstream: &Upstream,
-    caller: &Caller,
-    external_id: &OrderId,
-    history: &HistoryQuery,
-) -> Result<Page<OperationView>, ApiError> {
-    let mut found = Vec::new();
-    for direction in [Direction::Payin, Direction::Payout] {
-        if history.direction.is_some_and(|wanted| wanted != direction) {
-            continue;
-        }
-        match upstream.v1_operation(caller, direction, external_id).await {
-            Ok(shown) if is_wanted(history, &shown) => found.push(shown),
-            Ok(_) | Err(ApiError::NotFound) => {}
-            Err(failure) => return Err(failure),
-        }
+impl V1Frontend {
+    /// Answers a v1 history question, whose query string (without `?`) is given as sent.
+    ///
+    /// # Errors
+    /// A parameter that is unknown, repeated, empty or malformed; or the engine could not answer.
+    pub async fn transactions(&self, call: ServiceCall<'_>, query: Option<&str>) -> Result<Bytes, ApiError> {
+        let merchant = call.caller.merchant();
+        let Wanted { external_id, place, history } = Wanted::read(query, &merchant.id, &merchant.v1.dialect.statuses)?;
+        let page = match external_id {
+            Some(external_id) => self.named(call, &external_id, &history).await?,
+            None => self.service.history(call, history).await?,
+        };
+        Ok(reply::transactions(&merchant.v1.dialect, &page, place))
     }
-    // Ids are digits: the longer one is the later one.
-    let age = |shown: &OperationView| (shown.created_at, shown.transaction_id.len(), shown.transaction_id.clone());
-    found.sort_by_key(|shown| std::cmp::Reverse(age(shown)));
-    let skipped = usize::try_from(history.skip).unwrap_or(usize::MAX);
-    Ok(Page::of_one_more(found.into_iter().skip(skipped).collect(), history.limit))
+
+    /// The page of what an `external_id` names: at most a payin and a payout, each found by its key.
+    async fn named(
+        &self,
+        call: ServiceCall<'_>,
+        external_id: &OrderId,
+        history: &HistoryQuery,
+    ) -> Result<Page<OperationView>, ApiError> {
+        let mut found = Vec::new();
+        for direction in [Direction::Payin, Direction::Payout] {
+            if history.direction.is_some_and(|wanted| wanted != direction) {
+                continue;
+            }
+            match self.service.find(call, direction, external_id).await {
+                Ok(shown) if is_wanted(history, &shown) => found.push(shown),
+                Ok(_) | Err(ApiError::NotFound) => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        // Ids are digits: the longer one is the later one.
+        let age = |shown: &OperationView| (shown.created_at, shown.transaction_id.len(), shown.transaction_id.clone());
+        found.sort_by_key(|shown| std::cmp::Reverse(age(shown)));
+        let skipped = usize::try_from(history.skip).unwrap_or(usize::MAX);
+        Ok(Page::of_one_more(found.into_iter().skip(skipped).collect(), history.limit))
+    }
 }
 
 fn is_wanted(history: &HistoryQuery, shown: &OperationView) -> bool {

@@ -1,6 +1,7 @@
 //! The gateway's front: what legacy merchants speak (contract sections 4 and 5).
 
 mod balance;
+mod compare;
 mod create;
 mod history;
 pub(crate) mod query;
@@ -9,8 +10,26 @@ pub mod reply;
 mod status;
 pub mod translate;
 
-pub use balance::balance;
-pub use create::{create, v2_body};
-pub use history::transactions;
+use std::sync::Arc;
+
+pub use create::v2_body;
 pub use relay::relay_url;
-pub use status::status;
+
+use crate::domain::FingerprintKey;
+use crate::telemetry::Metrics;
+use crate::v2::V2Service;
+
+/// Answers v1 requests with a v2 service.
+pub struct V1Frontend {
+    service: Arc<dyn V2Service>,
+    fingerprint_key: FingerprintKey,
+    metrics: Arc<Metrics>,
+}
+
+impl V1Frontend {
+    /// Answers with `service`; `fingerprint_key` is the store's.
+    #[must_use]
+    pub const fn new(service: Arc<dyn V2Service>, fingerprint_key: FingerprintKey, metrics: Arc<Metrics>) -> Self {
+        Self { service, fingerprint_key, metrics }
+    }
+}

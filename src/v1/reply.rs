@@ -36,7 +36,7 @@ struct StatusValues<'a> {
 /// The body of a create's 200 reply.
 #[must_use]
 pub fn created(dialect: &Dialect, direction: Direction, made: &CreateReply) -> Bytes {
-    let external_id = made.external_id.as_str();
+    let external_id = made.order_id.as_str();
     let redirect_url = made.redirect_url.as_ref().map(RedirectUrl::expose);
     let values = || CreatedValues { transaction_id: &made.transaction_id, external_id, redirect_url };
     rendered(dialect, direction.as_str(), values).unwrap_or_else(|| match redirect_url {

@@ -5,8 +5,8 @@ use std::fmt;
 
 use crate::domain::{BrowserUrl, CallbackUrl, Direction, MERCHANT_USER_IP};
 use crate::failure::RequestError;
+use crate::json::write_string;
 use crate::rules::{CallbackStyle, IdPolicy, UnknownFields, V1Rules};
-use crate::wire::json::write_string;
 use crate::wire::v1::{UserId, UserIpPlace, V1Create};
 
 const PAYMENT_DATA: &str = "paymentData";

@@ -1,66 +1,119 @@
-//! The v2 interface: a v2 request in, a v2 reply out. Native callers and the gateway's own translated requests reach the
-//! same functions.
+//! The v2 service behind the gateway: the trait, the embedded one, and the sentences about orders that exist.
+
+mod embedded;
+
+use std::pin::Pin;
 
 use bytes::Bytes;
+use http::HeaderValue;
 
-use crate::auth::{Caller, SignedBody};
-use crate::domain::{Direction, TransactionId};
-use crate::engine::{CreateError, Created, Engine};
-use crate::failure::{ApiError, Nameable, RequestError};
+pub use embedded::Embedded;
+
+use crate::auth::{Caller, SignedBody, signatures};
+use crate::domain::{
+    Balance, CreateReply, Currency, Direction, Fingerprint, HistoryQuery, OperationView, OrderId, Page,
+};
+use crate::engine::CreateError;
+use crate::failure::{ApiError, RequestError};
+use crate::json::Nameable;
+use crate::rules::ApiKey;
 use crate::store::V1Request;
-use crate::wire::v2 as wire;
 
-/// Answers `POST /api/v2/deposits` and `/withdrawals`: the body of the 200 reply.
-///
-/// # Errors
-/// Why nothing was created.
-pub async fn create(
-    engine: &Engine,
-    caller: &Caller,
-    direction: Direction,
-    body: &SignedBody,
-) -> Result<Bytes, ApiError> {
-    let created = create_operation(engine, caller, direction, body, None).await.map_err(failure)?;
-    Ok(match &created.redirect_url {
-        Some(redirect_url) => wire::deposit_reply(created.id, redirect_url.expose()),
-        None => wire::withdrawal_reply(created.id),
-    }
-    .into())
+/// The future of a call of a v2 service.
+pub type ServiceFuture<'a, T, E = ApiError> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + 'a>>;
+
+/// The request that a v2 service is called for.
+#[derive(Debug, Clone, Copy)]
+pub struct ServiceCall<'a> {
+    /// The authenticated caller.
+    pub caller: &'a Caller,
+    /// What goes along to a remote engine.
+    pub forwarded: &'a ForwardedHeaders,
 }
 
-/// Creates an operation from a signed v2 body. `v1` comes with bodies that the gateway translated.
-///
-/// # Errors
-/// Why nothing was created.
-pub async fn create_operation(
-    engine: &Engine,
-    caller: &Caller,
-    direction: Direction,
-    body: &SignedBody,
-    v1: Option<V1Request>,
-) -> Result<Created, CreateError> {
-    let request = wire::read_create(direction, body.bytes())?;
-    engine.create(caller, &request, v1).await
+/// The headers of a request that go along with the calls of a remote engine made for it (contract section 13).
+#[derive(Debug, Clone, Default)]
+pub struct ForwardedHeaders {
+    /// `X-Request-Id`.
+    pub request_id: Option<HeaderValue>,
+    /// A valid `traceparent`, as it came.
+    pub traceparent: Option<HeaderValue>,
 }
 
-/// Answers `GET /api/v2/transactions/{transaction_id}`: the status record.
+/// A v2 service as the gateway uses it (contract section 6): [`Embedded`] in this process, or
+/// [`Remote`](crate::remote::Remote) elsewhere.
 ///
-/// # Errors
-/// [`ApiError::NotFound`] for every id that is not an operation of this merchant: unknown, foreign, malformed.
-pub async fn status(engine: &Engine, caller: &Caller, transaction_id: &str) -> Result<Bytes, ApiError> {
-    let id = TransactionId::parse(transaction_id).map_err(|_| ApiError::NotFound)?;
-    let record = engine.v2_status(&caller.merchant().id, id).await?;
-    Ok(wire::status_reply(&record).into())
-}
+/// Every method may fail because the store or the engine cannot answer; other errors are listed at each.
+pub trait V2Service: Send + Sync + 'static {
+    /// Answers a native create: the body of the 200 reply. A remote engine gets the same bytes with the caller's signature,
+    /// which was verified.
+    ///
+    /// # Errors
+    /// Why nothing was created, in v2 words or in the engine's own; or that the outcome is unknown.
+    fn create<'a>(
+        &'a self,
+        call: ServiceCall<'a>,
+        direction: Direction,
+        body: &'a SignedBody,
+        signature: HeaderValue,
+    ) -> ServiceFuture<'a, Bytes>;
 
-fn failure(refused: CreateError) -> ApiError {
-    match refused {
-        CreateError::Invalid(complaint) => ApiError::Invalid(complaint),
-        CreateError::Differs(paths) => ApiError::Conflict(conflict("order_id", paths)),
-        CreateError::Earlier(_) => ApiError::Conflict(of_other_version("order_id", "v1")),
-        CreateError::Reserved => ApiError::Conflict(reserved("order_id")),
-        CreateError::Failed(failure) => failure,
-    }
+    /// Answers a native status request: the status record.
+    ///
+    /// # Errors
+    /// [`ApiError::NotFound`], or the engine's own word for it.
+    fn status<'a>(
+        &'a self,
+        call: ServiceCall<'a>,
+        transaction_id: &'a str,
+        signature: HeaderValue,
+    ) -> ServiceFuture<'a, Bytes>;
+
+    /// Creates an operation from a body that was translated from v1, signed with the caller's v2 secret over exactly these
+    /// bytes. `v1` is stored in the same commit; for a remote engine, before the request leaves.
+    ///
+    /// # Errors
+    /// Why nothing was created; or that the outcome is unknown.
+    fn create_from_v1<'a>(
+        &'a self,
+        call: ServiceCall<'a>,
+        direction: Direction,
+        body: Bytes,
+        v1: V1Request,
+    ) -> ServiceFuture<'a, CreateReply, CreateError>;
+
+    /// Answers a v1 create that cannot be translated from the operation that its order names; `None` when the order is new.
+    /// `fingerprint` is the keyed hash of its body.
+    ///
+    /// # Errors
+    /// The order is reserved, or was created by another body or through v2; or its outcome at a remote engine is unknown.
+    fn repeat<'a>(
+        &'a self,
+        call: ServiceCall<'a>,
+        direction: Direction,
+        external_id: &'a OrderId,
+        fingerprint: Fingerprint,
+    ) -> ServiceFuture<'a, Option<CreateReply>, CreateError>;
+
+    /// Finds the operation that a v1 request created, by its `external_id`.
+    ///
+    /// # Errors
+    /// [`ApiError::NotFound`] when the merchant has none.
+    fn find<'a>(
+        &'a self,
+        call: ServiceCall<'a>,
+        direction: Direction,
+        external_id: &'a OrderId,
+    ) -> ServiceFuture<'a, OperationView>;
+
+    /// Lists a page of the operations that v1 requests of the merchant created, newest first.
+    fn history<'a>(&'a self, call: ServiceCall<'a>, query: HistoryQuery) -> ServiceFuture<'a, Page<OperationView>>;
+
+    /// Reads the merchant's balances, by currency.
+    ///
+    /// # Errors
+    /// [`ApiError::NotOffered`] with a remote engine, whose interface has no balances.
+    fn balances<'a>(&'a self, call: ServiceCall<'a>) -> ServiceFuture<'a, Vec<(Currency, Balance)>>;
 }
 
 /// The complaint about an order id that names an operation of the old v1 service.
@@ -95,4 +148,14 @@ pub fn conflict(order_id_name: &'static str, mut paths: Vec<String>) -> RequestE
         order_id_name,
         format!("exists already and was created from other data; differs in: {names}{more}"),
     )
+}
+
+/// Signs a v2 body with a key's secret.
+///
+/// # Errors
+/// The key has no v2 secret.
+pub(crate) fn sign(key: &ApiKey, body: &[u8]) -> Result<String, ApiError> {
+    let secrets = key.v2_secrets.as_ref();
+    let secrets = secrets.ok_or_else(|| ApiError::Internal { cause: "the calling key has no v2_secret".to_owned() })?;
+    Ok(signatures::sign_v2(secrets.signing(), body))
 }

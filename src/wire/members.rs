@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::json::{self, Node, Object, Value};
 use crate::domain::InvalidValue;
 use crate::failure::RequestError;
+use crate::json::{self, Node, Object, Value};
 
 /// Reads a body that must be one JSON object.
 ///

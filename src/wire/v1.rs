@@ -1,18 +1,14 @@
 //! The v1 shapes: create bodies in (contract section 5), default replies and callbacks out (section 4).
 
-mod compared;
-
 use std::borrow::Cow;
 
-use super::json::{Member, Node, Object, Value, write_string};
 use super::members::{parsed, present, read_object, required, required_parsed};
 use crate::domain::{
     AccountNumber, Amount, BrowserUrl, CallbackUrl, Currency, CustomerAccountId, CustomerIp, Direction, InvalidValue,
-    MERCHANT_USER_IP as USER_IP, OperationView, OrderId, reserved_names,
+    MERCHANT_USER_IP as USER_IP, OperationView, OrderId, RETURN_USER_URL as RETURN_URL, reserved_names,
 };
 use crate::failure::RequestError;
-
-pub use compared::{Held, dropped_fields};
+use crate::json::{Member, Node, Object, Value, write_string};
 
 /// A v1 create body that keeps every rule which needs no rule file.
 #[derive(Debug)]
@@ -79,10 +75,10 @@ pub const MEMBERS: [&str; 9] = [
 ];
 
 /// Members that may be `null`, which is like absent.
-const OPTIONAL: [&str; 4] = ["shop_code", "callback_url", "merchant_user_id", USER_IP];
+pub const OPTIONAL: [&str; 4] = ["shop_code", "callback_url", "merchant_user_id", USER_IP];
 
-const PAYMENT_DATA: &str = "paymentData";
-const RETURN_URL: &str = "return_user_url";
+/// The member whose members become `fields`.
+pub const PAYMENT_DATA: &str = "paymentData";
 
 /// Reads a v1 create body.
 ///
@@ -137,7 +133,9 @@ fn check_payment_data(direction: Direction, body: &Object<'_>) -> Result<(), Req
     }
 }
 
-fn payment_data<'v, 'a>(body: &'v Object<'a>) -> Option<&'v Object<'a>> {
+/// The members of `paymentData`, where it is an object.
+#[must_use]
+pub fn payment_data<'v, 'a>(body: &'v Object<'a>) -> Option<&'v Object<'a>> {
     match body.get(PAYMENT_DATA).map(|value| &value.node) {
         Some(Node::Object(fields)) => Some(fields),
         _ => None,
@@ -188,6 +186,12 @@ fn read_card_number(direction: Direction, body: &Object<'_>) -> Result<Option<Ac
 }
 
 impl<'a> V1Create<'a> {
+    /// The whole body.
+    #[must_use]
+    pub const fn body(&self) -> &Object<'a> {
+        &self.body
+    }
+
     /// The names of top-level members that v1 does not know for this direction.
     pub fn unknown_members(&self) -> impl Iterator<Item = &str> {
         let known = |name: &str| match name {

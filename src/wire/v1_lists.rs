@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::json::write_string;
 use super::time::rfc3339;
 use super::v1::push_status;
 use crate::domain::{Balance, Currency, Decimals, OperationView, Page};
+use crate::json::write_string;
 
 /// The default body of a balance reply.
 #[must_use]

@@ -1,83 +1,13 @@
 //! The v2 shapes: create requests in, replies out (merchant-api-v2, "Endpoints").
 
-use super::canonical;
-use super::json::{Member, Node, Object, Value, write_string};
 use super::members::{object, parsed, present, read_object, required, required_parsed};
-use super::v1::dropped_fields;
 use crate::domain::{
-    AccountNumber, Amount, BrowserUrl, CUSTOMER_FIELDS, CallbackUrl, Currency, CustomerAccountId, CustomerIp,
-    Direction, FingerprintInput, FingerprintKey, InvalidValue, MERCHANT_USER_IP, MemberFingerprint, OrderId,
-    StatusRecord, TransactionId, reserved_names,
+    AccountNumber, Amount, BrowserUrl, CUSTOMER_FIELDS, CallbackUrl, CreateRequest, Currency, CustomerAccountId,
+    CustomerIp, Direction, InvalidValue, MERCHANT_USER_IP, OrderId, RequestFields, RequestKind, StatusRecord,
+    reserved_names,
 };
 use crate::failure::RequestError;
-use crate::rules;
-use crate::store::SchemaFields;
-
-/// A create request that keeps every rule of the interface which needs no rule file.
-#[derive(Debug)]
-pub struct CreateRequest<'a> {
-    /// The idempotency key.
-    pub order_id: OrderId,
-    /// How much.
-    pub amount: Amount,
-    /// Of what.
-    pub currency: Currency,
-    /// The shop code as sent.
-    pub method: Option<Box<str>>,
-    /// The merchant's number for its customer.
-    pub customer_account_id: Option<CustomerAccountId>,
-    /// Where results are told.
-    pub callback_url: CallbackUrl,
-    /// What depends on the direction.
-    pub kind: RequestKind,
-    /// Shop-defined data.
-    pub fields: RequestFields<'a>,
-}
-
-/// The part of a create request that depends on its direction.
-#[derive(Debug)]
-pub enum RequestKind {
-    /// A deposit.
-    Deposit {
-        /// Browser destination for SUCCESS.
-        success_url: BrowserUrl,
-        /// Browser destination for PENDING.
-        pending_url: BrowserUrl,
-        /// Browser destination for FAILED.
-        fail_url: BrowserUrl,
-    },
-    /// A withdrawal.
-    Withdrawal {
-        /// The recipient.
-        account_number: AccountNumber,
-        /// 1 to 64 characters.
-        account_channel: Option<Box<str>>,
-    },
-}
-
-impl RequestKind {
-    /// The direction of this kind.
-    #[must_use]
-    pub const fn direction(&self) -> Direction {
-        match self {
-            Self::Deposit { .. } => Direction::Payin,
-            Self::Withdrawal { .. } => Direction::Payout,
-        }
-    }
-}
-
-/// The `fields` object of a create request, after the checks that need no rule file. `Debug` shows no value.
-pub struct RequestFields<'a> {
-    object: Object<'a>,
-    /// `fields.merchant_user_ip`, when it is there and not `null`.
-    pub customer_ip: Option<CustomerIp>,
-}
-
-impl std::fmt::Debug for RequestFields<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "RequestFields({} members)", self.object.0.len())
-    }
-}
+use crate::json::{Node, Object, write_string};
 
 const COMMON: [&str; 7] = ["order_id", "amount", "currency", "method", "customer_account_id", "callback_url", "fields"];
 const DEPOSIT: [&str; 3] = ["success_url", "pending_url", "fail_url"];
@@ -173,12 +103,12 @@ fn read_channel(text: &str) -> Result<Box<str>, InvalidValue> {
 
 fn read_fields<'a>(direction: Direction, members: &mut Object<'a>) -> Result<RequestFields<'a>, RequestError> {
     let Some(at) = members.0.iter().position(|member| member.name == "fields") else {
-        return Ok(RequestFields { object: Object::default(), customer_ip: None });
+        return Ok(RequestFields::new(Object::default(), None));
     };
     object("fields", &members.0[at].value)?;
     let Node::Object(fields) = members.0.swap_remove(at).value.node else { return Err(required("fields")) };
     let customer_ip = check_fields(direction, &fields)?;
-    Ok(RequestFields { object: fields, customer_ip })
+    Ok(RequestFields::new(fields, customer_ip))
 }
 
 /// The rules for `fields` that need no schema; yields the customer's address.
@@ -202,120 +132,19 @@ fn check_fields(direction: Direction, fields: &Object<'_>) -> Result<Option<Cust
     parsed("fields.merchant_user_ip", value, CustomerIp::new).map(Some)
 }
 
-impl RequestFields<'_> {
-    /// The members that `kept` keeps, a `null` `merchant_user_ip` left out (it is like absent).
-    pub fn members<'s>(&'s self, kept: &'s SchemaFields) -> impl Iterator<Item = &'s Member<'s>> {
-        self.object.0.iter().filter(move |member| is_compared(&member.name, &member.value, kept))
-    }
-
-    /// The [`RequestFields::members`], looked for once.
-    #[must_use]
-    pub fn reduced<'s>(&'s self, kept: &'s SchemaFields) -> Reduced<'s> {
-        let mut members = Vec::with_capacity(self.object.0.len());
-        members.extend(self.members(kept));
-        Reduced(members)
-    }
-
-    /// Adds the kept members to a hash.
-    pub fn hash(&self, parts: &mut FingerprintInput, kept: &SchemaFields) {
-        canonical::hash_members(parts, &self.object, |member| is_compared(&member.name, &member.value, kept));
-    }
-
-    /// Returns the short hash of the members that a schema drops, and its number among those of a v1 body.
-    #[must_use]
-    pub fn dropped(
-        &self,
-        fingerprint_key: &FingerprintKey,
-        direction: Direction,
-        kept: &SchemaFields,
-    ) -> Option<(u8, MemberFingerprint)> {
-        dropped_fields(fingerprint_key, direction, &self.object, kept)
-    }
-
-    /// The names of kept members in which these fields differ from stored ones, as paths.
-    #[must_use]
-    pub fn differences(&self, kept: &SchemaFields, stored: &Object<'_>) -> Vec<String> {
-        let names =
-            canonical::differing_names(&self.object, stored, |member| is_compared(&member.name, &member.value, kept));
-        names.into_iter().map(|name| format!("fields.{name}")).collect()
-    }
-}
-
-/// Those members of `fields` that a schema keeps.
-pub struct Reduced<'s>(Vec<&'s Member<'s>>);
-
-impl<'s> Reduced<'s> {
-    /// One after the other, in the order sent.
-    #[must_use = "an iterator does nothing by itself"]
-    pub fn members(&self) -> impl ExactSizeIterator<Item = &'s Member<'s>> {
-        self.0.iter().copied()
-    }
-
-    /// Looks whether a schema can be applied to them.
-    ///
-    /// # Errors
-    /// A number that the schema's validator cannot hold.
-    pub fn check_numbers(&self) -> Result<(), RequestError> {
-        match self.members().find(|member| !numbers_fit(&member.value)) {
-            None => Ok(()),
-            Some(member) => {
-                Err(RequestError::member(format!("fields.{}", member.name), "holds a number that is out of range"))
-            }
-        }
-    }
-
-    /// They as JSON text, every value byte for byte as sent.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let length: usize = self.members().map(|member| member.raw_name.len() + member.value.raw.len() + 2).sum();
-        let mut text = String::with_capacity(length + 2);
-        text.push('{');
-        for member in self.members() {
-            if text.len() > 1 {
-                text.push(',');
-            }
-            text.push_str(member.raw_name);
-            text.push(':');
-            text.push_str(member.value.raw);
-        }
-        text.push('}');
-        text
-    }
-}
-
-/// Whether a schema's validator can hold every number of a value.
-fn numbers_fit(value: &Value<'_>) -> bool {
-    /// So long a number without an exponent fits whatever its digits are.
-    const PLAIN: usize = 200;
-    match &value.node {
-        Node::Number if value.raw.len() <= PLAIN && !value.raw.contains(['e', 'E']) => true,
-        Node::Number => rules::number(value.raw).is_some(),
-        Node::Array(elements) => elements.iter().all(numbers_fit),
-        Node::Object(object) => object.0.iter().all(|member| numbers_fit(&member.value)),
-        Node::Null | Node::Bool(_) | Node::String(_) => true,
-    }
-}
-
-fn is_compared(name: &str, value: &Value<'_>, kept: &SchemaFields) -> bool {
-    kept.keeps(name) && !(name == MERCHANT_USER_IP && value.node == Node::Null)
-}
-
-/// The body of a deposit's 200 reply.
+/// Writes the body of a create's 200 reply; `transaction_id` is digits, and a deposit has a `redirect_url`.
 #[must_use]
-pub fn deposit_reply(id: TransactionId, redirect_url: &str) -> String {
-    let mut body = String::with_capacity(redirect_url.len() + 64);
+pub fn create_reply(transaction_id: &str, redirect_url: Option<&str>) -> String {
+    let mut body = String::with_capacity(redirect_url.map_or(0, str::len) + 64);
     body.push_str("{\"transaction_id\":\"");
-    body.push_str(id.digits().as_str());
-    body.push_str("\",\"redirect_url\":");
-    write_string(&mut body, redirect_url);
+    body.push_str(transaction_id);
+    body.push('"');
+    if let Some(redirect_url) = redirect_url {
+        body.push_str(",\"redirect_url\":");
+        write_string(&mut body, redirect_url);
+    }
     body.push('}');
     body
-}
-
-/// The body of a withdrawal's 200 reply.
-#[must_use]
-pub fn withdrawal_reply(id: TransactionId) -> String {
-    format!("{{\"transaction_id\":\"{id}\"}}")
 }
 
 /// The status record (merchant-api-v2, "Transaction status record").
@@ -348,7 +177,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::domain::FingerprintKey;
+    use crate::domain::{FingerprintInput, FingerprintKey, SchemaFields};
 
     const DEPOSIT_BODY: &str = r#"{"order_id":"o1","amount":10.5,"currency":"EUR","callback_url":"https://a.example/cb",
         "success_url":"https://a.example/s","pending_url":"https://a.example/p","fail_url":"https://a.example/f"}"#;

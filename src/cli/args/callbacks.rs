@@ -6,10 +6,10 @@ use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use super::{Format, InterfaceArg, Rules, merchant_id};
+use crate::callback::listing::{self, Moment};
 use crate::domain::{CallbackUrl, MerchantId, OrderId};
 use crate::rules::read_span;
 use crate::store::{CallbackCursor, CallbackId, CallbackState};
-use crate::wire::callbacks::{self, Moment};
 
 /// `paybridge callbacks`.
 #[derive(Debug, Subcommand)]
@@ -43,7 +43,7 @@ pub struct ListCallbacks {
     #[command(flatten)]
     pub which: Which,
     /// At most so many, up to 1000
-    #[arg(long, value_name = "NUMBER", default_value_t = callbacks::DEFAULT_LIMIT, value_parser = limit)]
+    #[arg(long, value_name = "NUMBER", default_value_t = listing::DEFAULT_LIMIT, value_parser = limit)]
     pub limit: usize,
     /// Those behind a list that said where it ends
     #[arg(long, value_name = "PLACE", value_parser = place)]
@@ -219,10 +219,10 @@ fn span(text: &str) -> Result<Duration, String> {
 }
 
 fn place(text: &str) -> Result<CallbackCursor, String> {
-    callbacks::read_place(text).ok_or_else(|| "must be the place that a list ended with".to_owned())
+    listing::read_place(text).ok_or_else(|| "must be the place that a list ended with".to_owned())
 }
 
 fn limit(text: &str) -> Result<usize, String> {
-    let limit = text.parse().ok().filter(|limit| (1..=callbacks::MOST).contains(limit));
-    limit.ok_or_else(|| format!("must be a number from 1 to {}", callbacks::MOST))
+    let limit = text.parse().ok().filter(|limit| (1..=listing::MOST).contains(limit));
+    limit.ok_or_else(|| format!("must be a number from 1 to {}", listing::MOST))
 }

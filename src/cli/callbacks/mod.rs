@@ -12,11 +12,11 @@ use serde::Serialize;
 
 use super::args::{Callbacks, Format, ListCallbacks, ShowCallback, Which};
 use super::{CliError, ExitOutcome, load, on_runtime};
+use crate::callback::listing::{DEFAULT_STATES, Moment, Slice, document, write_place};
 use crate::clock::{Clock, SystemClock, SystemRandomness};
 use crate::domain::UnixMillis;
 use crate::rules::StoreRules;
 use crate::store::{CallbackId, CallbackQuery, Outbox, Store, StoreError, open_beside};
-use crate::wire::callbacks::{DEFAULT_STATES, Moment, Slice, document, write_place};
 
 /// Does what the arguments say, on the store that the rules name.
 ///

@@ -10,9 +10,9 @@ use super::super::columns::age;
 use super::super::progress::Progress;
 use super::super::{CliError, ExitOutcome, plural, reported_unless};
 use super::{table, unknown};
+use crate::callback::listing::Moment;
 use crate::clock::Clock;
 use crate::store::{CallbackId, CallbackQuery, CallbackRecord, CallbackState, Outbox, Resent};
-use crate::wire::callbacks::Moment;
 
 /// How many failed callbacks a commit queues.
 const SLICE: usize = 500;

@@ -6,12 +6,12 @@ use super::super::args::{Format, InterfaceArg, SampleCallback};
 use super::super::columns::plain;
 use super::super::{CliError, ExitOutcome, merchant, reported_unless};
 use super::{table, write_json};
+use crate::callback::listing::sample_document;
 use crate::callback::{Sample, SampleKind, Sampled, sample};
 use crate::clock::{SystemClock, SystemRandomness};
 use crate::outbound::Outbound;
 use crate::rules::RuleSet;
 use crate::store::TryOutcome;
-use crate::wire::callbacks::sample_document;
 
 pub(super) async fn run(rules: &RuleSet, asked: &SampleCallback, out: &mut dyn Write) -> ExitOutcome {
     let wanted = Sample {

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use crate::callback::listing::kind;
 use crate::cli::columns::{age, aligned, cut, plain};
 use crate::domain::UnixMillis;
 use crate::store::{CallbackRecord, CallbackState, CallbackTry, TryOutcome};
-use crate::wire::callbacks::kind;
 use crate::wire::time::rfc3339;
 
 const HEADINGS: [&str; 10] = ["ID", "STATE", "MERCHANT", "ORDER_ID", "KIND", "TRIES", "AGE", "NEXT", "TARGET", "LAST"];
@@ -101,9 +101,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::callback::listing::tests::record;
     use crate::cli::columns::WIDEST;
     use crate::domain::OrderId;
-    use crate::wire::callbacks::tests::record;
 
     const NOW: UnixMillis = UnixMillis(1_767_323_045_678 + 4000);
 

@@ -57,9 +57,9 @@ async fn v1_is_reported_in_its_own_words() {
     let shape = world.v1(Direction::Payin, r#"{"external_id":"o","amount":10,"currency":"EUR"}"#).await;
     assert!(shape.unwrap_err().starts_with("400 amount"));
     // It is no operation of this service: the status of v1 knows it as little as that of v2, which asks by another id.
-    let upstream = Upstream::Embedded(Arc::clone(&world.engine));
-    let status = v1::status(&upstream, &world.caller(), Direction::Payin, Some("external_id=o")).await;
+    let caller = world.caller();
+    let status = world.frontend().status(call(&caller), Direction::Payin, Some("external_id=o")).await;
     assert!(matches!(status, Err(ApiError::NotFound)), "{status:?}");
-    let status = v2::status(&world.engine, &world.caller(), "o").await;
+    let status = world.service().status(call(&caller), "o", HeaderValue::from_static("")).await;
     assert!(matches!(status, Err(ApiError::NotFound)), "{status:?}");
 }

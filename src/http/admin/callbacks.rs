@@ -7,14 +7,14 @@ use tokio::time::timeout;
 
 use super::AdminSource;
 use super::reply::{self, AdminReply};
+use crate::callback::listing::{
+    DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, document, read_place, read_state, sample_document, write_place,
+};
 use crate::callback::{SampleKind, Sampled};
 use crate::domain::{CallbackUrl, MerchantId, OrderId, UnixMillis};
 use crate::failure::RequestError;
 use crate::store::{CallbackCursor, CallbackId, CallbackQuery, CallbackState, Resent, StoreError};
 use crate::v1::query::parameters;
-use crate::wire::callbacks::{
-    DEFAULT_LIMIT, DEFAULT_STATES, MOST, Moment, Slice, document, read_place, read_state, sample_document, write_place,
-};
 
 /// How many failed callbacks one request queues, unless it says less.
 const RESEND_LIMIT: usize = 500;

@@ -29,10 +29,10 @@ use crate::engine::{AtCreation, NextAction, PageSecret, Provider};
 use crate::http::{ConnectionInfo, Peer, Protocol};
 use crate::rules::{
     AccountRule, AddressSet, Algorithm, ApiKey, BalanceRules, Brand, CallbackRules, CallbackSignature, CallbackStyle,
-    ClientRules, Dialect, Encoding, EngineRules, GatewayRules, IdPolicy, KeyEntry, Limits, PageRules, PaymentChecks,
-    ProviderRules, Quota, RateLimit, Recipe, Replies, Secret, Secrets, Segment, ServerRules, Shop, ShopAccess,
-    ShopSide, StatusWords, StoreKeys, StoreRules, StoreUrl, TimestampFormat, TlsRules, UnknownFields, V1Rules,
-    built_in_pages,
+    ClientRules, Dialect, Encoding, EngineRules, GatewayRules, IdPolicy, KeyEntry, Limits, Merchant, PageRules,
+    PaymentChecks, ProviderRules, Quota, RateLimit, Recipe, Replies, Secret, Secrets, Segment, ServerRules, Shop,
+    ShopAccess, ShopSide, StatusWords, StoreKeys, StoreRules, StoreUrl, TimestampFormat, TlsRules, UnknownFields,
+    V1Route, V1Rules, built_in_pages,
 };
 use crate::store::{
     Audit, AuditProgress, CallbackClaim, CallbackCursor, CallbackId, CallbackJob, CallbackLease, CallbackNext,
@@ -42,6 +42,7 @@ use crate::store::{
     RemoteOperation, Resent, Reservations, StatusUpdate, Store, StoreError, StoreFuture, Stored, V1Lookup,
 };
 use crate::telemetry::AccessLine;
+use crate::v2::Embedded;
 
 pub(super) const NOW: UnixMillis = UnixMillis(1_735_689_600_000);
 pub(super) const V1_SECRET: &[u8] = b"the-v1-secret";
@@ -400,8 +401,9 @@ impl Fixture {
         ));
         let gateway = Gateway::new(GatewayDeps {
             rules: Arc::new(move || Arc::clone(&rules)),
-            upstream: Upstream::Embedded(Arc::clone(&engine)),
-            engine,
+            store: Arc::clone(&store) as Arc<dyn Store>,
+            service: Arc::new(Embedded::new(Arc::clone(&engine))),
+            engine: Some(engine),
             clock,
             random,
             metrics: Arc::clone(&metrics),

@@ -31,7 +31,7 @@ impl Core {
         let limits = &rules.gateway.limits;
         let recipe = &self.callback_signature;
         let headers = admission::CallbackHeaders::of(recipe, &head.headers)?;
-        let addressee = relay::addressee(&**self.wiring.engine.store(), token).await?;
+        let addressee = relay::addressee(&*self.wiring.store, token).await?;
         let addressee = addressee.ok_or_else(|| self.counted(AdmissionError::UnknownPath, address, &rules))?;
         exchange.merchant = rules.merchants.get(&addressee.merchant).cloned();
 

@@ -8,6 +8,7 @@ use super::fixture::{BODY_LIMIT, Call, Fixture, V2_SECRET};
 use super::*;
 use crate::domain::{FingerprintKey, MerchantId, OrderId};
 use crate::rules::{Encoding, Quota, Secret, Segment};
+use crate::v1::relay_url;
 
 const CALLBACK: &str = r#"{"order_id":"o-1","event":"later versions may say more"}"#;
 
@@ -15,7 +16,7 @@ const CALLBACK: &str = r#"{"order_id":"o-1","event":"later versions may say more
 fn target(direction: Direction, order_id: &str) -> String {
     let merchant = MerchantId::new("acme").unwrap();
     let order_id = OrderId::new(order_id).unwrap();
-    v1::relay_url("", &merchant, direction, FingerprintKey::new(&[7; 32]).order_key(&merchant, direction, &order_id))
+    relay_url("", &merchant, direction, FingerprintKey::new(&[7; 32]).order_key(&merchant, direction, &order_id))
 }
 
 fn callback(body: &'static str) -> Call {

@@ -502,7 +502,7 @@ fn the_proofs_of_authentication_show_no_secret() {
     let signature = call.headers.iter().find(|(name, _)| *name == "x-signature").unwrap().1.clone();
     let (head, _) = call.into_request().into_parts();
     let route = router::find(&rules, &head.method, head.uri.path()).unwrap();
-    let credentials = Credentials::of(&rules, &route, &head.headers).unwrap();
+    let credentials = Credentials::of(&rules, route, &head.headers).unwrap();
     let key = credentials.known_key(&rules).unwrap();
     let mut shown = vec![format!("{credentials:?}"), format!("{key:?}")];
     let key = key.admit("127.0.0.1".parse().unwrap()).unwrap();

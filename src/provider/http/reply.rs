@@ -11,7 +11,7 @@ use crate::domain::{
 };
 use crate::engine::Report;
 use crate::failure::RequestError;
-use crate::wire::json::{Node, Object, Value};
+use crate::json::{Node, Object, Value};
 use crate::wire::members::{object, parsed, present, required_parsed, string};
 
 /// The members of a preparation; at most one of them.
@@ -164,8 +164,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::json::write_string;
     use crate::provider::testing::{deposit, withdrawal};
-    use crate::wire::json::write_string;
     use crate::wire::members::read_object;
 
     fn of(direction: Direction) -> Operation {

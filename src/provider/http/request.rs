@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::domain::{Kind, MERCHANT_USER_IP, Operation, RedirectUrl, UnixMillis};
+use crate::json::{self, Node, write_string};
 use crate::store::Fields;
-use crate::wire::json::{self, Node, write_string};
 
 /// What a provider is told. It holds account numbers and a customer's link: it has no `Debug`.
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::auth::callers::{Interface, KnownKey, verify_forwarded};
+use crate::auth::callers::{Interface, KnownKey};
 use crate::auth::signatures::sign_v2;
 use crate::clock::{ManualClock, SystemRandomness};
 use crate::domain::{Direction, Preparation, Status, TransactionId};
@@ -18,7 +18,7 @@ use crate::engine::PageSecret;
 use crate::rules::{LoadOptions, Secret, load};
 use crate::store::open_store;
 use crate::telemetry::Metrics;
-use crate::v2;
+use crate::wire::v2::read_create;
 
 const START: UnixMillis = UnixMillis(1_780_000_000_000);
 const SANDBOX: &str = "kind = \"sandbox\"\n";
@@ -130,9 +130,9 @@ impl World {
         let body = format!(
             r#"{{"order_id":"{order_id}","amount":1,"currency":"EUR","callback_url":"https://a.example",{rest}}}"#
         );
-        let signature = sign(body.as_bytes());
-        let signed = verify_forwarded(&caller, body.into(), &signature).unwrap();
-        v2::create_operation(&self.engine, &caller, direction, &signed, None).await.unwrap().id
+        let created =
+            self.engine.create(&caller, &read_create(direction, body.as_bytes()).unwrap(), None).await.unwrap();
+        TransactionId::parse(&created.transaction_id).unwrap()
     }
 
     /// One round of the worker, and the end of all that it began.

@@ -18,12 +18,14 @@ use serde_json::{Map, Value};
 
 use self::check::{CheckedMembers, MOST_PROBLEMS};
 use self::keywords::{UNIQUE_ITEMS, allowed_list, unique_items};
-pub use self::value::{FieldValue, given, number};
-use self::value::{Sent, Whole};
+pub(super) use self::value::FieldValue;
+#[cfg(test)]
+pub(super) use self::value::given;
+use self::value::{Sent, Whole, numbers_fit};
 use self::words::{field_problem, segment_text};
 use super::json_places::Places;
 use super::problems::{Span, did_you_mean, quoted};
-use crate::domain::{self, CUSTOMER_FIELDS, Direction, MERCHANT_USER_IP, MerchantId};
+use crate::domain::{self, CUSTOMER_FIELDS, Direction, KeptFields, MERCHANT_USER_IP, MerchantId};
 
 /// The keyword that names an allowed-value list (contract section 2).
 pub(super) const ALLOWED_LIST: &str = "x-allowed-list";
@@ -157,12 +159,27 @@ impl FieldsSchema {
         &self.kept
     }
 
+    /// Checks the `fields` of a request, reduced to what the schema keeps, for a merchant. Returns the members that the
+    /// schema's defaults add, as the JSON text of an object.
+    ///
+    /// # Errors
+    /// The first member that the schema refuses, or that holds a number which it cannot be compared with.
+    pub fn check_fields(&self, merchant: &MerchantId, fields: &KeptFields<'_>) -> Result<Box<str>, FieldProblem> {
+        if let Some(member) = fields.members().find(|member| !numbers_fit(&member.value)) {
+            let reason = "holds a number that is out of range".to_owned();
+            return Err(FieldProblem { path: member.name.clone().into_owned(), reason });
+        }
+        let members = fields.members().map(|member| (&*member.name, FieldValue::Read(&member.value)));
+        let defaults = self.check(merchant, members)?;
+        Ok(if defaults.is_empty() { "{}".into() } else { Value::Object(defaults).to_string().into() })
+    }
+
     /// Checks members (already reduced to the kept ones, a `null` `merchant_user_ip` removed) for a merchant, whose own
     /// allowed-value lists go before the common ones. Returns the members that the schema's defaults add, as an object.
     ///
     /// # Errors
     /// The first member that the schema refuses.
-    pub fn check<'a>(
+    pub(crate) fn check<'a>(
         &'a self,
         merchant: &MerchantId,
         members: impl Iterator<Item = (&'a str, FieldValue<'a>)>,

@@ -14,7 +14,7 @@ pub(super) struct Sent;
 
 /// A value that a schema is applied to.
 #[derive(Debug, Clone, Copy)]
-pub enum FieldValue<'a> {
+pub(crate) enum FieldValue<'a> {
     /// As it was read from a body.
     Read(&'a json::Value<'a>),
     /// As rule files have it.
@@ -27,7 +27,7 @@ pub enum FieldValue<'a> {
 
 /// The `fields` object: its members, none of them twice.
 #[derive(Debug, Default)]
-pub struct Whole<'a>(pub(super) Vec<(&'a str, FieldValue<'a>)>);
+pub(crate) struct Whole<'a>(pub(super) Vec<(&'a str, FieldValue<'a>)>);
 
 impl Whole<'_> {
     pub(super) fn names(&self, name: &str) -> bool {
@@ -36,7 +36,8 @@ impl Whole<'_> {
 }
 
 /// The members of an object of `serde_json`, as a schema sees them.
-pub fn given(members: &Map<String, serde_json::Value>) -> impl Iterator<Item = (&str, FieldValue<'_>)> {
+#[cfg(test)]
+pub(crate) fn given(members: &Map<String, serde_json::Value>) -> impl Iterator<Item = (&str, FieldValue<'_>)> {
     members.iter().map(|(name, value)| (name.as_str(), FieldValue::Given(value)))
 }
 
@@ -157,9 +158,21 @@ impl<'a> Node<'a, Sent> for FieldValue<'a> {
 }
 
 /// A number, as `serde_json` understands it; `None`: it is out of the range of what that can hold.
-#[must_use]
-pub fn number(raw: &str) -> Option<Number> {
+fn number(raw: &str) -> Option<Number> {
     serde_json::from_str(raw).ok()
+}
+
+/// Reports whether a schema can be applied to every number of a value.
+pub(super) fn numbers_fit(value: &json::Value<'_>) -> bool {
+    /// A number of this length without an exponent fits whatever its digits are.
+    const PLAIN: usize = 200;
+    match &value.node {
+        json::Node::Number if value.raw.len() <= PLAIN && !value.raw.contains(['e', 'E']) => true,
+        json::Node::Number => number(value.raw).is_some(),
+        json::Node::Array(elements) => elements.iter().all(numbers_fit),
+        json::Node::Object(object) => object.0.iter().all(|member| numbers_fit(&member.value)),
+        json::Node::Null | json::Node::Bool(_) | json::Node::String(_) => true,
+    }
 }
 
 /// The members of an object.

@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::domain::Direction;
-use crate::rules::{AddressSet, Effect, Group, ReadRules, Secrets, ShopSide, StoreUrl, diff, given};
+use crate::rules::schema::given;
+use crate::rules::{AddressSet, Effect, Group, ReadRules, Secrets, ShopSide, StoreUrl, diff};
 
 /// A key of a file and what it may hold; the first of each is its default, where it has one.
 type Choices = &'static [(&'static str, &'static str, &'static [&'static str])];

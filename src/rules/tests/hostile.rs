@@ -7,7 +7,8 @@ use super::*;
 use crate::domain::Direction;
 use crate::json;
 use crate::rules::schema::{AllowedLists, SchemaProblem};
-use crate::rules::{FieldProblem, FieldValue, FieldsSchema, given};
+use crate::rules::schema::{FieldValue, given};
+use crate::rules::{FieldProblem, FieldsSchema};
 
 /// As much as a body of the default size may hold.
 const BODY: usize = 64 << 10;

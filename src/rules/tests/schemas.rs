@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::rules::{FieldProblem, FieldsSchema, given};
+use crate::rules::schema::given;
+use crate::rules::{FieldProblem, FieldsSchema};
 
 fn with_schema(schema: &str) -> Rules {
     let shop = format!("{SHOP}[payin]\nschema = \"s.json\"");

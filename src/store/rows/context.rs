@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use super::{direction_number, provider_number};
-use crate::domain::{FingerprintInput, FingerprintKey, MerchantId, ShopCode};
-use crate::store::{CallbackSender, NewOperation, SchemaFields};
+use crate::domain::{FingerprintInput, FingerprintKey, MerchantId, SchemaFields, ShopCode};
+use crate::store::{CallbackSender, NewOperation};
 
 /// The most contexts remembered; they are forgotten together when there are more. There is one for every combination that
 /// rules and callers bring about, some a shop.

@@ -30,7 +30,7 @@ fn dialect(replies: &[(&str, &str)]) -> Arc<Dialect> {
 fn made(external_id: &str, redirect_url: Option<&str>) -> CreateReply {
     CreateReply {
         transaction_id: "77".into(),
-        external_id: OrderId::new(external_id).unwrap(),
+        order_id: OrderId::new(external_id).unwrap(),
         redirect_url: redirect_url.map(|url| RedirectUrl::new(url.to_owned())),
     }
 }

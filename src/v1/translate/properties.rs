@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::tests::{DEFAULTS, LENIENT, RELAY, merchant, rules_of};
 use super::*;
 use crate::domain::Direction::{Payin, Payout};
+use crate::json::{Node, Object, Value, read};
 use crate::rules::RuleSet;
-use crate::wire::json::{Node, Object, Value, read};
 use crate::wire::v1::read_create;
 use crate::wire::v2;
 

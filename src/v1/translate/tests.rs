@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::*;
 use crate::domain::{MerchantId, UnixMillis};
+use crate::json::{Node, Value, read};
 use crate::rules::{LoadOptions, RuleSet, load};
-use crate::wire::json::{Node, Value, read};
 use crate::wire::v1::read_create;
 use crate::wire::v2;
 

@@ -1,18 +1,19 @@
-//! What v1 create bodies say, compared (contract section 2, "Live reload"): one keyed hash tells whether two say the same. In
-//! which members they differ is found out only then, by what the v2 request holds that the first one became, and by short
-//! hashes of the few members that it does not hold as they were sent.
+//! Comparing v1 create bodies (contract section 2, "Live reload"). One keyed hash tells whether two bodies are the same. The
+//! members in which they differ are found only then: from what the operation holds that the first body created, and from
+//! short hashes of the few members that it does not hold as they were sent.
 
 use std::borrow::Cow;
 
-use super::{MEMBERS, OPTIONAL, PAYMENT_DATA, RETURN_URL, USER_IP, UserId, UserIpPlace, V1Create, payment_data};
+use crate::domain::canonical;
 use crate::domain::{
-    AccountNumber, Amount, BrowserUrl, CallbackUrl, CustomerAccountId, CustomerIp, Direction, Fingerprint,
-    FingerprintInput, FingerprintKey, MemberFingerprint, MemberFingerprints,
+    AccountNumber, CallbackUrl, CustomerIp, Direction, Fingerprint, FingerprintInput, FingerprintKey,
+    MERCHANT_USER_IP as USER_IP, MemberFingerprint, MemberFingerprints, RETURN_USER_URL as RETURN_URL, SchemaFields,
+    dropped_members,
 };
-use crate::store::SchemaFields;
-use crate::wire::canonical;
-use crate::wire::json::{self, Member, Node, Object, Value};
+use crate::engine::EarlierRequest;
+use crate::json::{self, Member, Node, Object, Value};
 use crate::wire::members::present;
+use crate::wire::v1::{MEMBERS, OPTIONAL, PAYMENT_DATA, UserId, UserIpPlace, V1Create, payment_data};
 
 /// What conflicts call the top-level members that v1 does not know: which of them were sent first is not kept.
 const UNKNOWN: &str = "unknown fields";
@@ -32,31 +33,6 @@ const NUMBERED: [&str; 12] = [
     "paymentData.return_user_url",
     "paymentData.merchant_user_ip",
 ];
-
-/// What of an earlier body the v2 request holds that it became.
-#[derive(Debug)]
-pub struct Held<'s> {
-    /// The amount.
-    pub amount: Amount,
-    /// The currency, in upper case.
-    pub currency: &'s str,
-    /// `method`.
-    pub shop_code: Option<&'s str>,
-    /// The address of its merchant that the relay calls.
-    pub callback_url: Option<&'s CallbackUrl>,
-    /// `customer_account_id`.
-    pub user_id: Option<CustomerAccountId>,
-    /// `account_number`.
-    pub card_number: Option<&'s str>,
-    /// A deposit's browser destination.
-    pub return_url: Option<&'s BrowserUrl>,
-    /// The JSON text of `fields`.
-    pub fields: &'s str,
-    /// Which members of `fields` the schema of then kept.
-    pub kept: &'s SchemaFields,
-    /// What else the body said.
-    pub members: &'s MemberFingerprints,
-}
 
 impl<'a> V1Create<'a> {
     /// Returns the keyed hash of what the body says: decoded values, the order of keys and the spelling of the amount aside.
@@ -80,10 +56,10 @@ impl<'a> V1Create<'a> {
     /// The body without a `null` address in `paymentData`, which is like an absent one.
     fn compared_body(&self) -> Cow<'_, Object<'a>> {
         let is_null = |member: &Member<'_>| member.name == USER_IP && member.value.node == Node::Null;
-        if !payment_data(&self.body).is_some_and(|fields| fields.0.iter().any(is_null)) {
-            return Cow::Borrowed(&self.body);
+        if !payment_data(self.body()).is_some_and(|fields| fields.0.iter().any(is_null)) {
+            return Cow::Borrowed(self.body());
         }
-        let mut body = self.body.clone();
+        let mut body = self.body().clone();
         for member in &mut body.0 {
             if let (PAYMENT_DATA, Node::Object(fields)) = (member.name.as_ref(), &mut member.value.node) {
                 fields.0.retain(|member| !is_null(member));
@@ -98,7 +74,7 @@ impl<'a> V1Create<'a> {
     pub fn not_held(&self, fingerprint_key: &FingerprintKey, relayed_to: Option<&CallbackUrl>) -> MemberFingerprints {
         let place = self.user_ip_place();
         let inner_ip = matches!(place, UserIpPlace::PaymentData | UserIpPlace::Both);
-        let user_id = present(&self.body, "merchant_user_id");
+        let user_id = present(self.body(), "merchant_user_id");
         let differs = [
             ("currency", self.currency.bytes().any(|byte| byte.is_ascii_lowercase())),
             ("callback_url", self.callback_url.as_ref() != relayed_to),
@@ -128,43 +104,52 @@ impl<'a> V1Create<'a> {
             None => parts.optional(None),
         };
         match name.strip_prefix("paymentData.") {
-            Some(inner) => value(payment_data(&self.body).and_then(|fields| present(fields, inner))),
+            Some(inner) => value(payment_data(self.body()).and_then(|fields| present(fields, inner))),
             None if name == UNKNOWN => {
                 let unknown: Vec<&str> = self.unknown_members().collect();
-                canonical::hash_members(&mut parts, &self.body, |member| unknown.contains(&&*member.name));
+                canonical::hash_members(&mut parts, self.body(), |member| unknown.contains(&&*member.name));
             }
             None if name == PAYMENT_DATA => {
                 let nothing = Object::default();
-                let fields = payment_data(&self.body).unwrap_or(&nothing);
-                return dropped(fingerprint_key, self.direction, fields, kept).unwrap_or_default();
+                let fields = payment_data(self.body()).unwrap_or(&nothing);
+                return dropped_members(fingerprint_key, self.direction, fields, kept).unwrap_or_default();
             }
-            None => value(present(&self.body, name)),
+            None => value(present(self.body(), name)),
         }
         fingerprint_key.short(&parts)
     }
 
     /// Whether an earlier body that said nothing beside what v2 holds of it said the same in a member.
-    fn is_held(&self, fingerprint_key: &FingerprintKey, name: &str, held: &Held<'_>, fields: &Object<'_>) -> bool {
+    fn is_held(
+        &self,
+        fingerprint_key: &FingerprintKey,
+        name: &str,
+        held: &EarlierRequest,
+        fields: &Object<'_>,
+    ) -> bool {
         let text = |object: &Object<'_>, name: &str| match present(object, name) {
             Some(Value { node: Node::String(text), .. }) => Some(text.clone().into_owned()),
             _ => None,
         };
         match name {
             "amount" => self.amount == held.amount,
-            "currency" => *self.currency == *held.currency,
-            "shop_code" => self.shop_code.as_deref() == held.shop_code,
-            "callback_url" => self.callback_url.as_ref() == held.callback_url,
-            "merchant_user_id" => match (present(&self.body, name), held.user_id) {
+            "currency" => *self.currency == *held.currency.as_str(),
+            "shop_code" => self.shop_code == held.shop_code,
+            "callback_url" => self.callback_url == held.callback_url,
+            "merchant_user_id" => match (present(self.body(), name), held.user_id) {
                 (None, None) => true,
-                (Some(_), Some(id)) => text(&self.body, name).is_some_and(|text| text == id.to_string()),
+                (Some(_), Some(id)) => text(self.body(), name).is_some_and(|text| text == id.to_string()),
                 _ => false,
             },
             USER_IP => self.outer_user_ip() == text(fields, USER_IP),
-            "card_number" => self.card_number.as_ref().map(AccountNumber::expose) == held.card_number,
-            PAYMENT_DATA => self.short(fingerprint_key, PAYMENT_DATA, held.kept) == MemberFingerprint::default(),
+            "card_number" => {
+                self.card_number.as_ref().map(AccountNumber::expose)
+                    == held.card_number.as_ref().map(AccountNumber::expose)
+            }
+            PAYMENT_DATA => self.short(fingerprint_key, PAYMENT_DATA, &held.kept) == MemberFingerprint::default(),
             UNKNOWN => self.unknown_members().next().is_none(),
             "paymentData.return_user_url" => {
-                self.direction == Direction::Payout || self.return_user_url.as_ref() == held.return_url
+                self.direction == Direction::Payout || self.return_user_url == held.return_url
             }
             "paymentData.merchant_user_ip" => {
                 !matches!(self.user_ip_place(), UserIpPlace::PaymentData | UserIpPlace::Both)
@@ -182,14 +167,14 @@ impl<'a> V1Create<'a> {
     /// Returns the members in which this body differs from an earlier one, in the order of [`MEMBERS`]. Those of
     /// `paymentData` are named one by one, but for what a schema dropped.
     #[must_use]
-    pub fn differing(&self, fingerprint_key: &FingerprintKey, held: &Held<'_>) -> Vec<String> {
-        let fields = stored_object(held.fields);
+    pub fn differing(&self, fingerprint_key: &FingerprintKey, held: &EarlierRequest) -> Vec<String> {
+        let fields = stored_object(&held.fields);
         let differs = |name: &&str| match held.members.get(number(name)) {
-            Some(earlier) => self.short(fingerprint_key, name, held.kept) != earlier,
+            Some(earlier) => self.short(fingerprint_key, name, &held.kept) != earlier,
             None => !self.is_held(fingerprint_key, name, held, &fields),
         };
         let nothing = Object::default();
-        let own = payment_data(&self.body).unwrap_or(&nothing);
+        let own = payment_data(self.body()).unwrap_or(&nothing);
         let moved = canonical::differing_names(own, &fields, |member| {
             held.kept.keeps(&member.name) && member.name != USER_IP && !self.is_destination(&member.name)
         });
@@ -208,36 +193,6 @@ impl<'a> V1Create<'a> {
     fn is_destination(&self, name: &str) -> bool {
         self.direction == Direction::Payin && name == RETURN_URL
     }
-}
-
-/// Returns the number of `paymentData` in stored fingerprints, and the short hash of those of its members that a schema
-/// drops; `None` when it drops none.
-#[must_use]
-pub fn dropped_fields(
-    fingerprint_key: &FingerprintKey,
-    direction: Direction,
-    fields: &Object<'_>,
-    kept: &SchemaFields,
-) -> Option<(u8, MemberFingerprint)> {
-    Some((number(PAYMENT_DATA), dropped(fingerprint_key, direction, fields, kept)?))
-}
-
-fn dropped(
-    fingerprint_key: &FingerprintKey,
-    direction: Direction,
-    fields: &Object<'_>,
-    kept: &SchemaFields,
-) -> Option<MemberFingerprint> {
-    let is_dropped = |member: &Member<'_>| {
-        let destination = direction == Direction::Payin && member.name == RETURN_URL;
-        !kept.keeps(&member.name) && member.name != USER_IP && !destination
-    };
-    fields.0.iter().any(is_dropped).then(|| {
-        let mut parts = FingerprintInput::of("v1 member");
-        parts.part(PAYMENT_DATA.as_bytes());
-        canonical::hash_members(&mut parts, fields, is_dropped);
-        fingerprint_key.short(&parts)
-    })
 }
 
 fn number(name: &str) -> u8 {
@@ -260,6 +215,7 @@ fn stored_object(text: &str) -> Object<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{Amount, BrowserUrl, Currency, CustomerAccountId};
     use crate::wire::v1::read_create;
 
     const BODY: &str = r#"{"external_id":"o1","amount":"10.50","currency":"EUR","shop_code":null,"extra":[1.50,{"a":-0}],
@@ -289,17 +245,17 @@ mod tests {
         let first = read_create(Direction::Payin, BODY.as_bytes()).unwrap();
         let callback_url = CallbackUrl::new("https://a.example/cb").unwrap();
         let return_url = BrowserUrl::new("https://a.example/r").unwrap();
-        let held = Held {
+        let held = EarlierRequest {
             amount: Amount::from_hundredths(1050).unwrap(),
-            currency: "EUR",
+            currency: Currency::new("EUR").unwrap(),
             shop_code: None,
-            callback_url: Some(&callback_url),
+            members: first.not_held(&fingerprint_key, Some(&callback_url)),
+            callback_url: Some(callback_url),
             user_id: Some(CustomerAccountId(42)),
             card_number: None,
-            return_url: Some(&return_url),
-            fields: r#"{"merchant_user_ip":"::1","level":3,"ratio":0.250e3,"none":null,"yes":true}"#,
-            kept: &SchemaFields::Everything,
-            members: &first.not_held(&fingerprint_key, Some(&callback_url)),
+            return_url: Some(return_url),
+            fields: r#"{"merchant_user_ip":"::1","level":3,"ratio":0.250e3,"none":null,"yes":true}"#.into(),
+            kept: SchemaFields::Everything,
         };
         assert_eq!(first.differing(&fingerprint_key, &held), [""; 0]);
         for (from, to, names) in [

@@ -11,7 +11,7 @@ use crate::domain::Direction;
 use crate::failure::{ApiError, Busy};
 use crate::outbound::{AnswerBody, EgressPolicy, OutboundError, OutboundRequest, OutboundResponse};
 use crate::rules::ApiKey;
-use crate::upstream::sign;
+use crate::v2::{ForwardedHeaders, sign};
 
 /// The longest answer of an engine, in bytes.
 const ANSWER_LIMIT: usize = 64 * 1024;
@@ -20,15 +20,6 @@ const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-
-/// What ties the requests to an engine to the request that they are made for (contract section 13).
-#[derive(Debug, Clone, Default)]
-pub struct ForwardedHeaders {
-    /// `X-Request-Id`.
-    pub request_id: Option<HeaderValue>,
-    /// A valid `traceparent`, as it came.
-    pub traceparent: Option<HeaderValue>,
-}
 
 /// The longest wait that an engine's `Retry-After` is passed on as.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);

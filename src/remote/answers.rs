@@ -2,8 +2,8 @@
 //! what is said of a bad one names no value of it.
 
 use crate::domain::{AccountNumber, Amount, Currency, Direction, RedirectUrl, Status};
+use crate::json::{Node, Object};
 use crate::store::{EngineAnswer, JournalEntry, StatusUpdate};
-use crate::wire::json::{Node, Object};
 use crate::wire::members::{present, read_object};
 
 /// The longest `transaction_id`, in digits.
@@ -102,7 +102,7 @@ fn wrong(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::remote::tests::entry;
+    use crate::remote::tests::entry;
 
     #[test]
     fn a_create_is_believed_when_it_has_what_v2_promises() {

@@ -8,16 +8,15 @@ use super::asking::{EngineCredentials, EngineResponse, RequestDeadline};
 use super::resolve::{Declined, Resolution, Signer};
 use super::{Remote, answers};
 use crate::auth::Caller;
-use crate::domain::{CreateReply, Direction, Fingerprint, OperationView, OrderId, Status};
-use crate::engine::{ConflictDetail, CreateError, EarlierRequest, V1Repeat};
+use crate::domain::{CreateReply, Direction, Fingerprint, OperationView, OrderId, RequestKind, SchemaFields, Status};
+use crate::engine::{CreateError, EarlierRequest};
 use crate::failure::ApiError;
 use crate::rules::ApiKey;
 use crate::store::{
-    EngineAnswer, EntryProgress, JournalEntry, JournalOutcome, OrderLookup, PendingCreate, RemoteOperation,
-    SchemaFields, V1Request,
+    EngineAnswer, EntryProgress, JournalEntry, JournalOutcome, OrderLookup, PendingCreate, RemoteOperation, V1Request,
 };
 use crate::wire::v1::v1_name;
-use crate::wire::v2::{RequestKind, read_create};
+use crate::wire::v2::read_create;
 
 /// How often an order that is withdrawn meanwhile is looked at anew within one request.
 const ROUNDS: usize = 4;
@@ -28,7 +27,7 @@ const OLD: Duration = Duration::from_hours(24);
 
 impl Remote {
     /// Has the engine create an operation from a translated body, unless the journal knows the order.
-    pub(in crate::upstream) async fn create(
+    pub(super) async fn create_by_journal(
         &self,
         caller: &Caller,
         direction: Direction,
@@ -62,14 +61,13 @@ impl Remote {
         intent: PendingCreate,
         deadline: RequestDeadline,
     ) -> Result<CreateReply, CreateError> {
-        let turn = self.parts.orders.turn(&intent.merchant, intent.direction, &intent.order_id, deadline).await;
-        let _turn = turn.map_err(CreateError::Failed)?;
+        let _turn = self.parts.orders.turn(&intent.merchant, intent.direction, &intent.order_id, deadline).await?;
         for _ in 0..ROUNDS {
             match self.journal().record_create(intent.clone()).await? {
                 JournalOutcome::Written(id) => {
                     let entry = JournalEntry { id, intent, progress: EntryProgress::Open };
-                    return match self.sent(caller, entry, true, deadline).await.map_err(CreateError::Failed)? {
-                        Resolution::Made(entry) => made(*entry).map_err(CreateError::Failed),
+                    return match self.sent(caller, entry, true, deadline).await? {
+                        Resolution::Made(entry) => Ok(made(*entry)?),
                         Resolution::Declined(declined) => Err(refused(declined)),
                     };
                 }
@@ -77,14 +75,14 @@ impl Remote {
                 JournalOutcome::Existing(entry) => {
                     let same = entry.intent.fingerprint == intent.fingerprint;
                     if !same {
-                        self.may_be_settled_for_another(&entry).map_err(CreateError::Failed)?;
+                        self.may_be_settled_for_another(&entry)?;
                     }
                     // Refused to the same key for the same body.
                     let same_request = entry.intent.body == intent.body && entry.intent.api_key == intent.api_key;
-                    match self.answered(caller, *entry, deadline).await.map_err(CreateError::Failed)? {
-                        Resolution::Made(entry) if same => return made(*entry).map_err(CreateError::Failed),
+                    match self.answered(caller, *entry, deadline).await? {
+                        Resolution::Made(entry) if same => return Ok(made(*entry)?),
                         Resolution::Made(entry) => {
-                            return Err(CreateError::Earlier(Box::new(earlier(*entry).map_err(CreateError::Failed)?)));
+                            return Err(CreateError::OtherBody(Box::new(earlier(*entry)?)));
                         }
                         Resolution::Declined(declined) if same_request => return Err(refused(declined)),
                         // What stood there is gone: this body has its own chance.
@@ -97,35 +95,35 @@ impl Remote {
         Err(CreateError::Failed(ApiError::Unavailable { cause }))
     }
 
-    /// What stands under the `external_id` of a v1 create, in the journal or reserved for v1.
-    pub(in crate::upstream) async fn v1_repeat(
+    /// Answers a v1 create that cannot be translated from the journal's entry of its order; `None` when the order is new.
+    pub(super) async fn repeat_by_journal(
         &self,
         caller: &Caller,
         direction: Direction,
         external_id: &OrderId,
         fingerprint: Fingerprint,
-    ) -> Result<V1Repeat, ApiError> {
+    ) -> Result<Option<CreateReply>, CreateError> {
         let merchant = &caller.merchant().id;
         let deadline = self.deadline();
         let _turn = self.parts.orders.turn(merchant, direction, external_id, deadline).await?;
         let Some(entry) = self.journal().entry(merchant, direction, external_id).await? else {
-            let standing = self.parts.store.by_order(merchant, direction, external_id).await?;
-            return Ok(if standing == OrderLookup::Reserved { V1Repeat::Reserved } else { V1Repeat::New });
+            let lookup = self.parts.store.by_order(merchant, direction, external_id).await?;
+            return if lookup == OrderLookup::Reserved { Err(CreateError::Reserved) } else { Ok(None) };
         };
         let same = entry.intent.fingerprint == fingerprint;
         if !same && !entry.is_answered() {
             // A body that can only be refused is no reason to send another one.
-            return Err(ApiError::EngineTimeout);
+            return Err(CreateError::Failed(ApiError::EngineTimeout));
         }
         match self.answered(caller, entry, deadline).await? {
-            Resolution::Made(entry) if same => made(*entry).map(V1Repeat::Same),
-            Resolution::Made(entry) => Ok(V1Repeat::Other(Box::new(earlier(*entry)?))),
-            Resolution::Declined(_) => Ok(V1Repeat::New),
+            Resolution::Made(entry) if same => Ok(Some(made(*entry)?)),
+            Resolution::Made(entry) => Err(CreateError::OtherBody(Box::new(earlier(*entry)?))),
+            Resolution::Declined(_) => Ok(None),
         }
     }
 
     /// The operation that a v1 request made, as the engine has it now.
-    pub(in crate::upstream) async fn v1_operation(
+    pub(super) async fn find_by_journal(
         &self,
         caller: &Caller,
         direction: Direction,
@@ -267,11 +265,11 @@ pub fn shown(entry: JournalEntry) -> Result<OperationView, ApiError> {
 
 fn made(entry: JournalEntry) -> Result<CreateReply, ApiError> {
     let EngineAnswer { transaction_id, redirect_url } = passed(entry.progress)?.answer;
-    Ok(CreateReply { transaction_id, external_id: entry.intent.order_id, redirect_url })
+    Ok(CreateReply { transaction_id, order_id: entry.intent.order_id, redirect_url })
 }
 
 /// What another body under an entry's order is told apart by.
-fn earlier(entry: JournalEntry) -> Result<ConflictDetail, ApiError> {
+fn earlier(entry: JournalEntry) -> Result<EarlierRequest, ApiError> {
     let PendingCreate { direction, amount, currency, v1_members: members, callback_url, body, .. } = entry.intent;
     let request = read_create(direction, &body)
         .map_err(|_| ApiError::Internal { cause: "the journal holds a body that is no v2 request".to_owned() })?;
@@ -279,7 +277,7 @@ fn earlier(entry: JournalEntry) -> Result<ConflictDetail, ApiError> {
         RequestKind::Deposit { success_url, .. } => (Some(success_url), None),
         RequestKind::Withdrawal { account_number, .. } => (None, Some(account_number)),
     };
-    Ok(ConflictDetail::OfV1(EarlierRequest {
+    Ok(EarlierRequest {
         amount,
         currency,
         shop_code: request.method,
@@ -290,7 +288,7 @@ fn earlier(entry: JournalEntry) -> Result<ConflictDetail, ApiError> {
         fields: request.fields.reduced(&SchemaFields::Everything).text().into(),
         kept: SchemaFields::Everything,
         members,
-    }))
+    })
 }
 
 fn passed(progress: EntryProgress) -> Result<RemoteOperation, ApiError> {

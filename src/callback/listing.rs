@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::time::{read_rfc3339, rfc3339};
 use crate::domain::{CallbackUrl, UnixMillis};
 use crate::rules::read_span;
 use crate::store::{CallbackCursor, CallbackRecord, CallbackState, CallbackTry, TryOutcome};
+use crate::wire::time::{read_rfc3339, rfc3339};
 
 /// How many callbacks a list shows unless it is told.
 pub const DEFAULT_LIMIT: usize = 50;

@@ -28,7 +28,7 @@ impl Remote {
     ///
     /// Which rows are on a page goes by what was last heard of them. So before rows of a status are looked for, the
     /// newest page of pending ones is asked for; rows that could not be asked in time are shown as last heard.
-    pub(in crate::upstream) async fn v1_history(
+    pub(super) async fn list_journal(
         &self,
         caller: &Caller,
         query: HistoryQuery,

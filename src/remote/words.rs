@@ -2,8 +2,8 @@
 
 use crate::domain::deceives;
 use crate::failure::RequestError;
+use crate::json::Node;
 use crate::telemetry::without_cards;
-use crate::wire::json::Node;
 use crate::wire::members::{object, read_object};
 use crate::wire::v1::v1_name;
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::json::{Member, Node, Object, Value};
-use crate::domain::FingerprintInput;
+use super::FingerprintInput;
+use crate::json::{Member, Node, Object, Value};
 
 /// Adds what a value says to a hash.
 pub fn hash_value(parts: &mut FingerprintInput, value: &Value<'_>) {
@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
     use crate::domain::{Fingerprint, FingerprintKey};
-    use crate::wire::json::read;
+    use crate::json::read;
 
     fn fingerprint(text: &str) -> Fingerprint {
         let mut parts = FingerprintInput::of("test");

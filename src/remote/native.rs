@@ -10,15 +10,15 @@ use super::resolve::not_found;
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{Direction, OrderId};
 use crate::failure::{ApiError, EngineReply, EngineWord};
+use crate::json::Node;
 use crate::store::V1Lookup;
 use crate::v2::{of_other_version, reserved};
-use crate::wire::json::Node;
 use crate::wire::members::read_object;
 
 impl Remote {
     /// Passes a create on, unless its `order_id` names an operation of v1's: one that went through here, or one of the old
     /// service. `signature` is the one that was verified.
-    pub(in crate::upstream) async fn native_create(
+    pub(super) async fn pass_create(
         &self,
         caller: &Caller,
         direction: Direction,
@@ -53,7 +53,7 @@ impl Remote {
     }
 
     /// Passes a status question on. `signature` is the one that was verified.
-    pub(in crate::upstream) async fn native_status(
+    pub(super) async fn pass_status(
         &self,
         caller: &Caller,
         transaction_id: &str,
