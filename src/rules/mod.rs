@@ -40,7 +40,7 @@ pub use merchant::{
     AddressSet, ApiKey, BalanceRules, CallbackStyle, IdPolicy, Merchant, RateLimit, ShopAccess, UnknownFields, V1Rules,
 };
 #[cfg(test)]
-pub(crate) use pages::{Brand, built_in_pages};
+pub(crate) use pages::built_in_pages;
 pub use pages::{Language, PageState, Pages, TextDirection};
 pub(crate) use postgres::host_and_port;
 pub use postgres::{PostgresTls, PostgresUrl};

@@ -1,27 +1,72 @@
 //! Admission of a v2 engine's callbacks: the same order as for merchants, with the order's address in a key's place.
 
-use std::sync::atomic::Ordering;
-
 use http::{HeaderName, Method};
 
-use super::fixture::{BODY_LIMIT, Call, Fixture, V2_SECRET};
+use super::fixture::{Answered, BODY_LIMIT, Call, Fixture, NOW, V2_SECRET};
 use super::*;
-use crate::domain::{FingerprintKey, MerchantId, OrderId};
+use crate::domain::{
+    Amount, CallbackUrl, Currency, Fingerprint, FingerprintKey, MemberFingerprints, MerchantId, OrderId,
+};
 use crate::rules::{Encoding, Quota, Secret, Segment};
+use crate::store::PendingCreate;
 use crate::v1::relay_url;
 
 const CALLBACK: &str = r#"{"order_id":"o-1","event":"later versions may say more"}"#;
 
-/// The relay address of an order, as it was given to the engine.
-fn target(direction: Direction, order_id: &str) -> String {
-    let merchant = MerchantId::new("acme").unwrap();
-    let order_id = OrderId::new(order_id).unwrap();
-    relay_url("", &merchant, direction, FingerprintKey::new(&[7; 32]).order_key(&merchant, direction, &order_id))
+/// A gateway whose store knows a payin `o-1` of a remote engine.
+struct Relay {
+    fixture: Fixture,
 }
 
-fn callback(body: &'static str) -> Call {
-    let target = target(Direction::Payin, "o-1");
-    Call::v2(Method::POST, &target, body).but(|call| call.headers.retain(|(name, _)| *name != "x-api-key"))
+impl Relay {
+    async fn new() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    async fn with(change: impl FnOnce(&mut RuleSet)) -> Self {
+        let fixture = Fixture::with(change);
+        let created = PendingCreate {
+            merchant: MerchantId::new("acme").unwrap(),
+            direction: Direction::Payin,
+            order_id: OrderId::new("o-1").unwrap(),
+            api_key: "acme-live".into(),
+            amount: Amount::from_hundredths(1050).unwrap(),
+            currency: Currency::new("EUR").unwrap(),
+            shop: None,
+            fingerprint: Fingerprint([1; 16]),
+            v1_members: MemberFingerprints::default(),
+            callback_url: Some(CallbackUrl::new("https://acme.example/callbacks").unwrap()),
+            body: (*b"{}").into(),
+            created_at: NOW,
+        };
+        fixture.store.record_create(created).await.unwrap();
+        Self { fixture }
+    }
+
+    /// The relay address of an order, as it was given to the engine.
+    fn target(&self, direction: Direction, order_id: &str) -> String {
+        target(self.fixture.store.fingerprint_key(), direction, order_id)
+    }
+
+    fn callback(&self, body: &'static str) -> Call {
+        let target = self.target(Direction::Payin, "o-1");
+        Call::v2(Method::POST, &target, body).but(|call| call.headers.retain(|(name, _)| *name != "x-api-key"))
+    }
+
+    async fn send(&self, call: Call) -> Answered {
+        self.fixture.send(call).await
+    }
+
+    /// How many callbacks of the engine are queued.
+    async fn queued(&self) -> u64 {
+        self.fixture.store.outbox_size().await.unwrap().pending
+    }
+}
+
+fn target(key: &FingerprintKey, direction: Direction, order_id: &str) -> String {
+    let merchant = MerchantId::new("acme").unwrap();
+    let order = key.order_key(&merchant, direction, &OrderId::new(order_id).unwrap());
+    relay_url("", &merchant, direction, order)
 }
 
 /// A fault, the status and a word of the message that tell it, and how to make it.
@@ -33,7 +78,7 @@ const FAULTS: &[Fault] = &[
     ("content encoding", 415, "Content-Encoding", |call| call.set("content-encoding", "gzip")),
     ("announced length", 413, "too large", |call| call.body.announced = Some(BODY_LIMIT as u64 + 1)),
     ("repeated header", 400, "more than once", |call| call.add("x-signature", "00")),
-    ("token", 404, "not found", |call| call.target = target(Direction::Payin, "o-2")),
+    ("token", 404, "not found", |call| call.target = call.target.replace(".payin.", ".payout.")),
     ("body time", 408, "body", |call| call.body.stalls = true),
     ("signature", 401, "authentication", |call| call.set("x-signature", &"0".repeat(64))),
     ("query", 400, "query", |call| call.target.push_str("?order_id=o-1")),
@@ -41,9 +86,9 @@ const FAULTS: &[Fault] = &[
 
 #[tokio::test(start_paused = true)]
 async fn the_first_fault_of_a_callback_wins_and_nothing_is_stored() {
-    let fixture = Fixture::new();
+    let relay = Relay::new().await;
     for (at, (name, status, word, _)) in FAULTS.iter().enumerate() {
-        let mut call = callback(CALLBACK);
+        let mut call = relay.callback(CALLBACK);
         // The query would change the token's segment if it came first.
         for (_, _, _, apply) in FAULTS[at..].iter().rev().filter(|fault| fault.0 != "query") {
             apply(&mut call);
@@ -51,32 +96,32 @@ async fn the_first_fault_of_a_callback_wins_and_nothing_is_stored() {
         if FAULTS[at..].iter().any(|fault| fault.0 == "query") {
             call.target.push_str("?order_id=o-1");
         }
-        let answered = fixture.send(call).await;
+        let answered = relay.send(call).await;
         assert_eq!(answered.status, *status, "{name}: {answered:?}");
         assert!(answered.message().contains(word), "{name}: {answered:?}");
     }
-    assert_eq!(fixture.store.relayed.load(Ordering::SeqCst), 0);
-    let line = fixture.lines.all().pop().unwrap();
+    assert_eq!(relay.queued().await, 0);
+    let line = relay.fixture.lines.all().pop().unwrap();
     assert!(line.contains("relay") && !line.contains("payin."), "{line}");
 }
 
 #[tokio::test]
 async fn a_callback_is_stored_and_answered_as_often_as_it_comes() {
-    let fixture = Fixture::new();
+    let relay = Relay::new().await;
     for times in 1..3 {
-        let answered = fixture.send(callback(CALLBACK)).await;
+        let answered = relay.send(relay.callback(CALLBACK)).await;
         assert_eq!((answered.status, answered.body.as_str()), (200, "{}"));
-        assert_eq!(fixture.store.relayed.load(Ordering::SeqCst), times);
+        assert_eq!(relay.queued().await, 1, "{times}");
     }
 }
 
 #[tokio::test]
 async fn an_address_is_good_for_its_own_operation_and_as_it_was_issued() {
-    let fixture = Fixture::new();
-    let own = target(Direction::Payin, "o-1");
+    let relay = Relay::new().await;
+    let own = relay.target(Direction::Payin, "o-1");
     let code = own.rsplit('.').next().unwrap();
     for altered in [
-        target(Direction::Payout, "o-1"),
+        relay.target(Direction::Payout, "o-1"),
         own.replace(".payin.", ".payout."),
         own.replace("acme", "other"),
         own.replace("acme.", ""),
@@ -88,7 +133,7 @@ async fn an_address_is_good_for_its_own_operation_and_as_it_was_issued() {
         "/relay/".to_owned(),
         "/relay/..".to_owned(),
     ] {
-        let answered = fixture.send(callback(CALLBACK).but(|call| call.target.clone_from(&altered))).await;
+        let answered = relay.send(relay.callback(CALLBACK).but(|call| call.target.clone_from(&altered))).await;
         assert_eq!((answered.status, answered.message().as_str()), (404, "not found"), "{altered}");
     }
     for (body, status) in [
@@ -100,14 +145,14 @@ async fn an_address_is_good_for_its_own_operation_and_as_it_was_issued() {
         ("[]", 400),
         ("", 400),
     ] {
-        assert_eq!(fixture.send(callback(body)).await.status, status, "{body}");
+        assert_eq!(relay.send(relay.callback(body)).await.status, status, "{body}");
     }
-    assert_eq!(fixture.store.relayed.load(Ordering::SeqCst), 0);
+    assert_eq!(relay.queued().await, 0);
 }
 
 #[tokio::test]
 async fn the_recipe_of_the_engine_is_followed() {
-    let fixture = Fixture::with(|rules| {
+    let relay = Relay::with(|rules| {
         let recipe = &mut rules.gateway.callback_signature;
         recipe.header = HeaderName::from_static("x-engine-signature");
         recipe.payload = vec![
@@ -119,47 +164,49 @@ async fn the_recipe_of_the_engine_is_followed() {
             Segment::Body,
         ];
         recipe.encoding = Encoding::Base64;
-    });
-    let path = target(Direction::Payin, "o-1");
+    })
+    .await;
+    let path = relay.target(Direction::Payin, "o-1");
     let signed = format!("soon|acme-livePOST{path}{CALLBACK}");
     let mut mac = Secret::new(V2_SECRET).sha256();
     hmac::Mac::update(&mut mac, signed.as_bytes());
     let signature =
         base64::Engine::encode(&base64::engine::general_purpose::STANDARD, hmac::Mac::finalize(mac).into_bytes());
-    let good = callback(CALLBACK).but(|call| {
+    let good = relay.callback(CALLBACK).but(|call| {
         call.headers.retain(|(name, _)| *name != "x-signature");
         call.set("x-engine-signature", &signature);
         call.set("x-timestamp", "soon");
     });
-    assert_eq!(fixture.send(good.clone()).await.status, 200);
+    assert_eq!(relay.send(good.clone()).await.status, 200);
     for (name, value) in [("x-timestamp", "later"), ("x-engine-signature", "AAAA")] {
-        assert_eq!(fixture.send(good.clone().but(|call| call.set(name, value))).await.status, 401, "{name}");
+        assert_eq!(relay.send(good.clone().but(|call| call.set(name, value))).await.status, 401, "{name}");
     }
     let without = |name: &'static str| good.clone().but(|call| call.headers.retain(|(own, _)| *own != name));
     for name in ["x-timestamp", "x-engine-signature"] {
-        assert_eq!(fixture.send(without(name)).await.status, 401, "{name}");
+        assert_eq!(relay.send(without(name)).await.status, 401, "{name}");
     }
-    assert_eq!(fixture.send(good.but(|call| call.add("x-timestamp", "soon"))).await.status, 400);
+    assert_eq!(relay.send(good.but(|call| call.add("x-timestamp", "soon"))).await.status, 400);
 }
 
 #[tokio::test]
 async fn whoever_guesses_is_held_up_and_the_engine_never() {
-    let fixture = Fixture::with(|rules| {
+    let relay = Relay::with(|rules| {
         let one = std::num::NonZeroU32::new(1).unwrap();
         rules.gateway.limits.unauthenticated_per_ip = Quota { per_second: one, burst: one };
-    });
-    let guess = callback(CALLBACK).but(|call| call.target = target(Direction::Payin, "o-2"));
-    assert_eq!(fixture.send(guess.clone()).await.status, 404);
-    assert_eq!(fixture.send(guess).await.status, 429);
-    assert_eq!(fixture.send(callback(CALLBACK).but(|call| call.set("x-signature", "00"))).await.status, 429);
-    assert_eq!(fixture.send(callback(CALLBACK)).await.status, 200);
+    })
+    .await;
+    let guess = relay.callback(CALLBACK).but(|call| call.target = relay.target(Direction::Payin, "o-2"));
+    assert_eq!(relay.send(guess.clone()).await.status, 404);
+    assert_eq!(relay.send(guess).await.status, 429);
+    assert_eq!(relay.send(relay.callback(CALLBACK).but(|call| call.set("x-signature", "00"))).await.status, 429);
+    assert_eq!(relay.send(relay.callback(CALLBACK)).await.status, 200);
 }
 
 #[tokio::test]
 async fn a_store_that_is_away_is_reported_so_that_the_engine_sends_again() {
-    let fixture = Fixture::new();
-    fixture.store.away.store(true, Ordering::SeqCst);
-    let answered = fixture.send(callback(CALLBACK)).await;
+    let relay = Relay::new().await;
+    relay.fixture.store.close().await.unwrap();
+    let answered = relay.send(relay.callback(CALLBACK)).await;
     assert_eq!(answered.status, 503);
     assert!(answered.header("retry-after").is_some());
 }

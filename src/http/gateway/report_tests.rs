@@ -1,46 +1,14 @@
 //! Admission of providers' reports: the same order as for merchants, with the shop in a key's place.
 
-use super::fixture::{AWAY, BODY_LIMIT, Call, Fixture};
-use std::time::Duration;
+use super::fixture::{BODY_LIMIT, Call, Fixture};
 
 use http::Method;
 
-use super::*;
 use crate::auth::signatures::sign_v2;
 
-use crate::rules::{HttpProvider, ProviderRules, Quota, RuleSet, Secret, Secrets, Shop};
+use crate::rules::{Quota, RuleSet, Secret};
 
 const REPORT: &str = r#"{"transaction_id":"7","status":"SUCCESS"}"#;
-
-/// Shop `card-eur` of the fixture is the sandbox's; `bank-eur` has a provider of its own.
-fn with_provider(rules: &mut RuleSet) {
-    let secrets = Secrets::new(vec![Secret::new(b"new"), Secret::new(b"old")]).unwrap();
-    let second = Duration::from_secs(1);
-    let provider = HttpProvider {
-        url: "https://p.example/".into(),
-        secrets,
-        trust: Arc::default(),
-        timeout: second,
-        first_retry: second,
-        max_retry: second,
-        give_up_after: second,
-    };
-    let code = ShopCode::new("bank-eur").unwrap();
-    let sandbox = rules.shops.values().next().unwrap();
-    let shop = Shop {
-        code: code.clone(),
-        name: code.as_str().into(),
-        currency: sandbox.currency,
-        active: false,
-        payment_method: None,
-        payin: crate::rules::ShopSide::default(),
-        payout: crate::rules::ShopSide::default(),
-        account: crate::rules::AccountRule::Any,
-        checks: crate::rules::PaymentChecks::default(),
-        provider: ProviderRules::Http(provider),
-    };
-    rules.shops.insert(code, Arc::new(shop));
-}
 
 fn report(body: &'static str) -> Call {
     Call::v2(Method::POST, "/providers/bank-eur/events", body).but(|call| {
@@ -68,7 +36,7 @@ const FAULTS: &[Fault] = &[
 
 #[tokio::test(start_paused = true)]
 async fn the_first_fault_of_a_report_wins() {
-    let fixture = Fixture::with(with_provider);
+    let fixture = Fixture::new();
     for (at, (name, status, word, _)) in FAULTS.iter().enumerate() {
         let mut call = report(REPORT);
         for (_, _, _, apply) in FAULTS[at..].iter().rev() {
@@ -83,7 +51,7 @@ async fn the_first_fault_of_a_report_wins() {
 
 #[tokio::test]
 async fn shops_without_an_http_provider_take_no_reports() {
-    let fixture = Fixture::with(with_provider);
+    let fixture = Fixture::new();
     let absent = fixture.send(report(REPORT).but(|call| call.target = "/providers/card-eur/events".to_owned())).await;
     assert_eq!((absent.status, absent.message().as_str()), (404, "not found"));
     for target in ["/providers//events", "/providers/a/b/events", "/providers/bank-eur/events/", "/providers/events"] {
@@ -94,7 +62,7 @@ async fn shops_without_an_http_provider_take_no_reports() {
 
 #[tokio::test]
 async fn any_secret_of_the_shop_verifies_and_no_other() {
-    let fixture = Fixture::with(with_provider);
+    let fixture = Fixture::new();
     let signed = |secret: &[u8]| {
         let signature = sign_v2(&Secret::new(secret), REPORT.as_bytes());
         report(REPORT).but(|call| call.set("x-signature", &signature))
@@ -116,7 +84,7 @@ async fn any_secret_of_the_shop_verifies_and_no_other() {
 
 #[tokio::test]
 async fn malformed_reports_name_their_member() {
-    let fixture = Fixture::with(with_provider);
+    let fixture = Fixture::new();
     for (body, word) in [
         ("", "JSON"),
         ("[]", "object"),
@@ -133,14 +101,12 @@ async fn malformed_reports_name_their_member() {
     {
         assert_eq!(fixture.send(report(absent)).await.status, 404, "{absent}");
     }
-    let away: &'static str = Box::leak(format!(r#"{{"transaction_id":"{AWAY}","status":"FAILED"}}"#).into_boxed_str());
-    assert_eq!(fixture.send(report(away)).await.status, 503);
+    assert_eq!(Fixture::without_store().await.send(report(REPORT)).await.status, 503);
 }
 
 #[tokio::test]
 async fn failed_signatures_are_held_up_and_valid_reports_never() {
     let few = |rules: &mut RuleSet| {
-        with_provider(rules);
         let one = std::num::NonZeroU32::new(1).unwrap();
         rules.gateway.limits.unauthenticated_per_ip = Quota { per_second: one, burst: one };
     };

@@ -1,7 +1,5 @@
 //! What v1 callers are told while the store is away: in their dialect, and that the same request may be sent again.
 
-use std::sync::atomic::Ordering;
-
 use super::fixture::{Call, Fixture, PAYIN};
 use super::tests::hangs_up_on_the_way_to_the_store;
 use http::Method;
@@ -19,8 +17,7 @@ fn calls() -> [Call; 3] {
 
 #[tokio::test]
 async fn a_store_that_is_away_is_503_and_the_same_may_be_sent_again() {
-    let fixture = Fixture::new();
-    fixture.store.away.store(true, Ordering::SeqCst);
+    let fixture = Fixture::without_store().await;
     for call in calls() {
         let answered = fixture.send(call).await;
         assert_eq!((answered.status, answered.header("retry-after")), (503, Some("1")));
@@ -29,20 +26,17 @@ async fn a_store_that_is_away_is_503_and_the_same_may_be_sent_again() {
         assert!(!message.contains("order_id") && !message.contains("disk"), "{message}");
         assert!(answered.headers.contains_key("deprecation"), "{answered:?}");
     }
-    assert_eq!(fixture.store.created.load(Ordering::SeqCst), 0);
-    fixture.store.away.store(false, Ordering::SeqCst);
-    let mut statuses = Vec::new();
-    for call in calls() {
+    assert_eq!(fixture.created(), 0);
+    let (fixture, mut statuses) = (Fixture::new(), Vec::new());
+    for call in calls().into_iter().rev() {
         statuses.push(fixture.send(call).await.status);
     }
-    assert_eq!(statuses, [200, 400, 404]);
-    assert_eq!(fixture.store.created.load(Ordering::SeqCst), 1);
+    assert_eq!(statuses, [404, 400, 200], "with its store");
 }
 
 #[tokio::test]
 async fn the_dialects_error_shape_tells_it_too() {
-    let fixture = Fixture::new();
-    fixture.store.away.store(true, Ordering::SeqCst);
+    let fixture = Fixture::without_store().await;
     let call = Call::v1(Method::POST, "/api/v1/payin", PAYIN).but(|call| call.set("x-api-key", "shaped-live"));
     let answered = fixture.send(call).await;
     assert_eq!((answered.status, answered.header("retry-after")), (503, Some("1")));
