@@ -1,16 +1,17 @@
-//! What a request must bring before its body is looked at (contract section 3, steps 3 to 6), as functions that the gateway
-//! calls in the contract's order.
+//! Admission (contract section 3, steps 2 to 7): from a request's head and body to a request that may be served, with the
+//! proof for whom.
 //!
-//! Where the contract names no place in that order:
+//! Where the contract names no place in its order:
 //!
-//! - `Content-Encoding` is refused beside the other header that describes a body, in step 3; `identity` too, which nobody
+//! - `Content-Encoding` is refused in step 3, with the other header that describes a body; `identity` too, which no client
 //!   has to send.
 //! - A body on GET and a repeated authentication header are refused before step 4: a request that may be read in two ways
 //!   has no key to look up. Both are 400.
 //! - A missing signature or timestamp is refused with the wrong ones, in step 6, and like them.
-//! - A query on POST is refused first thing after step 6: what is wrong with a request is told to nobody but its merchant.
+//! - A query on POST is refused right after step 6: only the merchant learns what is wrong with its request.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,13 +19,237 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use http_body::Body;
 
-use super::router::{Route, RouteMatch};
+use super::connection_info::HeadCheck;
+use super::context::{GatewayState, RequestContext};
+use super::router::{self, MerchantRoute, Route, RouteMatch};
+use super::{body, correlation};
 use crate::auth::callers::{verify_callback, verify_signed_by};
 use crate::auth::signatures::V1Input;
 use crate::auth::{AdmittedKey, Caller, Interface, KnownKey, SignedBody, V1Head};
-use crate::domain::UnixMillis;
-use crate::failure::{AdmissionError, AuthenticationFailure};
+use crate::callback::relay;
+use crate::domain::{ShopCode, UnixMillis};
+use crate::engine::Engine;
+use crate::failure::{AdmissionError, ApiError, AuthenticationFailure};
+use crate::pages::{Decision, LinkKind, PageRequest};
+use crate::provider::events;
 use crate::rules::{CallbackSignature, Limits, RuleSet, Secrets, Segment};
+use crate::store::RelayTarget;
+use crate::telemetry::Stage;
+use crate::v2::ForwardedHeaders;
+
+/// The longest form of a customer's page, in bytes.
+const LONGEST_FORM: usize = 1024;
+
+/// A request that may be served, with the proof for whom.
+pub(super) enum Admitted {
+    /// A merchant's.
+    Merchant(MerchantRequest),
+    /// A report of the HTTP provider of a shop.
+    Provider(Arc<Engine>, ShopCode, SignedBody),
+    /// A callback of the v2 engine for an order that was made from v1.
+    Relayed(RelayTarget, SignedBody),
+    /// A customer's request for a page.
+    Customer(Arc<Engine>, PageRequest),
+}
+
+/// A merchant's request with everything that its handler needs, so that it can outlive the connection.
+pub(super) struct MerchantRequest {
+    pub(super) caller: Caller,
+    pub(super) route: MerchantRoute,
+    /// The variable segment of the path, as sent.
+    pub(super) segment: Box<str>,
+    pub(super) query: Option<Box<str>>,
+    pub(super) body: SignedBody,
+    /// The v2 signature that was verified; empty for v1.
+    pub(super) signature: HeaderValue,
+    pub(super) forwarded: ForwardedHeaders,
+}
+
+impl GatewayState {
+    /// Takes a request through the steps in the contract's order; what becomes known of it is noted in the context.
+    ///
+    /// Until the signature is proven, no reply depends on the merchant whose key was named: a caller that guesses keys learns
+    /// neither the dialect nor the paths nor the notices of a merchant, and every wrong guess is counted.
+    pub(super) async fn admit<B>(
+        &self,
+        context: &mut RequestContext,
+        head: &Parts,
+        body: B,
+        head_check: HeadCheck,
+    ) -> Result<Admitted, ApiError>
+    where
+        B: Body<Data = Bytes>,
+    {
+        if let Some(refusal) = head_check.refusal() {
+            context.close = context.http1;
+            return Err(refusal.into());
+        }
+        let address = context.address;
+        let rules = Arc::clone(&context.rules);
+        let limits = &rules.gateway.limits;
+        let path = head.uri.path();
+        if context.client_hints.is_some() {
+            let allowed = self.page_requests.count(address, limits.pages_per_ip);
+            allowed.map_err(|retry_after| AdmissionError::PagesTooOften { retry_after })?;
+        }
+        let found = router::find(&rules, &head.method, path)
+            .inspect_err(|_| context.route = router::name_of_path(&rules, path))?;
+        context.route = found.name();
+        announced_body(head, &body, found, limits)?;
+        let segment = match found {
+            RouteMatch::Own(Route::Page { kind, decides }, _) => {
+                return self.admit_customer(context, head, body, kind, decides).await;
+            }
+            RouteMatch::Own(Route::ProviderEvents, shop) => {
+                return self.admit_report(context, head, body, shop, address).await;
+            }
+            RouteMatch::Own(Route::Relay, token) => {
+                return self.admit_relayed(context, head, body, token, address).await;
+            }
+            RouteMatch::Own(Route::Merchant(_), segment) => segment,
+            RouteMatch::V1(_) => "",
+        };
+        let credentials = Credentials::of(&rules, found, &head.headers)?;
+        let throttled = |refusal| self.throttled(refusal, address, &rules);
+
+        let key = credentials.known_key(&rules).map_err(throttled)?;
+        context.merchant = Some(Arc::clone(key.merchant()));
+        let key = key.admit(address).map_err(throttled)?;
+        let route = found.for_merchant(key.merchant());
+        context.route = route.map_or(context.route, |route| Route::Merchant(route).name());
+        context.stage_ended(Stage::Admission);
+
+        let body = whole_body(context, body, limits).await?;
+
+        let (caller, body) = credentials.prove(key, head, body, self.deps.clock.now()).map_err(throttled)?;
+        context.authenticated()?;
+        context.v1_proven = matches!(found, RouteMatch::V1(_));
+        let route = route.ok_or(AdmissionError::UnknownPath)?;
+        no_query_on_post(head)?;
+        let forwarded = match self.deps.engine {
+            Some(_) => ForwardedHeaders::default(),
+            None => correlation::passing(&context.request_id, &head.headers),
+        };
+        let (segment, query) = (segment.into(), head.uri.query().map(Into::into));
+        let signature = v2_signature(head);
+        Ok(Admitted::Merchant(MerchantRequest { caller, route, segment, query, body, signature, forwarded }))
+    }
+
+    /// Admits a report of a shop's provider: the shop in the path takes the place of a key, from any address.
+    async fn admit_report<B>(
+        &self,
+        context: &mut RequestContext,
+        head: &Parts,
+        body: B,
+        shop: &str,
+        address: IpAddr,
+    ) -> Result<Admitted, ApiError>
+    where
+        B: Body<Data = Bytes>,
+    {
+        let rules = Arc::clone(&context.rules);
+        let limits = &rules.gateway.limits;
+        let signature = report_signature(&head.headers)?;
+        // Counted like a wrong signature, so that guessing shop codes is throttled.
+        let unknown = || self.count_failure(AdmissionError::UnknownPath, address, &rules);
+        let engine = self.deps.engine.as_ref().ok_or_else(unknown)?;
+        let (shop, provider) = events::provider_of(&rules, shop).ok_or_else(unknown)?;
+
+        context.stage_begins();
+        let body = whole_body(context, body, limits).await?;
+
+        let body = prove_report(&provider.secrets, body, signature)
+            .map_err(|refusal| self.throttled(refusal, address, &rules))?;
+        context.authenticated()?;
+        no_query_on_post(head)?;
+        Ok(Admitted::Provider(Arc::clone(engine), shop.clone(), body))
+    }
+
+    /// Admits a customer's browser: its signed link takes the place of a key and a signature, from any address.
+    async fn admit_customer<B>(
+        &self,
+        context: &mut RequestContext,
+        head: &Parts,
+        body: B,
+        kind: LinkKind,
+        decides: bool,
+    ) -> Result<Admitted, ApiError>
+    where
+        B: Body<Data = Bytes>,
+    {
+        let rules = Arc::clone(&context.rules);
+        let limits = &rules.gateway.limits;
+        let engine = self.deps.engine.as_ref().ok_or(AdmissionError::UnknownPath)?;
+        let uri = head.uri.path_and_query().map_or("", |uri| uri.as_str());
+        let mut page = PageRequest::verified(engine, &rules, kind, uri, self.deps.clock.now())?;
+        if decides {
+            let form = body::read(body, limits.body.min(LONGEST_FORM), limits.body_timeout).await?;
+            context.close = false;
+            page.decision = Some(Decision::read(&form)?);
+        }
+        context.stage_begins();
+        Ok(Admitted::Customer(Arc::clone(engine), page))
+    }
+
+    /// Admits a callback of a remote engine (contract sections 3 and 10): the order in the path takes the place of a key,
+    /// from any address. Guessing relay addresses or signatures is throttled.
+    async fn admit_relayed<B>(
+        &self,
+        context: &mut RequestContext,
+        head: &Parts,
+        body: B,
+        token: &str,
+        address: IpAddr,
+    ) -> Result<Admitted, ApiError>
+    where
+        B: Body<Data = Bytes>,
+    {
+        let rules = Arc::clone(&context.rules);
+        let limits = &rules.gateway.limits;
+        let recipe = &self.callback_signature;
+        let headers = CallbackHeaders::of(recipe, &head.headers)?;
+        let target = relay::addressee(&*self.deps.store, token).await?;
+        let target = target.ok_or_else(|| self.count_failure(AdmissionError::UnknownPath, address, &rules))?;
+        context.merchant = rules.merchants.get(&target.merchant).cloned();
+
+        context.stage_begins();
+        let body = whole_body(context, body, limits).await?;
+
+        let body = headers
+            .prove(recipe, relay::secrets(&rules, &target), head, body)
+            .map_err(|refusal| self.throttled(refusal, address, &rules))?;
+        context.authenticated()?;
+        no_query_on_post(head)?;
+        Ok(Admitted::Relayed(target, body))
+    }
+
+    /// Counts a failed authentication against its address, and turns it into a 429 when there were too many.
+    fn throttled(&self, refusal: AdmissionError, address: IpAddr, rules: &RuleSet) -> AdmissionError {
+        if matches!(refusal, AdmissionError::Unauthenticated(_) | AdmissionError::AddressNotAllowed) {
+            self.count_failure(refusal, address, rules)
+        } else {
+            refusal
+        }
+    }
+
+    fn count_failure(&self, refusal: AdmissionError, address: IpAddr, rules: &RuleSet) -> AdmissionError {
+        match self.failed_authentications.count(address, rules.gateway.limits.unauthenticated_per_ip) {
+            Ok(()) => refusal,
+            Err(retry_after) => AdmissionError::FailedTooOften { retry_after },
+        }
+    }
+}
+
+/// Reads a whole body, within the limits of size and time.
+async fn whole_body<B>(context: &mut RequestContext, body: B, limits: &Limits) -> Result<Bytes, ApiError>
+where
+    B: Body<Data = Bytes>,
+{
+    let body = body::read(body, limits.body, limits.body_timeout).await?;
+    let read_in = context.stage_ended(Stage::Body);
+    context.body_at_hand = Some(body::was_at_hand(body.len(), read_in));
+    Ok(body)
+}
 
 const V2_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const V2_SIGNATURE: HeaderName = HeaderName::from_static("x-signature");
@@ -41,7 +266,7 @@ const WRONG: AdmissionError = AdmissionError::Unauthenticated(AuthenticationFail
 ///
 /// # Errors
 /// It is not of the route's media type as it is, it is too long, or it belongs to a GET.
-pub fn announced_body<B: Body>(
+fn announced_body<B: Body>(
     head: &Parts,
     body: &B,
     found: RouteMatch<'_>,
@@ -66,8 +291,7 @@ pub fn announced_body<B: Body>(
 }
 
 /// The signature of a v2 request whose caller is proven by it.
-#[must_use]
-pub fn v2_signature(head: &Parts) -> HeaderValue {
+fn v2_signature(head: &Parts) -> HeaderValue {
     head.headers.get(V2_SIGNATURE).cloned().unwrap_or(HeaderValue::from_static(""))
 }
 
@@ -81,7 +305,7 @@ fn is_of(media_type: &str, headers: &HeaderMap) -> bool {
 
 /// The authentication headers of a request, none of them repeated. `Debug` shows which are there, not what they say.
 #[derive(Clone, Copy)]
-pub struct Credentials<'a> {
+pub(super) struct Credentials<'a> {
     interface: Interface,
     api_key: Option<&'a HeaderValue>,
     signature: Option<&'a HeaderValue>,
@@ -104,7 +328,7 @@ impl<'a> Credentials<'a> {
     ///
     /// # Errors
     /// One of them was sent more than once.
-    pub fn of(rules: &RuleSet, found: RouteMatch<'_>, headers: &'a HeaderMap) -> Result<Self, AdmissionError> {
+    pub(super) fn of(rules: &RuleSet, found: RouteMatch<'_>, headers: &'a HeaderMap) -> Result<Self, AdmissionError> {
         let one = |name| at_most_one(headers, name);
         let RouteMatch::V1(v1) = found else {
             let (api_key, signature) = (one(&V2_API_KEY)?, one(&V2_SIGNATURE)?);
@@ -123,7 +347,7 @@ impl<'a> Credentials<'a> {
     ///
     /// # Errors
     /// There is none, or it is not known for this interface.
-    pub fn known_key(&self, rules: &Arc<RuleSet>) -> Result<KnownKey, AdmissionError> {
+    pub(super) fn known_key(&self, rules: &Arc<RuleSet>) -> Result<KnownKey, AdmissionError> {
         let key = self.api_key.and_then(|value| value.to_str().ok()).ok_or(MISSING)?;
         KnownKey::find(rules, self.interface, key).map_err(AdmissionError::Unauthenticated)
     }
@@ -132,7 +356,7 @@ impl<'a> Credentials<'a> {
     ///
     /// # Errors
     /// A header is missing, the timestamp is outside the window, or the signature is not one of the key's.
-    pub fn prove(
+    pub(super) fn prove(
         &self,
         key: AdmittedKey,
         head: &Parts,
@@ -156,7 +380,7 @@ impl<'a> Credentials<'a> {
 ///
 /// # Errors
 /// It was sent more than once.
-pub fn report_signature(headers: &HeaderMap) -> Result<Option<&HeaderValue>, AdmissionError> {
+fn report_signature(headers: &HeaderMap) -> Result<Option<&HeaderValue>, AdmissionError> {
     at_most_one(headers, &V2_SIGNATURE)
 }
 
@@ -164,17 +388,13 @@ pub fn report_signature(headers: &HeaderMap) -> Result<Option<&HeaderValue>, Adm
 ///
 /// # Errors
 /// The signature is missing, or none of the secrets made it.
-pub fn prove_report(
-    secrets: &Secrets,
-    body: Bytes,
-    signature: Option<&HeaderValue>,
-) -> Result<SignedBody, AdmissionError> {
+fn prove_report(secrets: &Secrets, body: Bytes, signature: Option<&HeaderValue>) -> Result<SignedBody, AdmissionError> {
     let signature = signature.ok_or(MISSING)?.as_bytes();
     verify_signed_by(secrets, body, signature).map_err(AdmissionError::Unauthenticated)
 }
 
 /// The headers that a v2 engine's callback is proven by, none of them repeated.
-pub struct CallbackHeaders<'a> {
+pub(super) struct CallbackHeaders<'a> {
     signature: Option<&'a HeaderValue>,
     timestamp: Option<&'a HeaderValue>,
 }
@@ -184,7 +404,7 @@ impl<'a> CallbackHeaders<'a> {
     ///
     /// # Errors
     /// One of them was sent more than once.
-    pub fn of(recipe: &CallbackSignature, headers: &'a HeaderMap) -> Result<Self, AdmissionError> {
+    pub(super) fn of(recipe: &CallbackSignature, headers: &'a HeaderMap) -> Result<Self, AdmissionError> {
         let one = |name| at_most_one(headers, name);
         Ok(Self { signature: one(&recipe.header)?, timestamp: one(&V2_TIMESTAMP)? })
     }
@@ -193,7 +413,7 @@ impl<'a> CallbackHeaders<'a> {
     ///
     /// # Errors
     /// A header is missing, nobody's secrets are known, or none of them made the signature.
-    pub fn prove(
+    pub(super) fn prove(
         &self,
         recipe: &CallbackSignature,
         secrets: Option<(&str, &Secrets)>,
@@ -223,6 +443,6 @@ fn at_most_one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&
 ///
 /// # Errors
 /// The target has a `?`.
-pub fn no_query_on_post(head: &Parts) -> Result<(), AdmissionError> {
+fn no_query_on_post(head: &Parts) -> Result<(), AdmissionError> {
     if head.method == Method::POST && head.uri.query().is_some() { Err(AdmissionError::QueryOnPost) } else { Ok(()) }
 }

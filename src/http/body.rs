@@ -17,7 +17,7 @@ const BROKEN: AdmissionError = AdmissionError::Malformed("the body could not be 
 ///
 /// # Errors
 /// The body is longer than `limit` bytes, late, broken off, or followed by trailers.
-pub async fn read<B>(body: B, limit: usize, deadline: Duration) -> Result<Bytes, AdmissionError>
+pub(super) async fn read<B>(body: B, limit: usize, deadline: Duration) -> Result<Bytes, AdmissionError>
 where
     B: Body<Data = Bytes>,
 {
@@ -30,7 +30,7 @@ const AT_HAND_IN: Duration = Duration::from_millis(20);
 
 /// Whether a body is at hand, as that of most requests is: it is short, and was sent with the head or right behind it. It is
 /// read and thrown away then, and nothing is left on the connection that would be in the way of the next request.
-pub async fn is_at_hand<B>(body: B) -> bool
+pub(super) async fn is_at_hand<B>(body: B) -> bool
 where
     B: Body<Data = Bytes>,
 {
@@ -38,8 +38,7 @@ where
 }
 
 /// Whether a body of this length that was read in this time was at hand.
-#[must_use]
-pub const fn was_at_hand(length: usize, read_in: Duration) -> bool {
+pub(super) const fn was_at_hand(length: usize, read_in: Duration) -> bool {
     length <= AT_HAND && read_in.as_nanos() <= AT_HAND_IN.as_nanos()
 }
 

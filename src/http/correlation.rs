@@ -6,7 +6,7 @@ use crate::clock::Random;
 use crate::v2::ForwardedHeaders;
 
 /// `X-Request-Id`, which every reply carries.
-pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
@@ -57,8 +57,7 @@ impl RequestId {
 
 /// The trace id of a valid W3C `traceparent`, 32 lowercase hexadecimal digits. Versions after 00 may add fields behind
 /// the four that are known.
-#[must_use]
-pub fn trace_id(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn trace_id(headers: &HeaderMap) -> Option<&str> {
     let text = only(headers, &TRACEPARENT)?.to_str().ok()?;
     let mut fields = text.split('-');
     let (version, trace, parent, flags) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
@@ -70,8 +69,7 @@ pub fn trace_id(headers: &HeaderMap) -> Option<&str> {
 
 /// What names a request in the requests that are made for it elsewhere (contract section 13): its id, and the trace that
 /// it belongs to.
-#[must_use]
-pub fn passing(request_id: &RequestId, headers: &HeaderMap) -> ForwardedHeaders {
+pub(super) fn passing(request_id: &RequestId, headers: &HeaderMap) -> ForwardedHeaders {
     let traceparent = trace_id(headers).and(only(headers, &TRACEPARENT)).cloned();
     ForwardedHeaders { request_id: Some(request_id.value()), traceparent }
 }

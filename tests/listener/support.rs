@@ -55,10 +55,10 @@ impl Service for Probe {
     async fn call(
         &self,
         request: Request<Inbound>,
-        ConnectionInfo { peer, facts, connection }: ConnectionInfo,
+        ConnectionInfo { peer, head_check, connection }: ConnectionInfo,
     ) -> Response<Full<Bytes>> {
-        if let Some(violation) = facts.violation {
-            let status = match facts.fault {
+        if let Some(violation) = head_check.violation {
+            let status = match head_check.fault {
                 HeadError::Malformed => 400,
                 HeadError::TooLarge => 431,
                 HeadError::TooSlow => 408,

@@ -16,13 +16,13 @@ use http_body_util::BodyExt as _;
 
 use super::*;
 use crate::auth::signatures::{V1Input, sign_v1, sign_v2};
-use crate::clock::{ManualClock, SystemRandomness};
+use crate::clock::{Clock, ManualClock, Random, SystemRandomness};
 use crate::domain::{Amount, Operation, UnixMillis};
-use crate::engine::{AtCreation, NextAction, PageSecret, Provider};
-use crate::http::{ConnectionInfo, Peer, Protocol};
-use crate::rules::{KeyEntry, LoadOptions, ProviderRules, Secret, Shop, StoreUrl, load};
-use crate::store::open_store;
-use crate::telemetry::AccessLine;
+use crate::engine::{AtCreation, Engine, NextAction, PageSecret, Provider};
+use crate::http::{ConnectionInfo, HeadCheck, Peer, Protocol};
+use crate::rules::{KeyEntry, LoadOptions, ProviderRules, RuleSet, Secret, Shop, StoreUrl, load};
+use crate::store::{Store, open_store};
+use crate::telemetry::{AccessLine, AccessLog, Metrics};
 use crate::v2::Embedded;
 
 pub(super) const NOW: UnixMillis = UnixMillis(1_735_689_600_000);
@@ -316,7 +316,7 @@ pub(super) struct Call {
     pub headers: Vec<(&'static str, String)>,
     pub body: Pieces,
     pub peer: Peer,
-    pub facts: HeadCheck,
+    pub head_check: HeadCheck,
 }
 
 impl Call {
@@ -329,7 +329,14 @@ impl Call {
             headers.push(("content-type", "application/json".to_owned()));
         }
         let peer = Peer { address: "127.0.0.1".parse().unwrap(), protocol: Protocol::Http1 };
-        Self { method, target: target.to_owned(), headers, body: Pieces::of(body), peer, facts: HeadCheck::default() }
+        Self {
+            method,
+            target: target.to_owned(),
+            headers,
+            body: Pieces::of(body),
+            peer,
+            head_check: HeadCheck::default(),
+        }
     }
 
     pub(super) fn v1(method: Method, target: &str, body: &'static str) -> Self {
@@ -373,7 +380,7 @@ impl Call {
     }
 
     pub(super) fn arrival(&self) -> ConnectionInfo {
-        ConnectionInfo { peer: self.peer, facts: self.facts, connection: Arc::default() }
+        ConnectionInfo { peer: self.peer, head_check: self.head_check, connection: Arc::default() }
     }
 
     pub(super) fn into_request(self) -> Request<Pieces> {

@@ -7,7 +7,7 @@ use super::*;
 use crate::domain::{
     Amount, CallbackUrl, Currency, Fingerprint, FingerprintKey, MemberFingerprints, MerchantId, OrderId,
 };
-use crate::rules::{Encoding, Quota, Secret, Segment};
+use crate::rules::{Encoding, Quota, RuleSet, Secret, Segment};
 use crate::store::PendingCreate;
 use crate::v1::relay_url;
 

@@ -6,15 +6,15 @@ use super::fixture::{Answered, BODY_LIMIT, Call, DEPOSIT, Fixture, NOW, PAYIN, P
 use http::Method;
 
 use super::*;
-use crate::http::HeadError;
-use crate::http::Protocol;
+use crate::http::admission::Credentials;
+use crate::http::{HeadCheck, HeadError, Protocol, router};
 
 /// A fault, the status and a word of the message that tell it, and how to make it.
 type Fault = (&'static str, u16, &'static str, fn(&mut Call));
 
 /// What may be wrong with a `POST`, in the order in which it is told.
 const FAULTS: &[Fault] = &[
-    ("head", 400, "Host", |call| call.facts = HeadCheck::violating(HeadError::Malformed, "two Host headers")),
+    ("head", 400, "Host", |call| call.head_check = HeadCheck::violating(HeadError::Malformed, "two Host headers")),
     ("path", 404, "not found", |call| call.target = call.target.replace("/api/", "/ipa/")),
     ("method", 405, "POST only", |call| call.method = Method::PUT),
     ("content type", 415, "Content-Type", |call| call.set("content-type", "text/json")),
@@ -221,7 +221,7 @@ async fn early_refusals_close_http_1_connections_only() {
     let answered = fixture.send(late).await;
     assert_eq!((answered.status, answered.header("connection")), (400, None));
     let violating = Call::v2(Method::GET, "/", "")
-        .but(|call| call.facts = HeadCheck::violating(HeadError::TooLarge, "the head is too large"));
+        .but(|call| call.head_check = HeadCheck::violating(HeadError::TooLarge, "the head is too large"));
     let answered = fixture.send(violating).await;
     assert_eq!((answered.status, answered.header("connection")), (431, Some("close")));
 }

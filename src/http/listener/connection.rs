@@ -227,7 +227,7 @@ async fn answer_http1<S: Service>(
     let facts = watch.take_facts();
     let connection = watch.connection();
     connection.begin_request();
-    let arrival = ConnectionInfo { peer, facts, connection: Arc::clone(connection) };
+    let arrival = ConnectionInfo { peer, head_check: facts, connection: Arc::clone(connection) };
     // Boxed: hyper keeps room for this future as long as the connection lives, which mostly waits.
     let mut response = Box::pin(shared.service.call(request.map(Inbound::http1), arrival)).await;
     if facts.violation.is_some() || watch.body_open() || shared.is_leaving() {

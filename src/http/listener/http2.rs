@@ -154,7 +154,11 @@ impl<S: Service> Serving<S> {
             let (request, respond) = accepted?;
             let facts = head::judge_http2(&request, self.head_limit);
             let (request, wanted) = with_body(request);
-            let arrival = ConnectionInfo { peer: self.peer, facts, connection: Arc::clone(&self.activity.connection) };
+            let arrival = ConnectionInfo {
+                peer: self.peer,
+                head_check: facts,
+                connection: Arc::clone(&self.activity.connection),
+            };
             let open = OpenRequest::new(&self.activity);
             tokio::spawn(answer(request, arrival, wanted, respond, open, Arc::clone(&self.shared)));
             if self.shared.is_leaving() {

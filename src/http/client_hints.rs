@@ -1,20 +1,20 @@
-//! Who reads the answer to a request for a customer's page.
+//! What a browser says about itself when it asks for a customer's page.
 
 use http::{HeaderMap, header};
 
-/// Who reads the answer: a person with a browser, unless it says that it is a program.
+/// The headers that decide how a reply to a customer is written.
 #[derive(Debug)]
-pub struct Reader {
-    /// What the browser sent, empty where it sent nothing that is text; how much of it counts is for who reads it.
+pub(super) struct ClientHints {
+    /// `Accept-Language`, empty when there is none that is text.
     pub accept_language: Box<str>,
-    /// Whether errors are wanted as JSON: `Accept` names it, and HTML not.
+    /// Whether errors are sent as JSON: `Accept` names it, and not HTML.
     pub wants_json: bool,
 }
 
-impl Reader {
-    /// As the headers tell.
+impl ClientHints {
+    /// Reads the headers of a request.
     #[must_use]
-    pub fn of(headers: &HeaderMap) -> Self {
+    pub(super) fn of(headers: &HeaderMap) -> Self {
         let text = |name| headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
         let accept = text(header::ACCEPT).collect::<Vec<_>>().join(",").to_ascii_lowercase();
         let wants_json = accept.contains("application/json") && !accept.contains("text/html");

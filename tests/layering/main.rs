@@ -2,6 +2,8 @@
 //! binary float, and nothing unfinished is left lying about.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on panics")]
 
+mod imports;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -151,6 +153,13 @@ fn modules_import_only_downward() {
         }
     }
     assert_none("imports against the order of the map in src/lib.rs", &upward);
+}
+
+#[test]
+fn files_do_not_import_in_circles() {
+    let circles = imports::Imports::of(&sources()).circles();
+    let circles: Vec<_> = circles.iter().map(|circle| circle.join(", ")).collect();
+    assert_none("files that import each other in a circle", &circles);
 }
 
 /// What a module does without, though the map would let it: the engine decides about domain types, shapes on the wire are
