@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::Remote;
-use super::asking::RequestDeadline;
+use super::exchange::RequestDeadline;
 use super::v1::{may_change, shown};
 use crate::auth::Caller;
 use crate::domain::{HistoryQuery, OperationView, Page, Status};

@@ -5,26 +5,26 @@
 //! an answer is settled by sending the very same body again, which v2 takes as the same operation. Native v2 requests pass
 //! through untouched, and nothing of them is written down.
 
-mod announced;
-mod answers;
-mod asking;
+mod callbacks;
+mod exchange;
 mod history;
+mod messages;
 mod native;
 mod orders;
+mod outages;
 mod recovery;
 mod resolve;
+mod responses;
 #[cfg(test)]
 mod tests;
-mod trouble;
 mod v1;
-mod words;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderValue;
 
-pub use announced::EngineCallback;
+pub use callbacks::EngineCallback;
 pub use recovery::Recovery;
 pub use v1::{is_final, shown};
 
@@ -42,7 +42,7 @@ use crate::telemetry::Metrics;
 use crate::v2::{ForwardedHeaders, ServiceCall, ServiceFuture, V2Service};
 use history::StatusRefresher;
 use orders::OrderLocks;
-use trouble::OutageLog;
+use outages::OutageLog;
 
 /// What a remote upstream is made of.
 pub struct RemoteDeps {

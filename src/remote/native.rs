@@ -4,9 +4,9 @@ use bytes::Bytes;
 use http::HeaderValue;
 
 use super::Remote;
-use super::answers::is_transaction_id;
-use super::asking::{EngineCredentials, EngineResponse, RequestResult};
+use super::exchange::{EngineCredentials, EngineResponse, RequestResult};
 use super::resolve::not_found;
+use super::responses::is_transaction_id;
 use crate::auth::{Caller, SignedBody};
 use crate::domain::{Direction, OrderId};
 use crate::failure::{ApiError, EngineReply, EngineWord};

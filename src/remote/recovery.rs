@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::Remote;
-use super::asking::RequestDeadline;
+use super::exchange::RequestDeadline;
 use super::resolve::{Declined, Delivered, Signer, Unresolved};
 use crate::backoff;
 use crate::clock::Random;

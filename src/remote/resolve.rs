@@ -6,8 +6,8 @@
 use bytes::Bytes;
 
 use super::Remote;
-use super::asking::{EngineCredentials, EngineResponse, RequestDeadline, RequestResult};
-use super::{answers, words};
+use super::exchange::{EngineCredentials, EngineResponse, RequestDeadline, RequestResult};
+use super::{messages, responses};
 use crate::failure::{ApiError, Busy, RequestError};
 use crate::rules::{ApiKey, KeyEntry, RuleSet};
 use crate::store::{EngineAnswer, EntryProgress, JournalEntry, NotKept, PendingCreate};
@@ -167,12 +167,12 @@ impl Remote {
         let failed = |failure, unsure| Delivered { outcome: Err(Unresolved::Failed(failure)), unsure };
         let declined = |declined| Delivered { outcome: Err(Unresolved::Declined(declined)), unsure };
         match outcome {
-            Ok(EngineResponse::Done(body)) => match answers::created(intent.direction, &body) {
+            Ok(EngineResponse::Done(body)) => match responses::created(intent.direction, &body) {
                 Ok(answer) => Delivered { outcome: Ok(answer), unsure },
                 Err(cause) => failed(ApiError::BadEngineReply { cause }, true),
             },
-            Ok(EngineResponse::Invalid(body)) => declined(Declined::Invalid(words::complaint(&body))),
-            Ok(EngineResponse::Conflict(body)) => declined(Declined::Conflict(words::complaint(&body))),
+            Ok(EngineResponse::Invalid(body)) => declined(Declined::Invalid(messages::complaint(&body))),
+            Ok(EngineResponse::Conflict(body)) => declined(Declined::Conflict(messages::complaint(&body))),
             // What is over its rate was not taken; what cannot be taken now may have been begun.
             Ok(EngineResponse::Busy(busy, retry_after, _)) => {
                 failed(ApiError::EngineBusy { busy, retry_after }, unsure || busy == Busy::Unavailable)

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::asking::{EngineCredentials, EngineResponse, RequestDeadline};
+use super::exchange::{EngineCredentials, EngineResponse, RequestDeadline};
 use super::resolve::{Declined, Resolution, Signer};
-use super::{Remote, answers};
+use super::{Remote, responses};
 use crate::auth::Caller;
 use crate::domain::{CreateReply, Direction, Fingerprint, OperationView, OrderId, RequestKind, SchemaFields, Status};
 use crate::engine::{CreateError, EarlierRequest};
@@ -209,7 +209,7 @@ impl Remote {
         let passed = passed_mut(&mut entry.progress)?;
         let transaction_id = passed.answer.transaction_id.clone();
         let update = match self.get(&transaction_id, &EngineCredentials::signing(key, b"")?, deadline).await? {
-            EngineResponse::Done(body) => answers::record(&entry, &transaction_id, &body)
+            EngineResponse::Done(body) => responses::record(&entry, &transaction_id, &body)
                 .map_err(|cause| ApiError::BadEngineReply { cause: format!("of its status record: {cause}") })?,
             EngineResponse::Busy(busy, retry_after, _) => return Err(ApiError::EngineBusy { busy, retry_after }),
             EngineResponse::Invalid(_) | EngineResponse::NotFound(_) | EngineResponse::Conflict(_) => {
