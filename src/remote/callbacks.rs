@@ -1,7 +1,7 @@
 //! What a remote engine announced by a callback: the status of its operation, read from the engine itself.
 
-use super::Remote;
-use super::exchange::RequestDeadline;
+use super::client::Remote;
+use super::deadline::RequestDeadline;
 use super::resolve::{Delivered, Signer, Unresolved};
 use super::v1::is_final;
 use crate::failure::ApiError;

@@ -6,7 +6,8 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use tokio::time::Instant;
 
-use super::Remote;
+use super::client::Remote;
+use super::deadline::RequestDeadline;
 use crate::domain::Direction;
 use crate::failure::{ApiError, Busy};
 use crate::outbound::{AnswerBody, EgressPolicy, OutboundError, OutboundRequest, OutboundResponse};
@@ -23,21 +24,6 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// The longest wait that an engine's `Retry-After` is passed on as.
 const LONGEST_WAIT: Duration = Duration::from_hours(1);
-
-/// Until when everything that is asked for one request has to be over.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct RequestDeadline(Instant);
-
-impl RequestDeadline {
-    pub(super) fn after(time: Duration) -> Self {
-        Self(Instant::now() + time)
-    }
-
-    /// What comes of some work by then; `None` when it takes longer.
-    pub(super) async fn bounds<T>(self, work: impl Future<Output = T>) -> Option<T> {
-        tokio::time::timeout_at(self.0, work).await.ok()
-    }
-}
 
 /// What asking came to.
 pub(super) struct RequestResult {
@@ -152,7 +138,7 @@ impl Remote {
             answer = ask(body).await;
             unsure |= was_sent(&answer);
         }
-        self.parts.trouble.observe(&answer);
+        self.parts.outages.observe(&answer);
         let outcome = answer.map_err(failure).and_then(EngineResponse::of);
         // An answer that says nothing leaves what came of it open.
         unsure |= matches!(outcome, Err(ApiError::BadEngineReply { .. }));
@@ -167,7 +153,7 @@ impl Remote {
         deadline: RequestDeadline,
     ) -> Result<OutboundResponse, OutboundError> {
         let started = Instant::now();
-        let timeout = deadline.0.saturating_duration_since(started);
+        let timeout = deadline.left();
         let trust = &self.parts.engine.trust;
         let (answer, reach) = (AnswerBody::Whole(ANSWER_LIMIT), EgressPolicy::Anywhere);
         let question = OutboundRequest { url, trust, headers, body, timeout, answer, reach };
@@ -178,7 +164,7 @@ impl Remote {
 
     /// The caller's key and signature, what names its request, and nothing else of its headers.
     fn headers(&self, credentials: &EngineCredentials) -> Vec<(HeaderName, HeaderValue)> {
-        let ForwardedHeaders { request_id, traceparent } = &self.passing;
+        let ForwardedHeaders { request_id, traceparent } = &self.forwarded;
         let own = [(API_KEY, &credentials.api_key), (SIGNATURE, &credentials.signature)];
         let passed = [(REQUEST_ID, request_id.as_ref()), (TRACEPARENT, traceparent.as_ref())];
         let passed = passed.into_iter().filter_map(|(name, value)| Some((name, value?)));

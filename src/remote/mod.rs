@@ -6,6 +6,8 @@
 //! through untouched, and nothing of them is written down.
 
 mod callbacks;
+mod client;
+mod deadline;
 mod exchange;
 mod history;
 mod messages;
@@ -13,93 +15,29 @@ mod native;
 mod orders;
 mod outages;
 mod recovery;
+mod refresher;
 mod resolve;
 mod responses;
 #[cfg(test)]
 mod tests;
 mod v1;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use http::HeaderValue;
 
 pub use callbacks::EngineCallback;
+pub use client::{Remote, RemoteDeps};
 pub use recovery::Recovery;
 pub use v1::{is_final, shown};
 
 use crate::auth::SignedBody;
-use crate::clock::Clock;
 use crate::domain::{
     Balance, CreateReply, Currency, Direction, Fingerprint, HistoryQuery, OperationView, OrderId, Page,
 };
 use crate::engine::CreateError;
 use crate::failure::ApiError;
-use crate::outbound::Outbound;
-use crate::rules::RemoteEngine;
-use crate::store::{Journal, Store, V1Request};
-use crate::telemetry::Metrics;
-use crate::v2::{ForwardedHeaders, ServiceCall, ServiceFuture, V2Service};
-use history::StatusRefresher;
-use orders::OrderLocks;
-use outages::OutageLog;
-
-/// What a remote upstream is made of.
-pub struct RemoteDeps {
-    /// Where the engine is.
-    pub engine: RemoteEngine,
-    /// Holds the journal, and knows the `order_id`s that are reserved for v1.
-    pub store: Arc<dyn Store>,
-    /// Reaches the engine.
-    pub outbound: Arc<Outbound>,
-    /// Tells when a request came.
-    pub clock: Arc<dyn Clock>,
-    /// Counts.
-    pub metrics: Arc<Metrics>,
-}
-
-/// What all requests share.
-struct Shared {
-    engine: RemoteEngine,
-    store: Arc<dyn Store>,
-    outbound: Arc<Outbound>,
-    clock: Arc<dyn Clock>,
-    metrics: Arc<Metrics>,
-    orders: OrderLocks,
-    trouble: OutageLog,
-    refreshes: StatusRefresher,
-}
-
-/// A remote v2 service, as one request sees it. Clones share everything but the request.
-#[derive(Clone)]
-pub struct Remote {
-    parts: Arc<Shared>,
-    passing: ForwardedHeaders,
-}
-
-impl Remote {
-    /// A remote engine; what it is asked names no request yet.
-    #[must_use]
-    pub fn new(parts: RemoteDeps) -> Self {
-        let RemoteDeps { engine, store, outbound, clock, metrics } = parts;
-        let (orders, trouble, refreshes) = (OrderLocks::default(), OutageLog::default(), StatusRefresher::default());
-        let parts = Arc::new(Shared { engine, store, outbound, clock, metrics, orders, trouble, refreshes });
-        Self { parts, passing: ForwardedHeaders::default() }
-    }
-
-    /// The same engine, as one request calls it.
-    fn for_call(&self, call: ServiceCall<'_>) -> Self {
-        Self { parts: Arc::clone(&self.parts), passing: call.forwarded.clone() }
-    }
-
-    fn metrics(&self) -> &Metrics {
-        &self.parts.metrics
-    }
-
-    fn journal(&self) -> &dyn Journal {
-        &*self.parts.store
-    }
-}
+use crate::store::V1Request;
+use crate::v2::{ServiceCall, ServiceFuture, V2Service};
 
 impl V2Service for Remote {
     fn create<'a>(

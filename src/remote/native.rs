@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::HeaderValue;
 
-use super::Remote;
+use super::client::Remote;
 use super::exchange::{EngineCredentials, EngineResponse, RequestResult};
 use super::resolve::not_found;
 use super::responses::is_transaction_id;

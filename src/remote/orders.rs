@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{Mutex as Turns, OwnedMutexGuard};
 
-use super::exchange::RequestDeadline;
+use super::deadline::RequestDeadline;
 use crate::domain::{Direction, MerchantId, OrderId};
 use crate::failure::ApiError;
 

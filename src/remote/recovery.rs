@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use super::Remote;
-use super::exchange::RequestDeadline;
+use super::client::Remote;
+use super::deadline::RequestDeadline;
 use super::resolve::{Declined, Delivered, Signer, Unresolved};
 use crate::backoff;
 use crate::clock::Random;

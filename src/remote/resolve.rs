@@ -5,8 +5,9 @@
 
 use bytes::Bytes;
 
-use super::Remote;
-use super::exchange::{EngineCredentials, EngineResponse, RequestDeadline, RequestResult};
+use super::client::Remote;
+use super::deadline::RequestDeadline;
+use super::exchange::{EngineCredentials, EngineResponse, RequestResult};
 use super::{messages, responses};
 use crate::failure::{ApiError, Busy, RequestError};
 use crate::rules::{ApiKey, KeyEntry, RuleSet};

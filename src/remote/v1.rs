@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::exchange::{EngineCredentials, EngineResponse, RequestDeadline};
+use super::client::Remote;
+use super::deadline::RequestDeadline;
+use super::exchange::{EngineCredentials, EngineResponse};
 use super::resolve::{Declined, Resolution, Signer};
-use super::{Remote, responses};
+use super::responses;
 use crate::auth::Caller;
 use crate::domain::{CreateReply, Direction, Fingerprint, OperationView, OrderId, RequestKind, SchemaFields, Status};
 use crate::engine::{CreateError, EarlierRequest};
