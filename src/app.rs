@@ -1,4 +1,4 @@
-//! The composition root: rules, store, engine, clock, listeners, signals, drain.
+//! The composition root: builds the process from its rules, runs it until a signal ends it, and drains it.
 
 mod descriptors;
 mod life;
@@ -43,31 +43,32 @@ use notify::ServiceManager;
 use operations::Operations;
 use reloads::ReloadCause;
 
-/// How long the work in hand beside requests may take at the end, callbacks aside.
+/// How long background work may take to finish during a drain; callbacks may take longer (see `Process::drain`).
 const WORKER_GRACE: Duration = Duration::from_secs(5);
 
-/// What a process is started with.
+/// The inputs of a process.
 pub struct Start<'a> {
     /// The rules directory.
     pub rules: &'a Path,
     /// The metrics of the process.
     pub metrics: Arc<Metrics>,
-    /// Where a line for each request goes.
+    /// Receives one line for each request.
     pub access: Arc<dyn AccessLog>,
 }
 
 /// How a process that served has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// Every request in flight was answered.
+    /// Every request in flight was replied to.
     Drained,
-    /// `shutdown_grace` was over while requests were in flight. What was acknowledged is on disk all the same.
+    /// `shutdown_grace` ran out while requests were in flight. Everything that was acknowledged is on disk all the
+    /// same.
     Cut,
-    /// A second signal came before the drain was over.
+    /// A second signal arrived before the drain was over.
     AtOnce,
 }
 
-/// Why a process does not start: one clear line each, but for the rules, which have all their problems told.
+/// Why a process does not start: one line, or all problems of the rules.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The rule files are wrong.
@@ -84,10 +85,10 @@ impl StartError {
     }
 }
 
-/// Runs the gateway until a signal ends it. `announce` is called once, when every listener accepts.
+/// Runs the gateway until a signal ends it. Calls `announce` once, when every listener accepts.
 ///
 /// # Errors
-/// What keeps the process from starting.
+/// Returns why the process cannot start.
 pub fn run(start: Start<'_>, announce: impl FnOnce(&RuleSet)) -> Result<Ended, StartError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartError::other)?;
     let ended = runtime.block_on(async {
@@ -99,7 +100,7 @@ pub fn run(start: Start<'_>, announce: impl FnOnce(&RuleSet)) -> Result<Ended, S
         announce(&rules);
         Ok(process.serve(signals, ServiceManager::of_this_process()).await)
     });
-    // A reload or a probe that still runs must not hold up the exit.
+    // A reload or a probe that still runs must not delay the exit.
     runtime.shutdown_background();
     ended
 }
@@ -114,15 +115,15 @@ struct Process {
     admin: SocketAddr,
     tasks: JoinSet<()>,
     workers: JoinSet<()>,
-    /// Dropped to stop them.
+    /// Dropped to stop the workers.
     stop_workers: Vec<oneshot::Sender<()>>,
 }
 
-/// What a process does beside serving.
+/// Background work that depends on the engine.
 enum Work {
-    /// The embedded engine's operations wait for their providers.
+    /// Sends the embedded engine's operations to their providers.
     Provider(ProviderWorker),
-    /// A remote engine is asked what became of the creates that the last process left.
+    /// Finds out from the remote engine what became of the creates that the last process left open.
     Recovery(Recovery),
 }
 
@@ -136,7 +137,7 @@ struct RunningService {
     work: Work,
 }
 
-/// What works beside requests is made of.
+/// The dependencies that background work shares.
 struct Shared {
     store: Arc<dyn Store>,
     rules: CurrentRules,
@@ -147,7 +148,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// Builds the v2 service that the rules name, and what it does beside requests.
+    /// Builds the v2 service that the rules name, and the background work that belongs to it.
     async fn service(&self, engine: Arc<Engine>, providers: Arc<Providers>) -> Result<RunningService, StartError> {
         let (rules, outbound) = (Arc::clone(&self.rules), Arc::clone(&self.outbound));
         let (clock, random) = (Arc::clone(&self.clock), Arc::clone(&self.random));
@@ -164,7 +165,7 @@ impl Shared {
             EngineRules::Remote(engine) => {
                 let (store, metrics) = (Arc::clone(&self.store), Arc::clone(&self.metrics));
                 let remote = Remote::new(remote::RemoteDeps { engine, store, outbound, clock, metrics });
-                // Before the first request: what it leaves open is not the last process's.
+                // Before the first request, so that creates of this process are not taken for the last one's.
                 let recovery = remote.recovery(rules, random).await.map_err(StartError::other)?;
                 Ok(RunningService {
                     service: Arc::new(remote.clone()),
@@ -198,7 +199,8 @@ impl Process {
         metrics.started(clock.now());
         let mut loader = Loader::new(start.rules, LoadOptions::default());
         let first = loader.load(clock.now(), None).map_err(|problems| StartError::Rules(Arc::new(problems)))?;
-        // Both ports are taken before anything is written, so that a second start beside a running one changes nothing.
+        // Both ports are bound before anything is written, so that a second start beside a running process changes
+        // nothing.
         let socket = Listener::bind(first.gateway.server.listen).map_err(StartError::other)?;
         let admin = Admin::bind(first.gateway.admin_listen).await.map_err(StartError::other)?;
         let made_certificates = make_certificates(&first, &*clock)?;
@@ -278,20 +280,20 @@ impl Process {
             self.operations.reload(ReloadCause::Signal).await;
             manager.ready(&self.operations.status()).await;
         }
-        tracing::info!("draining: a second signal ends the process at once");
+        tracing::info!("draining; a second signal ends the process at once");
         self.operations.start_draining();
         self.listener.send_clients_away();
         manager.stopping(&self.operations.status()).await;
         tokio::select! {
             ended = self.drain() => ended,
             () = signals.next_ending() => {
-                tracing::warn!("a second signal: ending at once");
+                tracing::warn!("received a second signal; exiting at once");
                 Ended::AtOnce
             }
         }
     }
 
-    /// Tells the service manager that the process lives, to the end of the drain.
+    /// Starts sending signs of life to the service manager, until the end of the drain.
     fn keep_alive(&mut self, manager: Arc<ServiceManager>) {
         let life = Life {
             listener: self.listener.pulse(),
@@ -305,30 +307,31 @@ impl Process {
         let rules = self.rules.current();
         let (server, callbacks) = (&rules.gateway.server, &rules.gateway.callbacks);
         tokio::time::sleep(server.drain_delay).await;
-        // No job is claimed from here on. What the workers have claimed is done now, not at the end of its lease; what is
-        // not recovered yet is found by the next start.
+        // No job is claimed from here on. Jobs that are claimed are finished now, not at the end of their lease; open
+        // creates of a remote engine are left to the next start.
         self.stop_workers.clear();
-        // Their connections live on the listener's threads, which wait for all that does.
+        // Outgoing connections live on the listener's threads, which end only when all their tasks have ended.
         self.outbound.retire();
         let worked = async {
             let all = async { while self.workers.join_next().await.is_some() {} };
-            // A try that is cut off is made again, though its receiver may have had it.
+            // An attempt that is cut off is repeated by the next start, though its receiver may have had it.
             let grace = WORKER_GRACE.max(callbacks.timeout + Duration::from_secs(1)).min(server.shutdown_grace);
             if tokio::time::timeout(grace, all).await.is_err() {
-                tracing::warn!("work in hand beside requests is left for the next start");
+                tracing::warn!("background work was not finished in time; the next start continues it");
             }
             self.workers.shutdown().await;
         };
         let (drained, ()) = tokio::join!(self.listener.drain(server.shutdown_grace), worked);
         self.tasks.shutdown().await;
         if let Err(error) = self.store.close().await {
-            tracing::warn!(%error, "the store could not be closed in order; nothing that was acknowledged is lost");
+            tracing::warn!(%error, "the store could not be closed cleanly; nothing that was acknowledged is lost");
         }
         if drained { Ended::Drained } else { Ended::Cut }
     }
 }
 
-/// Makes a local authority and a server pair where the rules ask for it and both files are missing. Whether it did.
+/// Creates a local authority and a server certificate if the rules ask for it and both files are missing. Returns
+/// whether it did.
 fn make_certificates(rules: &RuleSet, clock: &dyn Clock) -> Result<bool, StartError> {
     let names = certs::names_of(&rules.gateway.server);
     let made = certs::ensure(&rules.gateway.tls, &names, clock.now()).map_err(StartError::other)?;
@@ -338,7 +341,7 @@ fn make_certificates(rules: &RuleSet, clock: &dyn Clock) -> Result<bool, StartEr
     Ok(made.is_some())
 }
 
-/// Starts what the process does beside serving, and what stops it when it is dropped.
+/// Starts the background work. It stops when the returned senders are dropped.
 fn set_to_work(callbacks: callback::CallbackWorker, work: Work) -> (JoinSet<()>, Vec<oneshot::Sender<()>>) {
     let (stop_work, stop) = oneshot::channel();
     let (stop_callbacks, callbacks_stop) = oneshot::channel();
@@ -351,7 +354,7 @@ fn set_to_work(callbacks: callback::CallbackWorker, work: Work) -> (JoinSet<()>,
     (workers, vec![stop_work, stop_callbacks])
 }
 
-/// Puts the first rules in force, when everything is made that they name and that was missing.
+/// Puts the first rules in force, after the files that they name and that were missing were created.
 fn go_live(
     mut loader: Loader,
     first: RuleSet,
@@ -365,33 +368,34 @@ fn go_live(
         loader.made(made);
     }
     let rules = LiveRules::new(loader, first, Arc::clone(clock));
-    // The authority that was missing until now may be one that the rules trust.
+    // The rules may trust the authority that was created just now.
     if made_certificates && let ReloadOutcome::Refused(problems) = rules.reload() {
         return Err(StartError::Rules(problems));
     }
     Ok(Arc::new(rules))
 }
 
-/// Opens the store, and the secret that signs links where the rules name none.
+/// Opens the store, and loads the secret that signs links.
 fn open(
     rules: &RuleSet,
     random: &Arc<dyn Random>,
     metrics: &Arc<Metrics>,
 ) -> Result<(Arc<dyn Store>, PageSecret), StartError> {
     let gateway = &rules.gateway;
-    // On one of several nodes a new secret would break the links that the others hand out. So none is made, and without one
-    // no store is made either.
+    // A new secret on one of several nodes would break the links that the other nodes give out. So the secret must
+    // exist, and its file is read first: without it no store is created either.
     let is_alone = matches!(gateway.store.url, StoreUrl::Sqlite(_));
     let shared = if is_alone { None } else { Some(page_secret(&gateway.pages, is_alone, false, random)?) };
     let Opened { store, holds } =
         open_store(&gateway.store, Arc::clone(random), Arc::clone(metrics)).map_err(StartError::other)?;
     check_owner(&gateway.engine, holds)?;
-    // Beside operations a new secret would break the links that were handed out.
+    // A new secret in a store with operations would break the links that were given out.
     let secret = shared.map_or_else(|| page_secret(&gateway.pages, is_alone, !holds.any(), random), Ok)?;
     Ok((store, PageSecret::new(secret)))
 }
 
-/// The secret that signs links: of the rules, or else of its default file, which is made where that is allowed.
+/// Returns the secret that signs links: from the rules, or from its default file, which is created if `may_create` is
+/// set.
 fn page_secret(
     pages: &PageRules,
     is_alone: bool,
@@ -400,10 +404,10 @@ fn page_secret(
 ) -> Result<Secret, StartError> {
     let default = &pages.default_secret;
     Ok(match &pages.secret {
-        // There is one to fall back to when the rules name none any more.
+        // The default file is created even so: the rules may drop their secret later, and then the file is needed.
         Some(secrets) => secret_file(default, is_alone, &**random).map_or_else(
             |error| {
-                tracing::warn!(%error, "pages.secret must not be taken out of the rules while this file is missing");
+                tracing::warn!(%error, "keep pages.secret in the rules while this file is missing");
                 secrets.signing().clone()
             },
             |secret| Secret::new(&secret),
@@ -412,11 +416,12 @@ fn page_secret(
     })
 }
 
-/// A store belongs to the kind of engine that it was filled before: the other one would know nothing of what it holds.
+/// Checks that the store was filled by the kind of engine that the rules name: the other kind cannot continue its
+/// operations.
 fn check_owner(engine: &EngineRules, holds: Holds) -> Result<(), StartError> {
     let found = match engine {
         EngineRules::Embedded if holds.journal => {
-            "the store holds what passed through to a remote engine, and engine.url is \"embedded\""
+            "the store holds operations of a remote engine, and engine.url is \"embedded\""
         }
         EngineRules::Remote(_) if holds.operations => {
             "the store holds operations of the embedded engine, and engine.url names a remote one"
@@ -424,7 +429,7 @@ fn check_owner(engine: &EngineRules, holds: Holds) -> Result<(), StartError> {
         EngineRules::Embedded | EngineRules::Remote(_) => return Ok(()),
     };
     Err(StartError::Other(format!(
-        "{found}: name the engine that this store belongs to, or another store in store.url"
+        "{found}: set engine.url to the engine that this store belongs to, or store.url to another store"
     )))
 }
 
@@ -441,7 +446,7 @@ fn default_page_secret(path: &Path, may_create: bool, random: &dyn Random) -> Re
     }
 }
 
-/// The public listener's service.
+/// The service of the public listener.
 struct Public(Gateway);
 
 impl listener::Service for Public {
@@ -454,16 +459,16 @@ impl listener::Service for Public {
     }
 }
 
-/// The signals that a process obeys.
+/// The signals that the process handles.
 struct Signals {
     hangup: Signal,
     interrupt: Signal,
     terminate: Signal,
-    /// Taken so that a file over its size limit fails like a full disk, and does not end the process.
+    /// Handled so that a write beyond the file size limit fails like a full disk instead of ending the process.
     _file_size: Signal,
 }
 
-/// What a signal asks for.
+/// What a signal requests.
 enum Received {
     Reload,
     End,
@@ -511,17 +516,17 @@ mod tests {
         let gateway = "[server]\nlisten = \"127.0.0.1:0\"\n[admin]\nlisten = \"127.0.0.1:0\"\n[tls]\ngenerate = true\n\
                        [callbacks]\ntrust = [\"../certs/ca.pem\"]\n";
         std::fs::write(rules.join("gateway.toml"), gateway).unwrap();
-        for start in ["with everything made", "with everything there"] {
+        for start in ["all files are created", "all files exist"] {
             let metrics = Arc::<Metrics>::default();
             let process = Start { rules: &rules, metrics: Arc::clone(&metrics), access: Arc::new(Unheard) };
             let process = Process::start(process).await.unwrap();
             let trusted = &process.rules.current().gateway.callbacks.trust;
-            assert_eq!(trusted.len(), 1, "{start}: an authority that was just made is trusted");
-            assert!(!process.operations.stale(), "{start}: what the watcher's first look would find");
+            assert_eq!(trusted.len(), 1, "{start}: an authority that was just created is trusted");
+            assert!(!process.operations.stale(), "{start}: the watcher's first check would find a change");
             let seen = metrics.render();
             assert!(seen.contains("paybridge_reloads_total{result=\"accepted\"} 1\n"), "{start}: {seen}");
             let ReloadOutcome::Loaded { elsewhere_changed, .. } = process.rules.reload() else { panic!("{start}") };
-            assert!(!elsewhere_changed, "{start}: what it made itself is no other secret");
+            assert!(!elsewhere_changed, "{start}: a secret that the process created itself is no change");
             assert_eq!(process.drain().await, Ended::Drained);
         }
         assert!(

@@ -1,20 +1,20 @@
-//! File descriptors: as many as the process may have, and how many connections that is enough for.
+//! The limit of open files: raises it, and computes how many connections it leaves room for.
 
 use std::num::NonZeroUsize;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Left to everything that is no public connection: the store, the admin listener, the log, certificates that are read.
+/// Reserved for everything that is not a public connection: the store, the admin listener, the log, certificate files.
 const RESERVED: usize = 128;
 
-/// Left to connections that the process opens itself, to providers and merchants: this many, or a quarter of all files
-/// where there are few.
+/// Reserved for outgoing connections to providers and merchants: this many, or a quarter of the limit where that is
+/// less.
 const OUTGOING: usize = 2304;
 
-/// What the runtime of a worker holds.
+/// The descriptors that a worker's runtime holds.
 const PER_WORKER: usize = 4;
 
-/// Raises the limit of open files as far as the process may by itself; `None`: there is no limit.
+/// Raises the soft limit of open files to the hard limit and returns it; `None` means that there is no limit.
 ///
 /// The soft limit is 1024 on most systems for the sake of `select`, which nothing here uses.
 pub(super) fn raise() -> Option<usize> {
@@ -27,7 +27,7 @@ pub(super) fn raise() -> Option<usize> {
     getrlimit(Resource::Nofile).current.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX))
 }
 
-/// The connections that so many open files leave room for, at least one.
+/// Returns how many public connections fit into a limit of `files` open files, at least one.
 pub(super) fn room_for_connections(files: Option<usize>, workers: NonZeroUsize) -> usize {
     let others = RESERVED.saturating_add(workers.get().saturating_mul(PER_WORKER));
     files.map_or(usize::MAX, |files| files.saturating_sub(others).saturating_sub(OUTGOING.min(files / 4)).max(1))

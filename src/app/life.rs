@@ -1,8 +1,8 @@
-//! What a supervisor restarts the process for, and what it does not.
+//! The proof of life for the service manager's watchdog: which failures a restart repairs.
 //!
-//! A restart mends what is stuck in here: the main runtime, a thread of the listener, the SQLite store's own thread. It
-//! mends nothing that is away or says no: a database that cannot be reached, a full disk, rules that are refused. So a
-//! store's answer counts as life whatever it says, and of a store outside the process silence counts too.
+//! A restart repairs what is stuck inside this process: the main runtime, a listener thread, the SQLite store's thread.
+//! It repairs nothing outside: an unreachable database, a full disk, rejected rules. So any reply of the store counts
+//! as life, even an error, and a store outside the process may also stay silent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,20 +12,20 @@ use tokio::time::timeout;
 use super::operations::Operations;
 use crate::http::listener::Watchdog;
 
-/// How long a store outside the process is waited for, to say so in the status.
+/// How long to wait for a store outside the process before the status line reports that it is silent.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The parts of the process that have to move.
+/// The parts of the process whose progress is checked.
 pub(super) struct Life {
     pub listener: Watchdog,
     pub operations: Arc<Operations>,
-    /// The store's threads are this process's.
+    /// Whether the store runs on threads of this process.
     pub store_is_inside: bool,
 }
 
 impl Life {
-    /// Comes back, with what there is to say, once everything has moved that a restart would mend. It runs on the main
-    /// runtime, which proves that one.
+    /// Completes with a status line once every part that a restart would repair has made progress. It runs on the main
+    /// runtime, and so proves that one too.
     pub(super) async fn proof(&self) -> String {
         let store = received_of(self.store_is_inside, self.operations.probe());
         let ((), store) = tokio::join!(self.listener.felt(), store);
@@ -37,7 +37,7 @@ impl Life {
     }
 }
 
-/// What a store says; of one outside, that it says nothing.
+/// Waits for the store's reply; for one outside the process, at most [`STORE_PATIENCE`].
 async fn received_of(is_inside: bool, answer: impl Future<Output = Result<(), String>>) -> Result<(), String> {
     if is_inside {
         return answer.await;
@@ -56,10 +56,10 @@ mod tests {
         for is_inside in [true, false] {
             assert_eq!(received_of(is_inside, ready(Ok(()))).await, Ok(()));
             let full = Err("the disk is full".to_owned());
-            assert_eq!(received_of(is_inside, ready(full.clone())).await, full, "it answers");
+            assert_eq!(received_of(is_inside, ready(full.clone())).await, full, "an error is a reply");
         }
-        assert_eq!(received_of(false, pending()).await, Err("no answer".to_owned()), "a restart would not mend that");
-        // Of the test's clock, which leaps.
+        assert_eq!(received_of(false, pending()).await, Err("no answer".to_owned()), "a restart would not repair that");
+        // Of the test's clock, which advances by itself.
         let inside = timeout(Duration::from_hours(1), received_of(true, pending())).await;
         assert!(inside.is_err(), "its thread is stuck: {inside:?}");
     }

@@ -1,4 +1,4 @@
-//! What new connections are served by: limits and certificates, exchanged while connections come.
+//! The limits and the certificate for new connections, replaced while the process serves.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,38 +11,42 @@ use crate::http::listener::ConnectionRules;
 use crate::http::listener::tls::{ServerTls, TlsError, server_tls};
 use crate::rules::{FileMeta, GatewayRules, Limits, TlsRules};
 
-/// The settings of new connections; open ones keep theirs.
+/// The settings of new connections; open connections keep theirs.
 pub struct LiveTls {
     settings: Arc<ArcSwap<ConnectionRules>>,
     served: ArcSwap<Served>,
-    /// The files, as they were just before they were last read.
+    /// The files as they were just before they were last read.
     files: Mutex<Vec<(PathBuf, Option<FileMeta>)>>,
-    /// Held while files are read: whoever asks what serves does not wait for that.
+    /// Held while files are read, so that readers of `served` do not wait for the disk.
     refreshing: Mutex<()>,
     room: Room,
 }
 
-/// How many connections the process has room for, whatever the rules allow.
+/// The most connections that the process can hold, whatever the rules allow.
 struct Room {
     connections: usize,
     reported: AtomicBool,
 }
 
 impl Room {
-    /// The limits as they can be kept. That they are lower than configured is said once.
+    /// Returns the limits, lowered to what the process can hold. Logs once that they are lower than configured.
     fn fit(&self, limits: &Limits) -> Limits {
         if limits.connections <= self.connections {
             return limits.clone();
         }
         if !self.reported.swap(true, Ordering::Relaxed) {
             let (configured, connections) = (limits.connections, self.connections);
-            tracing::warn!(configured, connections, "fewer connections than configured: raise the limit of open files");
+            tracing::warn!(
+                configured,
+                connections,
+                "accepting fewer connections than configured: raise the limit of open files"
+            );
         }
         Limits { connections: self.connections, ..limits.clone() }
     }
 }
 
-/// The certificate that serves, and why a later one does not.
+/// The certificate in use, and why a newer one was rejected.
 #[derive(Debug, Clone)]
 struct Served {
     digest: [u8; 32],
@@ -57,10 +61,10 @@ impl Served {
 }
 
 impl LiveTls {
-    /// Reads the certificate that the rules name. There is room for so many connections, whatever the rules allow.
+    /// Loads the certificate that the rules name. At most `connections` are accepted, whatever the rules allow.
     ///
     /// # Errors
-    /// It cannot be served.
+    /// Returns why the certificate cannot be used.
     pub fn new(gateway: &GatewayRules, connections: usize) -> Result<Self, TlsError> {
         let files = Mutex::new(stamped(&gateway.tls));
         let tls = server_tls(&gateway.tls)?;
@@ -71,43 +75,44 @@ impl LiveTls {
         Ok(Self { settings, served, files, refreshing: Mutex::default(), room })
     }
 
-    /// Asked by the listener for every connection.
+    /// Returns a function that the listener calls for the settings of each new connection.
     pub fn settings(&self) -> Arc<dyn Fn() -> Arc<ConnectionRules> + Send + Sync> {
         let current = Arc::clone(&self.settings);
         Arc::new(move || current.load_full())
     }
 
-    /// The last moment the certificate in use is good for, where that is known.
+    /// Returns when the certificate in use expires, if that is known.
     pub fn not_after(&self) -> Option<UnixMillis> {
         self.served.load().not_after
     }
 
-    /// Why the certificate on disk does not serve; `None` when it does.
+    /// Returns why the certificate on disk is not in use; `None` if it is.
     pub fn last_error(&self) -> Option<String> {
         self.served.load().error.clone()
     }
 
-    /// Whether the files that the rules name are others than those that were last read, or than they were then.
+    /// Reports whether the rules name other files than those last read, or those files have changed since.
     pub fn stale(&self, gateway: &GatewayRules) -> bool {
         *self.files.lock().unwrap_or_else(PoisonError::into_inner) != stamped(&gateway.tls)
     }
 
-    /// Notes why the certificate on disk does not serve, until one does.
+    /// Records why the certificate on disk was rejected, until one is accepted.
     pub fn refused(&self, error: &TlsError) {
         let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         let served = self.served.load_full();
         self.served.store(Arc::new(Served { error: Some(error.to_string()), ..(*served).clone() }));
     }
 
-    /// Takes over the limits and the certificate of a rule set, and says whether the certificate is another one. A pair
-    /// that cannot be served keeps the old one; the limits change all the same. The same pair keeps its session tickets.
+    /// Applies the limits and the certificate of a rule set, and returns whether the certificate is a new one. A pair
+    /// that cannot be used leaves the old one in place, but the limits apply all the same. An unchanged pair keeps its
+    /// session tickets.
     ///
     /// # Errors
-    /// Why the certificate stayed as it was.
+    /// Returns why the certificate was not replaced.
     pub fn refresh(&self, gateway: &GatewayRules) -> Result<bool, TlsError> {
-        // Held to the end, so that of two calls at a time the later files win.
+        // Held to the end, so that the later of two concurrent calls wins.
         let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
-        // Before anything is read: what changes from here on is found by its stamp.
+        // Before the files are read, so that a later change is noticed.
         *self.files.lock().unwrap_or_else(PoisonError::into_inner) = stamped(&gateway.tls);
         let served = self.served.load_full();
         let mut tls = self.settings.load().tls.clone();
@@ -124,7 +129,7 @@ impl LiveTls {
     }
 }
 
-/// What is read for new connections beside the rule files.
+/// Returns the files beside the rules that new connections depend on.
 pub(super) fn files(tls: &TlsRules) -> Vec<PathBuf> {
     let pair = [&tls.certificate, &tls.key].map(Clone::clone);
     pair.into_iter().chain(tls.client_ca.clone()).collect()

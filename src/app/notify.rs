@@ -1,7 +1,7 @@
-//! What systemd, or whoever speaks its notify protocol (`sd_notify(3)`), is told: ready, reloading, stopping, alive, and
-//! a line for `systemctl status`. Without `NOTIFY_SOCKET` nothing happens.
+//! Notifies systemd, or another manager that implements its protocol (`sd_notify(3)`): ready, reloading, stopping,
+//! signs of life, and a line for `systemctl status`. Does nothing without `NOTIFY_SOCKET`.
 //!
-//! Datagrams are sent without blocking and given up after [`PATIENCE`]: whoever supervises must not hold up who serves.
+//! Datagrams are sent without blocking and given up after [`PATIENCE`], so that a slow manager does not delay requests.
 //! The crate `sd-notify` blocks while the socket is full.
 
 use std::ffi::{OsStr, OsString};
@@ -20,16 +20,16 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 /// How long one message may wait for room in the socket.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The service manager that started the process, if it wants to be told anything.
+/// The service manager that started the process, if it wants notifications.
 #[derive(Debug, Default)]
 pub(super) struct ServiceManager {
     address: Option<SocketAddr>,
-    /// How long it waits for a sign of life before it restarts the process.
+    /// How long the manager waits for a sign of life before it restarts the process.
     watchdog: Option<Duration>,
 }
 
 impl ServiceManager {
-    /// The one that `NOTIFY_SOCKET` and `WATCHDOG_USEC` tell of.
+    /// Returns the manager that `NOTIFY_SOCKET` and `WATCHDOG_USEC` name.
     pub(super) fn of_this_process() -> Self {
         Self::from_variables(|name| std::env::var_os(name))
     }
@@ -41,35 +41,35 @@ impl ServiceManager {
         match address(&named) {
             Ok(address) => Self { address: Some(address), watchdog: watchdog(variable) },
             Err(error) => {
-                tracing::warn!(socket = %named.display(), %error, "the service manager cannot be told anything");
+                tracing::warn!(socket = %named.display(), %error, "NOTIFY_SOCKET cannot be used; the service manager gets no notifications");
                 Self::default()
             }
         }
     }
 
-    /// Both listeners accept, or a reload is over.
+    /// Reports that both listeners accept, or that a reload is over.
     pub(super) async fn ready(&self, status: &str) {
         self.tell(&format!("READY=1\n{}", status_line(status))).await;
     }
 
-    /// The rules are about to be read again. The time tells this reload's end from an earlier one's.
+    /// Reports that a reload begins. The time distinguishes its end from the end of an earlier reload.
     pub(super) async fn reloading(&self) {
         let now = clock_gettime(ClockId::Monotonic);
         let microseconds = i128::from(now.tv_sec) * 1_000_000 + i128::from(now.tv_nsec) / 1_000;
         self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={microseconds}\n")).await;
     }
 
-    /// The drain begins.
+    /// Reports that the drain begins.
     pub(super) async fn stopping(&self, status: &str) {
         self.tell(&format!("STOPPING=1\n{}", status_line(status))).await;
     }
 
-    /// Sends a sign of life twice in the time that the watchdog waits, for as long as this future is polled and `proof`,
-    /// which is asked as often, came back within that time. What it came back with is the status.
+    /// Sends a sign of life at every half of the watchdog's time, for as long as this future is polled and `proof`,
+    /// called as often, completed within that time. Its output becomes the status line.
     pub(super) async fn keep_alive<F: Future<Output = String>>(&self, mut proof: impl FnMut() -> F) {
         let Some(limit) = self.watchdog else { return };
         let mut beats = interval(limit / 2);
-        // Beats that were missed are not made up for: each says that the process lives now.
+        // Missed signs of life are not repeated: each one means that the process lives now.
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut proven = Instant::now();
         let mut status = None;
@@ -94,12 +94,12 @@ impl ServiceManager {
         let Some(address) = &self.address else { return };
         let sent = timeout(PATIENCE, send(address, message)).await;
         if let Err(error) = sent.unwrap_or_else(|late| Err(late.into())) {
-            tracing::warn!(%error, "the service manager could not be told");
+            tracing::warn!(%error, "the service manager could not be notified");
         }
     }
 }
 
-/// A message is lines, and so a status must be one.
+/// Messages consist of lines, so a status must be a single line.
 fn status_line(status: &str) -> String {
     format!("STATUS={}\n", status.replace('\n', "; "))
 }
@@ -109,7 +109,7 @@ async fn after<F: Future>(pause: Duration, proof: F) -> F::Output {
     proof.await
 }
 
-/// A path in the file system, or, when it begins with `@`, a name in the abstract namespace.
+/// Parses a path, or, after `@`, a name in the abstract namespace.
 fn address(named: &OsStr) -> io::Result<SocketAddr> {
     match named.as_bytes() {
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name),
@@ -118,7 +118,7 @@ fn address(named: &OsStr) -> io::Result<SocketAddr> {
     }
 }
 
-/// Through a socket of its own: a manager that bound its address anew is found again.
+/// Sends through a new socket each time, so that a manager that has bound its address again is reached.
 async fn send(address: &SocketAddr, message: &str) -> io::Result<()> {
     let socket = StdDatagram::unbound()?;
     socket.connect_addr(address)?;
@@ -126,7 +126,7 @@ async fn send(address: &SocketAddr, message: &str) -> io::Result<()> {
     UnixDatagram::from_std(socket)?.send(message.as_bytes()).await.map(drop)
 }
 
-/// The watchdog's time, if it is this process that it watches.
+/// Returns the watchdog's time if it watches this process.
 fn watchdog(variable: impl Fn(&str) -> Option<OsString>) -> Option<Duration> {
     let number = |name| variable(name)?.to_str()?.parse::<u64>().ok();
     let is_ours = variable("WATCHDOG_PID").is_none() || number("WATCHDOG_PID") == Some(u64::from(std::process::id()));
@@ -143,7 +143,7 @@ mod tests {
 
     const MINUTE: &str = "60000000";
 
-    /// The manager's end of the socket, and a process that it started.
+    /// The manager's end of the socket, and the process's view of the manager.
     struct Supervised {
         messages: UnixDatagram,
         manager: ServiceManager,
@@ -170,7 +170,7 @@ mod tests {
             String::from_utf8(buffer[..length].to_vec()).unwrap()
         }
 
-        /// What was said and not heard yet.
+        /// Returns how many messages were sent and not received yet.
         fn backlog(&self) -> usize {
             std::iter::from_fn(|| self.messages.try_recv(&mut [0; 1024]).ok()).count()
         }
@@ -188,7 +188,7 @@ mod tests {
         supervised.manager.stopping("two\nlines").await;
         assert_eq!(supervised.hear().await, "STOPPING=1\nSTATUS=two; lines\n");
         supervised.manager.keep_alive(|| ready(String::new())).await;
-        assert_eq!(supervised.backlog(), 0, "nobody watches");
+        assert_eq!(supervised.backlog(), 0, "there is no watchdog");
     }
 
     #[tokio::test]
@@ -249,14 +249,14 @@ mod tests {
         };
         let hear = async {
             let mut messages = Vec::new();
-            // The test's clock may leap over the patience of a sender: then that proof is never heard of.
+            // The test's clock may jump over the sender's patience; then that proof never arrives.
             while messages.iter().filter(|message: &&String| message.contains("STATUS=proof ")).count() < 3 {
                 messages.push(supervised.hear().await);
             }
             messages
         };
         let messages = tokio::select! {
-            () = supervised.manager.keep_alive(proof) => panic!("it goes on for ever"),
+            () = supervised.manager.keep_alive(proof) => panic!("it never ends"),
             messages = hear => messages,
         };
         assert!(messages.iter().all(|message| message.starts_with("WATCHDOG=1\n")), "{messages:?}");
@@ -267,10 +267,10 @@ mod tests {
         let supervised = supervised(MINUTE, None);
         let keep_alive = supervised.manager.keep_alive(pending);
         let mut keep_alive = pin!(keep_alive);
-        // Of the test's clock, which leaps.
+        // Of the test's clock, which advances by itself.
         assert!(timeout(Duration::from_mins(2), &mut keep_alive).await.is_err());
-        assert!(supervised.backlog() > 0, "at first nothing is amiss");
+        assert!(supervised.backlog() > 0, "signs of life continue for a while");
         assert!(timeout(Duration::from_hours(1), keep_alive).await.is_err());
-        assert_eq!(supervised.backlog(), 0, "nothing was proven for longer than the watchdog waits");
+        assert_eq!(supervised.backlog(), 0, "they stop when nothing was proven for the watchdog's time");
     }
 }

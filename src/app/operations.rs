@@ -1,4 +1,5 @@
-//! What operators ask of the running process: is it ready, which rules serve, read them again.
+//! What operators can do with the running process: check readiness, read the rules in force, reload them, send a
+//! sample.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,13 +22,13 @@ use crate::rules::{LiveRules, Watched, Watcher};
 use crate::store::{Outbox, Store};
 use crate::telemetry::Metrics;
 
-/// How long a probe's result stands.
+/// How long the result of a probe is reused.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// How often it is looked whether the certificate that serves has expired.
+/// How often the expiry of the certificate in use is checked.
 const EXPIRY_LOOKS: Duration = Duration::from_mins(1);
 
-/// The process as the admin listener, the signals and the watcher see it.
+/// The process as the admin listener, the signals and the file watcher see it.
 pub struct Operations {
     rules: Arc<LiveRules>,
     tls: Arc<LiveTls>,
@@ -43,7 +44,7 @@ pub struct Operations {
     probed: Arc<Mutex<Option<Probed>>>,
 }
 
-/// What [`Operations`] are made of.
+/// The dependencies of [`Operations`].
 pub struct OperationsDeps {
     pub rules: Arc<LiveRules>,
     pub tls: Arc<LiveTls>,
@@ -52,11 +53,11 @@ pub struct OperationsDeps {
     pub outbound: Arc<Outbound>,
     pub store: Arc<dyn Store>,
     pub metrics: Arc<Metrics>,
-    /// Of the public listener.
+    /// The connection slots of the public listener.
     pub slots: Arc<ConnectionSlots>,
 }
 
-/// What the last probe of the store found.
+/// The result of the last probe of the store.
 struct Probed {
     at: Instant,
     result: Result<(), String>,
@@ -81,27 +82,27 @@ impl Operations {
         }
     }
 
-    /// From now on `/readyz` answers 503.
+    /// Makes `/readyz` answer 503 from now on.
     pub fn start_draining(&self) {
         self.draining.store(true, Ordering::Release);
     }
 
-    /// Reads the rules again now, off the runtime's thread, and says what came of it.
+    /// Reloads the rules, off the runtime's thread, and returns the result.
     pub async fn reload(self: &Arc<Self>, trigger: ReloadCause) -> RulesInfo {
         let operations = Arc::clone(self);
         match tokio::task::spawn_blocking(move || operations.reload_blocking(trigger)).await {
             Ok(info) => info,
             Err(panic) => {
-                tracing::error!(%panic, "a reload failed; the rules stay as they were");
+                tracing::error!(%panic, "a reload panicked; the rules stay as they were");
                 RulesInfo { error: Some("the reload failed: the log says why".to_owned()), ..self.reloads.info() }
             }
         }
     }
 
-    /// Watches the rules and the certificate's files, which follow the rules. Without threads for it, reloads are left to
-    /// SIGHUP and the admin listener.
+    /// Watches the rules and the files of the certificate, whose paths follow the rules. If no watcher can be started,
+    /// reloads are left to SIGHUP and the admin listener.
     pub fn watch(self: &Arc<Self>) {
-        // The watcher is this one's own: it must not keep it.
+        // The watcher belongs to `self`, so it must not keep it alive.
         let (reloading, asked, looking) = (Arc::downgrade(self), Arc::downgrade(self), Arc::downgrade(self));
         let wanted = Watched {
             paths: Box::new(move || asked.upgrade().map_or_else(Vec::new, |operations| operations.paths())),
@@ -118,7 +119,7 @@ impl Operations {
         }
     }
 
-    /// What a reload depends on.
+    /// Returns the files and directories that a reload depends on.
     fn paths(&self) -> Vec<PathBuf> {
         let directory = self.rules.directory().to_owned();
         let tls = live_tls::files(&self.rules.current().gateway.tls);
@@ -126,7 +127,7 @@ impl Operations {
         std::iter::once(directory).chain(tls).chain(elsewhere.iter().cloned()).collect()
     }
 
-    /// Whether anything that a reload reads is other than when it was last read.
+    /// Reports whether anything that a reload reads has changed since it was last read.
     pub(super) fn stale(&self) -> bool {
         self.rules.stale() || self.tls.stale(&self.rules.current().gateway)
     }
@@ -139,7 +140,7 @@ impl Operations {
         info
     }
 
-    /// Tells when the certificate that serves expires while the process runs.
+    /// Logs it when the certificate in use expires while the process runs.
     pub async fn watch_expiry(self: Arc<Self>) {
         loop {
             tokio::time::sleep(EXPIRY_LOOKS).await;
@@ -155,18 +156,18 @@ impl Operations {
         self.probe().await
     }
 
-    /// Whether the store can commit, as of a moment ago.
+    /// Reports whether the store can commit, now or less than [`FRESH`] ago.
     pub async fn probe(&self) -> Result<(), String> {
         probe_shared(&self.probed, &self.store).await
     }
 
-    /// What the process is doing, in a line.
+    /// Returns what the process is doing, in one line.
     pub fn status(&self) -> String {
         if self.draining.load(Ordering::Acquire) {
-            return "draining: requests in flight are finished".to_owned();
+            return "draining: finishing requests in flight".to_owned();
         }
         let info = self.reloads.info();
-        let refused = if info.error.is_some() { "; what is on disk is refused (see the log)" } else { "" };
+        let refused = if info.error.is_some() { "; the files on disk are rejected (see the log)" } else { "" };
         format!("serving rules {}{refused}", info.version)
     }
 }
@@ -174,15 +175,15 @@ impl Operations {
 impl Operations {
     async fn send_sample(&self, asked: SampleRequest) -> Result<Sampled, String> {
         let rules = self.rules.current();
-        let merchant = rules.merchants.get(&asked.merchant).ok_or("merchant: there is none with this id")?;
+        let merchant = rules.merchants.get(&asked.merchant).ok_or("merchant: no merchant has this id")?;
         let wanted = Sample { merchant, api_key: asked.api_key.as_deref(), kind: asked.kind, url: asked.url.as_ref() };
         let sampled = sample(&rules, &self.outbound, &*self.clock, &*self.random, &wanted).await;
         sampled.map_err(|error| error.to_string())
     }
 }
 
-/// Probes the store, unless that was done less than [`FRESH`] ago. A probe is a commit, and anyone who reaches the
-/// admin listener may ask: one at a time is in flight, and those who come meanwhile share its result.
+/// Probes the store, unless the last probe is younger than [`FRESH`]. A probe is a commit, and every client of the
+/// admin listener may cause one: so at most one is in flight, and concurrent callers share its result.
 async fn probe_shared(probed: &Arc<Mutex<Option<Probed>>>, store: &Arc<dyn Store>) -> Result<(), String> {
     let mut last = Arc::clone(probed).lock_owned().await;
     if let Some(probed) = &*last
@@ -191,7 +192,7 @@ async fn probe_shared(probed: &Arc<Mutex<Option<Probed>>>, store: &Arc<dyn Store
         return probed.result.clone();
     }
     let store = Arc::clone(store);
-    // A task of its own: whoever hangs up does not let the next one start another.
+    // A task of its own: a caller that hangs up must not let the next caller start another probe.
     let probe = tokio::spawn(async move {
         let result = store.probe().await.map_err(|error| error.to_string());
         *last = Some(Probed { at: Instant::now(), result: result.clone() });
@@ -251,7 +252,7 @@ mod tests {
         open_store(&rules, Arc::new(SystemRandomness::default()), Arc::default()).unwrap().store
     }
 
-    /// Rules in `rules`, and certificates beside them.
+    /// Writes rules to `rules`, and certificates beside them.
     fn operations(directory: &Path) -> Arc<Operations> {
         let path = directory.join("rules");
         fs::create_dir(&path).unwrap();
@@ -283,22 +284,22 @@ mod tests {
         let operations = operations(directory.path());
         operations.reload_blocking(ReloadCause::Request);
         assert!(!operations.stale());
-        // By another name, of which the watched directory hears nothing.
+        // A hard link: the watched directory reports no change.
         fs::hard_link(certs.join("server.pem"), directory.path().join("other.pem")).unwrap();
         operations.reload_blocking(ReloadCause::Request);
         for text in ["half", ""] {
             fs::write(directory.path().join("other.pem"), text).unwrap();
             assert!(operations.stale(), "the certificate changed");
             operations.reload_blocking(ReloadCause::Request);
-            assert!(!operations.stale(), "it was read, if in vain");
+            assert!(!operations.stale(), "it was read, although it was rejected");
         }
         let gateway = "[tls]\ngenerate = true\nclient_ca = \"../certs/ca.pem\"\n";
         fs::write(directory.path().join("rules/gateway.toml"), gateway).unwrap();
         assert!(operations.stale(), "a rule file changed");
         operations.reload_blocking(ReloadCause::Request);
-        assert!(!operations.stale(), "the file named first by these rules was stamped before it was read");
+        assert!(!operations.stale(), "a file that these rules name for the first time was stamped before it was read");
         fs::rename(certs.join("ca.pem"), certs.join("gone.pem")).unwrap();
-        assert!(operations.stale(), "it changed");
+        assert!(operations.stale(), "the file is gone");
         operations.store.close().await.unwrap();
     }
 
@@ -326,7 +327,7 @@ mod tests {
         assert_eq!(probe_shared(&probed, &store).await, Ok(()));
         let first = probed.lock().await.as_ref().unwrap().at;
         assert_eq!(probe_shared(&probed, &store).await, Ok(()));
-        assert_eq!(probed.lock().await.as_ref().unwrap().at, first, "nothing was asked again");
+        assert_eq!(probed.lock().await.as_ref().unwrap().at, first, "the store was not probed again");
         store.close().await.unwrap();
         tokio::time::advance(FRESH).await;
         assert!(probe_shared(&probed, &store).await.is_err(), "the result is out of date");

@@ -1,5 +1,4 @@
-//! Reading the rules and the certificate again: what came of it goes to the log, the metrics and whoever asked, the same
-//! facts to each.
+//! Reloads the rules and the certificate, and reports the outcome to the log, the metrics and the caller.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -13,28 +12,29 @@ use crate::http::listener::tls::TlsError;
 use crate::rules::{LiveRules, Problem, Problems, ReloadOutcome, RuleSet, Severity};
 use crate::telemetry::{Metrics, RulesState};
 
-/// Of a refused reload; more would bury the first ones.
+/// How many problems of a rejected reload are logged; more would bury the first ones.
 const PROBLEMS_LOGGED: usize = 20;
 
-/// Of a rule set with warnings.
+/// How many warnings about a rule set are logged.
 const WARNINGS_LOGGED: usize = 20;
 
-/// How many problems and how many warnings the admin API shows.
+/// The most problems, and the most warnings, that the admin API shows.
 const SHOWN: usize = 100;
 
-/// A renewal writes two files, one after the other: how often a pair that does not fit is looked at again before it is
-/// called wrong, and how long after each other. Together with the time that files settle it stays under a second.
+/// How often, and at which interval, a certificate and key that do not match are read again before they count as wrong:
+/// a renewal writes the two files one after the other. Together with the time that files need to settle, this stays
+/// under a second.
 const HEALING_LOOKS: usize = 8;
 const HEALING_PAUSE: Duration = Duration::from_millis(50);
 
-/// What made the rules be read again.
+/// What caused a reload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReloadCause {
     /// SIGHUP.
     Signal,
-    /// The admin listener.
+    /// A request to the admin listener.
     Request,
-    /// The files changed.
+    /// A change of the files.
     Change,
 }
 
@@ -47,13 +47,14 @@ impl ReloadCause {
         }
     }
 
-    /// Whether somebody asked and waits for the result: then it is told even when nothing is new.
+    /// Reports whether an operator requested the reload and waits for the result: then it is logged even when nothing
+    /// is new.
     const fn asked(self) -> bool {
         !matches!(self, Self::Change)
     }
 }
 
-/// Reads the rules and the certificate again.
+/// Reloads the rules and the certificate.
 pub(super) struct Reloads {
     rules: Arc<LiveRules>,
     tls: Arc<LiveTls>,
@@ -62,20 +63,20 @@ pub(super) struct Reloads {
     logged: Mutex<Logged>,
 }
 
-/// What the log was told, so that it is not told again.
+/// What was logged last, so that it is not logged again.
 #[derive(Default)]
 struct Logged {
-    /// The rules on disk were refused.
+    /// The rules on disk were rejected.
     refused: bool,
     needs_restart: Vec<&'static str>,
     warnings: Vec<Problem>,
     certificate_error: Option<String>,
-    /// Of the certificate that serves and has expired.
+    /// The expiry of the certificate in use, once it has passed.
     expired: Option<UnixMillis>,
 }
 
 impl Reloads {
-    /// Tells what is to be told of the rules and the certificate that the process starts with.
+    /// Logs the warnings about the rules and the certificate that the process starts with.
     pub(super) fn new(rules: Arc<LiveRules>, tls: Arc<LiveTls>, clock: Arc<dyn Clock>, metrics: Arc<Metrics>) -> Self {
         let reloads = Self { rules, tls, clock, metrics, logged: Mutex::default() };
         let mut logged = reloads.logged();
@@ -87,13 +88,13 @@ impl Reloads {
     }
 
     fn logged(&self) -> MutexGuard<'_, Logged> {
-        // A reload that panicked left the last good set in force, and what it told is told.
+        // After a panic the last good set is in force, and what was logged is logged.
         self.logged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads everything again now, and says what came of it. Reads files and may block: call it where that is allowed.
+    /// Reloads everything and reports the outcome. Blocks on file reads: call it from a thread that may block.
     pub(super) fn run(&self, trigger: ReloadCause) -> RulesInfo {
-        // Held to the end, so that what is told of one reload is not mixed with the next.
+        // Held to the end, so that the log lines of two reloads do not mix.
         let mut logged = self.logged();
         let started = Instant::now();
         let outcome = self.rules.reload();
@@ -109,7 +110,7 @@ impl Reloads {
                 logged.refused = true;
             }
         }
-        // A certificate is renewed whether or not the rules on disk are good.
+        // The certificate is renewed even if the rules on disk are rejected.
         self.refresh_certificate(trigger, &mut logged);
         self.log_expiry(&mut logged);
         self.count();
@@ -129,18 +130,18 @@ impl Reloads {
         self.metrics.rules_loaded(rules.loaded_at);
         let (good_again, trigger_name) = (std::mem::take(&mut logged.refused), trigger.as_str());
         if good_again {
-            tracing::info!(%version, trigger = trigger_name, "the rules are good again");
+            tracing::info!(%version, trigger = trigger_name, "the rules on disk are valid again");
         }
         if elsewhere_changed {
-            tracing::info!(%version, trigger = trigger_name, "secrets or certificates that the rules name were read anew");
+            tracing::info!(%version, trigger = trigger_name, "reloaded secrets or certificates that the rules name");
         }
         if previous != version {
             let (merchants, keys, shops) = (rules.merchants.len(), rules.api_keys.len(), rules.shops.len());
             tracing::info!(%previous, %version, trigger = trigger_name, merchants, keys, shops, "rules loaded");
         } else if trigger.asked() && !elsewhere_changed {
-            tracing::info!(%version, trigger = trigger_name, "rules read again: they are as they were");
+            tracing::info!(%version, trigger = trigger_name, "rules reloaded: no change");
         } else {
-            tracing::debug!(%version, trigger = trigger_name, "rules read again: the files are as they were");
+            tracing::debug!(%version, trigger = trigger_name, "rules reloaded: the files did not change");
         }
         log_warnings(&rules, logged);
     }
@@ -151,11 +152,11 @@ impl Reloads {
                 let good_again = logged.certificate_error.take().is_some();
                 if renewed {
                     self.metrics.certificate_reload(true);
-                    tracing::info!(not_after = self.tls.not_after().map(shown), "a new certificate serves");
+                    tracing::info!(not_after = self.tls.not_after().map(shown), "a new certificate is in use");
                 } else if good_again {
-                    tracing::info!("the certificate on disk is good again: it is the one that serves");
+                    tracing::info!("the certificate on disk is valid again: it is the one in use");
                 } else {
-                    tracing::debug!("the certificate is as it was");
+                    tracing::debug!("the certificate did not change");
                 }
             }
             Err(error) => {
@@ -165,15 +166,15 @@ impl Reloads {
                     self.metrics.certificate_reload(false);
                 }
                 if new || trigger.asked() {
-                    tracing::error!(%error, trigger = trigger.as_str(), "the old certificate keeps serving");
+                    tracing::error!(%error, trigger = trigger.as_str(), "the certificate on disk is rejected; the old one stays in use");
                 }
                 logged.certificate_error = Some(error);
             }
         }
     }
 
-    /// Takes over the certificate on disk. One that was just found wrong, by watching, gets a moment to become right:
-    /// between the writes of a renewal's two files the pair does not fit.
+    /// Applies the certificate on disk. An error that the watcher found just now gets a moment to heal: between the two
+    /// writes of a renewal the certificate and the key do not match.
     fn refreshed(&self, trigger: ReloadCause, known: Option<&str>) -> Result<bool, TlsError> {
         let rules = self.rules.current();
         let mut result = self.tls.refresh(&rules.gateway);
@@ -185,14 +186,14 @@ impl Reloads {
             thread::sleep(HEALING_PAUSE);
             result = self.tls.refresh(&rules.gateway);
         }
-        // Only now: what is told of it in one place is told in all.
+        // Recorded only after the retries, so that the log, the metrics and the admin API agree.
         if let Err(error) = &result {
             self.tls.refused(error);
         }
         result
     }
 
-    /// Says so, once, when the certificate that serves has expired. Does not wait for a reload that runs.
+    /// Logs once that the certificate in use has expired. Does not wait for a reload in progress.
     pub(super) fn look_at_expiry(&self) {
         if let Ok(mut logged) = self.logged.try_lock() {
             self.log_expiry(&mut logged);
@@ -203,12 +204,12 @@ impl Reloads {
         let now = self.clock.now();
         let expired = self.tls.not_after().filter(|not_after| not_after.0 < now.0);
         if let Some(not_after) = expired.filter(|_| logged.expired != expired) {
-            tracing::warn!(not_after = shown(not_after), "the certificate that serves has expired");
+            tracing::warn!(not_after = shown(not_after), "the certificate in use has expired");
         }
         logged.expired = expired;
     }
 
-    /// Brings the gauges up to date.
+    /// Updates the gauges.
     fn count(&self) {
         let rules = self.rules.current();
         self.metrics.rules_state(RulesState {
@@ -220,12 +221,12 @@ impl Reloads {
         self.count_days();
     }
 
-    /// Brings the gauges up to date that change by themselves.
+    /// Updates the gauges that change with time alone.
     pub(super) fn count_days(&self) {
         self.metrics.certificate_expires(self.tls.not_after(), self.clock.now());
     }
 
-    /// The rules in force, and what is wrong with those on disk.
+    /// Returns the version of the rules in force, and the problems of those on disk.
     pub(super) fn info(&self) -> RulesInfo {
         let rules = self.rules.current();
         let (refused, certificate_error) = (self.rules.last_error(), self.tls.last_error());
@@ -262,26 +263,26 @@ fn problem_info(problem: &Problem) -> ProblemInfo {
 
 fn tell_problems(trigger: ReloadCause, version: &str, problems: &Problems) {
     let (trigger, count) = (trigger.as_str(), problems.len());
-    tracing::error!(%version, trigger, problems = count, "rules refused; the last good ones keep serving");
+    tracing::error!(%version, trigger, problems = count, "rules rejected; the last good ones stay in force");
     for problem in problems.iter().take(PROBLEMS_LOGGED) {
         match problem.severity {
-            Severity::Error => tracing::error!(%problem, "the rules are refused for this"),
-            Severity::Warning => tracing::warn!(%problem, "beside what the rules are refused for"),
+            Severity::Error => tracing::error!(%problem, "a problem of the rejected rules"),
+            Severity::Warning => tracing::warn!(%problem, "a warning about the rejected rules"),
         }
     }
     if let Some(more) = count.checked_sub(PROBLEMS_LOGGED).filter(|more| *more > 0) {
-        tracing::error!("and {more} more problems, which `paybridge check` shows");
+        tracing::error!("{more} more problems; run `paybridge check` to see all");
     }
 }
 
-/// Says what a set in force is warned of, but for what was said of the one before.
+/// Logs the warnings about the rules in force, except those logged for the set before.
 fn log_warnings(rules: &RuleSet, logged: &mut Logged) {
     let new: Vec<&Problem> = rules.warnings.iter().filter(|warning| !logged.warnings.contains(warning)).collect();
     for problem in new.iter().take(WARNINGS_LOGGED) {
-        tracing::warn!(%problem, "a warning about the rules, which serve");
+        tracing::warn!(%problem, "a warning about the rules in force");
     }
     if let Some(more) = new.len().checked_sub(WARNINGS_LOGGED).filter(|more| *more > 0) {
-        tracing::warn!("and {more} more warnings, which `paybridge check` shows");
+        tracing::warn!("{more} more warnings; run `paybridge check` to see all");
     }
     logged.warnings.clone_from(&rules.warnings);
 }
@@ -290,9 +291,9 @@ fn log_restart(trigger: ReloadCause, needs_restart: Vec<&'static str>, logged: &
     let new = logged.needs_restart != needs_restart;
     if !needs_restart.is_empty() && (new || trigger.asked()) {
         let keys = needs_restart.join(", ");
-        tracing::warn!(%keys, "these keys of gateway.toml take effect at the next start");
+        tracing::warn!(%keys, "changed keys of gateway.toml take effect at the next start");
     } else if needs_restart.is_empty() && new {
-        tracing::info!("no key of gateway.toml waits for the next start any more");
+        tracing::info!("no changed key of gateway.toml waits for the next start any more");
     }
     logged.needs_restart = needs_restart;
 }
@@ -309,7 +310,7 @@ mod tests {
     use crate::clock::SystemClock;
     use crate::rules::{LoadOptions, Loader, load};
 
-    /// Takes what is logged.
+    /// Collects what is logged.
     #[derive(Clone, Default)]
     struct Lines(Arc<Mutex<Vec<u8>>>);
 
@@ -332,7 +333,7 @@ mod tests {
     }
 
     impl Lines {
-        /// How many lines say this since the last time.
+        /// Returns how many lines contain `text` since the last call.
         fn take(&self, text: &str) -> usize {
             let lines = std::mem::take(&mut *self.0.lock().unwrap());
             String::from_utf8(lines).unwrap().matches(text).count()
@@ -343,11 +344,11 @@ mod tests {
         load(directory, SystemClock.now(), None, LoadOptions::default()).unwrap()
     }
 
-    /// So many problems, to be warnings.
+    /// Returns `count` problems, to be used as warnings.
     fn problems(count: usize) -> Vec<Problem> {
         let directory = tempfile::tempdir().unwrap();
         let keys: Vec<String> = (0..count).map(|number| format!("unknown_{number:03} = 1")).collect();
-        // Of one file only so many problems are told.
+        // Only so many problems of one file are reported.
         let (first, second) = keys.split_at(count / 2);
         fs::create_dir(directory.path().join("merchants")).unwrap();
         fs::write(directory.path().join("gateway.toml"), first.join("\n")).unwrap();
@@ -374,7 +375,7 @@ mod tests {
         let reader = Loader::new(&directory, LoadOptions::default());
         let live = Arc::new(LiveRules::new(reader, first, Arc::clone(&clock)));
         let reloads = Reloads::new(live, tls, clock, Arc::clone(&metrics));
-        assert_eq!(lines.take("a warning about the rules"), WARNINGS_LOGGED, "those of the start, the first");
+        assert_eq!(lines.take("a warning about the rules"), WARNINGS_LOGGED, "the first warnings at the start");
         let info = reloads.info();
         assert_eq!((info.warnings.len(), info.warning_count, info.error), (SHOWN, 120, None));
         assert!(info.warnings[7].contains("gateway.toml:8:1: unknown key `unknown_007`"), "{}", info.warnings[7]);
@@ -384,15 +385,15 @@ mod tests {
         let warned = |count| RuleSet { warnings: warnings[..count].to_vec(), ..rules(&directory) };
         logged.warnings = warned(2).warnings;
         log_warnings(&warned(2), &mut logged);
-        assert_eq!(lines.take("a warning about the rules"), 0, "not again at every reload");
+        assert_eq!(lines.take("a warning about the rules"), 0, "old warnings are not logged again");
         log_warnings(&warned(3), &mut logged);
-        assert_eq!(lines.take("unknown_002"), 1, "what is new, and nothing else");
+        assert_eq!(lines.take("unknown_002"), 1, "only the new warning is logged");
         log_warnings(&warned(0), &mut logged);
         log_warnings(&warned(2), &mut logged);
-        assert_eq!(lines.take("a warning about the rules"), 2, "what came back is new");
+        assert_eq!(lines.take("a warning about the rules"), 2, "warnings that return are new");
         drop(logged);
 
         let info = reloads.run(ReloadCause::Request);
-        assert_eq!((info.warnings.len(), info.warning_count), (0, 0), "they went with the set that they were about");
+        assert_eq!((info.warnings.len(), info.warning_count), (0, 0), "the warnings went with their rule set");
     }
 }

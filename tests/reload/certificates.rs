@@ -82,7 +82,7 @@ async fn serves(client: &Client, pair: &Pair) {
 }
 
 fn complaints(gateway: &Gateway) -> usize {
-    gateway.log().matches("the old certificate keeps serving").count()
+    gateway.log().matches("the certificate on disk is rejected; the old one stays in use").count()
 }
 
 fn days(gateway: &Gateway) -> f64 {
@@ -170,7 +170,7 @@ async fn a_pair_that_cannot_be_used_leaves_the_old_one_and_is_reported_once() {
     std::fs::remove_dir(certs.join("server.pem")).unwrap();
     first.write(&certs);
     eventually("good again", async || rules(&gateway)["error"].is_null().then_some(())).await;
-    eventually("it is said", async || gateway.log().contains("the certificate on disk is good again").then_some(()))
+    eventually("it is said", async || gateway.log().contains("the certificate on disk is valid again").then_some(()))
         .await;
     assert_eq!(count(&gateway, "paybridge_certificate_refused"), 0);
     second.write(&certs);
@@ -276,11 +276,11 @@ async fn an_expired_certificate_serves_on_with_a_warning() {
     let authority = Authority::new();
     let (gateway, certs) = start(&authority, &authority.pair(2121), &Rules::default());
     authority.pair(2020).write(&certs);
-    let stated = "the certificate that serves has expired not_after=\"2020-01-01T00:00:00Z\"";
+    let stated = "the certificate in use has expired not_after=\"2020-01-01T00:00:00Z\"";
     eventually("the warning", async || gateway.log().contains(stated).then_some(())).await;
     assert!(days(&gateway) < -2000.0);
     reload_good(&gateway);
     assert_eq!(gateway.log().matches("has expired").count(), 1, "said once");
     assert!(gateway.client().tls(&["http/1.1"]).await.is_err(), "it is shown, and the client refuses it");
-    assert!(gateway.log().contains("a new certificate serves"));
+    assert!(gateway.log().contains("a new certificate is in use"));
 }

@@ -115,7 +115,7 @@ async fn a_refused_edit_stops_nothing_and_is_shown_until_it_is_good_again() {
     assert_eq!(count(&gateway, "paybridge_rules_refused"), 1);
     assert_eq!(json!(count(&gateway, "paybridge_rules_problems")), refused["problem_count"]);
     let stated =
-        format!("rules refused; the last good ones keep serving version={version} trigger=\"admin\" problems=1");
+        format!("rules rejected; the last good ones stay in force version={version} trigger=\"admin\" problems=1");
     eventually("the refusal is logged", async || gateway.log().contains(&stated).then_some(())).await;
     traffic.goes_on().await;
 
@@ -125,7 +125,7 @@ async fn a_refused_edit_stops_nothing_and_is_shown_until_it_is_good_again() {
     save(&gateway, "merchants/acme.toml", &good);
     let now = eventually("it is good again", async || Some(rules(&gateway)).filter(|now| now["error"].is_null())).await;
     assert_eq!((&now["version"], &now["problems"], &now["problem_count"]), (&json!(version), &json!([]), &json!(0)));
-    let stated = format!("the rules are good again version={version}");
+    let stated = format!("the rules on disk are valid again version={version}");
     eventually("it is said", async || gateway.log().contains(&stated).then_some(())).await;
     // They are brought up to date last.
     let gauges = || ["paybridge_rules_refused", "paybridge_rules_problems"].map(|name| count(&gateway, name));

@@ -29,8 +29,7 @@ async fn keys_that_need_a_restart_are_named_until_the_file_says_what_runs() {
     assert_eq!((status, &body["needs_restart"], &body["error"]), (200, &keys, &json!(null)));
     assert_eq!(rules(&gateway)["needs_restart"], keys, "no token is asked for yet");
     assert_eq!(count(&gateway, "paybridge_rules_needs_restart"), 3);
-    let stated =
-        "these keys of gateway.toml take effect at the next start keys=server.drain_delay, admin.token, engine.timeout";
+    let stated = "changed keys of gateway.toml take effect at the next start keys=server.drain_delay, admin.token, engine.timeout";
     logged(&gateway, stated).await;
     let long = crate::support::bodies::with(
         Create::Deposit.body("long"),
@@ -55,7 +54,7 @@ async fn keys_that_need_a_restart_are_named_until_the_file_says_what_runs() {
     reload_good(&gateway);
     assert_eq!(rules(&gateway)["needs_restart"], json!([]));
     assert_eq!(count(&gateway, "paybridge_rules_needs_restart"), 0);
-    logged(&gateway, "no key of gateway.toml waits for the next start any more").await;
+    logged(&gateway, "no changed key of gateway.toml waits for the next start any more").await;
 
     write(&gateway, &Rules::default().with("server", "drain_delay = \"1ms\""));
     reload_good(&gateway);
@@ -72,9 +71,9 @@ async fn sighup_says_in_the_log_what_the_admin_listener_replies() {
     // The first reading finds the store's key, which the start made.
     let first = reload_good(&gateway);
     gateway.signal(Signal::HUP);
-    logged(&gateway, &format!("rules read again: they are as they were version={first} trigger=\"SIGHUP\"")).await;
+    logged(&gateway, &format!("rules reloaded: no change version={first} trigger=\"SIGHUP\"")).await;
     assert_eq!(reload_good(&gateway), first);
-    logged(&gateway, &format!("rules read again: they are as they were version={first} trigger=\"admin\"")).await;
+    logged(&gateway, &format!("rules reloaded: no change version={first} trigger=\"admin\"")).await;
     save(&gateway, "lists/banks.txt", "BANK-A\n");
     let second = reload_good(&gateway);
     logged(&gateway, &format!("rules loaded previous={first} version={second} trigger=\"admin\"")).await;
@@ -116,5 +115,5 @@ async fn many_problems_are_counted_and_the_first_are_shown() {
     assert_eq!((status, shown), (422, 100));
     assert!(body["problem_count"].as_u64().unwrap() >= 130, "{}", body["problem_count"]);
     assert_eq!(json!(count(&gateway, "paybridge_rules_problems")), body["problem_count"]);
-    logged(&gateway, "more problems, which `paybridge check` shows").await;
+    logged(&gateway, "more problems; run `paybridge check` to see all").await;
 }

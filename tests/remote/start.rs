@@ -23,7 +23,7 @@ async fn a_store_belongs_to_one_kind_of_engine() {
     let remote = before(engine.address.port(), &engine.ca(), "");
     let journaled = before_scripted(&engine, "");
     id_of(&payin(&journaled, &bodies::payin("in-1")).await);
-    refuses(journaled, &Rules::default(), "the store holds what passed through to a remote engine");
+    refuses(journaled, &Rules::default(), "the store holds operations of a remote engine");
 
     let embedded = Gateway::start(&Rules::default());
     send(&embedded, &Request::deposit(&ACME, &bodies::deposit("n-1"))).await.expect(200);
