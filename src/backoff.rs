@@ -1,10 +1,10 @@
-//! How long to wait before something that failed is tried again: the one place that doubles.
+//! The exponential backoff that all retries share.
 
 use std::time::Duration;
 
-/// The wait after `attempts` earlier ones: `first`, doubled each time, never over `max`. Between half of it and all of it,
-/// by `random`, so that what failed together does not come back together. Whoever asked to be left alone (`retry_after`) is,
-/// within `max`.
+/// Returns the wait before the next attempt, after `attempts` earlier waits: `first`, doubled each time, at most `max`.
+/// The result lies between half of that and all of it, chosen by `random`, so that operations that failed together are
+/// not retried together. It is at least `retry_after`, but never more than `max`.
 #[must_use]
 pub fn wait(first: Duration, max: Duration, attempts: u32, retry_after: Option<Duration>, random: u64) -> Duration {
     let doubled = 1_u32.checked_shl(attempts).map_or(max, |factor| first.saturating_mul(factor)).min(max);

@@ -1,7 +1,8 @@
-//! Development certificates: a local CA and a server pair that it signed (contract section 1; `[tls] generate`).
+//! Development certificates: a local CA and a server certificate signed by it (contract section 1; `[tls] generate`).
 //!
-//! The CA is made once and reused, so that clients that trust `ca.pem` go on trusting later pairs. Nothing that exists is
-//! written over without being asked, and what is written was verified as a client will verify it.
+//! The CA is created once and reused, so that clients that trust `ca.pem` also trust later certificates. An existing
+//! file is replaced only on request, and a new certificate is verified as a client would verify it before it is
+//! written.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -27,77 +28,77 @@ use rustls::{CertificateError, RootCertStore};
 use crate::domain::UnixMillis;
 use crate::rules::{ServerRules, TlsRules};
 
-/// The names of a development server.
+/// The names in the certificate of a development server.
 pub const DEFAULT_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 const CA_YEARS: i16 = 10;
 
-/// Browsers refuse server certificates that live longer.
+/// Browsers reject server certificates with a longer validity.
 const SERVER_DAYS: i32 = 398;
 
 const PRIVATE: u32 = 0o600;
 const PUBLIC: u32 = 0o644;
 
-/// Why there are no certificates.
+/// Why no certificates were created.
 #[derive(Debug, thiserror::Error)]
 pub enum CertError {
-    /// Half of a pair exists; making the other half would not fit it.
-    #[error("{} exists, but {} is missing: restore it, or remove {} to have both made", .present.display(), .missing.display(), .present.display())]
+    /// One file of a pair exists; a new other one would not match it.
+    #[error("{} exists, but {} is missing: restore it, or remove {} to create both", .present.display(), .missing.display(), .present.display())]
     Half {
-        /// The half that is there.
+        /// The file that exists.
         present: PathBuf,
-        /// The half that is not.
+        /// The file that is missing.
         missing: PathBuf,
     },
-    /// A file is there already.
-    #[error("{} exists already and is left as it is (--force makes a new server pair)", .0.display())]
+    /// A file exists already, and replacing it was not requested.
+    #[error("{} exists already (--force replaces the server certificate and its key)", .0.display())]
     Exists(PathBuf),
     /// A file cannot be read or written.
     #[error("{}: {cause}", .path.display())]
     File {
-        /// Which one.
+        /// The file's path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         cause: io::Error,
     },
-    /// The CA that exists cannot sign.
+    /// The existing CA cannot sign.
     #[error("{} cannot be used as a CA: {reason}", .path.display())]
     Ca {
-        /// Its certificate or key.
+        /// The CA's certificate or key.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// No certificate can be made for this name.
+    /// The name cannot be in a certificate.
     #[error("{0:?} is neither a host name nor an IP address")]
     Name(String),
     /// The certificate library failed.
-    #[error("no certificate could be made: {0}")]
+    #[error("the certificate could not be created: {0}")]
     Make(#[from] rcgen::Error),
 }
 
-/// Where a CA and a server pair are, or are to be.
+/// The paths of a CA and a server certificate with their keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Files {
     /// The CA's certificate, which clients trust.
     pub ca: PathBuf,
     /// The CA's key.
     pub ca_key: PathBuf,
-    /// The server's chain.
+    /// The server's certificate chain.
     pub certificate: PathBuf,
     /// The server's key.
     pub key: PathBuf,
 }
 
 impl Files {
-    /// `ca.pem`, `ca.key`, `server.pem` and `server.key` in a directory.
+    /// Returns the paths `ca.pem`, `ca.key`, `server.pem` and `server.key` in a directory.
     #[must_use]
     pub fn in_directory(directory: &Path) -> Self {
         let file = |name| directory.join(name);
         Self { ca: file("ca.pem"), ca_key: file("ca.key"), certificate: file("server.pem"), key: file("server.key") }
     }
 
-    /// The pair that the rules name, with the CA beside the certificate.
+    /// Returns the pair that the rules name, with the CA beside the certificate.
     #[must_use]
     pub fn of_rules(tls: &TlsRules) -> Self {
         let beside = |name| tls.certificate.with_file_name(name);
@@ -110,17 +111,17 @@ impl Files {
     }
 }
 
-/// What was made.
+/// What [`make`] created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GeneratedCertificates {
-    /// Where.
+    /// The paths.
     pub files: Files,
-    /// Whether the CA is new too, or one that existed.
+    /// Whether the CA is new too.
     pub new_ca: bool,
 }
 
-/// The names a server of these rules is reached by: [`DEFAULT_NAMES`], the host of `public_url`, the address it listens
-/// on.
+/// Returns the names by which clients reach a server: [`DEFAULT_NAMES`], the host of `public_url`, and the address it
+/// listens on.
 #[must_use]
 pub fn names_of(server: &ServerRules) -> Vec<String> {
     let mut names: Vec<String> = DEFAULT_NAMES.map(str::to_owned).into();
@@ -135,11 +136,11 @@ pub fn names_of(server: &ServerRules) -> Vec<String> {
     names
 }
 
-/// Makes the pair that the rules name when they ask for it (`generate`) and both files are missing; `None` when there
-/// was nothing to do.
+/// Creates the pair that the rules name if they ask for it (`generate`) and both files are missing; otherwise returns
+/// `None`.
 ///
 /// # Errors
-/// Only one of the two is missing, or they cannot be made.
+/// Only one of the two files is missing, or they cannot be created.
 pub fn ensure(tls: &TlsRules, names: &[String], now: UnixMillis) -> Result<Option<GeneratedCertificates>, CertError> {
     if !tls.generate || both_exist(&tls.certificate, &tls.key)? {
         return Ok(None);
@@ -147,10 +148,10 @@ pub fn ensure(tls: &TlsRules, names: &[String], now: UnixMillis) -> Result<Optio
     make(&Files::of_rules(tls), names, now, false).map(Some)
 }
 
-/// Makes a server pair, signed by the CA that exists or by a new one.
+/// Creates a server certificate and its key, signed by the existing CA or by a new one.
 ///
 /// # Errors
-/// A part of the pair exists and `replace` is false, the CA that exists cannot sign, or a file cannot be written.
+/// A file of the pair exists and `replace` is false, the existing CA cannot sign, or a file cannot be written.
 pub fn make(
     files: &Files,
     names: &[String],
@@ -177,7 +178,7 @@ pub fn make(
     Ok(GeneratedCertificates { files: files.clone(), new_ca })
 }
 
-/// A CA that can sign.
+/// A CA certificate with its key.
 struct Ca {
     certificate: CertificateDer<'static>,
     pem: String,
@@ -187,7 +188,8 @@ struct Ca {
 impl Ca {
     fn new(today: Date) -> Result<Self, CertError> {
         let mut params = CertificateParams::default();
-        // The day keeps apart what a trust store would otherwise take for the same CA with another key.
+        // The date in the name distinguishes this CA from an earlier one with another key, for trust stores that
+        // compare names.
         params.distinguished_name.push(DnType::CommonName, format!("Paybridge local CA {today}"));
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
@@ -224,7 +226,7 @@ fn server_params(names: &[String], today: Date) -> Result<CertificateParams, rcg
     Ok(params)
 }
 
-/// From the day before, for clients whose clocks are behind.
+/// Sets the validity from the day before `today`, for clients whose clocks are slow.
 fn set_validity(params: &mut CertificateParams, today: Date, end: Date) {
     let point = |date: Date| {
         let part = |number: i8| u8::try_from(number).unwrap_or(1);
@@ -234,8 +236,8 @@ fn set_validity(params: &mut CertificateParams, today: Date, end: Date) {
     params.not_after = point(end);
 }
 
-/// Checks the new certificate as a client that trusts the CA will: it finds a CA that has expired or whose key is not its
-/// own.
+/// Verifies the new certificate as a client that trusts the CA would. Finds a CA that has expired, or whose key does
+/// not match.
 fn verify(
     ca: &Ca,
     certificate: &CertificateDer<'_>,
@@ -255,8 +257,8 @@ fn verify(
     Ok(())
 }
 
-/// The dates of a root are not looked at when it ends a chain; in a server's place they are, before it is refused for
-/// being a CA.
+/// Checks the CA's validity. A verifier ignores the dates of a root at the end of a chain; presented as a server's
+/// certificate, the root has its dates checked before it is rejected for being a CA.
 fn check_time(
     ca: &CertificateDer<'_>,
     verifier: &WebPkiServerVerifier,
@@ -276,7 +278,7 @@ fn check_time(
     }
 }
 
-/// A host name, a wildcard for one label, or an IP address with or without brackets.
+/// Returns a host name, a wildcard for one label, or an IP address, which may be in brackets; checks it.
 fn checked_name(name: &str) -> Result<String, CertError> {
     let plain = unbracketed(name);
     let host = plain.strip_prefix("*.").unwrap_or(&plain);
@@ -288,7 +290,7 @@ fn unbracketed(host: &str) -> String {
     host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host).to_owned()
 }
 
-/// Whether both of two files exist; one alone is an error.
+/// Reports whether both files exist; one alone is an error.
 fn both_exist(first: &Path, second: &Path) -> Result<bool, CertError> {
     let half = |present: &Path, missing: &Path| {
         Err(CertError::Half { present: present.to_owned(), missing: missing.to_owned() })
@@ -305,7 +307,7 @@ fn read(path: &Path) -> Result<String, CertError> {
     fs::read_to_string(path).map_err(|cause| CertError::File { path: path.to_owned(), cause })
 }
 
-/// Puts a file in place whole, with its mode from the first byte on.
+/// Writes a file atomically, with its mode from the first byte on.
 fn write(path: &Path, text: &str, mode: u32) -> Result<(), CertError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
@@ -348,7 +350,7 @@ mod tests {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
     }
 
-    /// Checks the files as a client of that moment would, and that key and certificate belong together.
+    /// Verifies the files as a client would at time `at`, and that the key matches the certificate.
     fn trusted(files: &Files, name: &str, at: UnixMillis) -> bool {
         let chain = || vec![CertificateDer::from_pem_file(&files.certificate).unwrap()];
         let provider = Arc::new(aws_lc_rs::default_provider());
@@ -381,7 +383,7 @@ mod tests {
             assert_eq!(mode(path) & !0o022, expected & !0o022, "{}", path.display());
         }
         let entries = fs::read_dir(files.ca.parent().unwrap()).unwrap().count();
-        assert_eq!(entries, 4, "nothing unfinished is left");
+        assert_eq!(entries, 4, "no temporary file is left");
     }
 
     #[test]
@@ -430,7 +432,7 @@ mod tests {
         let made = ensure(&tls, &defaults(), NOW).unwrap().unwrap();
         assert_eq!(made.files.ca, directory.path().join("ca.pem"));
         assert!(trusted(&made.files, "localhost", NOW));
-        assert_eq!(ensure(&tls, &defaults(), NOW).unwrap(), None, "both are there");
+        assert_eq!(ensure(&tls, &defaults(), NOW).unwrap(), None, "both exist");
         fs::remove_file(&tls.key).unwrap();
         let error = ensure(&tls, &defaults(), NOW).unwrap_err();
         assert!(error.to_string().contains("tls.crt exists, but") && error.to_string().contains("tls.key is missing"));

@@ -8,18 +8,18 @@ use aws_lc_rs::rand::{SecureRandom, SystemRandom};
 
 use crate::domain::UnixMillis;
 
-/// Tells the time of day.
+/// A source of the current time.
 pub trait Clock: Send + Sync + 'static {
-    /// Now, as the store and signatures count it.
+    /// Returns the current time.
     fn now(&self) -> UnixMillis;
 }
 
-/// Gives unpredictable bytes.
+/// A source of unpredictable bytes.
 pub trait Random: Send + Sync + 'static {
-    /// Fills `bytes`.
+    /// Fills `bytes` with unpredictable bytes.
     fn fill(&self, bytes: &mut [u8]);
 
-    /// An unpredictable number.
+    /// Returns an unpredictable number.
     fn number(&self) -> u64 {
         let mut bytes = [0; 8];
         self.fill(&mut bytes);
@@ -41,15 +41,16 @@ impl Clock for SystemClock {
 
 /// The operating system's random source, through the crypto provider.
 ///
-/// A request draws a handful of short numbers, and a draw costs the provider the same for 8 bytes as for hundreds: each
-/// thread draws a stock and hands it out. No byte is handed out twice, and none stays in the stock after that.
+/// A request needs a few short numbers, and drawing 8 bytes costs the provider as much as drawing hundreds. So each
+/// thread draws a stock of bytes and serves short requests from it. No byte is used twice, and used bytes are erased
+/// from the stock.
 #[derive(Debug, Default)]
 pub struct SystemRandomness(SystemRandom);
 
 /// How many bytes a thread draws at once.
 const STOCK: usize = 512;
 
-/// Random bytes that were drawn and not handed out yet: those behind `used`.
+/// Random bytes drawn in advance; those from `used` on are unused.
 struct Stock {
     bytes: [u8; STOCK],
     used: usize,
@@ -60,7 +61,7 @@ thread_local! {
 }
 
 impl Stock {
-    /// Hands out the next bytes; `wanted` is at most a stock long.
+    /// Copies the next unused bytes into `wanted`, which is at most [`STOCK`] long, and erases them from the stock.
     fn hand_out(&mut self, wanted: &mut [u8], draw: impl FnOnce(&mut [u8])) {
         if STOCK - self.used < wanted.len() {
             draw(&mut self.bytes);
@@ -75,15 +76,15 @@ impl Stock {
 
 impl SystemRandomness {
     fn draw(&self, bytes: &mut [u8]) {
-        // The provider draws from the kernel after its start-up self-test; there is nothing sensible to do without it,
-        // and continuing with predictable bytes would forge links and repeat nonces.
+        // The provider draws from the kernel after its start-up self-test. If that fails, nothing sensible can follow:
+        // predictable bytes would make links forgeable and repeat nonces.
         self.0.fill(bytes).expect("the system's random source answers");
     }
 }
 
 impl Random for SystemRandomness {
     fn fill(&self, bytes: &mut [u8]) {
-        // Keys and the like are drawn for themselves.
+        // Long values, such as keys, do not go through the stock.
         if bytes.len() > STOCK / 16 {
             return self.draw(bytes);
         }
@@ -91,12 +92,12 @@ impl Random for SystemRandomness {
     }
 }
 
-/// A clock that a test moves by hand.
+/// A clock that a test sets by hand.
 #[derive(Debug)]
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// A clock that stands at `now`.
+    /// Creates a clock that shows `now`.
     #[must_use]
     pub const fn at(now: UnixMillis) -> Self {
         Self(AtomicI64::new(now.0))
@@ -129,7 +130,7 @@ mod tests {
             let mut wanted = [0; 12];
             stock.hand_out(&mut wanted, |bytes| {
                 draws += 1;
-                // Each byte of a stock tells its place.
+                // Each byte pair of a stock is unique.
                 for (place, byte) in bytes.chunks_exact_mut(2).enumerate() {
                     byte.copy_from_slice(&[draws, u8::try_from(place).unwrap()]);
                 }
@@ -137,7 +138,7 @@ mod tests {
             seen.push(wanted);
             assert!(stock.bytes[..stock.used].iter().all(|byte| *byte == 0));
         }
-        // 42 times 12 bytes in a stock of 512.
+        // 42 times 12 bytes fit in a stock of 512.
         assert_eq!(draws, 3);
         assert_eq!(seen.iter().collect::<HashSet<_>>().len(), 100);
     }

@@ -1,20 +1,22 @@
-//! A strict JSON reader that keeps what it read: strings decoded, numbers as their text, every value's own bytes.
+//! A strict JSON reader that keeps the source text: strings are decoded, numbers keep their text, and every value keeps
+//! its own bytes.
 //!
-//! It refuses what readers commonly let pass and what therefore two readers understand differently: duplicate keys at
-//! any depth (escaped spellings included), lone surrogates, a byte order mark, text that is not UTF-8, nesting over
-//! [`MAX_DEPTH`] (contract section 7). Numbers are never turned into binary floats.
+//! It rejects input that lenient readers accept and then interpret differently: duplicate keys at any depth (escaped
+//! spellings included), lone surrogates, a byte order mark, text that is not UTF-8, nesting over [`MAX_DEPTH`]
+//! (contract section 7). Numbers are never converted to binary floats.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-/// The deepest nesting: the body's own object is level 1.
+/// The deepest nesting; the object of the body is level 1.
 pub const MAX_DEPTH: usize = 32;
 
-/// Up to here duplicate keys are found by comparing; above, by a set, so that a large object costs no more a member.
+/// Up to this many members, duplicate keys are found by comparison; above, by a set, so that the cost per member stays
+/// constant.
 const COMPARED_MEMBERS: usize = 16;
 
-/// Why text is no JSON document for us, in words for the caller.
+/// Why a text was rejected, in words for the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JsonError {
     /// The bytes are not UTF-8.
@@ -23,13 +25,13 @@ pub enum JsonError {
     ByteOrderMark,
     /// The text is not JSON, at this byte.
     Malformed(usize),
-    /// Something follows the document.
+    /// The document is followed by other text, at this byte.
     Trailing(usize),
-    /// This key stands twice in one object.
+    /// The key occurs twice in one object.
     DuplicateKey(Box<str>),
-    /// A `\u` escape names half a character.
+    /// A `\u` escape is half of a surrogate pair.
     LoneSurrogate(usize),
-    /// Arrays and objects are nested too deep.
+    /// Arrays and objects are nested too deeply.
     TooDeep(usize),
 }
 
@@ -39,7 +41,7 @@ impl fmt::Display for JsonError {
             Self::NotUtf8 => f.write_str("the body is not UTF-8"),
             Self::ByteOrderMark => f.write_str("the body starts with a byte order mark"),
             Self::Malformed(at) => write!(f, "the body is not valid JSON (at byte {at})"),
-            Self::Trailing(at) => write!(f, "the body has something after its JSON value (at byte {at})"),
+            Self::Trailing(at) => write!(f, "the body has other text after its JSON value (at byte {at})"),
             Self::DuplicateKey(name) => write!(f, "the body names {} twice in one object", Nameable(name)),
             Self::LoneSurrogate(at) => write!(f, "the body has a lone surrogate in a string (at byte {at})"),
             Self::TooDeep(at) => write!(f, "the body is nested more than {MAX_DEPTH} levels deep (at byte {at})"),
@@ -47,16 +49,16 @@ impl fmt::Display for JsonError {
     }
 }
 
-/// A value with the bytes it was read from.
+/// A value with its source text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Value<'a> {
-    /// Its text as sent, without surrounding whitespace.
+    /// The text as sent, without surrounding whitespace.
     pub raw: &'a str,
-    /// What it says.
+    /// The decoded value.
     pub node: Node<'a>,
 }
 
-/// What a value says.
+/// A decoded value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node<'a> {
     /// `null`.
@@ -73,23 +75,23 @@ pub enum Node<'a> {
     Object(Object<'a>),
 }
 
-/// The members of an object in the order sent; names are unique.
+/// The members of an object in the order sent; their names are unique.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Object<'a>(pub Vec<Member<'a>>);
 
 /// A member of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member<'a> {
-    /// Its name, decoded.
+    /// The decoded name.
     pub name: Cow<'a, str>,
-    /// Its name as sent, with quotes.
+    /// The name as sent, with quotes.
     pub raw_name: &'a str,
-    /// Its value.
+    /// The value.
     pub value: Value<'a>,
 }
 
 impl<'a> Object<'a> {
-    /// The value of a member.
+    /// Returns the value of a member.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Value<'a>> {
         self.0.iter().find(|member| member.name == name).map(|member| &member.value)
@@ -97,10 +99,10 @@ impl<'a> Object<'a> {
 }
 
 impl Value<'_> {
-    /// A place that a value is read into.
+    /// A placeholder, to be replaced by [`Reader::value`].
     const UNREAD: Self = Self { raw: "", node: Node::Null };
 
-    /// What kind of value this is, for messages.
+    /// Returns the kind of this value, for messages.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self.node {
@@ -114,13 +116,13 @@ impl Value<'_> {
     }
 }
 
-/// How many of the first bytes are neither a quotation mark, a backslash nor a control character: what may stand in a
-/// string as it is. Eight bytes are looked at in one step, since nearly all text is of this kind.
+/// Returns how many of the first bytes need no escape in a string: they are neither a quotation mark, a backslash nor a
+/// control character. Checks eight bytes at a time, since nearly all text is of this kind.
 fn plain_length(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
     const HIGHEST_BITS: u64 = ONES << 7;
-    // Subtracting borrows from the highest bit of a byte that is less. A borrow may run on into later bytes, never into
-    // earlier ones, so that the first byte found is one.
+    // The subtraction borrows from the highest bit of a byte that is below `limit`. A borrow may carry into later
+    // bytes, never into earlier ones, so the first byte found is correct.
     let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGHEST_BITS;
     let (words, rest) = bytes.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
@@ -139,7 +141,7 @@ fn plain_length(bytes: &[u8]) -> usize {
 /// Reads one JSON document.
 ///
 /// # Errors
-/// The first thing that makes it no document for us.
+/// Returns the first error found.
 pub fn read(bytes: &[u8]) -> Result<Value<'_>, JsonError> {
     let text = std::str::from_utf8(bytes).map_err(|_| JsonError::NotUtf8)?;
     if text.starts_with('\u{feff}') {
@@ -182,8 +184,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a value into its place: values are large, and to hand them up from level to level would move each of them
-    /// several times.
+    /// Reads a value into `place`: values are large, and returning them through every level would move each one several
+    /// times.
     fn value(&mut self, depth: usize, place: &mut Value<'a>) -> Result<(), JsonError> {
         let start = self.at;
         match self.peek() {
@@ -272,7 +274,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         if depth == 1 {
-            // A body has more members than what is inside it.
+            // A body's object has more members than the objects inside it.
             members.list.reserve(10);
         }
         loop {
@@ -296,7 +298,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Steps into an array or object and over the whitespace behind its bracket.
+    /// Enters an array or object and skips the whitespace after its bracket.
     fn enter(&mut self, depth: usize) -> Result<(), JsonError> {
         if depth > MAX_DEPTH {
             return Err(JsonError::TooDeep(self.at));
@@ -306,7 +308,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Behind an item: whether the list ends here; otherwise stands before the next item.
+    /// Called after an item: returns whether the list ends, and otherwise moves to the next item.
     fn ends_after_item(&mut self, end: u8) -> Result<bool, JsonError> {
         self.skip_whitespace();
         match self.peek() {
@@ -338,12 +340,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Steps over what stands in a string as it is.
+    /// Skips characters that need no escape.
     fn skip_plain(&mut self) {
         self.at += plain_length(&self.text.as_bytes()[self.at..]);
     }
 
-    /// Continues a string at its first escape.
+    /// Continues a string from its first escape.
     fn escaped_string(&mut self, start: usize) -> Result<String, JsonError> {
         let mut decoded = String::with_capacity(self.at - start + 16);
         let mut plain_from = start;
@@ -413,13 +415,13 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Members being read, with what is needed to find a name that stands twice.
+/// The members read so far, with the means to detect a duplicate name.
 #[derive(Default)]
 struct Members<'a> {
     list: Vec<Member<'a>>,
-    /// The [`mark`]s of all names: one whose mark is not among them is new, and need not be compared.
+    /// The [`mark`]s of all names; a name with a new mark is new and need not be compared.
     marks: u64,
-    /// The names, once there are more than [`COMPARED_MEMBERS`].
+    /// The names, once there are at least [`COMPARED_MEMBERS`].
     seen: Option<HashSet<Box<str>>>,
 }
 
@@ -437,7 +439,7 @@ impl Members<'_> {
     }
 }
 
-/// One bit of 64, by which most names that differ are told apart at once.
+/// Returns one of 64 bits for a name; names with different bits differ.
 fn mark(name: &str) -> u64 {
     let [first, last] = [name.bytes().next(), name.bytes().next_back()].map(|byte| usize::from(byte.unwrap_or(0)));
     1 << ((name.len() + first * 5 + last * 11) % 64)
@@ -450,7 +452,7 @@ pub fn write_string(out: &mut String, text: &str) {
     loop {
         let (plain, special) = rest.split_at(plain_length(rest.as_bytes()));
         out.push_str(plain);
-        // What ends plain text is one byte of ASCII.
+        // Plain text ends at a byte of ASCII, or at the end.
         let Some(byte) = special.bytes().next() else { break };
         write_escape(out, byte);
         rest = &special[1..];

@@ -1,4 +1,4 @@
-//! The `paybridge` command: arguments in, exit code out.
+//! The `paybridge` command.
 
 use std::process::ExitCode;
 

@@ -1,11 +1,11 @@
-//! Account numbers, which no log may show.
+//! Account numbers, which must not appear in logs.
 
 use std::fmt;
 
 use super::InvalidValue;
 
-/// The account a withdrawal pays to, or the one a deposit was paid from. Its `Debug` masks; only [`AccountNumber::expose`]
-/// shows the text.
+/// The account that a withdrawal pays to, or that a deposit was paid from. `Debug` shows its length only;
+/// [`AccountNumber::expose`] returns the text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct AccountNumber(Box<str>);
 
@@ -13,7 +13,7 @@ impl AccountNumber {
     /// The longest account number in characters, whatever a shop's pattern allows.
     pub const MAX_CHARACTERS: usize = 255;
 
-    /// Takes the text of an account number. What a shop accepts beyond this is the shop's rule.
+    /// Accepts the text of an account number. Stricter checks are rules of the shop.
     ///
     /// # Errors
     /// Empty text, more than [`AccountNumber::MAX_CHARACTERS`] characters, or control characters.
@@ -30,13 +30,13 @@ impl AccountNumber {
         Ok(Self(text.into()))
     }
 
-    /// The whole text, for the places that must have it: the seal, the comparison and the provider.
+    /// Returns the whole text, for the code that needs it: encryption, comparison and the provider.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// The text as status records show it.
+    /// Returns the text as status records show it.
     #[must_use]
     pub fn masked(&self) -> String {
         masked(&self.0)
@@ -49,9 +49,9 @@ impl fmt::Debug for AccountNumber {
     }
 }
 
-/// Masks text shaped like a card number (12 to 19 digits, also with spaces, dashes or points between them): the first six
-/// digits and the last four stay, the others become `*` (merchant-api-v2, status `account_number`; contract section 7).
-/// Other text is returned as it is.
+/// Masks a text that looks like a card number (12 to 19 digits, with or without spaces, dashes or points between them):
+/// keeps the first six and the last four digits, and replaces the others by `*` (merchant-api-v2, status
+/// `account_number`; contract section 7). Returns other text unchanged.
 #[must_use]
 pub fn masked(text: &str) -> String {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();

@@ -1,11 +1,11 @@
-//! Network addresses: the customer's, and the one form every address is compared in.
+//! Network addresses: the customer's address, and the canonical form for comparisons.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::InvalidValue;
 
-/// The customer's address as the merchant wrote it: exactly one IPv4 or IPv6 address
-/// (merchant-api-v2, `fields.merchant_user_ip`). Retries compare it as text, so the text is kept.
+/// The customer's address as the merchant sent it: exactly one IPv4 or IPv6 address (merchant-api-v2,
+/// `fields.merchant_user_ip`). The text is kept because retries are compared by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomerIp {
     text: Box<str>,
@@ -13,10 +13,10 @@ pub struct CustomerIp {
 }
 
 impl CustomerIp {
-    /// Reads one address: no whitespace, port, prefix length, zone or list.
+    /// Parses one address, without whitespace, port, prefix length, zone or list.
     ///
     /// # Errors
-    /// Anything else, the empty string included.
+    /// Any other text, including the empty string.
     pub fn new(text: &str) -> Result<Self, InvalidValue> {
         let address = text
             .parse::<Ipv4Addr>()
@@ -26,20 +26,20 @@ impl CustomerIp {
         Ok(Self { text: text.into(), address })
     }
 
-    /// The text as sent.
+    /// Returns the text as sent.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The address it names, IPv4-mapped IPv6 as IPv4.
+    /// Returns the address; IPv4-mapped IPv6 becomes IPv4.
     #[must_use]
     pub fn address(&self) -> IpAddr {
         canonical_ip(self.address)
     }
 }
 
-/// The form in which addresses are compared: IPv4-mapped IPv6 counts as IPv4 (contract section 3, step 4).
+/// Returns the form in which addresses are compared: IPv4-mapped IPv6 becomes IPv4 (contract section 3, step 4).
 #[must_use]
 pub fn canonical_ip(address: IpAddr) -> IpAddr {
     address.to_canonical()

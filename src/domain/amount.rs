@@ -1,12 +1,12 @@
-//! Money as a whole number of hundredths.
+//! Amounts of money as whole hundredths.
 
 use std::fmt;
 
 use super::digits::digit;
 use super::{Digits, InvalidValue};
 
-/// An amount of money: hundredths of the currency's unit, greater than zero, at most 9999999999999.99
-/// (contract sections 5 and 7). There is no way to make one from a binary float.
+/// An amount of money: hundredths of the currency's unit, greater than zero, at most 9999999999999.99 (contract
+/// sections 5 and 7). No constructor takes a binary float.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Amount(u64);
 
@@ -21,7 +21,7 @@ impl Amount {
     /// The largest amount, in hundredths.
     pub const MAX_HUNDREDTHS: u64 = 999_999_999_999_999;
 
-    /// The amount of so many hundredths.
+    /// Creates an amount from hundredths.
     ///
     /// # Errors
     /// Zero, or more than [`Amount::MAX_HUNDREDTHS`].
@@ -35,19 +35,20 @@ impl Amount {
         }
     }
 
-    /// This amount in hundredths.
+    /// Returns the amount in hundredths.
     #[must_use]
     pub const fn hundredths(self) -> u64 {
         self.0
     }
 
-    /// The last two digits of the amount, by which the sandbox decides.
+    /// Returns the last two digits of the amount, which decide the sandbox's result.
     #[must_use]
     pub const fn cents(self) -> u64 {
         self.0 % 100
     }
 
-    /// Reads the decimal string of v1: digits, optionally a point and one or two digits (contract section 5, `amount`).
+    /// Parses the decimal string of v1: digits, optionally a point and one or two digits (contract section 5,
+    /// `amount`).
     ///
     /// # Errors
     /// Any other spelling (sign, exponent, spaces, a third decimal), zero, or a value over the limit.
@@ -63,11 +64,11 @@ impl Amount {
         Self::from_digits(whole, fraction, 0)
     }
 
-    /// Reads the text of a JSON number by value, not spelling: 10, 10.0, 10.000 and 1e1 are the same amount
-    /// (contract section 7, `amount`). The cost is bounded by the length of the text, whatever the exponent says.
+    /// Parses the text of a JSON number by value, not by spelling: 10, 10.0, 10.000 and 1e1 are the same amount
+    /// (contract section 7, `amount`). The cost is bounded by the length of the text, whatever the exponent.
     ///
     /// # Errors
-    /// Text that is no JSON number, zero or less, more than two decimal places by value, or a value over the limit.
+    /// Text that is not a JSON number, zero or less, more than two decimal places by value, or a value over the limit.
     pub fn from_json_number(text: &str) -> Result<Self, InvalidValue> {
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, saturating_exponent(exponent)?),
@@ -86,7 +87,7 @@ impl Amount {
         if negative { Err(NOT_POSITIVE) } else { Ok(amount) }
     }
 
-    /// The value of `whole.fraction` times ten to the `exponent`.
+    /// Computes `whole.fraction` times ten to the power of `exponent`.
     fn from_digits(whole: &str, fraction: &str, exponent: i64) -> Result<Self, InvalidValue> {
         let fraction = fraction.trim_end_matches('0');
         let digits = || whole.bytes().chain(fraction.bytes());
@@ -115,7 +116,7 @@ impl Amount {
         Self::from_hundredths(value * 10_u64.pow(shift))
     }
 
-    /// Appends the same text as `Display` writes, and faster.
+    /// Appends the text that `Display` writes, but faster.
     pub fn write_to(self, out: &mut String) {
         out.push_str(Digits::of(self.0 / 100).as_str());
         out.push('.');
@@ -130,14 +131,14 @@ impl Amount {
         }
     }
 
-    /// The same amount as the text of a JSON number without trailing zeros (contract section 7, status `amount`).
+    /// Returns the amount for display as a JSON number without trailing zeros (contract section 7, status `amount`).
     #[must_use]
     pub const fn as_number(self) -> AmountNumber {
         AmountNumber(self)
     }
 }
 
-/// An exponent's value, saturating far outside anything an amount can be.
+/// Parses an exponent, saturating far outside the range of amounts.
 fn saturating_exponent(text: &str) -> Result<i64, InvalidValue> {
     const FAR: i64 = 1 << 40;
     let (sign, digits) = match text.as_bytes().first() {
@@ -152,19 +153,19 @@ fn saturating_exponent(text: &str) -> Result<i64, InvalidValue> {
     Ok(sign * magnitude)
 }
 
-/// Two decimals always, as v1 writes amounts: `10.50`.
+/// Writes two decimals always, as v1 does: `10.50`.
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:02}", self.0 / 100, self.0 % 100)
     }
 }
 
-/// Shows an [`Amount`] as v2 does: a JSON number without trailing zeros, `10.5`.
+/// Displays an [`Amount`] as v2 does: a JSON number without trailing zeros, `10.5`.
 #[derive(Debug, Clone, Copy)]
 pub struct AmountNumber(Amount);
 
 impl AmountNumber {
-    /// Appends the same text as `Display` writes, and faster.
+    /// Appends the text that `Display` writes, but faster.
     pub fn write_to(self, out: &mut String) {
         let (amount, cents) = (self.0, self.0.cents());
         out.push_str(Digits::of(amount.0 / 100).as_str());

@@ -1,4 +1,4 @@
-//! Numbers as text, without the machinery of `format!`: replies are written from the same few numbers many times a second.
+//! Fast conversion of numbers to text, without `format!`, for replies.
 
 /// The decimal digits of a number.
 #[derive(Debug, Clone, Copy)]
@@ -9,10 +9,10 @@ pub struct Digits {
 }
 
 impl Digits {
-    /// How many digits the largest number has.
+    /// The most digits of a number.
     const MOST: usize = 20;
 
-    /// The digits of a number; zero has one.
+    /// Returns the digits of a number; zero has one digit.
     #[must_use]
     pub fn of(number: u64) -> Self {
         let mut digits = Self { bytes: [b'0'; Self::MOST], start: Self::MOST };
@@ -27,7 +27,7 @@ impl Digits {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         // Digits are UTF-8.
@@ -35,7 +35,7 @@ impl Digits {
     }
 }
 
-/// The last digit of a number.
+/// Returns the last digit of a number.
 pub(super) fn digit(number: u64) -> u8 {
     const DIGITS: [u8; 10] = *b"0123456789";
     DIGITS[usize::from((number % 10) as u8)]

@@ -8,16 +8,16 @@ use super::canonical::{differing_names, hash_members};
 use super::{CustomerIp, Direction, FingerprintInput, FingerprintKey, MemberFingerprint};
 use crate::json::{Member, Node, Object, Value};
 
-/// The member that holds the customer's address; every shop takes it.
+/// The member with the customer's address; every shop accepts it.
 pub const MERCHANT_USER_IP: &str = "merchant_user_ip";
 
 /// The member of v1's `paymentData` that names where the browser returns to; v2 has other names for it, outside of `fields`.
 pub const RETURN_USER_URL: &str = "return_user_url";
 
-/// Members with which every shop can be given customer details: strings where they are not empty, for both directions.
+/// The members with customer details that every shop accepts, in both directions: strings, unless they are empty.
 pub const CUSTOMER_FIELDS: [&str; 5] = ["first_name", "last_name", "middle_name", "email", "phone"];
 
-/// Names that cannot appear inside `fields`.
+/// Returns the names that must not appear inside `fields`.
 #[must_use]
 pub const fn reserved_names(direction: Direction) -> &'static [&'static str] {
     match direction {

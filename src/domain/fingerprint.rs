@@ -1,4 +1,4 @@
-//! The keyed hash by which requests are compared without keeping what they said.
+//! Keyed hashes, by which requests are compared without storing their content.
 
 use std::fmt;
 
@@ -12,16 +12,16 @@ use super::{Direction, MerchantId, OrderId};
 pub struct Fingerprint(pub [u8; 16]);
 
 impl Fingerprint {
-    /// Its first eight bytes as a number: a name for what was hashed.
+    /// Returns the first eight bytes as a number, an identifier of the hashed content.
     #[must_use]
     pub fn number(self) -> i64 {
         i64::from_be_bytes(std::array::from_fn(|at| self.0[at]))
     }
 }
 
-/// Short keyed hashes of what a v1 body says in members that the v2 request made from it does not hold as they were sent:
-/// dropped, filled in by a rule, or spelt in another way. Usually there is none. They tell in which members two bodies
-/// differ; whether they differ is the fingerprint's to say.
+/// Short keyed hashes of the members of a v1 body whose text the translated v2 request does not contain: they were
+/// dropped, filled in by a rule, or spelled differently. Usually there are none. They show in which members two bodies
+/// differ; the [`Fingerprint`] decides whether they differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemberFingerprints(Vec<(u8, MemberFingerprint)>);
 
@@ -37,13 +37,13 @@ impl MemberFingerprints {
         self.0.push((member, short));
     }
 
-    /// Returns what a member says, if it is one of these.
+    /// Returns the hash of a member, if it was added.
     #[must_use]
     pub fn get(&self, member: u8) -> Option<MemberFingerprint> {
         self.0.iter().find(|(known, _)| *known == member).map(|(_, short)| *short)
     }
 
-    /// Appends them as they are stored: their number, then five bytes each.
+    /// Appends the hashes in the stored format: their count, then five bytes each.
     pub fn write_to(&self, bytes: &mut Vec<u8>) {
         // There are fewer than 256 members.
         bytes.push(u8::try_from(self.0.len()).unwrap_or(u8::MAX));
@@ -53,7 +53,7 @@ impl MemberFingerprints {
         }
     }
 
-    /// Reads what [`MemberFingerprints::write_to`] wrote; returns what follows it, too.
+    /// Parses what [`MemberFingerprints::write_to`] wrote; returns the rest of the bytes too.
     #[must_use]
     pub fn read_from(bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (count, rest) = bytes.split_first()?;
@@ -63,22 +63,22 @@ impl MemberFingerprints {
     }
 }
 
-/// Makes [`Fingerprint`]s with the store's comparison key, which never changes.
+/// Computes [`Fingerprint`]s with the store's comparison key, which never changes.
 #[derive(Clone)]
 pub struct FingerprintKey {
     keyed: Hmac<Sha256>,
-    /// Has taken in one block that is secret, made from the key.
+    /// A SHA-256 state that has absorbed one secret block derived from the key.
     short: Sha256,
 }
 
 impl fmt::Debug for FingerprintKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Comparer(..)")
+        f.write_str("FingerprintKey(..)")
     }
 }
 
 impl FingerprintKey {
-    /// Uses `key` from now on.
+    /// Creates the key from its 32 bytes.
     #[must_use]
     pub fn new(key: &[u8; 32]) -> Self {
         let keyed: Hmac<Sha256> = Hmac::new_from_slice(key).expect("HMAC takes keys of any length");
@@ -88,7 +88,7 @@ impl FingerprintKey {
         Self { keyed, short: Sha256::new_with_prefix(secret_block) }
     }
 
-    /// The hash of parts.
+    /// Returns the fingerprint of an input.
     #[must_use]
     pub fn fingerprint(&self, parts: &FingerprintInput) -> Fingerprint {
         let full = self.keyed.clone().chain_update(&parts.0).finalize().into_bytes();
@@ -97,25 +97,25 @@ impl FingerprintKey {
         Fingerprint(fingerprint)
     }
 
-    /// A short hash of parts: a hint at what differs, never proof of what is the same. HMAC's outer hash is left out, which
-    /// is half of the work for a short text: it guards against who knows a whole hash and goes on from there, and of this
-    /// one no more than six bytes leave.
+    /// Returns a short hash of an input: a hint at what differs, not a proof of equality. HMAC's outer hash is left
+    /// out, which saves half of the work for a short text. It protects against extending a known hash, and at most six
+    /// bytes of this hash are ever revealed.
     #[must_use]
     pub fn short(&self, parts: &FingerprintInput) -> MemberFingerprint {
         self.first_bytes(parts)
     }
 
-    /// The beginning of such a hash, which never leaves as a whole.
+    /// Returns the first bytes of such a hash, which is never revealed as a whole.
     fn first_bytes<const LENGTH: usize>(&self, parts: &FingerprintInput) -> [u8; LENGTH] {
         let whole = self.short.clone().chain_update(&parts.0).finalize();
         std::array::from_fn(|place| whole[place])
     }
 
-    /// The short key of an order: what makes an operation unique. Sixteen bytes, whatever the length of the `order_id`.
+    /// Returns the key that makes an operation unique: sixteen bytes, whatever the length of the `order_id`.
     ///
-    /// Ten of them are a hash of the order. The six before them are one of all but the last two characters of its
-    /// `order_id`: orders that are numbered one after the other lie side by side in an index, so that a commit changes few
-    /// of its pages.
+    /// The last ten bytes are a hash of the order. The first six are a hash of the `order_id` without its last two
+    /// characters, so that consecutively numbered orders are neighbours in an index and a commit changes few of its
+    /// pages.
     #[must_use]
     pub fn order_key(&self, merchant: &MerchantId, direction: Direction, order: &OrderId) -> Fingerprint {
         let mut parts = FingerprintInput::of("order");
@@ -135,20 +135,20 @@ impl FingerprintKey {
     }
 }
 
-/// All but the last two characters.
+/// Returns the text without its last two characters.
 fn stem(text: &str) -> &str {
     let mut characters = text.chars();
     characters.nth_back(1);
     characters.as_str()
 }
 
-/// What is hashed: parts, each with its length before it, so that no two lists of parts are alike. They are put together
-/// first, since a hash takes one text much faster than many short ones.
+/// The input of a hash: parts, each preceded by its length, so that different lists of parts never collide. The parts
+/// are concatenated first, since hashing one long text is much faster than hashing many short ones.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct FingerprintInput(Vec<u8>);
 
 impl FingerprintInput {
-    /// Begins a list; `purpose` keeps hashes of different things apart.
+    /// Begins an input; `purpose` separates hashes of different things.
     #[must_use]
     pub fn of(purpose: &str) -> Self {
         let mut parts = Self(Vec::with_capacity(1024));
@@ -156,7 +156,7 @@ impl FingerprintInput {
         parts
     }
 
-    /// Begins another list in place of this one.
+    /// Clears the input and begins another one.
     pub fn restart(&mut self, purpose: &str) {
         self.0.clear();
         self.part(purpose.as_bytes());
@@ -180,10 +180,10 @@ impl FingerprintInput {
     }
 }
 
-/// Its parts are what is compared without being kept.
+/// Shows the length only: the content must not be logged.
 impl fmt::Debug for FingerprintInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Parts({} bytes)", self.0.len())
+        write!(f, "FingerprintInput({} bytes)", self.0.len())
     }
 }
 

@@ -1,32 +1,32 @@
-//! What a merchant asks of its history, and the pages it gets.
+//! Queries of a merchant's history, and pages of results.
 
 use super::{Currency, Direction, MerchantId, ShopCode, Status, UnixMillis};
 
-/// Which of a merchant's operations are asked for; what is `None` does not matter.
+/// A filter on a merchant's operations; `None` matches everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryQuery {
-    /// Whose.
+    /// The merchant whose operations are listed.
     pub merchant: MerchantId,
     /// Deposits or withdrawals.
     pub direction: Option<Direction>,
-    /// Standing so.
+    /// The status.
     pub status: Option<Status>,
-    /// In this shop.
+    /// The shop.
     pub shop: Option<ShopCode>,
-    /// In this currency.
+    /// The currency.
     pub currency: Option<Currency>,
-    /// Created at this time or later.
+    /// The earliest creation time, inclusive.
     pub created_from: Option<UnixMillis>,
-    /// Created at this time or earlier.
+    /// The latest creation time, inclusive.
     pub created_to: Option<UnixMillis>,
-    /// So many of the newest are left out.
+    /// How many of the newest matches to skip.
     pub skip: u64,
-    /// At most so many are wanted.
+    /// The most operations to return.
     pub limit: u16,
 }
 
 impl HistoryQuery {
-    /// The newest operations of a merchant, whatever they are.
+    /// Returns a query for the newest operations of a merchant, without filters.
     #[must_use]
     pub const fn newest(merchant: MerchantId, limit: u16) -> Self {
         Self {
@@ -46,20 +46,20 @@ impl HistoryQuery {
 /// A part of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
-    /// Its items, in order.
+    /// The items, in order.
     pub items: Vec<T>,
-    /// Whether the list goes on after them.
+    /// Whether the list continues after these items.
     pub has_more: bool,
 }
 
 impl<T> Page<T> {
-    /// A page without anything.
+    /// Returns a page without items.
     #[must_use]
     pub const fn empty() -> Self {
         Self { items: Vec::new(), has_more: false }
     }
 
-    /// The page of what was read: one item more than `limit` shows that the list goes on.
+    /// Builds a page from up to `limit` + 1 items; the extra item shows that the list continues.
     #[must_use]
     pub fn of_one_more(mut items: Vec<T>, limit: u16) -> Self {
         let has_more = items.len() > usize::from(limit);

@@ -1,4 +1,4 @@
-//! Names of things: merchants, shops, orders, transactions, currencies.
+//! Identifiers: merchants, shops, orders, transactions, customers, and currencies.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -8,12 +8,12 @@ use super::{Digits, InvalidValue};
 /// How many buckets merchants are spread over. Every table is keyed so that it can be partitioned by bucket.
 pub const BUCKETS: u16 = 1024;
 
-/// A hash of the merchant, 0 to 1023; part of every [`TransactionId`], so that an id alone finds its partition.
+/// A hash of the merchant, 0 to 1023; part of every [`TransactionId`], so that an id alone determines its partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bucket(u16);
 
 impl Bucket {
-    /// The bucket of a merchant. The hash (FNV-1a) is part of the stored format and never changes.
+    /// Returns the bucket of a merchant. The hash (FNV-1a) is part of the stored format and never changes.
     #[must_use]
     pub fn of(merchant: &MerchantId) -> Self {
         let hash = merchant
@@ -24,17 +24,17 @@ impl Bucket {
         Self(u16::try_from(folded).unwrap_or(0))
     }
 
-    /// The bucket as a number below [`BUCKETS`].
+    /// Returns the bucket as a number below [`BUCKETS`].
     #[must_use]
     pub const fn number(self) -> u16 {
         self.0
     }
 }
 
-/// Names an operation for the service: 1 to 19 digits without a leading zero, unique across nodes, not a plain counter
-/// (contract section 7). From high to low: 41 bits of milliseconds since 2025-01-01, 10 bits of bucket, 12 random bits;
-/// a clash is found by the store's unique key and drawn again. Ids ascend with time, so that an index of them grows at
-/// its end.
+/// The service's id of an operation: 1 to 19 digits without a leading zero, unique across nodes, not a plain counter
+/// (contract section 7). From high to low: 41 bits of milliseconds since 2025-01-01, 10 bits of bucket, 12 random bits.
+/// The store's unique key detects a collision, and another id is drawn. Ids ascend with time, so that an index of them
+/// grows at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TransactionId(NonZeroU64);
 
@@ -42,7 +42,7 @@ impl TransactionId {
     /// 2025-01-01T00:00:00Z in milliseconds since the Unix epoch: the origin of the time in an id.
     const ORIGIN_MILLIS: i64 = 1_735_689_600_000;
 
-    /// A new id for an operation of a merchant in `bucket`, made at `now`, with 12 bits taken from `random`.
+    /// Composes an id for an operation created at `now` by a merchant in `bucket`, with the low 12 bits of `random`.
     #[must_use]
     pub fn compose(now: super::UnixMillis, bucket: Bucket, random: u64) -> Self {
         let since_origin = now.0.saturating_sub(Self::ORIGIN_MILLIS).clamp(1, (1 << 41) - 1);
@@ -51,23 +51,24 @@ impl TransactionId {
         Self(NonZeroU64::new(value).unwrap_or(NonZeroU64::MIN))
     }
 
-    /// The least id of an operation made at `at` or later. Times outside those of [`TransactionId::compose`] count as the
-    /// nearest one within, as they do there.
+    /// Returns the least id of an operation created at `at` or later. Times outside the range of
+    /// [`TransactionId::compose`] are clamped to it, as they are there.
     #[must_use]
     pub fn first_of(at: super::UnixMillis) -> Self {
         Self::compose(at, Bucket(0), 0)
     }
 
-    /// The greatest id of an operation made at `at` or earlier; see [`TransactionId::first_of`].
+    /// Returns the greatest id of an operation created at `at` or earlier; see [`TransactionId::first_of`].
     #[must_use]
     pub fn last_of(at: super::UnixMillis) -> Self {
         Self::compose(at, Bucket(BUCKETS - 1), u64::MAX)
     }
 
-    /// Reads an id as a caller wrote it.
+    /// Parses an id as a caller sent it.
     ///
     /// # Errors
-    /// Anything but 1 to 19 digits without a leading zero within 63 bits. Callers answer all of these like an unknown id.
+    /// Anything but 1 to 19 digits without a leading zero, within 63 bits. Callers reply to all of these as to an
+    /// unknown id.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         const MALFORMED: InvalidValue = InvalidValue::new("must be a transaction id");
         let digits = (1..=19).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
@@ -78,25 +79,25 @@ impl TransactionId {
         Self::from_stored(value).ok_or(MALFORMED)
     }
 
-    /// The id of a stored row; `None` when the number is not positive.
+    /// Returns the id of a stored row; `None` if the number is not positive.
     #[must_use]
     pub fn from_stored(value: i64) -> Option<Self> {
         u64::try_from(value).ok().and_then(NonZeroU64::new).map(Self)
     }
 
-    /// The id as the store keeps it, always positive.
+    /// Returns the id as it is stored, always positive.
     #[must_use]
     pub const fn to_stored(self) -> i64 {
         self.0.get().cast_signed()
     }
 
-    /// The text that `Display` writes.
+    /// Returns the text that `Display` writes.
     #[must_use]
     pub fn digits(self) -> Digits {
         Digits::of(self.0.get())
     }
 
-    /// The bucket that the id names.
+    /// Returns the bucket in the id.
     #[must_use]
     pub fn bucket(self) -> Bucket {
         let number = (self.0.get() >> 12) % u64::from(BUCKETS);
@@ -110,12 +111,12 @@ impl fmt::Display for TransactionId {
     }
 }
 
-/// The merchant's name for an operation: 1 to 255 Unicode characters without U+0000 (contract section 7, `order_id`).
+/// The merchant's id of an operation: 1 to 255 Unicode characters without U+0000 (contract section 7, `order_id`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct OrderId(std::sync::Arc<str>);
 
 impl OrderId {
-    /// Takes the text of an order id.
+    /// Accepts the text of an order id.
     ///
     /// # Errors
     /// Empty text, more than 255 characters, or U+0000.
@@ -123,7 +124,7 @@ impl OrderId {
         if text.is_empty() {
             return Err(InvalidValue::new("must not be empty"));
         }
-        // A character is at most four bytes: only texts between 256 and 1,020 bytes have to be counted.
+        // A character has at most four bytes, so only texts of 256 to 1,020 bytes need counting.
         if text.len() > 255 && (text.len() > 1020 || text.chars().count() > 255) {
             return Err(InvalidValue::new("must be at most 255 characters"));
         }
@@ -133,19 +134,19 @@ impl OrderId {
         Ok(Self(text.into()))
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Three ASCII letters, kept in upper case (contract section 7, `currency`).
+/// A currency code: three ASCII letters, stored in upper case (contract section 7, `currency`).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Currency([u8; 3]);
 
 impl Currency {
-    /// Reads a currency code in any case.
+    /// Parses a currency code in any case.
     ///
     /// # Errors
     /// Anything but exactly three ASCII letters.
@@ -156,7 +157,7 @@ impl Currency {
         }
     }
 
-    /// The code in upper case.
+    /// Returns the code in upper case.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("???")
@@ -182,7 +183,7 @@ macro_rules! file_name_id {
         pub struct $name(std::sync::Arc<str>);
 
         impl $name {
-            /// Takes a name: 1 to 64 of `A-Z a-z 0-9 . _ -`, not starting with a dot (it is also a file's name).
+            /// Accepts a name: 1 to 64 of `A-Z a-z 0-9 . _ -`, not starting with a dot (it is also a file name).
             ///
             /// # Errors
             /// Any other text.
@@ -194,14 +195,14 @@ macro_rules! file_name_id {
                 Ok(Self(text.into()))
             }
 
-            /// The text.
+            /// Returns the text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
         }
 
-        /// Lets maps keyed by this name be asked with plain text.
+        /// Lets maps keyed by this name be queried with a `&str`.
         impl std::borrow::Borrow<str> for $name {
             fn borrow(&self) -> &str {
                 &self.0
@@ -217,21 +218,21 @@ macro_rules! file_name_id {
 }
 
 file_name_id! {
-    /// A merchant: the name of its rule file.
+    /// A merchant's id: the name of its rule file.
     MerchantId
 }
 
 file_name_id! {
-    /// A shop: the name of its rule file, `method` in v2 and `shop_code` in v1.
+    /// A shop's code: the name of its rule file, `method` in v2 and `shop_code` in v1.
     ShopCode
 }
 
-/// The merchant's number for its customer: a signed 64-bit integer (contract section 7, `customer_account_id`).
+/// The merchant's id of its customer: a signed 64-bit integer (contract section 7, `customer_account_id`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CustomerAccountId(pub i64);
 
 impl CustomerAccountId {
-    /// Reads the text of a JSON number that is written as an integer: `1.0` and `1e3` are not.
+    /// Parses the text of a JSON number that is written as an integer; `1.0` and `1e3` are not.
     ///
     /// # Errors
     /// Any other spelling, or a value outside 64 bits.
@@ -239,8 +240,8 @@ impl CustomerAccountId {
         text.parse::<i64>().map(Self).map_err(|_| InvalidValue::new("must be a JSON integer within 64 bits"))
     }
 
-    /// Reads a v1 `merchant_user_id`: digits without a significant leading zero; `"0"` is 0 (contract section 5). Never
-    /// truncated and never hashed: text without an equivalent is refused.
+    /// Parses a v1 `merchant_user_id`: digits without a leading zero; `"0"` is 0 (contract section 5). Text without an
+    /// equivalent number is rejected, never truncated or hashed.
     ///
     /// # Errors
     /// Any other text.

@@ -1,27 +1,27 @@
-//! Why a value was refused.
+//! The error of constructors that reject a value.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// The reason a constructor of this module refused a value: half a sentence that follows the member's name, as in
-/// "`amount` must be greater than 0". It never holds the value itself.
+/// Why a constructor rejected a value: a phrase that follows the member's name, as in "`amount` must be greater than
+/// 0". It never contains the value itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidValue(Cow<'static, str>);
 
 impl InvalidValue {
-    /// A reason fixed in the program.
+    /// Creates a reason from constant text.
     #[must_use]
     pub const fn new(reason: &'static str) -> Self {
         Self(Cow::Borrowed(reason))
     }
 
-    /// A reason that names a rule of the operator's (a pattern, a limit), never the refused value.
+    /// Creates a reason that names an operator's rule (a pattern, a limit), never the rejected value.
     #[must_use]
     pub fn rule(reason: String) -> Self {
         Self(Cow::Owned(reason))
     }
 
-    /// The half sentence.
+    /// Returns the phrase.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.0

@@ -1,31 +1,31 @@
-//! The double-entry ledger's words: accounts of a merchant in a currency, and the postings that move money between
-//! them (contract section 7, "money").
+//! The double-entry ledger: a merchant's accounts in a currency, and the postings that move money between them
+//! (contract section 7, "money").
 
 use std::fmt;
 
-/// An account of one merchant in one currency. What one posting takes from an account it gives to another, so that the
-/// balances of all of them sum to zero at every commit.
+/// An account of one merchant in one currency. A posting moves money from one account to another, so that the balances
+/// of all accounts sum to zero at every commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LedgerAccount {
-    /// The world outside: what providers took in (negative) and paid out.
+    /// The outside world: what providers took in (negative) and paid out.
     Outside,
-    /// Where opening balances come from.
+    /// The source of opening balances.
     Opening,
     /// What the merchant can withdraw.
     Available,
-    /// What withdrawals in progress hold.
+    /// What pending withdrawals hold.
     Held,
 }
 
 impl LedgerAccount {
-    /// All of them.
+    /// All accounts.
     pub const ALL: [Self; 4] = [Self::Outside, Self::Opening, Self::Available, Self::Held];
 }
 
 /// Why money moves between two accounts. An operation has at most one posting of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Posting {
-    /// `balance.opening`, once for a merchant.
+    /// The merchant's `balance.opening`, posted once.
     Opened,
     /// A deposit succeeded.
     Credited,
@@ -38,7 +38,7 @@ pub enum Posting {
 }
 
 impl Posting {
-    /// The account that the money leaves and the one it enters.
+    /// Returns the account that the money leaves and the account that it enters.
     #[must_use]
     pub const fn from_to(self) -> (LedgerAccount, LedgerAccount) {
         use LedgerAccount::{Available, Held, Opening, Outside};
@@ -52,17 +52,17 @@ impl Posting {
     }
 }
 
-/// What a merchant has in one currency, in hundredths. `available` is below zero where withdrawals were taken that
-/// nothing covered (`balance.enforce = false`).
+/// A merchant's balance in one currency, in hundredths. `available` is negative if withdrawals were accepted without
+/// cover (`balance.enforce = false`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Balance {
     /// What can be withdrawn.
     pub available: i64,
-    /// What withdrawals in progress hold.
+    /// What pending withdrawals hold.
     pub held: i64,
 }
 
-/// Shows hundredths, above or below zero, as v1 writes amounts: two decimals always, `-0.05`.
+/// Displays signed hundredths as v1 writes amounts: two decimals always, `-0.05`.
 #[derive(Debug, Clone, Copy)]
 pub struct Decimals(pub i64);
 
@@ -103,7 +103,7 @@ mod tests {
             let (from, to) = posting.from_to();
             assert_ne!(from, to, "{posting:?}");
         }
-        // What was held is either taken or given back, from where it was put.
+        // Held money is either captured or released, from the account where it was put.
         let (given_by, held) = Posting::Held.from_to();
         assert_eq!(Posting::Released.from_to(), (held, given_by));
         assert_eq!(Posting::Taken.from_to(), (held, LedgerAccount::Outside));

@@ -1,7 +1,7 @@
-//! The words of the payment domain as types that refuse bad values.
+//! The payment domain, as types that reject invalid values.
 //!
-//! Nothing here knows HTTP, storage or a runtime; JSON is known by its values ([`crate::json`]). A value of one of these types was checked by its one
-//! constructor and cannot change afterwards, so the layers above never ask again.
+//! This module knows no HTTP, storage or runtime, and of JSON its values alone ([`crate::json`]). Each type has one checked
+//! constructor and no setter, so the layers above never check a value again.
 
 mod account;
 mod address;

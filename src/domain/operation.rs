@@ -1,4 +1,4 @@
-//! The life of an operation: PENDING to SUCCESS or FAILED, once.
+//! Operations and their life: PENDING to SUCCESS or FAILED, once.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use super::{
     TransactionId, UnixMillis,
 };
 
-/// Which way money goes. `order_id` is unique per merchant and direction.
+/// The direction of a payment. `order_id` is unique per merchant and direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// A deposit: the customer pays the merchant.
@@ -17,7 +17,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// `payin` or `payout`, as rule files and v1 filters write it.
+    /// Returns `payin` or `payout`, as rule files and v1 filters write it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The v2 word.
+    /// Returns the v2 spelling.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -56,41 +56,41 @@ impl Status {
     }
 }
 
-/// A terminal result of an operation.
+/// The final result of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The money moved; for deposits with the payer's account when the provider reported one.
+    /// The money moved.
     Success {
-        /// The account a deposit was paid from.
+        /// The account that a deposit was paid from, if the provider reported one.
         payer: Option<AccountNumber>,
     },
     /// The money did not move and will not.
     Failed,
 }
 
-/// Where an operation stands.
+/// The state of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
     /// No result yet.
     Pending,
-    /// Finished, for ever.
+    /// Completed; this never changes.
     Finished {
-        /// What came out.
+        /// The result.
         outcome: Outcome,
-        /// When it was booked.
+        /// When the result was stored.
         at: UnixMillis,
     },
 }
 
-/// A report that contradicts the booked result: refused and logged, never booked.
+/// A report that contradicts the stored result: it is refused and logged, and changes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contradiction {
-    /// The result that stands.
+    /// The stored result.
     pub booked: Status,
 }
 
 impl State {
-    /// The status this state shows.
+    /// Returns the status that this state shows.
     #[must_use]
     pub const fn status(&self) -> Status {
         match self {
@@ -100,7 +100,7 @@ impl State {
         }
     }
 
-    /// Books a result. `Ok(Err(state))` is the same result reported again, with the state unchanged.
+    /// Completes the operation. `Ok(Err(state))` means that the same result was reported again; the state is unchanged.
     ///
     /// # Errors
     /// The operation already has the other result.
@@ -114,7 +114,7 @@ impl State {
     }
 }
 
-/// What only deposits have.
+/// The data that only deposits have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deposit {
     /// Browser destination for SUCCESS.
@@ -127,18 +127,18 @@ pub struct Deposit {
     pub redirect_url: RedirectUrl,
 }
 
-/// A signed link: a secret of its customer's, so `Debug` hides it.
+/// A signed link. It is a secret of the customer, so `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RedirectUrl(std::sync::Arc<str>);
 
 impl RedirectUrl {
-    /// Takes a link made by this service.
+    /// Accepts a link made by an engine.
     #[must_use]
     pub fn new(text: String) -> Self {
         Self(text.into())
     }
 
-    /// The whole link.
+    /// Returns the whole link.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -151,22 +151,22 @@ impl fmt::Debug for RedirectUrl {
     }
 }
 
-/// What only withdrawals have.
+/// The data that only withdrawals have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Withdrawal {
-    /// The recipient.
+    /// The recipient's account.
     pub account_number: AccountNumber,
     /// The optional `account_channel`, 1 to 64 characters.
     pub account_channel: Option<Box<str>>,
 }
 
-/// The kinds of providers, as operations remember them: one of another kind never does an operation's work or tells its
-/// result.
+/// The kinds of providers. Each operation stores its kind, and a provider of another kind never works on it or reports
+/// its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProviderKind {
-    /// The built-in one.
+    /// The built-in sandbox.
     Sandbox,
-    /// A service of its own.
+    /// An external HTTP service.
     Http,
 }
 
@@ -180,7 +180,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The direction of this kind.
+    /// Returns the direction of this kind.
     #[must_use]
     pub const fn direction(&self) -> Direction {
         match self {
@@ -190,48 +190,49 @@ impl Kind {
     }
 }
 
-/// A deposit or a withdrawal. Its `fields` are not here: they stay sealed in the store until the provider needs them.
+/// A deposit or a withdrawal. Its `fields` are not here: they stay encrypted in the store until the provider needs
+/// them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
-    /// The service's name for it.
+    /// The service's id.
     pub id: TransactionId,
-    /// Who created it and who alone may see it.
+    /// The merchant that created it; only this merchant may see it.
     pub merchant: MerchantId,
-    /// The merchant's name for it.
+    /// The merchant's id.
     pub order_id: OrderId,
-    /// How much.
+    /// The amount.
     pub amount: Amount,
-    /// Of what.
+    /// The currency.
     pub currency: Currency,
-    /// The shop code that the create request named, if it named one.
+    /// The shop code in the create request, if it named one.
     pub method: Option<ShopCode>,
-    /// The shop that serves it.
+    /// The shop that serves the operation.
     pub shop: ShopCode,
     /// The shop's payment-method code at creation.
     pub payment_method: Option<Box<str>>,
-    /// The merchant's number for its customer.
+    /// The merchant's id of its customer.
     pub customer_account_id: Option<CustomerAccountId>,
-    /// Where results are told.
+    /// Where callbacks are sent.
     pub callback_url: CallbackUrl,
-    /// What depends on the direction.
+    /// The data that depends on the direction.
     pub kind: Kind,
-    /// What moves its money, whatever the shop's rules say later.
+    /// The kind of provider that moves the money, even if the shop's rules change later.
     pub provider: ProviderKind,
-    /// Where it stands.
+    /// The state.
     pub state: State,
-    /// When it was made.
+    /// When it was created.
     pub created_at: UnixMillis,
 }
 
 impl Operation {
-    /// The direction of its kind.
+    /// Returns the direction of its kind.
     #[must_use]
     pub const fn direction(&self) -> Direction {
         self.kind.direction()
     }
 
-    /// The status record's `method`: the code supplied at creation, else the shop's payment-method code, else `unknown`
-    /// (merchant-api-v2, status record).
+    /// Returns the status record's `method`: the code sent at creation, else the shop's payment-method code, else
+    /// `unknown` (merchant-api-v2, status record).
     #[must_use]
     pub fn shown_method(&self) -> &str {
         match (&self.method, &self.payment_method) {
@@ -241,7 +242,8 @@ impl Operation {
         }
     }
 
-    /// The status record's `account_number`, masked: a withdrawal's recipient, or a deposit's payer when reported.
+    /// Returns the status record's `account_number`, masked: a withdrawal's recipient, or a deposit's payer if
+    /// reported.
     #[must_use]
     pub fn shown_account(&self) -> Option<String> {
         match (&self.kind, &self.state) {
@@ -265,7 +267,7 @@ mod tests {
         let booked = State::Pending.finish(success(), early).unwrap().unwrap();
         assert_eq!(booked.status(), Status::Success);
         let again = booked.clone().finish(success(), late).unwrap();
-        assert_eq!(again, Err(booked.clone()), "the first time stands");
+        assert_eq!(again, Err(booked.clone()), "the first time is kept");
         assert_eq!(booked.finish(Outcome::Failed, late), Err(Contradiction { booked: Status::Success }));
         let failed = State::Pending.finish(Outcome::Failed, early).unwrap().unwrap();
         assert_eq!(failed.finish(success(), late), Err(Contradiction { booked: Status::Failed }));

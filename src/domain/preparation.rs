@@ -1,22 +1,21 @@
-//! How a deposit's customer is to pay, as far as it is known.
+//! What a provider prepared for a deposit's customer.
 
 use std::fmt;
 
 use super::{BrowserUrl, InvalidValue};
 
-/// What a provider prepared for a deposit's customer (merchant-api-v2, "Customer payment page").
+/// The outcome of preparing a deposit (merchant-api-v2, "Customer payment page").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Preparation {
-    /// A payment page to be opened.
+    /// A payment page to open.
     Page(BrowserUrl),
-    /// Instructions to be shown.
+    /// Instructions to show.
     Instructions(Instructions),
     /// Preparation stopped, and the financial result is unknown: the deposit stays PENDING.
     Stopped,
 }
 
-/// Payment instructions: a text, and what the customer has to copy, line by line. At least one of them. They may hold
-/// account numbers, so `Debug` hides them.
+/// Payment instructions: a text, values to copy, or both. They may contain account numbers, so `Debug` hides them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Instructions {
     text: Option<Box<str>>,
@@ -26,9 +25,9 @@ pub struct Instructions {
 /// A line of payment instructions, such as "IBAN" and its value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Detail {
-    /// What it is.
+    /// The name of the value.
     pub label: Box<str>,
-    /// What to copy.
+    /// The value to copy.
     pub value: Box<str>,
 }
 
@@ -42,11 +41,11 @@ impl Instructions {
     /// The longest value, in characters.
     pub const MAX_VALUE: usize = 300;
 
-    /// Takes instructions for plain-text display.
+    /// Accepts instructions for plain-text display.
     ///
     /// # Errors
-    /// Nothing to show, something over its limit, an empty label or value, or control characters (line breaks are
-    /// allowed in the text).
+    /// No text and no details, a part over its limit, an empty text, label or value, or control characters (line breaks
+    /// are allowed in the text).
     pub fn new(text: Option<Box<str>>, details: Vec<Detail>) -> Result<Self, InvalidValue> {
         if text.is_none() && details.is_empty() {
             return Err(InvalidValue::new("must have a text or details"));
@@ -73,20 +72,21 @@ impl Instructions {
         Ok(Self { text, details: details.into() })
     }
 
-    /// The text, if there is one.
+    /// Returns the text, if there is one.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.text.as_deref()
     }
 
-    /// The details, in their order.
+    /// Returns the details, in order.
     #[must_use]
     pub const fn details(&self) -> &[Detail] {
         &self.details
     }
 }
 
-/// Whether a character is invisible or changes how others are ordered: an account number could be shown as another one.
+/// Reports whether a character is invisible or reorders others: with it, an account number could be shown as another
+/// one.
 pub(crate) const fn deceives(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

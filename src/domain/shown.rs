@@ -1,15 +1,15 @@
-//! Operations as merchants are told of them.
+//! Operations as replies to merchants show them.
 
 use super::{Amount, Currency, Direction, Kind, Operation, OrderId, RedirectUrl, Status, TransactionId, UnixMillis};
 
 /// The reply to a create, of either API version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreateReply {
-    /// The engine's name for the operation: digits.
+    /// The engine's id of the operation: digits.
     pub transaction_id: Box<str>,
-    /// The merchant's name for it.
+    /// The merchant's id of it.
     pub order_id: OrderId,
-    /// A deposit's customer entry link.
+    /// The customer entry link of a deposit.
     pub redirect_url: Option<RedirectUrl>,
 }
 
@@ -27,24 +27,24 @@ impl From<&Operation> for CreateReply {
     }
 }
 
-/// What a v1 status and a line of a v1 history tell, whichever engine holds the operation.
+/// The content of a v1 status or a row of a v1 history, whichever engine holds the operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationView {
-    /// The engine's name for the operation: digits.
+    /// The engine's id of the operation: digits.
     pub transaction_id: Box<str>,
-    /// The merchant's name for it.
+    /// The merchant's id of it.
     pub external_id: OrderId,
     /// Payin or payout.
     pub direction: Direction,
-    /// Where it stands.
+    /// The status.
     pub status: Status,
     /// The amount.
     pub amount: Amount,
     /// The currency.
     pub currency: Currency,
-    /// The selected shop's code, also where the request named none.
+    /// The code of the selected shop, even if the request named none.
     pub shop_code: Box<str>,
-    /// The account as the status record has it: masked where it looks like a card.
+    /// The account as in the status record: masked if it looks like a card number.
     pub account_number: Option<String>,
     /// When it was created.
     pub created_at: UnixMillis,
@@ -66,14 +66,14 @@ impl From<&Operation> for OperationView {
     }
 }
 
-/// What the v2 status record tells (merchant-api-v2, "Transaction status record").
+/// The content of the v2 status record (merchant-api-v2, "Transaction status record").
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatusRecord {
-    /// The merchant's name for the operation.
+    /// The merchant's id of the operation.
     pub order_id: OrderId,
-    /// The service's name for it.
+    /// The service's id of it.
     pub transaction_id: TransactionId,
-    /// Where it stands.
+    /// The status.
     pub status: Status,
     /// The amount.
     pub amount: Amount,

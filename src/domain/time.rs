@@ -1,4 +1,4 @@
-//! Points in time as the store keeps them.
+//! Points in time as they are stored.
 
 use std::time::Duration;
 
@@ -11,27 +11,27 @@ pub struct UnixMillis(pub i64);
 pub struct UnixDay(pub i32);
 
 impl UnixMillis {
-    /// The UTC day it falls into.
+    /// Returns the UTC day that contains this time.
     #[must_use]
     pub fn day(self) -> UnixDay {
-        // The days of an i64 of milliseconds fit an i64; those of any real moment fit an i32.
+        // The days of any real time fit an i32.
         UnixDay(i32::try_from(self.0.div_euclid(86_400_000)).unwrap_or(i32::MAX))
     }
 
-    /// Whole seconds since the epoch, rounded down.
+    /// Returns whole seconds since the epoch, rounded down.
     #[must_use]
     pub const fn seconds(self) -> i64 {
         self.0.div_euclid(1000)
     }
 
-    /// This point moved later by `span`, saturating.
+    /// Returns the time `span` later, saturating.
     #[must_use]
     pub fn plus(self, span: Duration) -> Self {
         let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(millis))
     }
 
-    /// How far `later` is ahead of this point; zero when it is not.
+    /// Returns the duration from this time to `later`; zero if `later` is earlier.
     #[must_use]
     pub fn until(self, later: Self) -> Duration {
         Duration::from_millis(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or(0))

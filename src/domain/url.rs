@@ -1,8 +1,8 @@
-//! URLs that merchants name, checked on the raw string.
+//! URLs and hosts that merchants and rules name, checked on the raw string.
 //!
-//! URL parsers of the WHATWG kind repair what they read: they drop tabs and newlines, turn backslashes around, decode
-//! percent signs in hosts and read `0x7f.1` as an address. Here nothing is repaired: text that is not RFC 3986 as it
-//! stands is refused (contract section 7, "URLs"), and what was accepted is kept byte for byte.
+//! WHATWG URL parsers repair their input: they drop tabs and newlines, replace backslashes, decode percent signs in
+//! hosts and read `0x7f.1` as an address. Nothing is repaired here: text that is not RFC 3986 as sent is rejected
+//! (contract section 7, "URLs"), and accepted text is kept byte for byte.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use super::InvalidValue;
 /// The longest URL in bytes.
 const MAX_BYTES: usize = 2048;
 
-/// An absolute `https` URL without credentials: where callbacks go.
+/// A callback URL: absolute, `https`, without credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CallbackUrl(Arc<str>);
 
 impl CallbackUrl {
-    /// Takes an absolute HTTPS URL.
+    /// Accepts an absolute HTTPS URL.
     ///
     /// # Errors
     /// Anything that is not an absolute RFC 3986 `https` URL with a host and without credentials.
@@ -28,7 +28,7 @@ impl CallbackUrl {
         }
     }
 
-    /// Takes the address of a v1 callback, which may be plain `http` where the merchant's rules say so.
+    /// Accepts the URL of a v1 callback, which may be plain `http` if the merchant's rules allow it.
     ///
     /// # Errors
     /// As [`CallbackUrl::new`], but `http` is accepted.
@@ -36,19 +36,19 @@ impl CallbackUrl {
         checked(text).map(|text| Self(text.into()))
     }
 
-    /// The URL as it was sent.
+    /// Returns the URL as sent.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it is plain `http`.
+    /// Reports whether the scheme is plain `http`.
     #[must_use]
     pub fn is_plain_http(&self) -> bool {
         matches!(scheme(&self.0), Scheme::Http)
     }
 
-    /// Scheme, host and port in one spelling for each, such as `https://shop.example:443`.
+    /// Returns scheme, host and port in one canonical spelling, such as `https://shop.example:443`.
     #[must_use]
     pub fn origin(&self) -> String {
         let (scheme, default_port) = match scheme(&self.0) {
@@ -62,18 +62,18 @@ impl CallbackUrl {
         let port = after.split_once(':').map_or(default_port, |(_, port)| port);
         match host.parse::<Ipv6Addr>() {
             Ok(address) => format!("{scheme}://[{address}]:{port}"),
-            // A name with a dot at its end is another one: it is looked up as it stands.
+            // A name with a trailing dot is a different name for resolvers, so the dot is kept.
             Err(_) => format!("{scheme}://{}:{port}", host.to_ascii_lowercase()),
         }
     }
 }
 
-/// An absolute `http` or `https` URL without credentials: where a customer's browser goes.
+/// A URL for a customer's browser: absolute, `http` or `https`, without credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct BrowserUrl(Arc<str>);
 
 impl BrowserUrl {
-    /// Takes an absolute HTTP(S) URL.
+    /// Accepts an absolute HTTP(S) URL.
     ///
     /// # Errors
     /// Anything that is not an absolute RFC 3986 `http` or `https` URL with a host and without credentials.
@@ -81,20 +81,20 @@ impl BrowserUrl {
         checked(text).map(|text| Self(text.into()))
     }
 
-    /// The URL as it was sent.
+    /// Returns the URL as sent.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it is plain `http`.
+    /// Reports whether the scheme is plain `http`.
     #[must_use]
     pub fn is_plain_http(&self) -> bool {
         matches!(scheme(&self.0), Scheme::Http)
     }
 }
 
-/// Takes the `https` URL of a service as a whole: `https://host[:port]`. A slash at its end is dropped.
+/// Accepts the `https` URL of a whole service: `https://host[:port]`. Drops a trailing slash.
 ///
 /// # Errors
 /// Anything else.
@@ -106,14 +106,14 @@ pub fn service_url(text: &str) -> Result<Box<str>, InvalidValue> {
     }
 }
 
-/// Whether the host of a valid URL is this machine, told by its text alone: what a name resolves to can change.
+/// Reports whether the host of a valid URL is this machine, judging by the text alone: resolution of a name can change.
 #[must_use]
 pub fn names_loopback(url: &str) -> bool {
     let host = host_of(url);
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// The host of a valid URL, an IPv6 address without its brackets; of other text whatever stands there.
+/// Returns the host of a valid URL, an IPv6 address without its brackets. For invalid text the result is unspecified.
 #[must_use]
 pub fn host_of(url: &str) -> &str {
     let authority =
@@ -129,7 +129,7 @@ enum Scheme {
     Https,
 }
 
-/// The scheme of text that [`checked`] let pass.
+/// Returns the scheme of a text that [`checked`] accepted.
 fn scheme(text: &str) -> Scheme {
     if text.as_bytes().get(4) == Some(&b':') { Scheme::Http } else { Scheme::Https }
 }
@@ -141,7 +141,7 @@ const BAD_HOST: InvalidValue = InvalidValue::new("must name a host (RFC 3986)");
 const BAD_PORT: InvalidValue = InvalidValue::new("must name a port from 1 to 65535, or none");
 const CREDENTIALS: InvalidValue = InvalidValue::new("must not contain credentials");
 
-/// An absolute `http` or `https` URL by RFC 3986, or why not.
+/// Returns the text if it is an absolute `http` or `https` URL by RFC 3986.
 fn checked(text: &str) -> Result<&str, InvalidValue> {
     if text.is_empty() {
         return Err(InvalidValue::new("must not be empty"));
@@ -165,7 +165,7 @@ fn without_scheme(text: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http")).then_some(rest)
 }
 
-/// [`is_url_byte`] of every byte: a URL of a request is looked at byte by byte, and there are up to six in one.
+/// [`is_url_byte`] for every byte: a request has up to six URLs, and each of their bytes is checked.
 const URL_BYTES: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0_u8;
@@ -176,7 +176,7 @@ const URL_BYTES: [bool; 256] = {
     table
 };
 
-/// RFC 3986 unreserved, reserved and `%`: all a URL may consist of.
+/// Reports whether RFC 3986 allows the byte: unreserved, reserved, or `%`.
 const fn is_url_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'%' | b'#' | b'[' | b']')
@@ -207,8 +207,8 @@ fn check_authority(authority: &str) -> Result<(), InvalidValue> {
     port.map_or(Ok(()), check_port)
 }
 
-/// A registered name or a dotted IPv4 address. Where the last label is numeric, a WHATWG parser would read the whole as
-/// an address; then it has to be one in its plain spelling.
+/// Checks a registered name or a dotted IPv4 address. If the last label is numeric, a WHATWG parser would read the
+/// whole name as an address; then it must be one in the plain spelling.
 fn check_name(host: &str) -> Result<(), InvalidValue> {
     if host.is_empty() || host.len() > 253 {
         return Err(BAD_HOST);
@@ -227,13 +227,13 @@ fn check_name(host: &str) -> Result<(), InvalidValue> {
     Ok(())
 }
 
-/// Returns whether `host` is a DNS name or an IP address as it stands in a URL, without brackets and port.
+/// Reports whether `host` is a DNS name or an IP address, without brackets and port.
 #[must_use]
 pub fn is_host(host: &str) -> bool {
     host.parse::<IpAddr>().is_ok() || check_name(host).is_ok()
 }
 
-/// Whether a label is one that a DNS name can have: letters, digits and inner hyphens, and behind `xn--` what Punycode decodes.
+/// Reports whether a DNS name can have this label: letters, digits and inner hyphens, and valid Punycode after `xn--`.
 fn is_label(label: &str) -> bool {
     let bytes = label.as_bytes();
     let plain = (1..=63).contains(&bytes.len())
@@ -249,8 +249,8 @@ fn check_port(port: &str) -> Result<(), InvalidValue> {
     if digits && port.parse::<u16>().is_ok() { Ok(()) } else { Err(BAD_PORT) }
 }
 
-/// Path, query and fragment: percent signs introduce two hexadecimal digits, brackets stay in the authority, and there
-/// is one `#` at most.
+/// Checks path, query and fragment: a percent sign is followed by two hexadecimal digits, there are no brackets, and at
+/// most one `#`.
 fn check_tail(tail: &str) -> Result<(), InvalidValue> {
     let bytes = tail.as_bytes();
     if !bytes.iter().any(|byte| matches!(byte, b'%' | b'[' | b']' | b'#')) {
