@@ -1,5 +1,5 @@
-//! One line a request, formatted by hand into a reused buffer: through the subscriber's JSON layer a line costs thirty
-//! times as much, more than the signature it reports.
+//! The access log: one line per request, formatted by hand into a reused buffer. Through the subscriber's JSON layer a
+//! line costs thirty times as much, more than the signature that it reports.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -10,15 +10,15 @@ use std::time::Duration;
 use super::cards::without_cards;
 use crate::domain::UnixMillis;
 
-/// The target that `RUST_LOG` filters access lines by; they are of level info.
+/// The target by which `RUST_LOG` filters access lines; their level is info.
 pub const TARGET: &str = "paybridge::access";
 
-/// What is said about a request. It holds nothing secret: no query, no body, no header but the caller's request id.
+/// The fields of an access line. None is secret: there is no query, no body, and no header but the caller's request id.
 #[derive(Debug, Clone, Copy)]
 pub struct AccessLine<'a> {
     /// `X-Request-Id`.
     pub request_id: &'a str,
-    /// The merchant, once its key was known.
+    /// The merchant, once its key is known.
     pub merchant: Option<&'a str>,
     /// The route's name, not the path.
     pub route: &'static str,
@@ -26,38 +26,38 @@ pub struct AccessLine<'a> {
     pub method: &'a str,
     /// The reply's status.
     pub status: u16,
-    /// Why admission refused it, if it did: more than its caller is told.
+    /// Why admission rejected the request, if it did; more precise than the reply.
     pub reason: Option<&'static str>,
-    /// From the head to the reply.
+    /// The time from the head to the reply.
     pub duration: Duration,
-    /// The version of the rule set that served it.
+    /// The version of the rule set that served the request.
     pub rules_version: &'a str,
-    /// Where the request counts as coming from.
+    /// The client's address.
     pub peer: IpAddr,
     /// The trace id of a valid `traceparent`.
     pub trace: Option<&'a str>,
-    /// When it was answered.
+    /// When the request was replied to.
     pub time: UnixMillis,
 }
 
-/// Takes the lines of answered requests. Never waits.
+/// Receives a line for each request that was replied to. Never blocks.
 pub trait AccessLog: Send + Sync + 'static {
-    /// A request was answered.
+    /// Logs one request.
     fn line(&self, line: &AccessLine<'_>);
 }
 
-/// How log lines are written (`--log-format`).
+/// The format of the log (`--log-format`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum LogFormat {
-    /// For people: `time level target: key=value ...`.
+    /// For people: `time level target: key=value ...`
     #[default]
     Text,
-    /// One JSON object a line.
+    /// For programs: one JSON object per line
     Json,
 }
 
 impl AccessLine<'_> {
-    /// Hands the finished line, its newline included, to `take`.
+    /// Formats the line, newline included, and passes it to `take`.
     pub(super) fn with_text<T>(&self, format: LogFormat, take: impl FnOnce(&[u8]) -> T) -> T {
         thread_local! {
             static BUFFER: RefCell<String> = RefCell::new(String::with_capacity(512));
@@ -156,15 +156,16 @@ fn write_json_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Text that needs no quotes as it is, else a JSON string: a line can always be split again, and no caller can forge one.
+/// Appends text as it is if it needs no quotes, else as a JSON string, so that a line can be split unambiguously and no
+/// caller can forge a field.
 fn write_word(out: &mut String, text: &str) {
     let plain = |b: u8| b.is_ascii_graphic() && !matches!(b, b'"' | b'\\' | b'=');
-    // Not `all`: without an early end, many bytes are looked at in one step.
+    // Not `all`: without an early exit, the compiler checks many bytes at a time.
     let all_plain = text.bytes().fold(0, |found, b| found | u8::from(!plain(b))) == 0;
     if !text.is_empty() && all_plain { out.push_str(text) } else { write_json_string(out, text) }
 }
 
-/// The inside of a JSON string. Control characters and what terminals take for them are escaped; the rest stays UTF-8.
+/// Appends the inside of a JSON string. Escapes control characters and line separators; the rest stays UTF-8.
 fn write_escaped(out: &mut String, text: &str) {
     if text.bytes().all(|b| (b.is_ascii_graphic() || b == b' ') && b != b'"' && b != b'\\') {
         out.push_str(text);
@@ -182,13 +183,13 @@ fn write_escaped(out: &mut String, text: &str) {
     }
 }
 
-/// A request id as it may be logged: a caller chooses it, and could choose a card number.
+/// Returns a request id as it may be logged: callers choose it, and could send a card number.
 #[must_use]
 pub fn loggable(request_id: &str) -> Cow<'_, str> {
     without_cards(request_id)
 }
 
-/// Milliseconds with three decimals, without a float.
+/// Appends milliseconds with three decimals, without a float.
 fn write_milliseconds(out: &mut String, duration: Duration) {
     let mut digits = itoa::Buffer::new();
     let micros = duration.as_micros();
@@ -206,13 +207,13 @@ fn write_padded(out: &mut String, number: u32, width: usize) {
     out.push_str(text);
 }
 
-/// RFC 3339 in UTC with milliseconds.
+/// Appends a time in RFC 3339, in UTC with milliseconds.
 pub(super) fn write_time(out: &mut String, time: UnixMillis) {
     thread_local! {
-        /// The last second that was written, and its text: most lines are of the same one.
+        /// The last second that was written, with its text: most lines fall into the same second.
         static WRITTEN: RefCell<(i64, String)> = const { RefCell::new((i64::MIN, String::new())) };
     }
-    // Years 0 to 9999 are what four digits can write; the clock stands within them.
+    // Four digits can write the years 0 to 9999; the clock is always within them.
     let millis = time.0.clamp(-62_167_219_200_000, 253_402_300_799_999);
     let second = millis.div_euclid(1000);
     WRITTEN.with_borrow_mut(|(written, text)| {
@@ -228,7 +229,7 @@ pub(super) fn write_time(out: &mut String, time: UnixMillis) {
     out.push('Z');
 }
 
-/// Date and time of a second since 1970, of the years 0 to 9999.
+/// Appends date and time of a second since 1970, in the years 0 to 9999.
 fn write_second(out: &mut String, second: i64) {
     let (days, of_day) = (second.div_euclid(86_400), second.rem_euclid(86_400));
     let (year, month, day) = civil_date(days);
@@ -242,7 +243,8 @@ fn write_second(out: &mut String, second: i64) {
     }
 }
 
-/// Year, month and day of a day counted from 1970-01-01 (Howard Hinnant, "chrono-compatible low-level date algorithms").
+/// Converts days since 1970-01-01 to year, month and day (Howard Hinnant, "chrono-compatible low-level date
+/// algorithms").
 const fn civil_date(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

@@ -1,4 +1,4 @@
-//! Card numbers in texts that others choose freely: request ids, traces, an engine's sentences.
+//! Masks card numbers in texts that others choose freely: request ids, traces, an engine's messages.
 
 use std::borrow::Cow;
 use std::iter::once;
@@ -6,21 +6,22 @@ use std::iter::once;
 /// The lengths of card numbers.
 const LENGTHS: std::ops::RangeInclusive<usize> = 12..=19;
 
-/// What people write between the digits of a card number, and programs between the parts of an id.
+/// The characters that people write between the digits of a card number, and programs between the parts of an id.
 const SEPARATORS: &[u8] = b"-._:/ ";
 
-/// The digits of a card number that may be shown, at its start and at its end.
+/// How many digits of a card number may be shown, at its start and at its end.
 const SHOWN: (usize, usize) = (6, 4);
 
-/// The lengths of ids that programs draw as hexadecimal digits.
+/// The lengths of ids that programs generate as hexadecimal digits.
 const HEX_IDS: [usize; 3] = [32, 40, 64];
 
-/// UUIDs and hexadecimal ids have that many letters at least (but for one in a thousand), card numbers have none.
+/// UUIDs and hexadecimal ids have at least this many letters (all but one in a thousand); card numbers have none.
 const LETTERS: usize = 4;
 
-/// The text with the middle digits of everything masked that could be a card number: 12 to 19 digits, separated or not
-/// and within more digits or not, whose Luhn sum holds. UUIDs and hexadecimal ids of usual lengths are left as they are,
-/// since no log could be read without them; who hides a number in the shape of one could as well encode it.
+/// Masks the middle digits of everything that could be a card number: 12 to 19 digits with a valid Luhn sum, with or
+/// without separators, also within a longer run of digits. UUIDs and hexadecimal ids of usual lengths are left
+/// unchanged, since logs would be unreadable otherwise; a caller that hides a number in such a shape could as well
+/// encode it.
 #[must_use]
 pub fn without_cards(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
@@ -46,7 +47,7 @@ pub fn without_cards(text: &str) -> Cow<'_, str> {
     text.char_indices().map(|(at, shown)| if hidden.contains(&at) { '*' } else { shown }).collect()
 }
 
-/// Whether a hexadecimal id is the whole text, as it is of the ids that the gateway draws.
+/// Reports whether the whole text is a hexadecimal id, like the ids that the gateway generates.
 fn is_hex_id(text: &[u8]) -> bool {
     let letters = || count(text, |byte| matches!(byte, b'a'..=b'f' | b'A'..=b'F'));
     HEX_IDS.contains(&text.len())
@@ -54,13 +55,14 @@ fn is_hex_id(text: &[u8]) -> bool {
         && letters() + count(text, |byte| byte.is_ascii_digit()) == text.len()
 }
 
-/// How many bytes are of a kind. Counted in pieces whose count fits a byte, which takes many bytes at a time.
+/// Counts the bytes of a kind. Counts pieces whose count fits a byte, so that the compiler can handle many bytes at a
+/// time.
 fn count(text: &[u8], kind: impl Fn(u8) -> bool) -> usize {
     let of = |piece: &[u8]| piece.iter().map(|byte| u8::from(kind(*byte))).sum::<u8>();
     text.chunks(128).map(|piece| usize::from(of(piece))).sum()
 }
 
-/// Notes the places of the middle digits of every part that could be a card number.
+/// Adds the positions of the middle digits of every part that could be a card number.
 fn hide(run: &[(usize, u32)], hidden: &mut Vec<usize>) {
     for start in 0..run.len() {
         let parts = LENGTHS.filter_map(|length| run.get(start..start + length));
@@ -70,7 +72,7 @@ fn hide(run: &[(usize, u32)], hidden: &mut Vec<usize>) {
     }
 }
 
-/// Whether the Luhn sum holds, as of every card number and one in ten of other numbers.
+/// Reports whether the Luhn sum is valid, as it is for every card number and one in ten of other numbers.
 fn luhn_holds(digits: &[(usize, u32)]) -> bool {
     let doubled = |digit: u32| if digit > 4 { digit * 2 - 9 } else { digit * 2 };
     let values = digits.iter().rev().enumerate();
@@ -78,7 +80,7 @@ fn luhn_holds(digits: &[(usize, u32)]) -> bool {
     sum.is_multiple_of(10)
 }
 
-/// The length of the UUID or hexadecimal id that stands at `at` as a word of its own; 0: none does.
+/// Returns the length of the UUID or hexadecimal id at `at`, if it is a word of its own; otherwise 0.
 fn drawn_id_at(text: &[u8], at: usize) -> usize {
     let in_word = |place: usize| text.get(place).is_some_and(u8::is_ascii_alphanumeric);
     if at > 0 && in_word(at - 1) {

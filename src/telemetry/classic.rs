@@ -1,16 +1,17 @@
-//! The Prometheus text format 0.0.4 of a page in `OpenMetrics` 1.0, for scrapers that did not ask for the newer one.
+//! Converts metrics from `OpenMetrics` 1.0 to the Prometheus text format 0.0.4, for scrapers that do not accept the
+//! newer one.
 //!
-//! Samples are the same in both. What differs is what is said about them: a family is named as its samples are
-//! (`_total`, `_info`), there is no `info` type, no unit, and no end.
+//! Samples are the same in both formats. In the older one, a family has the name of its samples (`_total`, `_info`),
+//! and there is no `info` type, no unit and no end marker.
 
-/// The media type of [`classic`].
+/// The media type of the result of [`classic`].
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The page in the older format.
+/// Converts a page to the older format.
 #[must_use]
 pub fn classic(page: &str) -> String {
     let mut out = String::with_capacity(page.len());
-    // The name of a family in the older format depends on its type, which is told after the help.
+    // The name of a family in the older format depends on its type, which follows the help line.
     let mut help = None;
     for line in page.lines() {
         match line.strip_prefix("# ").map(|stated| stated.splitn(3, ' ').collect::<Vec<_>>()).as_deref() {
@@ -62,7 +63,7 @@ mod tests {
         );
     }
 
-    /// Every sample belongs to a family whose type was told before, once, and is one that the format knows.
+    /// Every sample belongs to a family whose type was declared before, once, and is known to the format.
     #[test]
     fn a_parser_of_the_older_format_takes_all_of_it() {
         let metrics = Metrics::default();

@@ -1,8 +1,9 @@
-//! The log on stderr: events of `tracing` and one access line a request, through one bounded buffer that a thread of its
-//! own writes out. Nobody who logs ever waits for whoever reads the log: when the buffer is full, lines are dropped and
-//! counted. Lines are whole, whatever mixes.
+//! The log on stderr: `tracing` events and access lines, through one bounded buffer that its own thread writes out.
+//! Logging never waits for the reader of the log: when the buffer is full, lines are dropped and counted. Lines are
+//! never mixed.
 //!
-//! `tracing-appender` would bound lines and not bytes, let access lines push out events, and make a system call a line.
+//! `tracing-appender` would bound the number of lines instead of bytes, let access lines displace events, and make a
+//! system call per line.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,33 +18,33 @@ use tracing_subscriber::EnvFilter;
 use super::Metrics;
 use super::access::{AccessLine, AccessLog, LogFormat, TARGET};
 
-/// How much may wait to be written before access lines are dropped.
+/// How many bytes may wait to be written before access lines are dropped.
 const ACCESS_BYTES: usize = 1024 * 1024;
 
-/// Events are few and matter more: they still find room when access lines have none.
+/// The same for events, which are few and matter more: they still find room when access lines do not.
 const EVENT_BYTES: usize = ACCESS_BYTES + 256 * 1024;
 
 /// How long the writer gathers lines after a write, so that a busy process makes few system calls.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// How long the end of the process waits for the last lines.
+/// How long the exit of the process waits for the last lines.
 const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// Why logging cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum LogsError {
-    /// `RUST_LOG` is not a filter.
-    #[error("RUST_LOG cannot be understood: {0}")]
+    /// `RUST_LOG` is not a valid filter.
+    #[error("RUST_LOG is not a valid filter: {0}")]
     Filter(String),
-    /// Something in this process logs already.
-    #[error("logging was started before")]
+    /// A global subscriber exists already.
+    #[error("logging was started already")]
     Started,
-    /// The system gives no thread.
-    #[error("the log's thread cannot start: {0}")]
+    /// The system cannot start a thread.
+    #[error("the log thread cannot be started: {0}")]
     Thread(io::Error),
 }
 
-/// The log of the process. Dropping it writes out what waits.
+/// The log of the process. Dropping it writes out the remaining lines.
 #[derive(Debug)]
 pub struct Logs {
     sink: Arc<Sink>,
@@ -52,10 +53,11 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// Makes stderr the log of this process. `filter` is the text of `RUST_LOG`; without it, info and above are shown.
+    /// Directs the log of this process to stderr. `filter` is the text of `RUST_LOG`; by default, info and above are
+    /// shown.
     ///
     /// # Errors
-    /// A filter that cannot be understood, or a second start.
+    /// An invalid filter, or a second start.
     pub fn start(format: LogFormat, filter: Option<&str>, metrics: &Metrics) -> Result<Self, LogsError> {
         let filter = parse_filter(filter)?;
         let sink = Sink::start(io::stderr(), metrics.log_lines_dropped()).map_err(LogsError::Thread)?;
@@ -65,7 +67,7 @@ impl Logs {
         Ok(Self { sink, format, access })
     }
 
-    /// Where the lines of answered requests go.
+    /// Returns the receiver of access lines.
     #[must_use]
     pub fn access(&self) -> Arc<dyn AccessLog> {
         Arc::new(AccessLines { sink: self.access.then(|| Arc::clone(&self.sink)), format: self.format })
@@ -93,12 +95,12 @@ fn dispatch(format: LogFormat, filter: EnvFilter, sink: Arc<Sink>) -> Dispatch {
     }
 }
 
-/// Asked once: the filter does not change while the process runs.
+/// Checked once: the filter does not change while the process runs.
 fn shows_access_lines(dispatch: &Dispatch) -> bool {
     dispatcher::with_default(dispatch, || tracing::enabled!(target: TARGET, Level::INFO))
 }
 
-/// Access lines on their way to the sink; to nowhere when the filter hides them.
+/// Passes access lines to the sink; discards them if the filter hides them.
 struct AccessLines {
     sink: Option<Arc<Sink>>,
     format: LogFormat,
@@ -112,7 +114,7 @@ impl AccessLog for AccessLines {
     }
 }
 
-/// The buffer between those who log and the thread that writes.
+/// The buffer between the threads that log and the thread that writes.
 #[derive(Debug)]
 struct Sink {
     state: Mutex<State>,
@@ -123,7 +125,7 @@ struct Sink {
 #[derive(Debug, Default)]
 struct State {
     pending: Vec<u8>,
-    /// The writer waits for the first line; only then a line has to wake it.
+    /// The writer waits for the first line, which has to wake it; later lines need not.
     idle: bool,
     closing: bool,
     closed: bool,
@@ -141,7 +143,7 @@ impl Sink {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes whole lines, or drops and counts them when more than `bound` bytes would wait.
+    /// Adds whole lines, or drops and counts them if more than `bound` bytes would wait.
     fn push(&self, lines: &[u8], bound: usize) {
         let mut state = self.state();
         let before = state.pending.len();
@@ -163,7 +165,7 @@ impl Sink {
     fn write_out(&self, mut out: impl Write) {
         let mut taken = Vec::new();
         while self.take(&mut taken) {
-            // A log that cannot be written cannot be complained about anywhere else; the process serves on.
+            // A failed write cannot be reported anywhere else; the process continues to serve.
             let _ = out.write_all(&taken).and_then(|()| out.flush());
             taken.clear();
             self.gather();
@@ -172,7 +174,8 @@ impl Sink {
         self.changed.notify_all();
     }
 
-    /// Swaps what waits for the empty `taken`; false when all was written and nothing comes any more.
+    /// Swaps the pending lines with the empty `taken`; returns false when all lines were written and the log is
+    /// closing.
     fn take(&self, taken: &mut Vec<u8>) -> bool {
         let mut state = self.state();
         while state.pending.is_empty() && !state.closing {
@@ -197,7 +200,7 @@ impl Sink {
     }
 }
 
-/// The subscriber hands over a whole event at a time.
+/// The subscriber writes one whole event per call.
 impl Write for &Sink {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         self.push(event, EVENT_BYTES);
@@ -216,7 +219,7 @@ mod tests {
     use super::*;
     use crate::domain::UnixMillis;
 
-    /// A reader of the log who sees everything.
+    /// An output that keeps everything.
     #[derive(Clone, Default)]
     struct Page(Arc<Mutex<Vec<u8>>>);
 
@@ -236,7 +239,7 @@ mod tests {
         }
     }
 
-    /// A reader of the log who takes nothing until told to.
+    /// An output that blocks until the sender is dropped.
     struct Stuck(mpsc::Receiver<()>);
 
     impl Write for Stuck {
@@ -266,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Logs into a page with this filter and returns what stands there after the end.
+    /// Logs into a page with this filter, closes the log, and returns the text.
     fn logged(format: LogFormat, filter: Option<&str>, act: impl FnOnce(&Logs)) -> String {
         let page = Page::default();
         let sink = Sink::start(page.clone(), Counter::default()).unwrap();
@@ -348,14 +351,15 @@ mod tests {
         let dropped = Counter::default();
         let sink = Sink::start(Stuck(stuck), dropped.clone()).unwrap();
         let line = [b'x'; 1024];
-        // The writer holds one buffer and another fills: two buffers full of lines are too many, whoever runs first.
+        // The writer holds one buffer and another one fills up, so two buffers of lines do not fit, whichever thread
+        // runs first.
         for _ in 0..=2 * ACCESS_BYTES / line.len() {
             sink.push(&line, ACCESS_BYTES);
         }
         let lost = dropped.get();
         assert!(lost > 0);
         sink.push(&line, EVENT_BYTES);
-        assert_eq!(dropped.get(), lost, "an event finds room");
+        assert_eq!(dropped.get(), lost, "an event still fits");
         assert!(sink.state().pending.len() <= EVENT_BYTES);
         drop(go);
         sink.close();

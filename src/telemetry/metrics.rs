@@ -1,7 +1,7 @@
 //! Prometheus metrics, names `paybridge_*` (contract section 13).
 //!
-//! Base units (seconds), and no label whose values merchants can multiply: labels are routes, statuses and reasons that
-//! the code names, in tables of fixed size ([`Slots`]).
+//! Units are base units (seconds). No label has values that merchants can multiply: labels are routes, statuses and
+//! reasons fixed in the code, in tables of fixed size ([`Slots`]), or names from the rules.
 
 use std::fmt::{self, Debug};
 use std::sync::atomic::AtomicU64;
@@ -21,7 +21,7 @@ use crate::domain::{Direction, UnixMillis};
 /// The media type of [`Metrics::render`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The label of what came after a table was full.
+/// The label value for everything beyond a full table.
 const OTHER: &str = "other";
 
 /// From 100 microseconds (a durable create over loopback takes a few hundred) to 10 seconds (the longest time-out).
@@ -47,41 +47,41 @@ const STAGE_SECONDS: [f64; 15] = [
     10.0,
 ];
 
-/// From a provider in the same room to the longest time-out of one.
+/// From a provider in the same room to the longest time-out of a provider.
 const PROVIDER_SECONDS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0];
 
 const COMMIT_SECONDS: [f64; 12] = [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
 
-/// From a handful of files that are as they were to more than a second, which a save may take to be served.
+/// From a few unchanged files to more than a second, which is how long a save may take to come into force.
 const RELOAD_SECONDS: [f64; 12] = [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
 
 const SECONDS_A_DAY: f64 = 86_400.0;
 
 const BATCH_SIZES: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
 
-/// How the rules on disk stand to those in force.
+/// The state of the rules on disk, compared with those in force.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RulesState {
-    /// How many problems the rules on disk are refused for; `None` when they are in force.
+    /// The number of problems for which the rules on disk are rejected; `None` if they are in force.
     pub problems: Option<usize>,
-    /// How many warnings the rules in force have.
+    /// The number of warnings about the rules in force.
     pub warnings: usize,
-    /// How many keys of the rules in force wait for a restart.
+    /// The number of keys of the rules in force that wait for a restart.
     pub needs_restart: usize,
 }
 
 /// A stage of a request whose latency is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// From the head to a known caller.
+    /// From the request head to a known caller.
     Admission,
     /// Reading the body.
     Body,
     /// Verifying the signature.
     Signature,
-    /// v1 to v2.
+    /// Translating v1 to v2.
     Translate,
-    /// The engine, the commit included.
+    /// The engine, including the commit.
     Engine,
 }
 
@@ -164,14 +164,14 @@ struct Version {
 
 type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
 
-/// What is counted for a route.
+/// The metrics of a route.
 #[derive(Debug)]
 struct RouteHandles {
     duration: Histogram,
     statuses: Slots<u16, Counter, 24>,
 }
 
-/// A family of counters by a word of the code's.
+/// A family of counters with one label, whose values are words fixed in the code.
 #[derive(Debug)]
 struct Words<L> {
     label: fn(&'static str) -> L,
@@ -295,7 +295,7 @@ impl Default for Metrics {
     }
 }
 
-/// A gauge of something that is not known yet: no comparison of an alert holds for it.
+/// Creates a gauge whose value is not known yet: NaN, for which no comparison in an alert holds.
 fn unknown() -> Gauge<f64, AtomicU64> {
     let gauge = Gauge::default();
     gauge.set(f64::NAN);
@@ -303,30 +303,35 @@ fn unknown() -> Gauge<f64, AtomicU64> {
 }
 
 impl Metrics {
-    /// Gives every metric its name; the order here is the order of the text.
+    /// Registers every metric under its name, in the order of the output.
     fn register(&mut self, stages: Histograms<StageName>) {
         let registry = &mut self.registry;
-        registry.register("build", "What is running", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
+        registry.register("build", "The running version", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
         let help = "When the process started, since the Unix epoch";
         registry.register_with_unit("process_start_time", help, Unit::Seconds, self.started.clone());
-        registry.register("requests", "Requests answered, by route and status", self.requests.clone());
-        let help = "From a request's head to its reply, by route";
+        registry.register("requests", "Requests replied to, by route and status", self.requests.clone());
+        let help = "Time from a request's head to its reply, by route";
         registry.register_with_unit("request_duration", help, Unit::Seconds, self.request_duration.clone());
-        registry.register_with_unit("stage_duration", "Parts of requests, by stage", Unit::Seconds, stages);
-        registry.register("refusals", "Requests that admission refused, by reason", self.refusals.family.clone());
+        registry.register_with_unit(
+            "stage_duration",
+            "Duration of a request's stages, by stage",
+            Unit::Seconds,
+            stages,
+        );
+        registry.register("refusals", "Requests that admission rejected, by reason", self.refusals.family.clone());
         let help = "v1 bodies that have no v2 equivalent, by reason";
         registry.register("translations_refused", help, self.translations_refused.family.clone());
-        let help = "Customers' steps by their links, by the page that was shown or the place they were sent to";
+        let help = "Requests by customers' links, by the page shown or the destination";
         registry.register("pages", help, self.pages.family.clone());
         registry.register("connections_open", "Connections open now", self.connections_open.clone());
         registry.register("connections", "Connections opened", self.connections.clone());
         let help = "Connections closed before they served a request, by reason";
         registry.register("connections_refused", help, self.connections_refused.family.clone());
-        let help = "Connections closed while all were taken, to make room for a new one, by reason";
+        let help = "Connections closed to make room for a new one, by reason";
         registry.register("connections_evicted", help, self.connections_evicted.family.clone());
         registry.register("commits", "Commits of the store", self.commits.clone());
         registry.register("commit_batch_size", "Commands that shared a commit", self.commit_batch.clone());
-        let help = "How long commits took, until they were on disk";
+        let help = "Duration of commits, until they were on disk";
         registry.register_with_unit("commit_duration", help, Unit::Seconds, self.commit_duration.clone());
         registry.register("commit_failures", "Commits that failed", self.commit_failures.clone());
         let help = "Operations created FAILED, by direction and cause";
@@ -334,7 +339,7 @@ impl Metrics {
         registry.register("provider_jobs", "Provider jobs finished, by outcome", self.provider_jobs.family.clone());
         let help = "Requests to HTTP providers, by shop and outcome";
         registry.register("provider_requests", help, self.provider_requests.clone());
-        let help = "From a request to an HTTP provider to its whole answer, by shop";
+        let help = "Duration of requests to HTTP providers, by shop";
         let durations = self.provider_request_duration.clone();
         registry.register_with_unit("provider_request_duration", help, Unit::Seconds, durations);
         registry.register(
@@ -342,151 +347,148 @@ impl Metrics {
             "Requests to a remote engine, by outcome",
             self.engine_requests.family.clone(),
         );
-        let help = "From a request to a remote engine to its whole answer";
+        let help = "Duration of requests to a remote engine";
         let durations = self.engine_request_duration.clone();
         registry.register_with_unit("engine_request_duration", help, Unit::Seconds, durations);
-        let help = "Creates that the last end of the process cut off and whose outcome is still unknown";
+        let help = "Creates interrupted by the last end of the process, whose outcome is still unknown";
         registry.register("journal_recovering", help, self.journal_recovering.clone());
-        let help = "Answers of a remote engine to creates that it had refused, whose ids were used again";
+        let help = "Late replies of a remote engine to creates it had refused, whose order ids were used again";
         registry.register("journal_late_answers", help, self.journal_late_answers.clone());
         self.register_callbacks();
         self.register_rules();
-        let help = "Access log lines dropped because the log was not read fast enough";
+        let help = "Log lines dropped because the log was not read fast enough";
         self.registry.register("log_lines_dropped", help, self.log_lines_dropped.clone());
     }
 
     fn register_callbacks(&mut self) {
         let registry = &mut self.registry;
-        let help = "Tries of callbacks, by outcome";
+        let help = "Callback attempts, by outcome";
         registry.register("callback_tries", help, self.callback_tries.family.clone());
-        let help = "From a callback's connection to its receiver's answer";
+        let help = "Time from a callback's connection to its receiver's reply";
         registry.register_with_unit("callback_duration", help, Unit::Seconds, self.callback_duration.clone());
-        let help = "Callbacks that were given up until they are resent by hand";
+        let help = "Callbacks given up, which are not attempted again unless resent";
         registry.register("callbacks_given_up", help, self.callbacks_given_up.clone());
-        registry.register(
-            "callbacks_pending",
-            "Callbacks that wait, all nodes' together",
-            self.callbacks_pending.clone(),
-        );
-        let help = "Callbacks that were given up and have not been resent";
+        registry.register("callbacks_pending", "Pending callbacks, of all nodes", self.callbacks_pending.clone());
+        let help = "Failed callbacks that have not been resent";
         registry.register("callbacks_failed", help, self.callbacks_failed.clone());
-        let help = "Age of the oldest callback that waits; 0 when none does";
+        let help = "Age of the oldest pending callback; 0 if there is none";
         let oldest = self.callbacks_oldest.clone();
         registry.register_with_unit("callbacks_oldest_pending", help, Unit::Seconds, oldest);
-        let help = "Receivers that gave no answer several times in a row and are probed now and then";
+        let help = "Receivers that did not reply several times in a row and are probed at intervals";
         registry.register("callback_circuits_open", help, self.callback_circuits_open.clone());
-        let help = "1 for receivers whose circuit is open: some of them, in order, when there are many";
+        let help = "1 for each receiver with an open circuit; only the first ones if there are many";
         registry.register("callback_circuit_open", help, self.callback_circuit_open.clone());
     }
 
     fn register_rules(&mut self) {
         let registry = &mut self.registry;
-        registry.register("reloads", "Rule sets read, by result", self.reloads.family.clone());
-        let help = "How long it took to read the rules again and to put them in force, or to refuse them";
+        registry.register("reloads", "Rule sets loaded, by result", self.reloads.family.clone());
+        let help = "Duration of reloads, until the rules were in force or rejected";
         registry.register_with_unit("reload_duration", help, Unit::Seconds, self.reload_duration.clone());
-        let help = "1 while the rules on disk are refused and the last good ones serve";
+        let help = "1 while the rules on disk are rejected and the last good ones stay in force";
         registry.register("rules_refused", help, self.rules_refused.clone());
-        let help = "What the rules on disk are refused for: how many problems";
+        let help = "Number of problems for which the rules on disk are rejected";
         registry.register("rules_problems", help, self.rules_problems.clone());
-        let help = "Warnings of the rule set in force";
+        let help = "Warnings about the rule set in force";
         registry.register("rules_warnings", help, self.rules_warnings.clone());
         let help = "Keys of the rule set in force that take effect at the next start";
         registry.register("rules_needs_restart", help, self.rules_needs_restart.clone());
         let help = "New certificates found after the start, by result";
         registry.register("certificate_reloads", help, self.certificate_reloads.family.clone());
-        let help = "1 while the certificate on disk cannot be used and an older one serves";
+        let help = "1 while the certificate on disk is rejected and an older one is in use";
         registry.register("certificate_refused", help, self.certificate_refused.clone());
-        let help = "When the certificate that serves expires, since the Unix epoch";
+        let help = "When the certificate in use expires, since the Unix epoch";
         let expiry = self.certificate_expiry.clone();
         registry.register_with_unit("certificate_expiry_timestamp", help, Unit::Seconds, expiry);
-        let help = "Days until the certificate that serves expires; negative when it has expired";
+        let help = "Days until the certificate in use expires; negative once it has expired";
         registry.register("certificate_days_until_expiry", help, self.certificate_days.clone());
         registry.register("rules_info", "The content hash of the rule set in force", self.rules.clone());
-        let help = "When the rule set in force was read, since the Unix epoch";
+        let help = "When the rule set in force was loaded, since the Unix epoch";
         registry.register_with_unit("rules_loaded_timestamp", help, Unit::Seconds, self.rules_loaded.clone());
     }
 
-    /// The process started at `now`.
+    /// Records that the process started at `now`.
     pub fn started(&self, now: UnixMillis) {
         self.started.set(now.seconds());
     }
 
-    /// A request was answered.
+    /// Counts a request that was replied to.
     pub fn request(&self, route: &'static str, status: u16, duration: Duration) {
         let handles = self.routes.find(route, OTHER, |route| RouteHandles {
             duration: self.request_duration.get_or_create_owned(&Route { route }),
             statuses: Slots::new(),
         });
         handles.duration.observe(duration.as_secs_f64());
-        // The status that stands for all beyond the table is 0; the gateway answers fewer than the table holds.
+        // Status 0 stands for all beyond the table; the gateway uses fewer statuses than the table holds.
         let count = |status| self.requests.get_or_create_owned(&RouteStatus { route, status });
         handles.statuses.find(status, 0, count).inc();
     }
 
-    /// A stage of a request took so long.
+    /// Records the duration of a stage of a request.
     pub fn stage(&self, stage: Stage, duration: Duration) {
         self.stages[stage as usize].observe(duration.as_secs_f64());
     }
 
-    /// A request was refused for this reason (`signature`, `unknown_key`, `address`, `rate_limit`, ...).
+    /// Counts a rejected request, by reason (`signature`, `unknown_key`, `address`, `rate_limit`, ...).
     pub fn refused(&self, reason: &'static str) {
         self.refusals.count(reason);
     }
 
-    /// A customer's link led here: to a page by the name of its state, or away.
+    /// Counts a request by a customer's link, by the name of the page shown or the destination.
     pub fn page(&self, page: &'static str) {
         self.pages.count(page);
     }
 
-    /// A v1 body could not be translated, by reason.
+    /// Counts a v1 body that could not be translated, by reason.
     pub fn translation_refused(&self, reason: &'static str) {
         self.translations_refused.count(reason);
     }
 
-    /// A connection was opened.
+    /// Counts an opened connection.
     pub fn connection_opened(&self) {
         self.connections.inc();
         self.connections_open.inc();
     }
 
-    /// A connection was closed.
+    /// Counts a closed connection.
     pub fn connection_closed(&self) {
         self.connections_open.dec();
     }
 
-    /// A connection ended before it served: `limit`, `proxy_header`, `tls`, `timeout`.
+    /// Counts a connection that ended before it served a request: `limit`, `proxy_header`, `tls`, `timeout`.
     pub fn connection_refused(&self, reason: &'static str) {
         self.connections_refused.count(reason);
     }
 
-    /// A connection was closed to make room for a new one: `idle` after an authenticated request, or `unauthenticated`.
+    /// Counts a connection that was closed to make room for a new one: `idle` after an authenticated request, else
+    /// `unauthenticated`.
     pub fn connection_evicted(&self, authenticated: bool) {
         self.connections_evicted.count(if authenticated { "idle" } else { "unauthenticated" });
     }
 
-    /// The store committed a batch of so many commands.
+    /// Records a commit of the store with `batch` commands.
     pub fn commit(&self, batch: usize, duration: Duration) {
         self.commits.inc();
         self.commit_batch.observe(f64::from(u32::try_from(batch).unwrap_or(u32::MAX)));
         self.commit_duration.observe(duration.as_secs_f64());
     }
 
-    /// A commit failed.
+    /// Counts a failed commit.
     pub fn commit_failed(&self) {
         self.commit_failures.inc();
     }
 
-    /// An operation was created FAILED, for a cause that the engine names.
+    /// Counts an operation that was created FAILED, by the engine's cause.
     pub fn created_failed(&self, direction: Direction, cause: &'static str) {
         self.created_failed.get_or_create_owned(&CreatedFailed { direction: direction.as_str(), cause }).inc();
     }
 
-    /// The provider worker finished a job, by outcome.
+    /// Counts a finished provider job, by outcome.
     pub fn provider_job(&self, outcome: &'static str) {
         self.provider_jobs.count(outcome);
     }
 
-    /// An HTTP provider was asked. Shops are named by rule files, which keeps their number within bounds.
+    /// Records a request to an HTTP provider. Shops come from rule files, which bounds their number.
     pub fn provider_request(&self, shop: &str, outcome: &'static str, duration: Duration) {
         let shop = shop.to_owned();
         self.provider_request_duration
@@ -495,70 +497,70 @@ impl Metrics {
         self.provider_requests.get_or_create_owned(&ShopOutcome { shop, outcome }).inc();
     }
 
-    /// A remote engine was asked, by outcome.
+    /// Records a request to a remote engine, by outcome.
     pub fn engine_request(&self, outcome: &'static str, duration: Duration) {
         self.engine_requests.count(outcome);
         self.engine_request_duration.observe(duration.as_secs_f64());
     }
 
-    /// So many creates of the process before have no outcome yet.
+    /// Sets how many creates of the previous process have no outcome yet.
     pub fn journal_recovering(&self, count: usize) {
         self.journal_recovering.set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// An engine's answer came too late to be kept.
+    /// Counts a reply of an engine that came too late to be stored.
     pub fn journal_late_answer(&self) {
         self.journal_late_answers.inc();
     }
 
-    /// A callback was tried, by outcome.
+    /// Counts an attempt of a callback, by outcome.
     pub fn callback_try(&self, outcome: &'static str) {
         self.callback_tries.count(outcome);
     }
 
-    /// A callback was sent, and so long passed until it was answered or there was to be no answer.
+    /// Records how long a sent callback took, until the reply or the failure.
     pub fn callback_sent(&self, duration: Duration) {
         self.callback_duration.observe(duration.as_secs_f64());
     }
 
-    /// So many callbacks were given up.
+    /// Counts callbacks that were given up.
     pub fn callbacks_given_up(&self, count: usize) {
         self.callbacks_given_up.inc_by(count as u64);
     }
 
-    /// What waits in the outbox: pending and failed callbacks, and the age of the oldest pending one.
+    /// Sets the state of the outbox: pending and failed callbacks, and the age of the oldest pending one.
     pub fn outbox(&self, pending: u64, failed: u64, oldest: Option<Duration>) {
         self.callbacks_pending.set(i64::try_from(pending).unwrap_or(i64::MAX));
         self.callbacks_failed.set(i64::try_from(failed).unwrap_or(i64::MAX));
         self.callbacks_oldest.set(oldest.unwrap_or_default().as_secs_f64());
     }
 
-    /// How many circuits are open, and some of their receivers. The caller keeps their number within bounds.
+    /// Sets how many circuits are open, and names some of their receivers. The caller bounds their number.
     pub fn callback_circuits(&self, open: usize, named: &[&str]) {
         self.callback_circuits_open.set(i64::try_from(open).unwrap_or(i64::MAX));
-        // Only those that are open now have a series.
+        // Only receivers with an open circuit have a series.
         self.callback_circuit_open.clear();
         for receiver in named {
             self.callback_circuit_open.get_or_create_owned(&Receiver { receiver: (*receiver).to_owned() }).set(1);
         }
     }
 
-    /// A rule set was loaded or refused; `version` names the accepted one and is not looked at otherwise.
+    /// Counts a loaded or rejected rule set; `version` is that of a loaded one and otherwise ignored.
     pub fn reload(&self, accepted: bool, version: &str) {
         self.reloads.count(if accepted { "accepted" } else { "refused" });
         if accepted {
-            // One series at a time: an old version's would stay for ever.
+            // Otherwise the series of old versions would stay for ever.
             self.rules.clear();
             self.rules.get_or_create_owned(&Version { version: version.to_owned() }).set(1);
         }
     }
 
-    /// The rules were read again, which took so long.
+    /// Records the duration of a reload.
     pub fn reload_took(&self, duration: Duration) {
         self.reload_duration.observe(duration.as_secs_f64());
     }
 
-    /// How the rules on disk stand to those in force.
+    /// Sets the state of the rules on disk and in force.
     pub fn rules_state(&self, state: RulesState) {
         let count = |count| i64::try_from(count).unwrap_or(i64::MAX);
         self.rules_refused.set(i64::from(state.problems.is_some()));
@@ -567,17 +569,17 @@ impl Metrics {
         self.rules_needs_restart.set(count(state.needs_restart));
     }
 
-    /// The certificate's files hold another pair; a refused one leaves the old certificate serving.
+    /// Counts a changed certificate on disk; a rejected one leaves the old one in use.
     pub fn certificate_reload(&self, accepted: bool) {
         self.certificate_reloads.count(if accepted { "accepted" } else { "refused" });
     }
 
-    /// Whether the certificate on disk cannot be used while an older one serves.
+    /// Sets whether the certificate on disk is rejected while an older one is in use.
     pub fn certificate_refused(&self, refused: bool) {
         self.certificate_refused.set(i64::from(refused));
     }
 
-    /// The certificate that serves is good until `not_after`, where that is known, as of `now`.
+    /// Sets when the certificate in use expires, if that is known; `now` determines the days left.
     pub fn certificate_expires(&self, not_after: Option<UnixMillis>, now: UnixMillis) {
         let Some(not_after) = not_after else {
             self.certificate_expiry.set(f64::NAN);
@@ -590,17 +592,17 @@ impl Metrics {
         self.certificate_days.set(signed(not_after.0.saturating_sub(now.0)) / SECONDS_A_DAY);
     }
 
-    /// The rule set in force was read at `at`.
+    /// Sets when the rule set in force was loaded.
     pub fn rules_loaded(&self, at: UnixMillis) {
         self.rules_loaded.set(at.seconds());
     }
 
-    /// The counter of access log lines that were dropped.
+    /// Returns the counter of dropped log lines.
     pub(super) fn log_lines_dropped(&self) -> Counter {
         self.log_lines_dropped.clone()
     }
 
-    /// The text of all metrics, of the media type [`CONTENT_TYPE`].
+    /// Renders all metrics, in the media type [`CONTENT_TYPE`].
     #[must_use]
     pub fn render(&self) -> String {
         let mut page = String::with_capacity(16 * 1024);
@@ -620,7 +622,7 @@ impl Debug for Metrics {
 mod tests {
     use super::*;
 
-    /// The lines of the page that start with `prefix`.
+    /// Returns the lines of the page that start with `prefix`.
     fn lines(metrics: &Metrics, prefix: &str) -> Vec<String> {
         metrics.render().lines().filter(|line| line.starts_with(prefix)).map(str::to_owned).collect()
     }

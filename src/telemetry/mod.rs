@@ -1,4 +1,4 @@
-//! What operators see: logs and metrics.
+//! Logs and metrics for operators.
 
 pub mod access;
 mod cards;

@@ -1,12 +1,12 @@
-//! Handles of labelled metrics, found without a lock or a hash.
+//! Lookup tables for handles of labelled metrics, without locks or hashing.
 //!
-//! The label values of hot metrics are few and known to the code (routes, statuses, reasons): a scan over a handful of
-//! them is cheaper than hashing one, and the table's size is a bound on how many series there can ever be.
+//! The label values of hot metrics are few and fixed in the code (routes, statuses, reasons). Scanning a few of them is
+//! cheaper than hashing one, and the size of the table bounds the number of series.
 
 use std::sync::OnceLock;
 
-/// A table of `N` handles that fills as names come up and is only read afterwards. Names that come after it is full share
-/// one handle.
+/// A table of `N` handles that fills up as names occur; filled slots are only read. Once it is full, all further names
+/// share one handle.
 #[derive(Debug)]
 pub(super) struct Slots<K, T, const N: usize> {
     named: [OnceLock<(K, T)>; N],
@@ -14,16 +14,17 @@ pub(super) struct Slots<K, T, const N: usize> {
 }
 
 impl<K: Copy + Eq, T, const N: usize> Slots<K, T, N> {
-    /// An empty table.
+    /// Creates an empty table.
     #[must_use]
     pub(super) const fn new() -> Self {
         Self { named: [const { OnceLock::new() }; N], others: OnceLock::new() }
     }
 
-    /// The handle of `name`, made on first use. In a full table every other name is given the handle of `other`.
+    /// Returns the handle of `name`, created on first use. In a full table all further names share the handle of
+    /// `other`.
     pub(super) fn find(&self, name: K, other: K, make: impl Fn(K) -> T) -> &T {
         for slot in &self.named {
-            // A slot that another thread just took for another name is passed over like any taken one.
+            // A slot that another thread has just taken for another name is skipped like any taken slot.
             let (taken, handle) = slot.get_or_init(|| (name, make(name)));
             if *taken == name {
                 return handle;

@@ -1,4 +1,4 @@
-//! A line of the log now and then, where one for each failure would be a flood.
+//! Limits how often a repeated log line is written.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How many kinds are remembered; beyond, all are forgotten, which costs some lines too many.
+/// How many kinds are remembered. Beyond that all are forgotten, which costs some extra lines.
 const REMEMBERED: usize = 4096;
 
-/// Lets one line of each kind through in an interval.
+/// Allows one line of each kind per interval.
 #[derive(Debug)]
 pub struct LogThrottle<K = ()> {
     interval: Duration,
@@ -23,7 +23,7 @@ struct Written {
     left_out: u64,
 }
 
-/// Ten seconds between two lines of a kind.
+/// The default interval is ten seconds.
 impl<K: Eq + Hash> Default for LogThrottle<K> {
     fn default() -> Self {
         Self::new(Duration::from_secs(10))
@@ -31,13 +31,13 @@ impl<K: Eq + Hash> Default for LogThrottle<K> {
 }
 
 impl<K: Eq + Hash> LogThrottle<K> {
-    /// Lets the first line of a kind through, and the next one after this interval.
+    /// Creates a throttle that allows the first line of a kind, and the next one after `interval`.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self { interval, written: Mutex::default() }
     }
 
-    /// Returns how many lines of this kind were left out since the last one when another one is due.
+    /// Returns `Some` if a line of this kind is due, with the number of lines suppressed since the last one.
     pub fn due(&self, kind: K) -> Option<u64> {
         let mut kinds = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
